@@ -1,0 +1,175 @@
+//! Ed25519 keys and signatures, and their spellings (D1–D3).
+
+use std::fmt;
+
+use base64::{
+    Engine as _, alphabet,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+use ed25519_dalek::Signer as _;
+use thiserror::Error;
+
+use crate::{digest::Sha512, wire};
+
+/// Decodes with or without padding; what it encodes has padding.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// An Ed25519 public key. Compared by its 32 bytes, never as text.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PublicKey([u8; 32]);
+
+/// An Ed25519 signature. Well-formed; whether it is right only `PublicKey::verify` says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Signature([u8; 64]);
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum KeyError {
+    #[error("not base64 of 32 bytes")]
+    Encoding,
+    #[error("it must begin with `svc-pub:`")]
+    MissingPrefix,
+    #[error("not an `ssh-ed25519` public key line")]
+    Ssh,
+    #[error("not a point of the Ed25519 curve")]
+    NotAPoint,
+    #[error("a weak key (of small order) proves nothing")]
+    Weak,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("not base64 of 64 bytes")]
+pub struct SignatureFormatError;
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the signature does not verify")]
+pub struct BadSignature;
+
+impl PublicKey {
+    /// Any accepted spelling: base64, `svc-pub:` + base64, or an OpenSSH line (D2).
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        if text.starts_with(wire::PUBLIC_KEY_PREFIX) {
+            return Self::parse_prefixed(text);
+        }
+        match text.split_once(' ') {
+            Some((wire::SSH_KEY_TYPE, rest)) => parse_ssh_blob(rest),
+            Some(_) => Err(KeyError::Ssh),
+            None => Self::from_bytes(decode_base64(text).ok_or(KeyError::Encoding)?),
+        }
+    }
+
+    /// The spelling of headers: `svc-pub:` + base64.
+    pub fn parse_prefixed(text: &str) -> Result<Self, KeyError> {
+        let encoded = text.strip_prefix(wire::PUBLIC_KEY_PREFIX).ok_or(KeyError::MissingPrefix)?;
+        Self::from_bytes(decode_base64(encoded).ok_or(KeyError::Encoding)?)
+    }
+
+    pub fn from_bytes(bytes: [u8; 32]) -> Result<Self, KeyError> {
+        let point = ed25519_dalek::VerifyingKey::from_bytes(&bytes).map_err(|_| KeyError::NotAPoint)?;
+        if point.is_weak() {
+            return Err(KeyError::Weak);
+        }
+        // A few points have two encodings; only one of them may stand for the key.
+        if point.to_edwards().compress().to_bytes() != bytes {
+            return Err(KeyError::NotAPoint);
+        }
+        Ok(Self(bytes))
+    }
+
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Padded base64 without prefix: the spelling in response bodies (D1).
+    pub fn to_base64(self) -> String {
+        BASE64.encode(self.0)
+    }
+
+    /// Checks a signature over `digest`, strictly (RFC 8032 canonical S, no small-order points).
+    pub fn verify(&self, digest: &Sha512, signature: &Signature) -> Result<(), BadSignature> {
+        let key = ed25519_dalek::VerifyingKey::from_bytes(&self.0).map_err(|_| BadSignature)?;
+        let signature = ed25519_dalek::Signature::from_bytes(&signature.0);
+        key.verify_strict(digest.as_bytes(), &signature).map_err(|_| BadSignature)
+    }
+}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", wire::PUBLIC_KEY_PREFIX, BASE64.encode(self.0).trim_end_matches('='))
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PublicKey({self})")
+    }
+}
+
+impl Signature {
+    pub fn parse(text: &str) -> Result<Self, SignatureFormatError> {
+        decode_base64(text).map(Self).ok_or(SignatureFormatError)
+    }
+
+    /// Padded base64: the spelling inside JSON (D1).
+    pub fn to_base64(self) -> String {
+        BASE64.encode(self.0)
+    }
+
+    /// Unpadded base64: the spelling in headers (D1).
+    pub fn to_header(self) -> String {
+        self.to_base64().trim_end_matches('=').to_owned()
+    }
+}
+
+impl fmt::Debug for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Signature({})", self.to_base64())
+    }
+}
+
+/// An Ed25519 secret key. It has no `Display` and shows nothing of itself in `Debug`.
+pub struct SecretKey(ed25519_dalek::SigningKey);
+
+impl SecretKey {
+    pub fn from_seed(seed: &[u8; 32]) -> Self {
+        Self(ed25519_dalek::SigningKey::from_bytes(seed))
+    }
+
+    pub fn public_key(&self) -> PublicKey {
+        PublicKey(self.0.verifying_key().to_bytes())
+    }
+
+    pub fn sign(&self, digest: &Sha512) -> Signature {
+        Signature(self.0.sign(digest.as_bytes()).to_bytes())
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SecretKey(of {})", self.public_key())
+    }
+}
+
+/// Bytes as base64 in a JSON body.
+pub fn encode_base64(bytes: &[u8]) -> String {
+    BASE64.encode(bytes)
+}
+
+fn decode_base64<const N: usize>(text: &str) -> Option<[u8; N]> {
+    // Padding is all there or not at all; the decoder alone would accept half of it.
+    if text.ends_with('=') && !text.len().is_multiple_of(4) {
+        return None;
+    }
+    BASE64.decode(text).ok()?.try_into().ok()
+}
+
+/// What follows `ssh-ed25519 `: base64 of two length-prefixed strings, then an optional comment.
+fn parse_ssh_blob(rest: &str) -> Result<PublicKey, KeyError> {
+    const HEAD: &[u8] = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20";
+    let encoded = rest.split(' ').next().unwrap_or(rest);
+    let blob: [u8; 51] = decode_base64(encoded).ok_or(KeyError::Ssh)?;
+    let key = blob.strip_prefix(HEAD).and_then(|key| key.try_into().ok()).ok_or(KeyError::Ssh)?;
+    PublicKey::from_bytes(key)
+}

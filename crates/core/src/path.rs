@@ -1,0 +1,211 @@
+//! Mirror-relative paths (spec §2.1, D6). `RepoPath::parse` is the only door for text from outside.
+
+use std::{fmt, sync::Arc};
+
+use thiserror::Error;
+use unicode_normalization::is_nfc;
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
+
+use crate::wire;
+
+const MAX_BYTES: usize = 1_024;
+const MAX_SEGMENTS: usize = 64;
+const MAX_NAME_BYTES: usize = 200;
+/// Leaves room for the longest name that we ever append, so that every stored file can be asked for.
+const MAX_STORED_DIR_BYTES: usize = MAX_BYTES - 160;
+const MAX_STORED_DIR_SEGMENTS: usize = MAX_SEGMENTS - 3;
+
+/// A normalised mirror-relative path.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RepoPath(Arc<str>);
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PathError {
+    #[error("the path is empty")]
+    Empty,
+    #[error("path traversal detected: a `{0}` segment is not allowed")]
+    Traversal(String),
+    #[error("the path has an empty segment")]
+    EmptySegment,
+    #[error("the path has a control character or a backslash")]
+    ForbiddenCharacter,
+    #[error("a segment named `{0}` is not allowed")]
+    GitDirectory(String),
+    #[error("the path is longer than {MAX_BYTES} bytes or {MAX_SEGMENTS} segments")]
+    TooLong,
+    #[error("the name `{name}` cannot be stored: {reason}")]
+    Unstorable { name: String, reason: &'static str },
+    #[error("the directory is too long or too deep to store files under it")]
+    UnstorableLength,
+}
+
+impl RepoPath {
+    /// Normalises text that was percent-decoded once already.
+    pub fn parse(text: &str) -> Result<Self, PathError> {
+        let text = text.strip_suffix('/').unwrap_or(text);
+        if text.is_empty() {
+            return Err(PathError::Empty);
+        }
+        // Bounds the work on hostile input; the normalised form is checked again below.
+        if text.len() > MAX_BYTES {
+            return Err(PathError::TooLong);
+        }
+        let mut segments: Vec<&str> = text.split('/').collect();
+        for segment in &segments {
+            check_segment(segment)?;
+        }
+        let mut lowered = None;
+        if let Some(scheme) = parse_scheme(segments[0]) {
+            segments[0] = scheme;
+            if segments.len() > 1 {
+                let host = segments[1].to_ascii_lowercase();
+                if !segments.get(2).is_some_and(|port| is_port(port)) {
+                    segments.insert(2, default_port(scheme));
+                }
+                lowered = Some(host);
+            }
+        }
+        if let Some(host) = &lowered {
+            segments[1] = host;
+        }
+        let normalised = segments.join("/");
+        if normalised.len() > MAX_BYTES || segments.len() > MAX_SEGMENTS {
+            return Err(PathError::TooLong);
+        }
+        Ok(Self(normalised.into()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub fn segments(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.0.split('/')
+    }
+
+    pub fn file_name(&self) -> &str {
+        self.0.rsplit('/').next().unwrap_or(&self.0)
+    }
+
+    pub fn parent(&self) -> Option<RepoPath> {
+        self.0.rsplit_once('/').map(|(dir, _)| Self(dir.into()))
+    }
+
+    /// The path itself, its parent, and so on up to the first segment.
+    pub fn self_and_ancestors(&self) -> impl Iterator<Item = RepoPath> {
+        std::iter::successors(Some(self.clone()), RepoPath::parent)
+    }
+
+    /// Whether this path lies below `dir`, at any depth.
+    pub fn is_inside(&self, dir: &RepoPath) -> bool {
+        self.0.strip_prefix(dir.as_str()).is_some_and(|rest| rest.starts_with('/'))
+    }
+
+    /// A path below this one; `relative` is one of our own names, never text from outside.
+    pub(crate) fn join(&self, relative: &str) -> RepoPath {
+        Self(format!("{}/{relative}", self.0).into())
+    }
+
+    /// This path with one of our own suffixes.
+    pub(crate) fn with_suffix(&self, suffix: &str) -> RepoPath {
+        Self(format!("{}{suffix}", self.0).into())
+    }
+
+    /// The stricter rules for a directory whose name a stranger chose and under which we store files (D6).
+    pub fn check_storable_dir(&self) -> Result<(), PathError> {
+        for name in self.segments().skip(3) {
+            if let Some(reason) = unstorable_reason(name) {
+                return Err(PathError::Unstorable { name: name.to_owned(), reason });
+            }
+        }
+        let segments = self.segments().count();
+        if self.0.len() > MAX_STORED_DIR_BYTES || segments > MAX_STORED_DIR_SEGMENTS {
+            return Err(PathError::UnstorableLength);
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for RepoPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for RepoPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RepoPath({:?})", &self.0)
+    }
+}
+
+/// The port that a scheme uses when none is written; the scheme is `http` or `https`.
+pub fn default_port(scheme: &str) -> &'static str {
+    if scheme == "http" { "80" } else { "443" }
+}
+
+/// Characters that change how other text looks, or break a line: classes Cc, Cf, Zl, Zp.
+pub fn is_deceptive(c: char) -> bool {
+    matches!(
+        c.general_category(),
+        GeneralCategory::Control
+            | GeneralCategory::Format
+            | GeneralCategory::LineSeparator
+            | GeneralCategory::ParagraphSeparator
+    )
+}
+
+fn check_segment(segment: &str) -> Result<(), PathError> {
+    if segment.is_empty() {
+        return Err(PathError::EmptySegment);
+    }
+    if matches!(segment, "." | "..") {
+        return Err(PathError::Traversal(segment.to_owned()));
+    }
+    if segment.chars().any(|c| c.is_control() || c == '\\') {
+        return Err(PathError::ForbiddenCharacter);
+    }
+    if segment.eq_ignore_ascii_case(".git") {
+        return Err(PathError::GitDirectory(segment.to_owned()));
+    }
+    Ok(())
+}
+
+fn parse_scheme(segment: &str) -> Option<&'static str> {
+    ["http", "https"].into_iter().find(|scheme| segment.eq_ignore_ascii_case(scheme))
+}
+
+fn is_port(segment: &str) -> bool {
+    let plain = segment.bytes().all(|b| b.is_ascii_digit()) && !segment.starts_with('0');
+    plain && segment.parse::<u16>().is_ok()
+}
+
+/// Why a directory of this name must not enter the repository; `None` where it may.
+fn unstorable_reason(name: &str) -> Option<&'static str> {
+    if name.len() > MAX_NAME_BYTES {
+        return Some("it is longer than 200 bytes");
+    }
+    let lower = name.to_ascii_lowercase();
+    if lower.starts_with(wire::RESERVED_PREFIX) {
+        return Some("names that begin with `svc.` are reserved");
+    }
+    if name.ends_with(['.', ' ']) {
+        return Some("it ends in a dot or a space");
+    }
+    if name.chars().any(is_deceptive) {
+        return Some("it has invisible or control characters");
+    }
+    if !is_nfc(name) {
+        return Some("it is not in Unicode normalisation form C");
+    }
+    // NTFS reads `name:stream` and `name. ` as `name`, and git fsck looks at names as NTFS would.
+    let ntfs = lower.split(':').next().unwrap_or(&lower).trim_end_matches(['.', ' ']);
+    let git_names = [".git", ".gitmodules", ".gitattributes", ".gitignore", ".mailmap"];
+    if git_names.contains(&ntfs) || ends_in_tilde_digit(ntfs) || ends_in_tilde_digit(&lower) {
+        return Some("Git gives this name a meaning of its own");
+    }
+    None
+}
+
+fn ends_in_tilde_digit(name: &str) -> bool {
+    matches!(name.as_bytes(), [.., b'~', digit] if digit.is_ascii_digit())
+}

@@ -1,0 +1,56 @@
+//! How a decision sees the repository, and what it asks to be changed there.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use thiserror::Error;
+
+use crate::path::RepoPath;
+
+/// The repository at one commit. Implemented by the server's store, and by a map in tests.
+pub trait Snapshot {
+    /// The bytes of the file at `path`; `None` where there is no file (a directory is none).
+    fn read(&self, path: &RepoPath) -> Result<Option<Arc<[u8]>>, ReadError>;
+
+    /// Every file below the directory `dir`, sorted.
+    fn files_below(&self, dir: &RepoPath) -> Result<Vec<RepoPath>, ReadError>;
+
+    /// Every project, registered or pending, that is `id` in any letter case, lies inside it, or contains it.
+    fn projects_overlapping(&self, id: &RepoPath) -> Vec<RepoPath>;
+
+    /// Indexes below `project` that still collect signatures, sorted.
+    fn collecting_indexes(&self, project: &RepoPath) -> Vec<RepoPath>;
+}
+
+/// A stored file could not be read, or is not what it must be. The fault is ours, not the caller's.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the stored file {path} cannot be used: {reason}")]
+pub struct ReadError {
+    pub path: RepoPath,
+    pub reason: String,
+}
+
+/// Files to write and to delete, as one commit. Without any file it stands for "nothing to do".
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Change {
+    /// New content, or `None` for a file that goes away.
+    pub files: BTreeMap<RepoPath, Option<Arc<[u8]>>>,
+    pub message: String,
+}
+
+impl Change {
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { files: BTreeMap::new(), message: message.into() }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    pub fn write(&mut self, path: RepoPath, bytes: impl Into<Arc<[u8]>>) {
+        self.files.insert(path, Some(bytes.into()));
+    }
+
+    pub fn delete(&mut self, path: RepoPath) {
+        self.files.insert(path, None);
+    }
+}

@@ -1,0 +1,86 @@
+//! Points in time and their spellings (spec §5, D4). Nothing here reads a clock.
+
+use std::{fmt, time::Duration};
+
+use thiserror::Error;
+use time::{OffsetDateTime, UtcOffset, format_description::well_known::Rfc3339};
+
+/// A point in time, to the nanosecond, between the years 0 and 9999.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(OffsetDateTime);
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("not an RFC 3339 time")]
+pub struct TimeError;
+
+impl Timestamp {
+    /// Any RFC 3339 spelling, with capital `T` and `Z`.
+    pub fn parse(text: &str) -> Result<Self, TimeError> {
+        let shaped = text.as_bytes().get(10) == Some(&b'T') && !text.contains(['z', 't', ' ']);
+        // A leap second has no place on our time line, and would make two spellings of one instant.
+        if !shaped || text.get(17..19) == Some("60") {
+            return Err(TimeError);
+        }
+        let parsed = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| TimeError)?;
+        let utc = parsed.checked_to_offset(UtcOffset::UTC).ok_or(TimeError)?;
+        if (0..=9999).contains(&utc.year()) { Ok(Self(utc)) } else { Err(TimeError) }
+    }
+
+    pub fn from_unix_seconds(seconds: i64) -> Result<Self, TimeError> {
+        let time = OffsetDateTime::from_unix_timestamp(seconds).map_err(|_| TimeError)?;
+        if (0..=9999).contains(&time.year()) { Ok(Self(time)) } else { Err(TimeError) }
+    }
+
+    pub fn from_unix_nanos(nanos: i128) -> Result<Self, TimeError> {
+        let time = OffsetDateTime::from_unix_timestamp_nanos(nanos).map_err(|_| TimeError)?;
+        if (0..=9999).contains(&time.year()) { Ok(Self(time)) } else { Err(TimeError) }
+    }
+
+    pub fn unix_seconds(self) -> i64 {
+        self.0.unix_timestamp()
+    }
+
+    /// Without the fraction: the form in which we write our own times (D4).
+    pub fn to_whole_seconds(self) -> Self {
+        Self(self.0.replace_nanosecond(0).unwrap_or(self.0))
+    }
+
+    /// Nanoseconds from `earlier` to this time; negative where it is later.
+    pub fn nanos_since(self, earlier: Timestamp) -> i128 {
+        self.0.unix_timestamp_nanos() - earlier.0.unix_timestamp_nanos()
+    }
+
+    /// How much later than `other` this time is; `None` where it is not.
+    pub fn ahead_of(self, other: Timestamp) -> Option<Duration> {
+        let nanos = u128::try_from(self.nanos_since(other)).ok()?;
+        Some(Duration::from_nanos_u128(nanos))
+    }
+
+    /// The form of the timestamp header: offset `+00:00`, no trailing zeros in the fraction (spec §5).
+    pub fn to_header(self) -> String {
+        self.spell("+00:00")
+    }
+
+    fn spell(self, offset: &str) -> String {
+        let (date, time) = (self.0.date(), self.0.time());
+        let (year, month, day) = (date.year(), u8::from(date.month()), date.day());
+        let (hour, minute, second) = (time.hour(), time.minute(), time.second());
+        let mut fraction = String::new();
+        if time.nanosecond() != 0 {
+            fraction = format!(".{:09}", time.nanosecond()).trim_end_matches('0').to_owned();
+        }
+        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}{offset}")
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.spell("Z"))
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Timestamp({self})")
+    }
+}

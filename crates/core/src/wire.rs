@@ -1,0 +1,38 @@
+//! Every literal name of the protocol: headers, prefixes, file names. Nothing else spells them.
+
+pub const HEADER_TIMESTAMP: &str = "x-svc-timestamp";
+pub const HEADER_NONCE: &str = "x-svc-nonce";
+pub const HEADER_SIGNATURE: &str = "x-svc-sig";
+pub const HEADER_PUBLIC_KEY: &str = "x-svc-pk";
+
+pub const PUBLIC_KEY_PREFIX: &str = "svc-pub:";
+pub const SSH_KEY_TYPE: &str = "ssh-ed25519";
+
+/// Stands between timestamp, nonce and payload in the signed string of a request.
+pub const REQUEST_SEPARATOR: &str = "##";
+
+/// Names that begin like this are ours: nobody else may store under them (D6).
+pub const RESERVED_PREFIX: &str = "svc.";
+
+pub const REPOSITORY_FILE: &str = "svc.repository.json";
+pub const SIGNERS_FILE: &str = "svc.signers.json";
+pub const INDEX_FILE: &str = "svc.index.json";
+pub const HISTORY_FILE: &str = "svc.signers.history.json";
+
+pub const ACTIVE_DIR: &str = "svc.signers";
+pub const PENDING_DIR: &str = "svc.signers.pending";
+pub const SUPERSEDED_DIR: &str = "svc.signers.superseded";
+
+/// Directories that may hold the signers file where it is published, besides the project's root.
+pub const PUBLISHED_SIGNERS_DIRS: [&str; 3] = ["svc.signers", ".svc.signers", ".svc_signers"];
+
+pub const METADATA_SUFFIX: &str = ".metadata.json";
+pub const REGISTRATION_SUFFIX: &str = ".registration.json";
+pub const SIGNERS_COPY_SUFFIX: &str = ".signers.json";
+pub const SIGNATURES_SUFFIX: &str = ".signatures.json";
+pub const REVOCATION_SUFFIX: &str = ".revocation.json";
+pub const REQUEST_SUFFIX: &str = ".request.json";
+pub const PENDING_SUFFIX: &str = ".pending";
+pub const REVOKED_SUFFIX: &str = ".revoked";
+
+pub const SIGNATURES_ROUTE: &str = "/v1/signatures";
