@@ -2,9 +2,28 @@
 //!
 //! Pure: no I/O, no clock, no randomness, no async. Whatever a decision needs is a parameter of it.
 
+pub mod api;
+pub mod auth;
+pub mod chain;
+pub mod checksums;
+pub mod consent;
+pub mod decide;
 pub mod digest;
+pub mod history;
+pub mod index;
+pub mod json;
 pub mod key;
+pub mod layout;
+pub mod metadata;
 pub mod path;
+pub mod query;
+pub mod quorum;
+pub mod registration;
+pub mod repository;
+pub mod revocation;
+pub mod signatures;
+pub mod signers;
 pub mod snapshot;
+pub mod stored;
 pub mod time;
 pub mod wire;

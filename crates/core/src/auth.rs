@@ -1,0 +1,120 @@
+//! Request authentication (spec §5): the signed string, the time window, and the proof of who calls.
+
+use std::time::Duration;
+
+use thiserror::Error;
+use uuid::{Uuid, Variant};
+
+use crate::{
+    digest::Sha512,
+    key::{KeyError, PublicKey, SecretKey, Signature},
+    time::Timestamp,
+    wire,
+};
+
+/// A timestamp is refused once this old: its age, truncated to whole minutes, then exceeds five.
+const TOO_OLD: Duration = Duration::from_secs(6 * 60);
+const MAX_LEAD: Duration = Duration::from_secs(10);
+/// How long a nonce is remembered beyond the last instant at which its request could be accepted (D31).
+const NONCE_MARGIN: Duration = Duration::from_secs(60);
+
+/// The four headers as received.
+#[derive(Debug, Clone, Copy)]
+pub struct AuthHeaders<'a> {
+    pub timestamp: &'a str,
+    pub nonce: &'a str,
+    pub signature: &'a str,
+    pub public_key: &'a str,
+}
+
+/// A nonce by its 16 bytes, whatever its letter case was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Nonce(pub [u8; 16]);
+
+/// A request whose signature verified. Whether its nonce is new, the caller must still find out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VerifiedRequest {
+    pub public_key: PublicKey,
+    pub signature: Signature,
+    pub nonce: Nonce,
+    pub timestamp: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum AuthRefusal {
+    #[error("the timestamp header is not an RFC 3339 time")]
+    TimestampFormat,
+    #[error("the timestamp header is not in canonical form; write it as {0}")]
+    TimestampNotCanonical(String),
+    #[error("the timestamp is too old: more than 5 minutes before the server's clock")]
+    TooOld,
+    #[error("the timestamp is more than 10 seconds ahead of the server's clock")]
+    TooFarAhead,
+    #[error("the nonce header is not a UUID of version 4 in its hyphenated form")]
+    NonceFormat,
+    #[error("the public key header is invalid: {0}")]
+    PublicKey(KeyError),
+    #[error("the signature header is not base64 of 64 bytes")]
+    SignatureFormat,
+    #[error("the request signature does not verify")]
+    BadSignature,
+}
+
+impl VerifiedRequest {
+    /// From when on the nonce may be forgotten: the timestamp alone gets the request refused then.
+    pub fn nonce_expires_at(&self) -> Timestamp {
+        let nanos = i128::try_from((TOO_OLD + NONCE_MARGIN).as_nanos()).expect("minutes fit");
+        let epoch = Timestamp::from_unix_seconds(0).expect("1970 is a year");
+        Timestamp::from_unix_nanos(self.timestamp.nanos_since(epoch) + nanos).unwrap_or(self.timestamp)
+    }
+}
+
+/// Proves who signed the request, at the time `now`.
+pub fn verify_request(
+    headers: &AuthHeaders<'_>,
+    payload: &[u8],
+    now: Timestamp,
+) -> Result<VerifiedRequest, AuthRefusal> {
+    let timestamp = check_timestamp(headers.timestamp, now)?;
+    let nonce = parse_nonce(headers.nonce).ok_or(AuthRefusal::NonceFormat)?;
+    let public_key = PublicKey::parse_prefixed(headers.public_key).map_err(AuthRefusal::PublicKey)?;
+    let signature = Signature::parse(headers.signature).map_err(|_| AuthRefusal::SignatureFormat)?;
+    let digest = request_digest(headers.timestamp, headers.nonce, payload);
+    public_key.verify(&digest, &signature).map_err(|_| AuthRefusal::BadSignature)?;
+    Ok(VerifiedRequest { public_key, signature, nonce, timestamp })
+}
+
+/// Signs a request as a client does. `nonce` must be new and random.
+pub fn sign_request(key: &SecretKey, timestamp: Timestamp, nonce: &str, payload: &[u8]) -> Signature {
+    key.sign(&request_digest(&timestamp.to_header(), nonce, payload))
+}
+
+/// The digest of `{timestamp}##{nonce}##{payload}`.
+pub(crate) fn request_digest(timestamp: &str, nonce: &str, payload: &[u8]) -> Sha512 {
+    let separator = wire::REQUEST_SEPARATOR.as_bytes();
+    let parts = [timestamp.as_bytes(), separator, nonce.as_bytes(), separator, payload];
+    Sha512::of(&parts.concat())
+}
+
+fn check_timestamp(text: &str, now: Timestamp) -> Result<Timestamp, AuthRefusal> {
+    let timestamp = Timestamp::parse(text).map_err(|_| AuthRefusal::TimestampFormat)?;
+    let canonical = timestamp.to_header();
+    if canonical != text {
+        return Err(AuthRefusal::TimestampNotCanonical(canonical));
+    }
+    if timestamp.ahead_of(now).is_some_and(|lead| lead > MAX_LEAD) {
+        return Err(AuthRefusal::TooFarAhead);
+    }
+    if now.ahead_of(timestamp).is_some_and(|age| age >= TOO_OLD) {
+        return Err(AuthRefusal::TooOld);
+    }
+    Ok(timestamp)
+}
+
+/// Only the hyphenated form: other spellings of the same bytes would be other signed strings.
+pub(crate) fn parse_nonce(text: &str) -> Option<Nonce> {
+    const HYPHENATED_LENGTH: usize = 36;
+    let uuid = Uuid::try_parse(text).ok().filter(|_| text.len() == HYPHENATED_LENGTH)?;
+    let is_random = uuid.get_version_num() == 4 && uuid.get_variant() == Variant::RFC4122;
+    is_random.then(|| Nonce(uuid.into_bytes()))
+}

@@ -1,0 +1,159 @@
+//! The chain of signers files up to the one that signed an artifact: building it (D19) and verifying it.
+
+use std::collections::BTreeSet;
+
+use thiserror::Error;
+
+use crate::{
+    consent::Consent,
+    digest::Sha512,
+    history::{History, HistoryEntry},
+    json::ParseError,
+    key::PublicKey,
+    layout::{self, Signable},
+    metadata::Metadata,
+    path::RepoPath,
+    signatures::SignatureSet,
+    signers::SignersFile,
+    snapshot::{ReadError, Snapshot},
+    stored::{self, IndexState},
+    time::Timestamp,
+};
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ChainRefusal {
+    #[error("Invalid artifact path: {0}: no signed artifact or active signers file is there")]
+    NotSigned(RepoPath),
+    #[error(transparent)]
+    Stored(#[from] ReadError),
+}
+
+/// The history up to and including the signers file that governs `path`.
+pub fn build(snapshot: &impl Snapshot, path: &RepoPath) -> Result<History, ChainRefusal> {
+    let not_signed = || ChainRefusal::NotSigned(path.clone());
+    if let Some(project) = layout::project_of_active_signers(path) {
+        snapshot.read(path)?.ok_or_else(not_signed)?;
+        return Ok(stored::history(snapshot, &project)?);
+    }
+    if layout::signable(path) != Some(Signable::Index) {
+        return Err(not_signed());
+    }
+    match stored::index_state(snapshot, path)? {
+        Some(IndexState::Complete | IndexState::Revoked) => {}
+        Some(IndexState::Collecting(_)) | None => return Err(not_signed()),
+    }
+    let active = stored::governing_signers(snapshot, path)?;
+    let active = active.ok_or_else(|| stored::corrupt(path, "no signers file governs it"))?;
+    let (copy, _) = stored::signers_copy(snapshot, path)?;
+    let mut history = stored::history(snapshot, &active.project)?;
+    // Bytes never recur in a history: each file's timestamp is later than the one before.
+    let last = history.entries.iter().position(|entry| entry.signers_config.as_bytes() == &*copy);
+    let last =
+        last.ok_or_else(|| stored::corrupt(path, "its signers file is not in the project's history"))?;
+    history.entries.truncate(last + 1);
+    Ok(history)
+}
+
+/// A chain in which every step was agreed to by those who had to.
+#[derive(Debug, Clone)]
+pub struct VerifiedChain {
+    pub project: RepoPath,
+    /// In order of activation, never empty.
+    pub links: Vec<VerifiedLink>,
+}
+
+#[derive(Debug, Clone)]
+pub struct VerifiedLink {
+    pub signers: SignersFile,
+    pub metadata: Metadata,
+    pub digest: Sha512,
+    pub activated_at: Timestamp,
+}
+
+impl VerifiedChain {
+    /// The signers file at the end of the chain.
+    pub fn last(&self) -> &VerifiedLink {
+        self.links.last().expect("a verified chain has a link")
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("entry {entry} of the signers history: {fault}")]
+pub struct ChainError {
+    /// Counted from 0.
+    pub entry: usize,
+    pub fault: ChainFault,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ChainFault {
+    #[error("there is none")]
+    Empty,
+    #[error("the signers file is invalid: {0}")]
+    Signers(ParseError),
+    #[error("the metadata is invalid: {0}")]
+    Metadata(ParseError),
+    #[error("the metadata belongs to the project {0}")]
+    OtherProject(RepoPath),
+    #[error("the metadata is of another signers file")]
+    OtherSigners,
+    #[error("it does not continue the entry before")]
+    Broken,
+    #[error("its time is not later than that of the entry before")]
+    NotLater,
+    #[error("the signature of {0} does not verify")]
+    BadSignature(PublicKey),
+    #[error("not everyone who had to has signed")]
+    NotAgreed,
+}
+
+/// Checks a chain from its root. Whether the root is the right one, only its user can know.
+pub fn verify(history: &History, project: &RepoPath) -> Result<VerifiedChain, ChainError> {
+    let mut links: Vec<VerifiedLink> = Vec::new();
+    for (entry, recorded) in history.entries.iter().enumerate() {
+        let link =
+            verify_link(recorded, project, links.last()).map_err(|fault| ChainError { entry, fault })?;
+        links.push(link);
+    }
+    if links.is_empty() {
+        return Err(ChainError { entry: 0, fault: ChainFault::Empty });
+    }
+    Ok(VerifiedChain { project: project.clone(), links })
+}
+
+fn verify_link(
+    entry: &HistoryEntry,
+    project: &RepoPath,
+    previous: Option<&VerifiedLink>,
+) -> Result<VerifiedLink, ChainFault> {
+    let signers = SignersFile::parse(entry.signers_config.as_bytes()).map_err(ChainFault::Signers)?;
+    let metadata = Metadata::parse(entry.metadata.as_bytes()).map_err(ChainFault::Metadata)?;
+    let digest = Sha512::of(entry.signers_config.as_bytes());
+    if metadata.project_id != *project {
+        return Err(ChainFault::OtherProject(metadata.project_id));
+    }
+    if metadata.signers_file_digest != digest {
+        return Err(ChainFault::OtherSigners);
+    }
+    if metadata.previous != previous.map(|link| link.digest) {
+        return Err(ChainFault::Broken);
+    }
+    if previous.is_some_and(|link| {
+        link.signers.timestamp() >= signers.timestamp() || link.activated_at > entry.timestamp
+    }) {
+        return Err(ChainFault::NotLater);
+    }
+    let consent = Consent { current: previous.map(|link| &link.signers), proposed: &signers };
+    for (text, set) in
+        [(&entry.signers_config, &entry.signatures), (&entry.metadata, &entry.metadata_signatures)]
+    {
+        if !consent.is_complete(&verify_set(text, set)?) {
+            return Err(ChainFault::NotAgreed);
+        }
+    }
+    Ok(VerifiedLink { signers, metadata, digest, activated_at: entry.timestamp })
+}
+
+fn verify_set(text: &str, set: &SignatureSet) -> Result<BTreeSet<PublicKey>, ChainFault> {
+    set.verify(text.as_bytes()).map_err(|(key, _)| ChainFault::BadSignature(key))
+}

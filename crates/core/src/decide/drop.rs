@@ -1,0 +1,27 @@
+//! Removing a pending registration or proposal, on the operator's word (D15).
+
+use thiserror::Error;
+
+use crate::{
+    layout,
+    path::RepoPath,
+    snapshot::{Change, ReadError, Snapshot},
+    stored,
+};
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum DropRefusal {
+    #[error("{0} has no pending registration or signers proposal")]
+    NothingPending(RepoPath),
+    #[error(transparent)]
+    Stored(#[from] ReadError),
+}
+
+pub fn drop_pending(snapshot: &impl Snapshot, project: &RepoPath) -> Result<(Change, ()), DropRefusal> {
+    let mut change = Change::new(format!("Drop the pending signers of {project}\n\nBy: the operator\n"));
+    stored::delete_below(snapshot, &mut change, &layout::pending_dir(project))?;
+    if change.is_empty() {
+        return Err(DropRefusal::NothingPending(project.clone()));
+    }
+    Ok((change, ()))
+}

@@ -1,0 +1,13 @@
+//! The decisions: each reads a snapshot, changes nothing, and says what should change or why not.
+//!
+//! The store may run a decision more than once; it must give the same answer for the same snapshot and time.
+
+pub mod assets;
+pub mod drop;
+mod proposal;
+pub mod register;
+pub mod revoke;
+pub mod sign;
+pub mod update;
+
+pub use proposal::{Proposal, Proposed};

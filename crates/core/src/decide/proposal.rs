@@ -1,0 +1,70 @@
+//! What registration and update have in common: a signers file fetched on somebody's request.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use crate::{
+    digest::Sha512,
+    json::ParseError,
+    key::PublicKey,
+    metadata::{Metadata, Origin},
+    path::RepoPath,
+    registration::SignedRequest,
+    signatures::SignatureSet,
+    signers::SignersFile,
+    stored::StoredProposal,
+    time::Timestamp,
+};
+
+/// How far a signers file's timestamp may be ahead of the server's clock (D15).
+const MAX_LEAD: Duration = Duration::from_secs(10 * 60);
+
+/// A fetched signers file and the signed request that asked for it.
+#[derive(Debug, Clone)]
+pub struct Proposal {
+    pub project: RepoPath,
+    pub signers_bytes: Arc<[u8]>,
+    pub origin: Origin,
+    pub submitter: PublicKey,
+    pub request: SignedRequest,
+}
+
+/// What is in the repository once the proposal is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposed {
+    pub project: RepoPath,
+    /// Whose signatures are still needed.
+    pub required_signers: BTreeSet<PublicKey>,
+}
+
+impl Proposal {
+    pub(super) fn parse_signers(&self) -> Result<SignersFile, ParseError> {
+        SignersFile::parse(&self.signers_bytes)
+    }
+
+    /// The files to store, without any signature yet.
+    pub(super) fn to_stored(&self, signers: SignersFile, previous: Option<Sha512>) -> StoredProposal {
+        let metadata = Metadata {
+            origin: self.origin.clone(),
+            project_id: self.project.clone(),
+            signers_file_digest: Sha512::of(&self.signers_bytes),
+            previous,
+        };
+        StoredProposal {
+            signers_bytes: self.signers_bytes.clone(),
+            signers,
+            metadata_bytes: metadata.write().into(),
+            metadata,
+            registration: self.request.write().into(),
+            signatures: SignatureSet::default(),
+            metadata_signatures: SignatureSet::default(),
+        }
+    }
+
+    pub(super) fn commit_message(&self, title: &str) -> String {
+        format!("{title} {}\n\nBy: {}\nFrom: {}\n", self.project, self.submitter, self.origin.url)
+    }
+}
+
+pub(super) fn is_too_far_ahead(signers: &SignersFile, now: Timestamp) -> bool {
+    signers.timestamp().ahead_of(now).is_some_and(|lead| lead > MAX_LEAD)
+}

@@ -1,0 +1,230 @@
+//! Collecting a signature (spec §4.3; D15–D17), and what its completion sets off.
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+use crate::{
+    consent::Consent,
+    digest::Sha512,
+    history::HistoryEntry,
+    key::{PublicKey, Signature},
+    layout::{self, Signable},
+    path::RepoPath,
+    quorum,
+    signatures::{Collected, SignatureSet},
+    signers::keys_of,
+    snapshot::{Change, ReadError, Snapshot},
+    stored::{self, IndexState, StoredProposal},
+    time::Timestamp,
+};
+
+/// One signer's signatures on a file and, for a signers file, on its metadata.
+#[derive(Debug, Clone)]
+pub struct Submission {
+    pub file: RepoPath,
+    pub signer: PublicKey,
+    pub signatures: BTreeMap<RepoPath, Signature>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signed {
+    pub is_complete: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SignRefusal {
+    #[error("No signature provided for the primary file: {0}")]
+    MissingPrimary(RepoPath),
+    #[error("No signature provided for the metadata file: {0}")]
+    MissingMetadata(RepoPath),
+    #[error("A signature was given for {0}, which is not part of this submission")]
+    UnexpectedPath(RepoPath),
+    #[error("File not found: {0}")]
+    NotFound(RepoPath),
+    #[error("{0} does not collect signatures; only release indexes and proposed signers files do")]
+    NotSignable(RepoPath),
+    #[error("{0} is complete already")]
+    AlreadyComplete(RepoPath),
+    #[error("{0} is revoked")]
+    Revoked(RepoPath),
+    #[error("the key {key} may not sign {path}")]
+    NotAllowed { key: PublicKey, path: RepoPath },
+    #[error("Signature already collected for the key {0}")]
+    AlreadySigned(PublicKey),
+    #[error("Invalid signature: it does not verify for {0}")]
+    BadSignature(RepoPath),
+    #[error(transparent)]
+    Stored(#[from] ReadError),
+}
+
+pub fn sign(
+    snapshot: &impl Snapshot,
+    submission: &Submission,
+    now: Timestamp,
+) -> Result<(Change, Signed), SignRefusal> {
+    let signable = layout::signable(&submission.file);
+    submission.check_paths(signable.as_ref())?;
+    match signable {
+        Some(Signable::Index) => sign_index(snapshot, submission, now),
+        Some(Signable::PendingSigners { project }) => sign_proposal(snapshot, submission, &project, now),
+        None => match snapshot.read(&submission.file)? {
+            Some(_) => Err(SignRefusal::NotSignable(submission.file.clone())),
+            None => Err(SignRefusal::NotFound(submission.file.clone())),
+        },
+    }
+}
+
+impl Submission {
+    fn check_paths(&self, signable: Option<&Signable>) -> Result<(), SignRefusal> {
+        if !self.signatures.contains_key(&self.file) {
+            return Err(SignRefusal::MissingPrimary(self.file.clone()));
+        }
+        let metadata = match signable {
+            Some(Signable::PendingSigners { .. }) => Some(layout::metadata_of(&self.file)),
+            Some(Signable::Index) | None => None,
+        };
+        if let Some(path) = metadata.as_ref().filter(|path| !self.signatures.contains_key(path)) {
+            return Err(SignRefusal::MissingMetadata(path.clone()));
+        }
+        let is_expected = |path: &&RepoPath| **path == self.file || metadata.as_ref() == Some(*path);
+        match self.signatures.keys().find(|path| !is_expected(path)) {
+            Some(path) => Err(SignRefusal::UnexpectedPath(path.clone())),
+            None => Ok(()),
+        }
+    }
+
+    fn check_new(&self, set: &SignatureSet, is_accepted: bool) -> Result<(), SignRefusal> {
+        if !is_accepted {
+            return Err(SignRefusal::NotAllowed { key: self.signer, path: self.file.clone() });
+        }
+        if set.contains(&self.signer) {
+            return Err(SignRefusal::AlreadySigned(self.signer));
+        }
+        Ok(())
+    }
+
+    /// Adds this submission's signature on `path` to `set`, if it verifies.
+    fn collect(
+        &self,
+        path: &RepoPath,
+        bytes: &[u8],
+        set: &mut SignatureSet,
+        now: Timestamp,
+    ) -> Result<(), SignRefusal> {
+        let signature = self.signatures.get(path).ok_or_else(|| SignRefusal::MissingPrimary(path.clone()))?;
+        self.signer
+            .verify(&Sha512::of(bytes), signature)
+            .map_err(|_| SignRefusal::BadSignature(path.clone()))?;
+        set.add(self.signer, Collected { signature: *signature, collected_at: now.to_whole_seconds() });
+        Ok(())
+    }
+
+    fn commit_message(&self, title: &str, subject: &RepoPath) -> String {
+        format!("{title} {subject}\n\nBy: {}\n", self.signer)
+    }
+}
+
+fn sign_index(
+    snapshot: &impl Snapshot,
+    submission: &Submission,
+    now: Timestamp,
+) -> Result<(Change, Signed), SignRefusal> {
+    let file = &submission.file;
+    let mut set = match stored::index_state(snapshot, file)? {
+        None => return Err(SignRefusal::NotFound(file.clone())),
+        Some(IndexState::Complete) => return Err(SignRefusal::AlreadyComplete(file.clone())),
+        Some(IndexState::Revoked) => return Err(SignRefusal::Revoked(file.clone())),
+        Some(IndexState::Collecting(set)) => set,
+    };
+    let (copy, governing) = stored::signers_copy(snapshot, file)?;
+    // Nothing becomes complete except under the configuration in force (D16).
+    let active = stored::governing_signers(snapshot, file)?;
+    if active.is_none_or(|active| active.bytes != copy) {
+        return Err(stored::corrupt(file, "its governing signers file is not the current one").into());
+    }
+    let is_accepted = keys_of(governing.artifact_groups()).any(|key| key == submission.signer);
+    submission.check_new(&set, is_accepted)?;
+    submission.collect(file, &stored::require(snapshot, file)?, &mut set, now)?;
+    let is_complete = quorum::is_met(governing.artifact_groups(), &set.signers());
+    let mut change;
+    if is_complete {
+        change = Change::new(submission.commit_message("Sign and complete", file));
+        change.write(layout::signatures_of(file), set.write());
+        change.delete(layout::pending_signatures_of(file));
+    } else {
+        change = Change::new(submission.commit_message("Sign", file));
+        change.write(layout::pending_signatures_of(file), set.write());
+    }
+    Ok((change, Signed { is_complete }))
+}
+
+fn sign_proposal(
+    snapshot: &impl Snapshot,
+    submission: &Submission,
+    project: &RepoPath,
+    now: Timestamp,
+) -> Result<(Change, Signed), SignRefusal> {
+    let (file, metadata_file) = (&submission.file, layout::metadata_of(&submission.file));
+    let proposal = StoredProposal::load(snapshot, file)?;
+    let mut proposal = proposal.ok_or_else(|| SignRefusal::NotFound(file.clone()))?;
+    let current = stored::active_signers(snapshot, project)?.map(|active| active.file);
+    let proposed = proposal.signers.clone();
+    let consent = Consent { current: current.as_ref(), proposed: &proposed };
+    let is_accepted = consent.accepted_signers().contains(&submission.signer);
+    submission.check_new(&proposal.signatures, is_accepted)?;
+    submission.collect(file, &proposal.signers_bytes, &mut proposal.signatures, now)?;
+    submission.collect(&metadata_file, &proposal.metadata_bytes, &mut proposal.metadata_signatures, now)?;
+    let signed = [&proposal.signatures, &proposal.metadata_signatures].map(SignatureSet::signers);
+    let is_complete = signed.iter().all(|signed| consent.is_complete(signed));
+    let change = if is_complete {
+        let message = submission.commit_message("Activate the signers of", project);
+        activate(snapshot, project, &proposal, message, now)?
+    } else {
+        let mut change = Change::new(submission.commit_message("Sign", file));
+        change.write(layout::pending_signatures_of(file), proposal.signatures.write());
+        change.write(layout::pending_signatures_of(&metadata_file), proposal.metadata_signatures.write());
+        change
+    };
+    Ok((change, Signed { is_complete }))
+}
+
+/// Puts a complete proposal in force: history, active files, and every index that still collects (D15, D16).
+fn activate(
+    snapshot: &impl Snapshot,
+    project: &RepoPath,
+    proposal: &StoredProposal,
+    message: String,
+    now: Timestamp,
+) -> Result<Change, ReadError> {
+    let mut change = Change::new(message);
+    let pending = layout::pending_signers(project);
+    let text = |path: &RepoPath, bytes: &[u8]| {
+        String::from_utf8(bytes.to_vec()).map_err(|_| stored::corrupt(path, "it is not UTF-8"))
+    };
+    let mut history = stored::history(snapshot, project)?;
+    history.entries.push(HistoryEntry {
+        signers_config: text(&pending, &proposal.signers_bytes)?,
+        signatures: proposal.signatures.clone(),
+        metadata: text(&layout::metadata_of(&pending), &proposal.metadata_bytes)?,
+        metadata_signatures: proposal.metadata_signatures.clone(),
+        timestamp: now.to_whole_seconds(),
+    });
+    change.write(layout::history(project), history.write());
+
+    let active = layout::active_signers(project);
+    let metadata = layout::metadata_of(&active);
+    change.write(active.clone(), proposal.signers_bytes.clone());
+    change.write(layout::registration_of(&active), proposal.registration.clone());
+    change.write(layout::signatures_of(&active), proposal.signatures.write());
+    change.write(layout::signatures_of(&metadata), proposal.metadata_signatures.write());
+    change.write(metadata, proposal.metadata_bytes.clone());
+    stored::delete_below(snapshot, &mut change, &layout::pending_dir(project))?;
+    stored::delete_below(snapshot, &mut change, &layout::superseded_dir(project))?;
+
+    for index in snapshot.collecting_indexes(project) {
+        change.write(layout::signers_copy_of(&index), proposal.signers_bytes.clone());
+        change.write(layout::pending_signatures_of(&index), SignatureSet::default().write());
+    }
+    Ok(change)
+}

@@ -1,0 +1,190 @@
+//! The index of a release (D11): its files and their digests. This is what artifact signers sign.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+use thiserror::Error;
+
+use crate::{
+    digest::{Sha256, Sha512},
+    json::{self, Field, Json, ParseError},
+    metadata::parse_path,
+    path::{RepoPath, is_deceptive},
+    time::Timestamp,
+};
+
+const VERSION: u64 = 1;
+const MAX_NAME_BYTES: usize = 200;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReleaseIndex {
+    pub project_id: RepoPath,
+    /// The page of the release; `None` where it was made from checksums files.
+    pub release_url: Option<String>,
+    pub mirrored_on: Timestamp,
+    pub published_on: Option<Timestamp>,
+    /// Sorted by name, one entry a file.
+    pub published_files: Vec<PublishedFile>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublishedFile {
+    pub file_name: AssetName,
+    pub size: Option<u64>,
+    pub source: String,
+    pub digests: Digests,
+}
+
+/// At least one of the two is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Digests {
+    pub sha256: Option<Sha256>,
+    pub sha512: Option<Sha512>,
+}
+
+/// The name of a published file: a relative path that is safe to show and to write to (D24).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AssetName(String);
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum AssetNameError {
+    #[error("the file name is an absolute path, or has an empty or dot segment")]
+    Segments,
+    #[error("the file name has a backslash or invisible characters")]
+    Characters,
+    #[error("a segment of the file name is longer than {MAX_NAME_BYTES} bytes")]
+    TooLong,
+}
+
+impl AssetName {
+    pub fn parse(text: &str) -> Result<Self, AssetNameError> {
+        if text.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
+            return Err(AssetNameError::Segments);
+        }
+        if text.chars().any(|c| c == '\\' || is_deceptive(c)) {
+            return Err(AssetNameError::Characters);
+        }
+        if text.split('/').any(|segment| segment.len() > MAX_NAME_BYTES) {
+            return Err(AssetNameError::TooLong);
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for AssetName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl ReleaseIndex {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let object = json.root().object(&[
+            "version",
+            "project_id",
+            "release_url",
+            "mirrored_on",
+            "published_on",
+            "published_files",
+        ])?;
+        object.require_version(VERSION)?;
+        let list = object.required("published_files")?;
+        let published_files = list.array()?.iter().map(parse_file).collect::<Result<Vec<_>, _>>()?;
+        if !published_files.is_sorted_by(|a, b| a.file_name < b.file_name) {
+            return Err(list.error("must be sorted by file_name, one entry a file"));
+        }
+        Ok(Self {
+            project_id: parse_path(&object.required("project_id")?)?,
+            release_url: object.required("release_url")?.parsed_or_null(parse_any)?,
+            mirrored_on: object.required("mirrored_on")?.parsed(Timestamp::parse)?,
+            published_on: object.required("published_on")?.parsed_or_null(Timestamp::parse)?,
+            published_files,
+        })
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        json::write(&Document {
+            version: VERSION,
+            project_id: self.project_id.as_str(),
+            release_url: self.release_url.as_deref(),
+            mirrored_on: self.mirrored_on.to_string(),
+            published_on: self.published_on.map(|time| time.to_string()),
+            published_files: &self.published_files,
+        })
+    }
+}
+
+fn parse_any(text: &str) -> Result<String, std::convert::Infallible> {
+    Ok(text.to_owned())
+}
+
+fn parse_file(field: &Field<'_>) -> Result<PublishedFile, ParseError> {
+    let object = field.object(&["file_name", "size", "source", "digests"])?;
+    let size = object.required("size")?;
+    let digests_field = object.required("digests")?;
+    let digests_object = digests_field.object(&["sha256", "sha512"])?;
+    let digests = Digests {
+        sha256: digests_object.optional("sha256").map(|f| f.parsed(parse_hex)).transpose()?,
+        sha512: digests_object.optional("sha512").map(|f| f.parsed(parse_hex)).transpose()?,
+    };
+    if digests == Digests::default() {
+        return Err(digests_field.error("must have sha256, sha512 or both"));
+    }
+    Ok(PublishedFile {
+        file_name: object.required("file_name")?.parsed(AssetName::parse)?,
+        size: if size.is_null() { None } else { Some(size.integer()?) },
+        source: object.required("source")?.string()?.to_owned(),
+        digests,
+    })
+}
+
+fn parse_hex<const N: usize>(text: &str) -> Result<crate::digest::HexDigest<N>, String> {
+    crate::digest::HexDigest::parse(text)
+        .ok_or_else(|| format!("must be {} lower-case hexadecimal digits", 2 * N))
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    version: u64,
+    project_id: &'a str,
+    release_url: Option<&'a str>,
+    mirrored_on: String,
+    published_on: Option<String>,
+    published_files: &'a [PublishedFile],
+}
+
+impl Serialize for PublishedFile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        FileDocument {
+            file_name: self.file_name.as_str(),
+            size: self.size,
+            source: &self.source,
+            digests: DigestsDocument {
+                sha256: self.digests.sha256.map(|digest| digest.to_string()),
+                sha512: self.digests.sha512.map(|digest| digest.to_string()),
+            },
+        }
+        .serialize(serializer)
+    }
+}
+
+#[derive(Serialize)]
+struct FileDocument<'a> {
+    file_name: &'a str,
+    size: Option<u64>,
+    source: &'a str,
+    digests: DigestsDocument,
+}
+
+#[derive(Serialize)]
+struct DigestsDocument {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sha256: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sha512: Option<String>,
+}

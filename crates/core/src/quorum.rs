@@ -1,0 +1,16 @@
+//! *The* threshold function. Server, client and mirror count signers here and nowhere else.
+
+use std::collections::BTreeSet;
+
+use crate::{key::PublicKey, signers::Group};
+
+/// Whether every group has reached its threshold. Nobody can speak for a role without groups.
+///
+/// Both sides are sets of keys by their 32 bytes, so that no spelling, entry or repetition counts twice.
+pub fn is_met(groups: &[Group], signed: &BTreeSet<PublicKey>) -> bool {
+    !groups.is_empty()
+        && groups.iter().all(|group| {
+            let members: BTreeSet<PublicKey> = group.signers.iter().map(|signer| signer.key).collect();
+            members.intersection(signed).count() >= group.threshold
+        })
+}

@@ -1,0 +1,70 @@
+//! A signed request, kept so that anyone can re-verify that this key asked for this (D14, D20).
+
+use serde::Serialize;
+
+use crate::{
+    auth::{parse_nonce, request_digest},
+    json::{self, Json, ParseError},
+    key::{BadSignature, PublicKey, Signature},
+    time::Timestamp,
+};
+
+/// Timestamp and nonce are the exact header strings, the payload the exact body: what was signed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedRequest {
+    pub timestamp: String,
+    pub nonce: String,
+    pub payload: String,
+    pub public_key: PublicKey,
+    pub signature: Signature,
+}
+
+impl SignedRequest {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let object = json.root().object(&["timestamp", "nonce", "payload", "public_key", "signature"])?;
+        Ok(Self {
+            timestamp: object.required("timestamp")?.parsed(parse_canonical_time)?,
+            nonce: object.required("nonce")?.parsed(check_nonce)?,
+            payload: object.required("payload")?.string()?.to_owned(),
+            public_key: object.required("public_key")?.parsed(PublicKey::parse_prefixed)?,
+            signature: object.required("signature")?.parsed(Signature::parse)?,
+        })
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        json::write(&Document {
+            timestamp: &self.timestamp,
+            nonce: &self.nonce,
+            payload: &self.payload,
+            public_key: self.public_key.to_string(),
+            signature: self.signature.to_base64(),
+        })
+    }
+
+    /// Checks the signature. The time window is not checked: that was done when the request arrived.
+    pub fn verify(&self) -> Result<(), BadSignature> {
+        let digest = request_digest(&self.timestamp, &self.nonce, self.payload.as_bytes());
+        self.public_key.verify(&digest, &self.signature)
+    }
+}
+
+fn parse_canonical_time(text: &str) -> Result<String, &'static str> {
+    match Timestamp::parse(text) {
+        Ok(time) if time.to_header() == text => Ok(text.to_owned()),
+        _ => Err("must be an RFC 3339 time in canonical form"),
+    }
+}
+
+fn check_nonce(text: &str) -> Result<String, &'static str> {
+    parse_nonce(text).map(|_| text.to_owned()).ok_or("must be a UUID of version 4")
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    timestamp: &'a str,
+    nonce: &'a str,
+    payload: &'a str,
+    public_key: String,
+    signature: String,
+}
