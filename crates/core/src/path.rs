@@ -126,6 +126,13 @@ impl RepoPath {
     }
 }
 
+/// Ordered and hashed as its text, so that maps by path can be searched by text.
+impl std::borrow::Borrow<str> for RepoPath {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
 impl fmt::Display for RepoPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -1,6 +1,6 @@
 //! What may be asked about a file, and by whom (spec §4.4, §4.5, §4.7; D18).
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use thiserror::Error;
 
@@ -61,18 +61,18 @@ pub fn file_status(
     }
 }
 
-/// The files that a signer of `path` signs, with their content; `None` where there is no such file.
-pub fn files_to_sign(
-    snapshot: &impl Snapshot,
-    path: &RepoPath,
-) -> Result<Option<Vec<(RepoPath, Arc<[u8]>)>>, ReadError> {
+/// Files by path, with their content.
+pub type FilesToSign = BTreeMap<RepoPath, Arc<[u8]>>;
+
+/// The files that a signer of `path` signs; `None` where there is no such file.
+pub fn files_to_sign(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<FilesToSign>, ReadError> {
     let Some(bytes) = snapshot.read(path)? else { return Ok(None) };
-    let mut files = vec![(path.clone(), bytes)];
+    let mut files = BTreeMap::from([(path.clone(), bytes)]);
     let is_pending = matches!(layout::signable(path), Some(Signable::PendingSigners { .. }));
     if is_pending || layout::project_of_active_signers(path).is_some() {
         let metadata = layout::metadata_of(path);
         let bytes = stored::require(snapshot, &metadata)?;
-        files.push((metadata, bytes));
+        files.insert(metadata, bytes);
     }
     Ok(Some(files))
 }

@@ -52,8 +52,10 @@ impl Timestamp {
 
     /// How much later than `other` this time is; `None` where it is not.
     pub fn ahead_of(self, other: Timestamp) -> Option<Duration> {
+        const NANOS: u128 = 1_000_000_000;
         let nanos = u128::try_from(self.nanos_since(other)).ok()?;
-        Some(Duration::from_nanos_u128(nanos))
+        let seconds = u64::try_from(nanos / NANOS).ok()?;
+        Some(Duration::new(seconds, u32::try_from(nanos % NANOS).ok()?))
     }
 
     /// The form of the timestamp header: offset `+00:00`, no trailing zeros in the fraction (spec §5).

@@ -84,7 +84,7 @@ impl Submission {
             Some(Signable::PendingSigners { .. }) => Some(layout::metadata_of(&self.file)),
             Some(Signable::Index) | None => None,
         };
-        if let Some(path) = metadata.as_ref().filter(|path| !self.signatures.contains_key(path)) {
+        if let Some(path) = metadata.as_ref().filter(|path| !self.signatures.contains_key(*path)) {
             return Err(SignRefusal::MissingMetadata(path.clone()));
         }
         let is_expected = |path: &&RepoPath| **path == self.file || metadata.as_ref() == Some(*path);

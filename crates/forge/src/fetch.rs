@@ -1,0 +1,238 @@
+//! Guarded fetching (D28): every hop is checked before it is requested, and nothing unbounded is read.
+
+use std::{sync::Arc, time::Duration};
+
+use reqwest::{
+    Certificate, Client, ClientBuilder, Response, StatusCode,
+    dns::Resolve,
+    header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderValue, LOCATION},
+};
+use thiserror::Error;
+use url::Url;
+
+use crate::{
+    guard::{Guard, Reach},
+    resolver::GuardedResolver,
+};
+
+pub use error::{FetchError, Hop, HopRefusal, Wait};
+
+mod error;
+#[cfg(test)]
+mod tests;
+
+pub const MAX_REDIRECTS: usize = 5;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Timeouts {
+    /// For a connection, with name resolution and TLS.
+    pub connect: Duration,
+    /// For the next bytes.
+    pub idle: Duration,
+    /// For the whole of one `get`, redirects included.
+    pub total: Duration,
+}
+
+/// Where redirects may lead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Redirects {
+    /// Nowhere but to the same scheme, host and port.
+    SameOrigin,
+    /// Wherever the guard lets a request go.
+    Guarded,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    pub max_bytes: u64,
+    pub redirects: Redirects,
+}
+
+#[derive(Debug, Error)]
+#[error("outgoing https cannot be set up")]
+pub struct SetupError {
+    source: reqwest::Error,
+}
+
+/// Makes all outgoing requests. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Fetcher {
+    guard: Arc<Guard>,
+    timeouts: Timeouts,
+    // A resolver is not told for which scheme it resolves, so each reach has a client of its own.
+    to_public: Client,
+    to_exceptions: Client,
+}
+
+/// A response at the end of its redirects, and where that was.
+struct Opened<'a> {
+    route: Route<'a>,
+    response: Response,
+}
+
+/// The URL that was asked for and the one that a redirect led to.
+struct Route<'a> {
+    given: &'a Url,
+    current: Url,
+    hop: Hop,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            idle: Duration::from_secs(20),
+            total: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Fetcher {
+    pub fn new(guard: Guard, timeouts: Timeouts, resolver: Arc<dyn Resolve>) -> Result<Self, SetupError> {
+        // Fails where another provider was installed for the process already, which serves as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let guard = Arc::new(guard);
+        let client = |reach| {
+            let inner = Arc::clone(&resolver);
+            build_client(timeouts, GuardedResolver { guard: Arc::clone(&guard), reach, inner })
+        };
+        let to_public = client(Reach::PublicAndExceptions)?;
+        let to_exceptions = client(Reach::ExceptionsOnly)?;
+        Ok(Self { guard, timeouts, to_public, to_exceptions })
+    }
+
+    /// The whole content at a URL; `None` where the server says that there is nothing (404, 410).
+    pub async fn get(&self, url: &Url, limits: Limits) -> Result<Option<Vec<u8>>, FetchError> {
+        let work = async {
+            match self.open(url, limits.redirects).await? {
+                Some(opened) => opened.read(limits.max_bytes, self.timeouts).await.map(Some),
+                None => Ok(None),
+            }
+        };
+        match tokio::time::timeout(self.timeouts.total, work).await {
+            Ok(result) => result,
+            Err(_) => Err(Route::start(url).timed_out(Wait::Total(self.timeouts.total))),
+        }
+    }
+
+    /// Follows redirects to a 200 response whose body is still to be read. The caller bounds the time and the size.
+    async fn open<'a>(&self, url: &'a Url, redirects: Redirects) -> Result<Option<Opened<'a>>, FetchError> {
+        let mut route = Route::start(url);
+        for _ in 0..=MAX_REDIRECTS {
+            let response = self.request(&route).await?;
+            match response.status() {
+                StatusCode::OK => {
+                    check_encoding(&response, &route)?;
+                    return Ok(Some(Opened { route, response }));
+                }
+                StatusCode::NOT_FOUND | StatusCode::GONE => return Ok(None),
+                StatusCode::MOVED_PERMANENTLY
+                | StatusCode::FOUND
+                | StatusCode::SEE_OTHER
+                | StatusCode::TEMPORARY_REDIRECT
+                | StatusCode::PERMANENT_REDIRECT => {
+                    route.follow(response.headers().get(LOCATION), redirects)?
+                }
+                status => return Err(FetchError::Status { url: route.shown(), status: status.as_u16() }),
+            }
+        }
+        Err(route.refused(HopRefusal::TooManyRedirects))
+    }
+
+    async fn request(&self, route: &Route<'_>) -> Result<Response, FetchError> {
+        let client = match self.guard.admit(&route.current) {
+            Ok(Reach::PublicAndExceptions) => &self.to_public,
+            Ok(Reach::ExceptionsOnly) => &self.to_exceptions,
+            Err(refusal) => return Err(route.refused(refusal.into())),
+        };
+        let request = client.get(route.current.clone());
+        request.send().await.map_err(|error| route.failed(&error, self.timeouts))
+    }
+}
+
+impl Opened<'_> {
+    async fn read(mut self, max_bytes: u64, timeouts: Timeouts) -> Result<Vec<u8>, FetchError> {
+        let too_large = |route: &Route<'_>| FetchError::TooLarge { url: route.shown(), max_bytes };
+        if self.response.content_length().is_some_and(|length| length > max_bytes) {
+            return Err(too_large(&self.route));
+        }
+        let mut content = Vec::new();
+        // A body that ends before its Content-Length is an error of `chunk`.
+        while let Some(chunk) =
+            self.response.chunk().await.map_err(|error| self.route.failed(&error, timeouts))?
+        {
+            if (content.len() + chunk.len()) as u64 > max_bytes {
+                return Err(too_large(&self.route));
+            }
+            content.extend_from_slice(&chunk);
+        }
+        Ok(content)
+    }
+}
+
+impl<'a> Route<'a> {
+    fn start(given: &'a Url) -> Self {
+        Self { given, current: given.clone(), hop: Hop::AsGiven }
+    }
+
+    fn follow(&mut self, location: Option<&HeaderValue>, redirects: Redirects) -> Result<(), FetchError> {
+        let Some(location) = location else {
+            return Err(FetchError::Broken {
+                url: self.shown(),
+                reason: "it redirects without saying where to".into(),
+            });
+        };
+        let target = location.to_str().ok().and_then(|text| self.current.join(text).ok());
+        let previous = self.current.clone();
+        self.hop = Hop::Redirect;
+        let Some(target) = target else {
+            return Err(self.refused(HopRefusal::NotAUrl));
+        };
+        self.current = target;
+        if redirects == Redirects::SameOrigin && !is_same_origin(&previous, &self.current) {
+            return Err(self.refused(HopRefusal::OtherOrigin));
+        }
+        Ok(())
+    }
+}
+
+fn is_same_origin(a: &Url, b: &Url) -> bool {
+    a.scheme() == b.scheme()
+        && a.host_str() == b.host_str()
+        && a.port_or_known_default() == b.port_or_known_default()
+}
+
+/// Decoding is off, so encoded bytes would be stored and hashed as if they were the file.
+fn check_encoding(response: &Response, route: &Route<'_>) -> Result<(), FetchError> {
+    let is_identity = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
+    if response.headers().get_all(CONTENT_ENCODING).iter().all(is_identity) {
+        return Ok(());
+    }
+    let reason = "it is sent with a Content-Encoding that was not asked for".into();
+    Err(FetchError::Broken { url: route.shown(), reason })
+}
+
+fn build_client(timeouts: Timeouts, resolver: GuardedResolver) -> Result<Client, SetupError> {
+    // Fails where the system has no CA certificates; then those of the browsers, built in, serve as well.
+    if let Ok(client) = client_builder(timeouts, resolver.clone()).build() {
+        return Ok(client);
+    }
+    let certificates = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
+    let certificates = certificates.map(|der| Certificate::from_der(der)).collect::<Result<Vec<_>, _>>();
+    certificates
+        .and_then(|certificates| client_builder(timeouts, resolver).tls_certs_only(certificates).build())
+        .map_err(|source| SetupError { source })
+}
+
+fn client_builder(timeouts: Timeouts, resolver: GuardedResolver) -> ClientBuilder {
+    let headers = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("identity"))]);
+    Client::builder()
+        .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
+        .default_headers(headers)
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .referer(false)
+        .connect_timeout(timeouts.connect)
+        .read_timeout(timeouts.idle)
+        .dns_resolver(resolver)
+}

@@ -1,0 +1,99 @@
+//! What can go wrong on the way to a file, in words that are safe to show.
+
+use std::{error::Error as StdError, time::Duration};
+
+use thiserror::Error;
+
+use super::{MAX_REDIRECTS, Route, Timeouts};
+use crate::{
+    guard::GuardRefusal,
+    shown::{shown_text, shown_url},
+};
+
+/// Absence is not among these: it is `Ok(None)`.
+#[derive(Debug, Error)]
+pub enum FetchError {
+    #[error("{url} is not fetched: {reason}")]
+    Refused { url: String, hop: Hop, reason: HopRefusal },
+    #[error("{url} answered with status {status}")]
+    Status { url: String, status: u16 },
+    #[error("{url} timed out: {wait}")]
+    TimedOut { url: String, wait: Wait },
+    #[error("{url} is larger than the allowed {max_bytes} bytes")]
+    TooLarge { url: String, max_bytes: u64 },
+    #[error("{url} could not be read: {reason}")]
+    Broken { url: String, reason: String },
+}
+
+/// Whose choice a URL was: the caller's, or a server's on the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hop {
+    AsGiven,
+    Redirect,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum HopRefusal {
+    #[error(transparent)]
+    Guard(#[from] GuardRefusal),
+    #[error("the redirect leads to something that is not a URL")]
+    NotAUrl,
+    #[error("the redirect leaves the scheme, host and port of the URL: give the URL that it leads to")]
+    OtherOrigin,
+    #[error("there are more than {MAX_REDIRECTS} redirects")]
+    TooManyRedirects,
+}
+
+/// Which patience ran out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum Wait {
+    #[error("no connection within {0:?}")]
+    Connect(Duration),
+    #[error("nothing received for {0:?}")]
+    Idle(Duration),
+    #[error("not finished within {0:?}")]
+    Total(Duration),
+}
+
+impl FetchError {
+    /// Whether the caller's own URL is at fault (400), rather than what the upstream did (500): D25.
+    pub fn is_refused_as_given(&self) -> bool {
+        matches!(self, Self::Refused { hop: Hop::AsGiven, .. })
+    }
+}
+
+impl Route<'_> {
+    pub(super) fn shown(&self) -> String {
+        let given = shown_url(self.given.as_str());
+        if self.current == *self.given {
+            return format!("`{given}`");
+        }
+        format!("`{given}`, redirected to `{}`,", shown_url(self.current.as_str()))
+    }
+
+    pub(super) fn refused(&self, reason: HopRefusal) -> FetchError {
+        FetchError::Refused { url: self.shown(), hop: self.hop, reason }
+    }
+
+    pub(super) fn timed_out(&self, wait: Wait) -> FetchError {
+        FetchError::TimedOut { url: self.shown(), wait }
+    }
+
+    pub(super) fn failed(&self, error: &reqwest::Error, timeouts: Timeouts) -> FetchError {
+        if let Some(refusal) = causes(error).find_map(|cause| cause.downcast_ref::<GuardRefusal>()) {
+            return self.refused(refusal.clone().into());
+        }
+        if error.is_timeout() {
+            let wait =
+                if error.is_connect() { Wait::Connect(timeouts.connect) } else { Wait::Idle(timeouts.idle) };
+            return self.timed_out(wait);
+        }
+        // The outer layers only repeat the URL, with its query, and say that sending failed.
+        let innermost = causes(error).last().map(ToString::to_string).unwrap_or_default();
+        FetchError::Broken { url: self.shown(), reason: shown_text(&innermost) }
+    }
+}
+
+fn causes<'e>(error: &'e (dyn StdError + 'static)) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |error| (*error).source())
+}

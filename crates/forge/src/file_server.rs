@@ -1,0 +1,153 @@
+//! File servers: which hosts may register projects, and what their URLs mean (D27).
+
+use std::str::FromStr;
+
+use countersign_core::{metadata::OriginKind, path::RepoPath, wire};
+use thiserror::Error;
+use url::Url;
+
+use crate::{
+    host::{Host, HostProblem},
+    shown::shown_text,
+    url::{Scheme, SourceUrl, UrlProblem, UrlRefusal},
+};
+
+#[cfg(test)]
+mod tests;
+
+/// Forges whose pages we know by their host. They are never file servers, whatever the operator allows.
+const KNOWN_FORGE_HOSTS: [&str; 5] =
+    ["github.com", "raw.githubusercontent.com", "gitlab.com", "codeberg.org", "gitea.com"];
+
+/// The hosts whose files may register projects.
+#[derive(Debug, Clone, Default)]
+pub struct FileServers {
+    pub rules: Vec<FileServerRule>,
+    /// Every file server on this machine (`--dev`).
+    pub loopback: bool,
+}
+
+/// The value of one `--file-server`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileServerRule {
+    Any,
+    /// Without a port, the default port of the URL's scheme is meant.
+    Host {
+        host: Host,
+        port: Option<u16>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{text}` does not name a file server: {problem}. Write HOST, HOST:PORT, or `*` for all")]
+pub struct FileServerRuleError {
+    text: String,
+    problem: HostProblem,
+}
+
+/// Where a signers file is to be read, and the project that it speaks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignersSource {
+    pub kind: OriginKind,
+    pub project: RepoPath,
+    /// As given.
+    pub url: String,
+    /// What is requested for it.
+    pub retrieval_url: Url,
+}
+
+impl FileServers {
+    /// Whether files of this server may register projects, and be read over plain http.
+    pub fn allow(&self, scheme: Scheme, host: &Host, port: u16) -> bool {
+        if is_known_forge(host) {
+            return false;
+        }
+        (self.loopback && host.is_loopback())
+            || self.rules.iter().any(|rule| rule.matches(scheme, host, port))
+    }
+}
+
+impl FileServerRule {
+    fn matches(&self, scheme: Scheme, host: &Host, port: u16) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Host { host: allowed, port: allowed_port } => {
+                allowed == host && allowed_port.unwrap_or(scheme.default_port()) == port
+            }
+        }
+    }
+}
+
+impl FromStr for FileServerRule {
+    type Err = FileServerRuleError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "*" {
+            return Ok(Self::Any);
+        }
+        let (host, port) = Host::parse_with_port(text)
+            .map_err(|problem| FileServerRuleError { text: shown_text(text), problem })?;
+        Ok(Self::Host { host, port })
+    }
+}
+
+/// Says which project a signers file belongs to, by the URL alone.
+pub fn locate_signers(url: &SourceUrl, servers: &FileServers) -> Result<SignersSource, UrlRefusal> {
+    let host = url.host();
+    if is_known_forge(host) {
+        return Err(url.refuse(UrlProblem::ForgeUnavailable { host: host.clone() }));
+    }
+    if has_forge_form(url) {
+        return Err(url.refuse(UrlProblem::ForgeForm { host: host.clone() }));
+    }
+    let file_name = url.plain_file_name()?;
+    if !servers.allow(url.scheme(), host, url.port()) {
+        return Err(url.refuse(UrlProblem::FileServerNotAllowed { server: server_of(url) }));
+    }
+    let project_dir = strip_signers_dir(url.dir_segments());
+    let stands_at_root = url.dir_segments().is_empty();
+    if stands_at_root && file_name != wire::SIGNERS_FILE {
+        return Err(url.refuse(UrlProblem::RootFileName));
+    }
+    Ok(SignersSource {
+        kind: OriginKind::FileServer,
+        project: url.storable_dir(project_dir)?,
+        url: url.as_str().to_owned(),
+        retrieval_url: url.request_url().clone(),
+    })
+}
+
+fn is_known_forge(host: &Host) -> bool {
+    KNOWN_FORGE_HOSTS.contains(&host.as_str())
+}
+
+fn strip_signers_dir(dir: &[String]) -> &[String] {
+    match dir.split_last() {
+        Some((last, project)) if wire::PUBLISHED_SIGNERS_DIRS.contains(&last.as_str()) => project,
+        _ => dir,
+    }
+}
+
+/// The spelling that `--file-server` takes.
+fn server_of(url: &SourceUrl) -> String {
+    if url.port() == url.scheme().default_port() {
+        url.host().to_string()
+    } else {
+        format!("{}:{}", url.host(), url.port())
+    }
+}
+
+/// Forges serve commits of strangers under a project's own path, so their pages must never pass for plain files.
+fn has_forge_form(url: &SourceUrl) -> bool {
+    let segments: Vec<&str> = url.segments().collect();
+    let has_pair = |firsts: &[&str], seconds: &[&str]| {
+        segments.windows(2).any(|pair| firsts.contains(&pair[0]) && seconds.contains(&pair[1]))
+    };
+    let is_gitlab = has_pair(&["-"], &["blob", "raw", "releases"]);
+    let is_forgejo = has_pair(&["src", "raw", "media"], &["branch", "tag", "commit"]);
+    let is_release = has_pair(&["releases"], &["tag"]);
+    let is_blob = url.dir_segments().iter().any(|segment| segment == "blob");
+    // OWNER/REPO/raw/REF/PATH: shorter or elsewhere, `raw` is a name like any other.
+    let is_raw = segments.len() >= 5 && segments[2] == "raw";
+    is_gitlab || is_forgejo || is_release || is_blob || is_raw
+}

@@ -1,0 +1,61 @@
+//! Name resolution behind the guard: a connection is made to an address that was checked, and to no other.
+
+use std::{fmt, net::SocketAddr, sync::Arc};
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+use crate::{
+    guard::{Guard, GuardRefusal, Reach},
+    host::Host,
+};
+
+/// The operating system's resolver.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemResolver;
+
+/// What `reqwest` asks, once per connection.
+#[derive(Clone)]
+pub(crate) struct GuardedResolver {
+    pub(crate) guard: Arc<Guard>,
+    pub(crate) reach: Reach,
+    pub(crate) inner: Arc<dyn Resolve>,
+}
+
+impl Resolve for SystemResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            // `reqwest` puts the URL's port in the place of 0.
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            Ok(Box::new(found.collect::<Vec<_>>().into_iter()) as Addrs)
+        })
+    }
+}
+
+impl Resolve for GuardedResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (guard, reach) = (Arc::clone(&self.guard), self.reach);
+        let host = Host::parse(name.as_str());
+        let resolving = self.inner.resolve(name);
+        Box::pin(async move {
+            let host = host.map_err(GuardRefusal::from)?;
+            let mut admitted: Vec<SocketAddr> = Vec::new();
+            let mut refusal = None;
+            for address in resolving.await? {
+                match guard.check_address(reach, &host, address.ip()) {
+                    Ok(()) => admitted.push(address),
+                    Err(refused) => refusal = Some(refused),
+                }
+            }
+            if !admitted.is_empty() {
+                return Ok(Box::new(admitted.into_iter()) as Addrs);
+            }
+            Err(refusal.map_or_else(|| "the name has no address".into(), Into::into))
+        })
+    }
+}
+
+impl fmt::Debug for GuardedResolver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GuardedResolver").field("reach", &self.reach).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,76 @@
+//! How text from outside appears in our messages: nothing raw that could rewrite a line, and no secret.
+
+use countersign_core::path::is_deceptive;
+
+const MAX_SHOWN_CHARS: usize = 300;
+
+/// Text with control and invisible characters escaped, and cut where it gets long.
+pub(crate) fn shown_text(text: &str) -> String {
+    let mut shown = String::new();
+    for (count, c) in text.chars().enumerate() {
+        if count == MAX_SHOWN_CHARS {
+            shown.push('…');
+            break;
+        }
+        if is_deceptive(c) {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// A URL without user information, query and fragment: that is where passwords and signed tokens stand.
+pub(crate) fn shown_url(text: &str) -> String {
+    let end = text.find(['?', '#']).unwrap_or(text.len());
+    let (bare, rest) = text.split_at(end);
+    let hidden = match rest.chars().next() {
+        Some('?') => "?…",
+        Some(_) => "#…",
+        None => "",
+    };
+    shown_text(&format!("{}{hidden}", hide_user_info(bare)))
+}
+
+fn hide_user_info(text: &str) -> String {
+    let (scheme, rest, end) = match text.find("://") {
+        Some(at) => {
+            let (scheme, rest) = text.split_at(at + 3);
+            (scheme, rest, rest.find(['/', '\\']).unwrap_or(rest.len()))
+        }
+        // Not a form that we know, so a password may stand anywhere before an `@`.
+        None => ("", text, text.len()),
+    };
+    match rest[..end].rfind('@') {
+        Some(at) => format!("{scheme}…{}", &rest[at..]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_and_invisible_characters_are_not_shown() {
+        let table = [
+            ("https://h/a/b", "https://h/a/b"),
+            ("https://bob:pw@h/a@b", "https://…@h/a@b"),
+            ("https://bob:p@w@h", "https://…@h"),
+            ("https://h/@scope/x", "https://h/@scope/x"),
+            ("git@h:acme/app", "…@h:acme/app"),
+            ("https://h/a?token=s#f", "https://h/a?…"),
+            ("https://h/a#f?token=s", "https://h/a#…"),
+            ("https://h/\u{202e}\r\n", "https://h/\\u{202e}\\u{d}\\u{a}"),
+        ];
+        for (text, shown) in table {
+            assert_eq!(shown_url(text), shown, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn long_text_is_cut() {
+        assert_eq!(shown_text(&"ü".repeat(5_000)).chars().count(), MAX_SHOWN_CHARS + 1);
+    }
+}

@@ -1,0 +1,304 @@
+//! URLs that a user gives us (D6, "In URLs"): inspected as text, before the `url` crate resolves dot segments, turns
+//! backslashes into slashes and drops line breaks.
+
+use std::fmt;
+
+use countersign_core::{
+    path::{PathError, RepoPath, is_deceptive},
+    wire,
+};
+use percent_encoding::percent_decode_str;
+use thiserror::Error;
+use url::Url;
+
+use crate::{
+    host::{Host, HostProblem},
+    shown::{shown_text, shown_url},
+};
+
+#[cfg(test)]
+mod tests;
+
+const MAX_URL_BYTES: usize = 2_048;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    Http,
+    Https,
+}
+
+/// An absolute http(s) URL that means the same to us, to the `url` crate and to whoever reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceUrl {
+    text: String,
+    url: Url,
+    scheme: Scheme,
+    host: Host,
+    port: u16,
+    dir: Vec<String>,
+    file_name: Option<String>,
+}
+
+/// Why a URL is refused as given: the request is at fault (400), nothing was fetched.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum UrlRefusal {
+    #[error("no URL was given: name at least one")]
+    NoUrl,
+    #[error("the URL `{url}` is refused: {problem}")]
+    Url { url: String, problem: UrlProblem },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum UrlProblem {
+    #[error("it is longer than {MAX_URL_BYTES} bytes")]
+    TooLong,
+    #[error(
+        "it has whitespace, a control character or an invisible one: remove it, or percent-encode a space as `%20`"
+    )]
+    ForbiddenCharacter,
+    #[error("it has a backslash: use `/` between segments")]
+    Backslash,
+    #[error("it is not an absolute URL that begins with `https://` or `http://`")]
+    Scheme,
+    #[error("it has user information before an `@`: leave it out")]
+    UserInfo,
+    #[error(transparent)]
+    Host(#[from] HostProblem),
+    #[error("a `%` is not followed by two hexadecimal digits: write a literal one as `%25`")]
+    PercentEncoding,
+    #[error("a segment is not UTF-8 after percent-decoding")]
+    NotUtf8,
+    #[error("path traversal detected: a `.` or `..` segment is not allowed, in any encoding")]
+    DotSegment,
+    #[error("a segment decodes to text with a slash, a backslash or a control character")]
+    ForbiddenInSegment,
+    #[error("its path has an empty segment: write single slashes")]
+    EmptySegment,
+    #[error("it cannot be read")]
+    Unreadable,
+    #[error("it has a query: leave out the `?` and what follows")]
+    Query,
+    #[error("it has a fragment: leave out the `#` and what follows")]
+    Fragment,
+    #[error("it names a directory: give the URL of the file itself")]
+    NoFileName,
+    #[error("{reason}")]
+    Path { reason: String },
+    #[error(
+        "reading from {host} is not available in this version: publish the file on a file server that the operator \
+         allows with `--file-server`"
+    )]
+    ForgeUnavailable { host: Host },
+    #[error(
+        "it has the form of a forge's page, and {host} is not configured as a forge: the operator can add it as a \
+         `[[forge]]`, or publish the file on a file server under a path of another form"
+    )]
+    ForgeForm { host: Host },
+    #[error(
+        "{server} is not an allowed file server: the operator can allow it with `--file-server {server}`"
+    )]
+    FileServerNotAllowed { server: String },
+    #[error(
+        "a signers file at the root registers the whole host: name it `{}` or put it into a directory `{}`, or into \
+         a directory of the project", wire::SIGNERS_FILE, wire::PUBLISHED_SIGNERS_DIRS[0]
+    )]
+    RootFileName,
+    #[error(
+        "it is not in the same directory of the same server as `{first}`: register each directory by itself"
+    )]
+    OtherDirectory { first: String },
+    #[error("it is given twice: name each file once")]
+    GivenTwice,
+}
+
+impl Scheme {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+
+    pub fn default_port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
+
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        [Self::Http, Self::Https].into_iter().find(|scheme| text.eq_ignore_ascii_case(scheme.as_str()))
+    }
+}
+
+impl SourceUrl {
+    pub fn parse(text: &str) -> Result<Self, UrlRefusal> {
+        parse_text(text).map_err(|problem| UrlRefusal::Url { url: shown_url(text), problem })
+    }
+
+    /// The text as given.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// What is requested for it.
+    pub fn request_url(&self) -> &Url {
+        &self.url
+    }
+
+    pub fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The port as given, or the scheme's default.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The decoded segments before the last slash.
+    pub fn dir_segments(&self) -> &[String] {
+        &self.dir
+    }
+
+    /// The decoded segment after the last slash, unless the URL ends in one.
+    pub fn file_name(&self) -> Option<&str> {
+        self.file_name.as_deref()
+    }
+
+    pub fn segments(&self) -> impl Iterator<Item = &str> {
+        self.dir.iter().chain(&self.file_name).map(String::as_str)
+    }
+
+    pub fn has_query(&self) -> bool {
+        self.url.query().is_some()
+    }
+
+    pub fn has_fragment(&self) -> bool {
+        self.url.fragment().is_some()
+    }
+
+    /// The mirror-relative path of a directory on this URL's server.
+    pub fn path_on_server(&self, dir: &[String]) -> Result<RepoPath, PathError> {
+        let mut path = format!("{}/{}/{}", self.scheme.as_str(), self.host, self.port);
+        for segment in dir {
+            path.push('/');
+            path.push_str(segment);
+        }
+        RepoPath::parse(&path)
+    }
+
+    pub(crate) fn refuse(&self, problem: UrlProblem) -> UrlRefusal {
+        UrlRefusal::Url { url: shown_url(&self.text), problem }
+    }
+
+    /// The file name, of a URL that is nothing but the place of a file.
+    pub(crate) fn plain_file_name(&self) -> Result<&str, UrlRefusal> {
+        if self.has_query() {
+            return Err(self.refuse(UrlProblem::Query));
+        }
+        if self.has_fragment() {
+            return Err(self.refuse(UrlProblem::Fragment));
+        }
+        self.file_name().ok_or_else(|| self.refuse(UrlProblem::NoFileName))
+    }
+
+    /// A directory on this URL's server under which we are going to store files.
+    pub(crate) fn storable_dir(&self, dir: &[String]) -> Result<RepoPath, UrlRefusal> {
+        let refuse =
+            |error: PathError| self.refuse(UrlProblem::Path { reason: shown_text(&error.to_string()) });
+        let path = self.path_on_server(dir).map_err(refuse)?;
+        path.check_storable_dir().map_err(refuse)?;
+        Ok(path)
+    }
+}
+
+impl fmt::Display for SourceUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&shown_url(&self.text))
+    }
+}
+
+fn parse_text(text: &str) -> Result<SourceUrl, UrlProblem> {
+    if text.len() > MAX_URL_BYTES {
+        return Err(UrlProblem::TooLong);
+    }
+    if text.chars().any(|c| c.is_whitespace() || is_deceptive(c)) {
+        return Err(UrlProblem::ForbiddenCharacter);
+    }
+    if text.contains('\\') {
+        return Err(UrlProblem::Backslash);
+    }
+    let (scheme, rest) = text.split_once("://").ok_or(UrlProblem::Scheme)?;
+    let scheme = Scheme::parse(scheme).ok_or(UrlProblem::Scheme)?;
+    let (authority, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    if authority.contains('@') {
+        return Err(UrlProblem::UserInfo);
+    }
+    let (host, port) = Host::parse_with_port(authority)?;
+    let path = &rest[..rest.find(['?', '#']).unwrap_or(rest.len())];
+    let (dir, file_name) = parse_path(path)?;
+    let url = Url::parse(text).map_err(|_| UrlProblem::Unreadable)?;
+    let source = SourceUrl {
+        text: text.to_owned(),
+        url,
+        scheme,
+        host,
+        port: port.unwrap_or(scheme.default_port()),
+        dir,
+        file_name,
+    };
+    check_agreement(&source)?;
+    Ok(source)
+}
+
+fn parse_path(path: &str) -> Result<(Vec<String>, Option<String>), UrlProblem> {
+    let Some(path) = path.strip_prefix('/') else {
+        return Ok((Vec::new(), None));
+    };
+    let (dir, file_name) = match path.rsplit_once('/') {
+        Some((dir, file_name)) => (dir.split('/').map(decode_segment).collect::<Result<_, _>>()?, file_name),
+        None => (Vec::new(), path),
+    };
+    let file_name = if file_name.is_empty() { None } else { Some(decode_segment(file_name)?) };
+    Ok((dir, file_name))
+}
+
+fn decode_segment(segment: &str) -> Result<String, UrlProblem> {
+    if segment.is_empty() {
+        return Err(UrlProblem::EmptySegment);
+    }
+    let is_encoded = |rest: &str| {
+        let hex = rest.as_bytes().get(..2);
+        hex.is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit))
+    };
+    if !segment.split('%').skip(1).all(is_encoded) {
+        return Err(UrlProblem::PercentEncoding);
+    }
+    let decoded = percent_decode_str(segment).decode_utf8().map_err(|_| UrlProblem::NotUtf8)?;
+    if matches!(&*decoded, "." | "..") {
+        return Err(UrlProblem::DotSegment);
+    }
+    if decoded.chars().any(|c| c.is_control() || matches!(c, '/' | '\\')) {
+        return Err(UrlProblem::ForbiddenInSegment);
+    }
+    Ok(decoded.into_owned())
+}
+
+/// What is fetched is what the `url` crate read, so both readings must be the same.
+fn check_agreement(source: &SourceUrl) -> Result<(), UrlProblem> {
+    let url = &source.url;
+    let mut theirs = url.path_segments().into_iter().flatten();
+    let mut ours = source.dir.iter().chain(&source.file_name);
+    let same_segments = ours
+        .all(|segment| theirs.next().is_some_and(|encoded| percent_decode_str(encoded).eq(segment.bytes())));
+    let agrees = url.scheme() == source.scheme.as_str()
+        && url.host_str() == Some(source.host.as_str())
+        && url.port_or_known_default() == Some(source.port)
+        && same_segments
+        && theirs.all(str::is_empty);
+    if agrees { Ok(()) } else { Err(UrlProblem::Unreadable) }
+}

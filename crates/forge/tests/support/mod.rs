@@ -1,0 +1,147 @@
+//! A small HTTP server on this machine, and name resolution that answers what a test says.
+
+use std::{
+    collections::HashMap,
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
+
+pub(crate) struct Server {
+    pub(crate) port: u16,
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+/// What the server does after it has read a request.
+enum Reply {
+    Send(String),
+    /// Sends this, then nothing, until the client leaves.
+    Stall(String),
+    /// Sends this, then a byte every 20 ms, until the client leaves.
+    Drip(String),
+}
+
+impl Server {
+    pub(crate) async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&requests);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(answer(stream, Arc::clone(&seen)));
+            }
+        });
+        Self { port, requests }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+
+    /// The heads of all requests so far.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
+    }
+}
+
+async fn answer(mut stream: TcpStream, seen: Arc<Mutex<Vec<String>>>) -> io::Result<()> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let byte = stream.read_u8().await?;
+        if head.is_empty() && byte != b'G' {
+            return stream.write_all(b"HTTP/1.1 400 This is no TLS\r\n\r\n").await;
+        }
+        head.push(byte);
+    }
+    let head = String::from_utf8(head).unwrap();
+    let target = head.split(' ').nth(1).unwrap_or_default().to_owned();
+    seen.lock().unwrap().push(head);
+    match route(&target) {
+        Reply::Send(text) => stream.write_all(text.as_bytes()).await,
+        Reply::Stall(text) => {
+            stream.write_all(text.as_bytes()).await?;
+            stream.read_u8().await.map(drop)
+        }
+        Reply::Drip(text) => {
+            stream.write_all(text.as_bytes()).await?;
+            let mut ticks = tokio::time::interval(Duration::from_millis(20));
+            loop {
+                ticks.tick().await;
+                stream.write_all(b".").await?;
+            }
+        }
+    }
+}
+
+fn route(target: &str) -> Reply {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    Reply::Send(match path {
+        "/ok" => reply("200 OK", "Content-Length: 5\r\n", "hello"),
+        "/empty" => reply("200 OK", "Content-Length: 0\r\n", ""),
+        "/identity" => reply("200 OK", "Content-Encoding: Identity\r\nContent-Length: 5\r\n", "hello"),
+        "/gzip" => reply("200 OK", "Content-Encoding: gzip\r\nContent-Length: 5\r\n", "hello"),
+        "/to" => reply("302 Found", &format!("Location: {query}\r\nContent-Length: 0\r\n"), ""),
+        "/to-nowhere" => reply("302 Found", "Content-Length: 0\r\n", ""),
+        "/announced" => reply("200 OK", "Content-Length: 999999\r\n", ""),
+        "/unannounced" => reply("200 OK", "", &"x".repeat(200_000)),
+        "/chunked" => reply("200 OK", "Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n0\r\n\r\n"),
+        "/short" => reply("200 OK", "Content-Length: 10\r\n", "hello"),
+        "/short-chunked" => reply("200 OK", "Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n"),
+        "/nothing" => String::new(),
+        "/garbage" => "\u{1b}[31mSSH-2.0\r\n\r\n".to_owned(),
+        "/stall" => return Reply::Stall(reply("200 OK", "Content-Length: 10\r\n", "hello")),
+        "/silent" => return Reply::Stall(String::new()),
+        "/drip" => return Reply::Drip(reply("200 OK", "Content-Length: 50000\r\n", "")),
+        _ => match path.strip_prefix("/count/").and_then(|left| left.parse::<u32>().ok()) {
+            Some(0) => reply("200 OK", "Content-Length: 5\r\n", "hello"),
+            Some(left) => reply("301 Moved", &format!("Location: /count/{}\r\n", left - 1), ""),
+            None => {
+                let status = path.strip_prefix("/status/").unwrap_or("404 Not Found").replace('-', " ");
+                reply(&status, "Content-Length: 0\r\n", "")
+            }
+        },
+    })
+}
+
+fn reply(status: &str, headers: &str, body: &str) -> String {
+    format!("HTTP/1.1 {status}\r\n{headers}Connection: close\r\n\r\n{body}")
+}
+
+/// Resolves the names that a test lists; a name with the answer `None` is never resolved.
+#[derive(Default)]
+pub(crate) struct Answers(HashMap<&'static str, Option<Vec<IpAddr>>>);
+
+impl Answers {
+    pub(crate) fn with(mut self, name: &'static str, addresses: &[&str]) -> Self {
+        self.0.insert(name, Some(addresses.iter().map(|address| address.parse().unwrap()).collect()));
+        self
+    }
+
+    pub(crate) fn without_end(mut self, name: &'static str) -> Self {
+        self.0.insert(name, None);
+        self
+    }
+}
+
+impl Resolve for Answers {
+    fn resolve(&self, name: Name) -> Resolving {
+        let answer = self.0.get(name.as_str()).cloned();
+        Box::pin(async move {
+            match answer {
+                Some(Some(addresses)) => {
+                    Ok(Box::new(addresses.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs)
+                }
+                Some(None) => std::future::pending().await,
+                None => Err("no such name".into()),
+            }
+        })
+    }
+}
