@@ -1,1 +1,13 @@
+//! Countersign's server: HTTP, the durable Git store, and the nonces it has seen.
 
+pub mod app;
+pub mod auth;
+pub mod clock;
+pub mod config;
+pub mod data_dir;
+pub mod error;
+pub mod nonces;
+pub mod observe;
+pub mod router;
+pub mod routes;
+pub mod store;

@@ -1,0 +1,114 @@
+//! The command line. Each flag of `serve` has an environment variable and a key in the configuration file.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand, builder::BoolishValueParser};
+use countersign_core::path::RepoPath;
+use countersign_forge::{file_server::FileServerRule, guard::AllowFetch};
+use countersign_server::config::{LogFormat, LogLevel, Overrides};
+
+/// Collects enough of the right signatures on software releases, and lets anyone check them.
+#[derive(Debug, Parser)]
+#[command(version, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the signing server
+    #[command(after_help = "\
+Examples:
+  countersign serve --dev                        try it out on this machine
+  countersign serve --file-server dl.example.org let projects on that host register
+  countersign serve --config countersign.toml    everything from a file
+
+Every flag can also be set by its environment variable, or by a key of the same name (with _ for -) in the
+configuration file. A flag beats the environment, which beats the file.")]
+    Serve(ServeArgs),
+    /// Maintain the data directory of a server that is stopped
+    Admin {
+        #[command(subcommand)]
+        command: AdminCommand,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AdminCommand {
+    /// Remove a project's pending registration or signers proposal
+    Drop(DropArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Address and port to listen on; port 0 picks a free one [default: 127.0.0.1:3000]
+    #[arg(long, value_name = "ADDR:PORT", env = "COUNTERSIGN_LISTEN")]
+    listen: Option<SocketAddr>,
+
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+
+    /// For trying things on your own machine: allow fetching from loopback, and every file server there
+    #[arg(
+        long,
+        env = "COUNTERSIGN_DEV",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_parser = BoolishValueParser::new(),
+        value_name = "BOOL",
+        hide_possible_values = true
+    )]
+    dev: Option<bool>,
+
+    /// Also fetch from this host or network, although its address is not public (repeatable)
+    #[arg(long, value_name = "HOST|CIDR", env = "COUNTERSIGN_ALLOW_FETCH", value_delimiter = ',')]
+    allow_fetch: Option<Vec<AllowFetch>>,
+
+    /// Let projects on this file server register; `*` for all (repeatable)
+    #[arg(long, value_name = "HOST[:PORT]", env = "COUNTERSIGN_FILE_SERVER", value_delimiter = ',')]
+    file_server: Option<Vec<FileServerRule>>,
+
+    /// How log lines are written: text or json [default: text]
+    #[arg(long, value_name = "FORMAT", env = "COUNTERSIGN_LOG_FORMAT")]
+    pub(crate) log_format: Option<LogFormat>,
+
+    /// How much is logged: error, warn, info or debug [default: info]
+    #[arg(long, value_name = "LEVEL", env = "COUNTERSIGN_LOG_LEVEL")]
+    pub(crate) log_level: Option<LogLevel>,
+}
+
+impl ServeArgs {
+    pub(crate) fn to_overrides(&self) -> Overrides {
+        Overrides {
+            listen: self.listen,
+            data_dir: self.files.data_dir.clone(),
+            dev: self.dev,
+            allow_fetch: self.allow_fetch.clone(),
+            file_servers: self.file_server.clone(),
+        }
+    }
+}
+
+/// Where the server's files are.
+#[derive(Debug, Args)]
+pub(crate) struct FileArgs {
+    /// Directory for all state; created if missing [default: ./countersign-data]
+    #[arg(long, value_name = "DIR", env = "COUNTERSIGN_DATA_DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+
+    /// Configuration file (TOML)
+    #[arg(long, value_name = "FILE", env = "COUNTERSIGN_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DropArgs {
+    /// Project identifier, as in https/dl.example.org/443/acme/app
+    #[arg(value_parser = RepoPath::parse)]
+    pub(crate) project: RepoPath,
+
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+}

@@ -1,0 +1,23 @@
+//! `countersign admin`: on the data directory of a stopped server.
+
+use countersign_core::decide::drop;
+use countersign_server::{app, clock::Clock, data_dir::DataDir};
+
+use super::CliError;
+use crate::args::DropArgs;
+
+pub(crate) fn drop_pending(args: DropArgs) -> Result<(), CliError> {
+    let file = super::read_config(&args.files)?;
+    let path = file.data_dir(args.files.data_dir);
+    if !path.is_dir() {
+        let source = std::io::Error::new(std::io::ErrorKind::NotFound, path.display().to_string());
+        return Err(CliError::Io { what: "there is no such data directory", source });
+    }
+    let data_dir = DataDir::lock(&path)?;
+    let opened = app::open_repository(&data_dir, file.author()?, &Clock::system())?;
+    let project = args.project.clone();
+    let decide = move |head: &_| drop::drop_pending(head, &project);
+    super::runtime()?.block_on(opened.store.transact(decide))??;
+    println!("Dropped the pending signers of {}", args.project);
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! `countersign serve`
+
+use std::{
+    io::{self, Write as _},
+    time::Duration,
+};
+
+use countersign_server::{
+    app::{self, Running},
+    clock::Clock,
+    config::Settings,
+    observe,
+};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::CliError;
+use crate::args::ServeArgs;
+
+/// How long requests under way may take to finish after the signal to stop.
+const DRAIN: Duration = Duration::from_secs(30);
+
+pub(crate) fn run(args: ServeArgs) -> Result<(), CliError> {
+    let file = super::read_config(&args.files)?;
+    let format = args.log_format.unwrap_or_else(|| file.log_format());
+    let level = args.log_level.unwrap_or_else(|| file.log_level());
+    observe::start_logging(format, level);
+    let settings = Settings::resolve(args.to_overrides(), file)?;
+    super::runtime()?.block_on(serve(settings))
+}
+
+async fn serve(settings: Settings) -> Result<(), CliError> {
+    let mut signals = Signals::listen()?;
+    let dev = settings.dev;
+    let running = app::start(settings, Clock::system()).await?;
+    announce(&running, dev).map_err(CliError::io("the ready line could not be printed"))?;
+    signals.next().await;
+    tracing::info!("stopping: requests under way are finished first");
+    tokio::select! {
+        stopped = running.stop() => stopped.map_err(CliError::io("the server ended with an error"))?,
+        () = signals.next() => tracing::warn!("stopped at once, on a second signal"),
+        () = tokio::time::sleep(DRAIN) => tracing::warn!("some requests did not finish in time"),
+    }
+    Ok(())
+}
+
+/// One line on standard output, for people and for scripts that wait for it.
+fn announce(running: &Running, dev: bool) -> io::Result<()> {
+    let note = if dev { " (development mode: fetches from loopback, no rate limits)" } else { "" };
+    let mut out = io::stdout().lock();
+    writeln!(out, "Countersign is ready on http://{}{note}", running.address)?;
+    out.flush()
+}
+
+/// Ctrl-C and SIGTERM. Registered before the server is ready, so that none is missed.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self, CliError> {
+        let listen = |kind| signal(kind).map_err(CliError::io("signals cannot be received"));
+        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}

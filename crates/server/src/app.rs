@@ -1,0 +1,177 @@
+//! The running server: what its handlers share, and its start and end.
+
+use std::{io, net::SocketAddr, sync::Arc};
+
+use axum::serve::ListenerExt as _;
+use countersign_core::{
+    json::ParseError,
+    repository::{FORMAT, RepositoryMarker},
+    snapshot::Change,
+    time::Timestamp,
+};
+use countersign_forge::{
+    fetch::{Fetcher, SetupError},
+    file_server::FileServers,
+    resolver::SystemResolver,
+};
+use thiserror::Error;
+use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
+use url::Url;
+
+use crate::{
+    clock::Clock,
+    config::{Limits, Settings},
+    data_dir::{DataDir, DataDirError},
+    error::ApiError,
+    nonces::{self, NonceError, Nonces},
+    router,
+    store::{self, Author, OpenError, Repository, Store, StoreError},
+};
+
+/// What every handler has. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct App(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    store: Store,
+    nonces: Nonces,
+    fetcher: Fetcher,
+    file_servers: FileServers,
+    limits: Limits,
+    clock: Clock,
+    /// Dropped last: the directory stays ours until nobody writes to it any more.
+    _data_dir: DataDir,
+}
+
+impl App {
+    pub fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    pub fn nonces(&self) -> &Nonces {
+        &self.0.nonces
+    }
+
+    pub fn file_servers(&self) -> &FileServers {
+        &self.0.file_servers
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+
+    /// Content that must be there.
+    pub async fn fetch(
+        &self,
+        url: &Url,
+        limits: countersign_forge::fetch::Limits,
+    ) -> Result<Vec<u8>, ApiError> {
+        self.0.fetcher.get(url, limits).await?.ok_or_else(|| {
+            let message = format!("`{url}` answered that there is no such file (404)");
+            ApiError::new(axum::http::StatusCode::INTERNAL_SERVER_ERROR, message)
+        })
+    }
+}
+
+#[derive(Debug, Error)]
+pub enum StartError {
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
+    #[error(transparent)]
+    Repository(#[from] OpenError),
+    #[error(
+        "the repository cannot be used: {error}. Use the version of Countersign that wrote it, or a newer one"
+    )]
+    Format { error: ParseError },
+    #[error("the store of used nonces cannot be opened")]
+    Nonces(#[from] NonceError),
+    #[error("the repository cannot be written")]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Fetch(#[from] SetupError),
+    #[error("cannot listen on {address}")]
+    Listen { address: SocketAddr, source: io::Error },
+}
+
+/// A server that accepts requests.
+#[derive(Debug)]
+pub struct Running {
+    pub address: SocketAddr,
+    app: App,
+    stop: watch::Sender<bool>,
+    serving: JoinHandle<io::Result<()>>,
+}
+
+impl Running {
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+
+    /// Accepts no more requests, finishes those under way, and lets go of the data directory.
+    pub async fn stop(self) -> io::Result<()> {
+        self.stop.send_replace(true);
+        self.serving.await.map_err(io::Error::other)?
+    }
+}
+
+/// Opens the data directory and serves it. Must be called inside a Tokio runtime.
+pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartError> {
+    let data_dir = DataDir::lock(&settings.data_dir)?;
+    let opened = open_repository(&data_dir, settings.author, &clock)?;
+    let fetcher = Fetcher::new(settings.guard.clone(), settings.timeouts, Arc::new(SystemResolver))?;
+    let app = App(Arc::new(Shared {
+        store: opened.store,
+        nonces: opened.nonces,
+        fetcher,
+        file_servers: settings.guard.file_servers,
+        limits: settings.limits,
+        clock,
+        _data_dir: data_dir,
+    }));
+    let listener = TcpListener::bind(settings.listen).await;
+    let listener = listener.map_err(|source| StartError::Listen { address: settings.listen, source })?;
+    let address =
+        listener.local_addr().map_err(|source| StartError::Listen { address: settings.listen, source })?;
+    let (stop, mut stopped) = watch::channel(false);
+    let listener = listener.tap_io(|stream| {
+        // Small answers must not wait for more to send.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "cannot set TCP_NODELAY");
+        }
+    });
+    let serve = axum::serve(listener, router::build(app.clone())).with_graceful_shutdown(async move {
+        // An error means that `Running` was dropped, which ends the server, too.
+        let _ = stopped.wait_for(|stop| *stop).await;
+    });
+    let serving = tokio::spawn(async move { serve.await });
+    Ok(Running { address, app, stop, serving })
+}
+
+#[derive(Debug)]
+pub struct Opened {
+    pub store: Store,
+    pub nonces: Nonces,
+}
+
+/// Opens the repository and the nonces beside it, and makes both where there are none.
+pub fn open_repository(data_dir: &DataDir, author: Author, clock: &Clock) -> Result<Opened, StartError> {
+    let repository = Repository::open(&data_dir.repository())?;
+    if let Some(marker) = repository.marker()? {
+        RepositoryMarker::parse(&marker).map_err(|error| StartError::Format { error })?;
+    }
+    let now = clock.now();
+    // Before the first commit, so that a crash between the two does not look like a restored clone (D38).
+    let state =
+        if repository.is_unborn() { nonces::Repository::Unborn } else { nonces::Repository::HasCommits };
+    let nonces = Nonces::open(&data_dir.nonces(), state, clock.to_fn())?;
+    let mut initial = Change::new("Create the repository\n");
+    let marker = RepositoryMarker { format: FORMAT, created_at: now.to_whole_seconds() };
+    initial.write(RepositoryMarker::path(), marker.write());
+    let options = store::Options { author, clock: clock.to_fn(), initial };
+    Ok(Opened { store: Store::start(repository, options)?, nonces })
+}

@@ -1,0 +1,273 @@
+//! What the operator may set. Flag beats environment beats file beats default; unknown keys are errors.
+
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
+
+use countersign_core::signers::MAX_SIGNERS_BYTES;
+use countersign_forge::{
+    fetch::Timeouts,
+    file_server::{FileServerRule, FileServers},
+    guard::{AllowFetch, Guard},
+};
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::store::Author;
+
+const DEFAULT_DATA_DIR: &str = "countersign-data";
+const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 3000);
+const DAY: u64 = 24 * 60 * 60;
+
+/// Everything a server is started with.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub listen: SocketAddr,
+    pub data_dir: PathBuf,
+    pub dev: bool,
+    pub guard: Guard,
+    pub timeouts: Timeouts,
+    pub limits: Limits,
+    /// Author and committer of every commit (D33).
+    pub author: Author,
+}
+
+#[derive(Debug, Clone)]
+pub struct Limits {
+    pub request_body_bytes: usize,
+    pub signers_file_bytes: u64,
+    pub checksums_file_bytes: u64,
+    pub checksums_files: usize,
+    pub collecting_per_project: usize,
+    pub registration_expiry: Duration,
+}
+
+/// What flags and environment say; `None` leaves it to the configuration file.
+#[derive(Debug, Clone, Default)]
+pub struct Overrides {
+    pub listen: Option<SocketAddr>,
+    pub data_dir: Option<PathBuf>,
+    pub dev: Option<bool>,
+    pub allow_fetch: Option<Vec<AllowFetch>>,
+    pub file_servers: Option<Vec<FileServerRule>>,
+}
+
+/// The configuration file. Its keys have the names of the flags; the tables are for the file alone.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConfigFile {
+    listen: Option<Text<SocketAddr>>,
+    data_dir: Option<PathBuf>,
+    dev: Option<bool>,
+    allow_fetch: Option<Vec<Text<AllowFetch>>>,
+    file_server: Option<Vec<Text<FileServerRule>>>,
+    log_format: Option<Text<LogFormat>>,
+    log_level: Option<Text<LogLevel>>,
+    #[serde(default)]
+    limits: LimitsTable,
+    #[serde(default)]
+    fetch: FetchTable,
+    #[serde(default)]
+    commits: CommitsTable,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LogLevel {
+    Error,
+    Warn,
+    #[default]
+    Info,
+    Debug,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{given}` is none of {known}")]
+pub struct UnknownName {
+    given: String,
+    known: &'static str,
+}
+
+impl FromStr for LogFormat {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        match text {
+            "text" => Ok(Self::Text),
+            "json" => Ok(Self::Json),
+            _ => Err(UnknownName { given: text.to_owned(), known: "text, json" }),
+        }
+    }
+}
+
+impl FromStr for LogLevel {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        match text {
+            "error" => Ok(Self::Error),
+            "warn" => Ok(Self::Warn),
+            "info" => Ok(Self::Info),
+            "debug" => Ok(Self::Debug),
+            _ => Err(UnknownName { given: text.to_owned(), known: "error, warn, info, debug" }),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LimitsTable {
+    request_body_bytes: Option<usize>,
+    signers_file_bytes: Option<u64>,
+    checksums_file_bytes: Option<u64>,
+    checksums_files: Option<usize>,
+    collecting_per_project: Option<usize>,
+    registration_expiry_days: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FetchTable {
+    connect_timeout_seconds: Option<u64>,
+    idle_timeout_seconds: Option<u64>,
+    total_timeout_seconds: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CommitsTable {
+    name: Option<String>,
+    email: Option<String>,
+}
+
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    #[error("cannot read the configuration file {path}")]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("the configuration file {path} is not valid")]
+    Parse { path: PathBuf, source: Box<toml::de::Error> },
+    #[error(
+        "--dev is for one's own machine only: {0} is not a loopback address. Leave out --dev, or listen on 127.0.0.1"
+    )]
+    DevInPublic(SocketAddr),
+    #[error("`{key}` in the configuration file: {reason}")]
+    Value { key: &'static str, reason: String },
+}
+
+impl ConfigFile {
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        toml::from_str(&text)
+            .map_err(|source| ConfigError::Parse { path: path.to_owned(), source: Box::new(source) })
+    }
+}
+
+impl Settings {
+    pub fn resolve(overrides: Overrides, file: ConfigFile) -> Result<Self, ConfigError> {
+        let listen = overrides.listen.or(file.listen.map(|text| text.0)).unwrap_or(DEFAULT_LISTEN);
+        let dev = overrides.dev.or(file.dev).unwrap_or(false);
+        if dev && !listen.ip().is_loopback() {
+            return Err(ConfigError::DevInPublic(listen));
+        }
+        let rules = overrides.file_servers.unwrap_or_else(|| values(file.file_server));
+        let file_servers = FileServers { rules, loopback: dev };
+        let allow = overrides.allow_fetch.unwrap_or_else(|| values(file.allow_fetch));
+        Ok(Self {
+            listen,
+            data_dir: data_dir(overrides.data_dir, file.data_dir),
+            dev,
+            guard: Guard { allow, file_servers, loopback: dev },
+            timeouts: file.fetch.resolve(),
+            limits: file.limits.resolve()?,
+            author: file.commits.resolve()?,
+        })
+    }
+}
+
+impl ConfigFile {
+    /// The data directory alone, for commands that need nothing else.
+    pub fn data_dir(&self, flag: Option<PathBuf>) -> PathBuf {
+        data_dir(flag, self.data_dir.clone())
+    }
+
+    pub fn author(&self) -> Result<Author, ConfigError> {
+        self.commits.clone().resolve()
+    }
+
+    pub fn log_format(&self) -> LogFormat {
+        self.log_format.as_ref().map(|text| text.0).unwrap_or_default()
+    }
+
+    pub fn log_level(&self) -> LogLevel {
+        self.log_level.as_ref().map(|text| text.0).unwrap_or_default()
+    }
+}
+
+fn data_dir(flag: Option<PathBuf>, file: Option<PathBuf>) -> PathBuf {
+    flag.or(file).unwrap_or_else(|| DEFAULT_DATA_DIR.into())
+}
+
+fn values<T>(list: Option<Vec<Text<T>>>) -> Vec<T> {
+    list.unwrap_or_default().into_iter().map(|text| text.0).collect()
+}
+
+impl LimitsTable {
+    fn resolve(self) -> Result<Limits, ConfigError> {
+        let signers_file_bytes = self.signers_file_bytes.unwrap_or(MAX_SIGNERS_BYTES as u64);
+        if signers_file_bytes > MAX_SIGNERS_BYTES as u64 {
+            let reason = format!("at most {MAX_SIGNERS_BYTES}: no client accepts a larger signers file");
+            return Err(ConfigError::Value { key: "limits.signers_file_bytes", reason });
+        }
+        Ok(Limits {
+            request_body_bytes: self.request_body_bytes.unwrap_or(1024 * 1024),
+            signers_file_bytes,
+            checksums_file_bytes: self.checksums_file_bytes.unwrap_or(4 * 1024 * 1024),
+            checksums_files: self.checksums_files.unwrap_or(16),
+            collecting_per_project: self.collecting_per_project.unwrap_or(10_000),
+            registration_expiry: Duration::from_secs(self.registration_expiry_days.unwrap_or(14) * DAY),
+        })
+    }
+}
+
+impl FetchTable {
+    fn resolve(self) -> Timeouts {
+        let default = Timeouts::default();
+        let seconds = |value: Option<u64>, default| value.map_or(default, Duration::from_secs);
+        Timeouts {
+            connect: seconds(self.connect_timeout_seconds, default.connect),
+            idle: seconds(self.idle_timeout_seconds, default.idle),
+            total: seconds(self.total_timeout_seconds, default.total),
+        }
+    }
+}
+
+impl CommitsTable {
+    fn resolve(self) -> Result<Author, ConfigError> {
+        let name = self.name.as_deref().unwrap_or("Countersign");
+        let email = self.email.as_deref().unwrap_or("countersign@localhost");
+        Author::new(name, email)
+            .map_err(|error| ConfigError::Value { key: "commits", reason: error.to_string() })
+    }
+}
+
+/// A value that is written as a string in the file.
+#[derive(Debug, Clone)]
+struct Text<T>(T);
+
+impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(serde::de::Error::custom)
+    }
+}

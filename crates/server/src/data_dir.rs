@@ -1,0 +1,72 @@
+//! The data directory, and the lock that makes one process its only user.
+
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use thiserror::Error;
+
+const LOCK_FILE: &str = "lock";
+const REPOSITORY_DIR: &str = "repo.git";
+const NONCES_FILE: &str = "nonces.sqlite";
+
+/// Everything that we keep on disk lies in here. The directory is ours until this value is dropped.
+#[derive(Debug)]
+pub struct DataDir {
+    path: PathBuf,
+    /// The operating system lets go of the lock with the process, however it ends.
+    _lock: File,
+}
+
+#[derive(Debug, Clone, Error)]
+pub enum DataDirError {
+    #[error("the data directory {} is in use by another process", path.display())]
+    InUse { path: PathBuf },
+    #[error("{} is not a directory", path.display())]
+    NotADirectory { path: PathBuf },
+    #[error("the data directory {} is not writable", path.display())]
+    NotWritable { path: PathBuf, source: Arc<io::Error> },
+    #[error("the data directory {} cannot be used", path.display())]
+    Unusable { path: PathBuf, source: Arc<io::Error> },
+}
+
+impl DataDir {
+    /// Creates the directory where it is missing, and takes it for this process.
+    pub fn lock(path: &Path) -> Result<Self, DataDirError> {
+        let fail = |source| explain(path, source);
+        std::fs::create_dir_all(path).map_err(fail)?;
+        // The lock file stays when we leave: removing it would let two processes lock two different files.
+        let mut options = OpenOptions::new();
+        let options = options.create(true).truncate(false).read(true).write(true);
+        let lock = options.open(path.join(LOCK_FILE)).map_err(fail)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(DataDirError::InUse { path: path.to_owned() }),
+            Err(TryLockError::Error(source)) => Err(fail(source)),
+        }
+    }
+
+    pub fn repository(&self) -> PathBuf {
+        self.path.join(REPOSITORY_DIR)
+    }
+
+    pub fn nonces(&self) -> PathBuf {
+        self.path.join(NONCES_FILE)
+    }
+}
+
+fn explain(path: &Path, source: io::Error) -> DataDirError {
+    let path = path.to_owned();
+    match source.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            DataDirError::NotWritable { path, source: Arc::new(source) }
+        }
+        io::ErrorKind::NotADirectory => DataDirError::NotADirectory { path },
+        // What `create_dir_all` answers where a file has this name.
+        io::ErrorKind::AlreadyExists if path.is_file() => DataDirError::NotADirectory { path },
+        _ => DataDirError::Unusable { path, source: Arc::new(source) },
+    }
+}

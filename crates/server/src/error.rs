@@ -1,0 +1,267 @@
+//! The one mapping from refusals and failures to status codes (spec §7, D25, D30).
+
+use std::error::Error as StdError;
+
+use axum::{
+    Json,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use countersign_core::{
+    api::ErrorResponse,
+    auth::AuthRefusal,
+    chain::ChainRefusal,
+    checksums::ChecksumsError,
+    decide::{
+        assets::AssetsRefusal, register::RegisterRefusal, revoke::RevokeRefusal, sign::SignRefusal,
+        update::UpdateRefusal,
+    },
+    json::ParseError,
+    path::PathError,
+    query::StatusRefusal,
+    snapshot::ReadError,
+};
+use countersign_forge::{fetch::FetchError, url::UrlRefusal};
+
+use crate::{nonces::NonceError, store::StoreError};
+
+/// What a client is told. The text is safe to show; `source` is for the log alone.
+#[derive(Debug)]
+pub struct ApiError {
+    pub status: StatusCode,
+    pub message: String,
+    pub source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl ApiError {
+    pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), source: None }
+    }
+
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, message)
+    }
+
+    pub fn unauthorized(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, message)
+    }
+
+    fn refused(status: StatusCode, refusal: &impl StdError) -> Self {
+        Self::new(status, refusal.to_string())
+    }
+
+    fn internal(message: impl Into<String>, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self {
+            status: StatusCode::INTERNAL_SERVER_ERROR,
+            message: message.into(),
+            source: Some(source.into()),
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        if self.status.is_server_error() {
+            let source = self.source.as_deref().map(describe);
+            tracing::error!(message = self.message, source, status = self.status.as_u16());
+        }
+        (self.status, Json(ErrorResponse { error: self.message })).into_response()
+    }
+}
+
+/// An error with all its causes on one line.
+fn describe(error: &(dyn StdError + Send + Sync + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+impl From<AuthRefusal> for ApiError {
+    fn from(refusal: AuthRefusal) -> Self {
+        Self::refused(StatusCode::UNAUTHORIZED, &refusal)
+    }
+}
+
+impl From<NonceError> for ApiError {
+    fn from(error: NonceError) -> Self {
+        match error {
+            NonceError::Used => Self::unauthorized("the nonce was used before"),
+            error @ NonceError::Unavailable(_) => {
+                Self::internal("the request's nonce could not be stored, so the request is refused", error)
+            }
+        }
+    }
+}
+
+impl From<ParseError> for ApiError {
+    fn from(error: ParseError) -> Self {
+        Self::refused(StatusCode::BAD_REQUEST, &error)
+    }
+}
+
+impl From<PathError> for ApiError {
+    fn from(error: PathError) -> Self {
+        Self::bad_request(format!("Invalid path: {error}"))
+    }
+}
+
+impl From<UrlRefusal> for ApiError {
+    fn from(refusal: UrlRefusal) -> Self {
+        Self::refused(StatusCode::BAD_REQUEST, &refusal)
+    }
+}
+
+impl From<FetchError> for ApiError {
+    fn from(error: FetchError) -> Self {
+        if error.is_refused_as_given() {
+            return Self::refused(StatusCode::BAD_REQUEST, &error);
+        }
+        Self::internal(error.to_string(), error)
+    }
+}
+
+impl From<ChecksumsError> for ApiError {
+    fn from(error: ChecksumsError) -> Self {
+        Self::internal(error.to_string(), error)
+    }
+}
+
+impl From<ReadError> for ApiError {
+    fn from(error: ReadError) -> Self {
+        Self::internal(error.to_string(), error)
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        let message = match &error {
+            StoreError::Busy => {
+                return Self::new(StatusCode::SERVICE_UNAVAILABLE, "too many changes wait; try again soon");
+            }
+            StoreError::Conflict { path } => {
+                let message = format!("{path} is a file where a directory is needed, or the reverse");
+                return Self::new(StatusCode::CONFLICT, message);
+            }
+            _ => "the change could not be committed to the repository",
+        };
+        Self::internal(message, error)
+    }
+}
+
+impl From<RegisterRefusal> for ApiError {
+    fn from(refusal: RegisterRefusal) -> Self {
+        use RegisterRefusal as R;
+        let status = match refusal {
+            R::AlreadyRegistered(_) | R::InProgress(_) | R::Overlaps { .. } => StatusCode::CONFLICT,
+            R::NotListed(_) | R::TimestampAhead(_) => StatusCode::BAD_REQUEST,
+            R::InvalidSigners(error) => return invalid_signers(error),
+            R::Stored(error) => return error.into(),
+        };
+        Self::refused(status, &refusal)
+    }
+}
+
+impl From<UpdateRefusal> for ApiError {
+    fn from(refusal: UpdateRefusal) -> Self {
+        use UpdateRefusal as R;
+        let status = match refusal {
+            R::NotRegistered(_)
+            | R::NotActive(_)
+            | R::NotListed { .. }
+            | R::TimestampNotLater { .. }
+            | R::TimestampAhead(_) => StatusCode::BAD_REQUEST,
+            R::OtherPending(_) => StatusCode::CONFLICT,
+            R::InvalidSigners(error) => return invalid_signers(error),
+            R::Stored(error) => return error.into(),
+        };
+        Self::refused(status, &refusal)
+    }
+}
+
+/// Invalid content of a forge is the forge's fault, not the caller's: 500 (D25).
+fn invalid_signers(error: ParseError) -> ApiError {
+    ApiError::internal(format!("The fetched signers file is invalid: {error}"), error)
+}
+
+impl From<SignRefusal> for ApiError {
+    fn from(refusal: SignRefusal) -> Self {
+        use SignRefusal as R;
+        let status = match refusal {
+            R::MissingPrimary(_)
+            | R::MissingMetadata(_)
+            | R::UnexpectedPath(_)
+            | R::NotFound(_)
+            | R::NotSignable(_)
+            | R::BadSignature(_) => StatusCode::BAD_REQUEST,
+            R::NotAllowed { .. } => StatusCode::FORBIDDEN,
+            R::AlreadyComplete(_) | R::Revoked(_) | R::AlreadySigned(_) => StatusCode::CONFLICT,
+            R::Stored(error) => return error.into(),
+        };
+        Self::refused(status, &refusal)
+    }
+}
+
+impl From<AssetsRefusal> for ApiError {
+    fn from(refusal: AssetsRefusal) -> Self {
+        use AssetsRefusal as R;
+        let status = match refusal {
+            R::NoSigners(_) => StatusCode::BAD_REQUEST,
+            R::NotASigner { .. } => StatusCode::FORBIDDEN,
+            R::AlreadyRegistered(_) | R::TooManyCollecting { .. } => StatusCode::CONFLICT,
+            R::Stored(error) => return error.into(),
+        };
+        Self::refused(status, &refusal)
+    }
+}
+
+impl From<RevokeRefusal> for ApiError {
+    fn from(refusal: RevokeRefusal) -> Self {
+        use RevokeRefusal as R;
+        let status = match refusal {
+            R::NotFound(_) => StatusCode::NOT_FOUND,
+            R::NotComplete(_) | R::OtherPending { .. } | R::AlreadySigned(_) => StatusCode::CONFLICT,
+            R::NotRevocable(_)
+            | R::AlreadyRevoked(_)
+            | R::InvalidDocument(_)
+            | R::DigestMismatch(_)
+            | R::BadSignature
+            | R::NotAuthorised { .. }
+            | R::NotCaller
+            | R::SubjectDigestRequired
+            | R::NotInitiator => StatusCode::BAD_REQUEST,
+            R::Stored(error) => return error.into(),
+        };
+        Self::refused(status, &refusal)
+    }
+}
+
+impl From<StatusRefusal> for ApiError {
+    fn from(refusal: StatusRefusal) -> Self {
+        use StatusRefusal as R;
+        let status = match refusal {
+            R::NotFound(_) | R::NoSigners(_) => StatusCode::NOT_FOUND,
+            R::NotASigner { .. } => StatusCode::FORBIDDEN,
+            R::Stored(error) => return error.into(),
+        };
+        Self::refused(status, &refusal)
+    }
+}
+
+impl From<ChainRefusal> for ApiError {
+    fn from(refusal: ChainRefusal) -> Self {
+        use ChainRefusal as R;
+        let status = match refusal {
+            R::NotSigned(_) => StatusCode::BAD_REQUEST,
+            R::Stored(error) => return error.into(),
+        };
+        Self::refused(status, &refusal)
+    }
+}

@@ -1,0 +1,244 @@
+//! Nonces that were used (D31). A nonce is remembered on disk before its request is acted upon, so that no restart and
+//! no crash makes a request valid twice.
+
+use std::{
+    error::Error as StdError,
+    fmt,
+    fs::File,
+    io,
+    path::Path,
+    sync::{
+        Arc,
+        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    },
+    thread::{self, JoinHandle},
+};
+
+use countersign_core::time::Timestamp;
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use thiserror::Error;
+use tokio::sync::oneshot;
+
+use crate::store::Clock;
+
+const QUEUE: usize = 1_024;
+const MAX_BATCH: usize = 512;
+/// Expired rows that one batch removes at most, so that nobody waits for a large clean-up.
+const MAX_PURGED: i64 = 1_000;
+const SCHEMA_VERSION: i64 = 1;
+const SCHEMA: &str = "
+    CREATE TABLE nonces (nonce BLOB PRIMARY KEY, expires_at INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE INDEX nonces_by_expiry ON nonces (expires_at);
+    CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;";
+const FLOOR: &str = "floor";
+const HORIZON: &str = "horizon";
+
+type Nonce = [u8; 16];
+
+/// The store of nonces. Dropping it answers whoever still waits, then closes the database.
+#[derive(Debug)]
+pub struct Nonces {
+    floor: Option<Timestamp>,
+    waiting: Option<SyncSender<Waiting>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Whether the repository had commits when it was opened. With commits but without nonces it came from elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repository {
+    Unborn,
+    HasCommits,
+}
+
+#[derive(Debug, Clone, Error)]
+pub enum NonceError {
+    /// Used before, or so old that it may have been.
+    #[error("the nonce was used before")]
+    Used,
+    #[error("the nonce could not be stored")]
+    Unavailable(#[source] Arc<dyn StdError + Send + Sync>),
+}
+
+struct Waiting {
+    nonce: Nonce,
+    expires_at: i64,
+    reply: oneshot::Sender<Result<(), NonceError>>,
+}
+
+struct Keeper {
+    database: Connection,
+    clock: Clock,
+}
+
+impl Nonces {
+    /// Opens the database at `path`, or makes one. One made beside a repository that has commits means that the nonces
+    /// were lost: every request from before now is refused from then on, see [`Nonces::floor`].
+    pub fn open(path: &Path, repository: Repository, clock: Clock) -> Result<Self, NonceError> {
+        let mut database = connect(path)?;
+        let floor = match repository {
+            Repository::HasCommits => Some(clock()),
+            Repository::Unborn => None,
+        };
+        prepare(&mut database, floor)?;
+        // SQLite makes the content durable; the name of a new database is on us.
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(parent).and_then(|dir| dir.sync_all()).map_err(unavailable)?;
+        let floor = read_floor(&database)?;
+        let (waiting, queue) = sync_channel(QUEUE);
+        let mut keeper = Keeper { database, clock };
+        let thread = thread::Builder::new()
+            .name("nonces".to_owned())
+            .spawn(move || keeper.run(&queue))
+            .map_err(unavailable)?;
+        Ok(Self { floor, waiting: Some(waiting), thread: Some(thread) })
+    }
+
+    /// Requests with an earlier timestamp must be refused: whether their nonces were used is not known.
+    pub fn floor(&self) -> Option<Timestamp> {
+        self.floor
+    }
+
+    /// Remembers `nonce` until `expires_at`. After `Ok` it is on disk, and nobody else got `Ok` for it.
+    pub async fn remember(&self, nonce: [u8; 16], expires_at: Timestamp) -> Result<(), NonceError> {
+        let (reply, answer) = oneshot::channel();
+        // Rounded up: a fraction of a second too long is harmless.
+        let waiting = Waiting { nonce, expires_at: expires_at.unix_seconds().saturating_add(1), reply };
+        let queue = self.waiting.as_ref().ok_or_else(|| unavailable(closed()))?;
+        queue.try_send(waiting).map_err(|error| match error {
+            TrySendError::Full(_) => unavailable(io::Error::other("too many requests are waiting")),
+            TrySendError::Disconnected(_) => unavailable(closed()),
+        })?;
+        answer.await.unwrap_or_else(|_| Err(unavailable(closed())))
+    }
+}
+
+impl Drop for Nonces {
+    fn drop(&mut self) {
+        self.waiting = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Keeper {
+    /// Whoever waits while a batch is being synced is in the next one: many callers share one fsync.
+    fn run(&mut self, queue: &Receiver<Waiting>) {
+        while let Ok(first) = queue.recv() {
+            let batch: Vec<Waiting> =
+                std::iter::once(first).chain(queue.try_iter()).take(MAX_BATCH).collect();
+            match self.store(&batch) {
+                Ok(answers) => {
+                    for (waiting, answer) in batch.into_iter().zip(answers) {
+                        let _ = waiting.reply.send(answer);
+                    }
+                }
+                // Nothing is known to be on disk, so nobody may go on.
+                Err(error) => {
+                    for waiting in batch {
+                        let _ = waiting.reply.send(Err(error.clone()));
+                    }
+                }
+            }
+        }
+    }
+
+    fn store(&mut self, batch: &[Waiting]) -> Result<Vec<Result<(), NonceError>>, NonceError> {
+        let now = (self.clock)().unix_seconds();
+        let transaction =
+            self.database.transaction_with_behavior(TransactionBehavior::Immediate).map_err(unavailable)?;
+        let answers = insert(&transaction, batch).map_err(unavailable)?;
+        purge(&transaction, now).map_err(unavailable)?;
+        // With synchronous=FULL this returns after the fsync of the write-ahead log.
+        transaction.commit().map_err(unavailable)?;
+        Ok(answers)
+    }
+}
+
+fn insert(transaction: &Transaction<'_>, batch: &[Waiting]) -> rusqlite::Result<Vec<Result<(), NonceError>>> {
+    let horizon: i64 = read_fact(transaction, HORIZON)?.unwrap_or(i64::MIN);
+    let mut insert = transaction.prepare("INSERT OR IGNORE INTO nonces VALUES (?1, ?2)")?;
+    batch
+        .iter()
+        .map(|waiting| {
+            // Whatever expired by the horizon may be forgotten. Only a clock that was set back leads here.
+            let known = waiting.expires_at > horizon;
+            let new = known && insert.execute(params![waiting.nonce, waiting.expires_at])? == 1;
+            Ok(if new { Ok(()) } else { Err(NonceError::Used) })
+        })
+        .collect()
+}
+
+/// Forgets nonces that expired, and remembers up to when it has forgotten.
+fn purge(transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<()> {
+    let mut expired = transaction
+        .prepare("SELECT nonce, expires_at FROM nonces WHERE expires_at < ?1 ORDER BY expires_at LIMIT ?2")?;
+    let rows = expired
+        .query_map(params![now, MAX_PURGED], |row| Ok((row.get::<_, Nonce>(0)?, row.get::<_, i64>(1)?)))?;
+    let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    let Some(&(_, horizon)) = rows.last() else { return Ok(()) };
+    let mut delete = transaction.prepare("DELETE FROM nonces WHERE nonce = ?1")?;
+    for (nonce, _) in &rows {
+        delete.execute([nonce])?;
+    }
+    write_fact(transaction, HORIZON, horizon)
+}
+
+fn connect(path: &Path) -> Result<Connection, NonceError> {
+    let database = Connection::open(path).map_err(unavailable)?;
+    database.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).map_err(unavailable)?;
+    database.pragma_update(None, "synchronous", "full").map_err(unavailable)?;
+    Ok(database)
+}
+
+/// Makes the tables of a new database, and the floor with them: a crash leaves both or neither.
+fn prepare(database: &mut Connection, floor: Option<Timestamp>) -> Result<(), NonceError> {
+    let version: i64 =
+        database.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(unavailable)?;
+    if version > SCHEMA_VERSION {
+        let message = format!("version {version} of the nonce store is newer than this program");
+        return Err(unavailable(io::Error::other(message)));
+    }
+    if version == SCHEMA_VERSION {
+        return Ok(());
+    }
+    let mut create = || -> rusqlite::Result<()> {
+        let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute_batch(SCHEMA)?;
+        if let Some(floor) = floor {
+            write_fact(&transaction, FLOOR, floor.to_string())?;
+        }
+        transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+        transaction.commit()
+    };
+    create().map_err(unavailable)
+}
+
+fn read_floor(database: &Connection) -> Result<Option<Timestamp>, NonceError> {
+    let text: Option<String> = read_fact(database, FLOOR).map_err(unavailable)?;
+    text.map(|text| Timestamp::parse(&text)).transpose().map_err(unavailable)
+}
+
+fn read_fact<T: rusqlite::types::FromSql>(database: &Connection, name: &str) -> rusqlite::Result<Option<T>> {
+    let mut query = database.prepare("SELECT value FROM facts WHERE name = ?1")?;
+    query.query_row([name], |row| row.get(0)).optional()
+}
+
+fn write_fact(database: &Connection, name: &str, value: impl rusqlite::ToSql) -> rusqlite::Result<()> {
+    database.prepare("INSERT OR REPLACE INTO facts VALUES (?1, ?2)")?.execute(params![name, value])?;
+    Ok(())
+}
+
+fn unavailable(source: impl StdError + Send + Sync + 'static) -> NonceError {
+    NonceError::Unavailable(Arc::new(source))
+}
+
+fn closed() -> io::Error {
+    io::Error::other("the nonce store is closed")
+}
+
+impl fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keeper").finish_non_exhaustive()
+    }
+}

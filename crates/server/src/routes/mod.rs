@@ -1,0 +1,10 @@
+//! One file per noun. A handler parses, calls, answers; it decides nothing.
+
+pub mod assets;
+pub mod chain;
+pub mod files;
+pub mod pending;
+pub mod ping;
+pub mod propose;
+pub mod revoke;
+pub mod signatures;

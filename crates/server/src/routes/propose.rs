@@ -1,0 +1,79 @@
+//! Registering a project, and proposing new signers for it.
+
+use axum::{Json, extract::State};
+use countersign_core::{
+    api::{ProposeBody, ProposedResponse},
+    decide::{Proposal, Proposed, register, update},
+    metadata::Origin,
+    wire,
+};
+use countersign_forge::{
+    fetch::{Limits, Redirects},
+    file_server::{SignersSource, locate_signers},
+    url::SourceUrl,
+};
+
+use crate::{app::App, auth::Authenticated, error::ApiError};
+
+pub async fn register_repo(
+    State(app): State<App>,
+    request: Authenticated,
+) -> Result<Json<ProposedResponse>, ApiError> {
+    let source = locate(&app, &request)?;
+    let expiry = app.limits().registration_expiry;
+    register::check_register(&*app.store().head(), &source.project, expiry, app.now())?;
+    let proposal = fetch(&app, source, &request).await?;
+    let now = app.now();
+    let proposed =
+        app.store().transact(move |head| register::register(head, &proposal, expiry, now)).await??;
+    Ok(answer(proposed, "Project registered successfully. Collect signatures to activate."))
+}
+
+pub async fn update_signers(
+    State(app): State<App>,
+    request: Authenticated,
+) -> Result<Json<ProposedResponse>, ApiError> {
+    let source = locate(&app, &request)?;
+    update::check_update(&*app.store().head(), &source.project, &request.caller)?;
+    let proposal = fetch(&app, source, &request).await?;
+    let now = app.now();
+    let proposed = app.store().transact(move |head| update::update(head, &proposal, now)).await??;
+    Ok(answer(proposed, "Signers update proposed successfully. Collect signatures to activate."))
+}
+
+fn locate(app: &App, request: &Authenticated) -> Result<SignersSource, ApiError> {
+    let body = ProposeBody::parse(&request.body)?;
+    if body.public_key != request.caller {
+        let message = "Invalid public key: public_key must be the key that signed the request";
+        return Err(ApiError::bad_request(message));
+    }
+    let url = SourceUrl::parse(&body.signers_file_url)?;
+    Ok(locate_signers(&url, app.file_servers())?)
+}
+
+async fn fetch(app: &App, source: SignersSource, request: &Authenticated) -> Result<Proposal, ApiError> {
+    let limits = Limits { max_bytes: app.limits().signers_file_bytes, redirects: Redirects::SameOrigin };
+    let bytes = app.fetch(&source.retrieval_url, limits).await?;
+    Ok(Proposal {
+        project: source.project,
+        signers_bytes: bytes.into(),
+        origin: Origin {
+            kind: source.kind,
+            url: source.url,
+            retrieval_url: source.retrieval_url.into(),
+            retrieved_at: app.now().to_whole_seconds(),
+        },
+        submitter: request.caller,
+        request: request.to_signed_request()?,
+    })
+}
+
+fn answer(proposed: Proposed, message: &'static str) -> Json<ProposedResponse> {
+    Json(ProposedResponse {
+        success: true,
+        project_id: proposed.project.to_string(),
+        message,
+        required_signers: proposed.required_signers.iter().map(|key| key.to_base64()).collect(),
+        signature_submission_url: wire::SIGNATURES_ROUTE,
+    })
+}

@@ -1,0 +1,31 @@
+//! Revoking a complete file.
+
+use axum::{Json, extract::State, http::StatusCode};
+use countersign_core::{
+    api::{RevokeBody, RevokedResponse},
+    decide::revoke::{self, RevokeRequest},
+};
+
+use crate::{app::App, auth::Authenticated, error::ApiError};
+
+pub async fn revoke(
+    State(app): State<App>,
+    request: Authenticated,
+) -> Result<(StatusCode, Json<RevokedResponse>), ApiError> {
+    let body = RevokeBody::parse(&request.body)?;
+    let revocation = RevokeRequest {
+        file: body.file_path,
+        revocation_json: body.revocation_json,
+        signature: body.signature,
+        revoker: body.public_key,
+        request: request.to_signed_request()?,
+    };
+    let now = app.now();
+    let outcome = app.store().transact(move |head| revoke::revoke(head, &revocation, now)).await??;
+    let (status, message) = if outcome.is_revoked {
+        (StatusCode::OK, "File revoked successfully")
+    } else {
+        (StatusCode::ACCEPTED, "Revocation recorded. More signatures are required.")
+    };
+    Ok((status, Json(RevokedResponse { success: true, message, revoked: outcome.is_revoked })))
+}

@@ -1,0 +1,36 @@
+//! Submitting signatures, and asking how far a file has come.
+
+use axum::{Json, extract::State};
+use countersign_core::{
+    api::{SignaturesBody, SignedResponse, StatusResponse},
+    decide::sign::{self, Submission},
+    query,
+};
+
+use crate::{app::App, auth::Authenticated, error::ApiError, router::Tail};
+
+pub async fn submit(
+    State(app): State<App>,
+    request: Authenticated,
+) -> Result<Json<SignedResponse>, ApiError> {
+    let body = SignaturesBody::parse(&request.body)?;
+    let submission =
+        Submission { file: body.file_path, signer: body.public_key, signatures: body.signatures };
+    let now = app.now();
+    let signed = app.store().transact(move |head| sign::sign(head, &submission, now)).await??;
+    Ok(Json(SignedResponse { is_complete: signed.is_complete }))
+}
+
+pub async fn status(
+    State(app): State<App>,
+    tail: Tail,
+    request: Authenticated,
+) -> Result<Json<StatusResponse>, ApiError> {
+    let path = tail.parse()?;
+    let status = query::file_status(&*app.store().head(), &path, &request.caller)?;
+    Ok(Json(StatusResponse {
+        file_path: path.to_string(),
+        is_complete: status.is_complete,
+        revoked: status.is_revoked.then_some(true),
+    }))
+}

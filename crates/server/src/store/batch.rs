@@ -1,0 +1,127 @@
+//! Changes that wait to be published together: each becomes its own commit, all of them one pack.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use countersign_core::{snapshot::Change, time::Timestamp};
+use gix::{ObjectId, objs::Kind};
+
+use super::{
+    Author, StoreError,
+    objects::Objects,
+    pack::PackObject,
+    tree::{self, Dir, Edit, EncodedTree, Unfit, hash},
+};
+
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    objects: Vec<Object>,
+    ids: HashSet<ObjectId>,
+    /// The newest version of each directory that the batch touched, as a position in `objects`.
+    newest_trees: HashMap<String, usize>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Object {
+    kind: Kind,
+    id: ObjectId,
+    data: Arc<[u8]>,
+    base: Option<usize>,
+}
+
+/// What a commit says besides its tree.
+#[derive(Debug)]
+pub(super) struct Signature<'a> {
+    pub(super) author: &'a Author,
+    pub(super) time: Timestamp,
+}
+
+impl Batch {
+    /// How much memory it holds, about.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn pack_objects(&self) -> Vec<PackObject<'_>> {
+        let objects = self.objects.iter();
+        objects.map(|o| PackObject { kind: o.kind, id: o.id, data: &o.data, base: o.base }).collect()
+    }
+
+    /// Adds `change` on top of `root` and `parent`, as one commit. On an error nothing is added.
+    pub(super) fn commit(
+        &mut self,
+        objects: &Objects,
+        (root, parent): (&Arc<Dir>, Option<ObjectId>),
+        change: &Change,
+        signature: &Signature<'_>,
+    ) -> Result<(Arc<Dir>, ObjectId), StoreError> {
+        let mut edits: Vec<Edit<'_>> = Vec::with_capacity(change.files.len());
+        for (path, content) in &change.files {
+            let hashed = content.as_ref().map(|bytes| hash(Kind::Blob, bytes).ok_or(path));
+            edits.push((path, hashed.transpose().map_err(|path| collision(path))?));
+        }
+        let (root, trees) = tree::apply(root, &edits).map_err(explain)?;
+        let text = commit_text(root.id, parent, &change.message, signature);
+        let tip = hash(Kind::Commit, &text).ok_or_else(|| collision("the commit"))?;
+        for ((_, id), content) in edits.iter().zip(change.files.values()) {
+            if let (Some(id), Some(bytes)) = (id, content) {
+                self.add_blob(objects, *id, bytes);
+            }
+        }
+        trees.into_iter().for_each(|tree| self.add_tree(tree));
+        self.add(Kind::Commit, tip, text.into(), None);
+        Ok((root, tip))
+    }
+
+    /// The same signers file lies beside every release of a project: what is there already is not written again.
+    fn add_blob(&mut self, objects: &Objects, id: ObjectId, bytes: &Arc<[u8]>) {
+        if !self.ids.contains(&id) && !objects.has_blob(&id) {
+            objects.stage(id, Arc::clone(bytes));
+            self.add(Kind::Blob, id, Arc::clone(bytes), None);
+        }
+    }
+
+    fn add_tree(&mut self, tree: EncodedTree) {
+        if !self.ids.contains(&tree.id) {
+            let base = self.newest_trees.get(&tree.path).copied();
+            self.newest_trees.insert(tree.path, self.objects.len());
+            self.add(Kind::Tree, tree.id, tree.bytes.into(), base);
+        }
+    }
+
+    fn add(&mut self, kind: Kind, id: ObjectId, data: Arc<[u8]>, base: Option<usize>) {
+        if self.ids.insert(id) {
+            self.bytes += data.len();
+            self.objects.push(Object { kind, id, data, base });
+        }
+    }
+}
+
+fn commit_text(
+    tree: ObjectId,
+    parent: Option<ObjectId>,
+    message: &str,
+    signature: &Signature<'_>,
+) -> Vec<u8> {
+    let Author { name, email } = signature.author;
+    // `git fsck` refuses times before 1970 and NUL characters.
+    let time = signature.time.unix_seconds().max(0);
+    let message = message.trim_end().replace('\0', "\u{fffd}");
+    let parent = parent.map(|id| format!("parent {id}\n")).unwrap_or_default();
+    let who = format!("{name} <{email}> {time} +0000");
+    format!("tree {tree}\n{parent}author {who}\ncommitter {who}\n\n{message}\n").into_bytes()
+}
+
+fn explain(unfit: Unfit) -> StoreError {
+    match unfit {
+        Unfit::Conflict(path) => StoreError::Conflict { path },
+        Unfit::Collision(path) => collision(path),
+    }
+}
+
+fn collision(what: impl std::fmt::Display) -> StoreError {
+    StoreError::corrupt(what, "its content was made to have the id of other content")
+}

@@ -1,0 +1,133 @@
+//! Every step by which the store changes the disk. Durability is an order of these steps, so they stand in one place,
+//! where a test can make each of them fail.
+
+use std::{
+    fmt,
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use thiserror::Error;
+
+/// The disk as the store uses it.
+#[derive(Clone, Default)]
+pub struct Disk {
+    fault: Option<Fault>,
+}
+
+/// Called around each step; an error stands for the step's own failure.
+pub type Fault = Arc<dyn Fn(Step, Moment, &Path) -> io::Result<()> + Send + Sync>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    Create,
+    Write,
+    Sync,
+    Rename,
+    SyncDir,
+    Remove,
+}
+
+/// An error `Before` a step is a step that did not happen; one `After` it, a step that happened and was reported lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    Before,
+    After,
+}
+
+#[derive(Debug, Clone, Error)]
+#[error("cannot {action} {}", path.display())]
+pub struct DiskError {
+    action: &'static str,
+    pub path: PathBuf,
+    pub source: Arc<io::Error>,
+}
+
+impl DiskError {
+    pub(super) fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self { action, path: path.to_owned(), source: Arc::new(source) }
+    }
+
+    pub(super) fn kind(&self) -> io::ErrorKind {
+        self.source.kind()
+    }
+}
+
+impl Disk {
+    /// A disk that fails where `fault` says so.
+    pub fn with_fault(fault: Fault) -> Self {
+        Self { fault: Some(fault) }
+    }
+
+    /// Writes a file that must not exist yet, and returns once its content is on disk. The name is durable only after
+    /// [`Disk::sync_dir`]. A failure leaves nothing behind, unless removing fails as well.
+    pub(super) fn write_new(&self, path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
+        let mut file = self.create_new(path)?;
+        let written =
+            self.step(Step::Write, path, || file.write_all(bytes)).and_then(|()| self.sync_file(path, &file));
+        if written.is_err() {
+            let _ = self.remove(path);
+        }
+        written
+    }
+
+    /// A new file for content that comes in pieces; [`Disk::sync_file`] makes it durable.
+    pub(super) fn create_new(&self, path: &Path) -> Result<File, DiskError> {
+        self.step(Step::Create, path, || OpenOptions::new().write(true).create_new(true).open(path))
+    }
+
+    pub(super) fn sync_file(&self, path: &Path, file: &File) -> Result<(), DiskError> {
+        self.step(Step::Sync, path, || file.sync_all())
+    }
+
+    pub(super) fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
+        self.step(Step::Rename, to, || fs::rename(from, to))
+    }
+
+    /// Makes names that came and went in `dir` durable.
+    pub(super) fn sync_dir(&self, dir: &Path) -> Result<(), DiskError> {
+        self.step(Step::SyncDir, dir, || File::open(dir)?.sync_all())
+    }
+
+    /// Removes a file; one that is not there is fine.
+    pub(super) fn remove(&self, path: &Path) -> Result<(), DiskError> {
+        self.step(Step::Remove, path, || match fs::remove_file(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        })
+    }
+
+    fn step<T>(&self, step: Step, path: &Path, act: impl FnOnce() -> io::Result<T>) -> Result<T, DiskError> {
+        let run = || {
+            self.check(step, Moment::Before, path)?;
+            let done = act()?;
+            self.check(step, Moment::After, path)?;
+            Ok(done)
+        };
+        run().map_err(|source| DiskError::new(step.verb(), path, source))
+    }
+
+    fn check(&self, step: Step, moment: Moment, path: &Path) -> io::Result<()> {
+        self.fault.as_ref().map_or(Ok(()), |fault| fault(step, moment, path))
+    }
+}
+
+impl Step {
+    fn verb(self) -> &'static str {
+        match self {
+            Step::Create => "create",
+            Step::Write => "write",
+            Step::Sync | Step::SyncDir => "sync",
+            Step::Rename => "rename to",
+            Step::Remove => "remove",
+        }
+    }
+}
+
+impl fmt::Debug for Disk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Disk").field("fault", &self.fault.is_some()).finish()
+    }
+}

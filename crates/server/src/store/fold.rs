@@ -1,0 +1,241 @@
+//! Folding packs. Every batch leaves a pack, and every pack costs each reader a look; so many small ones become one
+//! larger one, in the background and without compressing anything again.
+
+use std::{
+    collections::{HashMap, HashSet},
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, SyncSender, sync_channel},
+    },
+    thread::{self, JoinHandle},
+};
+
+use gix::{ObjectId, hash::Kind as HashKind, odb::pack::data::entry::Header};
+
+use super::{
+    StoreError,
+    disk::{Disk, DiskError},
+    git::{finish_pack, unfinished},
+    objects::{Objects, Pack},
+    pack::{IndexEntry, encode_index, finish_checksum, header},
+};
+
+/// So many packs of similar size are folded into one.
+const FOLD_AT: usize = 16;
+/// Above this size folding costs more than it gains.
+const MAX_BYTES: u64 = 1 << 31;
+
+/// The thread that folds. Dropping it stops the work under way and waits for the thread.
+#[derive(Debug)]
+pub(super) struct Folder {
+    wake: Option<SyncSender<()>>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread works on.
+#[derive(Debug, Clone)]
+struct Place {
+    objects: Arc<Objects>,
+    disk: Disk,
+    pack_dir: PathBuf,
+    stop: Arc<AtomicBool>,
+}
+
+impl Folder {
+    pub(super) fn start(objects: Arc<Objects>, disk: Disk, pack_dir: PathBuf) -> io::Result<Self> {
+        // One place is enough: whoever finds it taken knows that the thread will look again.
+        let (wake, woken) = sync_channel(1);
+        let stop = Arc::new(AtomicBool::new(false));
+        let place = Place { objects, disk, pack_dir, stop: Arc::clone(&stop) };
+        let thread = thread::Builder::new().name("store-fold".to_owned()).spawn(move || place.run(&woken))?;
+        Ok(Self { wake: Some(wake), stop, thread: Some(thread) })
+    }
+
+    /// Tells the thread that there are more packs than before. Never waits.
+    pub(super) fn wake(&self) {
+        if let Some(wake) = &self.wake {
+            let _ = wake.try_send(());
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.wake = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Place {
+    fn run(&self, woken: &Receiver<()>) {
+        while woken.recv().is_ok() {
+            while let Some(sources) = plan(&self.objects.packs()) {
+                match self.fold(&sources) {
+                    Ok(()) => {}
+                    Err(_) if self.stop.load(Ordering::Relaxed) => return,
+                    Err(error) => {
+                        // The old packs are all still there, so nothing is lost but speed; the next batch tries again.
+                        tracing::warn!(%error, source = std::error::Error::source(&error), "packs were not folded");
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The new pack is durable before an old one goes: a crash in between leaves some objects twice, which is allowed,
+    /// and which the next fold ends.
+    fn fold(&self, sources: &[Arc<Pack>]) -> Result<(), StoreError> {
+        let partial = unfinished(&self.pack_dir.join("fold"), "pack");
+        let written = self.write_folded(sources, &partial);
+        if written.is_err() {
+            let _ = self.disk.remove(&partial);
+        }
+        let stem = written?;
+        self.objects.replace(sources, Pack::open(stem.clone())?);
+        // It names packs that are about to go; Git does without it.
+        self.disk.remove(&self.pack_dir.join("multi-pack-index"))?;
+        // The pack goes before its index: an index alone is known to be worthless, and removed at the next start.
+        for source in sources.iter().filter(|source| source.stem != stem) {
+            for ending in ["pack", "idx", "rev", "bitmap"] {
+                self.disk.remove(&source.stem.with_extension(ending))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_folded(&self, sources: &[Arc<Pack>], partial: &Path) -> Result<PathBuf, StoreError> {
+        self.disk.remove(partial)?;
+        let mut out = BufWriter::with_capacity(1 << 18, self.disk.create_new(partial)?);
+        let (id, index) = concatenate(sources, &mut out, &self.stop)
+            .map_err(|source| DiskError::new("write", partial, source))?;
+        let file = out.into_inner().map_err(|error| DiskError::new("write", partial, error.into_error()))?;
+        self.disk.sync_file(partial, &file)?;
+        let stem = self.pack_dir.join(format!("pack-{id}"));
+        let new_index = unfinished(&stem, "idx");
+        self.disk.remove(&new_index)?;
+        self.disk.write_new(&new_index, &encode_index(index, id))?;
+        self.disk.rename(partial, &unfinished(&stem, "pack"))?;
+        finish_pack(&self.disk, &stem)?;
+        Ok(stem)
+    }
+}
+
+/// The packs to fold next: enough of one size class, the smallest first.
+fn plan(packs: &[Arc<Pack>]) -> Option<Vec<Arc<Pack>>> {
+    let mut tiers: HashMap<u32, Vec<Arc<Pack>>> = HashMap::new();
+    for pack in packs.iter().filter(|pack| pack.bytes() < MAX_BYTES && !is_kept(&pack.stem)) {
+        tiers.entry(tier(pack.bytes())).or_default().push(Arc::clone(pack));
+    }
+    let full = tiers.into_iter().filter(|(_, packs)| packs.len() >= FOLD_AT);
+    full.min_by_key(|(tier, _)| *tier).map(|(_, packs)| packs)
+}
+
+/// Classes of sixteen times the size, from 1 MiB on.
+fn tier(bytes: u64) -> u32 {
+    bytes.max(1).ilog2().saturating_sub(16) / 4
+}
+
+/// Packs that an operator or Git has set aside.
+fn is_kept(stem: &Path) -> bool {
+    ["keep", "promisor", "mtimes"].iter().any(|ending| stem.with_extension(ending).exists())
+}
+
+/// Writes one pack with all objects of `sources`, each once. Compressed data is copied as it is; only the distance
+/// from a difference to its base is written anew, since entries that occur twice are left out. An object's base lies
+/// in the same source or, left out there, in an earlier one: it always comes before.
+fn concatenate(
+    sources: &[Arc<Pack>],
+    out: &mut dyn Write,
+    stop: &AtomicBool,
+) -> io::Result<(ObjectId, Vec<IndexEntry>)> {
+    let distinct: HashSet<ObjectId> =
+        sources.iter().flat_map(|pack| pack.bundle.index.iter()).map(|entry| entry.oid).collect();
+    let mut out = Hashing { out, hasher: gix::hash::hasher(HashKind::Sha1), written: 0 };
+    out.write(&header(distinct.len()))?;
+    let mut index: Vec<IndexEntry> = Vec::with_capacity(distinct.len());
+    let mut places: HashMap<ObjectId, u64> = HashMap::with_capacity(distinct.len());
+    for pack in sources {
+        append_pack(pack, &mut out, &mut index, &mut places, stop)?;
+    }
+    let id = finish_checksum(out.hasher);
+    out.out.write_all(id.as_slice())?;
+    Ok((id, index))
+}
+
+fn append_pack(
+    pack: &Pack,
+    out: &mut Hashing<'_>,
+    index: &mut Vec<IndexEntry>,
+    places: &mut HashMap<ObjectId, u64>,
+    stop: &AtomicBool,
+) -> io::Result<()> {
+    let data = &pack.bundle.pack;
+    let mut entries: Vec<_> = pack.bundle.index.iter().collect();
+    entries.sort_unstable_by_key(|entry| entry.pack_offset);
+    let mut moved: Vec<(u64, u64)> = Vec::with_capacity(entries.len());
+    let ends = entries.iter().skip(1).map(|next| next.pack_offset).chain([data.pack_end() as u64]);
+    for (entry, end) in entries.iter().zip(ends) {
+        if stop.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let start = entry.pack_offset;
+        if let Some(&place) = places.get(&entry.oid) {
+            moved.push((start, place));
+            continue;
+        }
+        let raw = data.entry_slice(start..end).ok_or_else(|| damaged(pack))?;
+        // Bits that rotted must not be copied with a fresh checksum over them.
+        if entry.crc32.is_some_and(|expected| crc32fast::hash(raw) != expected) {
+            return Err(damaged(pack));
+        }
+        let place = out.written;
+        let parsed = data.entry(start).map_err(|_| damaged(pack))?;
+        let crc32 = match parsed.header {
+            Header::OfsDelta { base_distance } => {
+                let base = start.checked_sub(base_distance).ok_or_else(|| damaged(pack))?;
+                let at = moved.binary_search_by_key(&base, |(old, _)| *old).map_err(|_| damaged(pack))?;
+                let mut bytes = Vec::with_capacity(raw.len() + 8);
+                let header = Header::OfsDelta { base_distance: place - moved[at].1 };
+                header.write_to(parsed.decompressed_size, &mut bytes)?;
+                bytes.extend_from_slice(&raw[parsed.header_size()..]);
+                out.write(&bytes)?;
+                crc32fast::hash(&bytes)
+            }
+            _ => {
+                out.write(raw)?;
+                crc32fast::hash(raw)
+            }
+        };
+        moved.push((start, place));
+        places.insert(entry.oid, place);
+        index.push(IndexEntry { id: entry.oid, crc32, offset: place });
+    }
+    Ok(())
+}
+
+fn damaged(pack: &Pack) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{} is damaged", pack.stem.display()))
+}
+
+/// Counts and hashes what passes through.
+struct Hashing<'a> {
+    out: &'a mut dyn Write,
+    hasher: gix::hash::Hasher,
+    written: u64,
+}
+
+impl Hashing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.hasher.update(bytes);
+        self.written += bytes.len() as u64;
+        self.out.write_all(bytes)
+    }
+}

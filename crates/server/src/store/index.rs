@@ -1,0 +1,147 @@
+//! What must be answered without reading the whole tree: projects, what still collects, and for whom it waits.
+//!
+//! Built from the tree at start and kept up to date by each change; a rebuild gives the same.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    ops::Bound,
+    sync::Arc,
+};
+
+use countersign_core::{
+    key::PublicKey,
+    layout::{self, Signable},
+    path::RepoPath,
+    snapshot::{ReadError, Snapshot},
+    stored,
+};
+use imbl::{HashMap, OrdMap, OrdSet};
+
+use super::snapshot::{Entry, Files};
+
+/// Derived from the files of one commit; cheap to clone.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Index {
+    /// Every project, registered or pending, by its identifier in small letters (D35).
+    projects: OrdMap<String, RepoPath>,
+    /// Every file that collects signatures, with the keys that may still sign it.
+    collecting: OrdMap<RepoPath, Arc<BTreeSet<PublicKey>>>,
+    /// The same by key.
+    waiting: HashMap<PublicKey, OrdSet<RepoPath>>,
+}
+
+impl Index {
+    pub fn build(files: &Files) -> Index {
+        let mut index = Index::default();
+        let mut touched = Vec::new();
+        files.walk(&mut |path, _| {
+            if might_matter(path) {
+                touched.extend(RepoPath::parse(path).ok().filter(|parsed| parsed.as_str() == path));
+            }
+        });
+        index.update(files, &touched);
+        index
+    }
+
+    /// Brings the index up to date: `files` is the new state, `touched` what was written or deleted to reach it.
+    pub fn update(&mut self, files: &Files, touched: &[RepoPath]) {
+        let projects: HashSet<RepoPath> = touched.iter().filter_map(layout::project_of_signers_dir).collect();
+        for project in projects {
+            self.update_project(files, project);
+        }
+        let signable: HashSet<RepoPath> = touched.iter().filter_map(layout::signable_behind).collect();
+        for file in signable {
+            self.update_file(files, file);
+        }
+    }
+
+    /// Every project that is `id` in any letter case, lies inside it, or contains it.
+    pub fn projects_overlapping(&self, id: &RepoPath) -> Vec<RepoPath> {
+        let folded = id.as_str().to_ascii_lowercase();
+        let above = folded.match_indices('/').map(|(end, _)| &folded[..end]).chain([folded.as_str()]);
+        let above = above.filter_map(|ancestor| self.projects.get(ancestor));
+        let below = below(&folded);
+        let below = self.projects.range::<_, str>(as_bounds(&below)).map(|(_, project)| project);
+        above.chain(below).cloned().collect()
+    }
+
+    pub fn collecting_indexes(&self, project: &RepoPath) -> Vec<RepoPath> {
+        let below = below(project.as_str());
+        let files = self.collecting.range::<_, str>(as_bounds(&below)).map(|(file, _)| file);
+        files.filter(|file| layout::signable(file) == Some(Signable::Index)).cloned().collect()
+    }
+
+    /// The files that wait for this key's signature, sorted.
+    pub fn waiting_for(&self, key: &PublicKey) -> impl Iterator<Item = &RepoPath> {
+        self.waiting.get(key).into_iter().flatten()
+    }
+
+    fn update_project(&mut self, files: &Files, project: RepoPath) {
+        let folded = project.as_str().to_ascii_lowercase();
+        let signers = [layout::active_signers(&project), layout::pending_signers(&project)];
+        if signers.iter().any(|path| matches!(files.entry(path), Some(Entry::File(_)))) {
+            self.projects.insert(folded, project);
+        } else {
+            self.projects.remove(&folded);
+        }
+    }
+
+    fn update_file(&mut self, files: &Files, file: RepoPath) {
+        for key in self.collecting.remove(&file).iter().flat_map(|keys| keys.iter()) {
+            if let Some(waiting) = self.waiting.get_mut(key) {
+                waiting.remove(&file);
+                if waiting.is_empty() {
+                    self.waiting.remove(key);
+                }
+            }
+        }
+        match stored::collecting(&FilesOnly(files), &file) {
+            Ok(None) => {}
+            Ok(Some(state)) => {
+                let keys: BTreeSet<PublicKey> = state.accepted.difference(&state.signed).copied().collect();
+                for key in &keys {
+                    self.waiting.entry(*key).or_default().insert(file.clone());
+                }
+                self.collecting.insert(file, Arc::new(keys));
+            }
+            // One project's broken file must not keep the others from being served.
+            Err(error) => tracing::warn!(%error, "a file is left out of the index"),
+        }
+    }
+}
+
+/// Whether a file of this name can tell that there is a project, or something that collects signatures.
+fn might_matter(path: &str) -> bool {
+    use countersign_core::wire::{PENDING_SUFFIX, SIGNERS_FILE};
+    path.ends_with(PENDING_SUFFIX) || path.ends_with(SIGNERS_FILE)
+}
+
+/// Everything that begins with `dir` and a slash; `0` is the character after it.
+fn below(dir: &str) -> (String, String) {
+    (format!("{dir}/"), format!("{dir}0"))
+}
+
+fn as_bounds((from, to): &(String, String)) -> (Bound<&str>, Bound<&str>) {
+    (Bound::Included(from), Bound::Excluded(to))
+}
+
+/// The files without the index, which is only being made of them.
+struct FilesOnly<'a>(&'a Files);
+
+impl Snapshot for FilesOnly<'_> {
+    fn read(&self, path: &RepoPath) -> Result<Option<Arc<[u8]>>, ReadError> {
+        self.0.read(path)
+    }
+
+    fn files_below(&self, dir: &RepoPath) -> Result<Vec<RepoPath>, ReadError> {
+        Ok(self.0.files_below(dir))
+    }
+
+    fn projects_overlapping(&self, _: &RepoPath) -> Vec<RepoPath> {
+        Vec::new()
+    }
+
+    fn collecting_indexes(&self, _: &RepoPath) -> Vec<RepoPath> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,187 @@
+//! Durable state: files in one bare Git repository, one commit per change, many changes per fsync.
+//!
+//! Readers take the [`Head`] and wait for nobody. Changes go through [`Store::transact`], and through nothing else.
+
+mod batch;
+mod disk;
+mod fold;
+mod git;
+mod index;
+mod load;
+mod objects;
+mod pack;
+mod refs;
+mod snapshot;
+mod tree;
+mod writer;
+
+use std::{
+    fmt, io,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{SyncSender, TrySendError, sync_channel},
+    },
+    thread::{self, JoinHandle},
+};
+
+use arc_swap::ArcSwap;
+use countersign_core::{path::RepoPath, snapshot::Change, time::Timestamp};
+pub use gix::ObjectId;
+use thiserror::Error;
+use tokio::sync::oneshot;
+
+pub use self::{
+    disk::{Disk, DiskError, Fault, Moment, Step},
+    git::{OpenError, Repository},
+    index::Index,
+    snapshot::{Entry, Files, Head},
+    tree::Dir,
+};
+use self::{
+    fold::Folder,
+    writer::{ClockBox, Job, Writer, job, load_head},
+};
+
+/// Changes that may wait; beyond it a caller is told to come back.
+const QUEUE: usize = 1_024;
+
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+pub struct Options {
+    /// Author and committer of every commit.
+    pub author: Author,
+    pub clock: Clock,
+    /// The first commit of a repository that has none; must hold the format marker (D38).
+    pub initial: Change,
+}
+
+/// A name and an address that Git accepts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Author {
+    name: String,
+    email: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the author's {field} is empty, or has a control character, `<` or `>`")]
+pub struct AuthorError {
+    field: &'static str,
+}
+
+#[derive(Debug, Clone, Error)]
+pub enum StoreError {
+    #[error("{path} cannot be stored: a file cannot become a directory, nor a directory a file")]
+    Conflict { path: RepoPath },
+    #[error("the repository cannot be used: {subject}: {reason}")]
+    Corrupt { subject: String, reason: String },
+    #[error(transparent)]
+    Io(#[from] DiskError),
+    #[error("too many changes are waiting to be stored")]
+    Busy,
+    #[error("the decision panicked")]
+    Panicked,
+    #[error("the store is closed")]
+    Closed,
+}
+
+/// The repository at work. Dropping it stores what still waits, then returns.
+#[derive(Debug)]
+pub struct Store {
+    published: Arc<ArcSwap<Head>>,
+    publishes: Arc<AtomicU64>,
+    jobs: Option<SyncSender<Job>>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl Store {
+    pub fn start(repository: Repository, options: Options) -> Result<Self, StoreError> {
+        let published = Arc::new(ArcSwap::from_pointee(load_head(&repository)));
+        let publishes = Arc::new(AtomicU64::new(0));
+        let unborn = repository.is_unborn();
+        let spawn_error =
+            |source: io::Error| DiskError::new("start a thread for", &repository.pack_dir(), source);
+        let folder =
+            Folder::start(Arc::clone(&repository.objects), repository.disk.clone(), repository.pack_dir())
+                .map_err(spawn_error)?;
+        folder.wake();
+        let mut writer = Writer {
+            published: Arc::clone(&published),
+            author: options.author,
+            clock: ClockBox(options.clock),
+            publishes: Arc::clone(&publishes),
+            folder,
+            unsettled: false,
+            repository,
+        };
+        if unborn {
+            writer.commit_initial(&options.initial)?;
+        }
+        let (jobs, queue) = sync_channel(QUEUE);
+        let thread = thread::Builder::new().name("store-writer".to_owned());
+        let writer = thread.spawn(move || writer.run(&queue)).map_err(|_| StoreError::Closed)?;
+        Ok(Self { published, publishes, jobs: Some(jobs), writer: Some(writer) })
+    }
+
+    /// The newest published state.
+    pub fn head(&self) -> Arc<Head> {
+        self.published.load_full()
+    }
+
+    /// Runs `decide` on the newest state, and stores the change that it returns as one commit. Returns only after that
+    /// commit, and every change that the decision saw, is on disk. An empty change, and a refusal, store nothing.
+    pub async fn transact<T: Send + 'static, R: Send + 'static>(
+        &self,
+        decide: impl Fn(&Head) -> Result<(Change, T), R> + Send + 'static,
+    ) -> Result<Result<T, R>, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let jobs = self.jobs.as_ref().ok_or(StoreError::Closed)?;
+        jobs.try_send(job(decide, reply)).map_err(|error| match error {
+            TrySendError::Full(_) => StoreError::Busy,
+            TrySendError::Disconnected(_) => StoreError::Closed,
+        })?;
+        answer.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// How many rounds of fsync were made for all commits since the start.
+    pub fn publishes(&self) -> u64 {
+        self.publishes.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join();
+        }
+    }
+}
+
+impl Author {
+    pub fn new(name: &str, email: &str) -> Result<Self, AuthorError> {
+        for (field, text) in [("name", name), ("email", email)] {
+            // Git would drop these silently, or write a commit that its own fsck rejects.
+            let forbidden = text.contains(|c: char| c.is_control() || matches!(c, '<' | '>'));
+            if forbidden || text.trim() != text || text.is_empty() {
+                return Err(AuthorError { field });
+            }
+        }
+        Ok(Self { name: name.to_owned(), email: email.to_owned() })
+    }
+}
+
+impl StoreError {
+    fn corrupt(subject: impl fmt::Display, reason: impl fmt::Display) -> Self {
+        Self::Corrupt { subject: subject.to_string(), reason: reason.to_string() }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("author", &self.author)
+            .field("initial", &self.initial)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,233 @@
+//! Reading objects. Readers share one list of open packs, which is replaced as a whole when packs come or go: nobody
+//! waits, and a pack that was folded away stays readable for whoever still holds the old list.
+
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    fmt, fs, io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+};
+
+use arc_swap::ArcSwap;
+use gix::{
+    ObjectId,
+    hash::Kind as HashKind,
+    objs::Kind,
+    odb::{loose, pack},
+    zlib::Inflate,
+};
+use quick_cache::{Weighter, sync::Cache};
+
+use super::{StoreError, disk::DiskError};
+
+pub(super) struct Objects {
+    pack_dir: PathBuf,
+    packs: ArcSwap<Vec<Arc<Pack>>>,
+    /// Held by whoever replaces the list, so that no replacement is lost.
+    replacing: Mutex<()>,
+    /// We never write loose objects, but a repository that was pushed or repaired by hand may have some.
+    loose: loose::Store,
+    recent: Cache<ObjectId, Arc<[u8]>, ByBytes>,
+    /// Blobs of changes that are decided and not yet published: only the writer's own head names them.
+    staged: RwLock<HashMap<ObjectId, Arc<[u8]>>>,
+}
+
+pub(super) struct Pack {
+    /// The file without `.pack` or `.idx`.
+    pub(super) stem: PathBuf,
+    pub(super) bundle: pack::Bundle,
+}
+
+#[derive(Clone)]
+struct ByBytes;
+
+impl Weighter<ObjectId, Arc<[u8]>> for ByBytes {
+    fn weight(&self, _: &ObjectId, blob: &Arc<[u8]>) -> u64 {
+        blob.len() as u64 + 128
+    }
+}
+
+thread_local! {
+    // The state of a decompressor is far larger than what it usually decompresses here.
+    static INFLATE: RefCell<Inflate> = RefCell::default();
+}
+
+impl Objects {
+    pub(super) fn open(git_dir: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
+        let objects_dir = git_dir.join("objects");
+        let objects = Self {
+            pack_dir: objects_dir.join("pack"),
+            packs: ArcSwap::default(),
+            replacing: Mutex::new(()),
+            loose: loose::Store::at(&objects_dir, HashKind::Sha1),
+            recent: Cache::with_weighter((cache_bytes / 2_048) as usize, cache_bytes, ByBytes),
+            staged: RwLock::default(),
+        };
+        objects.rescan()?;
+        Ok(objects)
+    }
+
+    pub(super) fn packs(&self) -> Arc<Vec<Arc<Pack>>> {
+        self.packs.load_full()
+    }
+
+    pub(super) fn blob(&self, id: &ObjectId) -> Result<Arc<[u8]>, StoreError> {
+        if let Some(blob) = self.recent.get(id) {
+            return Ok(blob);
+        }
+        let found = match self.find_packed(id)? {
+            Some(found) => found,
+            None => {
+                let staged = self.staged.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
+                if let Some(blob) = staged {
+                    return Ok(blob);
+                }
+                self.find_elsewhere(id)?
+            }
+        };
+        let blob: Arc<[u8]> = expect_kind(id, found, Kind::Blob)?.into();
+        self.recent.insert(*id, Arc::clone(&blob));
+        Ok(blob)
+    }
+
+    /// An object that is not worth keeping in the cache of blobs.
+    pub(super) fn read(&self, id: &ObjectId, kind: Kind) -> Result<Vec<u8>, StoreError> {
+        let found = match self.find_packed(id)? {
+            Some(found) => found,
+            None => self.find_elsewhere(id)?,
+        };
+        expect_kind(id, found, kind)
+    }
+
+    /// Whether a blob is in the repository, durably. Does not look at the disk again: what it does not know is only
+    /// written once more.
+    pub(super) fn has_blob(&self, id: &ObjectId) -> bool {
+        let packs = self.packs.load();
+        self.recent.contains_key(id) || packs.iter().rev().any(|pack| pack.bundle.index.lookup(id).is_some())
+    }
+
+    pub(super) fn stage(&self, id: ObjectId, blob: Arc<[u8]>) {
+        self.staged.write().unwrap_or_else(PoisonError::into_inner).insert(id, blob);
+    }
+
+    /// The staged blobs are in `pack` now, or (`None`) will never be.
+    pub(super) fn unstage(&self, pack: Option<Pack>) {
+        let published = pack.is_some();
+        if let Some(pack) = pack {
+            self.replace(&[], pack);
+        }
+        let staged = std::mem::take(&mut *self.staged.write().unwrap_or_else(PoisonError::into_inner));
+        if published {
+            // So that what was just written, and will be read next, need not be read from its pack.
+            staged.into_iter().for_each(|(id, blob)| self.recent.insert(id, blob));
+        }
+    }
+
+    /// Puts `new` in the place of `old`, which it contains.
+    pub(super) fn replace(&self, old: &[Arc<Pack>], new: Pack) {
+        let _replacing = self.lock_list();
+        let gone = |pack: &Arc<Pack>| pack.stem == new.stem || old.iter().any(|old| old.stem == pack.stem);
+        let mut packs: Vec<_> = self.packs.load().iter().filter(|pack| !gone(pack)).cloned().collect();
+        packs.push(Arc::new(new));
+        self.packs.store(Arc::new(packs));
+    }
+
+    /// Makes the list of packs agree with the directory.
+    pub(super) fn rescan(&self) -> Result<(), StoreError> {
+        let _replacing = self.lock_list();
+        let known = self.packs.load_full();
+        let mut packs = Vec::new();
+        for stem in list_packs(&self.pack_dir)? {
+            if let Some(pack) = known.iter().find(|pack| pack.stem == stem) {
+                packs.push(Arc::clone(pack));
+                continue;
+            }
+            let pack_file = stem.with_extension("pack");
+            match Pack::open(stem) {
+                Ok(pack) => packs.push(Arc::new(pack)),
+                // It was folded away after it was listed; what it held is in a pack that was there before.
+                Err(_) if !pack_file.exists() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.packs.store(Arc::new(packs));
+        Ok(())
+    }
+
+    fn lock_list(&self) -> MutexGuard<'_, ()> {
+        self.replacing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find_packed(&self, id: &ObjectId) -> Result<Option<(Kind, Vec<u8>)>, StoreError> {
+        let packs = self.packs.load();
+        for pack in packs.iter().rev() {
+            let Some(at) = pack.bundle.index.lookup(id) else { continue };
+            let mut out = Vec::new();
+            let kind = INFLATE.with_borrow_mut(|inflate| {
+                let found = pack.bundle.get_object_by_index(at, &mut out, inflate, &mut pack::cache::Never);
+                found.map(|(data, _)| data.kind).map_err(|error| StoreError::corrupt(id, error))
+            })?;
+            return Ok(Some((kind, out)));
+        }
+        Ok(None)
+    }
+
+    /// Where an object may be that no known pack holds: loose, or in a pack that `git gc` made beside us.
+    fn find_elsewhere(&self, id: &ObjectId) -> Result<(Kind, Vec<u8>), StoreError> {
+        let mut out = Vec::new();
+        let loose = self.loose.try_find(id, &mut out).map_err(|error| StoreError::corrupt(id, error))?;
+        if let Some(kind) = loose.map(|data| data.kind) {
+            return Ok((kind, out));
+        }
+        self.rescan()?;
+        self.find_packed(id)?.ok_or_else(|| StoreError::corrupt(id, "it is missing"))
+    }
+}
+
+impl Pack {
+    pub(super) fn open(stem: PathBuf) -> Result<Self, StoreError> {
+        let index = stem.with_extension("idx");
+        let bundle = pack::Bundle::at(&index, HashKind::Sha1)
+            .map_err(|error| StoreError::corrupt(index.display(), error))?;
+        Ok(Self { stem, bundle })
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bundle.pack.data_len() as u64
+    }
+}
+
+impl fmt::Debug for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Objects").field("packs", &self.packs.load().len()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Pack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Pack").field(&self.stem).finish()
+    }
+}
+
+fn expect_kind(id: &ObjectId, (kind, data): (Kind, Vec<u8>), expected: Kind) -> Result<Vec<u8>, StoreError> {
+    if kind == expected {
+        return Ok(data);
+    }
+    Err(StoreError::corrupt(id, format!("it is a {kind}, not a {expected}")))
+}
+
+/// The packs in a directory, without their endings.
+fn list_packs(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let list = || -> io::Result<Vec<PathBuf>> {
+        let mut stems = Vec::new();
+        for entry in fs::read_dir(dir)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|ending| ending == "idx") {
+                stems.push(path.with_extension(""));
+            }
+        }
+        Ok(stems)
+    };
+    Ok(list().map_err(|source| DiskError::new("list", dir, source))?)
+}

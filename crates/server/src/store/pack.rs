@@ -1,0 +1,293 @@
+//! Packs, version 2: objects in, the bytes of a pack and of its index out. Nothing here touches the disk.
+//!
+//! gix reads packs but has no writer that lets us choose deltas inside a batch and the order of fsync, so this is ours.
+
+use std::cmp::min;
+
+use flate2::{Compress, Compression, FlushCompress, Status};
+use gix::{ObjectId, hash::Kind as HashKind, objs::Kind, odb::pack::data::entry::Header};
+
+pub(super) const HEADER_BYTES: usize = 12;
+/// Git itself stops chains here, since a reader has to walk all of one.
+const MAX_CHAIN: u8 = 50;
+/// What one copy instruction of a delta can hold.
+const MAX_COPY: usize = 0xff_ffff;
+const MAX_INSERT: usize = 0x7f;
+
+/// An object on its way into a pack.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PackObject<'a> {
+    pub(super) kind: Kind,
+    pub(super) id: ObjectId,
+    pub(super) data: &'a [u8],
+    /// The position of an earlier object that this one resembles: it may be written as a difference to that one.
+    pub(super) base: Option<usize>,
+}
+
+#[derive(Debug)]
+pub(super) struct EncodedPack {
+    /// The pack's checksum, from which it has its name.
+    pub(super) id: ObjectId,
+    pub(super) pack: Vec<u8>,
+    pub(super) index: Vec<u8>,
+}
+
+/// Where an object lies in a pack.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct IndexEntry {
+    pub(super) id: ObjectId,
+    pub(super) crc32: u32,
+    pub(super) offset: u64,
+}
+
+/// Objects must be distinct. A full copy of a large tree costs more than anything else in a batch, which is why
+/// the later versions of a directory go in as differences.
+pub(super) fn encode(objects: &[PackObject<'_>]) -> EncodedPack {
+    let mut pack = header(objects.len()).to_vec();
+    let mut deflate = Compress::new(Compression::new(1), true);
+    let mut index: Vec<IndexEntry> = Vec::with_capacity(objects.len());
+    let mut chain: Vec<u8> = Vec::with_capacity(objects.len());
+    for object in objects {
+        let start = pack.len();
+        let delta = object
+            .base
+            .filter(|&base| chain[base] < MAX_CHAIN)
+            .map(|base| (base, encode_delta(objects[base].data, object.data)))
+            .filter(|(_, delta)| delta.len() < object.data.len());
+        match delta {
+            Some((base, delta)) => {
+                let header = Header::OfsDelta { base_distance: start as u64 - index[base].offset };
+                append_entry(&header, &delta, &mut deflate, &mut pack);
+                chain.push(chain[base] + 1);
+            }
+            None => {
+                append_entry(&header_of(object.kind), object.data, &mut deflate, &mut pack);
+                chain.push(0);
+            }
+        }
+        let crc32 = crc32fast::hash(&pack[start..]);
+        index.push(IndexEntry { id: object.id, crc32, offset: start as u64 });
+    }
+    let id = checksum(&pack);
+    pack.extend_from_slice(id.as_slice());
+    EncodedPack { id, index: encode_index(index, id), pack }
+}
+
+pub(super) fn header(objects: usize) -> [u8; HEADER_BYTES] {
+    let count = u32::try_from(objects).expect("a pack is built in memory, far below 2^32 objects");
+    let mut header = *b"PACK\0\0\0\x02....";
+    header[8..].copy_from_slice(&count.to_be_bytes());
+    header
+}
+
+/// The index file (version 2) of the pack with checksum `pack`.
+pub(super) fn encode_index(mut entries: Vec<IndexEntry>, pack: ObjectId) -> Vec<u8> {
+    entries.sort_unstable_by_key(|entry| entry.id);
+    let mut out = Vec::with_capacity(1_100 + entries.len() * 28);
+    out.extend_from_slice(b"\xfftOc\0\0\0\x02");
+    let mut counts = [0u32; 256];
+    for entry in &entries {
+        counts[usize::from(entry.id.as_slice()[0])] += 1;
+    }
+    let mut total = 0;
+    for count in counts {
+        total += count;
+        out.extend_from_slice(&total.to_be_bytes());
+    }
+    entries.iter().for_each(|entry| out.extend_from_slice(entry.id.as_slice()));
+    entries.iter().for_each(|entry| out.extend_from_slice(&entry.crc32.to_be_bytes()));
+    let mut large: Vec<u64> = Vec::new();
+    for entry in &entries {
+        // An offset beyond 31 bits is a reference into the table of 64-bit offsets behind this one.
+        let small = u32::try_from(entry.offset).ok().filter(|offset| offset >> 31 == 0);
+        let field = small.unwrap_or(1 << 31 | large.len() as u32);
+        if small.is_none() {
+            large.push(entry.offset);
+        }
+        out.extend_from_slice(&field.to_be_bytes());
+    }
+    large.iter().for_each(|offset| out.extend_from_slice(&offset.to_be_bytes()));
+    out.extend_from_slice(pack.as_slice());
+    let own = checksum(&out);
+    out.extend_from_slice(own.as_slice());
+    out
+}
+
+fn header_of(kind: Kind) -> Header {
+    match kind {
+        Kind::Commit => Header::Commit,
+        Kind::Tree => Header::Tree,
+        Kind::Blob => Header::Blob,
+        Kind::Tag => Header::Tag,
+    }
+}
+
+fn append_entry(header: &Header, data: &[u8], deflate: &mut Compress, out: &mut Vec<u8>) {
+    header.write_to(data.len() as u64, out).expect("writing to memory cannot fail");
+    deflate.reset();
+    loop {
+        let rest = &data[deflate.total_in() as usize..];
+        out.reserve(rest.len() / 2 + 64);
+        let status = deflate.compress_vec(rest, out, FlushCompress::Finish);
+        if status.expect("deflate takes any input") == Status::StreamEnd {
+            return;
+        }
+    }
+}
+
+fn checksum(bytes: &[u8]) -> ObjectId {
+    let mut hasher = gix::hash::hasher(HashKind::Sha1);
+    hasher.update(bytes);
+    finish_checksum(hasher)
+}
+
+pub(super) fn finish_checksum(hasher: gix::hash::Hasher) -> ObjectId {
+    hasher.try_finalize().expect("every object in it passed the collision check, and they are compressed")
+}
+
+/// `target` as a difference to `base`: what both begin and end with is copied, what lies between is inserted.
+fn encode_delta(base: &[u8], target: &[u8]) -> Vec<u8> {
+    let prefix = common_prefix(base, target);
+    let (base_rest, target_rest) = (&base[prefix..], &target[prefix..]);
+    let suffix = common_suffix(base_rest, target_rest);
+    let middle = &target_rest[..target_rest.len() - suffix];
+    let mut out = Vec::with_capacity(middle.len() + middle.len() / MAX_INSERT + 32);
+    append_size(base.len(), &mut out);
+    append_size(target.len(), &mut out);
+    append_copy(0, prefix, &mut out);
+    for chunk in middle.chunks(MAX_INSERT) {
+        out.push(chunk.len() as u8);
+        out.extend_from_slice(chunk);
+    }
+    append_copy(base.len() - suffix, suffix, &mut out);
+    out
+}
+
+fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+    const BLOCK: usize = 64;
+    let blocks = a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
+    blocks + a[blocks..].iter().zip(&b[blocks..]).take_while(|(a, b)| a == b).count()
+}
+
+fn common_suffix(a: &[u8], b: &[u8]) -> usize {
+    const BLOCK: usize = 64;
+    let blocks =
+        a.rchunks_exact(BLOCK).zip(b.rchunks_exact(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
+    let (a, b) = (&a[..a.len() - blocks], &b[..b.len() - blocks]);
+    blocks + a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count()
+}
+
+fn append_size(mut size: usize, out: &mut Vec<u8>) {
+    while size >= 0x80 {
+        out.push(size as u8 | 0x80);
+        size >>= 7;
+    }
+    out.push(size as u8);
+}
+
+fn append_copy(mut offset: usize, mut size: usize, out: &mut Vec<u8>) {
+    while size > 0 {
+        let now = min(size, MAX_COPY);
+        let instruction = out.len();
+        out.push(0x80);
+        // Only the bytes that are not zero are written; the bits of the instruction say which.
+        let bytes = (0..4).map(|i| (offset >> (8 * i)) as u8).chain((0..3).map(|i| (now >> (8 * i)) as u8));
+        for (bit, byte) in bytes.enumerate().filter(|(_, byte)| *byte != 0) {
+            out[instruction] |= 1 << bit;
+            out.push(byte);
+        }
+        offset += now;
+        size -= now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gix::odb::pack::{cache, data, index};
+
+    use super::*;
+
+    fn object(kind: Kind, data: &[u8], base: Option<usize>) -> PackObject<'_> {
+        let id = gix::objs::compute_hash(HashKind::Sha1, kind, data).unwrap();
+        PackObject { kind, id, data, base }
+    }
+
+    /// Reads every object back through gix, by its id.
+    fn check(objects: &[PackObject<'_>]) -> EncodedPack {
+        let encoded = encode(objects);
+        let index = index::File::from_data(encoded.index.clone(), "i.idx".into(), HashKind::Sha1).unwrap();
+        let pack = data::File::from_data(encoded.pack.clone(), "i.pack".into(), HashKind::Sha1).unwrap();
+        assert_eq!(index.num_objects() as usize, objects.len());
+        let mut inflate = gix::zlib::Inflate::default();
+        for object in objects {
+            let at = index.lookup(object.id).expect("the index names every object");
+            let entry = pack.entry(index.pack_offset_at_index(at)).unwrap();
+            let mut out = Vec::new();
+            let found = pack.decode_entry(entry, &mut out, &mut inflate, &|_, _| Ok(None), &mut cache::Never);
+            assert_eq!(found.unwrap().kind, object.kind);
+            assert_eq!(out, object.data);
+        }
+        encoded
+    }
+
+    fn noise(bytes: usize) -> Vec<u8> {
+        let mut state = 1u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        };
+        (0..bytes).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn objects_of_every_size_are_read_back() {
+        let data: Vec<Vec<u8>> = [0, 1, 15, 16, 127, 4_096, 70_000].map(noise).into();
+        let objects: Vec<_> = data.iter().map(|data| object(Kind::Blob, data, None)).collect();
+        check(&objects);
+    }
+
+    #[test]
+    fn versions_of_a_large_object_become_a_chain_of_differences() {
+        let first = noise(0x1_0000 * 3);
+        let versions: Vec<Vec<u8>> = (0..120)
+            .map(|n| {
+                let mut version = first.clone();
+                version.splice(1_000 * n..1_000 * n + 20, noise(n));
+                version
+            })
+            .collect();
+        let objects: Vec<_> =
+            versions.iter().enumerate().map(|(n, data)| object(Kind::Blob, data, n.checked_sub(1))).collect();
+        let encoded = check(&objects);
+        // 120 versions in chains of 51 need three full copies.
+        assert!(encoded.pack.len() < first.len() * 4, "{} bytes", encoded.pack.len());
+    }
+
+    #[test]
+    fn a_difference_handles_overlap_growth_and_nothing_in_common() {
+        let cases: [(&[u8], &[u8]); 6] = [
+            (b"aaaaaaaaaaaaaaaaaaaaaaaa", b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
+            (b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", b"aaaaaaaaaaaaaaaaaaaaaaa"),
+            (b"", b"something"),
+            (b"something", b""),
+            (b"abcdefghijklmnopqrstuvwxyz0123456789", b"abcdefghijklmnopqrstuvwxyz0123456789!"),
+            (b"abc", b"xyz"),
+        ];
+        for (base, target) in cases {
+            check(&[object(Kind::Blob, base, None), object(Kind::Blob, target, Some(0))]);
+        }
+    }
+
+    #[test]
+    fn offsets_beyond_31_bits_are_found_in_the_index() {
+        let ids: Vec<ObjectId> = (0..4).map(|n| object(Kind::Blob, &[n], None).id).collect();
+        let offsets = [12, (1 << 31) - 1, 1 << 31, 1 << 40];
+        let entries =
+            ids.iter().zip(offsets).map(|(&id, offset)| IndexEntry { id, crc32: 0, offset }).collect();
+        let bytes = encode_index(entries, ids[0]);
+        let index = index::File::from_data(bytes, "i.idx".into(), HashKind::Sha1).unwrap();
+        for (id, offset) in ids.iter().zip(offsets) {
+            assert_eq!(index.pack_offset_at_index(index.lookup(id).unwrap()), offset);
+        }
+    }
+}

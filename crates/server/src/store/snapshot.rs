@@ -1,0 +1,118 @@
+//! The repository at one commit, as decisions and readers see it.
+
+use std::{fmt, sync::Arc};
+
+use countersign_core::{
+    path::RepoPath,
+    snapshot::{ReadError, Snapshot},
+};
+use gix::ObjectId;
+
+use super::{
+    index::Index,
+    objects::Objects,
+    tree::{Dir, Node},
+};
+
+/// One commit. Never changes; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Head {
+    /// The zero id before the first commit.
+    pub commit: ObjectId,
+    pub files: Files,
+    pub index: Index,
+}
+
+/// The files of one commit.
+#[derive(Clone)]
+pub struct Files {
+    pub(super) root: Arc<Dir>,
+    pub(super) objects: Arc<Objects>,
+}
+
+/// What stands at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    File(ObjectId),
+    Directory,
+}
+
+impl Head {
+    pub fn entry(&self, path: &RepoPath) -> Option<Entry> {
+        self.files.entry(path)
+    }
+
+    /// The file at `path` with its blob id, which changes with its content and with nothing else.
+    pub fn read_with_id(&self, path: &RepoPath) -> Result<Option<(ObjectId, Arc<[u8]>)>, ReadError> {
+        self.files.read_with_id(path)
+    }
+
+    /// The root of the tree; two heads with the same files have equal ones.
+    pub fn root(&self) -> &Arc<Dir> {
+        &self.files.root
+    }
+}
+
+impl Snapshot for Head {
+    fn read(&self, path: &RepoPath) -> Result<Option<Arc<[u8]>>, ReadError> {
+        self.files.read(path)
+    }
+
+    fn files_below(&self, dir: &RepoPath) -> Result<Vec<RepoPath>, ReadError> {
+        Ok(self.files.files_below(dir))
+    }
+
+    fn projects_overlapping(&self, id: &RepoPath) -> Vec<RepoPath> {
+        self.index.projects_overlapping(id)
+    }
+
+    fn collecting_indexes(&self, project: &RepoPath) -> Vec<RepoPath> {
+        self.index.collecting_indexes(project)
+    }
+}
+
+impl Files {
+    pub fn entry(&self, path: &RepoPath) -> Option<Entry> {
+        Some(match self.root.find(path)? {
+            Node::File(id) => Entry::File(*id),
+            Node::Dir(_) => Entry::Directory,
+        })
+    }
+
+    pub fn read(&self, path: &RepoPath) -> Result<Option<Arc<[u8]>>, ReadError> {
+        Ok(self.read_with_id(path)?.map(|(_, bytes)| bytes))
+    }
+
+    pub fn read_with_id(&self, path: &RepoPath) -> Result<Option<(ObjectId, Arc<[u8]>)>, ReadError> {
+        let Some(Node::File(id)) = self.root.find(path) else { return Ok(None) };
+        match self.objects.blob(id) {
+            Ok(bytes) => Ok(Some((*id, bytes))),
+            Err(error) => Err(ReadError { path: path.clone(), reason: error.to_string() }),
+        }
+    }
+
+    /// Every file below `dir`, sorted.
+    pub fn files_below(&self, dir: &RepoPath) -> Vec<RepoPath> {
+        let mut files = Vec::new();
+        if let Some(Node::Dir(below)) = self.root.find(dir) {
+            below.walk(&mut format!("{dir}/"), &mut |path, _| files.extend(addressable(path)));
+        }
+        files
+    }
+
+    /// Calls `visit` with the path and the blob id of every file, sorted by path.
+    pub fn walk(&self, visit: &mut dyn FnMut(&str, ObjectId)) {
+        self.root.walk(&mut String::new(), visit);
+    }
+}
+
+impl fmt::Debug for Files {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Files").field(&self.root.id).finish()
+    }
+}
+
+/// A name that somebody put into the tree by hand may be none that a path can spell; nobody can ask for such a file.
+fn addressable(path: &str) -> Option<RepoPath> {
+    RepoPath::parse(path).ok().filter(|parsed| parsed.as_str() == path)
+}

@@ -1,0 +1,351 @@
+//! The Git tree of a commit, in memory. Versions share whatever they have in common, so that keeping an old one costs
+//! nothing, and a change copies only the directories on its paths.
+
+use std::{cmp::Ordering, collections::HashSet, sync::Arc, sync::LazyLock};
+
+use countersign_core::{path::RepoPath, wire};
+use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
+
+/// A directory: the id of its Git tree, and its entries in Git's order.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Dir {
+    pub(super) id: ObjectId,
+    /// Boxed and not a `Vec`: with a million files, spare capacity is what fills the memory.
+    entries: Box<[DirEntry]>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct DirEntry {
+    pub(super) name: Arc<str>,
+    pub(super) node: Node,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Node {
+    File(ObjectId),
+    Dir(Arc<Dir>),
+}
+
+/// The bytes of a directory that a change made anew.
+#[derive(Debug)]
+pub(super) struct EncodedTree {
+    /// Where it lies; empty for the root. The next version of the same directory will resemble it.
+    pub(super) path: String,
+    pub(super) id: ObjectId,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// Why a change cannot become a tree.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unfit {
+    /// A file would become a directory, or a directory a file (D6).
+    Conflict(RepoPath),
+    /// Content made so that SHA-1 gives it the id of other content.
+    Collision(RepoPath),
+}
+
+/// A file's new content, or `None` where it goes away.
+pub(super) type Edit<'a> = (&'a RepoPath, Option<ObjectId>);
+
+impl Dir {
+    pub(super) fn empty() -> Arc<Self> {
+        Arc::new(Self { id: ObjectId::empty_tree(HashKind::Sha1), entries: Box::new([]) })
+    }
+
+    /// A directory as it was stored; `None` where the entries are not in Git's order, each once.
+    pub(super) fn from_stored(id: ObjectId, entries: Vec<DirEntry>) -> Option<Arc<Self>> {
+        let sorted = entries.is_sorted_by(|a, b| compare(a, b.name.as_bytes(), b.node.is_dir()).is_lt());
+        sorted.then(|| Arc::new(Self { id, entries: entries.into_boxed_slice() }))
+    }
+
+    pub(super) fn find(&self, path: &RepoPath) -> Option<&Node> {
+        let mut segments = path.segments();
+        let mut node = self.get(segments.next()?)?;
+        for name in segments {
+            node = match node {
+                Node::Dir(dir) => dir.get(name)?,
+                Node::File(_) => return None,
+            };
+        }
+        Some(node)
+    }
+
+    /// Calls `visit` with the path and content of every file below, in the order of the paths. `prefix` is what stands
+    /// before each path: empty, or a directory and its slash.
+    pub(super) fn walk(&self, prefix: &mut String, visit: &mut dyn FnMut(&str, ObjectId)) {
+        let length = prefix.len();
+        for entry in &self.entries {
+            prefix.push_str(&entry.name);
+            match &entry.node {
+                Node::File(id) => visit(prefix, *id),
+                Node::Dir(dir) => {
+                    prefix.push('/');
+                    dir.walk(prefix, visit);
+                }
+            }
+            prefix.truncate(length);
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<&Node> {
+        let at = locate(&self.entries, name, false).or_else(|_| locate(&self.entries, name, true)).ok()?;
+        Some(&self.entries[at].node)
+    }
+
+    fn encode(entries: &[DirEntry]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(entries.iter().map(|entry| entry.name.len() + 28).sum());
+        for entry in entries {
+            let (mode, id) = match &entry.node {
+                Node::File(id) => ("100644 ", id),
+                Node::Dir(dir) => ("40000 ", &dir.id),
+            };
+            out.extend_from_slice(mode.as_bytes());
+            out.extend_from_slice(entry.name.as_bytes());
+            out.push(0);
+            out.extend_from_slice(id.as_slice());
+        }
+        out
+    }
+}
+
+impl Node {
+    fn is_dir(&self) -> bool {
+        matches!(self, Node::Dir(_))
+    }
+}
+
+/// The tree after `edits`, which must be sorted by path, and every directory that is new in it.
+pub(super) fn apply(root: &Arc<Dir>, edits: &[Edit<'_>]) -> Result<(Arc<Dir>, Vec<EncodedTree>), Unfit> {
+    let mut trees = Vec::new();
+    let new = edit_dir(Some(root), 0, edits, &mut trees)?;
+    Ok((new.unwrap_or_else(Dir::empty), trees))
+}
+
+/// The name of an entry. The names of our own files recur in every project, and are kept once.
+pub(super) fn intern(name: &str) -> Arc<str> {
+    FREQUENT_NAMES.get(name).map_or_else(|| name.into(), Arc::clone)
+}
+
+/// The directory `old` after `edits`; `None` where nothing is left of it. The paths of `edits` all begin with the path
+/// of this directory, which is `at` bytes long with its slash.
+fn edit_dir(
+    old: Option<&Arc<Dir>>,
+    at: usize,
+    edits: &[Edit<'_>],
+    trees: &mut Vec<EncodedTree>,
+) -> Result<Option<Arc<Dir>>, Unfit> {
+    let old_entries = old.map_or(&[][..], |dir| &dir.entries);
+    let mut entries = Vec::with_capacity(old_entries.len() + edits.len());
+    entries.extend_from_slice(old_entries);
+    let mut changed = false;
+    let mut rest = edits;
+    while let Some(&(path, blob)) = rest.first() {
+        let Some(length) = path.as_str()[at..].find('/') else {
+            changed |= edit_file(&mut entries, &path.as_str()[at..], blob, path)?;
+            rest = &rest[1..];
+            continue;
+        };
+        let name = &path.as_str()[at..at + length];
+        let below_at = at + length + 1;
+        // Everything below one directory is adjacent, because the edits are sorted.
+        let below =
+            rest.partition_point(|(other, _)| other.as_str()[..].starts_with(&path.as_str()[..below_at]));
+        let (inside, others) = rest.split_at(below);
+        let writes = inside.iter().any(|(_, blob)| blob.is_some());
+        // Looked up in `old` too: deleting a file does not make room for a directory in the same change.
+        if writes && (locate(&entries, name, false).is_ok() || locate(old_entries, name, false).is_ok()) {
+            return Err(Unfit::Conflict(path.clone()));
+        }
+        changed |= edit_subdir(&mut entries, name, |dir| edit_dir(dir, below_at, inside, trees))?;
+        rest = others;
+    }
+    if !changed {
+        return Ok(old.cloned());
+    }
+    if entries.is_empty() && at > 0 {
+        return Ok(None);
+    }
+    let here = edits[0].0;
+    let bytes = Dir::encode(&entries);
+    let id = hash(Kind::Tree, &bytes).ok_or_else(|| Unfit::Collision(here.clone()))?;
+    trees.push(EncodedTree { path: here.as_str()[..at].to_owned(), id, bytes });
+    Ok(Some(Arc::new(Dir { id, entries: entries.into_boxed_slice() })))
+}
+
+fn edit_file(
+    entries: &mut Vec<DirEntry>,
+    name: &str,
+    blob: Option<ObjectId>,
+    path: &RepoPath,
+) -> Result<bool, Unfit> {
+    if locate(entries, name, true).is_ok() {
+        return Err(Unfit::Conflict(path.clone()));
+    }
+    Ok(match (locate(entries, name, false), blob) {
+        (Ok(at), Some(id)) => std::mem::replace(&mut entries[at].node, Node::File(id)) != Node::File(id),
+        (Ok(at), None) => {
+            entries.remove(at);
+            true
+        }
+        (Err(at), Some(id)) => {
+            entries.insert(at, DirEntry { name: intern(name), node: Node::File(id) });
+            true
+        }
+        (Err(_), None) => false,
+    })
+}
+
+fn edit_subdir(
+    entries: &mut Vec<DirEntry>,
+    name: &str,
+    edit: impl FnOnce(Option<&Arc<Dir>>) -> Result<Option<Arc<Dir>>, Unfit>,
+) -> Result<bool, Unfit> {
+    let found = locate(entries, name, true);
+    let old = match found.map(|at| &entries[at].node) {
+        Ok(Node::Dir(dir)) => Some(dir),
+        Ok(Node::File(_)) | Err(_) => None,
+    };
+    let new = edit(old)?;
+    Ok(match (found, new) {
+        (Ok(at), Some(dir)) => {
+            let node = Node::Dir(dir);
+            let changed = entries[at].node != node;
+            entries[at].node = node;
+            changed
+        }
+        (Ok(at), None) => {
+            entries.remove(at);
+            true
+        }
+        (Err(at), Some(dir)) => {
+            entries.insert(at, DirEntry { name: intern(name), node: Node::Dir(dir) });
+            true
+        }
+        (Err(_), None) => false,
+    })
+}
+
+fn locate(entries: &[DirEntry], name: &str, is_dir: bool) -> Result<usize, usize> {
+    entries.binary_search_by(|entry| compare(entry, name.as_bytes(), is_dir))
+}
+
+/// Git's order: by bytes, with a slash behind the name of a directory.
+fn compare(entry: &DirEntry, name: &[u8], is_dir: bool) -> Ordering {
+    let own = entry.name.as_bytes();
+    let common = own.len().min(name.len());
+    let next = |name: &[u8], is_dir: bool| name.get(common).copied().or(is_dir.then_some(b'/'));
+    own[..common].cmp(&name[..common]).then_with(|| next(own, entry.node.is_dir()).cmp(&next(name, is_dir)))
+}
+
+/// The id of an object; `None` where the content was made to collide.
+pub(super) fn hash(kind: Kind, bytes: &[u8]) -> Option<ObjectId> {
+    gix::objs::compute_hash(HashKind::Sha1, kind, bytes).ok()
+}
+
+static FREQUENT_NAMES: LazyLock<HashSet<Arc<str>>> = LazyLock::new(|| {
+    use wire::*;
+    let directories =
+        [ACTIVE_DIR, PENDING_DIR, SUPERSEDED_DIR, "http", "https", "80", "443", "releases", "tag"];
+    let mut names: HashSet<Arc<str>> = directories.map(Arc::from).into();
+    let revocation = format!("{INDEX_FILE}{REVOCATION_SUFFIX}");
+    let metadata = format!("{SIGNERS_FILE}{METADATA_SUFFIX}");
+    for file in [SIGNERS_FILE, INDEX_FILE, HISTORY_FILE, &revocation, &metadata] {
+        for suffix in
+            ["", METADATA_SUFFIX, REGISTRATION_SUFFIX, SIGNERS_COPY_SUFFIX, SIGNATURES_SUFFIX, REQUEST_SUFFIX]
+        {
+            for ending in ["", PENDING_SUFFIX, REVOKED_SUFFIX] {
+                names.insert(format!("{file}{suffix}{ending}").into());
+            }
+        }
+    }
+    names
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> RepoPath {
+        RepoPath::parse(text).unwrap()
+    }
+
+    fn blob(text: &str) -> ObjectId {
+        hash(Kind::Blob, text.as_bytes()).unwrap()
+    }
+
+    /// Applies lines such as `+a/b` and `-a/c`.
+    fn change(root: &Arc<Dir>, lines: &[&str]) -> Result<Arc<Dir>, Unfit> {
+        let mut edits: Vec<(RepoPath, Option<ObjectId>)> =
+            lines.iter().map(|line| (path(&line[1..]), line.starts_with('+').then(|| blob(line)))).collect();
+        edits.sort();
+        let edits: Vec<Edit<'_>> = edits.iter().map(|(path, blob)| (path, *blob)).collect();
+        apply(root, &edits).map(|(root, _)| root)
+    }
+
+    fn list(root: &Dir) -> Vec<String> {
+        let mut files = Vec::new();
+        root.walk(&mut String::new(), &mut |path, _| files.push(path.to_owned()));
+        files
+    }
+
+    fn refused(root: &Arc<Dir>, lines: &[&str]) -> String {
+        match change(root, lines) {
+            Err(Unfit::Conflict(path)) => path.to_string(),
+            other => panic!("expected a conflict, not {other:?}"),
+        }
+    }
+
+    #[test]
+    fn files_come_and_go_and_empty_directories_with_them() {
+        let root = change(&Dir::empty(), &["+a/b/c", "+a/d", "+e"]).unwrap();
+        assert_eq!(list(&root), ["a/b/c", "a/d", "e"]);
+        let root = change(&root, &["-a/b/c", "-e", "-never/there", "-a/d/below/a/file"]).unwrap();
+        assert_eq!(list(&root), ["a/d"]);
+        assert!(matches!(root.find(&path("a")), Some(Node::Dir(_))));
+        let root = change(&root, &["-a/d"]).unwrap();
+        assert_eq!(root, Dir::empty());
+    }
+
+    #[test]
+    fn names_around_the_slash_keep_gits_order() {
+        let names = ["+a-b", "+a.c", "+a/x", "+a/y/z", "+a0", "+aa"];
+        let root = change(&Dir::empty(), &names).unwrap();
+        assert_eq!(list(&root), ["a-b", "a.c", "a/x", "a/y/z", "a0", "aa"]);
+        for name in names {
+            assert!(matches!(root.find(&path(&name[1..])), Some(Node::File(id)) if *id == blob(name)));
+        }
+        assert!(root.find(&path("a/x/y")).is_none());
+    }
+
+    #[test]
+    fn a_file_never_becomes_a_directory_nor_back() {
+        let root = change(&Dir::empty(), &["+a/b", "+c"]).unwrap();
+        assert_eq!(refused(&root, &["+a"]), "a");
+        assert_eq!(refused(&root, &["-a"]), "a");
+        assert_eq!(refused(&root, &["+c/d"]), "c/d");
+        assert_eq!(refused(&root, &["-c", "+c/d"]), "c/d");
+        assert_eq!(refused(&root, &["+a", "-a/b"]), "a");
+        assert_eq!(refused(&root, &["+n", "+n/m"]), "n/m");
+        assert_eq!(refused(&root, &["+n", "+n-x", "+n/m"]), "n/m");
+    }
+
+    #[test]
+    fn what_does_not_change_is_shared_and_not_encoded_again() {
+        let root = change(&Dir::empty(), &["+a/b", "+c/d"]).unwrap();
+        let (same, trees) = apply(&root, &[(&path("a/b"), Some(blob("+a/b")))]).unwrap();
+        assert!(Arc::ptr_eq(&root, &same) && trees.is_empty());
+        let (new, trees) = apply(&root, &[(&path("a/b"), Some(blob("new")))]).unwrap();
+        let paths: Vec<_> = trees.iter().map(|tree| tree.path.as_str()).collect();
+        assert_eq!(paths, ["a/", ""]);
+        let (Some(Node::Dir(before)), Some(Node::Dir(after))) = (root.find(&path("c")), new.find(&path("c")))
+        else {
+            panic!("c is a directory");
+        };
+        assert!(Arc::ptr_eq(before, after));
+    }
+
+    #[test]
+    fn an_entry_is_small() {
+        assert_eq!(size_of::<DirEntry>(), 40);
+    }
+}

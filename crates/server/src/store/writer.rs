@@ -1,0 +1,204 @@
+//! The one writer. It takes whatever changes wait, makes a commit of each, and publishes them together: many callers
+//! share one round of fsync, and each is answered only after it.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::Receiver,
+    },
+};
+
+use arc_swap::ArcSwap;
+use countersign_core::{path::RepoPath, snapshot::Change};
+use gix::{ObjectId, hash::Kind as HashKind};
+use tokio::sync::oneshot;
+
+use super::{
+    Author, Clock, StoreError,
+    batch::{Batch, Signature},
+    fold::Folder,
+    git::Repository,
+    index::Index,
+    snapshot::{Files, Head},
+};
+
+const MAX_CHANGES: usize = 256;
+/// Trees of large directories add up; beyond this, the rest waits for the next batch.
+const MAX_BATCH_BYTES: usize = 64 << 20;
+
+/// One caller's decision, and the way back to the caller. Given no head, it passes the error on and returns nothing.
+pub(super) type Job = Box<dyn FnOnce(Result<&Head, StoreError>) -> Option<Decided> + Send>;
+
+/// What a decision came to: a change, if any, and the answer, to be released with the fate of the batch.
+pub(super) struct Decided {
+    change: Option<Change>,
+    answer: Answer,
+}
+
+type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+
+#[derive(Debug)]
+pub(super) struct Writer {
+    pub(super) repository: Repository,
+    pub(super) published: Arc<ArcSwap<Head>>,
+    pub(super) author: Author,
+    pub(super) clock: ClockBox,
+    pub(super) publishes: Arc<AtomicU64>,
+    pub(super) folder: Folder,
+    /// A publish failed, and where the branch points has not been found out yet.
+    pub(super) unsettled: bool,
+}
+
+pub(super) struct ClockBox(pub(super) Clock);
+
+impl std::fmt::Debug for ClockBox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Clock")
+    }
+}
+
+/// Changes that were decided one on top of the other, and are not published yet.
+struct Draft {
+    head: Head,
+    batch: Batch,
+    commits: usize,
+    waiting: Vec<(Answer, Result<(), StoreError>)>,
+}
+
+pub(super) fn job<T: Send + 'static, R: Send + 'static>(
+    decide: impl Fn(&Head) -> Result<(Change, T), R> + Send + 'static,
+    reply: oneshot::Sender<Result<Result<T, R>, StoreError>>,
+) -> Job {
+    // A caller that has gone away does not matter: its change is made all the same.
+    Box::new(move |head| {
+        // Nothing that a decision was changing outlives its panic: it can only read.
+        let decided = head.and_then(|head| {
+            catch_unwind(AssertUnwindSafe(|| decide(head))).map_err(|_| StoreError::Panicked)
+        });
+        let (change, outcome) = match decided {
+            Ok(Ok((change, value))) => (Some(change), Ok(value)),
+            Ok(Err(refusal)) => (None, Err(refusal)),
+            Err(error) => {
+                let _ = reply.send(Err(error));
+                return None;
+            }
+        };
+        let answer: Answer = Box::new(move |fate| {
+            let _ = reply.send(fate.map(|()| outcome));
+        });
+        Some(Decided { change: change.filter(|change| !change.is_empty()), answer })
+    })
+}
+
+impl Writer {
+    /// Works until every sender of `jobs` is gone and the queue is empty.
+    pub(super) fn run(mut self, jobs: &Receiver<Job>) {
+        while let Ok(job) = jobs.recv() {
+            match self.recover() {
+                Ok(()) => self.run_batch(job, jobs),
+                Err(error) => drop(job(Err(error))),
+            }
+        }
+    }
+
+    /// The very first commit, before anybody can ask for another one.
+    pub(super) fn commit_initial(&mut self, change: &Change) -> Result<(), StoreError> {
+        let mut draft = self.draft();
+        draft.head = self.extend(&mut draft.batch, &draft.head, change)?;
+        self.publish(&draft)
+    }
+
+    fn run_batch(&mut self, first: Job, jobs: &Receiver<Job>) {
+        let mut draft = self.draft();
+        let mut next = Some(first);
+        let mut taken = 0;
+        while let Some(job) = next {
+            self.take(job, &mut draft);
+            taken += 1;
+            let full = taken == MAX_CHANGES || draft.batch.bytes() > MAX_BATCH_BYTES;
+            next = if full { None } else { jobs.try_recv().ok() };
+        }
+        let published = if draft.commits > 0 { self.publish(&draft) } else { Ok(()) };
+        // Answers that were decided on top of unpublished changes share the fate of those, refusals too.
+        for (answer, own) in draft.waiting {
+            answer(published.clone().and(own));
+        }
+        if published.is_err() {
+            // So that readers see where the branch is. If it fails, the next batch tries again.
+            let _ = self.recover();
+        }
+    }
+
+    fn draft(&self) -> Draft {
+        let head = Head::clone(&self.published.load());
+        Draft { head, batch: Batch::default(), commits: 0, waiting: Vec::new() }
+    }
+
+    fn take(&self, job: Job, draft: &mut Draft) {
+        let Some(Decided { change, answer }) = job(Ok(&draft.head)) else { return };
+        let Some(change) = change else {
+            if draft.commits == 0 {
+                // It saw nothing but what is published.
+                answer(Ok(()));
+            } else {
+                draft.waiting.push((answer, Ok(())));
+            }
+            return;
+        };
+        // A panic here would be ours and not the decision's; it must not stop all writing either. What it leaves in
+        // the batch are objects that nothing refers to.
+        let extended = catch_unwind(AssertUnwindSafe(|| self.extend(&mut draft.batch, &draft.head, &change)));
+        match extended.unwrap_or(Err(StoreError::Panicked)) {
+            Ok(head) => {
+                draft.head = head;
+                draft.commits += 1;
+                draft.waiting.push((answer, Ok(())));
+            }
+            Err(error) => draft.waiting.push((answer, Err(error))),
+        }
+    }
+
+    /// `head` with one more commit, whose objects go into `batch`.
+    fn extend(&self, batch: &mut Batch, head: &Head, change: &Change) -> Result<Head, StoreError> {
+        let objects = &head.files.objects;
+        let signature = Signature { author: &self.author, time: (self.clock.0)() };
+        let parent = Some(head.commit).filter(|commit| !commit.is_null());
+        let (root, commit) = batch.commit(objects, (&head.files.root, parent), change, &signature)?;
+        let files = Files { root, objects: Arc::clone(objects) };
+        let touched: Vec<RepoPath> = change.files.keys().cloned().collect();
+        let mut index = head.index.clone();
+        index.update(&files, &touched);
+        Ok(Head { commit, files, index })
+    }
+
+    fn publish(&mut self, draft: &Draft) -> Result<(), StoreError> {
+        self.unsettled = true;
+        self.repository.publish(&draft.batch, draft.head.commit)?;
+        self.unsettled = false;
+        self.published.store(Arc::new(draft.head.clone()));
+        self.publishes.fetch_add(1, Ordering::Relaxed);
+        self.folder.wake();
+        Ok(())
+    }
+
+    /// After a failed publish, goes on from what is on disk; nothing is written before that succeeds.
+    fn recover(&mut self) -> Result<(), StoreError> {
+        if self.unsettled {
+            let unmoved = self.repository.settle()?;
+            if !unmoved {
+                self.published.store(Arc::new(load_head(&self.repository)));
+            }
+            self.unsettled = false;
+        }
+        Ok(())
+    }
+}
+
+/// The head as the repository has it, with an index built from its files.
+pub(super) fn load_head(repository: &Repository) -> Head {
+    let files = Files { root: Arc::clone(&repository.root), objects: Arc::clone(&repository.objects) };
+    let commit = repository.tip().unwrap_or(ObjectId::null(HashKind::Sha1));
+    Head { commit, index: Index::build(&files), files }
+}
