@@ -1,4 +1,4 @@
-//! Where each stored file lies (the table of decisions.md, "Stored files").
+//! Where each stored file lies (the table of them is in docs/api.md).
 
 use crate::{digest::Sha512, path::RepoPath, wire};
 

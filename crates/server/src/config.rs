@@ -188,7 +188,7 @@ impl Settings {
             data_dir: data_dir(overrides.data_dir, file.data_dir),
             dev,
             guard: Guard { allow, file_servers, loopback: dev },
-            timeouts: file.fetch.resolve(),
+            timeouts: file.fetch.resolve()?,
             limits: file.limits.resolve()?,
             author: file.commits.resolve()?,
         })
@@ -224,31 +224,63 @@ fn values<T>(list: Option<Vec<Text<T>>>) -> Vec<T> {
 
 impl LimitsTable {
     fn resolve(self) -> Result<Limits, ConfigError> {
-        let signers_file_bytes = self.signers_file_bytes.unwrap_or(MAX_SIGNERS_BYTES as u64);
-        if signers_file_bytes > MAX_SIGNERS_BYTES as u64 {
-            let reason = format!("at most {MAX_SIGNERS_BYTES}: no client accepts a larger signers file");
+        let max_signers = MAX_SIGNERS_BYTES as u64;
+        let signers_file_bytes = positive("limits.signers_file_bytes", self.signers_file_bytes, max_signers)?;
+        if signers_file_bytes > max_signers {
+            let reason = format!("at most {max_signers}: no client accepts a larger signers file");
             return Err(ConfigError::Value { key: "limits.signers_file_bytes", reason });
         }
+        let days = positive("limits.registration_expiry_days", self.registration_expiry_days, 14)?;
+        let seconds = days.checked_mul(DAY);
+        let seconds = seconds.ok_or_else(|| ConfigError::Value {
+            key: "limits.registration_expiry_days",
+            reason: "too many days".to_owned(),
+        })?;
         Ok(Limits {
-            request_body_bytes: self.request_body_bytes.unwrap_or(1024 * 1024),
+            request_body_bytes: positive("limits.request_body_bytes", self.request_body_bytes, 1024 * 1024)?,
             signers_file_bytes,
-            checksums_file_bytes: self.checksums_file_bytes.unwrap_or(4 * 1024 * 1024),
-            checksums_files: self.checksums_files.unwrap_or(16),
-            collecting_per_project: self.collecting_per_project.unwrap_or(10_000),
-            registration_expiry: Duration::from_secs(self.registration_expiry_days.unwrap_or(14) * DAY),
+            checksums_file_bytes: positive(
+                "limits.checksums_file_bytes",
+                self.checksums_file_bytes,
+                4 * 1024 * 1024,
+            )?,
+            checksums_files: positive("limits.checksums_files", self.checksums_files, 16)?,
+            collecting_per_project: positive(
+                "limits.collecting_per_project",
+                self.collecting_per_project,
+                10_000,
+            )?,
+            registration_expiry: Duration::from_secs(seconds),
         })
     }
 }
 
-impl FetchTable {
-    fn resolve(self) -> Timeouts {
-        let default = Timeouts::default();
-        let seconds = |value: Option<u64>, default| value.map_or(default, Duration::from_secs);
-        Timeouts {
-            connect: seconds(self.connect_timeout_seconds, default.connect),
-            idle: seconds(self.idle_timeout_seconds, default.idle),
-            total: seconds(self.total_timeout_seconds, default.total),
+/// The value or its default; zero would switch off what it limits.
+fn positive<T: Default + PartialEq>(
+    key: &'static str,
+    value: Option<T>,
+    default: T,
+) -> Result<T, ConfigError> {
+    match value {
+        Some(value) if value == T::default() => {
+            Err(ConfigError::Value { key, reason: "must be more than 0".to_owned() })
         }
+        Some(value) => Ok(value),
+        None => Ok(default),
+    }
+}
+
+impl FetchTable {
+    fn resolve(self) -> Result<Timeouts, ConfigError> {
+        let default = Timeouts::default();
+        let seconds = |key, value: Option<u64>, default: Duration| {
+            positive(key, value, default.as_secs()).map(Duration::from_secs)
+        };
+        Ok(Timeouts {
+            connect: seconds("fetch.connect_timeout_seconds", self.connect_timeout_seconds, default.connect)?,
+            idle: seconds("fetch.idle_timeout_seconds", self.idle_timeout_seconds, default.idle)?,
+            total: seconds("fetch.total_timeout_seconds", self.total_timeout_seconds, default.total)?,
+        })
     }
 }
 

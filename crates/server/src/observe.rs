@@ -17,7 +17,7 @@ pub fn start_logging(format: LogFormat, level: LogLevel) {
     let builder = tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_target(false);
     let started = match format {
         LogFormat::Text => builder.with_ansi(io::stderr().is_terminal()).try_init(),
-        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+        LogFormat::Json => builder.json().flatten_event(true).with_span_list(false).try_init(),
     };
     if let Err(error) = started {
         tracing::debug!(%error, "logging was started before");

@@ -40,13 +40,13 @@ pub async fn register(
     }))
 }
 
-/// No host is a known code forge yet.
+/// Releases of code forges are not read yet.
 fn refuse_release(url: &str) -> Result<ApiError, ApiError> {
     let url = SourceUrl::parse(url)?;
-    let host = url.host();
-    let message =
-        format!("{host} is not a known code-forge host: register its checksums files with csum_files");
-    Ok(ApiError::bad_request(message))
+    Ok(ApiError::bad_request(format!(
+        "Invalid release URL: releases on {} cannot be read by this version; register checksums files with csum_files",
+        url.host().as_str()
+    )))
 }
 
 async fn fetch_release(app: &App, source: &ChecksumsSource) -> Result<Release, ApiError> {

@@ -61,7 +61,7 @@ impl Batch {
         let mut edits: Vec<Edit<'_>> = Vec::with_capacity(change.files.len());
         for (path, content) in &change.files {
             let hashed = content.as_ref().map(|bytes| hash(Kind::Blob, bytes).ok_or(path));
-            edits.push((path, hashed.transpose().map_err(|path| collision(path))?));
+            edits.push((path, hashed.transpose().map_err(collision)?));
         }
         let (root, trees) = tree::apply(root, &edits).map_err(explain)?;
         let text = commit_text(root.id, parent, &change.message, signature);

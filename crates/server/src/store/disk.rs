@@ -75,7 +75,10 @@ impl Disk {
 
     /// A new file for content that comes in pieces; [`Disk::sync_file`] makes it durable.
     pub(super) fn create_new(&self, path: &Path) -> Result<File, DiskError> {
-        self.step(Step::Create, path, || OpenOptions::new().write(true).create_new(true).open(path))
+        // Not a step like the others: a file handle is given or it is not, so nothing can happen and be reported lost.
+        self.check(Step::Create, Moment::Before, path)
+            .and_then(|()| OpenOptions::new().write(true).create_new(true).open(path))
+            .map_err(|source| DiskError::new(Step::Create.verb(), path, source))
     }
 
     pub(super) fn sync_file(&self, path: &Path, file: &File) -> Result<(), DiskError> {

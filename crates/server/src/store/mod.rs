@@ -35,7 +35,7 @@ pub use self::{
     disk::{Disk, DiskError, Fault, Moment, Step},
     git::{OpenError, Repository},
     index::Index,
-    snapshot::{Entry, Files, Head},
+    snapshot::{Entry, Files, Head, StoredFile},
     tree::Dir,
 };
 use self::{

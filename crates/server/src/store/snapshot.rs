@@ -30,6 +30,9 @@ pub struct Files {
     pub(super) objects: Arc<Objects>,
 }
 
+/// A file's blob id, and its bytes.
+pub type StoredFile = (ObjectId, Arc<[u8]>);
+
 /// What stands at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
@@ -43,7 +46,7 @@ impl Head {
     }
 
     /// The file at `path` with its blob id, which changes with its content and with nothing else.
-    pub fn read_with_id(&self, path: &RepoPath) -> Result<Option<(ObjectId, Arc<[u8]>)>, ReadError> {
+    pub fn read_with_id(&self, path: &RepoPath) -> Result<Option<StoredFile>, ReadError> {
         self.files.read_with_id(path)
     }
 
@@ -83,7 +86,7 @@ impl Files {
         Ok(self.read_with_id(path)?.map(|(_, bytes)| bytes))
     }
 
-    pub fn read_with_id(&self, path: &RepoPath) -> Result<Option<(ObjectId, Arc<[u8]>)>, ReadError> {
+    pub fn read_with_id(&self, path: &RepoPath) -> Result<Option<StoredFile>, ReadError> {
         let Some(Node::File(id)) = self.root.find(path) else { return Ok(None) };
         match self.objects.blob(id) {
             Ok(bytes) => Ok(Some((*id, bytes))),
