@@ -207,12 +207,13 @@ fn unstorable_reason(name: &str) -> Option<&'static str> {
     // NTFS reads `name:stream` and `name. ` as `name`, and git fsck looks at names as NTFS would.
     let ntfs = lower.split(':').next().unwrap_or(&lower).trim_end_matches(['.', ' ']);
     let git_names = [".git", ".gitmodules", ".gitattributes", ".gitignore", ".mailmap"];
-    if git_names.contains(&ntfs) || ends_in_tilde_digit(ntfs) || ends_in_tilde_digit(&lower) {
+    if git_names.contains(&ntfs) || ends_in_tilde_number(ntfs) || ends_in_tilde_number(&lower) {
         return Some("Git gives this name a meaning of its own");
     }
     None
 }
 
-fn ends_in_tilde_digit(name: &str) -> bool {
-    matches!(name.as_bytes(), [.., b'~', digit] if digit.is_ascii_digit())
+/// Like the short names that NTFS makes up, some of which Git takes for its own files.
+fn ends_in_tilde_number(name: &str) -> bool {
+    name.rsplit_once('~').is_some_and(|(_, end)| !end.is_empty() && end.bytes().all(|b| b.is_ascii_digit()))
 }

@@ -28,7 +28,11 @@ impl RepositoryMarker {
         let json = Json::parse(bytes)?;
         let format = json.root().open_object()?.required("format")?;
         if format.integer()? != FORMAT {
-            let reason = format!("this is format {}; this program knows format {FORMAT}", format.integer()?);
+            let found = format.integer()?;
+            let reason = format!(
+                "the repository is of format {found}, and this program knows format {FORMAT}: use a version of \
+                 Countersign that knows format {found}"
+            );
             return Err(format.error(reason));
         }
         let object = json.root().object(&["format", "created_at"])?;

@@ -121,7 +121,8 @@ impl SignersFile {
         let entries: usize =
             self.roles().flat_map(|(_, groups)| groups).map(|group| group.signers.len()).sum();
         if entries > MAX_ENTRIES {
-            return Err(ParseError::new("", format!("{entries} signers; at most {MAX_ENTRIES} are allowed")));
+            let reason = format!("{entries} in all roles together; at most {MAX_ENTRIES} are allowed");
+            return Err(ParseError::new("signers", reason));
         }
         Ok(())
     }

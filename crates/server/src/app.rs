@@ -168,10 +168,10 @@ pub fn open_repository(data_dir: &DataDir, author: Author, clock: &Clock) -> Res
     // Before the first commit, so that a crash between the two does not look like a restored clone (D38).
     let state =
         if repository.is_unborn() { nonces::Repository::Unborn } else { nonces::Repository::HasCommits };
-    let nonces = Nonces::open(&data_dir.nonces(), state, clock.to_fn())?;
+    let nonces = Nonces::open(&data_dir.nonces(), state, clock.clone())?;
     let mut initial = Change::new("Create the repository\n");
     let marker = RepositoryMarker { format: FORMAT, created_at: now.to_whole_seconds() };
     initial.write(RepositoryMarker::path(), marker.write());
-    let options = store::Options { author, clock: clock.to_fn(), initial };
+    let options = store::Options { author, clock: clock.clone(), initial };
     Ok(Opened { store: Store::start(repository, options)?, nonces })
 }

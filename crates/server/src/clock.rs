@@ -24,10 +24,6 @@ impl Clock {
         Self(Arc::new(now))
     }
 
-    pub fn to_fn(&self) -> Arc<dyn Fn() -> Timestamp + Send + Sync> {
-        self.0.clone()
-    }
-
     pub fn now(&self) -> Timestamp {
         (self.0)()
     }

@@ -13,8 +13,8 @@ use countersign_core::{
     chain::ChainRefusal,
     checksums::ChecksumsError,
     decide::{
-        assets::AssetsRefusal, register::RegisterRefusal, revoke::RevokeRefusal, sign::SignRefusal,
-        update::UpdateRefusal,
+        NotTheCaller, assets::AssetsRefusal, register::RegisterRefusal, revoke::RevokeRefusal,
+        sign::SignRefusal, update::UpdateRefusal,
     },
     json::ParseError,
     path::PathError,
@@ -48,6 +48,10 @@ impl ApiError {
 
     pub fn unauthorized(message: impl Into<String>) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, message)
+    }
+
+    fn busy() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "the server is busy: try again in a moment")
     }
 
     fn refused(status: StatusCode, refusal: &impl StdError) -> Self {
@@ -94,6 +98,7 @@ impl From<NonceError> for ApiError {
     fn from(error: NonceError) -> Self {
         match error {
             NonceError::Used => Self::unauthorized("the nonce was used before"),
+            NonceError::Busy => Self::busy(),
             error @ NonceError::Unavailable(_) => {
                 Self::internal("the request's nonce could not be stored, so the request is refused", error)
             }
@@ -143,16 +148,22 @@ impl From<ReadError> for ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         let message = match &error {
-            StoreError::Busy => {
-                return Self::new(StatusCode::SERVICE_UNAVAILABLE, "too many changes wait; try again soon");
-            }
+            StoreError::Busy => return Self::busy(),
             StoreError::Conflict { path } => {
                 let message = format!("{path} is a file where a directory is needed, or the reverse");
                 return Self::new(StatusCode::CONFLICT, message);
             }
-            _ => "the change could not be committed to the repository",
+            StoreError::Corrupt { .. } | StoreError::Io(_) | StoreError::Panicked | StoreError::Closed => {
+                "the change could not be committed to the repository"
+            }
         };
         Self::internal(message, error)
+    }
+}
+
+impl From<NotTheCaller> for ApiError {
+    fn from(refusal: NotTheCaller) -> Self {
+        Self::refused(StatusCode::BAD_REQUEST, &refusal)
     }
 }
 
@@ -161,7 +172,7 @@ impl From<RegisterRefusal> for ApiError {
         use RegisterRefusal as R;
         let status = match refusal {
             R::AlreadyRegistered(_) | R::InProgress(_) | R::Overlaps { .. } => StatusCode::CONFLICT,
-            R::NotListed(_) | R::TimestampAhead(_) => StatusCode::BAD_REQUEST,
+            R::NotTheCaller(_) | R::NotListed(_) | R::TimestampAhead(_) => StatusCode::BAD_REQUEST,
             R::InvalidSigners(error) => return invalid_signers(error),
             R::Stored(error) => return error.into(),
         };
@@ -173,7 +184,8 @@ impl From<UpdateRefusal> for ApiError {
     fn from(refusal: UpdateRefusal) -> Self {
         use UpdateRefusal as R;
         let status = match refusal {
-            R::NotRegistered(_)
+            R::NotTheCaller(_)
+            | R::NotRegistered(_)
             | R::NotActive(_)
             | R::NotListed { .. }
             | R::TimestampNotLater { .. }

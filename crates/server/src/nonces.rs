@@ -19,7 +19,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use thiserror::Error;
 use tokio::sync::oneshot;
 
-use crate::store::Clock;
+use crate::clock::Clock;
 
 const QUEUE: usize = 1_024;
 const MAX_BATCH: usize = 512;
@@ -55,6 +55,8 @@ pub enum NonceError {
     /// Used before, or so old that it may have been.
     #[error("the nonce was used before")]
     Used,
+    #[error("too many requests wait for their nonces to be stored")]
+    Busy,
     #[error("the nonce could not be stored")]
     Unavailable(#[source] Arc<dyn StdError + Send + Sync>),
 }
@@ -76,7 +78,7 @@ impl Nonces {
     pub fn open(path: &Path, repository: Repository, clock: Clock) -> Result<Self, NonceError> {
         let mut database = connect(path)?;
         let floor = match repository {
-            Repository::HasCommits => Some(clock()),
+            Repository::HasCommits => Some(clock.now()),
             Repository::Unborn => None,
         };
         prepare(&mut database, floor)?;
@@ -84,6 +86,9 @@ impl Nonces {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         File::open(parent).and_then(|dir| dir.sync_all()).map_err(unavailable)?;
         let floor = read_floor(&database)?;
+        if let Some(floor) = floor {
+            tracing::info!(%floor, "the nonces from before were lost: requests signed earlier than this are refused");
+        }
         let (waiting, queue) = sync_channel(QUEUE);
         let mut keeper = Keeper { database, clock };
         let thread = thread::Builder::new()
@@ -105,7 +110,7 @@ impl Nonces {
         let waiting = Waiting { nonce, expires_at: expires_at.unix_seconds().saturating_add(1), reply };
         let queue = self.waiting.as_ref().ok_or_else(|| unavailable(closed()))?;
         queue.try_send(waiting).map_err(|error| match error {
-            TrySendError::Full(_) => unavailable(io::Error::other("too many requests are waiting")),
+            TrySendError::Full(_) => NonceError::Busy,
             TrySendError::Disconnected(_) => unavailable(closed()),
         })?;
         answer.await.unwrap_or_else(|_| Err(unavailable(closed())))
@@ -144,7 +149,7 @@ impl Keeper {
     }
 
     fn store(&mut self, batch: &[Waiting]) -> Result<Vec<Result<(), NonceError>>, NonceError> {
-        let now = (self.clock)().unix_seconds();
+        let now = self.clock.now().unix_seconds();
         let transaction =
             self.database.transaction_with_behavior(TransactionBehavior::Immediate).map_err(unavailable)?;
         let answers = insert(&transaction, batch).map_err(unavailable)?;

@@ -10,4 +10,4 @@ pub mod revoke;
 pub mod sign;
 pub mod update;
 
-pub use proposal::{Proposal, Proposed};
+pub use proposal::{NotTheCaller, Proposal, Proposed, check_submitter};

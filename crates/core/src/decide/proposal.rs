@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use thiserror::Error;
+
 use crate::{
     digest::Sha512,
     json::ParseError,
@@ -24,8 +26,18 @@ pub struct Proposal {
     pub project: RepoPath,
     pub signers_bytes: Arc<[u8]>,
     pub origin: Origin,
+    /// The key that the request names as its own.
     pub submitter: PublicKey,
     pub request: SignedRequest,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("Invalid public key: public_key must be the key that signed the request")]
+pub struct NotTheCaller;
+
+/// Nobody proposes in another key's name (D13).
+pub fn check_submitter(submitter: &PublicKey, caller: &PublicKey) -> Result<(), NotTheCaller> {
+    if submitter == caller { Ok(()) } else { Err(NotTheCaller) }
 }
 
 /// What is in the repository once the proposal is.

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use thiserror::Error;
 
-use super::proposal::{Proposal, Proposed, is_too_far_ahead};
+use super::proposal::{NotTheCaller, Proposal, Proposed, check_submitter, is_too_far_ahead};
 use crate::{
     consent::Consent,
     json::ParseError,
@@ -18,6 +18,8 @@ use crate::{
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RegisterRefusal {
+    #[error(transparent)]
+    NotTheCaller(#[from] NotTheCaller),
     #[error("Project already registered: {0}")]
     AlreadyRegistered(RepoPath),
     #[error("Registration already in progress for project {0}: collect its signatures")]
@@ -63,6 +65,7 @@ pub fn register(
     now: Timestamp,
 ) -> Result<(Change, Proposed), RegisterRefusal> {
     let project = &proposal.project;
+    check_submitter(&proposal.submitter, &proposal.request.public_key)?;
     check_register(snapshot, project, expiry, now)?;
     let signers = proposal.parse_signers().map_err(RegisterRefusal::InvalidSigners)?;
     if !signers.lists(&proposal.submitter) {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use super::proposal::{Proposal, Proposed, is_too_far_ahead};
+use super::proposal::{NotTheCaller, Proposal, Proposed, check_submitter, is_too_far_ahead};
 use crate::{
     consent::Consent,
     digest::Sha512,
@@ -20,6 +20,8 @@ use crate::{
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UpdateRefusal {
+    #[error(transparent)]
+    NotTheCaller(#[from] NotTheCaller),
     #[error("Project not registered: {0}. Register the repo first with POST /v1/register_repo")]
     NotRegistered(RepoPath),
     #[error("No active signers file for {0}: its registration still waits for signatures")]
@@ -64,6 +66,7 @@ pub fn update(
     now: Timestamp,
 ) -> Result<(Change, Proposed), UpdateRefusal> {
     let project = &proposal.project;
+    check_submitter(&proposal.submitter, &proposal.request.public_key)?;
     let active = check_update(snapshot, project, &proposal.submitter)?;
     let pending_path = layout::pending_signers(project);
     let pending = StoredProposal::load(snapshot, &pending_path)?;

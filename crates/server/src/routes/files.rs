@@ -1,7 +1,5 @@
 //! Stored files: raw, as the signers file that governs a path, and as what there is to sign.
 
-use std::sync::Arc;
-
 use axum::{
     Json,
     body::Bytes,
@@ -21,7 +19,7 @@ use crate::{
     auth::Authenticated,
     error::ApiError,
     router::Tail,
-    store::{Entry, Head, ObjectId},
+    store::{Entry, Head, StoredFile},
 };
 
 pub async fn to_sign(
@@ -57,8 +55,6 @@ pub async fn signers(State(app): State<App>, tail: Tail, headers: HeaderMap) -> 
     };
     Ok(content(file, "application/json", &headers))
 }
-
-type StoredFile = (ObjectId, Arc<[u8]>);
 
 fn nearest_signers(head: &Head, path: &RepoPath) -> Result<Option<StoredFile>, ReadError> {
     let candidates = path.self_and_ancestors().map(|dir| layout::active_signers(&dir));

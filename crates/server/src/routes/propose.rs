@@ -3,7 +3,7 @@
 use axum::{Json, extract::State};
 use countersign_core::{
     api::{ProposeBody, ProposedResponse},
-    decide::{Proposal, Proposed, register, update},
+    decide::{self, Proposal, Proposed, register, update},
     metadata::Origin,
     wire,
 };
@@ -43,10 +43,7 @@ pub async fn update_signers(
 
 fn locate(app: &App, request: &Authenticated) -> Result<SignersSource, ApiError> {
     let body = ProposeBody::parse(&request.body)?;
-    if body.public_key != request.caller {
-        let message = "Invalid public key: public_key must be the key that signed the request";
-        return Err(ApiError::bad_request(message));
-    }
+    decide::check_submitter(&body.public_key, &request.caller)?;
     let url = SourceUrl::parse(&body.signers_file_url)?;
     Ok(locate_signers(&url, app.file_servers())?)
 }

@@ -161,7 +161,7 @@ impl Repository {
     }
 
     /// Writes a pack and its index under their final names, durably.
-    pub(super) fn write_pack(&self, stem: &Path, encoded: &EncodedPack) -> Result<(), DiskError> {
+    fn write_pack(&self, stem: &Path, encoded: &EncodedPack) -> Result<(), DiskError> {
         let (new_pack, new_index) = (unfinished(stem, "pack"), unfinished(stem, "idx"));
         self.disk.write_new(&new_pack, &encoded.pack)?;
         self.disk.write_new(&new_index, &encoded.index)?;

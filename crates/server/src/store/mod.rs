@@ -26,7 +26,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use countersign_core::{path::RepoPath, snapshot::Change, time::Timestamp};
+use countersign_core::{path::RepoPath, snapshot::Change};
 pub use gix::ObjectId;
 use thiserror::Error;
 use tokio::sync::oneshot;
@@ -40,14 +40,15 @@ pub use self::{
 };
 use self::{
     fold::Folder,
-    writer::{ClockBox, Job, Writer, job, load_head},
+    writer::{Job, Writer, job, load_head},
 };
+
+use crate::clock::Clock;
 
 /// Changes that may wait; beyond it a caller is told to come back.
 const QUEUE: usize = 1_024;
 
-pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
-
+#[derive(Debug)]
 pub struct Options {
     /// Author and committer of every commit.
     pub author: Author,
@@ -108,7 +109,7 @@ impl Store {
         let mut writer = Writer {
             published: Arc::clone(&published),
             author: options.author,
-            clock: ClockBox(options.clock),
+            clock: options.clock,
             publishes: Arc::clone(&publishes),
             folder,
             unsettled: false,
@@ -174,14 +175,5 @@ impl Author {
 impl StoreError {
     fn corrupt(subject: impl fmt::Display, reason: impl fmt::Display) -> Self {
         Self::Corrupt { subject: subject.to_string(), reason: reason.to_string() }
-    }
-}
-
-impl fmt::Debug for Options {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
-            .field("author", &self.author)
-            .field("initial", &self.initial)
-            .finish_non_exhaustive()
     }
 }

@@ -16,13 +16,15 @@ use gix::{ObjectId, hash::Kind as HashKind};
 use tokio::sync::oneshot;
 
 use super::{
-    Author, Clock, StoreError,
+    Author, StoreError,
     batch::{Batch, Signature},
     fold::Folder,
     git::Repository,
     index::Index,
     snapshot::{Files, Head},
 };
+
+use crate::clock::Clock;
 
 const MAX_CHANGES: usize = 256;
 /// Trees of large directories add up; beyond this, the rest waits for the next batch.
@@ -44,19 +46,11 @@ pub(super) struct Writer {
     pub(super) repository: Repository,
     pub(super) published: Arc<ArcSwap<Head>>,
     pub(super) author: Author,
-    pub(super) clock: ClockBox,
+    pub(super) clock: Clock,
     pub(super) publishes: Arc<AtomicU64>,
     pub(super) folder: Folder,
     /// A publish failed, and where the branch points has not been found out yet.
     pub(super) unsettled: bool,
-}
-
-pub(super) struct ClockBox(pub(super) Clock);
-
-impl std::fmt::Debug for ClockBox {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Clock")
-    }
 }
 
 /// Changes that were decided one on top of the other, and are not published yet.
@@ -163,7 +157,7 @@ impl Writer {
     /// `head` with one more commit, whose objects go into `batch`.
     fn extend(&self, batch: &mut Batch, head: &Head, change: &Change) -> Result<Head, StoreError> {
         let objects = &head.files.objects;
-        let signature = Signature { author: &self.author, time: (self.clock.0)() };
+        let signature = Signature { author: &self.author, time: self.clock.now() };
         let parent = Some(head.commit).filter(|commit| !commit.is_null());
         let (root, commit) = batch.commit(objects, (&head.files.root, parent), change, &signature)?;
         let files = Files { root, objects: Arc::clone(objects) };

@@ -1,0 +1,88 @@
+//! People with fixed keys, and the signers files that list them.
+
+use std::fmt::Write as _;
+
+use countersign_core::key::{PublicKey, SecretKey};
+
+/// The key that grows from the seed of 32 times `n`.
+pub(crate) fn key(n: u8) -> SecretKey {
+    SecretKey::from_seed(&[n; 32])
+}
+
+pub(crate) fn alice() -> SecretKey {
+    key(1)
+}
+
+pub(crate) fn bob() -> SecretKey {
+    key(2)
+}
+
+pub(crate) fn carol() -> SecretKey {
+    key(3)
+}
+
+pub(crate) fn dave() -> SecretKey {
+    key(4)
+}
+
+/// In none of the signers files.
+pub(crate) fn mallory() -> SecretKey {
+    key(66)
+}
+
+pub(crate) fn public<const N: usize>(keys: [&SecretKey; N]) -> std::collections::BTreeSet<PublicKey> {
+    keys.into_iter().map(SecretKey::public_key).collect()
+}
+
+/// A signers file in the making.
+#[derive(Debug, Clone)]
+pub(crate) struct Signers {
+    timestamp: String,
+    roles: Vec<(&'static str, Vec<String>)>,
+}
+
+pub(crate) fn signers(timestamp: &str) -> Signers {
+    Signers { timestamp: timestamp.to_owned(), roles: Vec::new() }
+}
+
+impl Signers {
+    pub(crate) fn artifact<const N: usize>(self, threshold: usize, keys: [&SecretKey; N]) -> Self {
+        self.group("artifact_signers", threshold, &keys)
+    }
+
+    pub(crate) fn admin<const N: usize>(self, threshold: usize, keys: [&SecretKey; N]) -> Self {
+        self.group("admin_keys", threshold, &keys)
+    }
+
+    pub(crate) fn master<const N: usize>(self, threshold: usize, keys: [&SecretKey; N]) -> Self {
+        self.group("master_keys", threshold, &keys)
+    }
+
+    pub(crate) fn revocation<const N: usize>(self, threshold: usize, keys: [&SecretKey; N]) -> Self {
+        self.group("revocation_keys", threshold, &keys)
+    }
+
+    /// One more group; a second group of a role joins its first.
+    fn group(mut self, role: &'static str, threshold: usize, keys: &[&SecretKey]) -> Self {
+        let members: Vec<String> =
+            keys.iter().map(|key| signer_text(&key.public_key().to_string())).collect();
+        let group = format!(r#"{{"threshold": {threshold}, "signers": [{}]}}"#, members.join(", "));
+        match self.roles.iter_mut().find(|(name, _)| *name == role) {
+            Some((_, groups)) => groups.push(group),
+            None => self.roles.push((role, vec![group])),
+        }
+        self
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!(r#"{{"version": 1, "timestamp": "{}""#, self.timestamp);
+        for (role, groups) in &self.roles {
+            write!(text, ", \"{role}\": [{}]", groups.join(", ")).expect("a string takes all");
+        }
+        text + "}\n"
+    }
+}
+
+pub(crate) fn signer_text(pubkey: &str) -> String {
+    format!(r#"{{"kind": "key", "data": {{"pubkey": "{pubkey}"}}}}"#)
+}

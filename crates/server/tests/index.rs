@@ -1,0 +1,229 @@
+//! The in-memory index after each change equals one that is built from the tree alone.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod store_support;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use countersign_core::{
+    auth::sign_request,
+    decide::{Proposal, assets, drop, register, revoke, sign, update},
+    digest::{Sha256, Sha512},
+    index::{AssetName, Digests, PublishedFile},
+    key::SecretKey,
+    layout,
+    metadata::{Origin, OriginKind},
+    path::RepoPath,
+    registration::SignedRequest,
+    snapshot::{Change, Snapshot},
+    time::Timestamp,
+};
+use countersign_server::store::{Head, Index, Store};
+use store_support::{Fixture, path};
+
+const STEPS: u64 = 600;
+
+#[tokio::test]
+async fn the_index_equals_a_rebuild_after_every_change_and_after_a_restart() {
+    let fixture = Fixture::new();
+    let store = fixture.start();
+    let mut world = World::new();
+    for step in 0..STEPS {
+        world.step(&store, step).await;
+        let head = store.head();
+        assert_eq!(head.index, Index::build(&head.files), "after step {step}: {:?}", world.log.last());
+    }
+    let before = store.head();
+    std::mem::drop(store);
+    let after = fixture.start().head();
+    assert_eq!(before.index, after.index);
+    let kinds: BTreeSet<&str> = world.log.iter().copied().collect();
+    let expected = ["activate", "add", "complete", "drop", "propose", "register", "revoke", "sign"];
+    assert_eq!(kinds, BTreeSet::from(expected), "every kind of change took place");
+    assert!(world.keys.iter().any(|key| after.index.waiting_for(&key.public_key()).next().is_some()));
+}
+
+/// Random requests, the same at every run; refused ones do no harm.
+struct World {
+    random: u64,
+    keys: Vec<SecretKey>,
+    projects: Vec<RepoPath>,
+    log: Vec<&'static str>,
+}
+
+impl World {
+    fn new() -> Self {
+        let projects = ["https/a.example/443/acme", "https/a.example/443/other/app", "http/b.example/80"];
+        Self {
+            random: 7,
+            keys: (1..=5).map(|seed| SecretKey::from_seed(&[seed; 32])).collect(),
+            projects: projects.map(path).to_vec(),
+            log: Vec::new(),
+        }
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        // A linear congruential generator: its upper bits are good enough here.
+        self.random =
+            self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.random >> 33) as usize % bound
+    }
+
+    async fn step(&mut self, store: &Store, step: u64) {
+        let now = Timestamp::from_unix_seconds(1_700_000_000 + 60 * i64::try_from(step).unwrap()).unwrap();
+        let (project, key) = (self.below(self.projects.len()), self.below(self.keys.len()));
+        let project = self.projects[project].clone();
+        match self.below(20) {
+            0..=1 => self.propose(store, project, key, now).await,
+            2 => {
+                let decide = move |head: &Head| drop::drop_pending(head, &project);
+                self.note(store.transact(decide).await.unwrap().is_ok(), "drop");
+            }
+            3..=8 => self.sign_proposal(store, &project, key, now).await,
+            9..=11 => self.add_release(store, &project, key, now).await,
+            12..=17 => self.sign_release(store, &project, key, now).await,
+            _ => self.revoke(store, &project, key, now).await,
+        }
+    }
+
+    fn note(&mut self, accepted: bool, kind: &'static str) {
+        if accepted {
+            self.log.push(kind);
+        }
+    }
+
+    async fn propose(&mut self, store: &Store, project: RepoPath, key: usize, now: Timestamp) {
+        let second = self.below(self.keys.len());
+        let members: BTreeSet<usize> = [key, second].into();
+        let submitter = &self.keys[key];
+        let listed: Vec<String> = members
+            .iter()
+            .map(|i| format!(r#"{{"kind":"key","data":{{"pubkey":"{}"}}}}"#, self.keys[*i].public_key()))
+            .collect();
+        let file = format!(
+            r#"{{"version":1,"timestamp":"{now}","artifact_signers":[{{"threshold":{},"signers":[{}]}}]}}"#,
+            members.len(),
+            listed.join(",")
+        );
+        let url = "https://a.example/svc.signers.json".to_owned();
+        let proposal = Proposal {
+            project: project.clone(),
+            signers_bytes: file.into_bytes().into(),
+            origin: Origin {
+                kind: OriginKind::FileServer,
+                url: url.clone(),
+                retrieval_url: url,
+                retrieved_at: now,
+            },
+            submitter: submitter.public_key(),
+            request: signed_request(submitter, now),
+        };
+        let is_active = store.head().read(&layout::active_signers(&project)).unwrap().is_some();
+        if is_active {
+            let decide = move |head: &Head| update::update(head, &proposal, now);
+            self.note(store.transact(decide).await.unwrap().is_ok(), "propose");
+        } else {
+            let expiry = Duration::from_secs(60 * 60);
+            let decide = move |head: &Head| register::register(head, &proposal, expiry, now);
+            self.note(store.transact(decide).await.unwrap().is_ok(), "register");
+        }
+    }
+
+    async fn sign_proposal(&mut self, store: &Store, project: &RepoPath, key: usize, now: Timestamp) {
+        let file = layout::pending_signers(project);
+        let files = [file.clone(), layout::metadata_of(&file)];
+        self.submit(store, file, &files, key, now, ("sign", "activate")).await;
+    }
+
+    async fn sign_release(&mut self, store: &Store, project: &RepoPath, key: usize, now: Timestamp) {
+        let file = self.release(project);
+        self.submit(store, file.clone(), &[file], key, now, ("sign", "complete")).await;
+    }
+
+    async fn submit(
+        &mut self,
+        store: &Store,
+        file: RepoPath,
+        files: &[RepoPath],
+        key: usize,
+        now: Timestamp,
+        (partly, wholly): (&'static str, &'static str),
+    ) {
+        let (head, signer) = (store.head(), &self.keys[key]);
+        let sign_file = |path: &RepoPath| {
+            let content = head.read(path).unwrap()?;
+            Some((path.clone(), signer.sign(&Sha512::of(&content))))
+        };
+        let signatures: BTreeMap<_, _> = files.iter().filter_map(sign_file).collect();
+        let submission = sign::Submission { file, signer: signer.public_key(), signatures };
+        let decide = move |head: &Head| sign::sign(head, &submission, now);
+        if let Ok(signed) = store.transact(decide).await.unwrap() {
+            self.note(true, if signed.is_complete { wholly } else { partly });
+        }
+    }
+
+    fn release(&mut self, project: &RepoPath) -> RepoPath {
+        layout::index_in(&path(&format!("{project}/v{}", self.below(4))))
+    }
+
+    async fn add_release(&mut self, store: &Store, project: &RepoPath, key: usize, now: Timestamp) {
+        let dir = self.release(project).parent().unwrap();
+        let source = format!("{dir} {}", self.below(3));
+        let digests = Digests { sha256: Some(Sha256::of(source.as_bytes())), sha512: None };
+        let file_name = AssetName::parse("app.zip").unwrap();
+        let published_files = vec![PublishedFile { file_name, size: None, source, digests }];
+        let release = assets::Release { dir, release_url: None, published_on: None, published_files };
+        let caller = self.keys[key].public_key();
+        let decide = move |head: &Head| assets::register_assets(head, &release, &caller, 3, now);
+        self.note(store.transact(decide).await.unwrap().is_ok(), "add");
+    }
+
+    async fn revoke(&mut self, store: &Store, project: &RepoPath, key: usize, now: Timestamp) {
+        let file = self.release(project);
+        let revoker = &self.keys[key];
+        let revocation_json = format!(r#"{{"reason":"bad","timestamp":"{now}"}}"#);
+        let request = revoke::RevokeRequest {
+            file,
+            signature: revoker.sign(&Sha512::of(revocation_json.as_bytes())),
+            revocation_json,
+            revoker: revoker.public_key(),
+            request: signed_request(revoker, now),
+        };
+        let decide = move |head: &Head| revoke::revoke(head, &request, now);
+        self.note(store.transact(decide).await.unwrap().is_ok(), "revoke");
+    }
+}
+
+fn signed_request(key: &SecretKey, now: Timestamp) -> SignedRequest {
+    let nonce = "00000000-0000-4000-8000-000000000000";
+    SignedRequest {
+        timestamp: now.to_header(),
+        nonce: nonce.to_owned(),
+        payload: String::new(),
+        public_key: key.public_key(),
+        signature: sign_request(key, now, nonce, b""),
+    }
+}
+
+/// A broken file in one project leaves the others in the index.
+#[tokio::test]
+async fn a_broken_file_is_left_out_of_the_index_and_nothing_else_is() {
+    let fixture = Fixture::new();
+    let store = fixture.start();
+    let mut world = World::new();
+    for step in 0..80 {
+        world.step(&store, step).await;
+    }
+    let before = store.head();
+    let mut change = Change::new("Break something");
+    change.write(path("https/broken.example/443/svc.index.json"), b"{}".to_vec());
+    change
+        .write(path("https/broken.example/443/svc.index.json.signatures.json.pending"), b"nonsense".to_vec());
+    store.transact(move |_: &Head| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+    assert_eq!(store.head().index, before.index);
+    assert_eq!(Index::build(&store.head().files), before.index);
+}

@@ -1,0 +1,156 @@
+//! Nonces are remembered: once, on disk, for long enough.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+};
+
+use countersign_core::time::Timestamp;
+use countersign_server::{
+    clock::Clock,
+    nonces::{NonceError, Nonces, Repository},
+};
+use tempfile::TempDir;
+
+struct Fixture {
+    dir: TempDir,
+    now: Arc<AtomicI64>,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        Self { dir: TempDir::new().unwrap(), now: Arc::new(AtomicI64::new(1_700_000_000)) }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("nonces.sqlite")
+    }
+
+    fn open(&self, repository: Repository) -> Nonces {
+        let now = Arc::clone(&self.now);
+        let clock = Clock::new(move || at(now.load(Ordering::Relaxed)));
+        Nonces::open(&self.path(), repository, clock).unwrap()
+    }
+
+    fn set_now(&self, seconds: i64) {
+        self.now.store(1_700_000_000 + seconds, Ordering::Relaxed);
+    }
+
+    /// Remembers the nonce for ten minutes from now; whether it was new.
+    async fn is_new(&self, nonces: &Nonces, nonce: u8) -> bool {
+        let expires_at = at(self.now.load(Ordering::Relaxed) + 600);
+        is_new(nonces.remember([nonce; 16], expires_at).await)
+    }
+}
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_unix_seconds(seconds).unwrap()
+}
+
+fn is_new(answer: Result<(), NonceError>) -> bool {
+    match answer {
+        Ok(()) => true,
+        Err(NonceError::Used) => false,
+        Err(NonceError::Busy) => panic!("nobody else waits"),
+        Err(NonceError::Unavailable(source)) => panic!("{source}"),
+    }
+}
+
+#[tokio::test]
+async fn a_nonce_is_new_once_across_restarts() {
+    let fixture = Fixture::new();
+    let nonces = fixture.open(Repository::Unborn);
+    assert!(fixture.is_new(&nonces, 1).await);
+    assert!(!fixture.is_new(&nonces, 1).await);
+    assert!(fixture.is_new(&nonces, 2).await);
+    drop(nonces);
+    let nonces = fixture.open(Repository::HasCommits);
+    assert_eq!(nonces.floor(), None);
+    assert!(!fixture.is_new(&nonces, 1).await);
+    assert!(!fixture.is_new(&nonces, 2).await);
+    assert!(fixture.is_new(&nonces, 3).await);
+}
+
+#[tokio::test]
+async fn what_was_answered_is_in_the_database_before_it_is_closed() {
+    let fixture = Fixture::new();
+    let nonces = fixture.open(Repository::Unborn);
+    assert!(fixture.is_new(&nonces, 1).await);
+    // A second connection sees what a crash at this moment would leave.
+    let other = rusqlite::Connection::open(fixture.path()).unwrap();
+    let rows: i64 = other.query_row("SELECT count(*) FROM nonces", [], |row| row.get(0)).unwrap();
+    assert_eq!(rows, 1);
+}
+
+#[tokio::test]
+async fn of_many_that_bring_the_same_nonce_at_once_one_wins() {
+    let fixture = Fixture::new();
+    let nonces = Arc::new(fixture.open(Repository::Unborn));
+    let callers: Vec<_> = (0..256u32)
+        .map(|n| {
+            let nonces = Arc::clone(&nonces);
+            let nonce = [(n % 4) as u8; 16];
+            tokio::spawn(async move { is_new(nonces.remember(nonce, at(1_700_000_600)).await) })
+        })
+        .collect();
+    let mut won = 0;
+    for caller in callers {
+        won += usize::from(caller.await.unwrap());
+    }
+    assert_eq!(won, 4);
+}
+
+#[tokio::test]
+async fn an_expired_nonce_is_removed_and_still_not_new_when_the_clock_goes_back() {
+    let fixture = Fixture::new();
+    let nonces = fixture.open(Repository::Unborn);
+    assert!(fixture.is_new(&nonces, 1).await);
+    fixture.set_now(599);
+    assert!(fixture.is_new(&nonces, 2).await);
+    assert!(!fixture.is_new(&nonces, 1).await, "not expired yet");
+    fixture.set_now(700);
+    assert!(fixture.is_new(&nonces, 3).await);
+    let other = rusqlite::Connection::open(fixture.path()).unwrap();
+    let rows: i64 = other.query_row("SELECT count(*) FROM nonces", [], |row| row.get(0)).unwrap();
+    assert_eq!(rows, 2, "the first one is gone");
+    fixture.set_now(0);
+    assert!(!fixture.is_new(&nonces, 1).await, "forgotten, but known to be from before the last clean-up");
+    drop(nonces);
+    assert!(!fixture.is_new(&fixture.open(Repository::HasCommits), 1).await);
+}
+
+#[test]
+fn a_repository_without_its_nonces_refuses_what_came_before() {
+    let fixture = Fixture::new();
+    assert_eq!(fixture.open(Repository::HasCommits).floor(), Some(at(1_700_000_000)));
+    fixture.set_now(60);
+    assert_eq!(fixture.open(Repository::HasCommits).floor(), Some(at(1_700_000_000)), "it is kept");
+}
+
+#[tokio::test]
+async fn a_nonce_that_cannot_be_stored_is_refused() {
+    let fixture = Fixture::new();
+    let nonces = fixture.open(Repository::Unborn);
+    let other = rusqlite::Connection::open(fixture.path()).unwrap();
+    other.execute_batch("ALTER TABLE nonces RENAME TO gone").unwrap();
+    let answer = nonces.remember([1; 16], at(1_700_000_600)).await;
+    assert!(matches!(answer, Err(NonceError::Unavailable(_))), "{answer:?}");
+    other.execute_batch("ALTER TABLE gone RENAME TO nonces").unwrap();
+    assert!(fixture.is_new(&nonces, 1).await);
+}
+
+#[test]
+fn a_database_that_is_none_is_an_error() {
+    let fixture = Fixture::new();
+    std::fs::write(fixture.path(), "certainly not a database".repeat(100)).unwrap();
+    let clock = Clock::new(|| at(0));
+    assert!(matches!(
+        Nonces::open(&fixture.path(), Repository::Unborn, clock),
+        Err(NonceError::Unavailable(_))
+    ));
+}
