@@ -67,15 +67,11 @@ impl PublicKey {
     }
 
     pub fn from_bytes(bytes: [u8; 32]) -> Result<Self, KeyError> {
-        let point = ed25519_dalek::VerifyingKey::from_bytes(&bytes).map_err(|_| KeyError::NotAPoint)?;
-        if point.is_weak() {
-            return Err(KeyError::Weak);
-        }
-        // A few points have two encodings; only one of them may stand for the key.
-        if point.to_edwards().compress().to_bytes() != bytes {
+        if !is_reduced(&bytes) {
             return Err(KeyError::NotAPoint);
         }
-        Ok(Self(bytes))
+        let point = ed25519_dalek::VerifyingKey::from_bytes(&bytes).map_err(|_| KeyError::NotAPoint)?;
+        if point.is_weak() { Err(KeyError::Weak) } else { Ok(Self(bytes)) }
     }
 
     pub fn as_bytes(&self) -> &[u8; 32] {
@@ -163,6 +159,13 @@ fn decode_base64<const N: usize>(text: &str) -> Option<[u8; N]> {
         return None;
     }
     BASE64.decode(text).ok()?.try_into().ok()
+}
+
+/// Whether the coordinate in an encoded point is below the field's prime, 2^255 - 19. A few points have a second
+/// encoding above it, and only one may stand for the key. (The points with two signs are weak.)
+fn is_reduced(bytes: &[u8; 32]) -> bool {
+    let [lowest, middle @ .., highest] = bytes;
+    *lowest < 0xed || highest & 0x7f != 0x7f || middle.iter().any(|byte| *byte != 0xff)
 }
 
 /// What follows `ssh-ed25519 `: base64 of two length-prefixed strings, then an optional comment.

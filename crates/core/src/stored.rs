@@ -24,14 +24,28 @@ pub struct ActiveSigners {
     pub file: SignersFile,
 }
 
+/// A project, and the bytes of its active signers file.
+pub type ActiveBytes = (RepoPath, Arc<[u8]>);
+
 /// The nearest active signers file at or above `path`.
 pub fn governing_signers(
     snapshot: &impl Snapshot,
     path: &RepoPath,
 ) -> Result<Option<ActiveSigners>, ReadError> {
+    match governing_signers_bytes(snapshot, path)? {
+        Some((project, bytes)) => parse_active(project, bytes).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The same without reading what is in it.
+pub fn governing_signers_bytes(
+    snapshot: &impl Snapshot,
+    path: &RepoPath,
+) -> Result<Option<ActiveBytes>, ReadError> {
     for dir in path.self_and_ancestors() {
-        if let Some(active) = active_signers(snapshot, &dir)? {
-            return Ok(Some(active));
+        if let Some(bytes) = snapshot.read(&layout::active_signers(&dir))? {
+            return Ok(Some((dir, bytes)));
         }
     }
     Ok(None)
@@ -41,10 +55,15 @@ pub fn active_signers(
     snapshot: &impl Snapshot,
     project: &RepoPath,
 ) -> Result<Option<ActiveSigners>, ReadError> {
-    let path = layout::active_signers(project);
-    let Some(bytes) = snapshot.read(&path)? else { return Ok(None) };
-    let file = parse_stored(&path, SignersFile::parse(&bytes))?;
-    Ok(Some(ActiveSigners { project: project.clone(), bytes, file }))
+    match snapshot.read(&layout::active_signers(project))? {
+        Some(bytes) => parse_active(project.clone(), bytes).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn parse_active(project: RepoPath, bytes: Arc<[u8]>) -> Result<ActiveSigners, ReadError> {
+    let file = parse_stored(&layout::active_signers(&project), SignersFile::parse(&bytes))?;
+    Ok(ActiveSigners { project, bytes, file })
 }
 
 pub fn history(snapshot: &impl Snapshot, project: &RepoPath) -> Result<History, ReadError> {

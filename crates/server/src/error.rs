@@ -13,8 +13,8 @@ use countersign_core::{
     chain::ChainRefusal,
     checksums::ChecksumsError,
     decide::{
-        NotTheCaller, assets::AssetsRefusal, register::RegisterRefusal, revoke::RevokeRefusal,
-        sign::SignRefusal, update::UpdateRefusal,
+        InvalidSigners, NotTheCaller, assets::AssetsRefusal, register::RegisterRefusal,
+        revoke::RevokeRefusal, sign::SignRefusal, update::UpdateRefusal,
     },
     json::ParseError,
     path::PathError,
@@ -199,8 +199,8 @@ impl From<UpdateRefusal> for ApiError {
 }
 
 /// Invalid content of a forge is the forge's fault, not the caller's: 500 (D25).
-fn invalid_signers(error: ParseError) -> ApiError {
-    ApiError::internal(format!("The fetched signers file is invalid: {error}"), error)
+fn invalid_signers(error: InvalidSigners) -> ApiError {
+    ApiError::internal(error.to_string(), error)
 }
 
 impl From<SignRefusal> for ApiError {

@@ -263,10 +263,7 @@ fn foreign_repository(fixture: &Fixture, branch: &str, mode: &str, name: &str) {
     fixture.git(&["update-index", "--add", "--cacheinfo", &info]);
     let marker = format!("100644,{},svc.other.json", blob.trim());
     fixture.git(&["update-index", "--add", "--cacheinfo", &marker]);
-    let tree = fixture.git(&["write-tree"]);
-    let commit =
-        fixture.git(&["-c", "user.name=x", "-c", "user.email=x@x", "commit-tree", tree.trim(), "-m", "x"]);
-    fixture.git(&["update-ref", &format!("refs/heads/{branch}"), commit.trim()]);
+    commit_index(fixture, &[], branch);
 }
 
 #[tokio::test]
@@ -277,6 +274,42 @@ async fn loose_objects_of_a_repository_made_by_hand_are_read() {
     assert_eq!(read(&store.head(), "svc.other.json").as_deref(), Some("{}\n"));
     put(&store, &["+a=1"]).await.unwrap();
     fixture.check(&store.head());
+}
+
+#[tokio::test]
+async fn a_link_that_somebody_committed_is_kept_not_served_and_not_written_through() {
+    let fixture = Fixture::new();
+    let store = fixture.start();
+    put(&store, &["+a/plain=1", "+target=secret"]).await.unwrap();
+    drop(store);
+    commit_link(&fixture, "a/link", "../target");
+    let store = fixture.start();
+    assert_eq!(store.head().entry(&path("a/link")), None);
+    assert_eq!(read(&store.head(), "a/link"), None);
+    for lines in [["+a/link=2"], ["-a/link"], ["+a/link/below=2"]] {
+        assert!(matches!(put(&store, &lines).await, Err(StoreError::Conflict { .. })), "{lines:?}");
+    }
+    put(&store, &["+a/plain=3"]).await.unwrap();
+    let listed = fixture.git(&["ls-tree", "-r", "main", "a/"]);
+    assert!(listed.contains("120000 blob") && listed.contains("a/link"), "{listed}");
+    fixture.git(&["fsck", "--strict"]);
+}
+
+/// Adds a symbolic link on top of the branch, with `git` alone.
+fn commit_link(fixture: &Fixture, name: &str, target: &str) {
+    let content = fixture.dir.path().join("link-target");
+    fs::write(&content, target).unwrap();
+    let blob = fixture.git(&["hash-object", "-w", content.to_str().unwrap()]);
+    fixture.git(&["read-tree", "main"]);
+    fixture.git(&["update-index", "--add", "--cacheinfo", &format!("120000,{},{name}", blob.trim())]);
+    commit_index(fixture, &["-p", "main"], "main");
+}
+
+fn commit_index(fixture: &Fixture, parents: &[&str], branch: &str) {
+    let tree = fixture.git(&["write-tree"]);
+    let identity = ["-c", "user.name=x", "-c", "user.email=x@x", "commit-tree", tree.trim(), "-m", "x"];
+    let commit = fixture.git(&[&identity, parents].concat());
+    fixture.git(&["update-ref", &format!("refs/heads/{branch}"), commit.trim()]);
 }
 
 #[test]
@@ -303,7 +336,7 @@ fn repositories_that_are_not_ours_are_refused_with_the_reason() {
     });
     assert!(detached.contains("HEAD is not on refs/heads/main"), "{detached}");
     let link = refused(&|fixture| foreign_repository(fixture, "main", "120000", "svc.repository.json"));
-    assert!(link.contains("svc.repository.json: it is not a plain file"), "{link}");
+    assert!(link.contains("there is no file svc.repository.json"), "{link}");
     let no_repository = refused(&|fixture| fs::create_dir(fixture.repository()).unwrap());
     assert!(no_repository.contains("cannot be read as a Git repository"), "{no_repository}");
     let bad_ref = refused(&|fixture| {

@@ -10,4 +10,4 @@ pub mod revoke;
 pub mod sign;
 pub mod update;
 
-pub use proposal::{NotTheCaller, Proposal, Proposed, check_submitter};
+pub use proposal::{InvalidSigners, NotTheCaller, Proposal, Proposed, check_submitter};

@@ -31,6 +31,14 @@ pub struct Proposal {
     pub request: SignedRequest,
 }
 
+/// What was fetched is not a signers file.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{url}` is not a valid signers file: {error}")]
+pub struct InvalidSigners {
+    pub url: String,
+    pub error: ParseError,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("Invalid public key: public_key must be the key that signed the request")]
 pub struct NotTheCaller;
@@ -49,8 +57,9 @@ pub struct Proposed {
 }
 
 impl Proposal {
-    pub(super) fn parse_signers(&self) -> Result<SignersFile, ParseError> {
-        SignersFile::parse(&self.signers_bytes)
+    pub(super) fn parse_signers(&self) -> Result<SignersFile, InvalidSigners> {
+        let url = &self.origin.retrieval_url;
+        SignersFile::parse(&self.signers_bytes).map_err(|error| InvalidSigners { url: url.clone(), error })
     }
 
     /// The files to store, without any signature yet.

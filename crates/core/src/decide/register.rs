@@ -4,10 +4,9 @@ use std::{collections::BTreeSet, time::Duration};
 
 use thiserror::Error;
 
-use super::proposal::{NotTheCaller, Proposal, Proposed, check_submitter, is_too_far_ahead};
+use super::proposal::{InvalidSigners, NotTheCaller, Proposal, Proposed, check_submitter, is_too_far_ahead};
 use crate::{
     consent::Consent,
-    json::ParseError,
     key::PublicKey,
     layout,
     path::RepoPath,
@@ -26,8 +25,8 @@ pub enum RegisterRefusal {
     InProgress(RepoPath),
     #[error("The project {project} overlaps with the project {other}: projects do not nest")]
     Overlaps { project: RepoPath, other: RepoPath },
-    #[error("The signers file is invalid: {0}")]
-    InvalidSigners(ParseError),
+    #[error(transparent)]
+    InvalidSigners(#[from] InvalidSigners),
     #[error("Invalid public key: {0} is not listed in the signers file")]
     NotListed(PublicKey),
     #[error("The signers file's timestamp {0} is more than 10 minutes ahead of the server's clock")]
@@ -67,7 +66,7 @@ pub fn register(
     let project = &proposal.project;
     check_submitter(&proposal.submitter, &proposal.request.public_key)?;
     check_register(snapshot, project, expiry, now)?;
-    let signers = proposal.parse_signers().map_err(RegisterRefusal::InvalidSigners)?;
+    let signers = proposal.parse_signers()?;
     if !signers.lists(&proposal.submitter) {
         return Err(RegisterRefusal::NotListed(proposal.submitter));
     }

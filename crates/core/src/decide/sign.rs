@@ -139,8 +139,8 @@ fn sign_index(
     };
     let (copy, governing) = stored::signers_copy(snapshot, file)?;
     // Nothing becomes complete except under the configuration in force (D16).
-    let active = stored::governing_signers(snapshot, file)?;
-    if active.is_none_or(|active| active.bytes != copy) {
+    let active = stored::governing_signers_bytes(snapshot, file)?;
+    if active.is_none_or(|(_, active)| active != copy) {
         return Err(stored::corrupt(file, "its governing signers file is not the current one").into());
     }
     let is_accepted = keys_of(governing.artifact_groups()).any(|key| key == submission.signer);

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use super::proposal::{NotTheCaller, Proposal, Proposed, check_submitter, is_too_far_ahead};
+use super::proposal::{InvalidSigners, NotTheCaller, Proposal, Proposed, check_submitter, is_too_far_ahead};
 use crate::{
     consent::Consent,
     digest::Sha512,
-    json::ParseError,
     key::PublicKey,
     layout,
     path::RepoPath,
@@ -28,8 +27,8 @@ pub enum UpdateRefusal {
     NotActive(RepoPath),
     #[error("Invalid public key: {key} is not in the current signers file of {project}")]
     NotListed { key: PublicKey, project: RepoPath },
-    #[error("The signers file is invalid: {0}")]
-    InvalidSigners(ParseError),
+    #[error(transparent)]
+    InvalidSigners(#[from] InvalidSigners),
     #[error("The signers file's timestamp {proposed} must be later than the current one's, {current}")]
     TimestampNotLater { proposed: Timestamp, current: Timestamp },
     #[error("The signers file's timestamp {0} is more than 10 minutes ahead of the server's clock")]
@@ -75,7 +74,7 @@ pub fn update(
     {
         return Ok((Change::default(), proposed(project, &active.file, pending)));
     }
-    let signers = proposal.parse_signers().map_err(UpdateRefusal::InvalidSigners)?;
+    let signers = proposal.parse_signers()?;
     check_timestamp(&signers, &active.file, now)?;
     if pending.is_some() && !leads(&active.file, &proposal.submitter) {
         return Err(UpdateRefusal::OtherPending(project.clone()));

@@ -103,7 +103,7 @@ impl Repository {
     pub fn marker(&self) -> Result<Option<Arc<[u8]>>, StoreError> {
         match self.root.find(&marker_path()) {
             Some(Node::File(id)) => self.objects.blob(id).map(Some),
-            Some(Node::Dir(_)) | None => Ok(None),
+            Some(Node::Dir(_) | Node::Foreign(_)) | None => Ok(None),
         }
     }
 
@@ -187,7 +187,7 @@ impl Repository {
     fn check_ours(&self) -> Result<(), OpenError> {
         match self.root.find(&marker_path()) {
             Some(Node::File(_)) => Ok(()),
-            Some(Node::Dir(_)) | None => {
+            Some(Node::Dir(_) | Node::Foreign(_)) | None => {
                 let reason = format!("there is no file {} at the root of {BRANCH}", wire::REPOSITORY_FILE);
                 Err(OpenError::NotOurs { path: self.dir.clone(), reason })
             }

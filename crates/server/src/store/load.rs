@@ -11,7 +11,7 @@ use gix::{
 use super::{
     StoreError,
     objects::Objects,
-    tree::{Dir, DirEntry, Node, intern},
+    tree::{Dir, DirEntry, Foreign, Node, intern},
 };
 
 /// Deeper than any path that we store; a tree made by hand must not exhaust the stack.
@@ -47,9 +47,9 @@ fn load_dir(
                 path.push('/');
                 Node::Dir(load_dir(objects, entry.oid.to_owned(), path, depth + 1)?)
             }
-            // We never write these: somebody else did, and following a link would leave the repository.
-            EntryKind::Link | EntryKind::Commit | EntryKind::BlobExecutable => {
-                return Err(StoreError::corrupt(path, "it is not a plain file"));
+            kind @ (EntryKind::Link | EntryKind::Commit | EntryKind::BlobExecutable) => {
+                tracing::warn!(path, "not a plain file, and none of ours: it is not served");
+                Node::Foreign(Box::new(Foreign { kind, id: entry.oid.to_owned() }))
             }
         };
         path.truncate(length);

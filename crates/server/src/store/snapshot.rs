@@ -76,10 +76,11 @@ impl Snapshot for Head {
 
 impl Files {
     pub fn entry(&self, path: &RepoPath) -> Option<Entry> {
-        Some(match self.root.find(path)? {
-            Node::File(id) => Entry::File(*id),
-            Node::Dir(_) => Entry::Directory,
-        })
+        match self.root.find(path)? {
+            Node::File(id) => Some(Entry::File(*id)),
+            Node::Dir(_) => Some(Entry::Directory),
+            Node::Foreign(_) => None,
+        }
     }
 
     pub fn read(&self, path: &RepoPath) -> Result<Option<Arc<[u8]>>, ReadError> {

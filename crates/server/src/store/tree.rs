@@ -4,7 +4,11 @@
 use std::{cmp::Ordering, collections::HashSet, sync::Arc, sync::LazyLock};
 
 use countersign_core::{path::RepoPath, wire};
-use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
+use gix::{
+    ObjectId,
+    hash::Kind as HashKind,
+    objs::{Kind, tree::EntryKind},
+};
 
 /// A directory: the id of its Git tree, and its entries in Git's order.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,6 +28,16 @@ pub(super) struct DirEntry {
 pub(super) enum Node {
     File(ObjectId),
     Dir(Arc<Dir>),
+    /// Boxed, since there should be none.
+    Foreign(Box<Foreign>),
+}
+
+/// A link, an executable or a submodule, which somebody else put into the tree. It is kept, and never looked into:
+/// following a link would leave the repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Foreign {
+    pub(super) kind: EntryKind,
+    pub(super) id: ObjectId,
 }
 
 /// The bytes of a directory that a change made anew.
@@ -64,7 +78,7 @@ impl Dir {
         for name in segments {
             node = match node {
                 Node::Dir(dir) => dir.get(name)?,
-                Node::File(_) => return None,
+                Node::File(_) | Node::Foreign(_) => return None,
             };
         }
         Some(node)
@@ -82,6 +96,7 @@ impl Dir {
                     prefix.push('/');
                     dir.walk(prefix, visit);
                 }
+                Node::Foreign(_) => {}
             }
             prefix.truncate(length);
         }
@@ -95,11 +110,13 @@ impl Dir {
     fn encode(entries: &[DirEntry]) -> Vec<u8> {
         let mut out = Vec::with_capacity(entries.iter().map(|entry| entry.name.len() + 28).sum());
         for entry in entries {
-            let (mode, id) = match &entry.node {
-                Node::File(id) => ("100644 ", id),
-                Node::Dir(dir) => ("40000 ", &dir.id),
+            let (kind, id) = match &entry.node {
+                Node::File(id) => (EntryKind::Blob, id),
+                Node::Dir(dir) => (EntryKind::Tree, &dir.id),
+                Node::Foreign(foreign) => (foreign.kind, &foreign.id),
             };
-            out.extend_from_slice(mode.as_bytes());
+            out.extend_from_slice(kind.as_octal_str());
+            out.push(b' ');
             out.extend_from_slice(entry.name.as_bytes());
             out.push(0);
             out.extend_from_slice(id.as_slice());
@@ -178,10 +195,12 @@ fn edit_file(
     blob: Option<ObjectId>,
     path: &RepoPath,
 ) -> Result<bool, Unfit> {
-    if locate(entries, name, true).is_ok() {
+    let at = locate(entries, name, false);
+    let is_foreign = at.is_ok_and(|at| matches!(entries[at].node, Node::Foreign(_)));
+    if is_foreign || locate(entries, name, true).is_ok() {
         return Err(Unfit::Conflict(path.clone()));
     }
-    Ok(match (locate(entries, name, false), blob) {
+    Ok(match (at, blob) {
         (Ok(at), Some(id)) => std::mem::replace(&mut entries[at].node, Node::File(id)) != Node::File(id),
         (Ok(at), None) => {
             entries.remove(at);
@@ -203,7 +222,7 @@ fn edit_subdir(
     let found = locate(entries, name, true);
     let old = match found.map(|at| &entries[at].node) {
         Ok(Node::Dir(dir)) => Some(dir),
-        Ok(Node::File(_)) | Err(_) => None,
+        Ok(Node::File(_) | Node::Foreign(_)) | Err(_) => None,
     };
     let new = edit(old)?;
     Ok(match (found, new) {

@@ -1,0 +1,183 @@
+//! D24, D25, D29: what a checksums file may say.
+
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Person, Reply, SignersFile, World};
+
+fn alice() -> Person {
+    Person::named("alice")
+}
+
+fn world() -> World {
+    World::with_project(&SignersFile::of(1, &[&alice()]), &[&alice()])
+}
+
+fn hex(digit: char) -> String {
+    String::from(digit).repeat(64)
+}
+
+fn register(world: &World, text: &str) -> Reply {
+    let url = world.publish_checksums("acme/app/v1", text);
+    world.register_assets(&alice(), &[&url])
+}
+
+fn published(world: &World) -> Vec<Value> {
+    let index = world.read_json(&world.index_path("acme/app/v1"));
+    index["published_files"].as_array().unwrap().clone()
+}
+
+fn names(world: &World) -> Vec<String> {
+    published(world).iter().map(|file| file["file_name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn gnu_and_bsd_lines_comments_blank_lines_and_crlf_are_read() {
+    let world = world();
+    let (a, b) = (hex('a'), hex('b'));
+    let text = format!(
+        "# made by hand\r\n\r\n{a}  text.txt\r\n{} *binary.bin\r\n\nSHA256 (bsd.bin) = {b}\nSHA512 (big.bin) = {b}{b}\n",
+        a.to_uppercase()
+    );
+    register(&world, &text).ok();
+    let digests: Vec<_> = published(&world).iter().map(|file| file["digests"].clone()).collect();
+    assert_eq!(names(&world), ["big.bin", "binary.bin", "bsd.bin", "text.txt"]);
+    let big = format!("{b}{b}");
+    assert_eq!(
+        digests,
+        [json!({ "sha512": big }), json!({ "sha256": a }), json!({ "sha256": b }), json!({ "sha256": a })]
+    );
+}
+
+#[test]
+fn digests_of_one_name_in_several_files_are_merged() {
+    let world = world();
+    let (a, b) = (hex('a'), hex('b'));
+    world.files.put("/acme/app/v1/SHA256SUMS", format!("{a}  ./app\n"));
+    world.files.put("/acme/app/v1/SHA512SUMS", format!("{b}{b}  app\n"));
+    let urls = ["SHA256SUMS", "SHA512SUMS"].map(|name| world.files.url(&format!("/acme/app/v1/{name}")));
+    world.register_assets(&alice(), &[&urls[0], &urls[1]]).ok();
+    assert_eq!(names(&world), ["app"]);
+    assert_eq!(published(&world)[0]["digests"], json!({ "sha256": a, "sha512": format!("{b}{b}") }));
+}
+
+#[test]
+fn a_conflict_is_an_error_within_a_file_and_between_files() {
+    let world = world();
+    let (a, b) = (hex('a'), hex('b'));
+    register(&world, &format!("{a}  app\n{b}  app\n")).error(500);
+    world.files.put("/acme/app/v1/ONE", format!("{a}  app\n"));
+    world.files.put("/acme/app/v1/TWO", format!("{b}  app\n"));
+    let urls = ["ONE", "TWO"].map(|name| world.files.url(&format!("/acme/app/v1/{name}")));
+    world.register_assets(&alice(), &[&urls[0], &urls[1]]).refused(500, "app");
+    assert!(!world.exists(&world.index_path("acme/app/v1")));
+}
+
+#[test]
+fn a_line_that_is_none_is_an_error_that_names_file_and_line() {
+    let world = world();
+    let a = hex('a');
+    for bad in [
+        "<html>".to_owned(),
+        a.clone(),
+        format!("{a} app"),
+        format!("{a}\tapp"),
+        format!("{}  app", &a[1..]),
+        format!("{}  app", "a".repeat(40)),
+        format!("{}  app", "g".repeat(64)),
+        format!("MD5 (app) = {}", "a".repeat(32)),
+        format!("SHA1 (app) = {}", "a".repeat(40)),
+        format!("SHA512 (app) = {a}"),
+        format!("SHA256 (app) = {a}{a}"),
+        format!("SHA256 (app) {a}"),
+        format!("\\{a}  new\\nline"),
+        format!("{a}  "),
+    ] {
+        let reply = register(&world, &format!("{a}  good\n# comment\n{bad}\n"));
+        assert_eq!(reply.status, 500, "{bad}: {}", reply.text());
+        reply.refused(500, "SHA256SUMS");
+        reply.refused(500, "3");
+    }
+    assert!(!world.exists(&world.index_path("acme/app/v1")));
+}
+
+#[test]
+fn a_name_that_could_lead_elsewhere_is_invalid() {
+    let world = world();
+    for name in [
+        "/etc/passwd",
+        "../up",
+        "a/../b",
+        "a/./b",
+        "a//b",
+        "a/",
+        "..",
+        ".",
+        "a\\b",
+        "a\u{7}b",
+        "a\u{200b}b",
+        "a\u{202e}b",
+        "a\u{2028}b",
+        "a\u{2029}b",
+        &"x".repeat(201),
+    ] {
+        let reply = register(&world, &format!("{}  {name}\n", hex('a')));
+        assert_eq!(reply.status, 500, "{name:?}: {}", reply.text());
+        reply.error(500);
+    }
+    register(&world, &format!("{}  {}/ü x.tar\n", hex('a'), "x".repeat(200))).ok();
+}
+
+#[test]
+fn a_leading_dot_slash_is_dropped_and_the_source_lies_beside_the_checksums_file() {
+    let world = world();
+    register(&world, &format!("{}  ./sub/app one.bin\n", hex('a'))).ok();
+    assert_eq!(names(&world), ["sub/app one.bin"]);
+    let source = published(&world)[0]["source"].as_str().unwrap().to_owned();
+    assert_eq!(source, world.files.url("/acme/app/v1/sub/app%20one.bin"));
+}
+
+#[test]
+fn a_file_of_4_mib_is_read_and_a_larger_one_refused() {
+    const LIMIT: usize = 4 * 1024 * 1024;
+    let world = world();
+    let line = format!("{}  app\n", hex('a'));
+    let comment = format!("#{}\n", "x".repeat(1022));
+    let mut text = line + &comment.repeat(LIMIT / 1024 - 1);
+    text.push_str(&format!("#{}", "x".repeat(LIMIT - text.len() - 1)));
+    assert_eq!(text.len(), LIMIT);
+    register(&world, &format!("{text}x")).refused(500, &world.files.url("/acme/app/v1/SHA256SUMS"));
+    register(&world, &text).ok();
+}
+
+#[test]
+fn an_upstream_that_fails_is_named_and_nothing_is_stored() {
+    let world = world();
+    let before = world.git().commit_count();
+    let url = world.files.url("/acme/app/v1/SHA256SUMS");
+    let whole = format!("{}  app\n", hex('a')).into_bytes();
+    for answer in [
+        Answer::Status(404),
+        Answer::Status(410),
+        Answer::Status(500),
+        Answer::Status(503),
+        Answer::HungUp,
+        Answer::BrokenOff(whole),
+        Answer::Endless,
+        Answer::Bytes(b"<!doctype html>".to_vec()),
+        Answer::Bytes(vec![0xff, 0xfe]),
+    ] {
+        world.files.set("/acme/app/v1/SHA256SUMS", answer);
+        world.register_assets(&alice(), &[&url]).refused(500, &url);
+    }
+    assert_eq!(world.git().commit_count(), before);
+    assert_eq!(world.pending(&alice()), [""; 0]);
+}
+
+#[test]
+fn one_failing_file_of_several_leaves_nothing_behind() {
+    let world = world();
+    world.files.put("/acme/app/v1/ONE", format!("{}  app\n", hex('a')));
+    let urls = ["ONE", "TWO"].map(|name| world.files.url(&format!("/acme/app/v1/{name}")));
+    world.register_assets(&alice(), &[&urls[0], &urls[1]]).refused(500, &urls[1]);
+    assert!(!world.exists(&world.index_path("acme/app/v1")));
+}

@@ -1,0 +1,187 @@
+//! Flags, environment and file: flag > environment > file > default; unknown keys are errors (issue 2, D37).
+
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::support::{Launch, Person, SignersFile, TestServer, World};
+
+struct Place {
+    dir: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { dir: TempDir::new().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_owned()
+    }
+
+    fn config(&self, text: &str) -> String {
+        std::fs::write(self.path("countersign.toml"), text).unwrap();
+        self.text("countersign.toml")
+    }
+}
+
+fn is_data_dir(path: &Path) -> bool {
+    path.join("repo.git/HEAD").exists()
+}
+
+#[test]
+fn every_flag_has_a_key_in_the_file() {
+    let alice = Person::named("alice");
+    let place = Place::new();
+    let data = place.text("from-file");
+    let world = World::start_with(|_, files| {
+        let text = format!(
+            "listen = \"127.0.0.1:0\"\ndata_dir = {data:?}\ndev = false\n\
+             allow_fetch = [\"10.0.0.0/8\", \"127.0.0.1\"]\nfile_server = [\"127.0.0.1:{}\"]\nlog_format = \"json\"\n",
+            files.port()
+        );
+        Launch::bare().args(["--config", &place.config(&text)])
+    });
+    assert!(is_data_dir(&place.path("from-file")));
+    world.register(&alice, "acme/app", &SignersFile::of(1, &[&alice])).ok();
+    let dev = place
+        .config(&format!("listen = \"127.0.0.1:0\"\ndata_dir = {:?}\ndev = true\n", place.text("other")));
+    let server = TestServer::start_with(|_| Launch::bare().args(["--config", &dev]));
+    assert!(server.ready_line().to_lowercase().contains("dev"));
+}
+
+#[test]
+fn every_flag_has_an_environment_variable() {
+    let alice = Person::named("alice");
+    let place = Place::new();
+    let world = World::start_with(|_, files| {
+        Launch::bare()
+            .env("COUNTERSIGN_LISTEN", "127.0.0.1:0")
+            .env("COUNTERSIGN_DATA_DIR", &place.text("from-env"))
+            .env("COUNTERSIGN_DEV", "false")
+            .env("COUNTERSIGN_ALLOW_FETCH", "10.0.0.1,127.0.0.1")
+            .env("COUNTERSIGN_FILE_SERVER", &format!("x.example,127.0.0.1:{}", files.port()))
+            .env("COUNTERSIGN_LOG_FORMAT", "json")
+    });
+    assert!(is_data_dir(&place.path("from-env")));
+    world.register(&alice, "acme/app", &SignersFile::of(1, &[&alice])).ok();
+    let config = place.config(&format!("listen = \"127.0.0.1:0\"\ndata_dir = {:?}\n", place.text("by-file")));
+    let launch = Launch::bare().env("COUNTERSIGN_CONFIG", &config).env("COUNTERSIGN_DEV", "true");
+    let server = TestServer::start_with(|_| launch);
+    assert!(is_data_dir(&place.path("by-file")));
+    assert!(server.ready_line().to_lowercase().contains("dev"));
+}
+
+#[test]
+fn a_flag_beats_the_environment_which_beats_the_file() {
+    let place = Place::new();
+    let file = place.config(&format!("listen = \"127.0.0.1:0\"\ndata_dir = {:?}\n", place.text("file")));
+    let from_file = Launch::bare().args(["--config", &file]);
+    let from_env = from_file.clone().env("COUNTERSIGN_DATA_DIR", &place.text("env"));
+    let from_flag = from_env.clone().args(["--data-dir", &place.text("flag")]);
+
+    let flag = TestServer::start_with(|_| from_flag);
+    assert_eq!(["flag", "env", "file"].map(|name| is_data_dir(&place.path(name))), [true, false, false]);
+    let env = TestServer::start_with(|_| from_env);
+    assert_eq!(["flag", "env", "file"].map(|name| is_data_dir(&place.path(name))), [true, true, false]);
+    let file = TestServer::start_with(|_| from_file);
+    assert_eq!(["flag", "env", "file"].map(|name| is_data_dir(&place.path(name))), [true, true, true]);
+    drop((flag, env, file));
+}
+
+#[test]
+fn dev_mode_of_the_file_can_be_switched_off_from_the_environment() {
+    let place = Place::new();
+    let file = place.config("dev = true\nlisten = \"127.0.0.1:0\"\n");
+    let launch = Launch::bare().args(["--config", &file, "--data-dir", &place.text("data")]);
+    let server = TestServer::start_with(|_| launch.env("COUNTERSIGN_DEV", "false"));
+    assert!(!server.ready_line().to_lowercase().contains("dev"), "{}", server.ready_line());
+}
+
+#[test]
+fn an_unknown_key_is_an_error_that_names_it() {
+    let place = Place::new();
+    for text in ["liste = \"127.0.0.1:0\"\n", "[limits]\nliste = 1\n", "[liste]\nx = 1\n"] {
+        let launch = Launch::serve(&place.path("data")).args(["--config", &place.config(text)]);
+        let said = launch.refusal();
+        assert!(said.contains("liste"), "{said}");
+    }
+    assert!(!place.path("data").exists(), "nothing is created before the configuration is understood");
+}
+
+#[test]
+fn a_wrong_value_is_an_error_that_names_its_key() {
+    let place = Place::new();
+    for (text, word) in [
+        ("listen = \"nowhere\"\n", "listen"),
+        ("listen = 7\n", "listen"),
+        ("dev = \"perhaps\"\n", "dev"),
+        ("allow_fetch = [\"10.0.0.0/99\"]\n", "allow_fetch"),
+        ("log_format = \"xml\"\n", "log_format"),
+        ("not toml", "countersign.toml"),
+    ] {
+        let launch = Launch::serve(&place.path("data")).args(["--config", &place.config(text)]);
+        let said = launch.refusal();
+        assert!(said.contains(word), "{text}: {said}");
+    }
+    let missing = place.text("none.toml");
+    let said = Launch::serve(&place.path("data")).args(["--config", &missing]).refusal();
+    assert!(said.contains("none.toml"), "{said}");
+}
+
+#[test]
+fn wrong_flags_and_variables_are_errors() {
+    let place = Place::new();
+    let launch = || Launch::bare().args(["--data-dir", &place.text("data")]);
+    launch().args(["--listen", "nowhere"]).refusal();
+    launch().args(["--unheard"]).refusal();
+    launch().env("COUNTERSIGN_LISTEN", "nowhere").refusal();
+    launch().env("COUNTERSIGN_DEV", "perhaps").refusal();
+    launch().args(["--allow-fetch", "10.0.0.0/99"]).refusal();
+}
+
+#[test]
+fn dev_mode_refuses_to_listen_where_others_can_reach_it() {
+    let place = Place::new();
+    for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
+        let launch = Launch::bare().args(["--dev", "--listen", address, "--data-dir", &place.text("data")]);
+        let said = launch.refusal();
+        assert!(said.contains("dev"), "{said}");
+    }
+    let file = place.config("dev = true\n");
+    Launch::bare()
+        .args(["--config", &file, "--listen", "0.0.0.0:0", "--data-dir", &place.text("data")])
+        .refusal();
+    assert!(!place.path("data").exists());
+}
+
+#[test]
+fn the_author_of_commits_can_be_configured() {
+    let place = Place::new();
+    let file = place.config("[commits]\nname = \"Release Robot\"\nemail = \"robot@example.org\"\n");
+    let server = TestServer::start_with(|launch| launch.args(["--config", &file]));
+    let git = crate::support::Git::at(server.repository());
+    let identity = git.run(&["log", "-1", "--format=%an %ae %cn %ce"]);
+    assert_eq!(identity, "Release Robot robot@example.org Release Robot robot@example.org");
+}
+
+#[test]
+fn limits_can_be_configured() {
+    let alice = Person::named("alice");
+    let place = Place::new();
+    let file = place.config("[limits]\ncollecting_per_project = 2\nrequest_body_bytes = 2000\n");
+    let world = World::start_with(|launch, _| launch.arg("--dev").args(["--config", &file]));
+    world.activate("acme/app", &SignersFile::of(1, &[&alice]), &[&alice]);
+    let first = world.add_release(&alice, "acme/app/v1");
+    world.add_release(&alice, "acme/app/v2");
+    let url = world.publish_checksums("acme/app/v3", &crate::support::world::checksums("v3"));
+    world.register_assets(&alice, &[&url]).error(409);
+    world.sign(&alice, &first).ok();
+    world.register_assets(&alice, &[&url]).ok();
+    let large = crate::support::Request::new("POST", "/v1/assets").with_body(vec![b' '; 2001]);
+    world.send_as(&alice, large).error(413);
+}

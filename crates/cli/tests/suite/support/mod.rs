@@ -1,0 +1,19 @@
+//! What the suite drives the real program with: a process, a socket, a file server, people with keys.
+
+pub(crate) mod files;
+pub(crate) mod git;
+pub(crate) mod http;
+pub(crate) mod people;
+pub(crate) mod server;
+pub(crate) mod signers;
+pub(crate) mod world;
+
+pub(crate) use self::{
+    files::{Answer, FileServer},
+    git::Git,
+    http::{Reply, Request},
+    people::Person,
+    server::{Launch, TestServer},
+    signers::{SignersFile, days_ago, seconds_from_now},
+    world::World,
+};

@@ -1,0 +1,269 @@
+//! The program under test: `countersign serve` as a process of its own.
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _},
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Output, Stdio},
+    sync::mpsc,
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use tempfile::TempDir;
+
+use super::http::{self, Reply, Request};
+
+const START: Duration = Duration::from_secs(30);
+
+/// How the program is started. Nothing of the tester's own environment reaches it.
+#[derive(Clone, Default)]
+pub(crate) struct Launch {
+    args: Vec<String>,
+    env: Vec<(String, String)>,
+    current_dir: Option<PathBuf>,
+}
+
+impl Launch {
+    /// `serve` alone: no address, no data directory.
+    pub(crate) fn bare() -> Self {
+        Self::default().arg("serve")
+    }
+
+    /// `serve` on a free port of loopback with this data directory.
+    pub(crate) fn serve(data_dir: &Path) -> Self {
+        Self::bare().args(["--listen", "127.0.0.1:0"]).args(["--data-dir", path_text(data_dir)])
+    }
+
+    pub(crate) fn admin_drop(project: &str, data_dir: &Path) -> Self {
+        Self::default().args(["admin", "drop", project, "--data-dir", path_text(data_dir)])
+    }
+
+    pub(crate) fn arg(mut self, arg: &str) -> Self {
+        self.args.push(arg.to_owned());
+        self
+    }
+
+    pub(crate) fn args<'a>(self, args: impl IntoIterator<Item = &'a str>) -> Self {
+        args.into_iter().fold(self, Self::arg)
+    }
+
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(crate) fn current_dir(mut self, dir: &Path) -> Self {
+        self.current_dir = Some(dir.to_owned());
+        self
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_countersign"));
+        command.args(&self.args).stdin(Stdio::null());
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        if let Some(dir) = &self.current_dir {
+            command.current_dir(dir);
+        }
+        command
+    }
+
+    /// Runs the program until it ends by itself.
+    pub(crate) fn output(&self) -> Output {
+        self.command().output().expect("the program starts")
+    }
+
+    /// What the program says on standard error when it refuses to start; it must not succeed.
+    #[track_caller]
+    pub(crate) fn refusal(&self) -> String {
+        let mut child =
+            self.command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        let (stdout, stderr) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
+        // A program that serves instead of refusing would never end: its ready line ends the test.
+        let mut ready = String::new();
+        BufReader::new(stdout).read_line(&mut ready).expect("standard output is readable");
+        if !ready.is_empty() {
+            let _ = child.kill();
+        }
+        let mut said = String::new();
+        BufReader::new(stderr).read_to_string(&mut said).expect("standard error is readable");
+        let status = child.wait().expect("it ends");
+        assert!(ready.is_empty(), "it serves although it should refuse: {ready}");
+        assert!(status.code().is_some_and(|code| code != 0), "ended with {status}: {said}");
+        assert!(!said.trim().is_empty() && !said.contains("panicked"), "not a clear error: {said:?}");
+        said
+    }
+
+    /// Starts the program and waits for its ready line.
+    #[track_caller]
+    fn start(&self) -> Process {
+        let mut child =
+            self.command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+        let log = drain(child.stderr.take().expect("piped"));
+        let stdout = drain_lines(child.stdout.take().expect("piped"));
+        match stdout.recv_timeout(START) {
+            Ok(ready) => Process { address: parse_ready(&ready), ready, child, log: Some(log) },
+            Err(_) => {
+                let _ = child.kill();
+                let status = child.wait();
+                panic!("no ready line ({status:?}): {}", log.join().unwrap_or_default())
+            }
+        }
+    }
+}
+
+fn path_text(path: &Path) -> &str {
+    path.to_str().expect("temporary directories have plain names")
+}
+
+/// Reads a pipe to its end, so that the program never waits for a reader.
+fn drain(mut pipe: impl std::io::Read + Send + 'static) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut text = Vec::new();
+        let _ = pipe.read_to_end(&mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    })
+}
+
+fn drain_lines(pipe: impl std::io::Read + Send + 'static) -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+            let _ = sender.send(line);
+        }
+    });
+    receiver
+}
+
+fn parse_ready(line: &str) -> SocketAddr {
+    let address = line.split_once("http://").map(|(_, rest)| rest.split(' ').next().unwrap_or(rest));
+    let address = address.unwrap_or_else(|| panic!("no address in the ready line: {line}"));
+    address.trim_end_matches('/').parse().unwrap_or_else(|_| panic!("no address in the ready line: {line}"))
+}
+
+struct Process {
+    child: Child,
+    address: SocketAddr,
+    ready: String,
+    log: Option<JoinHandle<String>>,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A server with a data directory that lives as long as the test.
+pub(crate) struct TestServer {
+    launch: Launch,
+    process: Option<Process>,
+    dir: TempDir,
+}
+
+impl TestServer {
+    /// A server in development mode on an empty data directory.
+    #[track_caller]
+    pub(crate) fn start() -> Self {
+        Self::start_with(|launch| launch.arg("--dev"))
+    }
+
+    #[track_caller]
+    pub(crate) fn start_with(adapt: impl FnOnce(Launch) -> Launch) -> Self {
+        let mut server = Self::prepare(adapt);
+        server.start_again();
+        server
+    }
+
+    /// A server that is not started yet: its data directory does not exist.
+    pub(crate) fn prepare(adapt: impl FnOnce(Launch) -> Launch) -> Self {
+        let dir = TempDir::new().expect("a temporary directory");
+        let launch = adapt(Launch::serve(&dir.path().join("data")));
+        Self { launch, process: None, dir }
+    }
+
+    pub(crate) fn data_dir(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    pub(crate) fn repository(&self) -> PathBuf {
+        self.data_dir().join("repo.git")
+    }
+
+    pub(crate) fn launch(&self) -> &Launch {
+        &self.launch
+    }
+
+    fn process(&self) -> &Process {
+        self.process.as_ref().expect("the server runs")
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.process().address
+    }
+
+    pub(crate) fn ready_line(&self) -> &str {
+        &self.process().ready
+    }
+
+    pub(crate) fn send(&self, request: &Request) -> Reply {
+        http::send(self.address(), request)
+    }
+
+    pub(crate) fn get(&self, target: &str) -> Reply {
+        self.send(&Request::get(target))
+    }
+
+    /// Sends a signal without waiting for what it does.
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.process().child.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &id]).status().expect("`kill` is there");
+        assert!(sent.success());
+    }
+
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        self.process.take().expect("the server runs").child.wait().expect("the server ends")
+    }
+
+    /// Stops the server as an operator does.
+    pub(crate) fn stop(&mut self) -> ExitStatus {
+        self.signal("TERM");
+        self.wait()
+    }
+
+    /// Stops the server; everything that it has logged.
+    pub(crate) fn stop_and_read_log(&mut self) -> String {
+        self.signal("TERM");
+        let mut process = self.process.take().expect("the server runs");
+        process.child.wait().expect("the server ends");
+        let log = process.log.take().expect("it is read once");
+        log.join().expect("the log is read to its end")
+    }
+
+    /// Ends the server as a power cut does.
+    pub(crate) fn kill9(&mut self) {
+        let mut process = self.process.take().expect("the server runs");
+        process.child.kill().expect("SIGKILL is sent");
+        process.child.wait().expect("the server ends");
+    }
+
+    #[track_caller]
+    pub(crate) fn start_again(&mut self) {
+        assert!(self.process.is_none(), "the server runs already");
+        self.process = Some(self.launch.start());
+    }
+
+    #[track_caller]
+    pub(crate) fn restart(&mut self) {
+        assert_eq!(self.stop().code(), Some(0), "a server that is asked to stop exits with 0");
+        self.start_again();
+    }
+
+    #[track_caller]
+    pub(crate) fn crash_and_restart(&mut self) {
+        self.kill9();
+        self.start_again();
+    }
+}

@@ -1,0 +1,92 @@
+//! Signers files as their authors write them (D8).
+
+use countersign_core::time::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::people::{Person, seconds_ago};
+
+#[derive(Clone)]
+pub(crate) struct SignersFile {
+    json: Value,
+}
+
+impl SignersFile {
+    /// Dated ten days back, so that later ones can follow; no role yet.
+    pub(crate) fn new() -> Self {
+        Self::dated(days_ago(10))
+    }
+
+    pub(crate) fn dated(timestamp: Timestamp) -> Self {
+        Self { json: json!({ "version": 1, "timestamp": timestamp.to_string() }) }
+    }
+
+    /// One group of artifact signers and no other role.
+    pub(crate) fn of(threshold: usize, signers: &[&Person]) -> Self {
+        Self::new().artifact(threshold, signers)
+    }
+
+    pub(crate) fn artifact(self, threshold: usize, signers: &[&Person]) -> Self {
+        self.group("artifact_signers", threshold, signers)
+    }
+
+    pub(crate) fn admin(self, threshold: usize, signers: &[&Person]) -> Self {
+        self.group("admin_keys", threshold, signers)
+    }
+
+    pub(crate) fn master(self, threshold: usize, signers: &[&Person]) -> Self {
+        self.group("master_keys", threshold, signers)
+    }
+
+    pub(crate) fn revocation(self, threshold: usize, signers: &[&Person]) -> Self {
+        self.group("revocation_keys", threshold, signers)
+    }
+
+    fn group(mut self, role: &str, threshold: usize, signers: &[&Person]) -> Self {
+        let signers: Vec<_> = signers.iter().map(|person| signer(&person.key())).collect();
+        let group = json!({ "threshold": threshold, "signers": signers });
+        match &mut self.json[role] {
+            Value::Array(groups) => groups.push(group),
+            role => *role = json!([group]),
+        }
+        self
+    }
+
+    /// The same content under another date: a file that may follow.
+    pub(crate) fn redated(mut self, timestamp: Timestamp) -> Self {
+        self.json["timestamp"] = json!(timestamp.to_string());
+        self
+    }
+
+    pub(crate) fn with(mut self, field: &str, value: Value) -> Self {
+        self.json[field] = value;
+        self
+    }
+
+    pub(crate) fn without(mut self, field: &str) -> Self {
+        self.fields().remove(field);
+        self
+    }
+
+    fn fields(&mut self) -> &mut Map<String, Value> {
+        self.json.as_object_mut().expect("a signers file is an object")
+    }
+
+    /// Not our own layout, so that a server which stores anything but the fetched bytes is found out.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        format!(" {} \n\n", self.json).into_bytes()
+    }
+}
+
+pub(crate) fn signer(key: &str) -> Value {
+    json!({ "kind": "key", "data": { "pubkey": key } })
+}
+
+pub(crate) fn seconds_from_now(seconds: i64) -> Timestamp {
+    seconds_ago(-seconds)
+}
+
+/// Days before a fixed day in the past: the same file has the same bytes in every run.
+pub(crate) fn days_ago(days: i64) -> Timestamp {
+    let reference = Timestamp::parse("2026-01-31T10:00:00Z").expect("a time");
+    Timestamp::from_unix_seconds(reference.unix_seconds() - days * 24 * 3600).expect("near the reference")
+}
