@@ -69,19 +69,44 @@ impl VerifiedRequest {
     }
 }
 
+/// A request that claims to be somebody's: all is checked that can be without its payload.
+#[derive(Debug, Clone, Copy)]
+pub struct ClaimedRequest<'a> {
+    headers: AuthHeaders<'a>,
+    claim: VerifiedRequest,
+}
+
 /// Proves who signed the request, at the time `now`.
 pub fn verify_request(
     headers: &AuthHeaders<'_>,
     payload: &[u8],
     now: Timestamp,
 ) -> Result<VerifiedRequest, AuthRefusal> {
-    let timestamp = check_timestamp(headers.timestamp, now)?;
-    let nonce = parse_nonce(headers.nonce).ok_or(AuthRefusal::NonceFormat)?;
-    let public_key = PublicKey::parse_prefixed(headers.public_key).map_err(AuthRefusal::PublicKey)?;
-    let signature = Signature::parse(headers.signature).map_err(|_| AuthRefusal::SignatureFormat)?;
-    let digest = request_digest(headers.timestamp, headers.nonce, payload);
-    public_key.verify(&digest, &signature).map_err(|_| AuthRefusal::BadSignature)?;
-    Ok(VerifiedRequest { public_key, signature, nonce, timestamp })
+    check_headers(headers, now)?.verify(payload)
+}
+
+/// The first half of `verify_request`: what it refuses needs no payload to be read.
+pub fn check_headers<'a>(
+    headers: &AuthHeaders<'a>,
+    now: Timestamp,
+) -> Result<ClaimedRequest<'a>, AuthRefusal> {
+    let claim = VerifiedRequest {
+        timestamp: check_timestamp(headers.timestamp, now)?,
+        nonce: parse_nonce(headers.nonce).ok_or(AuthRefusal::NonceFormat)?,
+        public_key: PublicKey::parse_prefixed(headers.public_key).map_err(AuthRefusal::PublicKey)?,
+        signature: Signature::parse(headers.signature).map_err(|_| AuthRefusal::SignatureFormat)?,
+    };
+    Ok(ClaimedRequest { headers: *headers, claim })
+}
+
+impl ClaimedRequest<'_> {
+    /// The second half: proves the claim.
+    pub fn verify(&self, payload: &[u8]) -> Result<VerifiedRequest, AuthRefusal> {
+        let digest = request_digest(self.headers.timestamp, self.headers.nonce, payload);
+        let VerifiedRequest { public_key, signature, .. } = &self.claim;
+        public_key.verify(&digest, signature).map_err(|_| AuthRefusal::BadSignature)?;
+        Ok(self.claim)
+    }
 }
 
 /// Signs a request as a client does. `nonce` must be new and random.

@@ -44,7 +44,7 @@ pub fn build(snapshot: &impl Snapshot, path: &RepoPath) -> Result<History, Chain
     }
     let active = stored::governing_signers(snapshot, path)?;
     let active = active.ok_or_else(|| stored::corrupt(path, "no signers file governs it"))?;
-    let (copy, _) = stored::signers_copy(snapshot, path)?;
+    let copy = stored::signers_copy(snapshot, path)?.bytes;
     let mut history = stored::history(snapshot, &active.project)?;
     // Bytes never recur in a history: each file's timestamp is later than the one before.
     let last = history.entries.iter().position(|entry| entry.signers_config.as_bytes() == &*copy);

@@ -7,6 +7,7 @@ use thiserror::Error;
 use crate::{
     digest::{Sha256, Sha512},
     index::{AssetName, Digests},
+    shown::shown_text,
 };
 
 /// What is wrong with a checksums file, and where.
@@ -16,6 +17,12 @@ pub struct ChecksumsError {
     pub file: String,
     pub line: usize,
     pub reason: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the checksums files list more than {max} files")]
+pub struct TooManyFiles {
+    max: usize,
 }
 
 /// Digests by file name, merged from one or more checksums files.
@@ -32,7 +39,11 @@ enum Digest {
 impl Checksums {
     /// Adds what one checksums file says. `file` is its name in error messages.
     pub fn add_file(&mut self, file: &str, bytes: &[u8]) -> Result<(), ChecksumsError> {
-        let fail = |line, reason: String| ChecksumsError { file: file.to_owned(), line, reason };
+        let fail = |line, reason: String| ChecksumsError {
+            file: file.to_owned(),
+            line,
+            reason: shown_text(&reason),
+        };
         let text = std::str::from_utf8(bytes).map_err(|error| {
             let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
             fail(line, "not UTF-8".to_owned())
@@ -51,6 +62,11 @@ impl Checksums {
             return Err(fail(1, "no checksum in the whole file".to_owned()));
         }
         Ok(())
+    }
+
+    /// Refuses more files than one release may have.
+    pub fn check_count(&self, max: usize) -> Result<(), TooManyFiles> {
+        if self.files.len() > max { Err(TooManyFiles { max }) } else { Ok(()) }
     }
 
     fn add(&mut self, name: AssetName, digest: Digest) -> Result<(), String> {

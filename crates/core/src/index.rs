@@ -9,12 +9,11 @@ use crate::{
     digest::{Sha256, Sha512},
     json::{self, Field, Json, ParseError},
     metadata::parse_path,
-    path::{RepoPath, is_deceptive},
+    path::{MAX_NAME_BYTES, RepoPath, is_deceptive},
     time::Timestamp,
 };
 
 const VERSION: u64 = 1;
-const MAX_NAME_BYTES: usize = 200;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReleaseIndex {

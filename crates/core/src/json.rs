@@ -10,7 +10,9 @@ use serde::{
     de::{Error as _, MapAccess, SeqAccess, Visitor},
 };
 
-/// Why bytes are not the document that they should be.
+use crate::shown::shown_text;
+
+/// Why bytes are not the document that they should be. Safe to show, though names in it come from strangers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
     /// The field at fault; empty where the whole document is.
@@ -20,7 +22,7 @@ pub struct ParseError {
 
 impl ParseError {
     pub fn new(field: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self { field: field.into(), reason: reason.into() }
+        Self { field: shown_text(&field.into()), reason: shown_text(&reason.into()) }
     }
 }
 

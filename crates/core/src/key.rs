@@ -31,6 +31,8 @@ pub enum KeyError {
     Encoding,
     #[error("it must begin with `svc-pub:`")]
     MissingPrefix,
+    #[error("not in its canonical form, without padding")]
+    NotCanonical,
     #[error("not an `ssh-ed25519` public key line")]
     Ssh,
     #[error("not a point of the Ed25519 curve")]
@@ -64,6 +66,14 @@ impl PublicKey {
     pub fn parse_prefixed(text: &str) -> Result<Self, KeyError> {
         let encoded = text.strip_prefix(wire::PUBLIC_KEY_PREFIX).ok_or(KeyError::MissingPrefix)?;
         Self::from_bytes(decode_base64(encoded).ok_or(KeyError::Encoding)?)
+    }
+
+    /// The canonical spelling, in a list of signatures. Whether these bytes are a usable key shows when the signature is
+    /// verified, and only keys of a signers file are ever counted: checking the point here would cost most of the time.
+    pub(crate) fn parse_recorded(text: &str) -> Result<Self, KeyError> {
+        let encoded = text.strip_prefix(wire::PUBLIC_KEY_PREFIX).ok_or(KeyError::MissingPrefix)?;
+        let key = Self(decode_base64(encoded).ok_or(KeyError::Encoding)?);
+        if key.to_string() == text { Ok(key) } else { Err(KeyError::NotCanonical) }
     }
 
     pub fn from_bytes(bytes: [u8; 32]) -> Result<Self, KeyError> {

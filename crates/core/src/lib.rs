@@ -21,6 +21,7 @@ pub mod quorum;
 pub mod registration;
 pub mod repository;
 pub mod revocation;
+pub mod shown;
 pub mod signatures;
 pub mod signers;
 pub mod snapshot;

@@ -10,7 +10,7 @@ use crate::wire;
 
 const MAX_BYTES: usize = 1_024;
 const MAX_SEGMENTS: usize = 64;
-const MAX_NAME_BYTES: usize = 200;
+pub(crate) const MAX_NAME_BYTES: usize = 200;
 /// Leaves room for the longest name that we ever append, so that every stored file can be asked for.
 const MAX_STORED_DIR_BYTES: usize = MAX_BYTES - 160;
 const MAX_STORED_DIR_SEGMENTS: usize = MAX_SEGMENTS - 3;

@@ -10,6 +10,8 @@ use crate::{
     time::Timestamp,
 };
 
+/// Enough for the longest reason with every character escaped; the rest could only be white space.
+const MAX_BYTES: usize = 16 * 1024;
 const MAX_REASON_CHARS: usize = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +25,9 @@ pub struct Revocation {
 
 impl Revocation {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        if bytes.len() > MAX_BYTES {
+            return Err(ParseError::new("", "a revocation document has at most 16 KiB"));
+        }
         let json = Json::parse(bytes)?;
         let object = json.root().object(&["reason", "timestamp", "subject_digest", "initiator"])?;
         Ok(Self {

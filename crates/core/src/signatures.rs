@@ -32,11 +32,8 @@ impl SignatureSet {
         let object = field.object(&["entries"])?;
         let mut entries = BTreeMap::new();
         for (spelling, entry) in object.required("entries")?.entries()? {
-            let key = PublicKey::parse_prefixed(spelling).map_err(|error| entry.error(error))?;
-            // A second spelling would be a second entry for one key.
-            if key.to_string() != spelling {
-                return Err(entry.error("the key is not in its canonical form"));
-            }
+            // Canonical: a second spelling would be a second entry for one key.
+            let key = PublicKey::parse_recorded(spelling).map_err(|error| entry.error(error))?;
             let object = entry.object(&["signature", "collected_at"])?;
             let collected = Collected {
                 signature: object.required("signature")?.parsed(Signature::parse)?,

@@ -216,8 +216,8 @@ fn parse_signer(field: &Field<'_>) -> Result<Signer, ParseError> {
 }
 
 fn parse_name(text: &str) -> Result<String, &'static str> {
-    if text.is_empty() || text.chars().count() > MAX_NAME_CHARS {
-        return Err("must have 1 to 64 characters");
+    if text.chars().count() > MAX_NAME_CHARS {
+        return Err("must have at most 64 characters");
     }
     if text.chars().any(is_deceptive) {
         return Err("must have no control or invisible characters");

@@ -4,12 +4,19 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use thiserror::Error;
 
-use crate::path::RepoPath;
+use crate::{path::RepoPath, signers::SignersFile};
 
 /// The repository at one commit. Implemented by the server's store, and by a map in tests.
 pub trait Snapshot {
     /// The bytes of the file at `path`; `None` where there is no file (a directory is none).
     fn read(&self, path: &RepoPath) -> Result<Option<Arc<[u8]>>, ReadError>;
+
+    /// The signers file at `path`. Checking its keys is the costliest part of most decisions, so an implementation may
+    /// remember the result: the same bytes are always the same signers.
+    fn read_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, ReadError> {
+        let bytes = self.read(path)?;
+        bytes.map(|bytes| StoredSigners::parse(path, bytes)).transpose()
+    }
 
     /// Every file below the directory `dir`, sorted.
     fn files_below(&self, dir: &RepoPath) -> Result<Vec<RepoPath>, ReadError>;
@@ -19,6 +26,22 @@ pub trait Snapshot {
 
     /// Indexes below `project` that still collect signatures, sorted.
     fn collecting_indexes(&self, project: &RepoPath) -> Vec<RepoPath>;
+}
+
+/// A signers file with the exact bytes that it was read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredSigners {
+    pub bytes: Arc<[u8]>,
+    pub file: Arc<SignersFile>,
+}
+
+impl StoredSigners {
+    pub fn parse(path: &RepoPath, bytes: Arc<[u8]>) -> Result<Self, ReadError> {
+        match SignersFile::parse(&bytes) {
+            Ok(file) => Ok(Self { bytes, file: Arc::new(file) }),
+            Err(error) => Err(ReadError { path: path.clone(), reason: error.to_string() }),
+        }
+    }
 }
 
 /// A stored file could not be read, or is not what it must be. The fault is ours, not the caller's.

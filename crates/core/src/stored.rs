@@ -13,7 +13,7 @@ use crate::{
     path::RepoPath,
     signatures::SignatureSet,
     signers::{SignersFile, keys_of},
-    snapshot::{Change, ReadError, Snapshot},
+    snapshot::{Change, ReadError, Snapshot, StoredSigners},
 };
 
 /// A signers file in force, and the project that it governs.
@@ -21,31 +21,17 @@ use crate::{
 pub struct ActiveSigners {
     pub project: RepoPath,
     pub bytes: Arc<[u8]>,
-    pub file: SignersFile,
+    pub file: Arc<SignersFile>,
 }
-
-/// A project, and the bytes of its active signers file.
-pub type ActiveBytes = (RepoPath, Arc<[u8]>);
 
 /// The nearest active signers file at or above `path`.
 pub fn governing_signers(
     snapshot: &impl Snapshot,
     path: &RepoPath,
 ) -> Result<Option<ActiveSigners>, ReadError> {
-    match governing_signers_bytes(snapshot, path)? {
-        Some((project, bytes)) => parse_active(project, bytes).map(Some),
-        None => Ok(None),
-    }
-}
-
-/// The same without reading what is in it.
-pub fn governing_signers_bytes(
-    snapshot: &impl Snapshot,
-    path: &RepoPath,
-) -> Result<Option<ActiveBytes>, ReadError> {
     for dir in path.self_and_ancestors() {
-        if let Some(bytes) = snapshot.read(&layout::active_signers(&dir))? {
-            return Ok(Some((dir, bytes)));
+        if let Some(active) = active_signers(snapshot, &dir)? {
+            return Ok(Some(active));
         }
     }
     Ok(None)
@@ -55,15 +41,8 @@ pub fn active_signers(
     snapshot: &impl Snapshot,
     project: &RepoPath,
 ) -> Result<Option<ActiveSigners>, ReadError> {
-    match snapshot.read(&layout::active_signers(project))? {
-        Some(bytes) => parse_active(project.clone(), bytes).map(Some),
-        None => Ok(None),
-    }
-}
-
-fn parse_active(project: RepoPath, bytes: Arc<[u8]>) -> Result<ActiveSigners, ReadError> {
-    let file = parse_stored(&layout::active_signers(&project), SignersFile::parse(&bytes))?;
-    Ok(ActiveSigners { project, bytes, file })
+    let stored = snapshot.read_signers(&layout::active_signers(project))?;
+    Ok(stored.map(|StoredSigners { bytes, file }| ActiveSigners { project: project.clone(), bytes, file }))
 }
 
 pub fn history(snapshot: &impl Snapshot, project: &RepoPath) -> Result<History, ReadError> {
@@ -111,14 +90,14 @@ pub fn collecting(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Co
     match layout::signable(path) {
         Some(Signable::Index) => {
             let Some(IndexState::Collecting(set)) = index_state(snapshot, path)? else { return Ok(None) };
-            let copy = signers_copy(snapshot, path)?.1;
-            let accepted = keys_of(copy.artifact_groups()).collect();
+            let copy = signers_copy(snapshot, path)?;
+            let accepted = keys_of(copy.file.artifact_groups()).collect();
             Ok(Some(Collecting { accepted, signed: set.signers() }))
         }
         Some(Signable::PendingSigners { project }) => {
             let Some(proposal) = StoredProposal::load(snapshot, path)? else { return Ok(None) };
             let current = active_signers(snapshot, &project)?.map(|active| active.file);
-            let consent = Consent { current: current.as_ref(), proposed: &proposal.signers };
+            let consent = Consent { current: current.as_deref(), proposed: &proposal.signers };
             let accepted = consent.accepted_signers();
             Ok(Some(Collecting { accepted, signed: proposal.signatures.signers() }))
         }
@@ -127,21 +106,16 @@ pub fn collecting(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Co
 }
 
 /// The copy of the signers file that governs an index (D16).
-pub fn signers_copy(
-    snapshot: &impl Snapshot,
-    file: &RepoPath,
-) -> Result<(Arc<[u8]>, SignersFile), ReadError> {
+pub fn signers_copy(snapshot: &impl Snapshot, file: &RepoPath) -> Result<StoredSigners, ReadError> {
     let path = layout::signers_copy_of(file);
-    let bytes = require(snapshot, &path)?;
-    let signers = parse_stored(&path, SignersFile::parse(&bytes))?;
-    Ok((bytes, signers))
+    snapshot.read_signers(&path)?.ok_or_else(|| corrupt(&path, "it is missing"))
 }
 
 /// A signers file with everything that is collected around it, before it is active.
 #[derive(Debug, Clone)]
 pub struct StoredProposal {
     pub signers_bytes: Arc<[u8]>,
-    pub signers: SignersFile,
+    pub signers: Arc<SignersFile>,
     pub metadata_bytes: Arc<[u8]>,
     pub metadata: Metadata,
     pub registration: Arc<[u8]>,
@@ -152,7 +126,7 @@ pub struct StoredProposal {
 impl StoredProposal {
     /// The proposal whose signers file is at `path`, pending or superseded.
     pub fn load(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Self>, ReadError> {
-        let Some(signers_bytes) = snapshot.read(path)? else { return Ok(None) };
+        let Some(StoredSigners { bytes, file }) = snapshot.read_signers(path)? else { return Ok(None) };
         let metadata_path = layout::metadata_of(path);
         let metadata_bytes = require(snapshot, &metadata_path)?;
         let signatures = |file: &RepoPath| {
@@ -160,12 +134,12 @@ impl StoredProposal {
             read_signatures(snapshot, &path)?.ok_or_else(|| corrupt(&path, "it is missing"))
         };
         Ok(Some(Self {
-            signers: parse_stored(path, SignersFile::parse(&signers_bytes))?,
+            signers_bytes: bytes,
+            signers: file,
             metadata: parse_stored(&metadata_path, Metadata::parse(&metadata_bytes))?,
             registration: require(snapshot, &layout::registration_of(path))?,
             signatures: signatures(path)?,
             metadata_signatures: signatures(&metadata_path)?,
-            signers_bytes,
             metadata_bytes,
         }))
     }

@@ -2,7 +2,6 @@
 
 use std::{io, net::SocketAddr, sync::Arc};
 
-use axum::serve::ListenerExt as _;
 use countersign_core::{
     json::ParseError,
     repository::{FORMAT, RepositoryMarker},
@@ -15,7 +14,11 @@ use countersign_forge::{
     resolver::SystemResolver,
 };
 use thiserror::Error;
-use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
+use tokio::{
+    net::TcpListener,
+    sync::{Semaphore, watch},
+    task::JoinHandle,
+};
 use url::Url;
 
 use crate::{
@@ -23,10 +26,13 @@ use crate::{
     config::{Limits, Settings},
     data_dir::{DataDir, DataDirError},
     error::ApiError,
+    listen,
     nonces::{self, NonceError, Nonces},
     router,
     store::{self, Author, OpenError, Repository, Store, StoreError},
 };
+
+const MAX_FETCHES: usize = 64;
 
 /// What every handler has. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -37,6 +43,8 @@ struct Shared {
     store: Store,
     nonces: Nonces,
     fetcher: Fetcher,
+    /// Strangers can make us fetch; this is how often at a time.
+    fetches: Semaphore,
     file_servers: FileServers,
     limits: Limits,
     clock: Clock,
@@ -71,10 +79,8 @@ impl App {
         url: &Url,
         limits: countersign_forge::fetch::Limits,
     ) -> Result<Vec<u8>, ApiError> {
-        self.0.fetcher.get(url, limits).await?.ok_or_else(|| {
-            let message = format!("`{url}` answered that there is no such file (404)");
-            ApiError::new(axum::http::StatusCode::INTERNAL_SERVER_ERROR, message)
-        })
+        let _permit = self.0.fetches.try_acquire().map_err(|_| ApiError::busy())?;
+        self.0.fetcher.get(url, limits).await?.ok_or_else(|| ApiError::missing_upstream(url))
     }
 }
 
@@ -84,9 +90,7 @@ pub enum StartError {
     DataDir(#[from] DataDirError),
     #[error(transparent)]
     Repository(#[from] OpenError),
-    #[error(
-        "the repository cannot be used: {error}. Use the version of Countersign that wrote it, or a newer one"
-    )]
+    #[error("the repository cannot be used: {error}")]
     Format { error: ParseError },
     #[error("the store of used nonces cannot be opened")]
     Nonces(#[from] NonceError),
@@ -104,7 +108,7 @@ pub struct Running {
     pub address: SocketAddr,
     app: App,
     stop: watch::Sender<bool>,
-    serving: JoinHandle<io::Result<()>>,
+    serving: JoinHandle<()>,
 }
 
 impl Running {
@@ -115,7 +119,7 @@ impl Running {
     /// Accepts no more requests, finishes those under way, and lets go of the data directory.
     pub async fn stop(self) -> io::Result<()> {
         self.stop.send_replace(true);
-        self.serving.await.map_err(io::Error::other)?
+        self.serving.await.map_err(io::Error::other)
     }
 }
 
@@ -128,6 +132,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         store: opened.store,
         nonces: opened.nonces,
         fetcher,
+        fetches: Semaphore::new(MAX_FETCHES),
         file_servers: settings.guard.file_servers,
         limits: settings.limits,
         clock,
@@ -137,18 +142,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let listener = listener.map_err(|source| StartError::Listen { address: settings.listen, source })?;
     let address =
         listener.local_addr().map_err(|source| StartError::Listen { address: settings.listen, source })?;
-    let (stop, mut stopped) = watch::channel(false);
-    let listener = listener.tap_io(|stream| {
-        // Small answers must not wait for more to send.
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "cannot set TCP_NODELAY");
-        }
-    });
-    let serve = axum::serve(listener, router::build(app.clone())).with_graceful_shutdown(async move {
-        // An error means that `Running` was dropped, which ends the server, too.
-        let _ = stopped.wait_for(|stop| *stop).await;
-    });
-    let serving = tokio::spawn(async move { serve.await });
+    let (stop, stopped) = watch::channel(false);
+    let serving = tokio::spawn(listen::serve(listener, router::build(app.clone()), stopped));
     Ok(Running { address, app, stop, serving })
 }
 

@@ -1,9 +1,11 @@
 //! Who calls: the four headers, the nonce, and the body that they were signed over.
 
+use std::time::Duration;
+
 use axum::{
     body::{Body, Bytes, to_bytes},
     extract::{FromRequest, Request},
-    http::{HeaderMap, StatusCode, request::Parts},
+    http::{HeaderMap, header::CONTENT_LENGTH, request::Parts},
 };
 use countersign_core::{
     auth::{self, AuthHeaders, VerifiedRequest},
@@ -13,6 +15,11 @@ use countersign_core::{
 };
 
 use crate::{app::App, error::ApiError};
+
+/// How long a client may take to send a body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// What a request that is kept in the repository may weigh: it is stored for good.
+const MAX_KEPT_BYTES: usize = 64 * 1024;
 
 /// A request whose sender is proved, with its raw body. Its nonce is used up.
 #[derive(Debug)]
@@ -33,6 +40,9 @@ struct SignedHeaders {
 impl Authenticated {
     /// The request in the form in which it is kept for later verification (D14).
     pub fn to_signed_request(&self) -> Result<SignedRequest, ApiError> {
+        if self.body.len() > MAX_KEPT_BYTES {
+            return Err(ApiError::too_large(MAX_KEPT_BYTES));
+        }
         let payload = std::str::from_utf8(&self.body);
         let payload = payload.map_err(|_| ApiError::bad_request("the body is not UTF-8"))?;
         Ok(SignedRequest {
@@ -51,19 +61,23 @@ impl FromRequest<App> for Authenticated {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
-        let body = read_body(&parts, body, app.limits().request_body_bytes).await?;
-        authenticate(app, &parts.headers, body).await
+        authenticate(app, &parts, body).await
     }
 }
 
-pub async fn authenticate(app: &App, headers: &HeaderMap, body: Bytes) -> Result<Authenticated, ApiError> {
+pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authenticated, ApiError> {
+    let (headers, limit) = (&parts.headers, app.limits().request_body_bytes);
+    check_announced_length(headers, limit)?;
     let received = AuthHeaders {
         timestamp: single_header(headers, wire::HEADER_TIMESTAMP)?,
         nonce: single_header(headers, wire::HEADER_NONCE)?,
         signature: single_header(headers, wire::HEADER_SIGNATURE)?,
         public_key: single_header(headers, wire::HEADER_PUBLIC_KEY)?,
     };
-    let verified = auth::verify_request(&received, &body, app.now())?;
+    // Before the body is read: whoever is refused anyway shall not fill our memory.
+    let claimed = auth::check_headers(&received, app.now())?;
+    let body = read_body(body, limit).await?;
+    let verified = claimed.verify(&body)?;
     if app.nonces().floor().is_some_and(|floor| verified.timestamp < floor) {
         // Which nonces were used before a restore is not known, so all of that time count as used (D31).
         return Err(ApiError::unauthorized("the timestamp is from before this server was restored"));
@@ -94,19 +108,21 @@ pub fn single_header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<&
     value.to_str().map_err(|_| ApiError::unauthorized(format!("the header {name} is not plain text")))
 }
 
-pub async fn read_body(parts: &Parts, body: Body, limit: usize) -> Result<Bytes, ApiError> {
-    let too_large = || {
-        let message = format!("the request body is larger than {limit} bytes");
-        ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message)
-    };
-    let announced = parts.headers.get(axum::http::header::CONTENT_LENGTH);
-    let announced = announced.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    if announced.is_some_and(|length| length > limit) {
-        return Err(too_large());
-    }
-    to_bytes(body, limit).await.map_err(|error| {
+fn check_announced_length(headers: &HeaderMap, limit: usize) -> Result<(), ApiError> {
+    let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if announced.is_some_and(|length| length > limit) { Err(ApiError::too_large(limit)) } else { Ok(()) }
+}
+
+async fn read_body(body: Body, limit: usize) -> Result<Bytes, ApiError> {
+    let read = tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, limit)).await;
+    let read = read.map_err(|_| ApiError::too_slow())?;
+    read.map_err(|error| {
         let is_limit = std::error::Error::source(&error)
             .is_some_and(|source| source.is::<http_body_util::LengthLimitError>());
-        if is_limit { too_large() } else { ApiError::bad_request("the request body broke off") }
+        if is_limit {
+            ApiError::too_large(limit)
+        } else {
+            ApiError::bad_request("the request body broke off")
+        }
     })
 }

@@ -42,6 +42,8 @@ pub struct Limits {
     pub signers_file_bytes: u64,
     pub checksums_file_bytes: u64,
     pub checksums_files: usize,
+    /// Files of one release.
+    pub assets: usize,
     pub collecting_per_project: usize,
     pub registration_expiry: Duration,
 }
@@ -131,6 +133,7 @@ struct LimitsTable {
     signers_file_bytes: Option<u64>,
     checksums_file_bytes: Option<u64>,
     checksums_files: Option<usize>,
+    assets: Option<usize>,
     collecting_per_project: Option<usize>,
     registration_expiry_days: Option<u64>,
 }
@@ -245,6 +248,7 @@ impl LimitsTable {
                 4 * 1024 * 1024,
             )?,
             checksums_files: positive("limits.checksums_files", self.checksums_files, 16)?,
+            assets: positive("limits.assets", self.assets, 1_000)?,
             collecting_per_project: positive(
                 "limits.collecting_per_project",
                 self.collecting_per_project,

@@ -38,6 +38,9 @@ impl DataDir {
     pub fn lock(path: &Path) -> Result<Self, DataDirError> {
         let fail = |source| explain(path, source);
         std::fs::create_dir_all(path).map_err(fail)?;
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // A new directory's name must be as durable as what will lie in it.
+        File::open(parent).and_then(|parent| parent.sync_all()).map_err(fail)?;
         // The lock file stays when we leave: removing it would let two processes lock two different files.
         let mut options = OpenOptions::new();
         let options = options.create(true).truncate(false).read(true).write(true);
@@ -47,6 +50,11 @@ impl DataDir {
             Err(TryLockError::WouldBlock) => Err(DataDirError::InUse { path: path.to_owned() }),
             Err(TryLockError::Error(source)) => Err(fail(source)),
         }
+    }
+
+    /// Whether a server has kept its state in this directory.
+    pub fn is_in_use_at(path: &Path) -> bool {
+        path.join(REPOSITORY_DIR).is_dir()
     }
 
     pub fn repository(&self) -> PathBuf {

@@ -11,7 +11,7 @@ use countersign_core::{
     api::ErrorResponse,
     auth::AuthRefusal,
     chain::ChainRefusal,
-    checksums::ChecksumsError,
+    checksums::{ChecksumsError, TooManyFiles},
     decide::{
         InvalidSigners, NotTheCaller, assets::AssetsRefusal, register::RegisterRefusal,
         revoke::RevokeRefusal, sign::SignRefusal, update::UpdateRefusal,
@@ -22,6 +22,8 @@ use countersign_core::{
     snapshot::ReadError,
 };
 use countersign_forge::{fetch::FetchError, url::UrlRefusal};
+
+use url::Url;
 
 use crate::{nonces::NonceError, store::StoreError};
 
@@ -50,7 +52,30 @@ impl ApiError {
         Self::new(StatusCode::UNAUTHORIZED, message)
     }
 
-    fn busy() -> Self {
+    pub fn too_large(limit: usize) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the request body is larger than {limit} bytes"))
+    }
+
+    pub fn too_slow() -> Self {
+        Self::new(StatusCode::REQUEST_TIMEOUT, "the request body did not arrive in time")
+    }
+
+    pub fn wrong_method() -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "this route does not have that method")
+    }
+
+    /// The panic itself was reported where it happened.
+    pub fn panicked() -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "an unexpected error occurred")
+    }
+
+    /// Absence is no failure of a fetch, but it is one of ours where we need the file.
+    pub fn missing_upstream(url: &Url) -> Self {
+        let message = format!("`{url}` answered that there is no such file (404)");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
+    }
+
+    pub fn busy() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "the server is busy: try again in a moment")
     }
 
@@ -135,6 +160,12 @@ impl From<FetchError> for ApiError {
 
 impl From<ChecksumsError> for ApiError {
     fn from(error: ChecksumsError) -> Self {
+        Self::internal(error.to_string(), error)
+    }
+}
+
+impl From<TooManyFiles> for ApiError {
+    fn from(error: TooManyFiles) -> Self {
         Self::internal(error.to_string(), error)
     }
 }

@@ -6,6 +6,7 @@ pub mod clock;
 pub mod config;
 pub mod data_dir;
 pub mod error;
+pub mod listen;
 pub mod nonces;
 pub mod observe;
 pub mod router;

@@ -5,7 +5,7 @@ use std::time::Instant;
 use axum::{
     Router,
     extract::{FromRequestParts, Request},
-    http::{HeaderValue, StatusCode, request::Parts},
+    http::{HeaderValue, request::Parts},
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::{get, post},
@@ -48,12 +48,8 @@ pub fn build(app: App) -> Router {
     });
     routes
         .fallback(async || ApiError::not_found("no such route"))
-        .method_not_allowed_fallback(async || {
-            ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "this route does not have that method")
-        })
-        .layer(CatchPanicLayer::custom(|_| {
-            ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "an unexpected error occurred").into_response()
-        }))
+        .method_not_allowed_fallback(async || ApiError::wrong_method())
+        .layer(CatchPanicLayer::custom(|_| ApiError::panicked().into_response()))
         .layer(middleware::from_fn(observe))
         .with_state(app)
 }

@@ -46,9 +46,8 @@ async fn a_head_answers_what_stands_where() {
     let before = store.head();
     put(&store, &["+a/b=one", "+a/c/d=two", "+a-x=three"]).await.unwrap();
     let head = store.head();
-    let (id, bytes) = head.read_with_id(&path("a/b")).unwrap().unwrap();
-    assert_eq!(head.entry(&path("a/b")), Some(Entry::File(id)));
-    assert_eq!(&bytes[..], b"one");
+    let Some(Entry::File(id)) = head.entry(&path("a/b")) else { panic!("a/b is a file") };
+    assert_eq!(read(&head, "a/b").as_deref(), Some("one"));
     assert_eq!(fixture.git(&["rev-parse", "main:a/b"]).trim(), id.to_string());
     assert_eq!(head.entry(&path("a/c")), Some(Entry::Directory));
     assert_eq!(head.entry(&path("a/b/c")), None);

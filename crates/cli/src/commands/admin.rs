@@ -9,9 +9,8 @@ use crate::args::DropArgs;
 pub(crate) fn drop_pending(args: DropArgs) -> Result<(), CliError> {
     let file = super::read_config(&args.files)?;
     let path = file.data_dir(args.files.data_dir);
-    if !path.is_dir() {
-        let source = std::io::Error::new(std::io::ErrorKind::NotFound, path.display().to_string());
-        return Err(CliError::Io { what: "there is no such data directory", source });
+    if !DataDir::is_in_use_at(&path) {
+        return Err(CliError::NoRepository(path));
     }
     let data_dir = DataDir::lock(&path)?;
     let opened = app::open_repository(&data_dir, file.author()?, &Clock::system())?;

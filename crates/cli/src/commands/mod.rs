@@ -1,9 +1,14 @@
 //! One file per command.
 
-use std::io;
+use std::{io, path::PathBuf};
 
 use countersign_core::decide::drop::DropRefusal;
-use countersign_server::{app::StartError, config::ConfigError, data_dir::DataDirError, store::StoreError};
+use countersign_server::{
+    app::StartError,
+    config::{ConfigError, ConfigFile},
+    data_dir::DataDirError,
+    store::StoreError,
+};
 use thiserror::Error;
 
 use crate::args::FileArgs;
@@ -24,6 +29,8 @@ pub(crate) enum CliError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Drop(#[from] DropRefusal),
+    #[error("there is no repository in the data directory {}: name it with --data-dir", .0.display())]
+    NoRepository(PathBuf),
     #[error("{what}")]
     Io { what: &'static str, source: io::Error },
 }
@@ -34,8 +41,7 @@ impl CliError {
     }
 }
 
-fn read_config(args: &FileArgs) -> Result<countersign_server::config::ConfigFile, CliError> {
-    use countersign_server::config::ConfigFile;
+fn read_config(args: &FileArgs) -> Result<ConfigFile, CliError> {
     match &args.config {
         Some(path) => Ok(ConfigFile::read(path)?),
         None => Ok(ConfigFile::default()),

@@ -16,8 +16,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::CliError;
 use crate::args::ServeArgs;
 
-/// How long requests under way may take to finish after the signal to stop.
-const DRAIN: Duration = Duration::from_secs(30);
+/// How much longer than its fetches a request under way may take, once the signal to stop came.
+const DRAIN_MARGIN: Duration = Duration::from_secs(15);
 
 pub(crate) fn run(args: ServeArgs) -> Result<(), CliError> {
     let file = super::read_config(&args.files)?;
@@ -25,12 +25,16 @@ pub(crate) fn run(args: ServeArgs) -> Result<(), CliError> {
     let level = args.log_level.unwrap_or_else(|| file.log_level());
     observe::start_logging(format, level);
     let settings = Settings::resolve(args.to_overrides(), file)?;
-    super::runtime()?.block_on(serve(settings))
+    let runtime = super::runtime()?;
+    let served = runtime.block_on(serve(settings));
+    // Not waiting for what may still hang, such as a name that is being resolved.
+    runtime.shutdown_background();
+    served
 }
 
 async fn serve(settings: Settings) -> Result<(), CliError> {
     let mut signals = Signals::listen()?;
-    let dev = settings.dev;
+    let (dev, drain) = (settings.dev, settings.timeouts.total + DRAIN_MARGIN);
     let running = app::start(settings, Clock::system()).await?;
     announce(&running, dev).map_err(CliError::io("the ready line could not be printed"))?;
     signals.next().await;
@@ -38,7 +42,7 @@ async fn serve(settings: Settings) -> Result<(), CliError> {
     tokio::select! {
         stopped = running.stop() => stopped.map_err(CliError::io("the server ended with an error"))?,
         () = signals.next() => tracing::warn!("stopped at once, on a second signal"),
-        () = tokio::time::sleep(DRAIN) => tracing::warn!("some requests did not finish in time"),
+        () = tokio::time::sleep(drain) => tracing::warn!("some requests did not finish in time"),
     }
     Ok(())
 }

@@ -72,7 +72,7 @@ impl Proposal {
         };
         StoredProposal {
             signers_bytes: self.signers_bytes.clone(),
-            signers,
+            signers: Arc::new(signers),
             metadata_bytes: metadata.write().into(),
             metadata,
             registration: self.request.write().into(),

@@ -1,6 +1,6 @@
 //! Collecting a signature (spec §4.3; D15–D17), and what its completion sets off.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use thiserror::Error;
 
@@ -14,7 +14,7 @@ use crate::{
     quorum,
     signatures::{Collected, SignatureSet},
     signers::keys_of,
-    snapshot::{Change, ReadError, Snapshot},
+    snapshot::{Change, ReadError, Snapshot, StoredSigners},
     stored::{self, IndexState, StoredProposal},
     time::Timestamp,
 };
@@ -137,10 +137,10 @@ fn sign_index(
         Some(IndexState::Revoked) => return Err(SignRefusal::Revoked(file.clone())),
         Some(IndexState::Collecting(set)) => set,
     };
-    let (copy, governing) = stored::signers_copy(snapshot, file)?;
+    let StoredSigners { bytes: copy, file: governing } = stored::signers_copy(snapshot, file)?;
     // Nothing becomes complete except under the configuration in force (D16).
-    let active = stored::governing_signers_bytes(snapshot, file)?;
-    if active.is_none_or(|(_, active)| active != copy) {
+    let active = stored::governing_signers(snapshot, file)?;
+    if active.is_none_or(|active| active.bytes != copy) {
         return Err(stored::corrupt(file, "its governing signers file is not the current one").into());
     }
     let is_accepted = keys_of(governing.artifact_groups()).any(|key| key == submission.signer);
@@ -169,8 +169,8 @@ fn sign_proposal(
     let proposal = StoredProposal::load(snapshot, file)?;
     let mut proposal = proposal.ok_or_else(|| SignRefusal::NotFound(file.clone()))?;
     let current = stored::active_signers(snapshot, project)?.map(|active| active.file);
-    let proposed = proposal.signers.clone();
-    let consent = Consent { current: current.as_ref(), proposed: &proposed };
+    let proposed = Arc::clone(&proposal.signers);
+    let consent = Consent { current: current.as_deref(), proposed: &proposed };
     let is_accepted = consent.accepted_signers().contains(&submission.signer);
     submission.check_new(&proposal.signatures, is_accepted)?;
     submission.collect(file, &proposal.signers_bytes, &mut proposal.signatures, now)?;
@@ -203,12 +203,14 @@ fn activate(
         String::from_utf8(bytes.to_vec()).map_err(|_| stored::corrupt(path, "it is not UTF-8"))
     };
     let mut history = stored::history(snapshot, project)?;
+    // A clock that was set back must not make the history run backwards: nobody could verify it any more.
+    let latest = history.entries.last().map_or(now, |entry| entry.timestamp.max(now));
     history.entries.push(HistoryEntry {
         signers_config: text(&pending, &proposal.signers_bytes)?,
         signatures: proposal.signatures.clone(),
         metadata: text(&layout::metadata_of(&pending), &proposal.metadata_bytes)?,
         metadata_signatures: proposal.metadata_signatures.clone(),
-        timestamp: now.to_whole_seconds(),
+        timestamp: latest.to_whole_seconds(),
     });
     change.write(layout::history(project), history.write());
 

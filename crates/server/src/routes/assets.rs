@@ -13,6 +13,8 @@ use countersign_forge::{
     url::SourceUrl,
 };
 
+use futures_util::future::join_all;
+
 use crate::{app::App, auth::Authenticated, error::ApiError};
 
 pub async fn register(
@@ -51,10 +53,11 @@ fn refuse_release(url: &str) -> Result<ApiError, ApiError> {
 
 async fn fetch_release(app: &App, source: &ChecksumsSource) -> Result<Release, ApiError> {
     let limits = Limits { max_bytes: app.limits().checksums_file_bytes, redirects: Redirects::Guarded };
+    let contents = join_all(source.files.iter().map(|file| app.fetch(file.request_url(), limits))).await;
     let mut checksums = Checksums::default();
-    for file in &source.files {
-        let bytes = app.fetch(file.request_url(), limits).await?;
-        checksums.add_file(file.as_str(), &bytes)?;
+    for (file, bytes) in source.files.iter().zip(contents) {
+        checksums.add_file(file.as_str(), &bytes?)?;
+        checksums.check_count(app.limits().assets)?;
     }
     let published_files = checksums
         .files

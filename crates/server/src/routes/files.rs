@@ -5,13 +5,13 @@ use axum::{
     body::Bytes,
     extract::State,
     http::{
-        HeaderMap, HeaderName, StatusCode,
+        HeaderMap, StatusCode,
         header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS},
     },
     response::{IntoResponse, Response},
 };
 use countersign_core::{
-    api::FilesToSignResponse, key::encode_base64, layout, path::RepoPath, query, snapshot::ReadError,
+    api::FilesToSignResponse, key::encode_base64, layout, path::RepoPath, query, snapshot::ReadError, stored,
 };
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     auth::Authenticated,
     error::ApiError,
     router::Tail,
-    store::{Entry, Head, StoredFile},
+    store::{Entry, Head},
 };
 
 pub async fn to_sign(
@@ -37,48 +37,54 @@ pub async fn to_sign(
 pub async fn raw(State(app): State<App>, tail: Tail, headers: HeaderMap) -> Result<Response, ApiError> {
     let path = tail.parse()?;
     let head = app.store().head();
-    match head.entry(&path) {
-        Some(Entry::Directory) => Err(ApiError::bad_request(format!("{path} is a directory"))),
-        Some(Entry::File(_)) | None => {
-            let file = head.read_with_id(&path)?.ok_or_else(|| file_not_found(&path))?;
-            Ok(content(file, "application/octet-stream", &headers))
-        }
+    if head.entry(&path) == Some(Entry::Directory) {
+        return Err(ApiError::bad_request(format!("{path} is a directory")));
     }
+    let file = serve(&head, &path, "application/octet-stream", &headers)?;
+    file.ok_or_else(|| file_not_found(&path))
 }
 
 pub async fn signers(State(app): State<App>, tail: Tail, headers: HeaderMap) -> Result<Response, ApiError> {
     let path = tail.parse()?;
-    let Some(file) = nearest_signers(&app.store().head(), &path)? else {
-        return Err(ApiError::not_found(format!(
-            "No signers file found for: {path}. Error: No signers file found in parent directories"
-        )));
-    };
-    Ok(content(file, "application/json", &headers))
-}
-
-fn nearest_signers(head: &Head, path: &RepoPath) -> Result<Option<StoredFile>, ReadError> {
-    let candidates = path.self_and_ancestors().map(|dir| layout::active_signers(&dir));
-    candidates.map(|signers| head.read_with_id(&signers)).find_map(Result::transpose).transpose()
+    let head = app.store().head();
+    for dir in path.self_and_ancestors() {
+        let signers = layout::active_signers(&dir);
+        if let Some(response) = serve(&head, &signers, "application/json", &headers)? {
+            return Ok(response);
+        }
+    }
+    Err(ApiError::not_found(format!(
+        "No signers file found for: {path}. Error: No signers file found in parent directories"
+    )))
 }
 
 fn file_not_found(path: &RepoPath) -> ApiError {
     ApiError::not_found(format!("File not found: {path}"))
 }
 
-fn content((id, bytes): StoredFile, content_type: &'static str, headers: &HeaderMap) -> Response {
+/// The file at `path`, or that the client has it already; `None` where there is none.
+fn serve(
+    head: &Head,
+    path: &RepoPath,
+    content_type: &'static str,
+    headers: &HeaderMap,
+) -> Result<Option<Response>, ReadError> {
+    let Some(Entry::File(id)) = head.entry(path) else { return Ok(None) };
     let tag = format!("\"{id}\"");
+    let is_known = matches_tag(headers, &tag);
     // Whoever keeps a copy asks again before using it: the file at a path may change.
-    let caching: [(HeaderName, String); 2] = [(ETAG, tag.clone()), (CACHE_CONTROL, "no-cache".to_owned())];
-    if matches_tag(headers, &tag) {
-        return (StatusCode::NOT_MODIFIED, caching).into_response();
+    let caching = [(ETAG, tag), (CACHE_CONTROL, "no-cache".to_owned())];
+    if is_known {
+        return Ok(Some((StatusCode::NOT_MODIFIED, caching).into_response()));
     }
+    let bytes = stored::require(head, path)?;
     let length = bytes.len().to_string();
     let described = [
         (CONTENT_TYPE, content_type),
         (CONTENT_LENGTH, length.as_str()),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ];
-    (caching, described, Bytes::from_owner(bytes)).into_response()
+    Ok(Some((caching, described, Bytes::from_owner(bytes)).into_response()))
 }
 
 /// Whether the client has this version already (`If-None-Match`, compared weakly as for any GET).

@@ -10,13 +10,12 @@ use countersign_core::{
     wire,
 };
 
-use crate::{app::App, auth, error::ApiError};
+use crate::{app::App, auth};
 
-pub async fn ping(State(app): State<App>, request: Request) -> Result<Json<PingResponse>, ApiError> {
+pub async fn ping(State(app): State<App>, request: Request) -> Json<PingResponse> {
     let (parts, body) = request.into_parts();
     let auth = if auth::has_auth_headers(&parts.headers) {
-        let body = auth::read_body(&parts, body, app.limits().request_body_bytes).await?;
-        match auth::authenticate(&app, &parts.headers, body).await {
+        match auth::authenticate(&app, &parts, body).await {
             Ok(request) => PingAuth::Success { public_key: request.caller.to_string() },
             Err(error) => {
                 let public_key = auth::single_header(&parts.headers, wire::HEADER_PUBLIC_KEY);
@@ -28,5 +27,5 @@ pub async fn ping(State(app): State<App>, request: Request) -> Result<Json<PingR
     } else {
         PingAuth::Unauthenticated
     };
-    Ok(Json(PingResponse { message: "pong", auth }))
+    Json(PingResponse { message: "pong", auth })
 }

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use countersign_core::{path::RepoPath, wire};
+use countersign_core::{repository::RepositoryMarker, wire};
 use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
 use thiserror::Error;
 
@@ -76,7 +76,9 @@ impl Repository {
         check_layout(dir)?;
         let pack_dir = dir.join("objects/pack");
         for needed in [&pack_dir, &dir.join("refs/heads")] {
+            // A clone may lack them. Their names must be as durable as what will lie in them.
             fs::create_dir_all(needed).map_err(|source| DiskError::new("create", needed, source))?;
+            disk.sync_dir(needed.parent().expect("they lie in the repository"))?;
         }
         refs::remove_stale_locks(&disk, dir)?;
         remove_leftovers(&disk, &pack_dir)?;
@@ -101,7 +103,7 @@ impl Repository {
 
     /// The bytes of the format marker (D38); `None` before the first commit.
     pub fn marker(&self) -> Result<Option<Arc<[u8]>>, StoreError> {
-        match self.root.find(&marker_path()) {
+        match self.root.find(&RepositoryMarker::path()) {
             Some(Node::File(id)) => self.objects.blob(id).map(Some),
             Some(Node::Dir(_) | Node::Foreign(_)) | None => Ok(None),
         }
@@ -185,7 +187,7 @@ impl Repository {
     }
 
     fn check_ours(&self) -> Result<(), OpenError> {
-        match self.root.find(&marker_path()) {
+        match self.root.find(&RepositoryMarker::path()) {
             Some(Node::File(_)) => Ok(()),
             Some(Node::Dir(_) | Node::Foreign(_)) | None => {
                 let reason = format!("there is no file {} at the root of {BRANCH}", wire::REPOSITORY_FILE);
@@ -206,10 +208,6 @@ pub(super) fn finish_pack(disk: &Disk, stem: &Path) -> Result<(), DiskError> {
 
 pub(super) fn unfinished(stem: &Path, ending: &str) -> PathBuf {
     stem.with_extension(format!("{ending}.{UNFINISHED}"))
-}
-
-fn marker_path() -> RepoPath {
-    RepoPath::parse(wire::REPOSITORY_FILE).expect("a plain name is a path")
 }
 
 /// An empty bare repository, made beside its place and then moved there: a crash leaves none or a whole one. Written

@@ -12,7 +12,7 @@ use countersign_core::{
     key::PublicKey,
     layout::{self, Signable},
     path::RepoPath,
-    snapshot::{ReadError, Snapshot},
+    snapshot::{ReadError, Snapshot, StoredSigners},
     stored,
 };
 use imbl::{HashMap, OrdMap, OrdSet};
@@ -131,6 +131,10 @@ struct FilesOnly<'a>(&'a Files);
 impl Snapshot for FilesOnly<'_> {
     fn read(&self, path: &RepoPath) -> Result<Option<Arc<[u8]>>, ReadError> {
         self.0.read(path)
+    }
+
+    fn read_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, ReadError> {
+        self.0.read_signers(path)
     }
 
     fn files_below(&self, dir: &RepoPath) -> Result<Vec<RepoPath>, ReadError> {

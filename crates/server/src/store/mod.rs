@@ -35,7 +35,7 @@ pub use self::{
     disk::{Disk, DiskError, Fault, Moment, Step},
     git::{OpenError, Repository},
     index::Index,
-    snapshot::{Entry, Files, Head, StoredFile},
+    snapshot::{Entry, Files, Head},
     tree::Dir,
 };
 use self::{

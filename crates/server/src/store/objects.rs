@@ -10,6 +10,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use countersign_core::snapshot::StoredSigners;
 use gix::{
     ObjectId,
     hash::Kind as HashKind,
@@ -21,6 +22,8 @@ use quick_cache::{Weighter, sync::Cache};
 
 use super::{StoreError, disk::DiskError};
 
+const SIGNERS_CACHE_BYTES: u64 = 16 << 20;
+
 pub(super) struct Objects {
     pack_dir: PathBuf,
     packs: ArcSwap<Vec<Arc<Pack>>>,
@@ -29,6 +32,8 @@ pub(super) struct Objects {
     /// We never write loose objects, but a repository that was pushed or repaired by hand may have some.
     loose: loose::Store,
     recent: Cache<ObjectId, Arc<[u8]>, ByBytes>,
+    /// Parsed signers files: one project's copies are all one blob.
+    pub(super) signers: Cache<ObjectId, StoredSigners, ByBytes>,
     /// Blobs of changes that are decided and not yet published: only the writer's own head names them.
     staged: RwLock<HashMap<ObjectId, Arc<[u8]>>>,
 }
@@ -40,11 +45,18 @@ pub(super) struct Pack {
 }
 
 #[derive(Clone)]
-struct ByBytes;
+pub(super) struct ByBytes;
 
 impl Weighter<ObjectId, Arc<[u8]>> for ByBytes {
     fn weight(&self, _: &ObjectId, blob: &Arc<[u8]>) -> u64 {
         blob.len() as u64 + 128
+    }
+}
+
+impl Weighter<ObjectId, StoredSigners> for ByBytes {
+    fn weight(&self, _: &ObjectId, signers: &StoredSigners) -> u64 {
+        // The text, and about as much again for what it was parsed into.
+        2 * signers.bytes.len() as u64 + 128
     }
 }
 
@@ -62,6 +74,11 @@ impl Objects {
             replacing: Mutex::new(()),
             loose: loose::Store::at(&objects_dir, HashKind::Sha1),
             recent: Cache::with_weighter((cache_bytes / 2_048) as usize, cache_bytes, ByBytes),
+            signers: Cache::with_weighter(
+                (SIGNERS_CACHE_BYTES / 2_048) as usize,
+                SIGNERS_CACHE_BYTES,
+                ByBytes,
+            ),
             staged: RwLock::default(),
         };
         objects.rescan()?;

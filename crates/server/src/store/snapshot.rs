@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use countersign_core::{
     path::RepoPath,
-    snapshot::{ReadError, Snapshot},
+    snapshot::{ReadError, Snapshot, StoredSigners},
 };
 use gix::ObjectId;
 
@@ -30,9 +30,6 @@ pub struct Files {
     pub(super) objects: Arc<Objects>,
 }
 
-/// A file's blob id, and its bytes.
-pub type StoredFile = (ObjectId, Arc<[u8]>);
-
 /// What stands at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
@@ -45,11 +42,6 @@ impl Head {
         self.files.entry(path)
     }
 
-    /// The file at `path` with its blob id, which changes with its content and with nothing else.
-    pub fn read_with_id(&self, path: &RepoPath) -> Result<Option<StoredFile>, ReadError> {
-        self.files.read_with_id(path)
-    }
-
     /// The root of the tree; two heads with the same files have equal ones.
     pub fn root(&self) -> &Arc<Dir> {
         &self.files.root
@@ -59,6 +51,10 @@ impl Head {
 impl Snapshot for Head {
     fn read(&self, path: &RepoPath) -> Result<Option<Arc<[u8]>>, ReadError> {
         self.files.read(path)
+    }
+
+    fn read_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, ReadError> {
+        self.files.read_signers(path)
     }
 
     fn files_below(&self, dir: &RepoPath) -> Result<Vec<RepoPath>, ReadError> {
@@ -84,15 +80,26 @@ impl Files {
     }
 
     pub fn read(&self, path: &RepoPath) -> Result<Option<Arc<[u8]>>, ReadError> {
-        Ok(self.read_with_id(path)?.map(|(_, bytes)| bytes))
+        let Some(Node::File(id)) = self.root.find(path) else { return Ok(None) };
+        self.blob(path, id).map(Some)
     }
 
-    pub fn read_with_id(&self, path: &RepoPath) -> Result<Option<StoredFile>, ReadError> {
+    pub fn read_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, ReadError> {
         let Some(Node::File(id)) = self.root.find(path) else { return Ok(None) };
-        match self.objects.blob(id) {
-            Ok(bytes) => Ok(Some((*id, bytes))),
-            Err(error) => Err(ReadError { path: path.clone(), reason: error.to_string() }),
+        if let Some(signers) = self.objects.signers.get(id) {
+            return Ok(Some(signers));
         }
+        let signers = StoredSigners::parse(path, self.blob(path, id)?)?;
+        self.objects.signers.insert(*id, signers.clone());
+        Ok(Some(signers))
+    }
+
+    fn blob(&self, path: &RepoPath, id: &ObjectId) -> Result<Arc<[u8]>, ReadError> {
+        self.objects.blob(id).map_err(|error| {
+            // Where on disk it is missing is for the log; callers are told the file alone.
+            tracing::error!(%path, %error, "a stored file cannot be read");
+            ReadError { path: path.clone(), reason: "it cannot be read from the repository".to_owned() }
+        })
     }
 
     /// Every file below `dir`, sorted.
