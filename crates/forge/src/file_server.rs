@@ -147,7 +147,7 @@ fn has_forge_form(url: &SourceUrl) -> bool {
     let is_forgejo = has_pair(&["src", "raw", "media"], &["branch", "tag", "commit"]);
     let is_release = has_pair(&["releases"], &["tag"]);
     let is_blob = url.dir_segments().iter().any(|segment| segment == "blob");
-    // OWNER/REPO/raw/REF/PATH: shorter or elsewhere, `raw` is a name like any other.
-    let is_raw = segments.len() >= 5 && segments[2] == "raw";
+    // OWNER/REPO/raw/REF/PATH, perhaps below a directory: shorter, `raw` is a name like any other.
+    let is_raw = segments.windows(5).any(|window| window[2] == "raw");
     is_gitlab || is_forgejo || is_release || is_blob || is_raw
 }

@@ -90,8 +90,8 @@ pub enum UrlProblem {
     )]
     ForgeUnavailable { host: Host },
     #[error(
-        "it has the form of a forge's page, and {host} is not configured as a forge: the operator can add it as a \
-         `[[forge]]`, or publish the file on a file server under a path of another form"
+        "it has the form of a forge's page, and {host} is not configured as a forge, which this version cannot be yet: \
+         publish the file under a path of another form"
     )]
     ForgeForm { host: Host },
     #[error(
