@@ -11,7 +11,7 @@ use crate::url::{SourceUrl, UrlProblem, UrlRefusal};
 mod tests;
 
 /// All but the unreserved characters: some servers read a `+` in a path as a space.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+pub(crate) const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChecksumsSource {

@@ -2,11 +2,11 @@
 
 use std::str::FromStr;
 
-use countersign_core::{metadata::OriginKind, path::RepoPath, wire};
+use countersign_core::{metadata::OriginKind, wire};
 use thiserror::Error;
-use url::Url;
 
 use crate::{
+    forges::{Retrieval, SignersSource},
     host::{Host, HostProblem},
     shown::shown_text,
     url::{Scheme, SourceUrl, UrlProblem, UrlRefusal},
@@ -45,17 +45,6 @@ pub struct FileServerRuleError {
     problem: HostProblem,
 }
 
-/// Where a signers file is to be read, and the project that it speaks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SignersSource {
-    pub kind: OriginKind,
-    pub project: RepoPath,
-    /// As given.
-    pub url: String,
-    /// What is requested for it.
-    pub retrieval_url: Url,
-}
-
 impl FileServers {
     /// Whether files of this server may register projects, and be read over plain http.
     pub fn allow(&self, scheme: Scheme, host: &Host, port: u16) -> bool {
@@ -91,18 +80,19 @@ impl FromStr for FileServerRule {
     }
 }
 
-/// Says which project a signers file belongs to, by the URL alone.
-pub fn locate_signers(url: &SourceUrl, servers: &FileServers) -> Result<SignersSource, UrlRefusal> {
+/// Says which project a signers file on a host that is no forge belongs to, by the URL alone.
+pub(crate) fn locate_signers(url: &SourceUrl, servers: &FileServers) -> Result<SignersSource, UrlRefusal> {
     let host = url.host();
+    // On another port than the forge's, or without TLS.
     if is_known_forge(host) {
-        return Err(url.refuse(UrlProblem::ForgeUnavailable { host: host.clone() }));
+        return Err(url.refuse(UrlProblem::ForgeHttpsOnly { host: host.clone() }));
     }
     if has_forge_form(url) {
         return Err(url.refuse(UrlProblem::ForgeForm { host: host.clone() }));
     }
     let file_name = url.plain_file_name()?;
     if !servers.allow(url.scheme(), host, url.port()) {
-        return Err(url.refuse(UrlProblem::FileServerNotAllowed { server: server_of(url) }));
+        return Err(url.refuse(UrlProblem::FileServerNotAllowed { server: url.server() }));
     }
     let project_dir = strip_signers_dir(url.dir_segments());
     let stands_at_root = url.dir_segments().is_empty();
@@ -113,11 +103,12 @@ pub fn locate_signers(url: &SourceUrl, servers: &FileServers) -> Result<SignersS
         kind: OriginKind::FileServer,
         project: url.storable_dir(project_dir)?,
         url: url.as_str().to_owned(),
-        retrieval_url: url.request_url().clone(),
+        retrievals: vec![Retrieval::plain(url.request_url().clone())],
+        needs_slashed_branch: false,
     })
 }
 
-fn is_known_forge(host: &Host) -> bool {
+pub(crate) fn is_known_forge(host: &Host) -> bool {
     KNOWN_FORGE_HOSTS.contains(&host.as_str())
 }
 
@@ -125,15 +116,6 @@ fn strip_signers_dir(dir: &[String]) -> &[String] {
     match dir.split_last() {
         Some((last, project)) if wire::PUBLISHED_SIGNERS_DIRS.contains(&last.as_str()) => project,
         _ => dir,
-    }
-}
-
-/// The spelling that `--file-server` takes.
-fn server_of(url: &SourceUrl) -> String {
-    if url.port() == url.scheme().default_port() {
-        url.host().to_string()
-    } else {
-        format!("{}:{}", url.host(), url.port())
     }
 }
 

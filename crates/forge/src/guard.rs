@@ -52,6 +52,8 @@ pub struct Guard {
     pub file_servers: FileServers,
     /// Loopback addresses are an exception (`--dev`).
     pub loopback: bool,
+    /// Hosts of configured forges: an exception by this name or literal alone, not by what else resolves to it.
+    pub forges: Vec<Host>,
 }
 
 /// Which addresses a request may connect to.
@@ -132,7 +134,8 @@ impl Guard {
     }
 
     fn excepts_host(&self, host: &Host) -> bool {
-        self.allow.iter().any(|allow| matches!(allow, AllowFetch::Host(allowed) if allowed == host))
+        self.forges.contains(host)
+            || self.allow.iter().any(|allow| matches!(allow, AllowFetch::Host(allowed) if allowed == host))
     }
 
     fn excepts_address(&self, address: IpAddr) -> bool {

@@ -39,6 +39,12 @@ pub struct SourceUrl {
     file_name: Option<String>,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EncodedSlash {
+    Refused,
+    Separates,
+}
+
 /// Why a URL is refused as given: the request is at fault (400), nothing was fetched.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UrlRefusal {
@@ -85,15 +91,37 @@ pub enum UrlProblem {
     #[error("{reason}")]
     Path { reason: String },
     #[error(
-        "reading from {host} is not available in this version: publish the file on a file server that the operator \
-         allows with `--file-server`"
-    )]
-    ForgeUnavailable { host: Host },
-    #[error(
-        "it has the form of a forge's page, and {host} is not configured as a forge, which this version cannot be yet: \
-         publish the file under a path of another form"
+        "it has the form of a forge's page, and {host} is not configured as a forge: the operator can add it as a \
+         `[[forge]]` entry of the configuration"
     )]
     ForgeForm { host: Host },
+    #[error(
+        "{server} is not a known code-forge host: the operator can add it as a `[[forge]]` entry of the \
+         configuration, or register the release's checksums files with csum_files"
+    )]
+    NotAForge { server: String },
+    #[error("{host} is a forge that is read over https on its usual port: write `https://{host}/…`")]
+    ForgeHttpsOnly { host: Host },
+    #[error(
+        "the token for {host} is not sent over plain http: use https, or have the operator set `api` of its \
+         `[[forge]]` entry"
+    )]
+    TokenOverHttp { host: Host },
+    #[error("it is not the page of a file on a branch: write `{form}`")]
+    SignersForm { form: &'static str },
+    #[error(
+        "`{named}` is not a branch: a signers file must come from a branch of the repository itself, because forges \
+         serve commits of strangers under its name too"
+    )]
+    NotABranch { named: String },
+    #[error(
+        "on a forge a signers file is `{}` at the root of the repository, or a file directly inside `{}`, `{}` or `{}` \
+         at its root", wire::SIGNERS_FILE, wire::PUBLISHED_SIGNERS_DIRS[0], wire::PUBLISHED_SIGNERS_DIRS[1],
+        wire::PUBLISHED_SIGNERS_DIRS[2]
+    )]
+    SignersPath,
+    #[error("it is not the page of a release: write `{form}`")]
+    ReleaseForm { form: &'static str },
     #[error(
         "{server} is not an allowed file server: the operator can allow it with `--file-server {server}`"
     )]
@@ -133,7 +161,16 @@ impl Scheme {
 
 impl SourceUrl {
     pub fn parse(text: &str) -> Result<Self, UrlRefusal> {
-        parse_text(text).map_err(|problem| UrlRefusal::Url { url: shown_url(text), problem })
+        Self::parse_with(text, EncodedSlash::Refused)
+    }
+
+    /// The URL of a release, in whose tag `%2F` is a slash: a segment may hold several names.
+    pub(crate) fn parse_release(text: &str) -> Result<Self, UrlRefusal> {
+        Self::parse_with(text, EncodedSlash::Separates)
+    }
+
+    fn parse_with(text: &str, encoded_slash: EncodedSlash) -> Result<Self, UrlRefusal> {
+        parse_text(text, encoded_slash).map_err(|problem| UrlRefusal::Url { url: shown_url(text), problem })
     }
 
     /// The text as given.
@@ -208,11 +245,27 @@ impl SourceUrl {
 
     /// A directory on this URL's server under which we are going to store files.
     pub(crate) fn storable_dir(&self, dir: &[String]) -> Result<RepoPath, UrlRefusal> {
-        let refuse =
-            |error: PathError| self.refuse(UrlProblem::Path { reason: shown_text(&error.to_string()) });
-        let path = self.path_on_server(dir).map_err(refuse)?;
-        path.check_storable_dir().map_err(refuse)?;
+        let path = self.path_on_server(dir).map_err(|error| self.refuse_path(&error))?;
+        self.check_storable(path)
+    }
+
+    /// A directory, perhaps of another server, under which we are going to store files because of this URL.
+    pub(crate) fn check_storable(&self, path: RepoPath) -> Result<RepoPath, UrlRefusal> {
+        path.check_storable_dir().map_err(|error| self.refuse_path(&error))?;
         Ok(path)
+    }
+
+    pub(crate) fn refuse_path(&self, error: &PathError) -> UrlRefusal {
+        self.refuse(UrlProblem::Path { reason: shown_text(&error.to_string()) })
+    }
+
+    /// `HOST`, or `HOST:PORT` where the port is not the scheme's own.
+    pub(crate) fn server(&self) -> String {
+        if self.port == self.scheme.default_port() {
+            self.host.to_string()
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
     }
 }
 
@@ -222,7 +275,7 @@ impl fmt::Display for SourceUrl {
     }
 }
 
-fn parse_text(text: &str) -> Result<SourceUrl, UrlProblem> {
+fn parse_text(text: &str, encoded_slash: EncodedSlash) -> Result<SourceUrl, UrlProblem> {
     if text.len() > MAX_URL_BYTES {
         return Err(UrlProblem::TooLong);
     }
@@ -240,7 +293,7 @@ fn parse_text(text: &str) -> Result<SourceUrl, UrlProblem> {
     }
     let (host, port) = Host::parse_with_port(authority)?;
     let path = &rest[..rest.find(['?', '#']).unwrap_or(rest.len())];
-    let (dir, file_name) = parse_path(path)?;
+    let (dir, file_name) = parse_path(path, encoded_slash)?;
     let url = Url::parse(text).map_err(|_| UrlProblem::Unreadable)?;
     let source = SourceUrl {
         text: text.to_owned(),
@@ -255,10 +308,11 @@ fn parse_text(text: &str) -> Result<SourceUrl, UrlProblem> {
     Ok(source)
 }
 
-fn parse_path(path: &str) -> Result<(Vec<String>, Option<String>), UrlProblem> {
+fn parse_path(path: &str, encoded_slash: EncodedSlash) -> Result<(Vec<String>, Option<String>), UrlProblem> {
     let Some(path) = path.strip_prefix('/') else {
         return Ok((Vec::new(), None));
     };
+    let decode_segment = |segment| decode_segment(segment, encoded_slash);
     let (dir, file_name) = match path.rsplit_once('/') {
         Some((dir, file_name)) => (dir.split('/').map(decode_segment).collect::<Result<_, _>>()?, file_name),
         None => (Vec::new(), path),
@@ -267,7 +321,7 @@ fn parse_path(path: &str) -> Result<(Vec<String>, Option<String>), UrlProblem> {
     Ok((dir, file_name))
 }
 
-fn decode_segment(segment: &str) -> Result<String, UrlProblem> {
+fn decode_segment(segment: &str, encoded_slash: EncodedSlash) -> Result<String, UrlProblem> {
     if segment.is_empty() {
         return Err(UrlProblem::EmptySegment);
     }
@@ -279,11 +333,15 @@ fn decode_segment(segment: &str) -> Result<String, UrlProblem> {
         return Err(UrlProblem::PercentEncoding);
     }
     let decoded = percent_decode_str(segment).decode_utf8().map_err(|_| UrlProblem::NotUtf8)?;
-    if matches!(&*decoded, "." | "..") {
+    if decoded.split('/').any(|name| matches!(name, "." | "..")) {
         return Err(UrlProblem::DotSegment);
     }
-    if decoded.chars().any(|c| c.is_control() || matches!(c, '/' | '\\')) {
+    let is_separator = |c| c == '\\' || (c == '/' && encoded_slash == EncodedSlash::Refused);
+    if decoded.chars().any(|c| c.is_control() || is_separator(c)) {
         return Err(UrlProblem::ForbiddenInSegment);
+    }
+    if decoded.split('/').any(str::is_empty) {
+        return Err(UrlProblem::EmptySegment);
     }
     Ok(decoded.into_owned())
 }

@@ -208,7 +208,7 @@ async fn a_host_that_is_allowed_by_name_is_reached_at_any_address() {
 async fn dev_reaches_localhost_through_the_systems_resolver() {
     let server = Server::start().await;
     let file_servers = FileServers { rules: Vec::new(), loopback: true };
-    let guard = Guard { allow: Vec::new(), file_servers, loopback: true };
+    let guard = Guard { file_servers, loopback: true, ..Guard::default() };
     let fetcher = Fetcher::new(guard, PATIENT, Arc::new(SystemResolver)).unwrap();
     let url = format!("http://localhost:{}/ok", server.port);
     assert_hello(get(&fetcher, &url, Redirects::SameOrigin).await);

@@ -3,6 +3,7 @@
 use std::{io, net::SocketAddr, sync::Arc};
 
 use countersign_core::{
+    decide::assets::Release,
     json::ParseError,
     repository::{FORMAT, RepositoryMarker},
     snapshot::Change,
@@ -11,6 +12,7 @@ use countersign_core::{
 use countersign_forge::{
     fetch::{Fetcher, SetupError},
     file_server::FileServers,
+    forges::{FetchedSigners, Forges, ReleaseSource, SignersSource},
     resolver::SystemResolver,
 };
 use thiserror::Error;
@@ -28,6 +30,7 @@ use crate::{
     error::ApiError,
     listen,
     nonces::{self, NonceError, Nonces},
+    releases::{ReleaseLimits, Releases},
     router,
     store::{self, Author, OpenError, Repository, Store, StoreError},
 };
@@ -46,6 +49,8 @@ struct Shared {
     /// Strangers can make us fetch; this is how often at a time.
     fetches: Semaphore,
     file_servers: FileServers,
+    forges: Forges,
+    releases: Releases,
     limits: Limits,
     clock: Clock,
     /// Dropped last: the directory stays ours until nobody writes to it any more.
@@ -71,6 +76,23 @@ impl App {
 
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
+    }
+
+    pub fn forges(&self) -> &Forges {
+        &self.0.forges
+    }
+
+    pub async fn fetch_signers(&self, source: &SignersSource) -> Result<FetchedSigners, ApiError> {
+        let _permit = self.0.fetches.try_acquire().map_err(|_| ApiError::busy())?;
+        Ok(self.0.fetcher.fetch_signers(source, self.0.limits.signers_file_bytes).await?)
+    }
+
+    /// A release with the digests of all its assets.
+    pub async fn download_release(&self, source: ReleaseSource) -> Result<Arc<Release>, ApiError> {
+        let _permit = self.0.fetches.try_acquire().map_err(|_| ApiError::busy())?;
+        let Limits { assets, asset_bytes, .. } = self.0.limits;
+        let limits = ReleaseLimits { assets, asset_bytes };
+        Ok(self.0.releases.download(&self.0.fetcher, source, limits).await?)
     }
 
     /// Content that must be there.
@@ -128,12 +150,15 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let data_dir = DataDir::lock(&settings.data_dir)?;
     let opened = open_repository(&data_dir, settings.author, &clock)?;
     let fetcher = Fetcher::new(settings.guard.clone(), settings.timeouts, Arc::new(SystemResolver))?;
+    let fetcher = fetcher.with_asset_timeout(settings.asset_timeout);
     let app = App(Arc::new(Shared {
         store: opened.store,
         nonces: opened.nonces,
         fetcher,
         fetches: Semaphore::new(MAX_FETCHES),
         file_servers: settings.guard.file_servers,
+        forges: settings.forges,
+        releases: Releases::default(),
         limits: settings.limits,
         clock,
         _data_dir: data_dir,

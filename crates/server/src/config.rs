@@ -12,6 +12,7 @@ use countersign_core::signers::MAX_SIGNERS_BYTES;
 use countersign_forge::{
     fetch::Timeouts,
     file_server::{FileServerRule, FileServers},
+    forges::{ForgeConfig, ForgeConfigError, ForgeKind, Forges, Token, TokenError},
     guard::{AllowFetch, Guard},
 };
 use serde::Deserialize;
@@ -30,7 +31,10 @@ pub struct Settings {
     pub data_dir: PathBuf,
     pub dev: bool,
     pub guard: Guard,
+    pub forges: Forges,
     pub timeouts: Timeouts,
+    /// For one asset of a release.
+    pub asset_timeout: Duration,
     pub limits: Limits,
     /// Author and committer of every commit (D33).
     pub author: Author,
@@ -42,8 +46,9 @@ pub struct Limits {
     pub signers_file_bytes: u64,
     pub checksums_file_bytes: u64,
     pub checksums_files: usize,
-    /// Files of one release.
+    /// Files of one release, and the size of each.
     pub assets: usize,
+    pub asset_bytes: u64,
     pub collecting_per_project: usize,
     pub registration_expiry: Duration,
 }
@@ -69,6 +74,8 @@ pub struct ConfigFile {
     file_server: Option<Vec<Text<FileServerRule>>>,
     log_format: Option<Text<LogFormat>>,
     log_level: Option<Text<LogLevel>>,
+    #[serde(default)]
+    forge: Vec<ForgeTable>,
     #[serde(default)]
     limits: LimitsTable,
     #[serde(default)]
@@ -126,6 +133,17 @@ impl FromStr for LogLevel {
     }
 }
 
+/// A code forge beside the well-known ones, or one of these with a token.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ForgeTable {
+    host: String,
+    kind: Text<ForgeKind>,
+    api: Option<String>,
+    raw: Option<String>,
+    token_file: Option<PathBuf>,
+}
+
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LimitsTable {
@@ -134,6 +152,7 @@ struct LimitsTable {
     checksums_file_bytes: Option<u64>,
     checksums_files: Option<usize>,
     assets: Option<usize>,
+    asset_bytes: Option<u64>,
     collecting_per_project: Option<usize>,
     registration_expiry_days: Option<u64>,
 }
@@ -144,6 +163,7 @@ struct FetchTable {
     connect_timeout_seconds: Option<u64>,
     idle_timeout_seconds: Option<u64>,
     total_timeout_seconds: Option<u64>,
+    asset_timeout_seconds: Option<u64>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -163,6 +183,12 @@ pub enum ConfigError {
         "--dev is for one's own machine only: {0} is not a loopback address. Leave out --dev, or listen on 127.0.0.1"
     )]
     DevInPublic(SocketAddr),
+    #[error("cannot read the token file {path}")]
+    TokenFile { path: PathBuf, source: std::io::Error },
+    #[error("the token in {path}: {source}")]
+    Token { path: PathBuf, source: TokenError },
+    #[error(transparent)]
+    Forge(#[from] ForgeConfigError),
     #[error("`{key}` in the configuration file: {reason}")]
     Value { key: &'static str, reason: String },
 }
@@ -185,12 +211,16 @@ impl Settings {
         }
         let rules = overrides.file_servers.unwrap_or_else(|| values(file.file_server));
         let file_servers = FileServers { rules, loopback: dev };
+        let forges = file.forge.into_iter().map(ForgeTable::read).collect::<Result<_, _>>()?;
+        let forges = Forges::new(forges)?;
         let allow = overrides.allow_fetch.unwrap_or_else(|| values(file.allow_fetch));
         Ok(Self {
             listen,
             data_dir: data_dir(overrides.data_dir, file.data_dir),
             dev,
-            guard: Guard { allow, file_servers, loopback: dev },
+            guard: Guard { allow, file_servers, loopback: dev, forges: forges.exceptions() },
+            forges,
+            asset_timeout: file.fetch.asset_timeout()?,
             timeouts: file.fetch.resolve()?,
             limits: file.limits.resolve()?,
             author: file.commits.resolve()?,
@@ -225,6 +255,21 @@ fn values<T>(list: Option<Vec<Text<T>>>) -> Vec<T> {
     list.unwrap_or_default().into_iter().map(|text| text.0).collect()
 }
 
+impl ForgeTable {
+    /// Reads the token, which is in a file of its own so that the configuration can be shown around.
+    fn read(self) -> Result<ForgeConfig, ConfigError> {
+        let token = self.token_file.map(read_token).transpose()?;
+        Ok(ForgeConfig { host: self.host, kind: self.kind.0, api: self.api, raw: self.raw, token })
+    }
+}
+
+fn read_token(path: PathBuf) -> Result<Token, ConfigError> {
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Token::new(text.trim().to_owned()).map_err(|source| ConfigError::Token { path, source }),
+        Err(source) => Err(ConfigError::TokenFile { path, source }),
+    }
+}
+
 impl LimitsTable {
     fn resolve(self) -> Result<Limits, ConfigError> {
         let max_signers = MAX_SIGNERS_BYTES as u64;
@@ -249,6 +294,7 @@ impl LimitsTable {
             )?,
             checksums_files: positive("limits.checksums_files", self.checksums_files, 16)?,
             assets: positive("limits.assets", self.assets, 1_000)?,
+            asset_bytes: positive("limits.asset_bytes", self.asset_bytes, 2 << 30)?,
             collecting_per_project: positive(
                 "limits.collecting_per_project",
                 self.collecting_per_project,
@@ -275,6 +321,11 @@ fn positive<T: Default + PartialEq>(
 }
 
 impl FetchTable {
+    fn asset_timeout(&self) -> Result<Duration, ConfigError> {
+        let seconds = positive("fetch.asset_timeout_seconds", self.asset_timeout_seconds, 60 * 60)?;
+        Ok(Duration::from_secs(seconds))
+    }
+
     fn resolve(self) -> Result<Timeouts, ConfigError> {
         let default = Timeouts::default();
         let seconds = |key, value: Option<u64>, default: Duration| {

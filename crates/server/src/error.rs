@@ -25,7 +25,7 @@ use countersign_forge::{fetch::FetchError, url::UrlRefusal};
 
 use url::Url;
 
-use crate::{nonces::NonceError, store::StoreError};
+use crate::{nonces::NonceError, releases::DownloadError, store::StoreError};
 
 /// What a client is told. The text is safe to show; `source` is for the log alone.
 #[derive(Debug)]
@@ -155,6 +155,17 @@ impl From<FetchError> for ApiError {
             return Self::refused(StatusCode::BAD_REQUEST, &error);
         }
         Self::internal(error.to_string(), error)
+    }
+}
+
+impl From<DownloadError> for ApiError {
+    fn from(error: DownloadError) -> Self {
+        match &error {
+            DownloadError::Release(release) if release.is_refused_as_given() => {
+                Self::refused(StatusCode::BAD_REQUEST, &error)
+            }
+            DownloadError::Release(_) | DownloadError::Ended => Self::internal(error.to_string(), error),
+        }
     }
 }
 

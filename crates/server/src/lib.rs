@@ -9,6 +9,7 @@ pub mod error;
 pub mod listen;
 pub mod nonces;
 pub mod observe;
+pub mod releases;
 pub mod router;
 pub mod routes;
 pub mod store;

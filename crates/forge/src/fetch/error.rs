@@ -2,6 +2,7 @@
 
 use std::{error::Error as StdError, time::Duration};
 
+use countersign_core::time::Timestamp;
 use thiserror::Error;
 
 use super::{MAX_REDIRECTS, Route, Timeouts};
@@ -10,7 +11,7 @@ use crate::{
     shown::{shown_text, shown_url},
 };
 
-/// Absence is not among these: it is `Ok(None)`.
+/// Absence is `Ok(None)`, except where a file was asked for that must be there.
 #[derive(Debug, Error)]
 pub enum FetchError {
     #[error("{url} is not fetched: {reason}")]
@@ -23,6 +24,45 @@ pub enum FetchError {
     TooLarge { url: String, max_bytes: u64 },
     #[error("{url} could not be read: {reason}")]
     Broken { url: String, reason: String },
+    #[error("{url} refused the request with status {status} because there were too many: try again {again}")]
+    RateLimited { url: String, status: u16, again: TryAgain },
+    #[error(
+        "{url} refused the configured token with status {status}: have the operator check that it is still valid and \
+         may read the repository"
+    )]
+    TokenRefused { url: String, status: u16 },
+    #[error(
+        "`{url}` was not found: there is no such file on a branch of that name, or the repository is private and the \
+         server has no token for it"
+    )]
+    NoSuchFile { url: String },
+    #[error(
+        "`{url}` names no signers file: the file must be `svc.signers.json` at the root of a branch, or directly inside \
+         a directory `svc.signers` there, and there is no branch whose name would make it so"
+    )]
+    NoSuchBranch { url: String },
+    #[error("`{url}` was not found: there is no such file")]
+    NotOnServer { url: String },
+    #[error(
+        "`{url}` can be read in two ways, and both files exist: put the signers file on a branch whose name does not \
+         end in the name of its directory"
+    )]
+    Ambiguous { url: String },
+    #[error(
+        "{url} answered with a web page instead of the file: is the repository public, and the branch right?"
+    )]
+    WebPage { url: String },
+}
+
+/// When a server that was asked too often will answer again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum TryAgain {
+    #[error("in {} seconds", .0.as_secs())]
+    In(Duration),
+    #[error("after {0}")]
+    At(Timestamp),
+    #[error("later")]
+    Later,
 }
 
 /// Whose choice a URL was: the caller's, or a server's on the way.
@@ -58,12 +98,12 @@ pub enum Wait {
 impl FetchError {
     /// Whether the caller's own URL is at fault (400), rather than what the upstream did (500): D25.
     pub fn is_refused_as_given(&self) -> bool {
-        matches!(self, Self::Refused { hop: Hop::AsGiven, .. })
+        matches!(self, Self::Refused { hop: Hop::AsGiven, .. } | Self::NoSuchBranch { .. })
     }
 }
 
 impl Route<'_> {
-    pub(super) fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         let given = shown_url(self.given.as_str());
         if self.current == *self.given {
             return format!("`{given}`");

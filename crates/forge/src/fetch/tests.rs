@@ -37,7 +37,7 @@ async fn a_redirect_from_https_to_plain_http_is_refused_unless_allowed() {
     for target in ["http://files.example/x", "http://1.1.1.1/x"] {
         let mut route = Route::start(&given);
         route.follow(Some(&HeaderValue::from_static(target)), Redirects::Guarded).unwrap();
-        let error = fetcher().request(&route).await.unwrap_err();
+        let error = fetcher().request(&route, Ask::default()).await.unwrap_err();
         let FetchError::Refused { hop: Hop::Redirect, reason: HopRefusal::Guard(reason), .. } = error else {
             panic!("{error}");
         };

@@ -1,5 +1,7 @@
 //! A small HTTP server on this machine, and name resolution that answers what a test says.
 
+#![allow(dead_code, reason = "each file of tests uses a part of this")]
+
 use std::{
     collections::HashMap,
     io,
@@ -14,10 +16,15 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
+pub(crate) mod forge;
+
 pub(crate) struct Server {
     pub(crate) port: u16,
     requests: Arc<Mutex<Vec<String>>>,
 }
+
+/// Whole answers by request target.
+pub(crate) type Routes = HashMap<String, String>;
 
 /// What the server does after it has read a request.
 enum Reply {
@@ -30,13 +37,19 @@ enum Reply {
 
 impl Server {
     pub(crate) async fn start() -> Self {
+        Self::start_with(|_| Routes::new()).await
+    }
+
+    /// With these answers besides the usual ones; they may name the server's own port.
+    pub(crate) async fn start_with(routes: impl FnOnce(u16) -> Routes) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let requests = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&requests);
+        let routes = Arc::new(routes(port));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(answer(stream, Arc::clone(&seen)));
+                tokio::spawn(answer(stream, Arc::clone(&seen), Arc::clone(&routes)));
             }
         });
         Self { port, requests }
@@ -52,7 +65,7 @@ impl Server {
     }
 }
 
-async fn answer(mut stream: TcpStream, seen: Arc<Mutex<Vec<String>>>) -> io::Result<()> {
+async fn answer(mut stream: TcpStream, seen: Arc<Mutex<Vec<String>>>, routes: Arc<Routes>) -> io::Result<()> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let byte = stream.read_u8().await?;
@@ -64,6 +77,9 @@ async fn answer(mut stream: TcpStream, seen: Arc<Mutex<Vec<String>>>) -> io::Res
     let head = String::from_utf8(head).unwrap();
     let target = head.split(' ').nth(1).unwrap_or_default().to_owned();
     seen.lock().unwrap().push(head);
+    if let Some(text) = routes.get(&target) {
+        return stream.write_all(text.as_bytes()).await;
+    }
     match route(&target) {
         Reply::Send(text) => stream.write_all(text.as_bytes()).await,
         Reply::Stall(text) => {
@@ -111,7 +127,7 @@ fn route(target: &str) -> Reply {
     })
 }
 
-fn reply(status: &str, headers: &str, body: &str) -> String {
+pub(crate) fn reply(status: &str, headers: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\n{headers}Connection: close\r\n\r\n{body}")
 }
 

@@ -7,11 +7,7 @@ use countersign_core::{
     metadata::Origin,
     wire,
 };
-use countersign_forge::{
-    fetch::{Limits, Redirects},
-    file_server::{SignersSource, locate_signers},
-    url::SourceUrl,
-};
+use countersign_forge::{forges::SignersSource, url::SourceUrl};
 
 use crate::{app::App, auth::Authenticated, error::ApiError};
 
@@ -45,19 +41,18 @@ fn locate(app: &App, request: &Authenticated) -> Result<SignersSource, ApiError>
     let body = ProposeBody::parse(&request.body)?;
     decide::check_submitter(&body.public_key, &request.caller)?;
     let url = SourceUrl::parse(&body.signers_file_url)?;
-    Ok(locate_signers(&url, app.file_servers())?)
+    Ok(app.forges().locate_signers(&url, app.file_servers())?)
 }
 
 async fn fetch(app: &App, source: SignersSource, request: &Authenticated) -> Result<Proposal, ApiError> {
-    let limits = Limits { max_bytes: app.limits().signers_file_bytes, redirects: Redirects::SameOrigin };
-    let bytes = app.fetch(&source.retrieval_url, limits).await?;
+    let fetched = app.fetch_signers(&source).await?;
     Ok(Proposal {
         project: source.project,
-        signers_bytes: bytes.into(),
+        signers_bytes: fetched.bytes.into(),
         origin: Origin {
             kind: source.kind,
             url: source.url,
-            retrieval_url: source.retrieval_url.into(),
+            retrieval_url: fetched.retrieval_url,
             retrieved_at: app.now().to_whole_seconds(),
         },
         submitter: request.caller,

@@ -1,5 +1,6 @@
 //! What the suite drives the real program with: a process, a socket, a file server, people with keys.
 
+pub(crate) mod fake_forge;
 pub(crate) mod files;
 pub(crate) mod git;
 pub(crate) mod http;

@@ -1,0 +1,347 @@
+//! Tokens (issue 3, D26): sent to the forge's API, and found nowhere else.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::support::{
+    SignersFile, TestServer,
+    fake_forge::{Asset, FakeForge, ForgeAnswer, ForgeWorld, KINDS, Kind, alice, configure},
+};
+
+const TOKEN: &str = "ghp_s3cretS3cretS3cret0123456789abcdefgh";
+const FILE: &str = "svc.signers.json";
+
+fn assets() -> [Asset; 2] {
+    [Asset::new("app.bin", "content"), Asset::new("b.bin", "more content")]
+}
+
+fn signers() -> ForgeAnswer {
+    ForgeAnswer::bytes(SignersFile::of(1, &[&alice()]).bytes())
+}
+
+/// A token file beside the configuration, as an editor leaves it: with a newline.
+fn token_entry(dir: &Path) -> String {
+    let path = dir.join("token");
+    std::fs::write(&path, format!("{TOKEN}\n")).unwrap();
+    format!("token_file = {:?}\n", path.to_str().unwrap())
+}
+
+/// A repository that exists only for requests with the token: file, release and assets.
+fn make_private(forge: &FakeForge) -> String {
+    let kind = forge.kind;
+    forge.set(&forge.file_target("acme/app", "main", FILE), signers().private(TOKEN));
+    let mut document = forge.document("acme/app", "v1.0", &assets());
+    for (position, asset) in assets().iter().enumerate() {
+        let answer = ForgeAnswer::bytes(asset.bytes.clone());
+        let download = forge.asset_target("acme/app", "v1.0", &asset.name);
+        match kind {
+            Kind::GitHub => {
+                let api = format!("{}/repos/acme/app/releases/assets/{}", kind.api_path(), position + 1);
+                forge.set(&api, answer.private(TOKEN));
+            }
+            Kind::GitLab => {
+                let package = format!(
+                    "{}/projects/acme%2Fapp/packages/generic/app/1.0/{}",
+                    kind.api_path(),
+                    asset.name
+                );
+                document["assets"]["links"][position]["url"] = json!(forge.url(&package));
+                forge.set(&package, answer.private(TOKEN));
+                forge.set(&download, ForgeAnswer::redirect(&forge.url(&package)));
+            }
+            Kind::Forgejo => forge.set(&download, answer.private(TOKEN)),
+        }
+    }
+    forge.set(&forge.release_target("acme/app", "v1.0"), ForgeAnswer::json(&document).private(TOKEN));
+    forge.release_url("acme/app", "v1.0")
+}
+
+fn start(kind: Kind, entry: &str, flags: &[&str]) -> (ForgeWorld, tempfile::TempDir) {
+    let dir = tempfile::TempDir::new().unwrap();
+    let entry = format!("{}{entry}", token_entry(dir.path()));
+    (ForgeWorld::start_with(FakeForge::start(kind), &entry, "", flags), dir)
+}
+
+/// Nothing below this directory, and nothing in its repository's history, holds the token.
+#[track_caller]
+fn assert_not_stored(forge: &ForgeWorld) {
+    fn scan(dir: &Path) {
+        for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
+            if entry.file_type().unwrap().is_dir() {
+                scan(&entry.path());
+            } else {
+                let bytes = std::fs::read(entry.path()).unwrap();
+                let found = bytes.windows(TOKEN.len()).any(|window| window == TOKEN.as_bytes());
+                assert!(!found, "the token is in {}", entry.path().display());
+            }
+        }
+    }
+    scan(&forge.world.server.data_dir());
+    let history = forge.world.git().run(&["log", "-p", "--all", "--format=fuller"]);
+    assert!(!history.contains(TOKEN), "the token is in the history");
+}
+
+#[test]
+fn a_private_repository_works_with_a_token() {
+    for kind in KINDS {
+        let (forge, _dir) = start(kind, "", &[]);
+        let url = make_private(&forge.forge);
+        forge.activate_published("acme/app");
+        forge.register_release(&url).ok();
+        let index = forge.world.read_json(&forge.forge.index_path("acme/app", "v1.0"));
+        assert_eq!(index["published_files"].as_array().unwrap().len(), 2);
+        for seen in forge.forge.seen().iter().filter(|seen| seen.target.contains("/releases/assets/")) {
+            let head = seen.head.to_lowercase();
+            assert!(
+                head.contains("\naccept: application/octet-stream\n"),
+                "GitHub would describe it: {head}"
+            );
+        }
+        assert_not_stored(&forge);
+    }
+}
+
+#[test]
+fn a_private_repository_does_not_exist_without_a_token() {
+    for kind in KINDS {
+        let forge = ForgeWorld::start(kind);
+        make_private(&forge.forge);
+        let page = kind.page_of("acme/app", "main", FILE);
+        forge.register(&forge.forge.url(&page)).error(500);
+    }
+}
+
+#[test]
+fn with_a_token_the_signers_file_is_read_from_the_branch_through_the_api() {
+    for kind in KINDS {
+        let (forge, _dir) = start(kind, "", &[]);
+        make_private(&forge.forge);
+        forge.activate_published("acme/app");
+        assert_eq!(forge.forge.targets().len(), 1, "{:?}", forge.forge.targets());
+        assert_eq!(forge.forge.count(&forge.forge.file_target("acme/app", "main", FILE)), 1);
+        let head = forge.forge.seen().remove(0).head.to_lowercase();
+        if kind == Kind::GitHub {
+            assert!(head.contains("\naccept: application/vnd.github.raw"), "the raw media type: {head}");
+        }
+    }
+}
+
+#[test]
+fn the_raw_host_never_sees_the_token() {
+    for kind in KINDS {
+        let raw = FakeForge::start(kind);
+        raw.put_signers("acme/app", "main", FILE, &SignersFile::of(1, &[&alice()]));
+        let (forge, _dir) = start(kind, &format!("raw = \"{}\"\n", raw.url("")), &[]);
+        make_private(&forge.forge);
+        forge.activate_published("acme/app");
+        assert!(!raw.has_seen_token(TOKEN));
+        if kind == Kind::GitHub {
+            forge.register(&raw.url("/acme/app/main/svc.signers.json"));
+            assert!(!raw.has_seen_token(TOKEN));
+        }
+    }
+}
+
+#[test]
+fn an_api_on_another_port_sees_the_token_and_the_pages_do_not() {
+    for kind in KINDS {
+        let api = FakeForge::start(kind);
+        let (forge, _dir) = start(kind, &format!("api = \"{}\"\n", api.api_url("")), &[]);
+        let url = forge.forge.put_release("acme/app", "v1.0", &assets());
+        let mut document = forge.forge.document("acme/app", "v1.0", &assets());
+        if kind == Kind::GitHub {
+            for (position, asset) in assets().iter().enumerate() {
+                let target = format!("{}/repos/acme/app/releases/assets/{}", kind.api_path(), position + 1);
+                document["assets"][position]["url"] = json!(api.url(&target));
+                api.set(&target, ForgeAnswer::bytes(asset.bytes.clone()).private(TOKEN));
+            }
+        }
+        api.set(&api.file_target("acme/app", "main", FILE), signers().private(TOKEN));
+        api.set(&api.release_target("acme/app", "v1.0"), ForgeAnswer::json(&document).private(TOKEN));
+        forge.activate_published("acme/app");
+        forge.register_release(&url).ok();
+        assert!(api.has_seen_token(TOKEN));
+        assert!(!forge.forge.has_seen_token(TOKEN), "{kind:?}: the token is for the API only");
+    }
+}
+
+#[test]
+fn assets_on_another_host_are_fetched_without_the_token() {
+    for kind in KINDS {
+        let storage = FakeForge::start(kind);
+        let (forge, _dir) = start(kind, "", &["--allow-fetch", "127.0.0.1"]);
+        let url = make_private(&forge.forge);
+        forge.activate_published("acme/app");
+        let mut document = forge.forge.document("acme/app", "v1.0", &assets());
+        for (position, asset) in assets().iter().enumerate() {
+            let place = format!("/storage/{}", asset.name);
+            storage.set(&place, ForgeAnswer::bytes(asset.bytes.clone()));
+            match kind {
+                Kind::GitLab => {
+                    document["assets"]["links"][position]["url"] = json!(storage.url(&place));
+                    document["assets"]["links"][position]["direct_asset_url"] = json!(storage.url(&place));
+                }
+                Kind::GitHub | Kind::Forgejo => {
+                    document["assets"][position]["url"] = json!(storage.url(&place));
+                    document["assets"][position]["browser_download_url"] = json!(storage.url(&place));
+                }
+            }
+        }
+        forge.forge.put_document("acme/app", "v1.0", &document);
+        // Whether such a release is taken is not the question here.
+        forge.register_release(&url);
+        assert!(!storage.has_seen_token(TOKEN), "{kind:?}: {:?}", storage.seen());
+        if kind == Kind::GitLab {
+            assert_eq!(storage.targets().len(), 2, "links to other hosts are what GitLab's assets are");
+        }
+        assert_not_stored(&forge);
+    }
+}
+
+#[test]
+fn a_redirect_to_another_origin_loses_the_token() {
+    for kind in KINDS {
+        let storage = FakeForge::start(kind);
+        let (forge, _dir) = start(kind, "", &["--allow-fetch", "127.0.0.1"]);
+        let url = make_private(&forge.forge);
+        forge.activate_published("acme/app");
+        for (position, asset) in assets().iter().enumerate() {
+            let place = format!("/storage/{position}");
+            storage.set(&place, ForgeAnswer::bytes(asset.bytes.clone()));
+            let target = match kind {
+                Kind::GitHub => {
+                    format!("{}/repos/acme/app/releases/assets/{}", kind.api_path(), position + 1)
+                }
+                Kind::GitLab => {
+                    format!("{}/projects/acme%2Fapp/packages/generic/app/1.0/{}", kind.api_path(), asset.name)
+                }
+                Kind::Forgejo => forge.forge.asset_target("acme/app", "v1.0", &asset.name),
+            };
+            forge.forge.set(&target, ForgeAnswer::redirect(&storage.url(&place)).private(TOKEN));
+        }
+        forge.register_release(&url).ok();
+        assert_eq!(storage.targets().len(), 2, "{kind:?}: {:?}", storage.targets());
+        assert!(!storage.has_seen_token(TOKEN), "{kind:?}: {:?}", storage.seen());
+        assert!(forge.forge.has_seen_token(TOKEN));
+    }
+}
+
+#[test]
+fn a_redirect_of_the_api_to_another_origin_loses_the_token() {
+    for kind in KINDS {
+        let evil = FakeForge::start(kind);
+        let (forge, _dir) = start(kind, "", &["--allow-fetch", "127.0.0.1"]);
+        let url = make_private(&forge.forge);
+        forge.activate_published("acme/app");
+        let target = forge.forge.release_target("acme/app", "v1.0");
+        for location in [evil.url("/x"), evil.url("/x").replace("127.0.0.1", "localhost")] {
+            forge.forge.set(&target, ForgeAnswer::redirect(&location));
+            forge.register_release(&url);
+        }
+        let target = forge.forge.file_target("acme/app", "next", FILE);
+        forge.forge.set(&target, ForgeAnswer::redirect(&evil.url("/x")));
+        let page = forge.forge.url(&kind.page_of("acme/app", "next", FILE));
+        let body = json!({ "signers_file_url": page, "public_key": alice().body_key() });
+        forge.world.post_as(&alice(), "/v1/update_signers", &body).error(500);
+        assert!(!evil.has_seen_token(TOKEN), "{kind:?}: {:?}", evil.seen());
+    }
+}
+
+#[test]
+fn the_token_is_in_no_answer_and_no_log_line_even_when_the_forge_repeats_it() {
+    for kind in KINDS {
+        let (mut forge, _dir) = start(kind, "", &["--log-level", "debug"]);
+        let url = make_private(&forge.forge);
+        forge.activate_published("acme/app");
+        let target = forge.forge.release_target("acme/app", "v1.0");
+        let echo = format!("Bad credentials: {TOKEN}");
+        let mut replies = Vec::new();
+        for answer in [
+            ForgeAnswer::status(401, &echo),
+            ForgeAnswer::status(403, &echo).with_header("x-ratelimit-remaining", "0"),
+            ForgeAnswer::status(500, &echo),
+            ForgeAnswer::bytes(echo.clone()),
+            ForgeAnswer::redirect(&format!("http://10.0.0.1/?token={TOKEN}")),
+            ForgeAnswer::redirect(&forge.forge.url(&format!("/{TOKEN}"))),
+        ] {
+            forge.forge.set(&target, answer);
+            replies.push(forge.register_release(&url));
+        }
+        make_private(&forge.forge);
+        replies.push(forge.register_release(&url));
+        replies.push(forge.register_release(&url));
+        for reply in &replies {
+            assert!(!reply.text().contains(TOKEN), "{}", reply.text());
+        }
+        assert_not_stored(&forge);
+        let log = forge.world.server.stop_and_read_log();
+        assert!(!log.contains(TOKEN), "{log}");
+    }
+}
+
+#[test]
+fn a_forge_without_a_token_gets_none_of_another_forge() {
+    let public = FakeForge::start(Kind::GitHub);
+    let tables = format!("[[forge]]\nhost = \"{}\"\nkind = \"github\"\n", public.host());
+    let dir = tempfile::TempDir::new().unwrap();
+    let forge =
+        ForgeWorld::start_with(FakeForge::start(Kind::GitHub), &token_entry(dir.path()), &tables, &[]);
+    public.put_signers("acme/app", "main", FILE, &SignersFile::of(1, &[&alice()]));
+    forge.register(&public.url(&Kind::GitHub.page_of("acme/app", "main", FILE))).ok();
+    assert!(!public.has_seen_token(TOKEN), "{:?}", public.seen());
+}
+
+#[test]
+fn the_token_of_a_known_host_is_never_sent_over_plain_http() {
+    // D26: known hosts are https only.
+    let dir = tempfile::TempDir::new().unwrap();
+    let token = token_entry(dir.path());
+    for (host, kind) in [("github.com", "github"), ("gitlab.com", "gitlab"), ("codeberg.org", "forgejo")] {
+        let text =
+            format!("[[forge]]\nhost = \"{host}\"\nkind = \"{kind}\"\napi = \"http://{host}/api\"\n{token}");
+        let server = TestServer::prepare(|launch| configure(launch, dir.path(), &text));
+        let said = server.launch().refusal();
+        assert!(said.contains("https") && !said.contains(TOKEN), "{said}");
+        let text = format!("[[forge]]\nhost = \"{host}\"\nkind = \"{kind}\"\n{token}");
+        TestServer::start_with(|launch| configure(launch, dir.path(), &text));
+    }
+}
+
+#[test]
+fn a_token_file_that_is_missing_or_empty_stops_the_start() {
+    let forge = FakeForge::start(Kind::GitHub);
+    let dir = tempfile::TempDir::new().unwrap();
+    let path = dir.path().join("token");
+    let text = format!(
+        "[[forge]]\nhost = \"{}\"\nkind = \"github\"\ntoken_file = {:?}\n",
+        forge.host(),
+        path.to_str().unwrap()
+    );
+    let server = TestServer::prepare(|launch| configure(launch, dir.path(), &text));
+    let said = server.launch().refusal();
+    assert!(said.contains("token"), "{said}");
+    for content in ["", "\n", "two words\nand lines\n"] {
+        std::fs::write(&path, content).unwrap();
+        let said = server.launch().refusal();
+        assert!(said.contains("token") && !said.contains("two words"), "{said}");
+    }
+}
+
+#[test]
+fn the_configuration_of_a_forge_is_checked_at_the_start() {
+    let dir = tempfile::TempDir::new().unwrap();
+    for (text, word) in [
+        ("[[forge]]\nkind = \"github\"\n", "host"),
+        ("[[forge]]\nhost = \"git.example.com\"\n", "kind"),
+        ("[[forge]]\nhost = \"git.example.com\"\nkind = \"svn\"\n", "kind"),
+        ("[[forge]]\nhost = \"https://git.example.com/x\"\nkind = \"github\"\n", "host"),
+        ("[[forge]]\nhost = \"git.example.com\"\nkind = \"github\"\napi = \"nowhere\"\n", "api"),
+        ("[[forge]]\nhost = \"git.example.com\"\nkind = \"github\"\nraw = \"ftp://x\"\n", "raw"),
+        ("[[forge]]\nhost = \"git.example.com\"\nkind = \"github\"\nunheard = 1\n", "unheard"),
+    ] {
+        let server = TestServer::prepare(|launch| configure(launch, dir.path(), text));
+        let said = server.launch().refusal();
+        assert!(said.contains(word), "{text}: {said}");
+    }
+}

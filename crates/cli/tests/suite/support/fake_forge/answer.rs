@@ -1,0 +1,209 @@
+//! What a forge answers with, and in which manner: also the wrong, the late and the endless ones.
+
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    net::TcpStream,
+    sync::{Arc, Condvar, Mutex, mpsc},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+/// No wait of a test takes this long: one that would hang fails instead.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[derive(Clone)]
+pub(crate) struct ForgeAnswer {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+    manner: Manner,
+}
+
+#[derive(Clone)]
+enum Manner {
+    Whole,
+    /// Announces more bytes than it sends, then closes.
+    BrokenOff,
+    /// Goes on without an announced length for as long as somebody reads.
+    Endless,
+    /// Sends the head and half of the body, then says that it was asked and waits.
+    Held(Arc<Barrier>),
+    /// Only for requests that carry this token; 404 for all others.
+    Private(String),
+}
+
+impl ForgeAnswer {
+    pub(crate) fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
+        let headers = vec![("content-type".to_owned(), "application/octet-stream".to_owned())];
+        Self { status: 200, headers, body: bytes.into(), manner: Manner::Whole }
+    }
+
+    pub(crate) fn json(document: &Value) -> Self {
+        Self::bytes(document.to_string()).with_header("content-type", "application/json; charset=utf-8")
+    }
+
+    pub(crate) fn html() -> Self {
+        Self::bytes("<!DOCTYPE html>\n<html><title>Sign in</title></html>\n")
+            .with_header("content-type", "text/html; charset=utf-8")
+    }
+
+    pub(crate) fn status(status: u16, message: &str) -> Self {
+        Self { status, ..Self::json(&json!({ "message": message })) }
+    }
+
+    pub(crate) fn redirect(location: &str) -> Self {
+        Self { status: 302, ..Self::bytes("") }.with_header("location", location)
+    }
+
+    pub(crate) fn broken_off(bytes: impl Into<Vec<u8>>) -> Self {
+        Self { manner: Manner::BrokenOff, ..Self::bytes(bytes) }
+    }
+
+    pub(crate) fn endless() -> Self {
+        Self { manner: Manner::Endless, ..Self::bytes("") }
+    }
+
+    pub(crate) fn private(self, token: &str) -> Self {
+        Self { manner: Manner::Private(token.to_owned()), ..self }
+    }
+
+    pub(crate) fn with_header(mut self, name: &str, value: &str) -> Self {
+        self.headers.retain(|(held, _)| held != name);
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Every request for it waits until the keeper opens the gate, once and for all.
+    pub(crate) fn held(self) -> (Self, GateKeeper) {
+        let (arrived, on_arrival) = mpsc::channel();
+        let barrier = Arc::new(Barrier { arrived, open: Mutex::new(false), opened: Condvar::new() });
+        let keeper = GateKeeper { arrived: on_arrival, barrier: Arc::clone(&barrier) };
+        (Self { manner: Manner::Held(barrier), ..self }, keeper)
+    }
+
+    pub(super) fn missing() -> Self {
+        Self::status(404, "Not Found")
+    }
+
+    /// Answers this request, each in its manner.
+    pub(super) fn send(self, stream: &mut TcpStream, seen: &Seen) -> std::io::Result<()> {
+        if let Manner::Private(token) = &self.manner
+            && !seen.carries(token)
+        {
+            return Self::missing().send(stream, seen);
+        }
+        let length = match self.manner {
+            Manner::Whole | Manner::Held(_) | Manner::Private(_) => Some(self.body.len()),
+            Manner::BrokenOff => Some(self.body.len() + 1),
+            Manner::Endless => None,
+        };
+        write!(stream, "HTTP/1.1 {} Answer\r\nconnection: close\r\n", self.status)?;
+        for (name, value) in &self.headers {
+            write!(stream, "{name}: {value}\r\n")?;
+        }
+        if let Some(length) = length {
+            write!(stream, "content-length: {length}\r\n")?;
+        }
+        stream.write_all(b"\r\n")?;
+        match self.manner {
+            Manner::Whole | Manner::Private(_) | Manner::BrokenOff => stream.write_all(&self.body),
+            Manner::Endless => loop {
+                stream.write_all(&[b'0'; 64 * 1024])?;
+            },
+            Manner::Held(barrier) => {
+                let (first, second) = self.body.split_at(self.body.len() / 2);
+                stream.write_all(first)?;
+                stream.flush()?;
+                barrier.pass();
+                stream.write_all(second)
+            }
+        }
+    }
+}
+
+struct Barrier {
+    arrived: mpsc::Sender<()>,
+    open: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Barrier {
+    fn pass(&self) {
+        // A test that ended no longer listens.
+        let _ = self.arrived.send(());
+        let open = self.open.lock().expect("no panic");
+        drop(self.opened.wait_while(open, |open| !*open).expect("no panic"));
+    }
+
+    fn open(&self) {
+        *self.open.lock().expect("no panic") = true;
+        self.opened.notify_all();
+    }
+}
+
+/// The test's side of a held answer. A keeper that is dropped lets everyone through.
+pub(crate) struct GateKeeper {
+    arrived: mpsc::Receiver<()>,
+    barrier: Arc<Barrier>,
+}
+
+impl GateKeeper {
+    #[track_caller]
+    pub(crate) fn await_request(&self) {
+        self.arrived.recv_timeout(PATIENCE).expect("the forge is asked");
+    }
+
+    pub(crate) fn open(&self) {
+        self.barrier.open();
+    }
+}
+
+impl Drop for GateKeeper {
+    fn drop(&mut self) {
+        self.barrier.open();
+    }
+}
+
+/// A request as the forge saw it.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) target: String,
+    pub(crate) head: String,
+}
+
+impl Seen {
+    pub(super) fn read(stream: &TcpStream) -> std::io::Result<Option<Self>> {
+        let mut head = String::new();
+        for line in BufReader::new(stream).lines() {
+            let line = line?;
+            if line.is_empty() {
+                break;
+            }
+            head.push_str(&line);
+            head.push('\n');
+        }
+        let target = head.split(' ').nth(1).map(str::to_owned);
+        Ok(target.map(|target| Self { target, head }))
+    }
+
+    pub(super) fn has_credentials(&self) -> bool {
+        let names = self.head.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name);
+        let suspects = ["authorization", "proxy-authorization", "private-token", "job-token", "cookie"];
+        names.map(str::to_ascii_lowercase).any(|name| suspects.contains(&name.as_str()))
+    }
+
+    /// In one of the ways in which forges take a token.
+    pub(super) fn carries(&self, token: &str) -> bool {
+        self.head.lines().filter_map(|line| line.split_once(':')).any(|(name, value)| {
+            let value = value.trim();
+            match name.to_ascii_lowercase().as_str() {
+                "authorization" => value.split_once(' ').is_some_and(|(scheme, rest)| {
+                    rest == token && ["bearer", "token"].contains(&scheme.to_ascii_lowercase().as_str())
+                }),
+                "private-token" => value == token,
+                _ => false,
+            }
+        })
+    }
+}

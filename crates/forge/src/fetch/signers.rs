@@ -1,0 +1,72 @@
+//! Fetching a signers file: where its URL can be read in several ways, exactly one of them must exist.
+
+use countersign_core::metadata::OriginKind;
+
+use super::{Ask, FetchError, Fetcher, Redirects};
+use crate::{
+    forges::{FetchedSigners, Retrieval, SignersSource},
+    shown::shown_url,
+};
+
+impl Fetcher {
+    pub async fn fetch_signers(
+        &self,
+        source: &SignersSource,
+        max_bytes: u64,
+    ) -> Result<FetchedSigners, FetchError> {
+        let mut found = None;
+        for retrieval in &source.retrievals {
+            let work = self.retrieve_either_way(retrieval, max_bytes);
+            let Some(fetched) = self.in_time(&retrieval.url, self.total_timeout(), work).await? else {
+                continue;
+            };
+            if found.replace(fetched).is_some() {
+                return Err(FetchError::Ambiguous { url: shown_url(&source.url) });
+            }
+        }
+        let url = shown_url(&source.url);
+        found.ok_or(match source.kind {
+            OriginKind::FileServer => FetchError::NotOnServer { url },
+            OriginKind::Github | OriginKind::Gitlab | OriginKind::Forgejo if source.needs_slashed_branch => {
+                FetchError::NoSuchBranch { url }
+            }
+            OriginKind::Github | OriginKind::Gitlab | OriginKind::Forgejo => FetchError::NoSuchFile { url },
+        })
+    }
+
+    async fn retrieve_either_way(
+        &self,
+        retrieval: &Retrieval,
+        max_bytes: u64,
+    ) -> Result<Option<FetchedSigners>, FetchError> {
+        let ways = std::iter::successors(Some(retrieval), |way| way.otherwise.as_deref());
+        for way in ways {
+            if !self.has_branch(way).await? {
+                continue;
+            }
+            if let Some(bytes) = self.retrieve(way, max_bytes).await? {
+                return Ok(Some(FetchedSigners { bytes, retrieval_url: way.url.to_string() }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the branch is there, in case that must be known before.
+    async fn has_branch(&self, retrieval: &Retrieval) -> Result<bool, FetchError> {
+        let Some(branch) = &retrieval.branch else { return Ok(true) };
+        let ask = Ask { accept: None, credential: None };
+        let answer = self.open(branch, ask, Redirects::SameOrigin).await?;
+        Ok(answer.is_some_and(|opened| !opened.is_html()))
+    }
+
+    async fn retrieve(&self, retrieval: &Retrieval, max_bytes: u64) -> Result<Option<Vec<u8>>, FetchError> {
+        let ask = Ask { accept: retrieval.accept.as_ref(), credential: retrieval.credential.as_ref() };
+        let Some(opened) = self.open(&retrieval.url, ask, Redirects::SameOrigin).await? else {
+            return Ok(None);
+        };
+        if retrieval.refuses_html && opened.is_html() {
+            return Err(FetchError::WebPage { url: opened.shown() });
+        }
+        opened.read(max_bytes).await.map(Some)
+    }
+}

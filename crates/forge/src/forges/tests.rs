@@ -1,0 +1,481 @@
+use super::*;
+use crate::url::UrlProblem;
+
+fn config(host: &str, kind: ForgeKind) -> ForgeConfig {
+    ForgeConfig { host: host.to_owned(), kind, api: None, raw: None, token: None }
+}
+
+fn token(text: &str) -> Option<Token> {
+    Some(Token::new(text.to_owned()).unwrap())
+}
+
+fn configured() -> Vec<ForgeConfig> {
+    vec![
+        config("hub.example", ForgeKind::Github),
+        ForgeConfig {
+            raw: Some("https://raw.ghe.example".into()),
+            ..config("ghe.example", ForgeKind::Github)
+        },
+        config("lab.example", ForgeKind::Gitlab),
+        config("127.0.0.1:3000", ForgeKind::Forgejo),
+        ForgeConfig {
+            raw: Some("http://127.0.0.1:3001/raw/".into()),
+            ..config("127.0.0.1:3001", ForgeKind::Github)
+        },
+    ]
+}
+
+fn with_tokens() -> Forges {
+    let tokens = |host, kind| ForgeConfig { token: token("s3cret"), ..config(host, kind) };
+    Forges::new(vec![
+        tokens("github.com", ForgeKind::Github),
+        ForgeConfig {
+            api: Some("https://api.lab.example/v4/".into()),
+            ..tokens("lab.example", ForgeKind::Gitlab)
+        },
+        tokens("127.0.0.1:3000", ForgeKind::Forgejo),
+        tokens("git.example", ForgeKind::Forgejo),
+    ])
+    .unwrap()
+}
+
+fn problem_of(refusal: UrlRefusal) -> UrlProblem {
+    match refusal {
+        UrlRefusal::Url { problem, .. } => problem,
+        UrlRefusal::NoUrl => panic!("a URL was given"),
+    }
+}
+
+fn signers_of(forges: &Forges, url: &str) -> Result<SignersSource, UrlProblem> {
+    let url = SourceUrl::parse(url).map_err(problem_of)?;
+    forges.locate_signers(&url, &FileServers::default()).map_err(problem_of)
+}
+
+fn signers(url: &str) -> Result<SignersSource, UrlProblem> {
+    signers_of(&Forges::new(configured()).unwrap(), url)
+}
+
+fn release(url: &str) -> Result<ReleaseSource, UrlProblem> {
+    Forges::new(configured()).unwrap().locate_release(url).map_err(problem_of)
+}
+
+/// The last way to ask for each candidate; `a_directory_is_never_…` looks at what comes before.
+fn requests(source: &SignersSource) -> Vec<&str> {
+    let ways = source.retrievals.iter().map(|first| first.otherwise.as_deref().unwrap_or(first));
+    ways.map(|way| way.url.as_str()).collect()
+}
+
+#[test]
+fn every_form_of_a_signers_url_is_read_from_a_branch() {
+    let raw_github = "https://raw.githubusercontent.com/acme/app/refs/heads";
+    let api_github =
+        "https://api.github.com/repos/acme/app/contents/svc.signers.json?ref=refs%2Fheads%2Fa%2Fb";
+    let table = [
+        (
+            "https://github.com/acme/app/blob/main/svc.signers.json",
+            "github.com/443",
+            format!("{raw_github}/main/svc.signers.json"),
+        ),
+        (
+            "https://GitHub.com/acme/app/raw/main/svc.signers.json?raw=1",
+            "github.com/443",
+            format!("{raw_github}/main/svc.signers.json"),
+        ),
+        (
+            "https://github.com/acme/app/blob/refs/heads/a/b/svc.signers.json",
+            "github.com/443",
+            api_github.to_owned(),
+        ),
+        (
+            "https://github.com/acme/app/blob/a%23b/.svc_signers/x.json",
+            "github.com/443",
+            format!("{raw_github}/a%23b/.svc_signers/x.json"),
+        ),
+        (
+            "https://raw.githubusercontent.com/acme/app/main/svc.signers/x",
+            "github.com/443",
+            format!("{raw_github}/main/svc.signers/x"),
+        ),
+        (
+            "https://raw.githubusercontent.com/acme/app/refs/heads/a/b/svc.signers.json",
+            "github.com/443",
+            api_github.to_owned(),
+        ),
+        (
+            "https://hub.example/acme/app/blob/main/svc.signers.json",
+            "hub.example/443",
+            "https://hub.example/acme/app/raw/refs/heads/main/svc.signers.json".into(),
+        ),
+        (
+            "https://ghe.example/acme/app/blob/main/svc.signers.json",
+            "ghe.example/443",
+            "https://raw.ghe.example/acme/app/refs/heads/main/svc.signers.json".into(),
+        ),
+        (
+            "https://raw.ghe.example/acme/app/main/svc.signers.json",
+            "ghe.example/443",
+            "https://raw.ghe.example/acme/app/refs/heads/main/svc.signers.json".into(),
+        ),
+        (
+            "https://gitlab.com/acme/app/-/blob/main/svc.signers.json?ref_type=heads",
+            "gitlab.com/443",
+            "https://gitlab.com/acme/app/-/raw/main/svc.signers.json?ref_type=heads".into(),
+        ),
+        (
+            "https://lab.example/acme/app/-/raw/a/b/svc.signers/x.json?ref_type=tags",
+            "lab.example/443",
+            "https://lab.example/api/v4/projects/acme%2Fapp/repository/files/svc.signers%2Fx.json/raw?ref=refs%2Fheads%2Fa%2Fb".into(),
+        ),
+        (
+            "https://codeberg.org/acme/app/src/branch/main/svc.signers.json",
+            "codeberg.org/443",
+            "https://codeberg.org/acme/app/raw/branch/main/svc.signers.json".into(),
+        ),
+        (
+            "https://gitea.com/acme/app/raw/branch/main/svc.signers.json",
+            "gitea.com/443",
+            "https://gitea.com/acme/app/raw/branch/main/svc.signers.json".into(),
+        ),
+    ];
+    for (url, server, request) in table {
+        let source = signers(url).unwrap_or_else(|problem| panic!("{url}: {problem}"));
+        assert_eq!(source.project.as_str(), format!("https/{server}/acme/app"), "{url}");
+        assert_eq!(requests(&source), [request.as_str()], "{url}");
+        assert_eq!(source.url, url);
+    }
+}
+
+#[test]
+fn the_project_is_the_repository_on_its_own_host_and_port() {
+    let table = [
+        ("http://127.0.0.1:3000/acme/app/src/branch/a/b/svc.signers.json", "http/127.0.0.1/3000/acme/app"),
+        ("https://127.0.0.1:3000/acme/app/src/branch/main/svc.signers.json", "https/127.0.0.1/3000/acme/app"),
+        ("http://127.0.0.1:3001/acme/app/blob/main/svc.signers.json", "http/127.0.0.1/3001/acme/app"),
+        ("http://127.0.0.1:3001/raw/acme/raw/main/svc.signers.json", "http/127.0.0.1/3001/acme/raw"),
+        ("http://lab.example/a/b/c/app/-/blob/main/svc.signers.json", "http/lab.example/80/a/b/c/app"),
+        ("https://gitlab.com/a/blob/-/raw/main/svc.signers.json", "https/gitlab.com/443/a/blob"),
+        ("https://github.com/acme/a%20b/blob/main/svc.signers.json", "https/github.com/443/acme/a b"),
+    ];
+    for (url, project) in table {
+        assert_eq!(signers(url).map(|source| source.project.to_string()), Ok(project.to_owned()), "{url}");
+    }
+}
+
+#[test]
+fn with_a_token_files_are_read_through_the_api() {
+    let table = [
+        (
+            "https://github.com/acme/app/blob/a/b/svc.signers.json",
+            "https://api.github.com/repos/acme/app/contents/svc.signers.json?ref=refs%2Fheads%2Fa%2Fb",
+        ),
+        (
+            "https://lab.example/g/s/app/-/blob/main/.svc.signers/x.json",
+            "https://api.lab.example/v4/projects/g%2Fs%2Fapp/repository/files/.svc.signers%2Fx.json/raw?ref=refs%2Fheads%2Fmain",
+        ),
+        (
+            "http://127.0.0.1:3000/acme/app/src/branch/main/svc.signers.json",
+            "http://127.0.0.1:3000/api/v1/repos/acme/app/raw/svc.signers.json?ref=refs%2Fheads%2Fmain",
+        ),
+    ];
+    for (url, request) in table {
+        let source = signers_of(&with_tokens(), url).unwrap();
+        assert_eq!(requests(&source), [request], "{url}");
+        assert!(source.retrievals[0].credential.is_some(), "{url}");
+    }
+}
+
+#[test]
+fn a_directory_that_may_belong_to_the_branch_gives_two_ways_to_read_a_url() {
+    let url = "https://github.com/acme/app/blob/main/svc.signers/svc.signers.json";
+    let source = signers_of(&with_tokens(), url).unwrap();
+    let api = "https://api.github.com/repos/acme/app/contents";
+    assert_eq!(
+        requests(&source),
+        [
+            format!("{api}/svc.signers/svc.signers.json?ref=refs%2Fheads%2Fmain"),
+            format!("{api}/svc.signers.json?ref=refs%2Fheads%2Fmain%2Fsvc.signers"),
+        ]
+    );
+    // Without a token both are one request, and the forge finds the branch.
+    assert_eq!(signers(url).unwrap().retrievals.len(), 1);
+}
+
+#[test]
+fn what_is_not_a_branch_is_refused() {
+    let hash = "0123456789abcdef0123456789ABCDEF01234567";
+    let long = "0".repeat(64);
+    for url in [
+        format!("https://github.com/acme/app/blob/{hash}/svc.signers.json"),
+        format!("https://github.com/acme/app/blob/{long}/svc.signers/svc.signers.json"),
+        format!("https://raw.githubusercontent.com/acme/app/{hash}/svc.signers.json"),
+        format!("https://github.com/acme/app/blob/refs/heads/{hash}/svc.signers.json"),
+        "https://github.com/acme/app/blob/refs/tags/v1/svc.signers.json".into(),
+        "https://raw.githubusercontent.com/acme/app/refs/pull/7/head/svc.signers.json".into(),
+        "https://github.com/acme/app/blob/HEAD/svc.signers.json".into(),
+        "https://gitlab.com/acme/app/-/blob/refs/merge-requests/1/head/svc.signers.json".into(),
+        format!("https://gitlab.com/acme/app/-/raw/{hash}/svc.signers.json?ref_type=heads"),
+        "https://codeberg.org/acme/app/src/tag/v1/svc.signers.json".into(),
+        "https://codeberg.org/acme/app/raw/commit/0123/svc.signers.json".into(),
+        format!("https://codeberg.org/acme/app/src/branch/{hash}/svc.signers.json"),
+    ] {
+        let problem = signers(&url).unwrap_err();
+        assert!(matches!(problem, UrlProblem::NotABranch { .. }), "{url}: {problem}");
+    }
+}
+
+#[test]
+fn a_directory_is_never_taken_for_a_part_of_the_branch_by_the_forge() {
+    // On `main` this would be a file in `docs`, where a signers file goes unnoticed.
+    for url in [
+        "https://github.com/acme/app/blob/main/docs/svc.signers.json",
+        "https://raw.githubusercontent.com/acme/app/refs/heads/main/docs/svc.signers.json",
+        "https://gitlab.com/acme/app/-/raw/main/docs/svc.signers.json",
+        "https://codeberg.org/acme/app/raw/branch/main/docs/svc.signers.json",
+    ] {
+        let source = signers(url).unwrap();
+        let [request] = requests(&source).try_into().unwrap();
+        assert!(
+            request.ends_with("?ref=refs%2Fheads%2Fmain%2Fdocs") && !request.contains("docs/"),
+            "{request}"
+        );
+        let branch = source.retrievals[0].branch.as_ref().expect("the raw file waits for the branch");
+        assert!(branch.as_str().ends_with("/branches/main%2Fdocs"), "{branch}");
+    }
+}
+
+#[test]
+fn a_branch_has_a_name_that_git_allows() {
+    for name in [
+        "main~2",
+        "main%5E2",
+        "main%5E%7B%2Ftext%7D",
+        "main@%7B1%7D",
+        "@",
+        "-x",
+        "a..b",
+        "x.lock",
+        "a%20b",
+        "a:b",
+    ] {
+        for url in [
+            format!("https://gitlab.com/acme/app/-/raw/{name}/svc.signers.json"),
+            format!("https://codeberg.org/acme/app/src/branch/{name}/svc.signers/svc.signers.json"),
+            format!("https://github.com/acme/app/blob/{name}/svc.signers.json"),
+        ] {
+            let problem = signers(&url).unwrap_err();
+            let is_refused =
+                matches!(problem, UrlProblem::NotABranch { .. } | UrlProblem::ForbiddenInSegment);
+            assert!(is_refused, "{url}: {problem}");
+        }
+    }
+    // `main/.svc.signers` cannot be a branch, so this has one meaning.
+    let url = "https://github.com/acme/app/blob/main/.svc.signers/svc.signers.json";
+    assert_eq!(signers_of(&with_tokens(), url).unwrap().retrievals.len(), 1);
+}
+
+#[test]
+fn only_places_that_nobody_merges_unawares_hold_signers_files() {
+    for url in [
+        "https://github.com/acme/app/blob/main/signers.json",
+        "https://github.com/acme/app/blob/main/SVC.signers.json",
+        "https://github.com/acme/app/blob/main/svc.signers/deep/x.json",
+        "https://gitlab.com/acme/app/-/blob/main/svc.signers/deep/x.json",
+        "https://codeberg.org/acme/app/src/branch/main/docs/x.json",
+        "https://github.com/acme/app/blob/svc.signers/x.json",
+    ] {
+        assert_eq!(signers(url).unwrap_err(), UrlProblem::SignersPath, "{url}");
+    }
+}
+
+#[test]
+fn other_pages_of_a_forge_are_not_signers_files() {
+    for url in [
+        "https://github.com/acme/app",
+        "https://github.com/acme/app/tree/main/svc.signers.json",
+        "https://github.com/acme/app/blob/svc.signers.json",
+        "https://github.com/acme/app/-/blob/main/svc.signers.json",
+        "https://gitlab.com/app/-/blob/main/svc.signers.json",
+        "https://gitlab.com/acme/app/blob/main/svc.signers.json",
+        "https://codeberg.org/acme/app/src/main/svc.signers.json",
+        "https://codeberg.org/acme/app/media/branch/main/svc.signers.json",
+        "https://raw.githubusercontent.com/acme/app/svc.signers.json",
+    ] {
+        let problem = signers(url).unwrap_err();
+        assert!(matches!(problem, UrlProblem::SignersForm { .. }), "{url}: {problem}");
+    }
+    let refused = |url| signers(url).unwrap_err();
+    assert_eq!(refused("https://github.com/acme/app/blob/main/svc.signers.json#L1"), UrlProblem::Fragment);
+    assert_eq!(refused("https://github.com/acme/app/blob/main/svc.signers.json/"), UrlProblem::NoFileName);
+    assert_eq!(
+        refused("https://github.com/a%2Fb/app/blob/main/svc.signers.json"),
+        UrlProblem::ForbiddenInSegment
+    );
+    let unstorable = refused("https://github.com/acme/svc.app/blob/main/svc.signers.json");
+    assert!(matches!(unstorable, UrlProblem::Path { .. }), "{unstorable}");
+}
+
+#[test]
+fn known_forges_are_https_only_and_others_need_configuration() {
+    for url in [
+        "http://github.com/acme/app/blob/main/svc.signers.json",
+        "https://github.com:8443/acme/app/blob/main/svc.signers.json",
+        "http://raw.githubusercontent.com/acme/app/main/svc.signers.json",
+    ] {
+        let problem = signers(url).unwrap_err();
+        assert!(matches!(problem, UrlProblem::ForgeHttpsOnly { .. }), "{url}: {problem}");
+    }
+    let problem = signers("https://127.0.0.1:3002/acme/app/src/branch/main/svc.signers.json").unwrap_err();
+    assert!(matches!(problem, UrlProblem::ForgeForm { .. }), "{problem}");
+    let problem = release("http://codeberg.org/acme/app/releases/tag/v1").unwrap_err();
+    assert!(matches!(problem, UrlProblem::ForgeHttpsOnly { .. }), "{problem}");
+    let problem = release("https://raw.githubusercontent.com/acme/app/releases/tag/v1").unwrap_err();
+    assert!(matches!(problem, UrlProblem::NotAForge { .. }), "{problem}");
+    let problem = release("https://files.example:8443/acme/app/releases/tag/v1").unwrap_err();
+    assert!(problem.to_string().contains("files.example:8443 is not a known code-forge host"), "{problem}");
+}
+
+#[test]
+fn every_form_of_a_release_url_names_a_tag_and_a_directory() {
+    let table = [
+        (
+            "https://github.com/acme/app/releases/tag/v1.0",
+            "https/github.com/443/acme/app",
+            "v1.0",
+            "https://api.github.com/repos/acme/app/releases/tags/v1.0",
+        ),
+        (
+            "https://github.com/acme/app/releases/tag/app%2Fv1%2B2?x=1",
+            "https/github.com/443/acme/app",
+            "app/v1+2",
+            "https://api.github.com/repos/acme/app/releases/tags/app%2Fv1%2B2",
+        ),
+        (
+            "https://hub.example/acme/app/releases/tag/a/b",
+            "https/hub.example/443/acme/app",
+            "a/b",
+            "https://hub.example/api/v3/repos/acme/app/releases/tags/a%2Fb",
+        ),
+        (
+            "https://gitlab.com/g/s/app/-/releases/a%2Fb",
+            "https/gitlab.com/443/g/s/app",
+            "a/b",
+            "https://gitlab.com/api/v4/projects/g%2Fs%2Fapp/releases/a%2Fb",
+        ),
+        (
+            "http://lab.example/g/app/-/releases/v1",
+            "http/lab.example/80/g/app",
+            "v1",
+            "http://lab.example/api/v4/projects/g%2Fapp/releases/v1",
+        ),
+        (
+            "http://127.0.0.1:3000/acme/app/releases/tag/v1%20b",
+            "http/127.0.0.1/3000/acme/app",
+            "v1 b",
+            "http://127.0.0.1:3000/api/v1/repos/acme/app/releases/tags/v1%20b",
+        ),
+    ];
+    for (url, project, tag, request) in table {
+        let source = release(url).unwrap_or_else(|problem| panic!("{url}: {problem}"));
+        assert_eq!((source.project.as_str(), source.tag.as_str()), (project, tag), "{url}");
+        assert_eq!(source.dir.as_str(), format!("{project}/releases/tag/{tag}"), "{url}");
+        assert_eq!(source.api_urls[0].as_str(), request, "{url}");
+        assert!(url.starts_with(&source.url) && !source.url.contains('?'), "{}", source.url);
+    }
+    let urls = release("https://github.com/acme/app/releases/tag/a%2Fb").unwrap().api_urls;
+    assert_eq!(urls[1].as_str(), "https://api.github.com/repos/acme/app/releases/tags/a/b");
+}
+
+#[test]
+fn other_pages_of_a_forge_are_not_releases() {
+    for url in [
+        "https://github.com/acme/app/releases/latest",
+        "https://github.com/acme/app/releases/tag/",
+        "https://github.com/acme/app/releases/tag/v1/",
+        "https://github.com/acme/app/releases/download/v1/x",
+        "https://github.com/acme/app/tree/v1",
+        "https://gitlab.com/app/-/releases/v1",
+        "https://gitlab.com/acme/app/-/releases",
+        "https://gitlab.com/acme/app/-/tags/v1",
+        "https://codeberg.org/acme/app/-/releases/v1",
+    ] {
+        let problem = release(url).unwrap_err();
+        assert!(matches!(problem, UrlProblem::ReleaseForm { .. }), "{url}: {problem}");
+    }
+    let table = [
+        ("https://github.com/acme/app/releases/tag/v1#notes", UrlProblem::Fragment),
+        ("https://github.com/a%2Fb/app/releases/tag/v1", UrlProblem::ForbiddenInSegment),
+        ("https://github.com/acme/app/releases/tag/..%2Fv1", UrlProblem::DotSegment),
+        ("https://github.com/acme/app/releases/tag/a%2F%2Fb", UrlProblem::EmptySegment),
+        ("https://github.com/acme/app/releases/tag/a%5Cb", UrlProblem::ForbiddenInSegment),
+    ];
+    for (url, expected) in table {
+        assert_eq!(release(url).unwrap_err(), expected, "{url}");
+    }
+    for tag in ["svc.x", "a%2Fsvc.index.json", ".git", "a%2F.GIT", "v1.", "v%E2%80%AE1"] {
+        let problem = release(&format!("https://github.com/acme/app/releases/tag/{tag}")).unwrap_err();
+        assert!(matches!(problem, UrlProblem::Path { .. }), "{tag}: {problem}");
+    }
+}
+
+#[test]
+fn a_token_goes_to_the_api_alone_and_is_never_shown() {
+    let source = with_tokens().locate_release("https://lab.example/g/app/-/releases/v1").unwrap();
+    let credential = source.credential.as_ref().unwrap();
+    let is_for = |url: &str| credential.is_for(&Url::parse(url).unwrap());
+    assert!(is_for("https://api.lab.example/v4/x") && is_for("https://api.lab.example:443/"));
+    for url in ["https://lab.example/", "http://api.lab.example/", "https://api.lab.example:8443/"] {
+        assert!(!is_for(url), "{url}");
+    }
+    let debug = format!("{source:?} {:?} {:?}", with_tokens(), token("s3cret"));
+    assert!(!debug.contains("s3cret"), "{debug}");
+}
+
+#[test]
+fn who_gives_a_url_cannot_have_a_token_sent_in_the_clear() {
+    let url = "http://git.example/acme/app/releases/tag/v1";
+    let problem = with_tokens().locate_release(url).map_err(problem_of).unwrap_err();
+    assert!(matches!(problem, UrlProblem::TokenOverHttp { .. }), "{problem}");
+    let problem =
+        signers_of(&with_tokens(), "http://git.example/a/b/src/branch/main/svc.signers.json").unwrap_err();
+    assert!(matches!(problem, UrlProblem::TokenOverHttp { .. }), "{problem}");
+}
+
+#[test]
+fn tokens_are_printable() {
+    assert_eq!(Token::new(String::new()), Err(TokenError::Empty));
+    for text in ["a b", "a\n", "a\u{7f}", "ä"] {
+        assert_eq!(Token::new(text.to_owned()), Err(TokenError::Characters), "{text:?}");
+    }
+}
+
+#[test]
+fn configurations_that_cannot_work_are_refused() {
+    let new = |configs: Vec<ForgeConfig>| Forges::new(configs).unwrap_err().to_string();
+    let github = |host| config(host, ForgeKind::Github);
+    assert!(new(vec![github("a.example"), github("A.example")]).contains("twice"));
+    assert!(new(vec![github("a.example"), github("a.example:443")]).contains("twice"));
+    assert!(Forges::new(vec![github("a.example"), github("a.example:8443")]).is_ok());
+    assert!(new(vec![github("https://a.example")]).contains("HOST:PORT"));
+    assert!(new(vec![github("github.com:8443")]).contains("https"));
+    for api in ["a.example", "ftp://a.example", "https://u:pw@a.example", "https://a.example/?k=s3cret"] {
+        let message = new(vec![ForgeConfig { api: Some(api.into()), ..github("a.example") }]);
+        assert!(message.contains("`api` of the forge a.example"), "{message}");
+        assert!(!message.contains("pw") && !message.contains("s3cret"), "{message}");
+    }
+    let plain = ForgeConfig { api: Some("http://api.github.com".into()), ..github("github.com") };
+    assert!(new(vec![plain]).contains("https"));
+    assert!("svn".parse::<ForgeKind>().unwrap_err().to_string().contains("`svn`"));
+    assert_eq!("forgejo".parse(), Ok(ForgeKind::Forgejo));
+}
+
+#[test]
+fn hosts_of_configured_forges_are_exceptions_and_known_ones_are_not() {
+    let mut configs = configured();
+    configs.push(ForgeConfig { token: token("t"), ..config("github.com", ForgeKind::Github) });
+    let exceptions = Forges::new(configs).unwrap().exceptions();
+    let mut hosts: Vec<&str> = exceptions.iter().map(Host::as_str).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    assert_eq!(hosts, ["127.0.0.1", "ghe.example", "hub.example", "lab.example", "raw.ghe.example"]);
+    assert!(Forges::new(Vec::new()).unwrap().exceptions().is_empty());
+}

@@ -1,0 +1,226 @@
+//! The documents that the forges' APIs describe releases with, and what of them we use.
+
+use std::collections::HashSet;
+
+use countersign_core::{digest::Sha256, index::AssetName, path::is_deceptive, time::Timestamp};
+use percent_encoding::percent_decode_str;
+use reqwest::header::HeaderValue;
+use serde::Deserialize;
+use url::Url;
+
+use super::{Asset, Download, ReleaseMetadata, ReleaseProblem};
+use crate::{
+    forges::{Credential, ForgeKind, ReleaseSource},
+    shown::shown_text,
+};
+
+/// Makes GitHub's API send the asset itself instead of a description of it.
+const OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-stream");
+const MAX_URL_BYTES: usize = 2_048;
+
+/// A release as any of the forges describes it.
+#[derive(Debug)]
+pub(super) struct Described {
+    tag: Option<String>,
+    /// Why it is not published yet.
+    unpublished: Option<ReleaseProblem>,
+    published_on: Option<String>,
+    assets: Vec<DescribedAsset>,
+}
+
+#[derive(Debug)]
+struct DescribedAsset {
+    name: String,
+    url: String,
+    /// Where it is read with a token.
+    api_url: Option<String>,
+    size: Option<u64>,
+    digest: Option<String>,
+    is_uploaded: bool,
+}
+
+/// GitHub's, and Forgejo's, which has the same names.
+#[derive(Deserialize)]
+struct GithubRelease {
+    tag_name: Option<String>,
+    draft: Option<bool>,
+    published_at: Option<String>,
+    assets: Option<Vec<GithubAsset>>,
+}
+
+#[derive(Deserialize)]
+struct GithubAsset {
+    name: String,
+    browser_download_url: String,
+    url: Option<String>,
+    size: Option<u64>,
+    digest: Option<String>,
+    state: Option<String>,
+    /// Forgejo's: `attachment`, or `external` for a link, whose size it does not know and gives as 0.
+    r#type: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct GitlabRelease {
+    tag_name: Option<String>,
+    upcoming_release: Option<bool>,
+    released_at: Option<String>,
+    assets: Option<GitlabAssets>,
+}
+
+/// `sources`, the archives that GitLab makes on request, are left out: their bytes may change.
+#[derive(Deserialize)]
+struct GitlabAssets {
+    links: Option<Vec<GitlabLink>>,
+}
+
+#[derive(Deserialize)]
+struct GitlabLink {
+    url: String,
+    direct_asset_url: Option<String>,
+}
+
+pub(super) fn parse(kind: ForgeKind, bytes: &[u8]) -> Result<Described, serde_json::Error> {
+    Ok(match kind {
+        ForgeKind::Github | ForgeKind::Forgejo => serde_json::from_slice::<GithubRelease>(bytes)?.into(),
+        ForgeKind::Gitlab => serde_json::from_slice::<GitlabRelease>(bytes)?.into(),
+    })
+}
+
+impl From<GithubRelease> for Described {
+    fn from(release: GithubRelease) -> Self {
+        Self {
+            tag: release.tag_name,
+            unpublished: release.draft.unwrap_or(false).then_some(ReleaseProblem::Draft),
+            published_on: release.published_at,
+            assets: release.assets.unwrap_or_default().into_iter().map(DescribedAsset::from).collect(),
+        }
+    }
+}
+
+impl From<GithubAsset> for DescribedAsset {
+    fn from(asset: GithubAsset) -> Self {
+        let is_link = asset.r#type.as_deref() == Some("external");
+        Self {
+            name: asset.name,
+            url: asset.browser_download_url,
+            api_url: asset.url,
+            size: asset.size.filter(|_| !is_link),
+            digest: asset.digest,
+            is_uploaded: asset.state.is_none_or(|state| state == "uploaded"),
+        }
+    }
+}
+
+impl From<GitlabRelease> for Described {
+    fn from(release: GitlabRelease) -> Self {
+        let links = release.assets.and_then(|assets| assets.links).unwrap_or_default();
+        Self {
+            tag: release.tag_name,
+            unpublished: release.upcoming_release.unwrap_or(false).then_some(ReleaseProblem::Upcoming),
+            published_on: release.released_at,
+            assets: links.into_iter().map(DescribedAsset::from).collect(),
+        }
+    }
+}
+
+impl From<GitlabLink> for DescribedAsset {
+    fn from(link: GitlabLink) -> Self {
+        let url = link.direct_asset_url.unwrap_or(link.url);
+        Self { name: last_segment(&url), url, api_url: None, size: None, digest: None, is_uploaded: true }
+    }
+}
+
+impl Described {
+    pub(super) fn into_metadata(
+        self,
+        source: &ReleaseSource,
+        max_assets: usize,
+    ) -> Result<ReleaseMetadata, ReleaseProblem> {
+        if let Some(problem) = self.unpublished {
+            return Err(problem);
+        }
+        // Forgejo finds tags in any letter case, and each release must have one directory only.
+        if let Some(tag) = self.tag.filter(|tag| *tag != source.tag) {
+            return Err(ReleaseProblem::OtherTag { tag: shown_text(&tag) });
+        }
+        let published_on = self.published_on.as_deref().map(Timestamp::parse).transpose();
+        let published_on = published_on.map_err(|_| ReleaseProblem::PublicationDate)?;
+        if self.assets.is_empty() {
+            return Err(ReleaseProblem::NoAssets);
+        }
+        if self.assets.len() > max_assets {
+            return Err(ReleaseProblem::TooManyAssets { max: max_assets });
+        }
+        let mut names = HashSet::new();
+        let mut assets = Vec::new();
+        for asset in self.assets {
+            let asset = asset.into_asset(source)?;
+            if !names.insert(asset.name.as_str().to_owned()) {
+                return Err(ReleaseProblem::NameUsedTwice { name: shown_text(asset.name.as_str()) });
+            }
+            assets.push(asset);
+        }
+        Ok(ReleaseMetadata { published_on: published_on.map(Timestamp::to_whole_seconds), assets })
+    }
+}
+
+impl DescribedAsset {
+    fn into_asset(self, source: &ReleaseSource) -> Result<Asset, ReleaseProblem> {
+        let shown = || shown_text(&self.name);
+        let name = AssetName::parse(&self.name)
+            .map_err(|error| ReleaseProblem::AssetName { name: shown(), error })?;
+        if !self.is_uploaded {
+            return Err(ReleaseProblem::NotUploaded { name: shown() });
+        }
+        let url = parse_url(&self.url).ok_or_else(|| ReleaseProblem::AssetUrl { name: shown() })?;
+        let sha256 = parse_digest(self.digest.as_deref())
+            .map_err(|()| ReleaseProblem::AssetDigest { name: shown() })?;
+        let api_url = self.api_url.as_deref().and_then(parse_url);
+        let download = Download::choose(source, url.clone(), api_url);
+        Ok(Asset { name, source: url.into(), size: self.size, sha256, download })
+    }
+}
+
+impl Download {
+    /// Assets of a private GitHub repository come from the API, where the token is good; elsewhere it is good for the
+    /// public URL, if that is on the API's origin.
+    fn choose(source: &ReleaseSource, url: Url, api_url: Option<Url>) -> Self {
+        let credential = source.credential.clone();
+        let is_api =
+            |url: &Url| credential.as_ref().is_some_and(|credential: &Credential| credential.is_for(url));
+        match (source.forge_kind, api_url.filter(is_api)) {
+            (ForgeKind::Github, Some(api_url)) => {
+                Self { url: api_url, accept: Some(OCTET_STREAM), credential }
+            }
+            (ForgeKind::Github | ForgeKind::Gitlab | ForgeKind::Forgejo, _) => {
+                Self { url, accept: None, credential }
+            }
+        }
+    }
+}
+
+/// `sha256:<hex>`; another algorithm is as good as none.
+fn parse_digest(digest: Option<&str>) -> Result<Option<Sha256>, ()> {
+    match digest.and_then(|digest| digest.split_once(':')) {
+        Some(("sha256", hex)) => Sha256::parse_any_case(hex).map(Some).ok_or(()),
+        Some(_) | None => Ok(None),
+    }
+}
+
+fn parse_url(text: &str) -> Option<Url> {
+    if text.len() > MAX_URL_BYTES || text.chars().any(is_deceptive) {
+        return None;
+    }
+    let mut url = Url::parse(text).ok()?;
+    let is_plain = matches!(url.scheme(), "http" | "https") && url.username().is_empty();
+    url.set_fragment(None);
+    (is_plain && url.password().is_none()).then_some(url)
+}
+
+/// Decoded; empty, and so refused as a name, where there is none.
+fn last_segment(url: &str) -> String {
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    let segment = path.rsplit('/').next().unwrap_or_default();
+    percent_decode_str(segment).decode_utf8_lossy().into_owned()
+}

@@ -1,0 +1,60 @@
+//! Fetching what a forge's API says of a release.
+
+use reqwest::header::HeaderValue;
+use url::Url;
+
+use super::{ReleaseError, ReleaseMetadata, document};
+use crate::{
+    fetch::{Ask, Fetcher, Redirects},
+    forges::ReleaseSource,
+    shown::{shown_text, shown_url},
+};
+
+/// A thousand assets take less than 2 MiB on every forge.
+const MAX_DOCUMENT_BYTES: u64 = 4 << 20;
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+impl Fetcher {
+    /// What the forge published under this tag: not more than `max_assets`, with safe and distinct names.
+    pub async fn fetch_release(
+        &self,
+        source: &ReleaseSource,
+        max_assets: usize,
+    ) -> Result<ReleaseMetadata, ReleaseError> {
+        for url in &source.api_urls {
+            let work = self.read_document(source, url, max_assets);
+            if let Some(metadata) = self.in_time(url, self.total_timeout(), work).await? {
+                return Ok(metadata);
+            }
+        }
+        Err(ReleaseError::NotFound { url: shown_url(&source.url) })
+    }
+
+    async fn read_document(
+        &self,
+        source: &ReleaseSource,
+        url: &Url,
+        max_assets: usize,
+    ) -> Result<Option<ReleaseMetadata>, ReleaseError> {
+        let ask = Ask { accept: Some(&JSON), credential: source.credential.as_ref() };
+        let Some(opened) = self.open(url, ask, Redirects::SameOrigin).await? else {
+            return Ok(None);
+        };
+        let (shown, media_type) = (opened.shown(), opened.media_type());
+        // Small servers and proxies know no better type than these two; the parser decides.
+        let may_be_json = matches!(&*media_type, "" | "text/plain" | "application/octet-stream")
+            || media_type.ends_with("/json")
+            || media_type.ends_with("+json");
+        if !may_be_json {
+            let reason = format!("it sent `{}`. Is `api` of the forge right?", shown_text(&media_type));
+            return Err(ReleaseError::NotADocument { url: shown, reason });
+        }
+        let bytes = opened.read(MAX_DOCUMENT_BYTES).await?;
+        let release = document::parse(source.forge_kind, &bytes).map_err(|error| {
+            let reason = shown_text(&error.to_string());
+            ReleaseError::NotADocument { url: shown, reason }
+        })?;
+        let refuse = |problem| ReleaseError::Refused { url: shown_url(&source.url), problem };
+        release.into_metadata(source, max_assets).map(Some).map_err(refuse)
+    }
+}

@@ -1,0 +1,194 @@
+//! Streaming an asset through both hash functions at once; it is never held as a whole.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use countersign_core::digest::HexDigest;
+use sha2::{Digest, digest::Output};
+use tokio::{sync::mpsc, task::JoinHandle};
+
+use super::{Asset, AssetProblem, HashedAsset, ReleaseError};
+use crate::{
+    fetch::{Ask, Fetcher, Opened, Redirects},
+    shown::shown_url,
+};
+
+/// Enough that handing over costs nothing beside hashing.
+const BATCH_BYTES: usize = 256 << 10;
+/// Bounds what the bookkeeping of many small chunks can cost.
+const BATCH_CHUNKS: usize = 1_024;
+/// The slowest download that we wait for, in each span of the idle time-out.
+const MIN_BYTES_PER_WINDOW: usize = 16 << 10;
+/// How far the network may be ahead of a hash function.
+const BATCHES_AHEAD: usize = 4;
+
+impl Fetcher {
+    /// Reads the asset, compares it with what the forge published, and computes its digests. `progress` is told the
+    /// number of bytes so far.
+    pub async fn hash_asset(
+        &self,
+        asset: &Asset,
+        max_bytes: u64,
+        progress: &(dyn Fn(u64) + Send + Sync),
+    ) -> Result<HashedAsset, ReleaseError> {
+        let url = &asset.download.url;
+        let work = self.download(asset, max_bytes, progress);
+        let hashed = self.in_time(url, self.asset_timeout, work).await;
+        hashed.map_err(|problem| ReleaseError::Asset { name: asset.name.clone(), problem })
+    }
+
+    async fn download(
+        &self,
+        asset: &Asset,
+        max_bytes: u64,
+        progress: &(dyn Fn(u64) + Send + Sync),
+    ) -> Result<HashedAsset, AssetProblem> {
+        let download = &asset.download;
+        let ask = Ask { accept: download.accept.as_ref(), credential: download.credential.as_ref() };
+        let opened = self.open(&download.url, ask, Redirects::Guarded).await?;
+        let not_found = || AssetProblem::NotFound { url: format!("`{}`", shown_url(download.url.as_str())) };
+        let mut opened = opened.ok_or_else(not_found)?;
+        check_head(asset, &opened, max_bytes)?;
+        let mut hashing = Hashing::start();
+        let mut pace = Pace::start(self.idle_timeout());
+        let interrupted = |opened: &Opened<'_>| AssetProblem::Interrupted { url: opened.shown() };
+        while let Some(chunk) = opened.chunk().await? {
+            let size = hashing.size + chunk.len() as u64;
+            if size > max_bytes {
+                return Err(opened.too_large(max_bytes).into());
+            }
+            if let Some(published) = asset.size.filter(|published| size > *published) {
+                return Err(AssetProblem::Overlong { url: opened.shown(), published });
+            }
+            if !pace.keeps_up(chunk.len()) {
+                return Err(AssetProblem::TooSlow { url: opened.shown() });
+            }
+            hashing.push(chunk).await.map_err(|Stopped| interrupted(&opened))?;
+            progress(size);
+        }
+        let hashed = hashing.finish().await.map_err(|Stopped| interrupted(&opened))?;
+        check_content(asset, &opened, &hashed)?;
+        Ok(hashed)
+    }
+}
+
+fn check_head(asset: &Asset, opened: &Opened<'_>, max_bytes: u64) -> Result<(), AssetProblem> {
+    if asset.size.is_some_and(|size| size > max_bytes) {
+        return Err(opened.too_large(max_bytes).into());
+    }
+    opened.check_length(max_bytes)?;
+    if let (Some(published), Some(received)) = (asset.size, opened.length())
+        && published != received
+    {
+        return Err(AssetProblem::Size { url: opened.shown(), published, received });
+    }
+    // Where a login is needed, forges send their page for it with status 200.
+    let name = asset.name.as_str().to_ascii_lowercase();
+    let may_be_html = name.ends_with(".html") || name.ends_with(".htm") || name.ends_with(".xhtml");
+    if opened.is_html() && !may_be_html && asset.sha256.is_none() {
+        return Err(AssetProblem::WebPage { url: opened.shown() });
+    }
+    Ok(())
+}
+
+fn check_content(asset: &Asset, opened: &Opened<'_>, hashed: &HashedAsset) -> Result<(), AssetProblem> {
+    if let Some(published) = asset.size.filter(|published| *published != hashed.size) {
+        return Err(AssetProblem::Size { url: opened.shown(), published, received: hashed.size });
+    }
+    if let Some(published) = asset.sha256.filter(|published| *published != hashed.sha256) {
+        return Err(AssetProblem::Digest { url: opened.shown(), published, received: hashed.sha256 });
+    }
+    Ok(())
+}
+
+/// Whether a server sends at all, or only drips to keep us waiting.
+struct Pace {
+    window: Duration,
+    begun: Instant,
+    bytes: usize,
+}
+
+impl Pace {
+    fn start(window: Duration) -> Self {
+        Self { window, begun: Instant::now(), bytes: 0 }
+    }
+
+    /// Told how many bytes came now; false where too few came in a whole window.
+    fn keeps_up(&mut self, bytes: usize) -> bool {
+        self.bytes += bytes;
+        if self.begun.elapsed() < self.window {
+            return true;
+        }
+        let is_enough = self.bytes >= MIN_BYTES_PER_WINDOW;
+        *self = Self::start(self.window);
+        is_enough
+    }
+}
+
+/// Two threads, so that the slower function alone sets the pace, and none of the runtime's own. Dropping it ends them.
+struct Hashing {
+    size: u64,
+    batch: Vec<Bytes>,
+    batch_bytes: usize,
+    sha256: Lane<sha2::Sha256>,
+    sha512: Lane<sha2::Sha512>,
+}
+
+struct Lane<D: Digest> {
+    batches: mpsc::Sender<Vec<Bytes>>,
+    result: JoinHandle<Output<D>>,
+}
+
+/// A thread ended early: it panicked, or the runtime shuts down.
+struct Stopped;
+
+impl Hashing {
+    fn start() -> Self {
+        Self { size: 0, batch: Vec::new(), batch_bytes: 0, sha256: Lane::start(), sha512: Lane::start() }
+    }
+
+    async fn push(&mut self, chunk: Bytes) -> Result<(), Stopped> {
+        self.size += chunk.len() as u64;
+        self.batch_bytes += chunk.len();
+        self.batch.push(chunk);
+        let is_full = self.batch_bytes >= BATCH_BYTES || self.batch.len() >= BATCH_CHUNKS;
+        if is_full { self.flush().await } else { Ok(()) }
+    }
+
+    async fn flush(&mut self) -> Result<(), Stopped> {
+        let batch = std::mem::take(&mut self.batch);
+        self.batch_bytes = 0;
+        self.sha256.batches.send(batch.clone()).await.map_err(|_| Stopped)?;
+        self.sha512.batches.send(batch).await.map_err(|_| Stopped)
+    }
+
+    async fn finish(mut self) -> Result<HashedAsset, Stopped> {
+        self.flush().await?;
+        let size = self.size;
+        let sha256 = HexDigest::from_bytes(self.sha256.finish().await?.into());
+        let sha512 = HexDigest::from_bytes(self.sha512.finish().await?.into());
+        Ok(HashedAsset { size, sha256, sha512 })
+    }
+}
+
+impl<D: Digest + Send + 'static> Lane<D>
+where
+    Output<D>: Send,
+{
+    fn start() -> Self {
+        let (batches, mut received) = mpsc::channel::<Vec<Bytes>>(BATCHES_AHEAD);
+        let result = tokio::task::spawn_blocking(move || {
+            let mut hasher = D::new();
+            while let Some(batch) = received.blocking_recv() {
+                batch.iter().for_each(|chunk| hasher.update(chunk));
+            }
+            hasher.finalize()
+        });
+        Self { batches, result }
+    }
+
+    async fn finish(self) -> Result<Output<D>, Stopped> {
+        drop(self.batches);
+        self.result.await.map_err(|_| Stopped)
+    }
+}

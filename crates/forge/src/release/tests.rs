@@ -1,0 +1,164 @@
+use countersign_core::index::AssetNameError;
+use serde_json::{Value, json};
+
+use super::{document, *};
+use crate::forges::{ForgeConfig, ForgeKind, Forges, ReleaseSource, Token};
+
+const SERVER: &str = "https://git.example";
+const HELLO: &str = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+
+fn fixture(kind: ForgeKind) -> Value {
+    let text = match kind {
+        ForgeKind::Github => include_str!("../../tests/fixtures/github.json"),
+        ForgeKind::Gitlab => include_str!("../../tests/fixtures/gitlab.json"),
+        ForgeKind::Forgejo => include_str!("../../tests/fixtures/forgejo.json"),
+    };
+    serde_json::from_str(&text.replace("{server}", SERVER)).unwrap()
+}
+
+fn source(kind: ForgeKind, token: Option<&str>) -> ReleaseSource {
+    let token = token.map(|token| Token::new(token.to_owned()).unwrap());
+    let config = ForgeConfig { host: "git.example".into(), kind, api: None, raw: None, token };
+    let page = match kind {
+        ForgeKind::Github | ForgeKind::Forgejo => "acme/app/releases/tag/v1.0",
+        ForgeKind::Gitlab => "acme/app/-/releases/v1.0",
+    };
+    Forges::new(vec![config]).unwrap().locate_release(&format!("{SERVER}/{page}")).unwrap()
+}
+
+fn read(kind: ForgeKind, document: &Value) -> Result<ReleaseMetadata, ReleaseProblem> {
+    let described = document::parse(kind, document.to_string().as_bytes()).unwrap();
+    described.into_metadata(&source(kind, None), 3)
+}
+
+/// The fixture with the value at this place replaced.
+fn with(kind: ForgeKind, pointer: &str, value: Value) -> Result<ReleaseMetadata, ReleaseProblem> {
+    let mut document = fixture(kind);
+    let (parent, key) = pointer.rsplit_once('/').unwrap();
+    let parent = document.pointer_mut(parent).unwrap();
+    match key.parse::<usize>() {
+        Ok(index) => parent[index] = value,
+        Err(_) => parent[key] = value,
+    }
+    read(kind, &document)
+}
+
+#[test]
+fn each_forge_describes_its_assets() {
+    let table = [
+        (
+            ForgeKind::Github,
+            "app-old.zip",
+            "acme/app/releases/download/v1.0/app-linux.tar.gz",
+            Some(5),
+            Some(5),
+        ),
+        (ForgeKind::Gitlab, "app old.zip", "acme/app/-/releases/v1.0/downloads/app-linux.tar.gz", None, None),
+        (
+            ForgeKind::Forgejo,
+            "app-old.zip",
+            "acme/app/releases/download/v1.0/app-linux.tar.gz",
+            Some(5),
+            None,
+        ),
+    ];
+    for (kind, second, path, first_size, second_size) in table {
+        let metadata = read(kind, &fixture(kind)).unwrap();
+        assert_eq!(metadata.published_on.unwrap().to_string(), "2026-03-01T09:30:00Z", "{kind:?}");
+        let names: Vec<&str> = metadata.assets.iter().map(|asset| asset.name.as_str()).collect();
+        assert_eq!(names, ["app-linux.tar.gz", second], "{kind:?}");
+        assert_eq!(metadata.assets[0].source, format!("{SERVER}/{path}"));
+        assert_eq!((metadata.assets[0].size, metadata.assets[1].size), (first_size, second_size), "{kind:?}");
+    }
+    let github = read(ForgeKind::Github, &fixture(ForgeKind::Github)).unwrap();
+    assert_eq!(github.assets[0].sha256.unwrap().to_string(), HELLO);
+    assert_eq!(github.assets[1].sha256, None);
+}
+
+#[test]
+fn with_a_token_github_assets_come_from_the_api() {
+    let read = |kind: ForgeKind, token| {
+        let described = document::parse(kind, fixture(kind).to_string().as_bytes()).unwrap();
+        let asset = described.into_metadata(&source(kind, token), 3).unwrap().assets.remove(0);
+        (asset.source, asset.download.url.to_string())
+    };
+    let page = format!("{SERVER}/acme/app/releases/download/v1.0/app-linux.tar.gz");
+    let api = format!("{SERVER}/api/v3/repos/acme/app/releases/assets/51");
+    assert_eq!(read(ForgeKind::Github, None), (page.clone(), page.clone()));
+    assert_eq!(read(ForgeKind::Github, Some("t")), (page.clone(), api));
+    assert_eq!(read(ForgeKind::Forgejo, Some("t")), (page.clone(), page));
+}
+
+#[test]
+fn releases_that_are_not_what_was_asked_for_are_refused() {
+    use ForgeKind::{Forgejo, Github, Gitlab};
+    let other = ReleaseProblem::OtherTag { tag: "V1.0".into() };
+    for (kind, pointer, value, problem) in [
+        (Github, "/draft", json!(true), ReleaseProblem::Draft),
+        (Forgejo, "/draft", json!(true), ReleaseProblem::Draft),
+        (Gitlab, "/upcoming_release", json!(true), ReleaseProblem::Upcoming),
+        (Forgejo, "/tag_name", json!("V1.0"), other),
+        (Github, "/published_at", json!("yesterday"), ReleaseProblem::PublicationDate),
+        (Github, "/assets", json!([]), ReleaseProblem::NoAssets),
+        (Forgejo, "/assets", json!(null), ReleaseProblem::NoAssets),
+        (Gitlab, "/assets/links", json!([]), ReleaseProblem::NoAssets),
+    ] {
+        assert_eq!(with(kind, pointer, value).unwrap_err(), problem, "{kind:?} {pointer}");
+    }
+    let many = json!(vec![fixture(Github)["assets"][0].clone(); 4]);
+    assert_eq!(with(Github, "/assets", many).unwrap_err(), ReleaseProblem::TooManyAssets { max: 3 });
+}
+
+#[test]
+fn assets_that_cannot_be_trusted_are_refused() {
+    use ForgeKind::{Forgejo, Github, Gitlab};
+    for (name, error) in [
+        ("../x", AssetNameError::Segments),
+        ("/x", AssetNameError::Segments),
+        ("", AssetNameError::Segments),
+        ("a\\b", AssetNameError::Characters),
+        ("a\u{202e}b", AssetNameError::Characters),
+        (&"x".repeat(201), AssetNameError::TooLong),
+    ] {
+        for kind in [Github, Forgejo] {
+            let problem = with(kind, "/assets/0/name", json!(name)).unwrap_err();
+            assert!(
+                matches!(&problem, ReleaseProblem::AssetName { error: found, .. } if *found == error),
+                "{name}: {problem}"
+            );
+            assert!(!problem.to_string().contains('\u{202e}'));
+        }
+    }
+    for last in ["..", "%2e%2e", "a%2F..", "a%5Cb", ""] {
+        let url = json!(format!("{SERVER}/acme/app/-/releases/v1.0/downloads/{last}"));
+        let problem = with(Gitlab, "/assets/links/0/direct_asset_url", url).unwrap_err();
+        assert!(matches!(problem, ReleaseProblem::AssetName { .. }), "{last}: {problem}");
+    }
+    let twice = with(Github, "/assets/1/name", json!("app-linux.tar.gz")).unwrap_err();
+    assert_eq!(twice, ReleaseProblem::NameUsedTwice { name: "app-linux.tar.gz".into() });
+    let twice =
+        with(Gitlab, "/assets/links/1/url", json!("https://b.example/x/app-linux.tar.gz")).unwrap_err();
+    assert_eq!(twice, ReleaseProblem::NameUsedTwice { name: "app-linux.tar.gz".into() });
+    let starter = with(Github, "/assets/0/state", json!("starter")).unwrap_err();
+    assert!(matches!(starter, ReleaseProblem::NotUploaded { .. }), "{starter}");
+    let digest = with(Github, "/assets/0/digest", json!("sha256:abc")).unwrap_err();
+    assert!(matches!(digest, ReleaseProblem::AssetDigest { .. }), "{digest}");
+    for url in ["ftp://a.example/x", "https://bob:pw@a.example/x", "/x", "javascript:alert(1)"] {
+        let problem = with(Github, "/assets/0/browser_download_url", json!(url)).unwrap_err();
+        assert!(matches!(problem, ReleaseProblem::AssetUrl { .. }), "{url}: {problem}");
+        assert!(!problem.to_string().contains("pw"), "{problem}");
+    }
+}
+
+#[test]
+fn digests_of_other_algorithms_are_not_compared() {
+    let metadata = with(ForgeKind::Github, "/assets/0/digest", json!("sha3:00")).unwrap();
+    assert_eq!(metadata.assets[0].sha256, None);
+}
+
+#[test]
+fn what_is_not_a_release_is_not_read_as_one() {
+    for text in ["", "[]", "{", "<html></html>", "\"x\"", "{\"assets\": {}}"] {
+        assert!(document::parse(ForgeKind::Github, text.as_bytes()).is_err(), "{text}");
+    }
+}
