@@ -6,16 +6,17 @@ const MAX_SHOWN_CHARS: usize = 300;
 
 /// Text with control and invisible characters escaped, and cut where it gets long.
 pub fn shown_text(text: &str) -> String {
-    let mut shown = String::new();
-    for (count, c) in text.chars().enumerate() {
-        if count == MAX_SHOWN_CHARS {
+    let (mut shown, mut count) = (String::new(), 0);
+    for c in text.chars() {
+        let escaped = is_deceptive(c).then(|| c.escape_unicode());
+        count += escaped.as_ref().map_or(1, ExactSizeIterator::len);
+        if count > MAX_SHOWN_CHARS {
             shown.push('…');
             break;
         }
-        if is_deceptive(c) {
-            shown.extend(c.escape_unicode());
-        } else {
-            shown.push(c);
+        match escaped {
+            Some(escaped) => shown.extend(escaped),
+            None => shown.push(c),
         }
     }
     shown

@@ -3,6 +3,7 @@
 mod support;
 
 use countersign_core::{
+    chain,
     decide::sign::{SignRefusal, Signed},
     digest::Sha512,
     history::History,
@@ -206,6 +207,23 @@ fn the_history_grows_by_the_exact_texts_and_the_time_of_activation() {
     assert_eq!(last.timestamp, at("2026-02-03T04:05:06Z"));
     assert_eq!(last.signatures.verify(file.text().as_bytes()), Ok(public([&dave()])));
     assert_eq!(last.metadata_signatures.verify(metadata.as_bytes()), Ok(public([&dave()])));
+}
+
+#[test]
+fn a_clock_that_was_set_back_does_not_make_the_history_run_backwards() {
+    let mut world = active();
+    let first = world.now;
+    let generations = ["2026-01-31T11:00:00Z", "2026-01-31T12:00:00Z", "2026-01-31T13:00:00Z"];
+    let clock = ["2026-01-31T18:00:00Z", "2026-02-01T11:59:59.999Z", "2026-02-01T12:00:01Z"];
+    for (dated, now) in generations.into_iter().zip(clock) {
+        world.now = at(now);
+        world.rotate(&signers(dated).artifact(1, [&alice()]).master(1, [&dave()]), &[&dave()]);
+        let history = History::parse(&world.repo.bytes(HISTORY)).unwrap();
+        chain::verify(&history, &path(PROJECT)).unwrap();
+    }
+    let history = History::parse(&world.repo.bytes(HISTORY)).unwrap();
+    let times: Vec<_> = history.entries.iter().map(|entry| entry.timestamp).collect();
+    assert_eq!(times, [first, first, first, at("2026-02-01T12:00:01Z")]);
 }
 
 #[test]

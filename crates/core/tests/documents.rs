@@ -249,6 +249,30 @@ fn a_reason_has_1_to_1000_characters() {
     assert_eq!(parse(&"é".repeat(1_001)).unwrap_err().field, "reason");
 }
 
+#[test]
+fn a_revocation_has_at_most_16_kib() {
+    let padded = |length: usize| {
+        let text = json!({ "reason": "x", "timestamp": 0 }).to_string();
+        let spaces = " ".repeat(length - text.len());
+        Revocation::parse((text + &spaces).as_bytes())
+    };
+    assert!(padded(16 * 1024).is_ok());
+    for length in [16 * 1024 + 1, 1024 * 1024] {
+        let error = padded(length).unwrap_err();
+        assert!(error.to_string().contains("16 KiB"), "{error}");
+    }
+}
+
+#[test]
+fn the_longest_reason_fits_into_a_revocation_however_it_is_spelled() {
+    let reason = r"\ud83d\ude00".repeat(1_000);
+    let (digest, key) = (Sha512::of(b"content").to_prefixed(), support::alice().public_key());
+    let text = format!(
+        r#"{{"reason": "{reason}", "timestamp": 0, "subject_digest": "{digest}", "initiator": "{key}"}}"#
+    );
+    assert_eq!(Revocation::parse(text.as_bytes()).unwrap().reason.chars().count(), 1_000);
+}
+
 fn any_time() -> impl Strategy<Value = Timestamp> {
     (0_i64..4_000_000_000).prop_map(|seconds| Timestamp::from_unix_seconds(seconds).expect("before 9999"))
 }

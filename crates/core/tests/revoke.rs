@@ -3,41 +3,15 @@
 mod support;
 
 use countersign_core::{
-    decide::revoke::{RevokeOutcome, RevokeRefusal},
-    digest::Sha512,
-    key::SecretKey,
-    registration::SignedRequest,
+    decide::revoke::RevokeRefusal, digest::Sha512, key::SecretKey, registration::SignedRequest,
     revocation::Revocation,
-    signatures::SignatureSet,
 };
 use support::{
-    ACTIVE, INDEX, PENDING, PROJECT, Signers, World, alice, assert_mentions, at, bob, carol, dave, key,
-    mallory, path, public, revocation_text, signed_request, signers,
+    ACTIVE, INDEX, PENDING, PROJECT, World, alice, assert_mentions, at, bob, carol, dave, key, mallory, path,
+    public,
+    revocation::{RECORDED, REVOKED, complete, names, post, refusal, set, team, two_of_three},
+    revocation_text, signed_request, signers,
 };
-
-type Outcome = Result<RevokeOutcome, RevokeRefusal>;
-const REVOKED: Outcome = Ok(RevokeOutcome { is_revoked: true });
-const RECORDED: Outcome = Ok(RevokeOutcome { is_revoked: false });
-
-/// Alice and Bob sign releases and are admins, both needed; Dave is master.
-fn team() -> Signers {
-    signers("2026-01-31T10:00:00Z").artifact(2, [&alice(), &bob()]).master(1, [&dave()])
-}
-
-/// A complete index of a project that leaves revocation to its admins.
-fn complete() -> World {
-    let mut world = World::with(&team(), &[&alice(), &bob(), &dave()]);
-    world.release_signed_by(&[&alice(), &bob()]);
-    world
-}
-
-/// The same, where two of Carol, key 5 and key 6 revoke.
-fn two_of_three() -> World {
-    let file = team().revocation(2, [&carol(), &key(5), &key(6)]);
-    let mut world = World::with(&file, &[&alice(), &bob(), &carol(), &dave(), &key(5), &key(6)]);
-    world.release_signed_by(&[&alice(), &bob()]);
-    world
-}
 
 fn without_subject(world: &World, reason: &str) -> String {
     let timestamp = world.now;
@@ -53,29 +27,6 @@ fn with_initiator(world: &World, initiator: &SecretKey) -> String {
     let document =
         Revocation::parse(world.revocation_document("by its initiator").as_bytes()).expect("a revocation");
     revocation_text(&Revocation { initiator: Some(initiator.public_key()), ..document })
-}
-
-fn post(world: &mut World, document: &str, by: &SecretKey) -> Outcome {
-    let request = world.revoke_request(document, by);
-    world.revoke(&request)
-}
-
-/// A refusal, which leaves everything as it was.
-#[track_caller]
-fn refusal(world: &mut World, document: &str, by: &SecretKey) -> RevokeRefusal {
-    let before = world.repo.clone();
-    let refusal = post(world, document, by).expect_err("a refusal");
-    assert_eq!(world.repo, before);
-    refusal
-}
-
-fn names(world: &World) -> Vec<&str> {
-    let below = world.repo.names_below(&format!("{PROJECT}/releases/tag/v1"));
-    below.into_iter().map(|name| name.strip_prefix("svc.index.json").expect("a file of the index")).collect()
-}
-
-fn set(world: &World, suffix: &str) -> SignatureSet {
-    SignatureSet::parse(&world.repo.bytes(&format!("{INDEX}{suffix}"))).expect("a signatures file")
 }
 
 #[test]
@@ -331,52 +282,6 @@ fn the_initiator_is_whoever_posts_first() {
     let document = with_initiator(&alone, &bob());
     assert_eq!(refusal(&mut alone, &document, &alice()), RevokeRefusal::NotInitiator);
     assert_eq!(post(&mut alone, &document, &bob()), REVOKED);
-}
-
-/// `two_of_three` after Carol's signature and a rotation to these revocation keys.
-fn rotated(revocation: impl FnOnce(Signers) -> Signers, by: &[&SecretKey]) -> (World, String) {
-    let mut world = two_of_three();
-    let document = world.revocation_document("x");
-    assert_eq!(post(&mut world, &document, &carol()), RECORDED);
-    let file = signers("2026-02-01T09:00:00Z").artifact(2, [&alice(), &bob()]).master(1, [&dave()]);
-    world.rotate(&revocation(file), by);
-    (world, document)
-}
-
-#[test]
-fn signatures_are_counted_against_the_role_of_today() {
-    let (mut world, document) = rotated(|file| file.revocation(2, [&key(5), &key(6)]), &[&dave()]);
-    assert_eq!(post(&mut world, &document, &key(5)), RECORDED, "Carol's signature counts no more");
-    assert_eq!(post(&mut world, &document, &key(6)), REVOKED);
-    let recorded = set(&world, ".revocation.json.signatures.json").signers();
-    assert!(recorded.is_superset(&public([&key(5), &key(6)])));
-}
-
-#[test]
-fn a_pending_document_without_a_counted_signature_may_be_replaced() {
-    let (mut world, document) = rotated(|file| file.revocation(2, [&key(5), &key(6)]), &[&dave()]);
-    let other = world.revocation_document("a better reason");
-    assert_eq!(post(&mut world, &other, &key(5)), RECORDED);
-    assert_eq!(set(&world, ".revocation.json.signatures.json.pending").signers(), public([&key(5)]));
-    assert!(matches!(refusal(&mut world, &document, &key(6)), RevokeRefusal::OtherPending { .. }));
-    assert_eq!(post(&mut world, &other, &key(6)), REVOKED);
-    assert_eq!(world.repo.text(&format!("{INDEX}.revocation.json")), other);
-}
-
-#[test]
-fn a_replacing_document_that_is_complete_at_once_leaves_nothing_pending() {
-    let (mut world, _) = rotated(|file| file.revocation(1, [&key(5)]), &[&dave()]);
-    let other = world.revocation_document("a better reason");
-    assert_eq!(post(&mut world, &other, &key(5)), REVOKED);
-    assert!(names(&world).iter().all(|name| !name.ends_with(".pending")));
-    assert_eq!(set(&world, ".revocation.json.signatures.json").signers(), public([&key(5)]));
-}
-
-#[test]
-fn a_pending_document_with_a_counted_signature_stays() {
-    let (mut world, _) = rotated(|file| file.revocation(2, [&carol(), &key(7)]), &[&dave(), &key(7)]);
-    let other = world.revocation_document("a better reason");
-    assert!(matches!(refusal(&mut world, &other, &key(7)), RevokeRefusal::OtherPending { .. }));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use tokio::{
 };
 
 /// A client that has not sent its next request's head by then is dropped; so is one that sends nothing.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
 const MAX_CONNECTIONS: usize = 8_192;
 /// After a failure to accept, which is mostly a lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(50);

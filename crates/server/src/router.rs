@@ -46,12 +46,16 @@ pub fn build(app: App) -> Router {
             .route(&format!("/v1/{name}/"), handler.clone())
             .route(&format!("/v1/{name}/{{*path}}"), handler)
     });
+    with_common_answers(routes).with_state(app)
+}
+
+/// What goes wrong outside the handlers is answered like everything else.
+fn with_common_answers<S: Clone + Send + Sync + 'static>(routes: Router<S>) -> Router<S> {
     routes
         .fallback(async || ApiError::not_found("no such route"))
         .method_not_allowed_fallback(async || ApiError::wrong_method())
         .layer(CatchPanicLayer::custom(|_| ApiError::panicked().into_response()))
         .layer(middleware::from_fn(observe))
-        .with_state(app)
 }
 
 /// Gives each request an id, which its log lines and its response carry.
@@ -98,5 +102,79 @@ impl<S: Sync> FromRequestParts<S> for Tail {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
         let tail = parts.uri.path().splitn(4, '/').nth(3).unwrap_or_default();
         Ok(Self(tail.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{Read as _, Write as _},
+        net::{SocketAddr, TcpStream},
+    };
+
+    use tokio::{net::TcpListener, sync::watch, task::spawn_blocking};
+
+    use super::*;
+    use crate::listen;
+
+    /// A server whose `/panics/…` do what they say, under the layers of every route.
+    async fn serve() -> (SocketAddr, watch::Sender<bool>) {
+        let routes = Router::new()
+            .route("/fine", get(async || "fine"))
+            .route("/panics/with-text", get(async || -> &str { panic!("a secret of {}", "ours") }))
+            .route("/panics/with-value", get(async || -> &str { std::panic::panic_any(7) }))
+            .route("/panics/later", get(async || -> &str { panic_later().await }));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = watch::channel(false);
+        tokio::spawn(listen::serve(listener, with_common_answers(routes), stopped));
+        (address, stop)
+    }
+
+    async fn panic_later() -> &'static str {
+        tokio::task::yield_now().await;
+        panic!("a secret of ours")
+    }
+
+    /// The raw answers to these targets, asked one after the other over one connection.
+    async fn ask(address: SocketAddr, targets: &'static [&str]) -> String {
+        let (last, others) = targets.split_last().unwrap();
+        let keep = others.iter().map(|target| format!("GET {target} HTTP/1.1\r\nhost: x\r\n\r\n"));
+        let close = format!("GET {last} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        let requests = keep.collect::<String>() + &close;
+        let answered = spawn_blocking(move || {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(requests.as_bytes()).unwrap();
+            let mut answers = String::new();
+            stream.read_to_string(&mut answers).unwrap();
+            answers
+        });
+        answered.await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_handler_that_panics_answers_500_and_gives_nothing_away() {
+        let (address, _stop) = serve().await;
+        for targets in [&["/panics/with-text"], &["/panics/with-value"], &["/panics/later"]] {
+            let answer = ask(address, targets).await;
+            let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+            assert!(head.starts_with("HTTP/1.1 500 "), "{answer}");
+            assert!(head.contains("\r\ncontent-type: application/json\r\n"), "{answer}");
+            assert!(head.contains("\r\nx-request-id: "), "{answer}");
+            assert_eq!(body, r#"{"error":"an unexpected error occurred"}"#);
+            assert!(!head.contains("secret") && !head.contains("panicked"), "{answer}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_ends_neither_its_connection_nor_the_server() {
+        let (address, _stop) = serve().await;
+        let answers =
+            ask(address, &["/panics/with-text", "/fine", "/panics/later", "/nowhere", "/fine"]).await;
+        let statuses: Vec<_> =
+            answers.split("HTTP/1.1 ").skip(1).map(|answer| answer.get(..3).unwrap()).collect();
+        assert_eq!(statuses, ["500", "200", "500", "404", "200"]);
+        let answer = ask(address, &["/fine"]).await;
+        assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("fine"), "{answer}");
     }
 }

@@ -15,7 +15,10 @@ use std::{
 
 use countersign_core::snapshot::{Change, Snapshot};
 use countersign_server::store::{Disk, Head, Moment, OpenError, Repository, Step, Store, StoreError};
-use store_support::{Fixture, change, contents, hold_writer, let_tasks_begin, options, path, put, read};
+use store_support::{
+    Fixture, change, commit_index, contents, foreign_repository, hold_writer, let_tasks_begin, options, path,
+    put, read,
+};
 
 /// A disk that fails at one chosen step, counted from when it is armed.
 #[derive(Clone, Default)]
@@ -251,21 +254,6 @@ async fn a_branch_that_another_program_moved_is_not_overwritten() {
     fixture.check(&store.head());
 }
 
-/// A repository made by `git`, with one commit of `entry` in its tree, on `branch`.
-fn foreign_repository(fixture: &Fixture, branch: &str, mode: &str, name: &str) {
-    let dir = fixture.repository();
-    fs::create_dir(&dir).unwrap();
-    fixture.git(&["init", "-q", "--bare", &format!("--initial-branch={branch}")]);
-    let content = dir.join("content");
-    fs::write(&content, "{}\n").unwrap();
-    let blob = fixture.git(&["hash-object", "-w", content.to_str().unwrap()]);
-    let info = format!("{mode},{},{name}", blob.trim());
-    fixture.git(&["update-index", "--add", "--cacheinfo", &info]);
-    let marker = format!("100644,{},svc.other.json", blob.trim());
-    fixture.git(&["update-index", "--add", "--cacheinfo", &marker]);
-    commit_index(fixture, &[], branch);
-}
-
 #[tokio::test]
 async fn loose_objects_of_a_repository_made_by_hand_are_read() {
     let fixture = Fixture::new();
@@ -303,13 +291,6 @@ fn commit_link(fixture: &Fixture, name: &str, target: &str) {
     fixture.git(&["read-tree", "main"]);
     fixture.git(&["update-index", "--add", "--cacheinfo", &format!("120000,{},{name}", blob.trim())]);
     commit_index(fixture, &["-p", "main"], "main");
-}
-
-fn commit_index(fixture: &Fixture, parents: &[&str], branch: &str) {
-    let tree = fixture.git(&["write-tree"]);
-    let identity = ["-c", "user.name=x", "-c", "user.email=x@x", "commit-tree", tree.trim(), "-m", "x"];
-    let commit = fixture.git(&[&identity, parents].concat());
-    fixture.git(&["update-ref", &format!("refs/heads/{branch}"), commit.trim()]);
 }
 
 #[test]

@@ -84,9 +84,28 @@ fn what_is_not_pending_cannot_be_dropped() {
 }
 
 #[test]
-fn a_directory_without_data_is_refused_and_not_filled() {
+fn a_missing_directory_is_refused_and_not_made() {
     let dir = tempfile::TempDir::new().unwrap();
     let data = dir.path().join("none");
-    Launch::admin_drop("http/example.org/80/acme", &data).refusal();
-    assert!(!data.join("repo.git").exists(), "a mistyped directory does not become a repository");
+    let said = Launch::admin_drop("http/example.org/80/acme", &data).refusal();
+    assert!(said.contains(data.to_str().unwrap()), "it names the directory: {said}");
+    assert!(!data.exists(), "a mistyped directory does not become one");
+}
+
+#[test]
+fn an_empty_directory_is_refused_and_stays_empty() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let said = Launch::admin_drop("http/example.org/80/acme", dir.path()).refusal();
+    assert!(said.contains(dir.path().to_str().unwrap()), "it names the directory: {said}");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is created in it");
+}
+
+#[test]
+fn a_directory_of_other_things_is_refused_and_left_as_it_is() {
+    let dir = tempfile::TempDir::new().unwrap();
+    std::fs::write(dir.path().join("repo.git"), "a file of this name").unwrap();
+    Launch::admin_drop("http/example.org/80/acme", dir.path()).refusal();
+    let names: Vec<_> =
+        std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["repo.git"]);
 }

@@ -181,3 +181,40 @@ fn one_failing_file_of_several_leaves_nothing_behind() {
     world.register_assets(&alice(), &[&urls[0], &urls[1]]).refused(500, &urls[1]);
     assert!(!world.exists(&world.index_path("acme/app/v1")));
 }
+
+fn lines(numbers: std::ops::Range<usize>) -> String {
+    numbers.map(|n| format!("{}  file-{n:04}\n", hex('a'))).collect()
+}
+
+#[test]
+fn a_release_has_at_most_1000_files() {
+    let world = world();
+    let commits = world.git().commit_count();
+    register(&world, &lines(0..1001)).refused(500, "1000");
+    assert_eq!(world.git().commit_count(), commits);
+    assert!(!world.exists(&world.index_path("acme/app/v1")));
+    assert_eq!(world.pending(&alice()), [""; 0]);
+
+    register(&world, &lines(0..1000)).ok();
+    assert_eq!(published(&world).len(), 1000);
+    world.sign_all(&world.index_path("acme/app/v1"), &[&alice()]);
+}
+
+#[test]
+fn the_files_of_a_release_are_counted_over_all_checksums_files_and_each_once() {
+    let world = world();
+    let long = |text: String| text.replace(&hex('a'), &hex('b').repeat(2));
+    let publish = |name: &str, text: String| {
+        let path = format!("/acme/app/v1/{name}");
+        world.files.put(&path, text);
+        world.files.url(&path)
+    };
+    let first = publish("ONE", lines(0..600));
+    let second = publish("TWO", lines(599..1001));
+    world.register_assets(&alice(), &[&first, &second]).refused(500, "1000");
+    assert!(!world.exists(&world.index_path("acme/app/v1")));
+    let sha256 = publish("SHA256SUMS", lines(0..1000));
+    let sha512 = publish("SHA512SUMS", long(lines(0..1000)));
+    world.register_assets(&alice(), &[&sha256, &sha512]).ok();
+    assert_eq!(published(&world).len(), 1000);
+}

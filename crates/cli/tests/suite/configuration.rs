@@ -185,3 +185,23 @@ fn limits_can_be_configured() {
     let large = crate::support::Request::new("POST", "/v1/assets").with_body(vec![b' '; 2001]);
     world.send_as(&alice, large).error(413);
 }
+
+#[test]
+fn the_files_of_a_release_can_be_limited() {
+    let alice = Person::named("alice");
+    let place = Place::new();
+    let file = place.config("[limits]\nassets = 2\n");
+    let world = World::start_with(|launch, _| launch.arg("--dev").args(["--config", &file]));
+    world.activate("acme/app", &SignersFile::of(1, &[&alice]), &[&alice]);
+    let register = |names: &[&str]| {
+        let lines: String = names.iter().map(|name| format!("{}  {name}\n", "a".repeat(64))).collect();
+        world.register_assets(&alice, &[&world.publish_checksums("acme/app/v1", &lines)])
+    };
+    register(&["one", "two", "three"]).refused(500, "more than 2 files");
+    assert!(!world.exists(&world.index_path("acme/app/v1")));
+    register(&["one", "two"]).ok();
+
+    let nothing = place.config("[limits]\nassets = 0\n");
+    let said = Launch::serve(&place.path("data")).args(["--config", &nothing]).refusal();
+    assert!(said.contains("limits.assets"), "{said}");
+}

@@ -1,8 +1,10 @@
 //! A damaged file in one project: an error there, and nowhere else.
 
+use std::path::Path;
+
 use serde_json::json;
 
-use crate::support::{Git, Person, SignersFile, World, days_ago};
+use crate::support::{Git, Person, Reply, SignersFile, World, days_ago};
 
 fn people() -> (Person, Person) {
     (Person::named("alice"), Person::named("bob"))
@@ -114,5 +116,87 @@ fn a_strange_file_in_one_project_does_not_matter() {
     let mut world = two_projects();
     let strange = format!("{}/svc.signers.pending", world.id("stranger"));
     damage(&mut world, &strange, b"a file where a directory belongs");
+    assert_sound_project_works(&world);
+}
+
+/// What befalls an object on disk.
+type Harm = fn(&Path);
+
+const HARMS: [Harm; 2] = [
+    |object| std::fs::remove_file(object).unwrap(),
+    |object| {
+        std::fs::remove_file(object).unwrap();
+        std::fs::write(object, "not deflated").unwrap();
+    },
+];
+
+/// Commits the file anew, as a loose object of its own, which then comes to harm.
+fn lose(world: &mut World, path: &str, harm: Harm) {
+    let bytes = [&world.read(path)[..], b" \n"].concat();
+    world.server.stop();
+    let git = Git::at(world.server.repository());
+    git.commit_file(path, &bytes);
+    harm(&git.loose_object(path));
+    world.server.start_again();
+}
+
+/// A failure of ours, which says nothing about where on disk it happened.
+#[track_caller]
+fn assert_no_place_on_disk(world: &World, reply: &Reply) {
+    let message = reply.error(500);
+    let data_dir = world.server.data_dir();
+    for place in [data_dir.to_str().unwrap(), "repo.git", "objects", "/tmp"] {
+        assert!(!message.contains(place), "{message}");
+    }
+}
+
+#[test]
+fn a_file_whose_content_is_lost_is_an_error_that_names_it_and_no_place_on_disk() {
+    for harm in HARMS {
+        let mut world = two_projects();
+        let paths = [
+            world.active_path("broken"),
+            world.index_path("broken/v1"),
+            format!("{}.signatures.json.pending", world.index_path("broken/v2")),
+            format!("{}/svc.signers.history.json", world.id("broken")),
+        ];
+        for path in &paths {
+            lose(&mut world, path, harm);
+        }
+        for path in &paths {
+            let reply = world.file(path);
+            assert_no_place_on_disk(&world, &reply);
+            reply.refused(500, path);
+        }
+        assert_sound_project_works(&world);
+    }
+}
+
+#[test]
+fn every_route_that_needs_lost_content_keeps_the_disk_to_itself() {
+    let (alice, bob) = people();
+    let mut world = two_projects();
+    let (v1, v2) = (world.index_path("broken/v1"), world.index_path("broken/v2"));
+    let body = world.signature_body(&bob, &v2);
+    let document = world.revocation_of(&v1, "key leaked");
+    let checksums = world.publish_checksums("broken/v9", &format!("{}  app\n", "a".repeat(64)));
+    let history = format!("{}/svc.signers.history.json", world.id("broken"));
+    let active = world.active_path("broken");
+    for path in [&active, &history] {
+        lose(&mut world, path, HARMS[1]);
+    }
+    let next = SignersFile::dated(days_ago(5)).artifact(1, &[&alice]);
+    for reply in [
+        world.server.get(&format!("/v1/get_signers/{v1}")),
+        world.server.get(&format!("/v1/get_signers_chain/{v1}")),
+        world.get_as(&alice, &format!("/v1/files-to-sign/{active}")),
+        world.status(&alice, &v1),
+        world.submit(&bob, &body),
+        world.revoke_with(&alice, &v1, &document),
+        world.register_assets(&alice, &[&checksums]),
+        world.propose(&alice, "broken", &next),
+    ] {
+        assert_no_place_on_disk(&world, &reply);
+    }
     assert_sound_project_works(&world);
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Answer, Person, Request, SignersFile, TestServer, World};
+use crate::support::{Answer, Connection, Person, Request, SignersFile, TestServer, World};
 
 const BODY_LIMIT: usize = 1024 * 1024;
 
@@ -145,14 +145,24 @@ fn a_failure_is_logged_under_the_request_id_of_its_answer() {
 #[test]
 fn callers_who_do_not_finish_their_request_hold_nobody_up() {
     let server = TestServer::start();
-    let unfinished: Vec<_> = (0..64)
-        .map(|_| {
-            let mut stream = std::net::TcpStream::connect(server.address()).unwrap();
-            std::io::Write::write_all(&mut stream, b"POST /v1/assets HTTP/1.1\r\ncontent-length: 10\r\n")
-                .unwrap();
-            stream
-        })
-        .collect();
+    let mut unfinished: Vec<_> = (0..64).map(|_| Connection::open(server.address())).collect();
+    let halves = [
+        "",
+        "PO",
+        "POST /v1/assets HTTP/1.1\r\n",
+        "POST /v1/assets HTTP/1.1\r\ncontent-length: 10\r\n",
+        "POST /v1/assets HTTP/1.1\r\nhost: localhost\r\nX-svc-nonce: 7d4448",
+        "GET /v1/ping HTTP/1.1\r\nhost: localhost\r\n\r\nGET /v1/pi",
+    ];
+    for (connection, half) in unfinished.iter_mut().zip(halves.into_iter().cycle()) {
+        connection.write(half);
+    }
     server.send(&Person::named("alice").sign(Request::get("/v1/pending_signatures"))).ok();
-    drop(unfinished);
+    // And whoever was slow is served once the rest arrives.
+    for (connection, half) in unfinished.iter_mut().zip(halves.into_iter().cycle()) {
+        if half == "PO" {
+            connection.write("ST /v1/assets HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n");
+            connection.read_reply().error(401);
+        }
+    }
 }

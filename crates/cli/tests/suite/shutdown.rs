@@ -5,7 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::{Answer, Person, SignersFile, TestServer, World};
+use crate::support::{Answer, Connection, Person, SignersFile, TestServer, World};
+
+/// Far less than what a connection may take for its next request, and far more than a stop takes.
+const PROMPTLY: Duration = Duration::from_secs(10);
 
 #[test]
 fn an_idle_server_stops_at_once_with_exit_code_0() {
@@ -13,6 +16,15 @@ fn an_idle_server_stops_at_once_with_exit_code_0() {
         let mut server = TestServer::start();
         server.signal(signal);
         assert_eq!(server.wait().code(), Some(0), "SIG{signal}");
+    }
+}
+
+/// The signal has been heard once nobody is let in any more.
+fn await_closed_door(server: &TestServer) {
+    let deadline = Instant::now() + PROMPTLY;
+    while TcpStream::connect(server.address()).is_ok() {
+        assert!(Instant::now() < deadline, "a server that stops lets new callers in");
+        std::thread::yield_now();
     }
 }
 
@@ -29,12 +41,7 @@ fn a_request_under_way_is_finished_first() {
             let held = scope.spawn(|| world.register_url(&alice, &url));
             keeper.await_request();
             world.server.signal(signal);
-            // The signal has been heard once nobody is let in any more.
-            let deadline = Instant::now() + Duration::from_secs(10);
-            while TcpStream::connect(world.server.address()).is_ok() {
-                assert!(Instant::now() < deadline, "a server that stops lets new callers in");
-                std::thread::yield_now();
-            }
+            await_closed_door(&world.server);
             keeper.release();
             held.join().unwrap()
         });
@@ -45,11 +52,45 @@ fn a_request_under_way_is_finished_first() {
     }
 }
 
+/// Stops a server that has nothing to finish.
+#[track_caller]
+fn assert_stops_promptly(server: &mut TestServer) {
+    let asked = Instant::now();
+    assert_eq!(server.stop().code(), Some(0));
+    assert!(asked.elapsed() < PROMPTLY, "it took {:?}", asked.elapsed());
+}
+
 #[test]
-fn idle_connections_do_not_hold_a_stop_up() {
+fn connections_that_never_said_anything_do_not_hold_a_stop_up() {
     let mut server = TestServer::start();
     let silent = TcpStream::connect(server.address()).unwrap();
     server.get("/v1/ping").ok();
-    assert_eq!(server.stop().code(), Some(0));
+    assert_stops_promptly(&mut server);
     drop(silent);
+}
+
+#[test]
+fn connections_kept_for_a_next_request_do_not_hold_a_stop_up() {
+    let mut server = TestServer::start();
+    let mut kept: Vec<_> = (0..8).map(|_| Connection::open(server.address())).collect();
+    for (requests, connection) in kept.iter_mut().enumerate() {
+        for _ in 0..=requests % 2 {
+            connection.write("GET /v1/ping HTTP/1.1\r\nhost: localhost\r\n\r\n");
+            connection.read_reply().ok();
+        }
+    }
+    assert_stops_promptly(&mut server);
+    drop(kept);
+}
+
+#[test]
+fn a_second_signal_does_not_wait_for_a_request_that_is_half_sent() {
+    let mut server = TestServer::start();
+    let mut unfinished = Connection::open(server.address());
+    unfinished.write("GET /v1/ping HTTP/1.1\r\nhost: loc");
+    server.get("/v1/ping").ok();
+    server.signal("TERM");
+    await_closed_door(&server);
+    assert_stops_promptly(&mut server);
+    drop(unfinished);
 }

@@ -7,6 +7,7 @@
 pub(crate) mod documents;
 pub(crate) mod people;
 pub(crate) mod repo;
+pub(crate) mod revocation;
 pub(crate) mod world;
 
 use countersign_core::{path::RepoPath, time::Timestamp};

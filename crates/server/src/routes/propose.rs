@@ -5,6 +5,7 @@ use countersign_core::{
     api::{ProposeBody, ProposedResponse},
     decide::{self, Proposal, Proposed, register, update},
     metadata::Origin,
+    registration::SignedRequest,
     wire,
 };
 use countersign_forge::{forges::SignersSource, url::SourceUrl};
@@ -15,10 +16,10 @@ pub async fn register_repo(
     State(app): State<App>,
     request: Authenticated,
 ) -> Result<Json<ProposedResponse>, ApiError> {
-    let source = locate(&app, &request)?;
+    let (source, signed) = (locate(&app, &request)?, request.to_signed_request()?);
     let expiry = app.limits().registration_expiry;
     register::check_register(&*app.store().head(), &source.project, expiry, app.now())?;
-    let proposal = fetch(&app, source, &request).await?;
+    let proposal = fetch(&app, source, signed).await?;
     let now = app.now();
     let proposed =
         app.store().transact(move |head| register::register(head, &proposal, expiry, now)).await??;
@@ -29,9 +30,9 @@ pub async fn update_signers(
     State(app): State<App>,
     request: Authenticated,
 ) -> Result<Json<ProposedResponse>, ApiError> {
-    let source = locate(&app, &request)?;
+    let (source, signed) = (locate(&app, &request)?, request.to_signed_request()?);
     update::check_update(&*app.store().head(), &source.project, &request.caller)?;
-    let proposal = fetch(&app, source, &request).await?;
+    let proposal = fetch(&app, source, signed).await?;
     let now = app.now();
     let proposed = app.store().transact(move |head| update::update(head, &proposal, now)).await??;
     Ok(answer(proposed, "Signers update proposed successfully. Collect signatures to activate."))
@@ -44,7 +45,7 @@ fn locate(app: &App, request: &Authenticated) -> Result<SignersSource, ApiError>
     Ok(app.forges().locate_signers(&url, app.file_servers())?)
 }
 
-async fn fetch(app: &App, source: SignersSource, request: &Authenticated) -> Result<Proposal, ApiError> {
+async fn fetch(app: &App, source: SignersSource, request: SignedRequest) -> Result<Proposal, ApiError> {
     let fetched = app.fetch_signers(&source).await?;
     Ok(Proposal {
         project: source.project,
@@ -55,8 +56,8 @@ async fn fetch(app: &App, source: SignersSource, request: &Authenticated) -> Res
             retrieval_url: fetched.retrieval_url,
             retrieved_at: app.now().to_whole_seconds(),
         },
-        submitter: request.caller,
-        request: request.to_signed_request()?,
+        submitter: request.public_key,
+        request,
     })
 }
 

@@ -5,6 +5,7 @@
 
 use std::{
     collections::BTreeMap,
+    fs,
     path::PathBuf,
     process::Command,
     sync::{
@@ -101,6 +102,28 @@ pub(crate) async fn let_tasks_begin() {
     }
 }
 
+/// A repository made by `git`, with one commit of `entry` in its tree, on `branch`.
+pub(crate) fn foreign_repository(fixture: &Fixture, branch: &str, mode: &str, name: &str) {
+    let dir = fixture.repository();
+    fs::create_dir(&dir).unwrap();
+    fixture.git(&["init", "-q", "--bare", &format!("--initial-branch={branch}")]);
+    let content = dir.join("content");
+    fs::write(&content, "{}\n").unwrap();
+    let blob = fixture.git(&["hash-object", "-w", content.to_str().unwrap()]);
+    let info = format!("{mode},{},{name}", blob.trim());
+    fixture.git(&["update-index", "--add", "--cacheinfo", &info]);
+    let marker = format!("100644,{},svc.other.json", blob.trim());
+    fixture.git(&["update-index", "--add", "--cacheinfo", &marker]);
+    commit_index(fixture, &[], branch);
+}
+
+pub(crate) fn commit_index(fixture: &Fixture, parents: &[&str], branch: &str) {
+    let tree = fixture.git(&["write-tree"]);
+    let identity = ["-c", "user.name=x", "-c", "user.email=x@x", "commit-tree", tree.trim(), "-m", "x"];
+    let commit = fixture.git(&[&identity, parents].concat());
+    fixture.git(&["update-ref", &format!("refs/heads/{branch}"), commit.trim()]);
+}
+
 impl Fixture {
     pub(crate) fn new() -> Self {
         let dir = TempDir::new().unwrap();
@@ -133,6 +156,13 @@ impl Fixture {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "git {arguments:?}: {text}{errors}");
         text + &errors
+    }
+
+    /// The file of a loose object, the content of `name` on the branch.
+    pub(crate) fn loose_object(&self, name: &str) -> PathBuf {
+        let id = self.git(&["rev-parse", &format!("main:{name}")]);
+        let (dir, rest) = id.trim().split_at(2);
+        self.repository().join("objects").join(dir).join(rest)
     }
 
     /// `git` agrees with every object, pack and reference, and with the files of `head`.

@@ -68,6 +68,13 @@ impl Git {
         self.commit_entry("100644", path, bytes);
     }
 
+    /// The object with the content of a file that was committed behind the server's back.
+    pub(crate) fn loose_object(&self, path: &str) -> PathBuf {
+        let id = self.run(&["rev-parse", &format!("main:{path}")]);
+        let (dir, rest) = id.split_at(2);
+        self.dir.join("objects").join(dir).join(rest)
+    }
+
     pub(crate) fn commit_symlink(&self, path: &str, target: &str) {
         self.commit_entry("120000", path, target.as_bytes());
     }

@@ -44,6 +44,11 @@ impl Request {
         self
     }
 
+    /// Announces a body of this length, whatever is sent.
+    pub(crate) fn announcing(self, length: usize) -> Self {
+        self.with_header("content-length", &length.to_string())
+    }
+
     pub(crate) fn with_header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
@@ -70,9 +75,10 @@ impl Request {
         for (name, value) in &self.headers {
             head.extend(format!("{name}: {value}\r\n").bytes());
         }
+        let is_announced = self.headers.iter().any(|(name, _)| name == "content-length");
         if self.chunked {
             head.extend(b"transfer-encoding: chunked\r\n");
-        } else if !self.body.is_empty() || self.method == "POST" {
+        } else if !is_announced && (!self.body.is_empty() || self.method == "POST") {
             head.extend(format!("content-length: {}\r\n", self.body.len()).bytes());
         }
         head.extend(b"\r\n");
@@ -169,6 +175,41 @@ pub(crate) fn try_send(address: SocketAddr, request: &Request) -> std::io::Resul
     })?;
     parse_reply(&received)
         .ok_or_else(|| std::io::Error::other(format!("not HTTP: {:?}", String::from_utf8_lossy(&received))))
+}
+
+/// A connection that stays open from one request to the next.
+pub(crate) struct Connection {
+    stream: TcpStream,
+}
+
+impl Connection {
+    pub(crate) fn open(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).expect("the server listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout above 0");
+        Self { stream }
+    }
+
+    pub(crate) fn write(&mut self, text: &str) {
+        self.stream.write_all(text.as_bytes()).expect("the server reads");
+    }
+
+    /// The next answer, which must announce its length.
+    pub(crate) fn read_reply(&mut self) -> Reply {
+        let mut received = Vec::new();
+        while !received.ends_with(b"\r\n\r\n") {
+            received.push(self.read_byte());
+        }
+        let mut reply = parse_reply(&received).expect("an answer");
+        let length = reply.header("content-length").expect("a length").parse().expect("a number");
+        reply.body = (0..length).map(|_| self.read_byte()).collect();
+        reply
+    }
+
+    fn read_byte(&mut self) -> u8 {
+        let mut byte = [0];
+        self.stream.read_exact(&mut byte).expect("the server answers");
+        byte[0]
+    }
 }
 
 fn parse_reply(received: &[u8]) -> Option<Reply> {

@@ -12,7 +12,7 @@ pub(crate) mod world;
 pub(crate) use self::{
     files::{Answer, FileServer},
     git::Git,
-    http::{Reply, Request},
+    http::{Connection, Reply, Request},
     people::Person,
     server::{Launch, TestServer},
     signers::{SignersFile, days_ago, seconds_from_now},
