@@ -33,8 +33,11 @@ const AT_ONCE: usize = 4;
 /// How often a large asset is mentioned in the log.
 const PROGRESS_BYTES: u64 = 64 << 20;
 
-#[derive(Debug, Clone, Default)]
-pub struct Releases(Arc<Mutex<HashMap<RepoPath, Arc<Shared>>>>);
+#[derive(Debug, Clone)]
+pub struct Releases {
+    running: Arc<Mutex<HashMap<RepoPath, Arc<Shared>>>>,
+    patience: Duration,
+}
 
 type Shared = watch::Sender<Option<Outcome>>;
 
@@ -56,7 +59,17 @@ pub struct ReleaseLimits {
     pub asset_bytes: u64,
 }
 
+impl Default for Releases {
+    fn default() -> Self {
+        Self::with_patience(PATIENCE)
+    }
+}
+
 impl Releases {
+    pub fn with_patience(patience: Duration) -> Self {
+        Self { running: Arc::default(), patience }
+    }
+
     /// Downloads the release and computes the digests of its assets, or joins whoever does so already.
     pub async fn download(&self, fetcher: &Fetcher, source: ReleaseSource, limits: ReleaseLimits) -> Outcome {
         let mut result = self.join(fetcher, source, limits);
@@ -90,7 +103,7 @@ impl Releases {
         loop {
             let outcome = tokio::select! {
                 outcome = &mut work => outcome.unwrap_or(Err(DownloadError::Ended)),
-                () = stay_abandoned(&shared) => {
+                () = stay_abandoned(&shared, self.patience) => {
                     let mut running = self.lock();
                     if shared.receiver_count() > 0 {
                         continue;
@@ -112,7 +125,7 @@ impl Releases {
             };
             shared.send_replace(Some(outcome));
             if !is_awaited {
-                tokio::time::sleep(PATIENCE).await;
+                tokio::time::sleep(self.patience).await;
                 self.lock().remove(&key);
             }
             return;
@@ -120,15 +133,15 @@ impl Releases {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RepoPath, Arc<Shared>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Returns once nobody has been waiting for a whole minute, as far as can be seen at its end.
-async fn stay_abandoned(shared: &Shared) {
+/// Returns once nobody waits, and nobody does after that long either.
+async fn stay_abandoned(shared: &Shared, patience: Duration) {
     loop {
         shared.closed().await;
-        tokio::time::sleep(PATIENCE).await;
+        tokio::time::sleep(patience).await;
         if shared.receiver_count() == 0 {
             return;
         }
