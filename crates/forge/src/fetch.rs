@@ -161,11 +161,13 @@ impl Fetcher {
     pub(crate) async fn open<'a>(
         &self,
         url: &'a Url,
-        ask: Ask<'_>,
+        mut ask: Ask<'_>,
         redirects: Redirects,
     ) -> Result<Option<Opened<'a>>, FetchError> {
         let mut route = Route::start(url);
         for _ in 0..=MAX_REDIRECTS {
+            // Once elsewhere, a redirect back is a stranger's choice, and is followed without the token.
+            ask.credential = ask.credential.filter(|credential| credential.is_for(&route.current));
             let response = self.request(&route, ask).await?;
             match response.status() {
                 StatusCode::OK => {

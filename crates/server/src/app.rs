@@ -89,9 +89,8 @@ impl App {
 
     /// A release with the digests of all its assets.
     pub async fn download_release(&self, source: ReleaseSource) -> Result<Arc<Release>, ApiError> {
-        let _permit = self.0.fetches.try_acquire().map_err(|_| ApiError::busy())?;
-        let Limits { assets, asset_bytes, .. } = self.0.limits;
-        let limits = ReleaseLimits { assets, asset_bytes };
+        let Limits { assets, asset_bytes, release_time, .. } = self.0.limits;
+        let limits = ReleaseLimits { assets, asset_bytes, total_time: release_time };
         Ok(self.0.releases.download(&self.0.fetcher, source, limits).await?)
     }
 

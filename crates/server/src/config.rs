@@ -22,6 +22,8 @@ use crate::store::Author;
 
 const DEFAULT_DATA_DIR: &str = "countersign-data";
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 3000);
+/// Enough for any release that its signers would wait for.
+const RELEASE_TIME: Duration = Duration::from_secs(6 * 60 * 60);
 const DAY: u64 = 24 * 60 * 60;
 
 /// Everything a server is started with.
@@ -49,6 +51,8 @@ pub struct Limits {
     /// Files of one release, and the size of each.
     pub assets: usize,
     pub asset_bytes: u64,
+    /// For the download of a whole release.
+    pub release_time: Duration,
     pub collecting_per_project: usize,
     pub registration_expiry: Duration,
 }
@@ -295,6 +299,7 @@ impl LimitsTable {
             checksums_files: positive("limits.checksums_files", self.checksums_files, 16)?,
             assets: positive("limits.assets", self.assets, 1_000)?,
             asset_bytes: positive("limits.asset_bytes", self.asset_bytes, 2 << 30)?,
+            release_time: RELEASE_TIME,
             collecting_per_project: positive(
                 "limits.collecting_per_project",
                 self.collecting_per_project,

@@ -164,7 +164,10 @@ impl From<DownloadError> for ApiError {
             DownloadError::Release(release) if release.is_refused_as_given() => {
                 Self::refused(StatusCode::BAD_REQUEST, &error)
             }
-            DownloadError::Release(_) | DownloadError::Ended => Self::internal(error.to_string(), error),
+            DownloadError::Busy => Self::busy(),
+            DownloadError::Release(_) | DownloadError::TimedOut(_) | DownloadError::Ended => {
+                Self::internal(error.to_string(), error)
+            }
         }
     }
 }

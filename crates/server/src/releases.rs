@@ -24,10 +24,15 @@ use countersign_forge::{
 };
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use thiserror::Error;
-use tokio::{sync::watch, task::JoinHandle};
+use tokio::{
+    sync::{Semaphore, watch},
+    task::JoinHandle,
+};
 
 /// How long a download without anybody waiting for it goes on, and how long its result is kept for whoever comes back.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Each has a few connections, and a thread for each hash function of each of them.
+const MAX_DOWNLOADS: usize = 8;
 /// Assets of one release that are downloaded at the same time.
 const AT_ONCE: usize = 4;
 /// How often a large asset is mentioned in the log.
@@ -35,11 +40,19 @@ const PROGRESS_BYTES: u64 = 64 << 20;
 
 #[derive(Debug, Clone)]
 pub struct Releases {
-    running: Arc<Mutex<HashMap<RepoPath, Arc<Shared>>>>,
+    known: Arc<Mutex<HashMap<RepoPath, Arc<Shared>>>>,
+    /// Belongs to the downloads, not to those who wait: a client that leaves makes no room for another download.
+    permits: Arc<Semaphore>,
     patience: Duration,
 }
 
-type Shared = watch::Sender<Option<Outcome>>;
+/// A download under way, or its result that nobody has taken yet.
+#[derive(Debug)]
+struct Shared {
+    outcome: watch::Sender<Option<Outcome>>,
+    /// How often somebody joined.
+    joined: AtomicU64,
+}
 
 /// What a download came to, for everybody who waited.
 pub type Outcome = Result<Arc<Release>, DownloadError>;
@@ -48,15 +61,20 @@ pub type Outcome = Result<Arc<Release>, DownloadError>;
 pub enum DownloadError {
     #[error(transparent)]
     Release(#[from] Arc<ReleaseError>),
+    #[error("too many releases are being downloaded: try again later")]
+    Busy,
+    #[error("the release was not downloaded within {0:?}")]
+    TimedOut(Duration),
     #[error("the download ended unexpectedly")]
     Ended,
 }
 
-/// What one release may weigh.
+/// What one release may weigh, and how long it may take.
 #[derive(Debug, Clone, Copy)]
 pub struct ReleaseLimits {
     pub assets: usize,
     pub asset_bytes: u64,
+    pub total_time: Duration,
 }
 
 impl Default for Releases {
@@ -67,13 +85,13 @@ impl Default for Releases {
 
 impl Releases {
     pub fn with_patience(patience: Duration) -> Self {
-        Self { running: Arc::default(), patience }
+        Self { known: Arc::default(), permits: Arc::new(Semaphore::new(MAX_DOWNLOADS)), patience }
     }
 
     /// Downloads the release and computes the digests of its assets, or joins whoever does so already.
     pub async fn download(&self, fetcher: &Fetcher, source: ReleaseSource, limits: ReleaseLimits) -> Outcome {
-        let mut result = self.join(fetcher, source, limits);
-        match result.wait_for(Option::is_some).await {
+        let mut outcome = self.join(fetcher, source, limits)?;
+        match outcome.wait_for(Option::is_some).await {
             Ok(outcome) => outcome.clone().unwrap_or(Err(DownloadError::Ended)),
             Err(_) => Err(DownloadError::Ended),
         }
@@ -84,65 +102,78 @@ impl Releases {
         fetcher: &Fetcher,
         source: ReleaseSource,
         limits: ReleaseLimits,
-    ) -> watch::Receiver<Option<Outcome>> {
-        let mut running = self.lock();
-        if let Some(shared) = running.get(&source.dir) {
-            return shared.subscribe();
-        }
-        let (shared, result) = watch::channel(None);
-        let shared = Arc::new(shared);
+    ) -> Result<watch::Receiver<Option<Outcome>>, DownloadError> {
+        let mut known = self.lock();
         let key = source.dir.clone();
-        running.insert(key.clone(), Arc::clone(&shared));
+        if let Some(shared) = known.get(&key).cloned() {
+            shared.joined.fetch_add(1, Ordering::Relaxed);
+            // A result is taken once: whoever comes later wants to know what the release is then.
+            if shared.outcome.borrow().is_some() {
+                known.remove(&key);
+            }
+            return Ok(shared.outcome.subscribe());
+        }
+        let permit = Arc::clone(&self.permits).try_acquire_owned().map_err(|_| DownloadError::Busy)?;
+        let (sender, outcome) = watch::channel(None);
+        let shared = Arc::new(Shared { outcome: sender, joined: AtomicU64::new(1) });
+        known.insert(key.clone(), Arc::clone(&shared));
         let fetcher = fetcher.clone();
-        let work = tokio::spawn(async move { download(&fetcher, &source, limits).await });
+        let work = tokio::spawn(async move {
+            let _permit = permit;
+            let work = tokio::time::timeout(limits.total_time, download(&fetcher, &source, limits));
+            work.await.unwrap_or(Err(DownloadError::TimedOut(limits.total_time)))
+        });
         tokio::spawn(self.clone().supervise(key, shared, work));
-        result
+        Ok(outcome)
     }
 
     async fn supervise(self, key: RepoPath, shared: Arc<Shared>, mut work: JoinHandle<Outcome>) {
-        loop {
-            let outcome = tokio::select! {
-                outcome = &mut work => outcome.unwrap_or(Err(DownloadError::Ended)),
-                () = stay_abandoned(&shared, self.patience) => {
-                    let mut running = self.lock();
-                    if shared.receiver_count() > 0 {
-                        continue;
-                    }
-                    running.remove(&key);
-                    work.abort();
-                    tracing::info!(release = %key, "nobody waits for this release any more: stopped");
-                    return;
-                }
-            };
-            let is_awaited = {
-                let mut running = self.lock();
-                let is_awaited = shared.receiver_count() > 0;
-                // Whoever comes later wants to know what the release is then.
-                if is_awaited {
-                    running.remove(&key);
-                }
-                is_awaited
-            };
-            shared.send_replace(Some(outcome));
-            if !is_awaited {
-                tokio::time::sleep(self.patience).await;
-                self.lock().remove(&key);
+        let outcome = loop {
+            tokio::select! {
+                outcome = &mut work => break outcome.unwrap_or(Err(DownloadError::Ended)),
+                () = stay_abandoned(&shared, self.patience) => {}
             }
-            return;
+            let mut known = self.lock();
+            if shared.outcome.receiver_count() == 0 {
+                known.remove(&key);
+                work.abort();
+                tracing::info!(release = %key, "nobody waits for this release any more: stopped");
+                return;
+            }
+        };
+        let is_kept = {
+            let mut known = self.lock();
+            // A failure is not worth keeping, and a success only for somebody who has not had it yet.
+            let is_kept = outcome.is_ok() && shared.outcome.receiver_count() == 0;
+            if !is_kept {
+                known.remove(&key);
+            }
+            shared.outcome.send_replace(Some(outcome));
+            is_kept
+        };
+        if is_kept {
+            tokio::time::sleep(self.patience).await;
+            let mut known = self.lock();
+            // By now a new download may have this place.
+            if known.get(&key).is_some_and(|other| Arc::ptr_eq(other, &shared)) {
+                known.remove(&key);
+            }
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RepoPath, Arc<Shared>>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Returns once nobody waits, and nobody does after that long either.
+/// Returns once nobody has been waiting for that long.
 async fn stay_abandoned(shared: &Shared, patience: Duration) {
     loop {
-        shared.closed().await;
+        shared.outcome.closed().await;
+        let joined = shared.joined.load(Ordering::Relaxed);
         tokio::time::sleep(patience).await;
-        if shared.receiver_count() == 0 {
+        // Whoever came and left meanwhile gets the whole time again.
+        if shared.joined.load(Ordering::Relaxed) == joined && shared.outcome.receiver_count() == 0 {
             return;
         }
     }

@@ -17,7 +17,7 @@ use countersign_forge::{
     guard::Guard,
     resolver::SystemResolver,
 };
-use countersign_server::releases::{ReleaseLimits, Releases};
+use countersign_server::releases::{DownloadError, ReleaseLimits, Releases};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -25,7 +25,8 @@ use tokio::{
 };
 
 const ASSET: &[u8] = b"0123456789";
-const LIMITS: ReleaseLimits = ReleaseLimits { assets: 10, asset_bytes: 1_000 };
+const LIMITS: ReleaseLimits =
+    ReleaseLimits { assets: 10, asset_bytes: 1_000, total_time: Duration::from_secs(60) };
 
 /// A forge whose one asset stops half-way until it is told to go on.
 struct Forge {
@@ -61,8 +62,10 @@ impl Forge {
         let mut request = vec![0; 4_096];
         let length = stream.read(&mut request).await.unwrap_or(0);
         if !String::from_utf8_lossy(&request[..length]).contains("/asset") {
+            let text = String::from_utf8_lossy(&request[..length]).into_owned();
+            let tag = text.split(' ').nth(1).and_then(|path| path.rsplit('/').next()).unwrap_or_default();
             let body = format!(
-                r#"{{"tag_name":"v1","draft":false,"published_at":"2026-01-01T00:00:00Z","assets":[
+                r#"{{"tag_name":"{tag}","draft":false,"published_at":"2026-01-01T00:00:00Z","assets":[
                     {{"name":"app.zip","size":10,"browser_download_url":"http://{}/asset"}}]}}"#,
                 self.address
             );
@@ -138,6 +141,44 @@ async fn whoever_comes_back_in_time_joins_the_download() {
     let release = second.await.unwrap();
     assert_eq!(release.published_files[0].size, Some(10));
     assert_eq!(forge.asset_requests.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_result_that_nobody_waited_for_is_given_once() {
+    let forge = Forge::start().await;
+    let releases = Releases::default();
+    for requests in 1..=2 {
+        let (fetcher, source, own) = (forge.fetcher(), forge.source(), releases.clone());
+        let first = tokio::spawn(async move { own.download(&fetcher, source, LIMITS).await });
+        acquire(&forge.half_sent).await;
+        first.abort();
+        assert!(first.await.unwrap_err().is_cancelled());
+        forge.go_on.notify_one();
+        releases.download(&forge.fetcher(), forge.source(), LIMITS).await.unwrap();
+        assert_eq!(forge.asset_requests.load(Ordering::SeqCst), requests);
+    }
+}
+
+#[tokio::test]
+async fn downloads_are_bounded_though_their_clients_leave() {
+    let forge = Forge::start().await;
+    let releases = Releases::default();
+    let mut started = 0;
+    loop {
+        let url = format!("http://{}/acme/app/releases/tag/v{started}", forge.address);
+        let source = forge.forges().locate_release(&url).unwrap();
+        let (fetcher, own) = (forge.fetcher(), releases.clone());
+        let mut waiter = tokio::spawn(async move { own.download(&fetcher, source, LIMITS).await });
+        tokio::select! {
+            refused = &mut waiter => match refused.unwrap().unwrap_err() {
+                DownloadError::Busy => break,
+                other => panic!("{other}"),
+            },
+            () = acquire(&forge.half_sent) => waiter.abort(),
+        }
+        started += 1;
+    }
+    assert!((1..=64).contains(&started), "{started}");
 }
 
 #[tokio::test]

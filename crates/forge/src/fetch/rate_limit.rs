@@ -1,6 +1,6 @@
 //! Answers of a server that was asked too often, and when it may be asked again.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use countersign_core::time::Timestamp;
 use reqwest::{
@@ -13,11 +13,13 @@ use super::{Ask, FetchError, Route, TryAgain};
 /// What a status other than 200 means.
 pub(super) fn bad_status(route: &Route<'_>, ask: Ask<'_>, response: &Response) -> FetchError {
     let (url, status) = (route.shown(), response.status());
-    let again = try_again(response.headers());
+    let headers = response.headers();
     let again = match status {
-        StatusCode::TOO_MANY_REQUESTS => Some(again.unwrap_or(TryAgain::Later)),
+        StatusCode::TOO_MANY_REQUESTS => {
+            Some(try_again(headers, Counts::AnyRemaining).unwrap_or(TryAgain::Later))
+        }
         // GitHub's spelling of it; without these headers it means what it says.
-        StatusCode::FORBIDDEN => again,
+        StatusCode::FORBIDDEN => try_again(headers, Counts::NoneRemaining),
         _ => None,
     };
     let is_denial = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
@@ -30,23 +32,39 @@ pub(super) fn bad_status(route: &Route<'_>, ask: Ask<'_>, response: &Response) -
     }
 }
 
+/// Whether a reset time counts whatever remains, or only where nothing does: it is sent with every answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Counts {
+    AnyRemaining,
+    NoneRemaining,
+}
+
 /// GitHub says `x-ratelimit-…`, GitLab `RateLimit-…`; both give the reset as seconds since 1970.
-fn try_again(headers: &HeaderMap) -> Option<TryAgain> {
+fn try_again(headers: &HeaderMap, counts: Counts) -> Option<TryAgain> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    if headers.contains_key(RETRY_AFTER) {
-        let seconds = text(RETRY_AFTER.as_str()).and_then(|text| text.parse().ok());
-        return Some(seconds.map_or(TryAgain::Later, |seconds| TryAgain::In(Duration::from_secs(seconds))));
+    if let Some(again) = text(RETRY_AFTER.as_str()).and_then(retry_after) {
+        return Some(again);
     }
     for (remaining, reset) in
         [("x-ratelimit-remaining", "x-ratelimit-reset"), ("ratelimit-remaining", "ratelimit-reset")]
     {
-        if text(remaining) == Some("0") {
-            let reset = text(reset).and_then(|text| text.parse::<i64>().ok());
+        let reset = text(reset).and_then(|text| text.parse::<i64>().ok());
+        let is_exhausted = text(remaining) == Some("0");
+        if is_exhausted || (counts == Counts::AnyRemaining && reset.is_some()) {
             return Some(reset.map_or(TryAgain::Later, reset_time));
         }
     }
-    // A reset time alone says nothing on an answer without a count: it is sent with every answer.
-    None
+    headers.contains_key(RETRY_AFTER).then_some(TryAgain::Later)
+}
+
+/// Seconds, or a date.
+fn retry_after(text: &str) -> Option<TryAgain> {
+    if let Ok(seconds) = text.parse() {
+        return Some(TryAgain::In(Duration::from_secs(seconds)));
+    }
+    let date = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let seconds = i64::try_from(date.as_secs()).ok()?;
+    Timestamp::from_unix_seconds(seconds).ok().map(TryAgain::At)
 }
 
 /// The IETF draft's `RateLimit-Reset` counts seconds from now; no server's clock stands before 2001.
@@ -55,5 +73,34 @@ fn reset_time(reset: i64) -> TryAgain {
     match u64::try_from(reset) {
         Ok(seconds) if reset < YEAR_2001 => TryAgain::In(Duration::from_secs(seconds)),
         _ => Timestamp::from_unix_seconds(reset).map_or(TryAgain::Later, TryAgain::At),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::HeaderName;
+
+    use super::*;
+
+    fn again(headers: &[(&'static str, &str)], counts: Counts) -> Option<String> {
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), value.parse().expect("a header value")));
+        try_again(&headers.collect(), counts).map(|again| again.to_string())
+    }
+
+    #[test]
+    fn every_header_that_says_when_is_understood() {
+        let date = ("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT");
+        let reset = ("x-ratelimit-reset", "1792567680");
+        let at_date = again(&[date], Counts::NoneRemaining).unwrap();
+        assert!(at_date.contains("2026-10-21T07:28:00Z"), "{at_date}");
+        assert_eq!(again(&[reset], Counts::AnyRemaining), Some(at_date.clone()));
+        assert_eq!(again(&[reset], Counts::NoneRemaining), None);
+        let unreadable = ("retry-after", "soon");
+        let exhausted = ("x-ratelimit-remaining", "0");
+        assert_eq!(again(&[unreadable, exhausted, reset], Counts::NoneRemaining), Some(at_date));
+        assert!(again(&[("retry-after", "90")], Counts::NoneRemaining).unwrap().contains("90"));
+        assert_eq!(again(&[unreadable], Counts::NoneRemaining), Some(TryAgain::Later.to_string()));
     }
 }

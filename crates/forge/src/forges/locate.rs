@@ -58,7 +58,7 @@ impl Forge {
                 (None, true) => self.retrieve_slashed(url, names, place),
             };
             let retrieval = retrieval.ok_or_else(|| url.refuse(UrlProblem::Unreadable))?;
-            if retrievals.iter().all(|other| other.url != retrieval.url) {
+            if !retrievals.contains(&retrieval) {
                 retrievals.push(retrieval);
             }
         }
@@ -122,7 +122,7 @@ impl Forge {
 
     /// The repository's page on the forge, whatever host served the raw file.
     fn project(&self, url: &SourceUrl, names: &[String]) -> Result<RepoPath, UrlRefusal> {
-        let (scheme, host) = (url.scheme(), &self.host);
+        let (scheme, host) = (self.page_scheme(url), &self.host);
         let port = self.port.unwrap_or(scheme.default_port());
         let path = format!("{}/{host}/{port}/{}", scheme.as_str(), names.join("/"));
         let path = RepoPath::parse(&path).map_err(|error| url.refuse_path(&error))?;
@@ -134,7 +134,7 @@ impl Forge {
             return Ok(None);
         };
         // Whoever gives the URL chooses the scheme, and must not choose to have the token sent in the clear.
-        if self.api.is_none() && url.scheme() == Scheme::Http && !self.host.is_loopback() {
+        if self.api.is_none() && self.page_scheme(url) == Scheme::Http && !self.host.is_loopback() {
             return Err(url.refuse(UrlProblem::TokenOverHttp { host: self.host.clone() }));
         }
         let api = Url::parse(&self.api_base(url)).map_err(|_| url.refuse(UrlProblem::Unreadable))?;
@@ -150,9 +150,24 @@ impl Forge {
     }
 
     fn page_base(&self, url: &SourceUrl) -> String {
-        let port = self.port.filter(|port| *port != url.scheme().default_port());
+        let scheme = self.page_scheme(url);
+        let port = self.port.filter(|port| *port != scheme.default_port());
         let port = port.map(|port| format!(":{port}")).unwrap_or_default();
-        format!("{}://{}{port}", url.scheme().as_str(), self.host)
+        format!("{}://{}{port}", scheme.as_str(), self.host)
+    }
+
+    /// The scheme of the forge's own pages. A URL on the host of raw files does not tell: one repository must not
+    /// become two projects by it.
+    fn page_scheme(&self, url: &SourceUrl) -> Scheme {
+        let own_port = self.port.unwrap_or(url.scheme().default_port());
+        if *url.host() == self.host && url.port() == own_port {
+            return url.scheme();
+        }
+        match self.api.as_ref().and_then(|api| Scheme::parse(api.scheme())) {
+            Some(scheme) => scheme,
+            None if self.host.is_loopback() => Scheme::Http,
+            None => Scheme::Https,
+        }
     }
 
     fn raw_file_url(&self, url: &SourceUrl, project: &[String], place: &Place) -> Option<Url> {

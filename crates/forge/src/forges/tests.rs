@@ -21,6 +21,7 @@ fn configured() -> Vec<ForgeConfig> {
             ..config("ghe.example", ForgeKind::Github)
         },
         config("lab.example", ForgeKind::Gitlab),
+        ForgeConfig { raw: Some("http://10.0.0.7/raw".into()), ..config("inner.example", ForgeKind::Github) },
         config("127.0.0.1:3000", ForgeKind::Forgejo),
         ForgeConfig {
             raw: Some("http://127.0.0.1:3001/raw/".into()),
@@ -156,6 +157,7 @@ fn the_project_is_the_repository_on_its_own_host_and_port() {
         ("https://127.0.0.1:3000/acme/app/src/branch/main/svc.signers.json", "https/127.0.0.1/3000/acme/app"),
         ("http://127.0.0.1:3001/acme/app/blob/main/svc.signers.json", "http/127.0.0.1/3001/acme/app"),
         ("http://127.0.0.1:3001/raw/acme/raw/main/svc.signers.json", "http/127.0.0.1/3001/acme/raw"),
+        ("http://10.0.0.7/raw/acme/app/main/svc.signers.json", "https/inner.example/443/acme/app"),
         ("http://lab.example/a/b/c/app/-/blob/main/svc.signers.json", "http/lab.example/80/a/b/c/app"),
         ("https://gitlab.com/a/blob/-/raw/main/svc.signers.json", "https/gitlab.com/443/a/blob"),
         ("https://github.com/acme/a%20b/blob/main/svc.signers.json", "https/github.com/443/acme/a b"),

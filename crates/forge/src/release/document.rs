@@ -203,7 +203,9 @@ impl Download {
 /// `sha256:<hex>`; another algorithm is as good as none.
 fn parse_digest(digest: Option<&str>) -> Result<Option<Sha256>, ()> {
     match digest.and_then(|digest| digest.split_once(':')) {
-        Some(("sha256", hex)) => Sha256::parse_any_case(hex).map(Some).ok_or(()),
+        Some((name, hex)) if name.eq_ignore_ascii_case("sha256") => {
+            Sha256::parse_any_case(hex).map(Some).ok_or(())
+        }
         Some(_) | None => Ok(None),
     }
 }

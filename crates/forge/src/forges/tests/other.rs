@@ -144,6 +144,15 @@ fn hosts_of_configured_forges_are_exceptions_and_known_ones_are_not() {
     let mut hosts: Vec<&str> = exceptions.iter().map(Host::as_str).collect();
     hosts.sort_unstable();
     hosts.dedup();
-    assert_eq!(hosts, ["127.0.0.1", "ghe.example", "hub.example", "lab.example", "raw.ghe.example"]);
+    let expected = [
+        "10.0.0.7",
+        "127.0.0.1",
+        "ghe.example",
+        "hub.example",
+        "inner.example",
+        "lab.example",
+        "raw.ghe.example",
+    ];
+    assert_eq!(hosts, expected);
     assert!(Forges::new(Vec::new()).unwrap().exceptions().is_empty());
 }
