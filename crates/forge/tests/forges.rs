@@ -25,6 +25,11 @@ use support::{
     reply,
 };
 
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpListener,
+};
+
 mod support;
 
 /// What is wrong with the first asset.
@@ -220,6 +225,29 @@ async fn the_token_stays_with_the_api_when_an_asset_is_elsewhere() {
         assert!(!head.contains(SECRET), "{head}");
         let lowered = head.to_ascii_lowercase();
         assert!(!lowered.contains("authorization:") && !lowered.contains("private-token:"), "{head}");
+    }
+}
+
+#[tokio::test]
+async fn the_token_does_not_come_back_with_a_redirect_that_had_left() {
+    for kind in KINDS {
+        let elsewhere = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let away = redirect(&format!("http://{}/", elsewhere.local_addr().unwrap()));
+        let change = |routes: &mut Routes| {
+            routes.insert(first_asset(kind, Access::WithToken).into(), away);
+            routes.insert("/private".into(), plain("hello"));
+        };
+        let fake = Fake::start(kind, Access::WithToken, change).await;
+        let back = redirect(&fake.server.url("/private"));
+        tokio::spawn(async move {
+            let (mut stream, _) = elsewhere.accept().await.unwrap();
+            stream.read(&mut [0; 4_096]).await.unwrap();
+            stream.write_all(back.as_bytes()).await.unwrap();
+        });
+        assert_eq!(fake.hash_first().await.unwrap().sha256, Sha256::of(b"hello"));
+        let heads = fake.heads();
+        let private = heads.iter().find(|head| head.starts_with("GET /private ")).unwrap();
+        assert!(!private.contains(SECRET), "{private}");
     }
 }
 
