@@ -241,7 +241,7 @@ async fn the_token_does_not_come_back_with_a_redirect_that_had_left() {
         let back = redirect(&fake.server.url("/private"));
         tokio::spawn(async move {
             let (mut stream, _) = elsewhere.accept().await.unwrap();
-            stream.read(&mut [0; 4_096]).await.unwrap();
+            assert!(stream.read(&mut [0; 4_096]).await.unwrap() > 0);
             stream.write_all(back.as_bytes()).await.unwrap();
         });
         assert_eq!(fake.hash_first().await.unwrap().sha256, Sha256::of(b"hello"));
