@@ -1,22 +1,162 @@
-//! The command line. Each flag of `serve` has an environment variable and a key in the configuration file.
+//! The command line. Its texts are the reference: docs/cli.md is made from them.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, builder::BoolishValueParser};
-use countersign_core::path::RepoPath;
-use countersign_forge::{file_server::FileServerRule, guard::AllowFetch};
-use countersign_server::config::{LogFormat, LogLevel, Overrides};
+use clap::{Args, Parser, Subcommand};
+
+use crate::{output::ColorChoice, prompt::Confirmation};
+
+pub(crate) use client::*;
+pub(crate) use serve::{AdminCommand, DropArgs, FileArgs, ServeArgs};
+
+mod client;
+#[cfg(test)]
+mod reference;
+mod serve;
+
+const DEFAULT_SERVER: &str = "http://127.0.0.1:3000";
 
 /// Collects enough of the right signatures on software releases, and lets anyone check them.
 #[derive(Debug, Parser)]
-#[command(version, arg_required_else_help = true)]
+#[command(
+    version,
+    arg_required_else_help = true,
+    after_help = "\
+Try it:     countersign demo
+Download:   countersign download https://github.com/acme/app/releases/download/v1.0/app.tar.gz
+Sign:       countersign pending; countersign sign --all
+
+Exit codes: 0 fine, 1 other error, 2 usage, 3 verification failed, 4 revoked, 5 not reachable."
+)]
 pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
+/// What every client command understands.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct GlobalArgs {
+    /// The signing server
+    #[arg(long, global = true, value_name = "URL", env = "COUNTERSIGN_SERVER", hide_env_values = true, default_value = DEFAULT_SERVER)]
+    pub(crate) server: String,
+
+    /// Your key: an OpenSSH private key, or a .pub file whose private half the agent at SSH_AUTH_SOCK has
+    #[arg(long, global = true, value_name = "FILE", env = "COUNTERSIGN_KEY", hide_env_values = true)]
+    pub(crate) key: Option<PathBuf>,
+
+    /// Read the passphrase of the key from the first line of this file instead of asking
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
+
+    /// Do not ask: sign or revoke what is shown
+    #[arg(long, short = 'y', global = true)]
+    pub(crate) yes: bool,
+
+    /// Print one JSON object on standard output, for errors too
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// Print nothing but errors, questions and what was asked for
+    #[arg(long, short = 'q', global = true)]
+    pub(crate) quiet: bool,
+
+    /// Colours
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
+    pub(crate) color: ColorChoice,
+}
+
+impl GlobalArgs {
+    pub(crate) fn confirmation(&self) -> Confirmation {
+        if self.yes { Confirmation::Given } else { Confirmation::Ask }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Download a file that enough of the right people have signed
+    #[command(after_help = "\
+Examples:
+  countersign download https://github.com/acme/app/releases/download/v1.0/app.tar.gz
+  countersign download https://dl.example.org/acme/app/1.0/app.tar.gz --signers-digest sha512:…
+
+The file gets its name only after every check has passed. On the first download from a project its signers file is \
+read from the project's own forge as well, and remembered; later, the history that the server shows must continue \
+what was remembered. Without a forge to ask, take the digest of the signers file from a place that you trust and \
+pass it as --signers-digest (`sha512sum svc.signers.json`).")]
+    Download(DownloadArgs),
+    /// Verify a file that you already have
+    #[command(after_help = "\
+Examples:
+  countersign verify app.tar.gz --url https://github.com/acme/app/releases/download/v1.0/app.tar.gz
+  countersign verify app.tar.gz --bundle app.bundle.json          without any network")]
+    Verify(VerifyArgs),
+    /// Save everything that is needed to verify a release offline, in one file
+    Bundle(BundleArgs),
+    /// Show the history of a project's signers, verified link by link
+    Chain(ChainArgs),
+    /// Show or forget the projects that this computer has accepted
+    Trust {
+        #[command(subcommand)]
+        command: TrustCommand,
+    },
+    /// Make a key pair in OpenSSH format: FILE and FILE.pub
+    #[command(after_help = "\
+Keys of `ssh-keygen -t ed25519` work as well, and so does an agent: `--key FILE.pub` signs through SSH_AUTH_SOCK. \
+Without a terminal to ask for a passphrase, pass --password-file FILE or --no-password.")]
+    Keygen(KeygenArgs),
+    /// Make or check a signers file
+    Signers {
+        #[command(subcommand)]
+        command: SignersCommand,
+    },
+    /// Register a project by the URL of its signers file
+    #[command(after_help = "\
+Examples:
+  countersign register https://github.com/acme/app/blob/main/svc.signers.json
+  countersign register https://dl.example.org/acme/app/svc.signers.json
+
+Everyone who is listed in the file then signs it once: countersign sign --all")]
+    Register(ProposeArgs),
+    /// Propose a new signers file for a registered project
+    Update(ProposeArgs),
+    /// Register a release, so that it can be signed
+    #[command(after_help = "\
+Examples:
+  countersign release https://github.com/acme/app/releases/tag/v1.0
+  countersign release --checksums https://dl.example.org/acme/app/1.0/SHA256SUMS")]
+    Release(ReleaseArgs),
+    /// List what waits for your signature
+    Pending,
+    /// Sign releases and signers files, after showing what they are
+    #[command(after_help = "\
+Examples:
+  countersign sign --all
+  countersign sign https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json --files dist --require-match
+
+On a computer without a network:
+  countersign sign PATH --export request.json            where there is a network
+  countersign sign --detached request.json -o signatures.json      where the key is
+  countersign sign --submit signatures.json              where there is a network")]
+    Sign(SignArgs),
+    /// Show who has signed a file, and who is missing
+    Status(StatusArgs),
+    /// Revoke a release that is fully signed
+    Revoke(RevokeArgs),
+    /// Ask the server whether it is there and, with --key, whether it accepts your signature
+    Ping,
+    /// See it all at work on this computer, in a few seconds
+    Demo(DemoArgs),
+    /// Print a completion script for your shell
+    #[command(after_help = "\
+Example:
+  countersign completions bash > ~/.local/share/bash-completion/completions/countersign")]
+    Completions(CompletionsArgs),
+    /// Serve the files of a directory on this computer, to try things out
+    ServeFiles(ServeFilesArgs),
     /// Run the signing server
     #[command(after_help = "\
 Examples:
@@ -24,91 +164,12 @@ Examples:
   countersign serve --file-server dl.example.org let projects on that host register
   countersign serve --config countersign.toml    everything from a file
 
-Every flag can also be set by its environment variable, or by a key of the same name (with _ for -) in the
-configuration file. A flag beats the environment, which beats the file.")]
+Every flag of the server can also be set by its environment variable, or by a key of the same name (with _ for -) in \
+the configuration file. A flag beats the environment, which beats the file.")]
     Serve(ServeArgs),
     /// Maintain the data directory of a server that is stopped
     Admin {
         #[command(subcommand)]
         command: AdminCommand,
     },
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum AdminCommand {
-    /// Remove a project's pending registration or signers proposal
-    Drop(DropArgs),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ServeArgs {
-    /// Address and port to listen on; port 0 picks a free one [default: 127.0.0.1:3000]
-    #[arg(long, value_name = "ADDR:PORT", env = "COUNTERSIGN_LISTEN")]
-    listen: Option<SocketAddr>,
-
-    #[command(flatten)]
-    pub(crate) files: FileArgs,
-
-    /// For trying things on your own machine: allow fetching from loopback, and every file server there
-    #[arg(
-        long,
-        env = "COUNTERSIGN_DEV",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        value_parser = BoolishValueParser::new(),
-        value_name = "BOOL",
-        hide_possible_values = true
-    )]
-    dev: Option<bool>,
-
-    /// Also fetch from this host or network, although its address is not public (repeatable)
-    #[arg(long, value_name = "HOST|CIDR", env = "COUNTERSIGN_ALLOW_FETCH", value_delimiter = ',')]
-    allow_fetch: Option<Vec<AllowFetch>>,
-
-    /// Let projects on this file server register; `*` for all (repeatable)
-    #[arg(long, value_name = "HOST[:PORT]", env = "COUNTERSIGN_FILE_SERVER", value_delimiter = ',')]
-    file_server: Option<Vec<FileServerRule>>,
-
-    /// How log lines are written: text or json [default: text]
-    #[arg(long, value_name = "FORMAT", env = "COUNTERSIGN_LOG_FORMAT")]
-    pub(crate) log_format: Option<LogFormat>,
-
-    /// How much is logged: error, warn, info or debug [default: info]
-    #[arg(long, value_name = "LEVEL", env = "COUNTERSIGN_LOG_LEVEL")]
-    pub(crate) log_level: Option<LogLevel>,
-}
-
-impl ServeArgs {
-    pub(crate) fn to_overrides(&self) -> Overrides {
-        Overrides {
-            listen: self.listen,
-            data_dir: self.files.data_dir.clone(),
-            dev: self.dev,
-            allow_fetch: self.allow_fetch.clone(),
-            file_servers: self.file_server.clone(),
-        }
-    }
-}
-
-/// Where the server's files are.
-#[derive(Debug, Args)]
-pub(crate) struct FileArgs {
-    /// Directory for all state; created if missing [default: ./countersign-data]
-    #[arg(long, value_name = "DIR", env = "COUNTERSIGN_DATA_DIR")]
-    pub(crate) data_dir: Option<PathBuf>,
-
-    /// Configuration file (TOML)
-    #[arg(long, value_name = "FILE", env = "COUNTERSIGN_CONFIG")]
-    pub(crate) config: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct DropArgs {
-    /// Project identifier, as in https/dl.example.org/443/acme/app
-    #[arg(value_parser = RepoPath::parse)]
-    pub(crate) project: RepoPath,
-
-    #[command(flatten)]
-    pub(crate) files: FileArgs,
 }

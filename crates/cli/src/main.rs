@@ -1,24 +1,96 @@
 //! The `countersign` program.
 
 mod args;
+mod client;
 mod commands;
+mod comparison;
+mod download;
+mod error;
+mod evidence;
+mod files;
+mod keys;
 mod output;
+mod prompt;
+mod proof;
+mod report;
+mod review;
+mod session;
+mod trust;
 
 use std::process::ExitCode;
 
-use args::{AdminCommand, Arguments, Command};
+use args::{AdminCommand, Arguments, Command, GlobalArgs};
 use clap::Parser as _;
+use commands::client_runtime;
+use error::{CliError, ErrorKind};
+use output::{ColorChoice, Output};
+use session::Session;
 
 fn main() -> ExitCode {
-    let done = match Arguments::parse().command {
-        Command::Serve(args) => commands::serve::run(args),
-        Command::Admin { command: AdminCommand::Drop(args) } => commands::admin::drop_pending(args),
+    let Arguments { global, command } = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return refuse_arguments(&error),
     };
-    match done {
+    let output = Output::new(global.json, global.quiet, global.color);
+    match run(global, command, output) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            output::print_error(&error);
-            ExitCode::FAILURE
+            output.error(&error);
+            error.exit_code()
         }
     }
+}
+
+/// Help and version are no errors. A usage error is JSON as well, where the command line asks for it.
+fn refuse_arguments(error: &clap::Error) -> ExitCode {
+    let wants_json = std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json");
+    if !error.use_stderr() || !wants_json {
+        let _ = error.print();
+        return ExitCode::from(if error.use_stderr() { ErrorKind::Usage.exit_code() } else { 0 });
+    }
+    let text = error.render().to_string();
+    let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    let error =
+        CliError::usage(message, "`countersign --help` and `countersign COMMAND --help` show the usage");
+    Output::new(true, false, ColorChoice::Never).error(&error);
+    error.exit_code()
+}
+
+fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliError> {
+    use commands::*;
+    let confirmation = global.confirmation();
+    match command {
+        Command::Serve(args) => serve::run(args),
+        Command::Admin { command: AdminCommand::Drop(args) } => admin::drop_pending(args),
+        Command::Keygen(args) => keygen::run(&global, &args, output),
+        Command::Signers { command } => signers::run(&command, output),
+        Command::Trust { command } => trust::run(&command, output, confirmation),
+        Command::Completions(args) => completions::run(&args, output),
+        Command::ServeFiles(args) => client_runtime()?.block_on(serve_files::run(&args)),
+        Command::Demo(args) => demo::run(&args, output),
+        Command::Download(args) => ask(global, output, async |session| download::run(session, &args).await),
+        Command::Verify(args) => ask(global, output, async |session| verify::run(session, &args).await),
+        Command::Bundle(args) => ask(global, output, async |session| bundle::run(session, &args).await),
+        Command::Chain(args) => ask(global, output, async |session| chain::run(session, &args).await),
+        Command::Register(args) => {
+            ask(global, output, async |session| propose::register(session, &args).await)
+        }
+        Command::Update(args) => ask(global, output, async |session| propose::update(session, &args).await),
+        Command::Release(args) => ask(global, output, async |session| release::run(session, &args).await),
+        Command::Pending => ask(global, output, async |session| pending::run(session).await),
+        Command::Sign(args) => ask(global, output, async |session| sign::run(session, &args).await),
+        Command::Status(args) => ask(global, output, async |session| status::run(session, &args).await),
+        Command::Revoke(args) => ask(global, output, async |session| revoke::run(session, &args).await),
+        Command::Ping => ask(global, output, async |session| ping::run(session).await),
+    }
+}
+
+/// Runs what a client command does with a server.
+fn ask(
+    global: GlobalArgs,
+    output: Output,
+    command: impl AsyncFnOnce(&Session) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let session = Session::open(global, output)?;
+    client_runtime()?.block_on(command(&session))
 }

@@ -1,13 +1,166 @@
-//! What is shown to a person.
+//! What is shown to a person, or to a program: plain lines, or one JSON object.
 
-use std::error::Error;
+use std::io::{self, IsTerminal as _, Write as _};
 
-/// An error with its causes, one a line.
-pub(crate) fn print_error(error: &dyn Error) {
-    eprintln!("error: {error}");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        eprintln!("  because: {error}");
-        cause = error.source();
+use clap::{
+    ValueEnum,
+    builder::styling::{AnsiColor, Style},
+};
+use countersign_core::shown::{shown_json, shown_lines};
+use serde_json::{Value, json};
+
+use crate::error::CliError;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// How a command speaks. Text from outside must have gone through `shown_text` before it gets here (D39).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Output {
+    json: bool,
+    quiet: bool,
+    color: bool,
+}
+
+impl Output {
+    pub(crate) fn new(json: bool, quiet: bool, color: ColorChoice) -> Self {
+        let color = match color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => {
+                io::stdout().is_terminal()
+                    && io::stderr().is_terminal()
+                    && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+            }
+        };
+        Self { json, quiet, color: color && !json }
     }
+
+    /// For work that nobody is to hear of.
+    pub(crate) fn silent() -> Self {
+        Self { json: true, quiet: true, color: false }
+    }
+
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Whether there may be a progress bar.
+    pub(crate) fn shows_progress(&self) -> bool {
+        !self.quiet && !self.json && io::stderr().is_terminal()
+    }
+
+    /// The result of a command: `text` for people, `value` where --json asks for it.
+    pub(crate) fn result(&self, text: &str, value: &Value) -> Result<(), CliError> {
+        if self.json {
+            return print_json(value);
+        }
+        if self.quiet {
+            return Ok(());
+        }
+        print(&lines(text))
+    }
+
+    /// A result that is what the command was asked for, so that --quiet does not silence it.
+    pub(crate) fn answer(&self, text: &str, value: &Value) -> Result<(), CliError> {
+        if self.json { print_json(value) } else { print(&lines(text)) }
+    }
+
+    /// What a person should know besides the result; never on standard output.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet && !self.json {
+            eprint!("{}", lines(text));
+        }
+    }
+
+    /// A part of the result that is known before the whole.
+    pub(crate) fn line(&self, text: &str) {
+        if !self.quiet && !self.json {
+            // The result itself says if nobody can hear it.
+            let _ = print(&lines(text));
+        }
+    }
+
+    /// What must be read before a question is asked, also by those who like it quiet; never on standard output.
+    pub(crate) fn show(&self, text: &str) {
+        eprint!("{}", lines(text));
+    }
+
+    pub(crate) fn good(&self, text: &str) -> String {
+        self.paint(AnsiColor::Green.on_default().bold(), text)
+    }
+
+    pub(crate) fn bad(&self, text: &str) -> String {
+        self.paint(AnsiColor::Red.on_default().bold(), text)
+    }
+
+    pub(crate) fn strong(&self, text: &str) -> String {
+        self.paint(Style::new().bold(), text)
+    }
+
+    fn paint(&self, style: Style, text: &str) -> String {
+        if self.color { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+
+    /// An error with its causes and the way out. With --json it is the one object on standard output.
+    pub(crate) fn error(&self, error: &CliError) {
+        if self.json {
+            let kind = error.kind();
+            // Nobody may be listening any more; the exit code still speaks.
+            let _ = print_json(&json!({
+                "error": error.to_string(),
+                "kind": kind.as_str(),
+                "exit_code": kind.exit_code(),
+                "causes": error.causes(),
+                "hint": error.hint(),
+            }));
+            return;
+        }
+        let mut text = format!("{} {error}\n", self.bad("error:"));
+        for cause in error.causes() {
+            text.push_str(&format!("  because: {cause}\n"));
+        }
+        if !error.hint().is_empty() {
+            text.push_str(&format!("{} {}\n", self.strong("hint:"), error.hint()));
+        }
+        let _ = io::stderr().write_all(lines(&text).as_bytes());
+    }
+}
+
+/// Whole lines, fit to be shown.
+fn lines(text: &str) -> String {
+    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    shown_lines(text) + end
+}
+
+/// As one line of ASCII and visible characters (D39).
+fn print_json(value: &Value) -> Result<(), CliError> {
+    print(&(shown_json(&value.to_string()) + "\n"))
+}
+
+fn print(text: &str) -> Result<(), CliError> {
+    let mut out = io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match written {
+        // `countersign … | head` is no failure of ours.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(|error| {
+            CliError::other("the result could not be printed", "check standard output").because(error)
+        }),
+    }
+}
+
+/// An argument as it is typed into a shell.
+pub(crate) fn quote(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@+,".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
 }

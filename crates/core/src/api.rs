@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 
 use crate::{
     history::History,
@@ -52,8 +52,11 @@ impl ProposeBody {
 
 impl SignaturesBody {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let object = json.root().open_object()?;
+        Self::parse_field(&Json::parse(bytes)?.root())
+    }
+
+    pub(crate) fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        let object = field.open_object()?;
         let mut signatures = BTreeMap::new();
         for (path, field) in object.required("signatures")?.entries()? {
             let path = RepoPath::parse(path).map_err(|error| field.error(error))?;
@@ -100,6 +103,49 @@ impl AssetsBody {
                 Ok(Self::Checksums(urls.collect::<Result<_, _>>()?))
             }
         }
+    }
+}
+
+impl Serialize for ProposeBody {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut body = serializer.serialize_struct("ProposeBody", 2)?;
+        body.serialize_field("signers_file_url", &self.signers_file_url)?;
+        body.serialize_field("public_key", &self.public_key.to_base64())?;
+        body.end()
+    }
+}
+
+impl Serialize for SignaturesBody {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let signatures =
+            self.signatures.iter().map(|(path, signature)| (path.as_str(), signature.to_base64()));
+        let mut body = serializer.serialize_struct("SignaturesBody", 3)?;
+        body.serialize_field("file_path", self.file_path.as_str())?;
+        body.serialize_field("public_key", &self.public_key.to_base64())?;
+        body.serialize_field("signatures", &signatures.collect::<BTreeMap<_, _>>())?;
+        body.end()
+    }
+}
+
+impl Serialize for RevokeBody {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut body = serializer.serialize_struct("RevokeBody", 4)?;
+        body.serialize_field("file_path", self.file_path.as_str())?;
+        body.serialize_field("revocation_json", &self.revocation_json)?;
+        body.serialize_field("signature", &self.signature.to_base64())?;
+        body.serialize_field("public_key", &self.public_key.to_base64())?;
+        body.end()
+    }
+}
+
+impl Serialize for AssetsBody {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut body = serializer.serialize_struct("AssetsBody", 1)?;
+        match self {
+            Self::Release(url) => body.serialize_field("forge_release_url", url)?,
+            Self::Checksums(urls) => body.serialize_field("csum_files", urls)?,
+        }
+        body.end()
     }
 }
 

@@ -114,8 +114,8 @@ pub fn sign_request(key: &SecretKey, timestamp: Timestamp, nonce: &str, payload:
     key.sign(&request_digest(&timestamp.to_header(), nonce, payload))
 }
 
-/// The digest of `{timestamp}##{nonce}##{payload}`.
-pub(crate) fn request_digest(timestamp: &str, nonce: &str, payload: &[u8]) -> Sha512 {
+/// The digest of `{timestamp}##{nonce}##{payload}`, which a client signs: timestamp and nonce as in the headers.
+pub fn request_digest(timestamp: &str, nonce: &str, payload: &[u8]) -> Sha512 {
     let separator = wire::REQUEST_SEPARATOR.as_bytes();
     let parts = [timestamp.as_bytes(), separator, nonce.as_bytes(), separator, payload];
     Sha512::of(&parts.concat())

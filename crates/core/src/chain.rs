@@ -13,6 +13,7 @@ use crate::{
     layout::{self, Signable},
     metadata::Metadata,
     path::RepoPath,
+    shown::shown_text,
     signatures::SignatureSet,
     signers::SignersFile,
     snapshot::{ReadError, Snapshot},
@@ -66,7 +67,9 @@ pub struct VerifiedChain {
 pub struct VerifiedLink {
     pub signers: SignersFile,
     pub metadata: Metadata,
+    /// Of the signers file.
     pub digest: Sha512,
+    pub metadata_digest: Sha512,
     pub activated_at: Timestamp,
 }
 
@@ -74,6 +77,11 @@ impl VerifiedChain {
     /// The signers file at the end of the chain.
     pub fn last(&self) -> &VerifiedLink {
         self.links.last().expect("a verified chain has a link")
+    }
+
+    /// The link whose signers file has this digest. There is at most one: each file is later than the one before.
+    pub fn position(&self, signers: &Sha512) -> Option<usize> {
+        self.links.iter().position(|link| link.digest == *signers)
     }
 }
 
@@ -93,7 +101,7 @@ pub enum ChainFault {
     Signers(ParseError),
     #[error("the metadata is invalid: {0}")]
     Metadata(ParseError),
-    #[error("the metadata belongs to the project {0}")]
+    #[error("the metadata belongs to the project {}", shown_text(.0.as_str()))]
     OtherProject(RepoPath),
     #[error("the metadata is of another signers file")]
     OtherSigners,
@@ -151,7 +159,8 @@ fn verify_link(
             return Err(ChainFault::NotAgreed);
         }
     }
-    Ok(VerifiedLink { signers, metadata, digest, activated_at: entry.timestamp })
+    let metadata_digest = Sha512::of(entry.metadata.as_bytes());
+    Ok(VerifiedLink { signers, metadata, digest, metadata_digest, activated_at: entry.timestamp })
 }
 
 fn verify_set(text: &str, set: &SignatureSet) -> Result<BTreeSet<PublicKey>, ChainFault> {

@@ -26,8 +26,11 @@ pub struct HistoryEntry {
 
 impl History {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let object = json.root().object(&["entries"])?;
+        Self::parse_field(&Json::parse(bytes)?.root())
+    }
+
+    pub(crate) fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        let object = field.object(&["entries"])?;
         let entries =
             object.required("entries")?.array()?.iter().map(parse_entry).collect::<Result<_, _>>()?;
         Ok(Self { entries })

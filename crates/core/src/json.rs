@@ -40,7 +40,7 @@ impl std::error::Error for ParseError {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Json {
     Null,
-    Bool,
+    Bool(bool),
     Integer(u64),
     /// Negative, fractional, or too large for us.
     OtherNumber,
@@ -130,6 +130,13 @@ impl<'a> Field<'a> {
         }
     }
 
+    pub(crate) fn boolean(&self) -> Result<bool, ParseError> {
+        match self.value {
+            Json::Bool(value) => Ok(*value),
+            _ => Err(self.error("must be true or false")),
+        }
+    }
+
     pub(crate) fn is_null(&self) -> bool {
         *self.value == Json::Null
     }
@@ -205,8 +212,8 @@ impl<'de> Visitor<'de> for JsonVisitor {
         Ok(Json::Null)
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Json, E> {
-        Ok(Json::Bool)
+    fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
+        Ok(Json::Bool(value))
     }
 
     fn visit_u64<E>(self, number: u64) -> Result<Json, E> {

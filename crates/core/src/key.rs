@@ -17,6 +17,9 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
+/// What stands before the 32 bytes of a key in OpenSSH's encoding: its type and its length, length-prefixed.
+const SSH_BLOB_HEAD: &[u8; 19] = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20";
+
 /// An Ed25519 public key. Compared by its 32 bytes, never as text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey([u8; 32]);
@@ -58,21 +61,21 @@ impl PublicKey {
         match text.split_once(' ') {
             Some((wire::SSH_KEY_TYPE, rest)) => parse_ssh_blob(rest),
             Some(_) => Err(KeyError::Ssh),
-            None => Self::from_bytes(decode_base64(text).ok_or(KeyError::Encoding)?),
+            None => Self::from_bytes(decode_array(text).ok_or(KeyError::Encoding)?),
         }
     }
 
     /// The spelling of headers: `svc-pub:` + base64.
     pub fn parse_prefixed(text: &str) -> Result<Self, KeyError> {
         let encoded = text.strip_prefix(wire::PUBLIC_KEY_PREFIX).ok_or(KeyError::MissingPrefix)?;
-        Self::from_bytes(decode_base64(encoded).ok_or(KeyError::Encoding)?)
+        Self::from_bytes(decode_array(encoded).ok_or(KeyError::Encoding)?)
     }
 
     /// The canonical spelling, in a list of signatures. Whether these bytes are a usable key shows when the signature is
     /// verified, and only keys of a signers file are ever counted: checking the point here would cost most of the time.
     pub(crate) fn parse_recorded(text: &str) -> Result<Self, KeyError> {
         let encoded = text.strip_prefix(wire::PUBLIC_KEY_PREFIX).ok_or(KeyError::MissingPrefix)?;
-        let key = Self(decode_base64(encoded).ok_or(KeyError::Encoding)?);
+        let key = Self(decode_array(encoded).ok_or(KeyError::Encoding)?);
         if key.to_string() == text { Ok(key) } else { Err(KeyError::NotCanonical) }
     }
 
@@ -91,6 +94,17 @@ impl PublicKey {
     /// Padded base64 without prefix: the spelling in response bodies (D1).
     pub fn to_base64(self) -> String {
         BASE64.encode(self.0)
+    }
+
+    /// OpenSSH's binary encoding, by which an agent knows the key.
+    pub fn to_ssh_blob(self) -> Vec<u8> {
+        [SSH_BLOB_HEAD.as_slice(), &self.0].concat()
+    }
+
+    /// The line of a `.pub` file, without its end. `comment` must have no line break; an empty one is left out.
+    pub fn to_ssh_line(self, comment: &str) -> String {
+        let separator = if comment.is_empty() { "" } else { " " };
+        format!("{} {}{separator}{comment}", wire::SSH_KEY_TYPE, BASE64.encode(self.to_ssh_blob()))
     }
 
     /// Checks a signature over `digest`, strictly (RFC 8032 canonical S, no small-order points).
@@ -115,7 +129,11 @@ impl fmt::Debug for PublicKey {
 
 impl Signature {
     pub fn parse(text: &str) -> Result<Self, SignatureFormatError> {
-        decode_base64(text).map(Self).ok_or(SignatureFormatError)
+        decode_array(text).map(Self).ok_or(SignatureFormatError)
+    }
+
+    pub fn from_bytes(bytes: [u8; 64]) -> Self {
+        Self(bytes)
     }
 
     /// Padded base64: the spelling inside JSON (D1).
@@ -163,12 +181,17 @@ pub fn encode_base64(bytes: &[u8]) -> String {
     BASE64.encode(bytes)
 }
 
-fn decode_base64<const N: usize>(text: &str) -> Option<[u8; N]> {
+/// Standard alphabet, padded or not (D1).
+pub fn decode_base64(text: &str) -> Option<Vec<u8>> {
     // Padding is all there or not at all; the decoder alone would accept half of it.
     if text.ends_with('=') && !text.len().is_multiple_of(4) {
         return None;
     }
-    BASE64.decode(text).ok()?.try_into().ok()
+    BASE64.decode(text).ok()
+}
+
+fn decode_array<const N: usize>(text: &str) -> Option<[u8; N]> {
+    decode_base64(text)?.try_into().ok()
 }
 
 /// Whether the coordinate in an encoded point is below the field's prime, 2^255 - 19. A few points have a second
@@ -180,9 +203,8 @@ fn is_reduced(bytes: &[u8; 32]) -> bool {
 
 /// What follows `ssh-ed25519 `: base64 of two length-prefixed strings, then an optional comment.
 fn parse_ssh_blob(rest: &str) -> Result<PublicKey, KeyError> {
-    const HEAD: &[u8] = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20";
     let encoded = rest.split(' ').next().unwrap_or(rest);
-    let blob: [u8; 51] = decode_base64(encoded).ok_or(KeyError::Ssh)?;
-    let key = blob.strip_prefix(HEAD).and_then(|key| key.try_into().ok()).ok_or(KeyError::Ssh)?;
+    let blob: [u8; 51] = decode_array(encoded).ok_or(KeyError::Ssh)?;
+    let key = blob.strip_prefix(SSH_BLOB_HEAD).and_then(|key| key.try_into().ok()).ok_or(KeyError::Ssh)?;
     PublicKey::from_bytes(key)
 }

@@ -2,12 +2,15 @@
 //!
 //! Pure: no I/O, no clock, no randomness, no async. Whatever a decision needs is a parameter of it.
 
+pub mod answer;
 pub mod api;
 pub mod auth;
+pub mod bundle;
 pub mod chain;
 pub mod checksums;
 pub mod consent;
 pub mod decide;
+pub mod difference;
 pub mod digest;
 pub mod history;
 pub mod index;
@@ -16,6 +19,7 @@ pub mod key;
 pub mod layout;
 pub mod metadata;
 pub mod path;
+pub mod place;
 pub mod query;
 pub mod quorum;
 pub mod registration;
@@ -26,5 +30,9 @@ pub mod signatures;
 pub mod signers;
 pub mod snapshot;
 pub mod stored;
+pub mod strength;
 pub mod time;
+pub mod to_sign;
+pub mod trust;
+pub mod verify;
 pub mod wire;

@@ -50,10 +50,16 @@ impl RepoPath {
         if text.len() > MAX_BYTES {
             return Err(PathError::TooLong);
         }
-        let mut segments: Vec<&str> = text.split('/').collect();
-        for segment in &segments {
-            check_segment(segment)?;
+        text.split('/').try_for_each(check_segment)?;
+        // Nearly every path arrives in its normal form.
+        if is_normal(text) {
+            return if text.split('/').count() > MAX_SEGMENTS {
+                Err(PathError::TooLong)
+            } else {
+                Ok(Self(text.into()))
+            };
         }
+        let mut segments: Vec<&str> = text.split('/').collect();
         let mut lowered = None;
         if let Some(scheme) = parse_scheme(segments[0]) {
             segments[0] = scheme;
@@ -175,6 +181,18 @@ fn check_segment(segment: &str) -> Result<(), PathError> {
         return Err(PathError::GitDirectory(segment.to_owned()));
     }
     Ok(())
+}
+
+/// Whether the beginning of a path, whose segments are fine, is spelled as we spell it.
+fn is_normal(text: &str) -> bool {
+    let mut segments = text.split('/');
+    let Some(first) = segments.next() else { return true };
+    let Some(scheme) = parse_scheme(first) else { return true };
+    let has_normal_host = match segments.next() {
+        Some(host) => !host.bytes().any(|b| b.is_ascii_uppercase()) && segments.next().is_some_and(is_port),
+        None => true,
+    };
+    first == scheme && has_normal_host
 }
 
 fn parse_scheme(segment: &str) -> Option<&'static str> {

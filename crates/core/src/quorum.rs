@@ -8,9 +8,11 @@ use crate::{key::PublicKey, signers::Group};
 ///
 /// Both sides are sets of keys by their 32 bytes, so that no spelling, entry or repetition counts twice.
 pub fn is_met(groups: &[Group], signed: &BTreeSet<PublicKey>) -> bool {
-    !groups.is_empty()
-        && groups.iter().all(|group| {
-            let members: BTreeSet<PublicKey> = group.signers.iter().map(|signer| signer.key).collect();
-            members.intersection(signed).count() >= group.threshold
-        })
+    !groups.is_empty() && groups.iter().all(|group| count(group, signed) >= group.threshold)
+}
+
+/// How many of a group have signed.
+pub fn count(group: &Group, signed: &BTreeSet<PublicKey>) -> usize {
+    let members: BTreeSet<PublicKey> = group.signers.iter().map(|signer| signer.key).collect();
+    members.intersection(signed).count()
 }

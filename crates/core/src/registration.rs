@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::{
     auth::{parse_nonce, request_digest},
-    json::{self, Json, ParseError},
+    json::{self, Field, Json, ParseError},
     key::{BadSignature, PublicKey, Signature},
     time::Timestamp,
 };
@@ -21,8 +21,11 @@ pub struct SignedRequest {
 
 impl SignedRequest {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let object = json.root().object(&["timestamp", "nonce", "payload", "public_key", "signature"])?;
+        Self::parse_field(&Json::parse(bytes)?.root())
+    }
+
+    pub(crate) fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        let object = field.object(&["timestamp", "nonce", "payload", "public_key", "signature"])?;
         Ok(Self {
             timestamp: object.required("timestamp")?.parsed(parse_canonical_time)?,
             nonce: object.required("nonce")?.parsed(check_nonce)?,
@@ -33,13 +36,17 @@ impl SignedRequest {
     }
 
     pub fn write(&self) -> Vec<u8> {
-        json::write(&Document {
+        json::write(&self.document())
+    }
+
+    pub(crate) fn document(&self) -> RequestDocument<'_> {
+        RequestDocument {
             timestamp: &self.timestamp,
             nonce: &self.nonce,
             payload: &self.payload,
             public_key: self.public_key.to_string(),
             signature: self.signature.to_base64(),
-        })
+        }
     }
 
     /// Checks the signature. The time window is not checked: that was done when the request arrived.
@@ -61,7 +68,7 @@ fn check_nonce(text: &str) -> Result<String, &'static str> {
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+pub(crate) struct RequestDocument<'a> {
     timestamp: &'a str,
     nonce: &'a str,
     payload: &'a str,

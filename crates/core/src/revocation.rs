@@ -1,5 +1,7 @@
 //! The revocation document (spec §2.5, D20): why and when a file is withdrawn.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use crate::{
@@ -7,6 +9,8 @@ use crate::{
     json::{self, Field, Json, ParseError},
     key::PublicKey,
     metadata::parse_digest,
+    quorum,
+    signers::{SignersFile, keys_of},
     time::Timestamp,
 };
 
@@ -45,6 +49,27 @@ impl Revocation {
             subject_digest: self.subject_digest.map(Sha512::to_prefixed),
             initiator: self.initiator.map(|key| key.to_string()),
         })
+    }
+}
+
+/// Who may revoke under a signers file, and when they are enough.
+#[derive(Debug)]
+pub struct RevocationRole<'a> {
+    signers: &'a SignersFile,
+    pub keys: BTreeSet<PublicKey>,
+}
+
+impl<'a> RevocationRole<'a> {
+    pub fn of(signers: &'a SignersFile) -> Self {
+        let groups = signers.explicit_revocation_groups().unwrap_or(signers.admin_groups());
+        Self { signers, keys: keys_of(groups).collect() }
+    }
+
+    pub fn is_met(&self, signed: &BTreeSet<PublicKey>) -> bool {
+        match self.signers.explicit_revocation_groups() {
+            Some(groups) => quorum::is_met(groups, signed),
+            None => !self.keys.is_disjoint(signed),
+        }
     }
 }
 

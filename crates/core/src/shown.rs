@@ -8,7 +8,7 @@ const MAX_SHOWN_CHARS: usize = 300;
 pub fn shown_text(text: &str) -> String {
     let (mut shown, mut count) = (String::new(), 0);
     for c in text.chars() {
-        let escaped = is_deceptive(c).then(|| c.escape_unicode());
+        let escaped = is_unseen(c).then(|| c.escape_unicode());
         count += escaped.as_ref().map_or(1, ExactSizeIterator::len);
         if count > MAX_SHOWN_CHARS {
             shown.push('…');
@@ -22,6 +22,56 @@ pub fn shown_text(text: &str) -> String {
     shown
 }
 
+/// Text from outside between quotation marks that it cannot close itself.
+pub fn quoted(text: &str) -> String {
+    format!("\"{}\"", shown_text(&text.replace('\\', r"\\").replace('"', r#"\""#)))
+}
+
+/// JSON in which nothing is invisible: such characters only occur inside its strings, where they may be escaped.
+pub fn shown_json(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_unseen(c) {
+            let mut units = [0; 2];
+            shown.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// Whether a character takes no room, or changes what others look like: more than those that names may not have (D8).
+fn is_unseen(c: char) -> bool {
+    is_deceptive(c)
+        || matches!(
+            c,
+            '\u{34f}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{2800}'
+                | '\u{3164}'
+                | '\u{fe00}'..='\u{fe0f}'
+                | '\u{ffa0}'
+                | '\u{e0100}'..='\u{e01ef}'
+        )
+}
+
+/// Text of several lines, of which parts came from outside: escaped like `shown_text`, except for line ends and for the
+/// colours that we put there ourselves. A last net under what was escaped where it came in.
+pub fn shown_lines(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\u{1b}' => shown.push(c),
+            c if is_unseen(c) => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -30,5 +80,13 @@ mod tests {
     fn invisible_characters_are_escaped_and_long_text_is_cut() {
         assert_eq!(shown_text("a\u{202e}b\r\n\u{1b}[1m"), "a\\u{202e}b\\u{d}\\u{a}\\u{1b}[1m");
         assert_eq!(shown_text(&"ü".repeat(5_000)).chars().count(), MAX_SHOWN_CHARS + 1);
+    }
+
+    #[test]
+    fn lines_keep_their_ends_and_our_colours() {
+        assert_eq!(
+            shown_lines("\u{1b}[1ma\u{1b}[0m\nb\u{202e}\r\u{7}"),
+            "\u{1b}[1ma\u{1b}[0m\nb\\u{202e}\\u{d}\\u{7}"
+        );
     }
 }

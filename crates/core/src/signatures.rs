@@ -75,6 +75,17 @@ impl SignatureSet {
     }
 }
 
+impl SignatureSet {
+    /// Those whose signature over `bytes` verifies: for showing how far a collection has come, where a wrong one is as
+    /// good as none.
+    pub fn verifying_signers(&self, bytes: &[u8]) -> BTreeSet<PublicKey> {
+        let digest = Sha512::of(bytes);
+        let verifies =
+            |(key, collected): &(&PublicKey, &Collected)| key.verify(&digest, &collected.signature).is_ok();
+        self.iter().filter(verifies).map(|(key, _)| *key).collect()
+    }
+}
+
 impl Serialize for SignatureSet {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // Sorted as text, which is not the order of the bytes.

@@ -1,6 +1,9 @@
 //! The signers file (D8): who may sign, in which role, and how many are needed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use serde::Serialize;
 
@@ -8,6 +11,7 @@ use crate::{
     json::{self, Field, Json, ParseError},
     key::PublicKey,
     path::is_deceptive,
+    shown::shown_text,
     time::Timestamp,
 };
 
@@ -39,6 +43,35 @@ pub struct Group {
 pub struct Signer {
     pub key: PublicKey,
     pub name: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    Artifact,
+    Admin,
+    Master,
+    Revocation,
+}
+
+impl Role {
+    pub const ALL: [Self; 4] = [Self::Artifact, Self::Admin, Self::Master, Self::Revocation];
+
+    /// The field that lists the role.
+    pub fn field(self) -> &'static str {
+        match self {
+            Self::Artifact => ARTIFACT,
+            Self::Admin => ADMIN,
+            Self::Master => MASTER,
+            Self::Revocation => REVOCATION,
+        }
+    }
+}
+
+/// In words: `artifact signers`.
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.field().replace('_', " "))
+    }
 }
 
 const ARTIFACT: &str = "artifact_signers";
@@ -102,6 +135,25 @@ impl SignersFile {
         self.revocation.as_deref()
     }
 
+    /// A role as written; `None` where its field is absent.
+    pub fn explicit_groups(&self, role: Role) -> Option<&[Group]> {
+        match role {
+            Role::Artifact => Some(&self.artifact),
+            Role::Admin => self.admin.as_deref(),
+            Role::Master => self.master.as_deref(),
+            Role::Revocation => self.revocation.as_deref(),
+        }
+    }
+
+    /// The key with its name, wherever in the file that stands: not every entry of a key has to repeat it. An empty
+    /// name is none.
+    pub fn signer(&self, key: PublicKey) -> Signer {
+        let mut entries = self.roles().flat_map(|(_, groups)| groups).flat_map(|group| &group.signers);
+        let name = entries
+            .find_map(|signer| signer.name.as_ref().filter(|name| signer.key == key && !name.is_empty()));
+        Signer { key, name: name.cloned() }
+    }
+
     /// Every key of every role.
     pub fn keys(&self) -> BTreeSet<PublicKey> {
         self.roles().flat_map(|(_, groups)| keys_of(groups)).collect()
@@ -157,10 +209,40 @@ impl SignersFile {
     }
 }
 
+/// As in `2 of 3: alice (svc-pub:…), …`.
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { threshold, signers } = self;
+        write!(f, "{threshold} of {}: {}", signers.len(), shown_signers(signers))
+    }
+}
+
 impl Group {
     pub fn contains(&self, key: &PublicKey) -> bool {
         self.signers.iter().any(|signer| signer.key == *key)
     }
+}
+
+/// A name never stands without its key (D39). One that is more than a plain word is quoted: it could otherwise read as
+/// part of our sentence, or bring along a key of its own choice.
+pub fn shown_signer(signer: &Signer) -> String {
+    let key = signer.key;
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '@' | '+');
+    match signer.name.as_deref() {
+        None | Some("") => key.to_string(),
+        Some(name) if name.chars().all(is_plain) => format!("{} ({key})", shown_text(name)),
+        Some(name) => {
+            format!("\"{}\" ({key})", shown_text(&name.replace('\\', r"\\").replace('"', r#"\""#)))
+        }
+    }
+}
+
+pub fn shown_signers(signers: &[Signer]) -> String {
+    signers.iter().map(shown_signer).collect::<Vec<_>>().join(", ")
+}
+
+pub fn shown_groups(groups: &[Group]) -> String {
+    groups.iter().map(Group::to_string).collect::<Vec<_>>().join("; and ")
 }
 
 pub fn keys_of(groups: &[Group]) -> impl Iterator<Item = PublicKey> {

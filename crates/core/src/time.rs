@@ -45,6 +45,12 @@ impl Timestamp {
         Self(self.0.replace_nanosecond(0).unwrap_or(self.0))
     }
 
+    /// To the millisecond: so that two files made by hand, one soon after the other, have different times.
+    pub fn to_whole_milliseconds(self) -> Self {
+        let nanos = self.0.nanosecond();
+        Self(self.0.replace_nanosecond(nanos - nanos % 1_000_000).unwrap_or(self.0))
+    }
+
     /// Nanoseconds from `earlier` to this time; negative where it is later.
     pub fn nanos_since(self, earlier: Timestamp) -> i128 {
         self.0.unix_timestamp_nanos() - earlier.0.unix_timestamp_nanos()

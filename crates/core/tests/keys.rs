@@ -170,6 +170,15 @@ fn an_openssh_line_of_another_kind_is_refused() {
 }
 
 #[test]
+fn a_key_is_written_as_openssh_writes_it() {
+    let key = alice().public_key();
+    assert_eq!(key.to_ssh_line(""), openssh(&key, ""));
+    assert_eq!(key.to_ssh_line("alice@example.org"), openssh(&key, " alice@example.org"));
+    assert_eq!(PublicKey::parse(&key.to_ssh_line("a comment of words")), Ok(key));
+    assert_eq!(format!("ssh-ed25519 {}", encode_base64(&key.to_ssh_blob())), key.to_ssh_line(""));
+}
+
+#[test]
 fn a_header_key_needs_its_prefix() {
     let key = alice().public_key();
     assert_eq!(PublicKey::parse_prefixed(&key.to_string()), Ok(key));

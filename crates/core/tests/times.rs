@@ -96,3 +96,10 @@ fn a_time_is_ahead_only_of_earlier_ones() {
     assert_eq!(noon.ahead_of(noon).unwrap().as_nanos(), 0);
     assert_eq!(noon.ahead_of(shifted(noon, 1)), None);
 }
+
+#[test]
+fn whole_milliseconds_cut_the_rest_off() {
+    let time = Timestamp::parse("2026-01-31T10:00:00.123999999Z").unwrap();
+    assert_eq!(time.to_whole_milliseconds().to_string(), "2026-01-31T10:00:00.123Z");
+    assert_eq!(time.to_whole_seconds().to_whole_milliseconds(), time.to_whole_seconds());
+}

@@ -4,21 +4,22 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use reqwest::{
-    Certificate, Client, ClientBuilder, Response, StatusCode,
+    Response, StatusCode,
     dns::Resolve,
-    header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION},
+    header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, LOCATION},
 };
-use thiserror::Error;
 use url::Url;
 
-use crate::{
-    forges::Credential,
-    guard::{Guard, Reach},
-    resolver::GuardedResolver,
-};
+use crate::{forges::Credential, guard::Guard};
 
+pub use crate::https::SetupError;
+pub use download::Download;
 pub use error::{FetchError, Hop, HopRefusal, TryAgain, Wait};
 
+use access::Access;
+
+mod access;
+mod download;
 mod error;
 mod rate_limit;
 mod signers;
@@ -45,7 +46,7 @@ pub struct Timeouts {
 pub enum Redirects {
     /// Nowhere but to the same scheme, host and port.
     SameOrigin,
-    /// Wherever the guard lets a request go.
+    /// Wherever a request may go at all.
     Guarded,
 }
 
@@ -55,21 +56,12 @@ pub struct Limits {
     pub redirects: Redirects,
 }
 
-#[derive(Debug, Error)]
-#[error("outgoing https cannot be set up")]
-pub struct SetupError {
-    source: reqwest::Error,
-}
-
 /// Makes all outgoing requests. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Fetcher {
-    guard: Arc<Guard>,
+    access: Access,
     timeouts: Timeouts,
     pub(crate) asset_timeout: Duration,
-    // A resolver is not told for which scheme it resolves, so each reach has a client of its own.
-    to_public: Client,
-    to_exceptions: Client,
 }
 
 /// What a request says besides its URL.
@@ -81,17 +73,19 @@ pub(crate) struct Ask<'a> {
 }
 
 /// A response at the end of its redirects, and where that was.
-pub(crate) struct Opened<'a> {
-    route: Route<'a>,
+pub(crate) struct Opened {
+    route: Route,
     response: Response,
     timeouts: Timeouts,
 }
 
 /// The URL that was asked for and the one that a redirect led to.
-pub(crate) struct Route<'a> {
-    given: &'a Url,
+pub(crate) struct Route {
+    given: Url,
     current: Url,
     hop: Hop,
+    /// Whether the last redirect led from https to plain http.
+    left_tls: bool,
 }
 
 impl Default for Timeouts {
@@ -105,17 +99,16 @@ impl Default for Timeouts {
 }
 
 impl Fetcher {
+    /// For a server, which fetches what strangers name: only where the guard lets requests go.
     pub fn new(guard: Guard, timeouts: Timeouts, resolver: Arc<dyn Resolve>) -> Result<Self, SetupError> {
-        // Fails where another provider was installed for the process already, which serves as well.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let guard = Arc::new(guard);
-        let client = |reach| {
-            let inner = Arc::clone(&resolver);
-            build_client(timeouts, GuardedResolver { guard: Arc::clone(&guard), reach, inner })
-        };
-        let to_public = client(Reach::PublicAndExceptions)?;
-        let to_exceptions = client(Reach::ExceptionsOnly)?;
-        Ok(Self { guard, timeouts, asset_timeout: ASSET_TIMEOUT, to_public, to_exceptions })
+        let access = Access::guarded(guard, timeouts, resolver)?;
+        Ok(Self { access, timeouts, asset_timeout: ASSET_TIMEOUT })
+    }
+
+    /// For a user at their own machine, who may fetch from wherever they say, through the proxy that their environment
+    /// names. Not for a server: nothing keeps these requests out of its own network.
+    pub fn for_user(timeouts: Timeouts) -> Result<Self, SetupError> {
+        Ok(Self { access: Access::of_user(timeouts)?, timeouts, asset_timeout: ASSET_TIMEOUT })
     }
 
     /// With this patience for one asset, redirects included. `Timeouts::total` does not bound it.
@@ -158,12 +151,12 @@ impl Fetcher {
     }
 
     /// Follows redirects to a 200 response whose body is still to be read. The caller bounds the time and the size.
-    pub(crate) async fn open<'a>(
+    pub(crate) async fn open(
         &self,
-        url: &'a Url,
+        url: &Url,
         mut ask: Ask<'_>,
         redirects: Redirects,
-    ) -> Result<Option<Opened<'a>>, FetchError> {
+    ) -> Result<Option<Opened>, FetchError> {
         let mut route = Route::start(url);
         for _ in 0..=MAX_REDIRECTS {
             // Once elsewhere, a redirect back is a stranger's choice, and is followed without the token.
@@ -188,12 +181,8 @@ impl Fetcher {
         Err(route.refused(HopRefusal::TooManyRedirects))
     }
 
-    async fn request(&self, route: &Route<'_>, ask: Ask<'_>) -> Result<Response, FetchError> {
-        let client = match self.guard.admit(&route.current) {
-            Ok(Reach::PublicAndExceptions) => &self.to_public,
-            Ok(Reach::ExceptionsOnly) => &self.to_exceptions,
-            Err(refusal) => return Err(route.refused(refusal.into())),
-        };
+    async fn request(&self, route: &Route, ask: Ask<'_>) -> Result<Response, FetchError> {
+        let client = self.access.client_for(route).map_err(|refusal| route.refused(refusal))?;
         let mut request = client.get(route.current.clone());
         if let Some(accept) = ask.accept {
             request = request.header(ACCEPT, accept);
@@ -203,11 +192,15 @@ impl Fetcher {
         {
             request = request.header(name, value);
         }
-        request.send().await.map_err(|error| route.failed(&error, self.timeouts))
+        let Timeouts { connect, idle, total: _ } = self.timeouts;
+        match tokio::time::timeout(connect + idle, request.send()).await {
+            Ok(sent) => sent.map_err(|error| route.failed(&error, self.timeouts)),
+            Err(_) => Err(route.timed_out(Wait::Idle(idle))),
+        }
     }
 }
 
-impl Opened<'_> {
+impl Opened {
     pub(crate) async fn read(mut self, max_bytes: u64) -> Result<Vec<u8>, FetchError> {
         self.check_length(max_bytes)?;
         let mut content = Vec::new();
@@ -222,7 +215,11 @@ impl Opened<'_> {
 
     /// The next bytes. A body that ends before its Content-Length is an error.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, FetchError> {
-        self.response.chunk().await.map_err(|error| self.route.failed(&error, self.timeouts))
+        let idle = self.timeouts.idle;
+        match tokio::time::timeout(idle, self.response.chunk()).await {
+            Ok(chunk) => chunk.map_err(|error| self.route.failed(&error, self.timeouts)),
+            Err(_) => Err(self.route.timed_out(Wait::Idle(idle))),
+        }
     }
 
     /// Refuses early what announces too much.
@@ -258,9 +255,9 @@ impl Opened<'_> {
     }
 }
 
-impl<'a> Route<'a> {
-    fn start(given: &'a Url) -> Self {
-        Self { given, current: given.clone(), hop: Hop::AsGiven }
+impl Route {
+    fn start(given: &Url) -> Self {
+        Self { given: given.clone(), current: given.clone(), hop: Hop::AsGiven, left_tls: false }
     }
 
     fn follow(&mut self, location: Option<&HeaderValue>, redirects: Redirects) -> Result<(), FetchError> {
@@ -277,6 +274,7 @@ impl<'a> Route<'a> {
             return Err(self.refused(HopRefusal::NotAUrl));
         };
         self.current = target;
+        self.left_tls = previous.scheme() == "https" && self.current.scheme() == "http";
         if redirects == Redirects::SameOrigin && !is_same_origin(&previous, &self.current) {
             return Err(self.refused(HopRefusal::OtherOrigin));
         }
@@ -291,36 +289,11 @@ pub(crate) fn is_same_origin(a: &Url, b: &Url) -> bool {
 }
 
 /// Decoding is off, so encoded bytes would be stored and hashed as if they were the file.
-fn check_encoding(response: &Response, route: &Route<'_>) -> Result<(), FetchError> {
+fn check_encoding(response: &Response, route: &Route) -> Result<(), FetchError> {
     let is_identity = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
     if response.headers().get_all(CONTENT_ENCODING).iter().all(is_identity) {
         return Ok(());
     }
     let reason = "it is sent with a Content-Encoding that was not asked for".into();
     Err(FetchError::Broken { url: route.shown(), reason })
-}
-
-fn build_client(timeouts: Timeouts, resolver: GuardedResolver) -> Result<Client, SetupError> {
-    // Fails where the system has no CA certificates; then those of the browsers, built in, serve as well.
-    if let Ok(client) = client_builder(timeouts, resolver.clone()).build() {
-        return Ok(client);
-    }
-    let certificates = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
-    let certificates = certificates.map(|der| Certificate::from_der(der)).collect::<Result<Vec<_>, _>>();
-    certificates
-        .and_then(|certificates| client_builder(timeouts, resolver).tls_certs_only(certificates).build())
-        .map_err(|source| SetupError { source })
-}
-
-fn client_builder(timeouts: Timeouts, resolver: GuardedResolver) -> ClientBuilder {
-    let headers = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("identity"))]);
-    Client::builder()
-        .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
-        .default_headers(headers)
-        .no_proxy()
-        .redirect(reqwest::redirect::Policy::none())
-        .referer(false)
-        .connect_timeout(timeouts.connect)
-        .read_timeout(timeouts.idle)
-        .dns_resolver(resolver)
 }

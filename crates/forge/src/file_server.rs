@@ -120,14 +120,16 @@ fn strip_signers_dir(dir: &[String]) -> &[String] {
 }
 
 /// Forges serve commits of strangers under a project's own path, so their pages must never pass for plain files.
-fn has_forge_form(url: &SourceUrl) -> bool {
+pub(crate) fn has_forge_form(url: &SourceUrl) -> bool {
     let segments: Vec<&str> = url.segments().collect();
     let has_pair = |firsts: &[&str], seconds: &[&str]| {
         segments.windows(2).any(|pair| firsts.contains(&pair[0]) && seconds.contains(&pair[1]))
     };
-    let is_gitlab = has_pair(&["-"], &["blob", "raw", "releases"]);
+    // GitLab sets everything of a project's own apart with it: files, releases, artifacts, uploads.
+    let is_gitlab = url.dir_segments().iter().any(|segment| segment == "-");
     let is_forgejo = has_pair(&["src", "raw", "media"], &["branch", "tag", "commit"]);
-    let is_release = has_pair(&["releases"], &["tag"]);
+    // Whoever may attach a file to a release may not be one who may push to a branch.
+    let is_release = has_pair(&["releases"], &["tag", "download", "latest"]);
     let is_blob = url.dir_segments().iter().any(|segment| segment == "blob");
     // OWNER/REPO/raw/REF/PATH, perhaps below a directory: shorter, `raw` is a name like any other.
     let is_raw = segments.windows(5).any(|window| window[2] == "raw");

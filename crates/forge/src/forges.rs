@@ -14,12 +14,14 @@ use crate::{
     url::{Scheme, SourceUrl, UrlRefusal},
 };
 
+pub use claimed::locate_claimed;
 pub use token::{Token, TokenError};
 
 pub(crate) use credential::Credential;
 
 use signers_form::ServedBy;
 
+mod claimed;
 mod credential;
 mod locate;
 mod signers_form;

@@ -1,15 +1,18 @@
 //! Where signers files and releases come from: URL forms (D6, D26, D27) and guarded fetching (D28).
 //!
-//! The only code that opens outgoing connections on a user's behalf. It has no opinion on HTTP status codes of
+//! The only code that opens outgoing connections on a user's behalf: a server's behind the guard, a client's wherever its
+//! user says. It has no opinion on HTTP status codes of
 //! ours, reads no configuration and logs nothing.
 
 pub mod address;
 pub mod checksums;
+pub mod download_url;
 pub mod fetch;
 pub mod file_server;
 pub mod forges;
 pub mod guard;
 pub mod host;
+pub mod https;
 pub mod release;
 pub mod resolver;
 mod shown;

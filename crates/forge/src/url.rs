@@ -4,6 +4,7 @@
 use std::fmt;
 
 use countersign_core::{
+    index::AssetNameError,
     path::{PathError, RepoPath, is_deceptive},
     wire,
 };
@@ -137,6 +138,19 @@ pub enum UrlProblem {
     OtherDirectory { first: String },
     #[error("it is given twice: name each file once")]
     GivenTwice,
+    #[error(
+        "it leads to the latest release, and which one that is nobody signs: name the tag, as in `{form}`"
+    )]
+    LatestRelease { form: &'static str },
+    #[error(transparent)]
+    FileName(#[from] AssetNameError),
+    #[error("the metadata of the signers file claims the kind `{claimed}` for it, but {host} is `{known}`")]
+    OtherKind { host: Host, known: &'static str, claimed: &'static str },
+    #[error(
+        "it has the form of a forge's page, and the metadata of the signers file claims that {host} is a file server: \
+         on a forge, a path does not say who wrote the file"
+    )]
+    ClaimedFileServer { host: Host },
 }
 
 impl Scheme {

@@ -94,12 +94,23 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        if self.status.is_server_error() {
-            let source = self.source.as_deref().map(describe);
-            tracing::error!(message = self.message, source, status = self.status.as_u16());
+        let failure = self
+            .status
+            .is_server_error()
+            .then(|| Failure { message: self.message.clone(), source: self.source.as_deref().map(describe) });
+        let mut response = (self.status, Json(ErrorResponse { error: self.message })).into_response();
+        if let Some(failure) = failure {
+            response.extensions_mut().insert(failure);
         }
-        (self.status, Json(ErrorResponse { error: self.message })).into_response()
+        response
     }
+}
+
+/// What went wrong on our side, on its way to the log: whoever sends the answer knows which request it was.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure {
+    pub(crate) message: String,
+    pub(crate) source: Option<String>,
 }
 
 /// An error with all its causes on one line.

@@ -1,5 +1,6 @@
 //! Countersign's server: HTTP, the durable Git store, and the nonces it has seen.
 
+mod answer;
 pub mod app;
 pub mod auth;
 pub mod clock;

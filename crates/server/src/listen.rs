@@ -3,16 +3,17 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::Router;
-use hyper::server::conn::http1;
+use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::graceful::GracefulShutdown,
-    service::TowerToHyperService,
 };
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{Semaphore, watch},
 };
+
+use crate::answer::answer;
 
 /// A client that has not sent its next request's head by then is dropped; so is one that sends nothing.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
@@ -32,7 +33,8 @@ pub async fn serve(listener: TcpListener, router: Router, mut stopped: watch::Re
             accepted = accept(&listener, &permits) => accepted,
         };
         let Some((stream, permit)) = accepted else { continue };
-        let service = TowerToHyperService::new(router.clone());
+        let router = router.clone();
+        let service = service_fn(move |request| answer(router.clone(), request));
         let connection = connections.watch(http.serve_connection(TokioIo::new(stream), service));
         tokio::spawn(async move {
             if let Err(error) = connection.await {

@@ -1,27 +1,18 @@
-//! The route table, and what every response has in common.
-
-use std::time::Instant;
+//! The route table.
 
 use axum::{
     Router,
-    extract::{FromRequestParts, Request},
-    http::{HeaderValue, request::Parts},
-    middleware::{self, Next},
-    response::{IntoResponse, Response},
+    extract::FromRequestParts,
+    http::request::Parts,
     routing::{get, post},
 };
 use countersign_core::path::RepoPath;
-use tower_http::catch_panic::CatchPanicLayer;
-use tracing::Instrument as _;
-use uuid::Uuid;
 
 use crate::{
     app::App,
     error::ApiError,
     routes::{assets, chain, files, pending, ping, propose, revoke, signatures},
 };
-
-pub const REQUEST_ID: &str = "x-request-id";
 
 pub fn build(app: App) -> Router {
     let routes = Router::new()
@@ -54,33 +45,6 @@ fn with_common_answers<S: Clone + Send + Sync + 'static>(routes: Router<S>) -> R
     routes
         .fallback(async || ApiError::not_found("no such route"))
         .method_not_allowed_fallback(async || ApiError::wrong_method())
-        .layer(CatchPanicLayer::custom(|_| ApiError::panicked().into_response()))
-        .layer(middleware::from_fn(observe))
-}
-
-/// Gives each request an id, which its log lines and its response carry.
-async fn observe(request: Request, next: Next) -> Response {
-    let id = Uuid::new_v4().to_string();
-    let span = tracing::info_span!("request", id, method = %request.method(), path = request.uri().path());
-    async move {
-        let started = Instant::now();
-        let is_read = request.method().is_safe();
-        let mut response = next.run(request).await;
-        let (status, elapsed) = (response.status().as_u16(), started.elapsed());
-        let ms = elapsed.as_secs_f64() * 1_000.0;
-        // Reads are many and change nothing.
-        if is_read {
-            tracing::debug!(status, ms, "answered");
-        } else {
-            tracing::info!(status, ms, "answered");
-        }
-        if let Ok(value) = HeaderValue::from_str(&id) {
-            response.headers_mut().insert(REQUEST_ID, value);
-        }
-        response
-    }
-    .instrument(span)
-    .await
 }
 
 /// What follows `/v1/<route>/`, not looked at yet: authentication comes first (D30).

@@ -3,14 +3,14 @@
 use countersign_core::decide::drop;
 use countersign_server::{app, clock::Clock, data_dir::DataDir};
 
-use super::CliError;
-use crate::args::DropArgs;
+use crate::{args::DropArgs, error::CliError};
 
 pub(crate) fn drop_pending(args: DropArgs) -> Result<(), CliError> {
     let file = super::read_config(&args.files)?;
     let path = file.data_dir(args.files.data_dir);
     if !DataDir::is_in_use_at(&path) {
-        return Err(CliError::NoRepository(path));
+        let message = format!("there is no repository in the data directory {}", path.display());
+        return Err(CliError::other(message, "name it with --data-dir"));
     }
     let data_dir = DataDir::lock(&path)?;
     let opened = app::open_repository(&data_dir, file.author()?, &Clock::system())?;

@@ -1,45 +1,29 @@
 //! One file per command.
 
-use std::{io, path::PathBuf};
+use countersign_server::config::ConfigFile;
+use tokio::runtime::{Builder, Runtime};
 
-use countersign_core::decide::drop::DropRefusal;
-use countersign_server::{
-    app::StartError,
-    config::{ConfigError, ConfigFile},
-    data_dir::DataDirError,
-    store::StoreError,
-};
-use thiserror::Error;
-
-use crate::args::FileArgs;
+use crate::{args::FileArgs, error::CliError};
 
 pub(crate) mod admin;
+pub(crate) mod bundle;
+pub(crate) mod chain;
+pub(crate) mod completions;
+pub(crate) mod demo;
+pub(crate) mod download;
+pub(crate) mod keygen;
+pub(crate) mod pending;
+pub(crate) mod ping;
+pub(crate) mod propose;
+pub(crate) mod release;
+pub(crate) mod revoke;
 pub(crate) mod serve;
-
-/// Why a command failed.
-#[derive(Debug, Error)]
-pub(crate) enum CliError {
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    #[error(transparent)]
-    Start(#[from] StartError),
-    #[error(transparent)]
-    DataDir(#[from] DataDirError),
-    #[error("the repository could not be changed")]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Drop(#[from] DropRefusal),
-    #[error("there is no repository in the data directory {}: name it with --data-dir", .0.display())]
-    NoRepository(PathBuf),
-    #[error("{what}")]
-    Io { what: &'static str, source: io::Error },
-}
-
-impl CliError {
-    fn io(what: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Io { what, source }
-    }
-}
+pub(crate) mod serve_files;
+pub(crate) mod sign;
+pub(crate) mod signers;
+pub(crate) mod status;
+pub(crate) mod trust;
+pub(crate) mod verify;
 
 fn read_config(args: &FileArgs) -> Result<ConfigFile, CliError> {
     match &args.config {
@@ -49,9 +33,16 @@ fn read_config(args: &FileArgs) -> Result<ConfigFile, CliError> {
 }
 
 /// The runtime that server code runs in.
-fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(CliError::io("the asynchronous runtime could not be started"))
+fn runtime() -> Result<Runtime, CliError> {
+    Builder::new_multi_thread().enable_all().build().map_err(no_runtime)
+}
+
+/// The runtime of the client: it waits for one thing at a time.
+pub(crate) fn client_runtime() -> Result<Runtime, CliError> {
+    Builder::new_current_thread().enable_all().build().map_err(no_runtime)
+}
+
+fn no_runtime(error: std::io::Error) -> CliError {
+    CliError::other("the asynchronous runtime could not be started", "check the limits of processes")
+        .because(error)
 }

@@ -13,8 +13,7 @@ use countersign_server::{
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::CliError;
-use crate::args::ServeArgs;
+use crate::{args::ServeArgs, error::CliError};
 
 /// How much longer than its fetches a request under way may take, once the signal to stop came.
 const DRAIN_MARGIN: Duration = Duration::from_secs(15);
@@ -36,11 +35,11 @@ async fn serve(settings: Settings) -> Result<(), CliError> {
     let mut signals = Signals::listen()?;
     let (dev, drain) = (settings.dev, settings.timeouts.total + DRAIN_MARGIN);
     let running = app::start(settings, Clock::system()).await?;
-    announce(&running, dev).map_err(CliError::io("the ready line could not be printed"))?;
+    announce(&running, dev).map_err(broken("the ready line could not be printed"))?;
     signals.next().await;
     tracing::info!("stopping: requests under way are finished first");
     tokio::select! {
-        stopped = running.stop() => stopped.map_err(CliError::io("the server ended with an error"))?,
+        stopped = running.stop() => stopped.map_err(broken("the server ended with an error"))?,
         () = signals.next() => tracing::warn!("stopped at once, on a second signal"),
         () = tokio::time::sleep(drain) => tracing::warn!("some requests did not finish in time"),
     }
@@ -55,6 +54,12 @@ fn announce(running: &Running, dev: bool) -> io::Result<()> {
     out.flush()
 }
 
+/// Until Ctrl-C or SIGTERM.
+pub(crate) async fn wait_for_signal() -> Result<(), CliError> {
+    Signals::listen()?.next().await;
+    Ok(())
+}
+
 /// Ctrl-C and SIGTERM. Registered before the server is ready, so that none is missed.
 struct Signals {
     interrupt: Signal,
@@ -63,7 +68,7 @@ struct Signals {
 
 impl Signals {
     fn listen() -> Result<Self, CliError> {
-        let listen = |kind| signal(kind).map_err(CliError::io("signals cannot be received"));
+        let listen = |kind| signal(kind).map_err(broken("signals cannot be received"));
         Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
     }
 
@@ -73,4 +78,8 @@ impl Signals {
             _ = self.terminate.recv() => {}
         }
     }
+}
+
+fn broken(what: &'static str) -> impl FnOnce(io::Error) -> CliError {
+    move |source| CliError::other(what, "the log above may say more").because(source)
 }

@@ -1,6 +1,6 @@
 //! Revoking a complete file (spec §4.9; D20).
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -10,11 +10,9 @@ use crate::{
     key::{PublicKey, Signature},
     layout::{self, Signable},
     path::RepoPath,
-    quorum,
     registration::SignedRequest,
-    revocation::Revocation,
+    revocation::{Revocation, RevocationRole},
     signatures::{Collected, SignatureSet},
-    signers::{SignersFile, keys_of},
     snapshot::{Change, ReadError, Snapshot},
     stored::{self, IndexState},
     time::Timestamp,
@@ -135,26 +133,6 @@ fn check_document(snapshot: &impl Snapshot, request: &RevokeRequest) -> Result<R
         .verify(&Sha512::of(bytes), &request.signature)
         .map_err(|_| RevokeRefusal::BadSignature)?;
     Ok(document)
-}
-
-/// Who may revoke under a signers file, and when they are enough.
-struct RevocationRole<'a> {
-    signers: &'a SignersFile,
-    keys: BTreeSet<PublicKey>,
-}
-
-impl<'a> RevocationRole<'a> {
-    fn of(signers: &'a SignersFile) -> Self {
-        let groups = signers.explicit_revocation_groups().unwrap_or(signers.admin_groups());
-        Self { signers, keys: keys_of(groups).collect() }
-    }
-
-    fn is_met(&self, signed: &BTreeSet<PublicKey>) -> bool {
-        match self.signers.explicit_revocation_groups() {
-            Some(groups) => quorum::is_met(groups, signed),
-            None => !self.keys.is_disjoint(signed),
-        }
-    }
 }
 
 /// The signatures that this one joins: none, or those on the same pending document.

@@ -5,9 +5,11 @@
 #![allow(dead_code, unused_imports)]
 
 pub(crate) mod documents;
+pub(crate) mod evidence;
 pub(crate) mod people;
 pub(crate) mod repo;
 pub(crate) mod revocation;
+pub(crate) mod signing;
 pub(crate) mod world;
 
 use countersign_core::{path::RepoPath, time::Timestamp};

@@ -80,6 +80,13 @@ pub enum HopRefusal {
     NotAUrl,
     #[error("the redirect leaves the scheme, host and port of the URL: give the URL that it leads to")]
     OtherOrigin,
+    #[error(
+        "the redirect leads from https to plain http, where anybody on the way could read and change it: give the URL \
+         that it leads to, if that is what you want"
+    )]
+    LeavesTls,
+    #[error("only http and https URLs are fetched")]
+    NotHttp,
     #[error("there are more than {MAX_REDIRECTS} redirects")]
     TooManyRedirects,
 }
@@ -102,10 +109,10 @@ impl FetchError {
     }
 }
 
-impl Route<'_> {
+impl Route {
     pub(crate) fn shown(&self) -> String {
         let given = shown_url(self.given.as_str());
-        if self.current == *self.given {
+        if self.current == self.given {
             return format!("`{given}`");
         }
         format!("`{given}`, redirected to `{}`,", shown_url(self.current.as_str()))

@@ -11,7 +11,7 @@ use reqwest::{
 use super::{Ask, FetchError, Route, TryAgain};
 
 /// What a status other than 200 means.
-pub(super) fn bad_status(route: &Route<'_>, ask: Ask<'_>, response: &Response) -> FetchError {
+pub(super) fn bad_status(route: &Route, ask: Ask<'_>, response: &Response) -> FetchError {
     let (url, status) = (route.shown(), response.status());
     let headers = response.headers();
     let again = match status {

@@ -53,3 +53,39 @@ async fn an_address_that_is_not_public_is_refused_before_any_connection() {
         assert!(error.is_refused_as_given(), "{error}");
     }
 }
+
+#[tokio::test]
+async fn a_users_redirect_from_https_to_plain_http_is_refused() {
+    let fetcher = Fetcher::for_user(Timeouts::default()).unwrap();
+    let given = Url::parse("https://files.example/x").unwrap();
+    for target in ["http://files.example/x", "http://files.example:443/x", "http://127.0.0.1/x"] {
+        let mut route = Route::start(&given);
+        // The step before stays within https, and changes nothing.
+        route.follow(Some(&HeaderValue::from_static("https://other.example/x")), Redirects::Guarded).unwrap();
+        route.follow(Some(&HeaderValue::from_static(target)), Redirects::Guarded).unwrap();
+        let error = fetcher.request(&route, Ask::default()).await.unwrap_err();
+        let is_downgrade =
+            matches!(error, FetchError::Refused { hop: Hop::Redirect, reason: HopRefusal::LeavesTls, .. });
+        assert!(is_downgrade && error.to_string().contains("from https to plain http"), "{error}");
+    }
+}
+
+#[test]
+fn a_user_may_go_wherever_they_say() {
+    let fetcher = Fetcher::for_user(Timeouts::default()).unwrap();
+    let admit = |text: &str| fetcher.access.client_for(&Route::start(&Url::parse(text).unwrap())).map(drop);
+    for url in ["http://10.0.0.1/x", "https://[::1]/x", "http://files.example/x", "https://localhost:1/x"] {
+        assert_eq!(admit(url), Ok(()), "{url}");
+    }
+    assert_eq!(admit("ftp://files.example/x"), Err(HopRefusal::NotHttp));
+    assert_eq!(admit("file:///etc/passwd"), Err(HopRefusal::NotHttp));
+    assert_eq!(admit("https://u:p@files.example/x"), Err(HopRefusal::Guard(GuardRefusal::UserInfo)));
+
+    let (http, https) = ("http://files.example/x", "https://files.example/x");
+    let given = Url::parse(http).unwrap();
+    let mut route = Route::start(&given);
+    for location in [http, https] {
+        route.follow(Some(&HeaderValue::from_static(location)), Redirects::Guarded).unwrap();
+        assert!(fetcher.access.client_for(&route).is_ok(), "{location}");
+    }
+}

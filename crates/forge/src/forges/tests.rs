@@ -1,8 +1,9 @@
-//! URLs of signers files; releases, tokens and configuration are in `other`.
+//! URLs of signers files; releases, tokens and configuration are in `other`, claims in `claimed`.
 
 use super::*;
 use crate::url::UrlProblem;
 
+mod claimed;
 mod other;
 
 fn config(host: &str, kind: ForgeKind) -> ForgeConfig {

@@ -51,7 +51,7 @@ impl Fetcher {
         check_head(asset, &opened, max_bytes)?;
         let mut hashing = Hashing::start();
         let mut pace = Pace::start(self.idle_timeout());
-        let interrupted = |opened: &Opened<'_>| AssetProblem::Interrupted { url: opened.shown() };
+        let interrupted = |opened: &Opened| AssetProblem::Interrupted { url: opened.shown() };
         while let Some(chunk) = opened.chunk().await? {
             let size = hashing.size + chunk.len() as u64;
             if size > max_bytes {
@@ -72,7 +72,7 @@ impl Fetcher {
     }
 }
 
-fn check_head(asset: &Asset, opened: &Opened<'_>, max_bytes: u64) -> Result<(), AssetProblem> {
+fn check_head(asset: &Asset, opened: &Opened, max_bytes: u64) -> Result<(), AssetProblem> {
     if asset.size.is_some_and(|size| size > max_bytes) {
         return Err(opened.too_large(max_bytes).into());
     }
@@ -91,7 +91,7 @@ fn check_head(asset: &Asset, opened: &Opened<'_>, max_bytes: u64) -> Result<(), 
     Ok(())
 }
 
-fn check_content(asset: &Asset, opened: &Opened<'_>, hashed: &HashedAsset) -> Result<(), AssetProblem> {
+fn check_content(asset: &Asset, opened: &Opened, hashed: &HashedAsset) -> Result<(), AssetProblem> {
     if let Some(published) = asset.size.filter(|published| *published != hashed.size) {
         return Err(AssetProblem::Size { url: opened.shown(), published, received: hashed.size });
     }

@@ -1,90 +1,166 @@
-//! A small HTTP client: one connection, kept open, with as little work of its own as possible.
+//! The load: requests that were made before, sent over connections that stay open, with as little work as possible.
+//!
+//! One thread serves many connections. A thread each would cost more in changing between threads than the requests do.
 
 use std::{
-    io::{Read as _, Write as _},
-    net::{SocketAddr, TcpStream},
+    net::{SocketAddr, TcpStream as StdStream},
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+    time::{Duration, Instant},
 };
 
-use countersign_core::{auth::sign_request, digest::Sha512, key::SecretKey, path::RepoPath};
-use countersign_server::clock::Clock;
-use uuid::Uuid;
+use futures_util::future::try_join_all;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    runtime::Builder,
+};
 
 use crate::Failure;
 
-/// Makes connections; one for each thread of a measurement.
-pub(crate) struct Client;
+/// One request, head and body.
+pub(crate) type Request = Vec<u8>;
 
-pub(crate) struct Connection {
+#[derive(Default)]
+pub(crate) struct Figures {
+    elapsed: Duration,
+    /// One for each request, sorted.
+    latencies: Vec<Duration>,
+    /// Of all answers, with their heads.
+    bytes: usize,
+}
+
+impl Figures {
+    /// Adds what was measured at another time.
+    pub(crate) fn add(&mut self, other: Figures) {
+        self.elapsed += other.elapsed;
+        self.latencies.extend(other.latencies);
+        self.latencies.sort_unstable();
+        self.bytes += other.bytes;
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.latencies.len()
+    }
+
+    pub(crate) fn per_second(&self) -> f64 {
+        self.latencies.len() as f64 / self.elapsed.as_secs_f64()
+    }
+
+    /// What this part of the requests took at most.
+    pub(crate) fn percentile_ms(&self, part: f64) -> f64 {
+        let last = self.latencies.len().saturating_sub(1);
+        let latency = self.latencies.get((last as f64 * part).round() as usize);
+        latency.map_or(0.0, |latency| latency.as_secs_f64() * 1_000.0)
+    }
+
+    pub(crate) fn bytes_per_answer(&self) -> usize {
+        self.bytes / self.latencies.len().max(1)
+    }
+}
+
+/// Sends each request once, with so many clients, each of which waits for an answer before its next request. Any
+/// answer but 200 is an error.
+pub(crate) fn drive(address: SocketAddr, clients: usize, requests: &[Request]) -> Result<Figures, Failure> {
+    // Half of the processors are the server's.
+    let threads = (thread::available_parallelism()?.get() / 2).clamp(1, clients);
+    let mut shares: Vec<Vec<StdStream>> = (0..threads).map(|_| Vec::new()).collect();
+    for client in 0..clients {
+        let stream = StdStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_nonblocking(true)?;
+        shares[client % threads].push(stream);
+    }
+    let next = AtomicUsize::new(0);
+    let started = Instant::now();
+    let work = |share: Vec<StdStream>| -> Result<Vec<Done>, Failure> {
+        Builder::new_current_thread().enable_io().build()?.block_on(async {
+            try_join_all(share.into_iter().map(|stream| work_off(stream, requests, &next))).await
+        })
+    };
+    let done = thread::scope(|scope| {
+        let threads: Vec<_> = shares.into_iter().map(|share| scope.spawn(|| work(share))).collect();
+        let done: Result<Vec<_>, Failure> =
+            threads.into_iter().map(|thread| thread.join().map_err(|_| "a client panicked")?).collect();
+        done
+    })?;
+    let elapsed = started.elapsed();
+    let done: Vec<Done> = done.into_iter().flatten().collect();
+    let bytes = done.iter().map(|done| done.bytes).sum();
+    let mut latencies: Vec<Duration> = done.into_iter().flat_map(|done| done.latencies).collect();
+    latencies.sort_unstable();
+    Ok(Figures { elapsed, latencies, bytes })
+}
+
+/// The body of one answer.
+pub(crate) fn ask(address: SocketAddr, request: &[u8]) -> Result<String, Failure> {
+    Builder::new_current_thread().enable_io().build()?.block_on(async {
+        let mut connection = Connection::new(TcpStream::connect(address).await?);
+        let received = connection.exchange(request).await?;
+        let text = std::str::from_utf8(&connection.buffer[..received])?;
+        Ok(text.split_once("\r\n\r\n").map_or(text, |(_, body)| body).to_owned())
+    })
+}
+
+/// What one client did.
+#[derive(Default)]
+struct Done {
+    latencies: Vec<Duration>,
+    bytes: usize,
+}
+
+async fn work_off(stream: StdStream, requests: &[Request], next: &AtomicUsize) -> Result<Done, Failure> {
+    let mut connection = Connection::new(TcpStream::from_std(stream)?);
+    let mut done = Done::default();
+    while let Some(request) = requests.get(next.fetch_add(1, Ordering::Relaxed)) {
+        let begun = Instant::now();
+        done.bytes += connection.exchange(request).await?;
+        done.latencies.push(begun.elapsed());
+    }
+    Ok(done)
+}
+
+struct Connection {
     stream: TcpStream,
-    clock: Clock,
     buffer: Vec<u8>,
 }
 
-impl Client {
-    pub(crate) fn connect(&self, address: SocketAddr) -> Result<Connection, Failure> {
-        let stream = TcpStream::connect(address)?;
-        stream.set_nodelay(true)?;
-        Ok(Connection { stream, clock: Clock::system(), buffer: vec![0; 64 * 1024] })
-    }
-}
-
 impl Connection {
-    pub(crate) fn get(&mut self, path: &str) -> Result<(), Failure> {
-        self.exchange(&format!("GET {path} HTTP/1.1\r\nhost: bench\r\n\r\n"))
+    fn new(stream: TcpStream) -> Self {
+        Self { stream, buffer: vec![0; 16 * 1_024] }
     }
 
-    pub(crate) fn signed_get(&mut self, key: &SecretKey, path: &str) -> Result<(), Failure> {
-        let headers = self.auth_headers(key, "");
-        self.exchange(&format!("GET {path} HTTP/1.1\r\nhost: bench\r\n{headers}\r\n"))
-    }
-
-    pub(crate) fn submit(&mut self, key: &SecretKey, path: &RepoPath, content: &[u8]) -> Result<(), Failure> {
-        let signature = key.sign(&Sha512::of(content)).to_base64();
-        let public_key = key.public_key().to_base64();
-        let body = format!(
-            r#"{{"file_path":"{path}","public_key":"{public_key}","signatures":{{"{path}":"{signature}"}}}}"#
-        );
-        let (headers, length) = (self.auth_headers(key, &body), body.len());
-        self.exchange(&format!(
-            "POST /v1/signatures HTTP/1.1\r\nhost: bench\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
-        ))
-    }
-
-    fn auth_headers(&self, key: &SecretKey, body: &str) -> String {
-        let (now, nonce) = (self.clock.now(), Uuid::new_v4().to_string());
-        let signature = sign_request(key, now, &nonce, body.as_bytes()).to_header();
-        let (timestamp, public_key) = (now.to_header(), key.public_key());
-        format!(
-            "x-svc-timestamp: {timestamp}\r\nx-svc-nonce: {nonce}\r\nx-svc-sig: {signature}\r\nx-svc-pk: {public_key}\r\n"
-        )
-    }
-
-    fn exchange(&mut self, request: &str) -> Result<(), Failure> {
-        self.stream.write_all(request.as_bytes())?;
-        let mut received = 0;
+    /// Gives the length of the answer, which is in the buffer.
+    async fn exchange(&mut self, request: &[u8]) -> Result<usize, Failure> {
+        self.stream.write_all(request).await?;
+        let (mut received, mut length) = (0, None);
         loop {
-            received += match self.stream.read(&mut self.buffer[received..])? {
+            received += match self.stream.read(&mut self.buffer[received..]).await? {
                 0 => return Err("the connection was closed".into()),
                 count => count,
             };
-            if is_complete(&self.buffer[..received])? {
+            if length.is_none() {
+                length = answer_length(&self.buffer[..received])?;
+            }
+            if length.is_some_and(|length| received >= length) {
                 break;
             }
             if received == self.buffer.len() {
                 self.buffer.resize(2 * received, 0);
             }
         }
-        if self.buffer[..received].starts_with(b"HTTP/1.1 200 ") {
-            return Ok(());
+        if self.buffer.starts_with(b"HTTP/1.1 200 ") {
+            return Ok(received);
         }
         Err(String::from_utf8_lossy(&self.buffer[..received]).into())
     }
 }
 
-fn is_complete(response: &[u8]) -> Result<bool, Failure> {
-    let Some(end) = response.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(false) };
-    let head = std::str::from_utf8(&response[..end])?;
+/// Head and body together; `None` while the head is not all there.
+fn answer_length(answer: &[u8]) -> Result<Option<usize>, Failure> {
+    let Some(end) = answer.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(None) };
+    let head = std::str::from_utf8(&answer[..end])?;
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-    let length: usize = length.ok_or("a response without content-length")?.parse()?;
-    Ok(response.len() >= end + 4 + length)
+    let length: usize = length.ok_or("an answer without content-length")?.parse()?;
+    Ok(Some(end + 4 + length))
 }

@@ -1,96 +1,240 @@
-//! Runs the same operation from many threads, and says how long each one took.
+//! One repository, measured: reads on a server that was just started, then writes on another.
+//!
+//! The machine drifts, so whatever is compared takes turns: the server with the bare handler, and with a server whose
+//! repository has the first size of the run.
 
-use std::{
-    fs::File,
-    io::Write as _,
-    net::SocketAddr,
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
-    time::{Duration, Instant},
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Runtime;
+
+use crate::{
+    Failure,
+    baseline::{Weight, Writes},
+    client::{self, Figures, Request},
+    operation::{self, Operation, SUBMISSIONS, WARM_UP},
+    options::Options,
+    plan::Plan,
+    process::Process,
+    report::{Grouped, Reads, Row, SizeReport, Submitted},
+    request,
+    seed::{self, IDLE_RELEASES, Seeded},
 };
 
-use axum::{Router, routing::get};
-use tokio::net::TcpListener;
+/// How often each has its turn.
+const TURNS: usize = 5;
 
-use crate::{Failure, client::Client};
-
-pub(crate) struct Figures {
-    elapsed: Duration,
-    /// One for each operation, sorted.
-    latencies: Vec<Duration>,
+pub(crate) struct Bench<'a> {
+    pub(crate) options: &'a Options,
+    pub(crate) runtime: &'a Runtime,
+    pub(crate) bare: &'a Process,
 }
 
-impl Figures {
-    pub(crate) fn per_second(&self) -> f64 {
-        self.latencies.len() as f64 / self.elapsed.as_secs_f64()
-    }
-
-    pub(crate) fn summary(&self) -> String {
-        let ms = |part: f64| {
-            let last = self.latencies.len() - 1;
-            self.latencies[(last as f64 * part) as usize].as_secs_f64() * 1_000.0
-        };
-        let rate = self.per_second();
-        format!("{rate:8.0}/s  p50 {:7.3} ms  p99 {:7.3} ms  p99.9 {:7.3} ms", ms(0.5), ms(0.99), ms(0.999))
-    }
+/// A repository that is ready to be served.
+struct Prepared {
+    plan: Plan,
+    seeded: Seeded,
 }
 
-/// Does `count` operations on `clients` threads; `prepare` makes the operation of one thread.
-pub(crate) fn run<O: FnMut(usize) -> Result<(), Failure>>(
-    clients: usize,
-    count: usize,
-    prepare: impl Fn(&Client) -> Result<O, Failure> + Sync,
-) -> Result<Figures, Failure> {
-    let next = AtomicUsize::new(0);
-    let latencies = Mutex::new(Vec::with_capacity(count));
-    let started = Instant::now();
-    let work = || -> Result<(), Failure> {
-        let mut operation = prepare(&Client)?;
-        let mut own = Vec::new();
-        loop {
-            let i = next.fetch_add(1, Ordering::Relaxed);
-            if i >= count {
-                break;
-            }
-            let begun = Instant::now();
-            operation(i)?;
-            own.push(begun.elapsed());
+impl Bench<'_> {
+    /// `first` is the size to compare with.
+    pub(crate) fn measure_size(&self, files: usize, first: Option<usize>) -> Result<SizeReport, Failure> {
+        eprintln!("preparing about {files} files ...");
+        let begun = Instant::now();
+        let own = self.prepare(files)?;
+        let prepared_s = begun.elapsed().as_secs_f64();
+        let first = first.map(|files| self.prepare(files)).transpose()?;
+        let repository = Weight::of(&own.seeded.repository())?;
+        let (reads, mut rows) = self.measure_reads(&own, first.as_ref())?;
+        let mut submitted = None;
+        if self.options.operations.contains(&Operation::Submit) {
+            let (writes, more) = self.measure_submissions(&own, first.as_ref())?;
+            rows.extend(more);
+            submitted = Some(writes);
         }
-        latencies.lock().map_err(|_| "a client panicked")?.extend(own);
-        Ok(())
-    };
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..clients).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a client panicked")?)
-    })?;
-    let elapsed = started.elapsed();
-    let mut latencies = latencies.into_inner().map_err(|_| "a client panicked")?;
-    latencies.sort_unstable();
-    Ok(Figures { elapsed, latencies })
-}
-
-/// What the disk allows: one small write and fsync after the other.
-pub(crate) fn fsync_rate() -> Result<f64, Failure> {
-    const ROUNDS: u32 = 200;
-    let directory = tempfile::tempdir()?;
-    let mut file = File::create(directory.path().join("file"))?;
-    let started = Instant::now();
-    for _ in 0..ROUNDS {
-        file.write_all(&[0; 512])?;
-        file.sync_all()?;
+        Ok(SizeReport {
+            shape: self.options.shape.to_string(),
+            files: own.seeded.files,
+            owners: own.plan.owners,
+            releases_per_owner: own.plan.releases_per_owner,
+            prepared_s,
+            repository,
+            reads,
+            submitted,
+            rows,
+        })
     }
-    Ok(f64::from(ROUNDS) / started.elapsed().as_secs_f64())
+
+    fn prepare(&self, files: usize) -> Result<Prepared, Failure> {
+        let plan = Plan::new(self.options.shape, files);
+        let seeded = match &self.options.keep {
+            Some(keep) => seed::copy_kept(self.runtime, keep, (self.options.shape, files))?,
+            None => seed::seed(self.runtime, plan)?,
+        };
+        Ok(Prepared { plan, seeded })
+    }
+
+    fn measure_reads(&self, own: &Prepared, first: Option<&Prepared>) -> Result<(Reads, Vec<Row>), Failure> {
+        let server = own.serve()?;
+        let memory_after_start = server.memory()?;
+        server.wait_until_idle()?;
+        check_list(&server)?;
+        let first = first.map(|first| Ok::<_, Failure>((first, first.serve()?))).transpose()?;
+        let mut rows = Vec::new();
+        for operation in self.options.operations.iter().filter(|operation| **operation != Operation::Submit) {
+            let clients = operation.clients(self.options.clients);
+            let turns = |prepared: &Prepared, process| {
+                let mut requests = operation.requests(prepared.plan)?;
+                if operation.is_public() {
+                    client::drive(process, clients, &requests.split_off(requests.len() - WARM_UP))?;
+                }
+                Ok::<_, Failure>(requests)
+            };
+            let requests = turns(own, server.address)?;
+            let bare = operation.is_public().then(|| vec![request::get("/"); requests.len()]);
+            let bare = bare.map(|requests| Contestant::new("(bare handler)", self.bare, clients, requests));
+            let first = first.as_ref().map(|(prepared, process)| {
+                let requests = turns(prepared, process.address)?;
+                Ok::<_, Failure>(Contestant::new(&prepared.name(), process, clients, requests))
+            });
+            let own = Contestant::new(&operation.to_string(), &server, clients, requests);
+            rows.extend(take_turns(own, first.transpose()?, bare)?);
+        }
+        let reads = Reads {
+            start_s: server.started_in.as_secs_f64(),
+            memory_after_start,
+            memory_after_reads: server.memory()?,
+        };
+        server.stop()?;
+        Ok((reads, rows))
+    }
+
+    fn measure_submissions(
+        &self,
+        own: &Prepared,
+        first: Option<&Prepared>,
+    ) -> Result<(Submitted, Vec<Row>), Failure> {
+        let clients = self.options.clients;
+        let mut repository_before = None;
+        let mut serve = |prepared: &Prepared| -> Result<_, Failure> {
+            let (dir, plan) = (prepared.seeded.data_dir(), prepared.plan);
+            let indexes = seed::add_collecting(self.runtime, &dir, plan, SUBMISSIONS / 2)?;
+            repository_before.get_or_insert(Weight::of(&prepared.seeded.repository())?);
+            let server = prepared.serve()?;
+            server.wait_until_idle()?;
+            Ok((server, indexes))
+        };
+        let (server, indexes) = serve(own)?;
+        let first = first.map(|first| Ok::<_, Failure>((first, serve(first)?))).transpose()?;
+        let baseline_before = Writes::measure(own.seeded.beside())?;
+        let submit = Operation::Submit.to_string();
+        // Signed only now: a request is refused once it is some minutes old.
+        let contestant = Contestant::new(&submit, &server, clients, operation::submissions(&indexes));
+        let first_contestant = first.as_ref().map(|(prepared, (process, indexes))| {
+            Contestant::new(&prepared.name(), process, clients, operation::submissions(indexes))
+        });
+        let mut rows = take_turns(contestant, first_contestant, None)?;
+        let baseline = baseline_before.mean(Writes::measure(own.seeded.beside())?);
+        for row in rows.iter_mut().filter(|row| row.operation == submit) {
+            row.compare(baseline.git_commits_per_second, "git commit");
+        }
+        server.wait_until_idle()?;
+        let memory_after_writes = server.memory()?;
+        let rounds = server.stop()?;
+        let repository_after = Weight::of(&own.seeded.repository())?;
+        let submitted = Submitted {
+            submissions: SUBMISSIONS,
+            commits_per_fsync_round: SUBMISSIONS as f64 / rounds.max(1) as f64,
+            baseline,
+            memory_after_writes,
+            repository_before: repository_before.ok_or("nothing was served")?,
+            repository_after,
+        };
+        Ok((submitted, rows))
+    }
 }
 
-/// What the HTTP library allows: a handler that answers 2 KB from memory.
-pub(crate) async fn bare_handler_address() -> Result<SocketAddr, Failure> {
-    static CONTENT: [u8; 2_048] = [b'x'; 2_048];
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
-    let address = listener.local_addr()?;
-    let router = Router::new().route("/", get(async || CONTENT.as_slice()));
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    Ok(address)
+impl Prepared {
+    fn serve(&self) -> Result<Process, Failure> {
+        Process::start_server(&self.seeded.data_dir(), self.seeded.beside())
+    }
+
+    /// As the one to compare with.
+    fn name(&self) -> String {
+        format!("({} files)", Grouped(self.seeded.files))
+    }
+}
+
+/// One of those who take turns.
+struct Contestant<'a> {
+    name: String,
+    process: &'a Process,
+    clients: usize,
+    requests: Vec<Request>,
+    figures: Figures,
+    cpu: Duration,
+}
+
+/// The rows of all, that of the server to be measured after those to compare with.
+fn take_turns(
+    own: Contestant<'_>,
+    first: Option<Contestant<'_>>,
+    bare: Option<Contestant<'_>>,
+) -> Result<Vec<Row>, Failure> {
+    let (has_first, has_bare) = (first.is_some(), bare.is_some());
+    let mut contestants: Vec<_> = bare.into_iter().chain(first).chain([own]).collect();
+    for turn in 0..TURNS {
+        contestants.iter_mut().try_for_each(|contestant| contestant.take_turn(turn))?;
+    }
+    let mut rows: Vec<Row> = contestants.into_iter().map(Contestant::into_row).collect();
+    let rates: Vec<f64> = rows.iter().map(|row| row.per_second).collect();
+    if let Some(own) = rows.last_mut() {
+        if has_bare {
+            own.compare(rates[0], "the bare handler");
+        }
+        own.to_first_size = has_first.then(|| own.per_second / rates[usize::from(has_bare)]);
+    }
+    Ok(rows)
+}
+
+impl<'a> Contestant<'a> {
+    fn new(name: &str, process: &'a Process, clients: usize, requests: Vec<Request>) -> Self {
+        let (figures, cpu) = (Figures::default(), Duration::ZERO);
+        Self { name: name.to_owned(), process, clients, requests, figures, cpu }
+    }
+
+    fn take_turn(&mut self, turn: usize) -> Result<(), Failure> {
+        let [begin, end] = [turn, turn + 1].map(|turn| self.requests.len() * turn / TURNS);
+        let before = self.process.cpu_time()?;
+        self.figures.add(client::drive(self.process.address, self.clients, &self.requests[begin..end])?);
+        self.cpu += self.process.cpu_time()?.saturating_sub(before);
+        Ok(())
+    }
+
+    fn into_row(self) -> Row {
+        let Self { name, clients, figures, cpu, .. } = self;
+        Row {
+            operation: name,
+            clients,
+            count: figures.count(),
+            per_second: figures.per_second(),
+            p50_ms: figures.percentile_ms(0.5),
+            p99_ms: figures.percentile_ms(0.99),
+            p999_ms: figures.percentile_ms(0.999),
+            server_cpu_us: cpu.as_secs_f64() * 1e6 / figures.count().max(1) as f64,
+            answer_bytes: figures.bytes_per_answer(),
+            ratio: None,
+            to_first_size: None,
+        }
+    }
+}
+
+/// A list that is empty would be fast for the wrong reason.
+fn check_list(server: &Process) -> Result<(), Failure> {
+    let listed = client::ask(server.address, &operation::list_of_idle())?;
+    let count = listed.matches("svc.index.json").count();
+    if count == IDLE_RELEASES {
+        Ok(())
+    } else {
+        Err(format!("{count} files wait, not {IDLE_RELEASES}").into())
+    }
 }

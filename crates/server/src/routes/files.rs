@@ -2,16 +2,16 @@
 
 use axum::{
     Json,
-    body::Bytes,
+    body::{Body, Bytes},
     extract::State,
     http::{
-        HeaderMap, StatusCode,
+        HeaderMap, HeaderValue, StatusCode,
         header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS},
     },
     response::{IntoResponse, Response},
 };
 use countersign_core::{
-    api::FilesToSignResponse, key::encode_base64, layout, path::RepoPath, query, snapshot::ReadError, stored,
+    api::FilesToSignResponse, key::encode_base64, path::RepoPath, query, snapshot::ReadError,
 };
 
 use crate::{
@@ -19,8 +19,13 @@ use crate::{
     auth::Authenticated,
     error::ApiError,
     router::Tail,
-    store::{Entry, Head},
+    store::{Entry, Head, ObjectId},
 };
+
+const OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-stream");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
 
 pub async fn to_sign(
     State(app): State<App>,
@@ -37,54 +42,58 @@ pub async fn to_sign(
 pub async fn raw(State(app): State<App>, tail: Tail, headers: HeaderMap) -> Result<Response, ApiError> {
     let path = tail.parse()?;
     let head = app.store().head();
-    if head.entry(&path) == Some(Entry::Directory) {
-        return Err(ApiError::bad_request(format!("{path} is a directory")));
+    match head.entry(&path) {
+        Some(Entry::File(id)) => Ok(serve(&head, &path, &id, OCTET_STREAM, &headers)?),
+        Some(Entry::Directory) => Err(ApiError::bad_request(format!("{path} is a directory"))),
+        None => Err(file_not_found(&path)),
     }
-    let file = serve(&head, &path, "application/octet-stream", &headers)?;
-    file.ok_or_else(|| file_not_found(&path))
 }
 
 pub async fn signers(State(app): State<App>, tail: Tail, headers: HeaderMap) -> Result<Response, ApiError> {
     let path = tail.parse()?;
     let head = app.store().head();
-    for dir in path.self_and_ancestors() {
-        let signers = layout::active_signers(&dir);
-        if let Some(response) = serve(&head, &signers, "application/json", &headers)? {
-            return Ok(response);
-        }
+    match head.nearest_signers(&path) {
+        Some((signers, id)) => Ok(serve(&head, &signers, &id, JSON, &headers)?),
+        None => Err(ApiError::not_found(format!(
+            "No signers file found for: {path}. Error: No signers file found in parent directories"
+        ))),
     }
-    Err(ApiError::not_found(format!(
-        "No signers file found for: {path}. Error: No signers file found in parent directories"
-    )))
 }
 
 fn file_not_found(path: &RepoPath) -> ApiError {
     ApiError::not_found(format!("File not found: {path}"))
 }
 
-/// The file at `path`, or that the client has it already; `None` where there is none.
+/// A stored file, or that the client has it already.
 fn serve(
     head: &Head,
     path: &RepoPath,
-    content_type: &'static str,
+    id: &ObjectId,
+    content_type: HeaderValue,
     headers: &HeaderMap,
-) -> Result<Option<Response>, ReadError> {
-    let Some(Entry::File(id)) = head.entry(path) else { return Ok(None) };
-    let tag = format!("\"{id}\"");
-    let is_known = matches_tag(headers, &tag);
+) -> Result<Response, ReadError> {
+    let tag = entity_tag(id);
+    let mut response = if matches_tag(headers, &tag) {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        let content = head.content(path, id)?;
+        let length = HeaderValue::from(content.len());
+        let mut response = Response::new(Body::from(Bytes::from_owner(content)));
+        response.headers_mut().insert(CONTENT_TYPE, content_type);
+        response.headers_mut().insert(CONTENT_LENGTH, length);
+        response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+        response
+    };
     // Whoever keeps a copy asks again before using it: the file at a path may change.
-    let caching = [(ETAG, tag), (CACHE_CONTROL, "no-cache".to_owned())];
-    if is_known {
-        return Ok(Some((StatusCode::NOT_MODIFIED, caching).into_response()));
+    response.headers_mut().insert(CACHE_CONTROL, NO_CACHE);
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        response.headers_mut().insert(ETAG, tag);
     }
-    let bytes = stored::require(head, path)?;
-    let length = bytes.len().to_string();
-    let described = [
-        (CONTENT_TYPE, content_type),
-        (CONTENT_LENGTH, length.as_str()),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ];
-    Ok(Some((caching, described, Bytes::from_owner(bytes)).into_response()))
+    Ok(response)
+}
+
+fn entity_tag(id: &ObjectId) -> String {
+    format!("\"{}\"", id.to_hex())
 }
 
 /// Whether the client has this version already (`If-None-Match`, compared weakly as for any GET).

@@ -3,8 +3,10 @@
 use std::{fmt, sync::Arc};
 
 use countersign_core::{
+    layout,
     path::RepoPath,
     snapshot::{ReadError, Snapshot, StoredSigners},
+    wire,
 };
 use gix::ObjectId;
 
@@ -40,6 +42,19 @@ pub enum Entry {
 impl Head {
     pub fn entry(&self, path: &RepoPath) -> Option<Entry> {
         self.files.entry(path)
+    }
+
+    /// The nearest active signers file at or above `path`, by its path and its blob.
+    pub fn nearest_signers(&self, path: &RepoPath) -> Option<(RepoPath, ObjectId)> {
+        let (depth, id) = self.files.root.find_nearest(path, [wire::ACTIVE_DIR, wire::SIGNERS_FILE])?;
+        let above = path.segments().count() - depth;
+        let project = path.self_and_ancestors().nth(above)?;
+        Some((layout::active_signers(&project), id))
+    }
+
+    /// The content of a file of this commit, by the id that `entry` gave.
+    pub fn content(&self, path: &RepoPath, id: &ObjectId) -> Result<Arc<[u8]>, ReadError> {
+        self.files.blob(path, id)
     }
 
     /// The root of the tree; two heads with the same files have equal ones.

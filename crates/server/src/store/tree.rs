@@ -74,14 +74,27 @@ impl Dir {
 
     pub(super) fn find(&self, path: &RepoPath) -> Option<&Node> {
         let mut segments = path.segments();
-        let mut node = self.get(segments.next()?)?;
-        for name in segments {
-            node = match node {
-                Node::Dir(dir) => dir.get(name)?,
-                Node::File(_) | Node::Foreign(_) => return None,
-            };
+        let last = segments.next_back()?;
+        segments.try_fold(self, |dir, name| dir.subdir(name))?.get(last)
+    }
+
+    /// The file with this relative path in the deepest directory that has one, of those that lead to `path` and `path`
+    /// itself; with the number of segments of that directory.
+    pub(super) fn find_nearest(&self, path: &RepoPath, relative: [&str; 2]) -> Option<(usize, ObjectId)> {
+        let [inner, file] = relative;
+        let here = |dir: &Dir| match dir.subdir(inner)?.get(file)? {
+            Node::File(id) => Some(*id),
+            Node::Dir(_) | Node::Foreign(_) => None,
+        };
+        let (mut dir, mut nearest) = (self, None);
+        for (depth, name) in path.segments().enumerate() {
+            match dir.subdir(name) {
+                Some(below) => dir = below,
+                None => break,
+            }
+            nearest = here(dir).map(|id| (depth + 1, id)).or(nearest);
         }
-        Some(node)
+        nearest
     }
 
     /// Calls `visit` with the path and content of every file below, in the order of the paths. `prefix` is what stands
@@ -99,6 +112,13 @@ impl Dir {
                 Node::Foreign(_) => {}
             }
             prefix.truncate(length);
+        }
+    }
+
+    fn subdir(&self, name: &str) -> Option<&Dir> {
+        match &self.entries[locate(&self.entries, name, true).ok()?].node {
+            Node::Dir(dir) => Some(dir),
+            Node::File(_) | Node::Foreign(_) => None,
         }
     }
 

@@ -1,8 +1,10 @@
 //! What the suite drives the real program with: a process, a socket, a file server, people with keys.
 
+pub(crate) mod client;
 pub(crate) mod fake_forge;
 pub(crate) mod files;
 pub(crate) mod git;
+pub(crate) mod hostile;
 pub(crate) mod http;
 pub(crate) mod people;
 pub(crate) mod server;

@@ -1,0 +1,266 @@
+//! The arguments of the client commands.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{ArgGroup, Args, Subcommand};
+use clap_complete::Shell;
+use countersign_core::{digest::Sha512, path::RepoPath, place::path_of_url};
+
+#[derive(Debug, Args)]
+pub(crate) struct DownloadArgs {
+    /// The URL of the file, as on the forge's release page or on the file server
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+
+    /// Where to put the file [default: its name in the current directory]
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Give up beyond so many bytes, where the signed index does not say how large the file is
+    #[arg(long, value_name = "BYTES", default_value_t = 2 << 30)]
+    pub(crate) max_size: u64,
+
+    #[command(flatten)]
+    pub(crate) root: RootArgs,
+}
+
+/// Where trust in a project begins, when it is met for the first time.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RootArgs {
+    /// Digest of a signers file of the project, from a place that you trust
+    #[arg(long, value_name = "sha512:HEX", value_parser = parse_digest)]
+    pub(crate) signers_digest: Option<Sha512>,
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("evidence").required(true).args(["url", "bundle"]))]
+pub(crate) struct VerifyArgs {
+    /// The file to verify
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Where it was downloaded from; the evidence is asked of the server
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+
+    /// The bundle with the evidence; nothing is asked of anyone
+    #[arg(long, value_name = "BUNDLE")]
+    pub(crate) bundle: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) root: RootArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BundleArgs {
+    /// The URL of a file of the release
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+
+    /// Where to write the bundle
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub(crate) output: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) root: RootArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ChainArgs {
+    /// A signed index, or a project
+    #[arg(value_name = "PATH", value_parser = parse_path)]
+    pub(crate) path: RepoPath,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TrustCommand {
+    /// List the projects, what was accepted of their history, and the revocations seen
+    List,
+    /// Forget a project: the next download begins anew
+    Remove {
+        /// The project's identifier, as `trust list` shows it
+        #[arg(value_name = "PROJECT", value_parser = parse_path)]
+        project: RepoPath,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KeygenArgs {
+    /// Where to write the private key; the public one gets this name and `.pub`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+
+    /// A comment for the public key
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) comment: String,
+
+    /// Do not protect the private key with a passphrase
+    #[arg(long, conflicts_with = "password_file")]
+    pub(crate) no_password: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SignersCommand {
+    /// Write a signers file
+    #[command(after_help = "\
+KEY is a .pub file, a svc-pub: string or an ssh-ed25519 line, with an optional name in front:
+
+  countersign signers new --artifact alice=alice.pub bob=bob.pub --artifact-threshold 2 -o FILE")]
+    New(SignersNewArgs),
+    /// Validate a signers file, and say who can do what alone, and how many keys may be lost or stolen
+    Check {
+        /// The signers file
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SignersNewArgs {
+    /// Who signs releases
+    #[arg(long, value_name = "KEY", num_args = 1.., required = true)]
+    pub(crate) artifact: Vec<String>,
+
+    /// How many of them are needed
+    #[arg(long, value_name = "N", required = true)]
+    pub(crate) artifact_threshold: usize,
+
+    /// Who changes the signers; without it, those who sign releases
+    #[arg(long, value_name = "KEY", num_args = 1.., requires = "admin_threshold")]
+    pub(crate) admin: Vec<String>,
+
+    /// How many of them are needed
+    #[arg(long, value_name = "N", requires = "admin")]
+    pub(crate) admin_threshold: Option<usize>,
+
+    /// Who can change the signers when the admins are lost; such a key has no other role
+    #[arg(long, value_name = "KEY", num_args = 1.., requires = "master_threshold")]
+    pub(crate) master: Vec<String>,
+
+    /// How many of them are needed
+    #[arg(long, value_name = "N", requires = "master")]
+    pub(crate) master_threshold: Option<usize>,
+
+    /// Who revokes releases; without it, any one admin
+    #[arg(long, value_name = "KEY", num_args = 1.., requires = "revocation_threshold")]
+    pub(crate) revocation: Vec<String>,
+
+    /// How many of them are needed
+    #[arg(long, value_name = "N", requires = "revocation")]
+    pub(crate) revocation_threshold: Option<usize>,
+
+    /// Where to write the file [default: standard output]
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProposeArgs {
+    /// Where the signers file is published: its page on a branch of the forge, or its address on a file server
+    #[arg(value_name = "SIGNERS_URL")]
+    pub(crate) url: String,
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("source").required(true).args(["url", "checksums"]))]
+pub(crate) struct ReleaseArgs {
+    /// The page of the release on its forge
+    #[arg(value_name = "RELEASE_URL")]
+    pub(crate) url: Option<String>,
+
+    /// Checksums files (SHA256SUMS and the like) of a release on a file server, all in one directory
+    #[arg(long, value_name = "URL", num_args = 1..)]
+    pub(crate) checksums: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("what").required(true).args(["paths", "all", "detached", "submit"]))]
+pub(crate) struct SignArgs {
+    /// What to sign, as `countersign pending` lists it
+    #[arg(value_name = "PATH", value_parser = parse_path)]
+    pub(crate) paths: Vec<RepoPath>,
+
+    /// Sign everything that waits for this key, new projects that list it included
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Compare the release with the files that you built or fetched, in this directory
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["submit", "export"])]
+    pub(crate) files: Option<PathBuf>,
+
+    /// Refuse to sign unless every file of the release is in --files DIR and is the same
+    #[arg(long, requires = "files")]
+    pub(crate) require_match: bool,
+
+    /// Do not sign: write what there is to sign to a file, for a computer without a network
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["detached", "submit"])]
+    pub(crate) export: Option<PathBuf>,
+
+    /// Sign what --export wrote, without a network; -o takes the signatures
+    #[arg(long, value_name = "FILE", requires = "output")]
+    pub(crate) detached: Option<PathBuf>,
+
+    /// Submit what --detached signed
+    #[arg(long, value_name = "SIGNATURES")]
+    pub(crate) submit: Option<PathBuf>,
+
+    /// Where --detached writes the signatures
+    #[arg(long, short = 'o', value_name = "SIGNATURES", conflicts_with_all = ["paths", "all", "submit"])]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// A release's index, or a pending signers file
+    #[arg(value_name = "PATH", value_parser = parse_path)]
+    pub(crate) path: RepoPath,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RevokeArgs {
+    /// The index of the release
+    #[arg(value_name = "PATH", value_parser = parse_path)]
+    pub(crate) path: RepoPath,
+
+    /// Why, for everyone to read; leave it out to co-sign a revocation that others began
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Leave server, files and keys in place at the end, to look around, until Ctrl-C
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL", value_enum)]
+    pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeFilesArgs {
+    /// The directory
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+
+    /// Address and port to listen on; port 0 picks a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8000")]
+    pub(crate) listen: SocketAddr,
+}
+
+/// A path, or the URL that it stands for.
+fn parse_path(text: &str) -> Result<RepoPath, String> {
+    if text.contains("://") {
+        let path = path_of_url(text);
+        return path.ok_or_else(|| "write it as a path, as in https/github.com/443/acme/app".to_owned());
+    }
+    RepoPath::parse(text).map_err(|error| error.to_string())
+}
+
+fn parse_digest(text: &str) -> Result<Sha512, &'static str> {
+    Sha512::parse_prefixed(text).ok_or("must be `sha512:` and 128 lower-case hexadecimal digits")
+}

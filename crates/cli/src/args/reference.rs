@@ -1,0 +1,52 @@
+//! docs/cli.md is made from the help texts, so that there is one place for each of them.
+
+use std::{fs, path::Path};
+
+use clap::{Command, CommandFactory as _};
+
+use super::Arguments;
+
+/// Set to anything, it makes the test write the file instead of comparing it.
+const WRITE: &str = "COUNTERSIGN_WRITE_DOCS";
+
+const HEAD: &str = include_str!("reference.md");
+
+#[test]
+fn the_command_line_reference_is_what_the_help_texts_say() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cli.md");
+    let expected = render();
+    if std::env::var_os(WRITE).is_some() {
+        fs::write(&path, &expected).expect("docs/cli.md can be written");
+    }
+    let found = fs::read_to_string(&path).expect("docs/cli.md is there");
+    assert!(found == expected, "docs/cli.md is stale: {WRITE}=1 cargo test -p countersign reference");
+}
+
+fn render() -> String {
+    let mut root = Arguments::command().term_width(100);
+    root.build();
+    let mut text = format!("{HEAD}\n## countersign\n\n{}", help(&root));
+    for command in root.get_subcommands() {
+        render_command(&mut text, command, "countersign");
+    }
+    text
+}
+
+fn render_command(text: &mut String, command: &Command, parent: &str) {
+    let name = format!("{parent} {}", command.get_name());
+    if command.get_name() == "help" {
+        return;
+    }
+    // The global options stand once, under the program itself.
+    let command = command.clone().mut_args(|arg| if arg.is_global_set() { arg.hide(true) } else { arg });
+    text.push_str(&format!("\n## {name}\n\n{}", help(&command)));
+    for inner in command.get_subcommands() {
+        render_command(text, inner, &name);
+    }
+}
+
+fn help(command: &Command) -> String {
+    let help = command.clone().render_help().to_string();
+    let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
+    format!("```text\n{}\n```\n", lines.join("\n").trim_end())
+}

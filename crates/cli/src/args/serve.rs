@@ -1,0 +1,99 @@
+//! `serve` and `admin`. Each flag of `serve` has an environment variable and a key in the configuration file.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{Args, Subcommand, builder::BoolishValueParser};
+use countersign_core::path::RepoPath;
+use countersign_forge::{file_server::FileServerRule, guard::AllowFetch};
+use countersign_server::config::{LogFormat, LogLevel, Overrides};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AdminCommand {
+    /// Remove a project's pending registration or signers proposal
+    Drop(DropArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Address and port to listen on; port 0 picks a free one [default: 127.0.0.1:3000]
+    #[arg(long, value_name = "ADDR:PORT", env = "COUNTERSIGN_LISTEN", hide_env_values = true)]
+    listen: Option<SocketAddr>,
+
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+
+    /// For trying things on your own machine: allow fetching from loopback, and every file server there
+    #[arg(
+        long,
+        env = "COUNTERSIGN_DEV", hide_env_values = true,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_parser = BoolishValueParser::new(),
+        value_name = "BOOL",
+        hide_possible_values = true
+    )]
+    dev: Option<bool>,
+
+    /// Also fetch from this host or network, although its address is not public (repeatable)
+    #[arg(
+        long,
+        value_name = "HOST|CIDR",
+        env = "COUNTERSIGN_ALLOW_FETCH",
+        hide_env_values = true,
+        value_delimiter = ','
+    )]
+    allow_fetch: Option<Vec<AllowFetch>>,
+
+    /// Let projects on this file server register; `*` for all (repeatable)
+    #[arg(
+        long,
+        value_name = "HOST[:PORT]",
+        env = "COUNTERSIGN_FILE_SERVER",
+        hide_env_values = true,
+        value_delimiter = ','
+    )]
+    file_server: Option<Vec<FileServerRule>>,
+
+    /// How log lines are written: text or json [default: text]
+    #[arg(long, value_name = "FORMAT", env = "COUNTERSIGN_LOG_FORMAT", hide_env_values = true)]
+    pub(crate) log_format: Option<LogFormat>,
+
+    /// How much is logged: error, warn, info or debug [default: info]
+    #[arg(long, value_name = "LEVEL", env = "COUNTERSIGN_LOG_LEVEL", hide_env_values = true)]
+    pub(crate) log_level: Option<LogLevel>,
+}
+
+impl ServeArgs {
+    pub(crate) fn to_overrides(&self) -> Overrides {
+        Overrides {
+            listen: self.listen,
+            data_dir: self.files.data_dir.clone(),
+            dev: self.dev,
+            allow_fetch: self.allow_fetch.clone(),
+            file_servers: self.file_server.clone(),
+        }
+    }
+}
+
+/// Where the server's files are.
+#[derive(Debug, Args)]
+pub(crate) struct FileArgs {
+    /// Directory for all state; created if missing [default: ./countersign-data]
+    #[arg(long, value_name = "DIR", env = "COUNTERSIGN_DATA_DIR", hide_env_values = true)]
+    pub(crate) data_dir: Option<PathBuf>,
+
+    /// Configuration file (TOML)
+    #[arg(long, value_name = "FILE", env = "COUNTERSIGN_CONFIG", hide_env_values = true)]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DropArgs {
+    /// Project identifier, as in https/dl.example.org/443/acme/app
+    #[arg(value_parser = RepoPath::parse)]
+    pub(crate) project: RepoPath,
+
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+}

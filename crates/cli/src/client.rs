@@ -1,0 +1,287 @@
+//! The signing server, as its client sees it: asked for things, bounded in time and size, and not believed.
+
+use std::{
+    fmt::Display,
+    time::{Duration, SystemTime},
+};
+
+use countersign_core::{
+    answer, auth::request_digest, history::History, json::ParseError, layout, path::RepoPath,
+    shown::shown_text, time::Timestamp, wire,
+};
+use reqwest::{Method, Response, StatusCode, header::LOCATION};
+use serde::Serialize;
+use url::Url;
+
+use crate::{
+    error::{CliError, ErrorKind},
+    keys::SigningKey,
+};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// While the server fetches a signers file from a forge.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(150);
+/// While the server downloads all assets of a release.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
+
+/// An index lists at most 1,000 files, a set of signatures 1,000 keys; a history may have grown for years.
+pub(crate) const MAX_DOCUMENT_BYTES: usize = 4 << 20;
+pub(crate) const MAX_HISTORY_BYTES: usize = 32 << 20;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    base: Url,
+    http: reqwest::Client,
+}
+
+impl Client {
+    pub(crate) fn new(server: &str) -> Result<Self, CliError> {
+        let shown = shown_text(server);
+        let malformed = || {
+            CliError::usage(
+                format!("`{shown}` is not the address of a signing server"),
+                "write it as https://HOST or http://HOST:PORT, with --server or COUNTERSIGN_SERVER",
+            )
+        };
+        let mut base = Url::parse(server).map_err(|_| malformed())?;
+        let is_plain = base.query().is_none()
+            && base.fragment().is_none()
+            && base.username().is_empty()
+            && base.password().is_none();
+        if !matches!(base.scheme(), "http" | "https") || !base.has_host() || !is_plain {
+            return Err(malformed());
+        }
+        base.path_segments_mut().map_err(|()| malformed())?.pop_if_empty();
+        // A redirect would be a stranger's choice of whom to ask.
+        let http = countersign_forge::https::https_client(|builder| {
+            builder
+                .connect_timeout(CONNECT_TIMEOUT)
+                .redirect(reqwest::redirect::Policy::none())
+                .referer(false)
+        });
+        let http = http.map_err(|error| {
+            CliError::other("https cannot be set up", "check the system's certificates").because(error)
+        })?;
+        Ok(Self { base, http })
+    }
+
+    pub(crate) fn address(&self) -> String {
+        shown_text(self.base.as_str().trim_end_matches('/'))
+    }
+
+    /// A stored file; `None` where the server says that there is none.
+    pub(crate) async fn file(&self, path: &RepoPath, max_bytes: usize) -> Result<Option<Vec<u8>>, CliError> {
+        let response = self.send(self.http.get(self.route("files", Some(path))), ANSWER_TIMEOUT).await?;
+        if response.status() == StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        self.read(response, max_bytes).await.map(Some)
+    }
+
+    /// A stored document, as text.
+    pub(crate) async fn document(&self, path: &RepoPath) -> Result<Option<String>, CliError> {
+        let bytes = self.file(path, MAX_DOCUMENT_BYTES).await?;
+        bytes.map(|bytes| self.text(path, bytes)).transpose()
+    }
+
+    /// A stored document, parsed.
+    pub(crate) async fn parsed<T>(
+        &self,
+        path: &RepoPath,
+        parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
+    ) -> Result<Option<T>, CliError> {
+        let bytes = self.file(path, MAX_DOCUMENT_BYTES).await?;
+        bytes.map(|bytes| parse(&bytes).map_err(|error| self.unusable(path, error))).transpose()
+    }
+
+    /// The whole history of a project's signers; empty where it has none.
+    pub(crate) async fn history(&self, project: &RepoPath) -> Result<History, CliError> {
+        let path = layout::history(project);
+        match self.file(&path, MAX_HISTORY_BYTES).await? {
+            Some(bytes) => History::parse(&bytes).map_err(|error| self.unusable(&path, error)),
+            None => Ok(History::default()),
+        }
+    }
+
+    /// The history up to the signers that signed `path`.
+    pub(crate) async fn chain(&self, path: &RepoPath) -> Result<History, CliError> {
+        let request = self.http.get(self.route("get_signers_chain", Some(path)));
+        let bytes = self.read(self.send(request, ANSWER_TIMEOUT).await?, MAX_HISTORY_BYTES).await?;
+        answer::parse_chain(&bytes).map_err(|error| self.unusable(path, error))
+    }
+
+    /// A request that `key` signs, for an answer that `parse` reads.
+    pub(crate) async fn ask<T>(
+        &self,
+        key: &SigningKey,
+        route: Route<'_>,
+        parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
+    ) -> Result<T, CliError> {
+        let (method, name, path, timeout) = route.parts();
+        let body = route.body()?;
+        let (timestamp, nonce) = (now()?.to_header(), new_nonce()?);
+        let signature = key.sign(&request_digest(&timestamp, &nonce, body.as_bytes()))?;
+        let request = self
+            .http
+            .request(method, self.route(name, path))
+            .header(wire::HEADER_TIMESTAMP, timestamp)
+            .header(wire::HEADER_NONCE, nonce)
+            .header(wire::HEADER_SIGNATURE, signature.to_header())
+            .header(wire::HEADER_PUBLIC_KEY, key.public_key().to_string())
+            .body(body);
+        let bytes = self.read(self.send(request, timeout).await?, MAX_HISTORY_BYTES).await?;
+        parse(&bytes).map_err(|error| self.unusable(&name, error))
+    }
+
+    /// Whether the server is there, without saying who asks.
+    pub(crate) async fn ping(&self) -> Result<answer::PingAuth, CliError> {
+        let response = self.send(self.http.get(self.route("ping", None)), ANSWER_TIMEOUT).await?;
+        let bytes = self.read(response, MAX_DOCUMENT_BYTES).await?;
+        answer::parse_ping(&bytes).map_err(|error| self.unusable(&"ping", error))
+    }
+
+    fn route(&self, name: &str, path: Option<&RepoPath>) -> Url {
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.extend(["v1", name]);
+            segments.extend(path.into_iter().flat_map(RepoPath::segments));
+        }
+        url
+    }
+
+    async fn send(&self, request: reqwest::RequestBuilder, timeout: Duration) -> Result<Response, CliError> {
+        request.timeout(timeout).send().await.map_err(|error| self.unreachable(&error))
+    }
+
+    async fn read(&self, mut response: Response, max_bytes: usize) -> Result<Vec<u8>, CliError> {
+        let status = response.status();
+        if status.is_redirection() {
+            let target =
+                response.headers().get(LOCATION).map(|value| String::from_utf8_lossy(value.as_bytes()));
+            return Err(CliError::other(
+                format!(
+                    "the server {} redirects to {}",
+                    self.address(),
+                    shown_text(&target.unwrap_or_default())
+                ),
+                "redirects are not followed: if you trust that address, give it with --server",
+            ));
+        }
+        let max_bytes = if status.is_success() { max_bytes } else { 64 << 10 };
+        let mut bytes = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.unreachable(&error))? {
+            if bytes.len() + chunk.len() > max_bytes {
+                return Err(CliError::unverified(
+                    format!("the server {} answers with more than {max_bytes} bytes", self.address()),
+                    "no honest answer is that long: check --server",
+                ));
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        if status.is_success() { Ok(bytes) } else { Err(self.refused(status, &bytes)) }
+    }
+
+    fn refused(&self, status: StatusCode, body: &[u8]) -> CliError {
+        let said = answer::parse_error(body).map(|error| shown_text(&error));
+        let said = said.unwrap_or_else(|| "(without a reason)".to_owned());
+        let message = format!("the server {} answered {}: {said}", self.address(), status.as_u16());
+        let (kind, hint) = match status.as_u16() {
+            400 => (ErrorKind::Other, "correct what the message names"),
+            401 => (ErrorKind::Other, "check this computer's clock, and that --key names the right key"),
+            403 => (ErrorKind::Other, "only those whom the project's signers file lists may do this"),
+            404 => (ErrorKind::Other, "check the path: `countersign pending` lists what waits for you"),
+            409 => {
+                (ErrorKind::Other, "it is done already, or in the way: `countersign status PATH` shows more")
+            }
+            429 => (ErrorKind::Unreachable, "there were too many requests: wait a little"),
+            502..=504 => (ErrorKind::Unreachable, "the server is busy or down: try again later"),
+            _ => (ErrorKind::Other, "the server's operator finds more in its log"),
+        };
+        CliError::new(kind, message, hint)
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> CliError {
+        let innermost = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
+        let reason = innermost.last().map(|error| shown_text(&error.to_string())).unwrap_or_default();
+        CliError::unreachable(
+            format!("the server {} cannot be reached", self.address()),
+            "check the network and --server (COUNTERSIGN_SERVER); `countersign serve --dev` starts one here",
+        )
+        .because(reason)
+    }
+
+    /// An answer that is not what it must be.
+    fn unusable(&self, what: &impl Display, error: ParseError) -> CliError {
+        CliError::unverified(
+            format!("the server {} gives an answer for {what} that cannot be used", self.address()),
+            "check that --server is a Countersign server; if it is, do not trust it",
+        )
+        .because(error)
+    }
+
+    fn text(&self, path: &RepoPath, bytes: Vec<u8>) -> Result<String, CliError> {
+        String::from_utf8(bytes).map_err(|_| self.unusable(path, ParseError::new("", "it is not UTF-8")))
+    }
+}
+
+/// The requests that are signed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Route<'a> {
+    Ping,
+    Pending,
+    FilesToSign(&'a RepoPath),
+    Register(&'a countersign_core::api::ProposeBody),
+    Update(&'a countersign_core::api::ProposeBody),
+    Signatures(&'a countersign_core::api::SignaturesBody),
+    Assets(&'a countersign_core::api::AssetsBody),
+    Revoke(&'a countersign_core::api::RevokeBody),
+}
+
+impl<'a> Route<'a> {
+    fn parts(self) -> (Method, &'static str, Option<&'a RepoPath>, Duration) {
+        match self {
+            Self::Ping => (Method::GET, "ping", None, ANSWER_TIMEOUT),
+            Self::Pending => (Method::GET, "pending_signatures", None, ANSWER_TIMEOUT),
+            Self::FilesToSign(path) => (Method::GET, "files-to-sign", Some(path), ANSWER_TIMEOUT),
+            Self::Register(_) => (Method::POST, "register_repo", None, FETCH_TIMEOUT),
+            Self::Update(_) => (Method::POST, "update_signers", None, FETCH_TIMEOUT),
+            Self::Signatures(_) => (Method::POST, "signatures", None, ANSWER_TIMEOUT),
+            Self::Assets(_) => (Method::POST, "assets", None, RELEASE_TIMEOUT),
+            Self::Revoke(_) => (Method::POST, "revoke", None, ANSWER_TIMEOUT),
+        }
+    }
+
+    fn body(self) -> Result<String, CliError> {
+        match self {
+            Self::Ping | Self::Pending | Self::FilesToSign(_) => Ok(String::new()),
+            Self::Register(body) | Self::Update(body) => to_json(body),
+            Self::Signatures(body) => to_json(body),
+            Self::Assets(body) => to_json(body),
+            Self::Revoke(body) => to_json(body),
+        }
+    }
+}
+
+fn to_json(body: &impl Serialize) -> Result<String, CliError> {
+    serde_json::to_string(body)
+        .map_err(|error| CliError::other("the request cannot be written", "report this").because(error))
+}
+
+/// The clock of this computer.
+pub(crate) fn now() -> Result<Timestamp, CliError> {
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok();
+    let nanos = since_1970.and_then(|elapsed| i128::try_from(elapsed.as_nanos()).ok());
+    nanos
+        .and_then(|nanos| Timestamp::from_unix_nanos(nanos).ok())
+        .ok_or_else(|| CliError::other("this computer's clock is out of range", "set the clock"))
+}
+
+/// A random UUID of version 4.
+fn new_nonce() -> Result<String, CliError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        CliError::other("the system gives no random bytes", "check the system").because(error.to_string())
+    })?;
+    Ok(uuid::Builder::from_random_bytes(bytes).into_uuid().hyphenated().to_string())
+}

@@ -1,0 +1,42 @@
+//! `countersign bundle`
+
+use countersign_core::bundle::Bundle;
+use serde_json::json;
+
+use super::download::locate;
+use crate::{
+    args::BundleArgs,
+    client::now,
+    error::CliError,
+    evidence::{self, Shown},
+    files::write,
+    proof::{self, Network},
+    report::release_name,
+    session::Session,
+};
+
+pub(crate) async fn run(session: &Session, args: &BundleArgs) -> Result<(), CliError> {
+    let Shown { evidence, .. } = evidence::gather(&session.client, &locate(&args.url)?).await?;
+    let accepted = proof::accept(&evidence, args.root.signers_digest, Network::Online).await?;
+    let bundle = Bundle { bundled_at: now()?.to_whole_seconds(), evidence };
+    write(&args.output, &bundle.write())?;
+    let artifact = &accepted.artifact;
+    let digest = artifact.chain.links[0].digest.to_prefixed();
+    let text = format!(
+        "Bundled {} in {}\n\
+         Verify with: countersign verify FILE --bundle {}\n\
+         A computer that has not met the project needs this as well, from a place that it trusts:\n  \
+         --signers-digest {digest}",
+        release_name(artifact),
+        args.output.display(),
+        args.output.display(),
+    );
+    let value = json!({
+        "bundle": args.output.display().to_string(),
+        "bundled_at": bundle.bundled_at.to_string(),
+        "index_path": artifact.path.as_str(),
+        "project_id": artifact.index.project_id.as_str(),
+        "root_signers_digest": digest,
+    });
+    session.output.result(&text, &value)
+}

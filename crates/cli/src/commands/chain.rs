@@ -1,0 +1,97 @@
+//! `countersign chain`
+
+use countersign_core::{
+    chain::{self, VerifiedChain},
+    difference::list_changes,
+    layout,
+    path::RepoPath,
+    shown::shown_text,
+    signers::SignersFile,
+};
+use serde_json::json;
+
+use crate::{
+    args::ChainArgs,
+    error::CliError,
+    proof::{self, Network},
+    session::Session,
+    trust::TrustFile,
+};
+
+pub(crate) async fn run(session: &Session, args: &ChainArgs) -> Result<(), CliError> {
+    let path = match layout::signable(&args.path) {
+        Some(_) => args.path.clone(),
+        None if layout::project_of_active_signers(&args.path).is_some() => args.path.clone(),
+        None => layout::active_signers(&args.path),
+    };
+    let history = session.client.chain(&path).await?;
+    let project = find_project(&history)?;
+    if !path.is_inside(&project) {
+        return Err(CliError::unverified(
+            format!("the server shows the history of {project} for {path}"),
+            "check --server: it lies or is broken",
+        ));
+    }
+    let chain = chain::verify(&history, &project).map_err(|error| {
+        CliError::unverified(
+            format!("the signers history of {project} does not hold"),
+            "do not trust this server",
+        )
+        .because(error)
+    })?;
+    let store = TrustFile::locate()?.read()?;
+    // The chain of an index ends where the index was signed, which may be before what was seen since.
+    let network = match layout::signable(&path) {
+        Some(_) => Network::Offline,
+        None => Network::Online,
+    };
+    let pin = proof::check_pin(&store, &chain, network)?;
+    let trust = match pin {
+        Some(pin) => format!("This computer trusts the project since {}.", pin.accepted_at),
+        None => {
+            "This computer has not accepted the project: that the first entry is the right one is not proven."
+                .to_owned()
+        }
+    };
+    let value = json!({
+        "project_id": project.as_str(),
+        "verified": true,
+        "root_trusted": pin.is_some(),
+        "entries": chain.links.iter().map(|link| json!({
+            "signers_digest": link.digest.to_prefixed(),
+            "activated_at": link.activated_at.to_string(),
+            "origin_url": link.metadata.origin.url,
+            "signers": link.signers.keys().len(),
+        })).collect::<Vec<_>>(),
+    });
+    session.output.answer(&format!("{}\n{trust}", describe(&chain)), &value)
+}
+
+fn find_project(history: &countersign_core::history::History) -> Result<RepoPath, CliError> {
+    let first = history.entries.first();
+    let metadata = first.map(|entry| countersign_core::metadata::Metadata::parse(entry.metadata.as_bytes()));
+    match metadata {
+        Some(Ok(metadata)) => Ok(metadata.project_id),
+        Some(Err(error)) => {
+            Err(CliError::unverified("the server shows a history without project", "check --server")
+                .because(error))
+        }
+        None => Err(CliError::unverified("the server shows an empty history", "check the path and --server")),
+    }
+}
+
+fn describe(chain: &VerifiedChain) -> String {
+    let mut lines = vec![format!("Signers of {}, each agreed to by those before it:", chain.project)];
+    let mut before: Option<&SignersFile> = None;
+    for (number, link) in chain.links.iter().enumerate() {
+        lines.push(format!("{}. since {}: {}", number + 1, link.activated_at, link.digest.to_prefixed()));
+        lines.push(format!("   from {}", shown_text(&link.metadata.origin.url)));
+        let changes = list_changes(before, &link.signers);
+        if changes.is_empty() {
+            lines.push("   - nothing changes but the time".to_owned());
+        }
+        lines.extend(changes.iter().map(|change| format!("   - {change}")));
+        before = Some(&link.signers);
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,309 @@
+//! `countersign demo`: the whole story in a temporary directory, told by the commands that people would type.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdout, Command, Output as Finished, Stdio},
+    time::Instant,
+};
+
+use countersign_core::digest::Sha256;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::client_runtime;
+use crate::{
+    args::DemoArgs,
+    error::CliError,
+    output::{Output, quote},
+};
+
+const PROGRAM: &str = "pretend that this is a program\n";
+
+pub(crate) fn run(args: &DemoArgs, output: Output) -> Result<(), CliError> {
+    let begun = Instant::now();
+    let mut demo = Demo::start(output)?;
+    demo.introduce_people()?;
+    demo.register()?;
+    demo.release()?;
+    demo.tamper()?;
+    demo.rotate()?;
+    demo.revoke()?;
+    let seconds = begun.elapsed().as_secs_f32();
+    demo.say(&format!("\nThat was all of it, in {seconds:.1} seconds."));
+    if args.keep {
+        demo.keep()?;
+    } else {
+        demo.say("Everything is removed again; `countersign demo --keep` leaves it running to look around.");
+    }
+    let value = json!({"seconds": seconds, "steps": demo.steps, "directory": demo.kept(args)});
+    if output.is_json() { output.result("", &value) } else { Ok(()) }
+}
+
+/// What the demonstration runs: this very program, again and again.
+struct Demo {
+    output: Output,
+    program: PathBuf,
+    /// Both are ended before the directory goes.
+    _server: Running,
+    _files: Running,
+    server_url: String,
+    site: String,
+    project: String,
+    steps: Vec<Value>,
+    dir: TempDir,
+}
+
+/// How much of a command's output is worth reading again.
+#[derive(Clone, Copy)]
+enum Detail {
+    All,
+    LastLine,
+}
+
+/// A program that serves until it is dropped. Its output is kept open, so that it never writes into a closed pipe.
+struct Running {
+    child: Child,
+    _stdout: BufReader<ChildStdout>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Demo {
+    fn start(output: Output) -> Result<Self, CliError> {
+        let program = std::env::current_exe().map_err(failed("this program cannot be found"))?;
+        let dir = tempfile::Builder::new().prefix("countersign-demo-").tempdir();
+        let dir = dir.map_err(failed("a temporary directory cannot be made"))?;
+        fs::create_dir_all(dir.path().join("public/acme/app/svc.signers")).map_err(failed("no directory"))?;
+        let serve =
+            ["serve", "--dev", "--listen", "127.0.0.1:0", "--data-dir", "server", "--log-level", "error"];
+        let (server, server_url) = start(&program, dir.path(), &serve)?;
+        let (files, site) =
+            start(&program, dir.path(), &["serve-files", "public", "--listen", "127.0.0.1:0"])?;
+        let project = format!("{}/acme/app", site.replace("://", "/").replace(':', "/"));
+        let demo = Self {
+            output,
+            program,
+            _server: server,
+            _files: files,
+            site: format!("{site}/acme/app"),
+            server_url,
+            project,
+            steps: Vec::new(),
+            dir,
+        };
+        demo.say(&format!("A signing server and a file server run in {}.", demo.dir.path().display()));
+        demo.say(&format!("$ cd {}", demo.dir.path().display()));
+        demo.say(&format!("$ export COUNTERSIGN_SERVER={}", demo.server_url));
+        Ok(demo)
+    }
+
+    fn introduce_people(&mut self) -> Result<(), CliError> {
+        self.tell("Three people make keys. In real life each does so on their own computer.");
+        for name in ["alice", "bob", "carol"] {
+            self.type_in(&["keygen", "--out", name, "--no-password"], 0)?;
+        }
+        self.tell("They publish who signs their releases: any two of them.");
+        let three = ["alice=alice.pub", "bob=bob.pub", "carol=carol.pub"];
+        self.publish_signers(&three, "public/acme/app/svc.signers.json")
+    }
+
+    fn publish_signers(&mut self, keys: &[&str], file: &str) -> Result<(), CliError> {
+        let command = [&["signers", "new", "--artifact"], keys, &["--artifact-threshold", "2", "-o", file]];
+        self.type_in(&command.concat(), 0)
+    }
+
+    fn register(&mut self) -> Result<(), CliError> {
+        self.tell("Alice registers the project. Everyone who is listed has to agree.");
+        let url = format!("{}/svc.signers.json", self.site);
+        self.type_in(&["register", &url, "--key", "alice"], 0)?;
+        self.sign_all(&["alice", "bob", "carol"])
+    }
+
+    /// All are shown the same, so it is printed once.
+    fn sign_all(&mut self, names: &[&str]) -> Result<(), CliError> {
+        for (i, name) in names.iter().enumerate() {
+            let detail = if i == 0 { Detail::All } else { Detail::LastLine };
+            self.type_in_with(&["sign", "--all", "--yes", "--key", name], 0, detail)?;
+        }
+        Ok(())
+    }
+
+    fn release(&mut self) -> Result<(), CliError> {
+        self.tell("Bob publishes version 1.0 with its checksums, and registers it.");
+        let digest = Sha256::of(PROGRAM.as_bytes());
+        self.write("public/acme/app/1.0/app.tar.gz", PROGRAM)?;
+        self.write("public/acme/app/1.0/SHA256SUMS", &format!("{digest}  app.tar.gz\n"))?;
+        let sums = format!("{}/1.0/SHA256SUMS", self.site);
+        self.type_in(&["release", "--checksums", &sums, "--key", "bob"], 0)?;
+        self.tell("Two of three sign it. Alice compares it with what she built herself.");
+        let index = self.index();
+        let compare = ["--files", "public/acme/app/1.0", "--require-match", "--yes", "--key", "alice"];
+        self.type_in(&[&["sign", &index], &compare[..]].concat(), 0)?;
+        self.type_in(&["sign", &index, "--yes", "--key", "carol"], 0)?;
+        self.tell("A user downloads it. The server is not believed: every signature is checked here.");
+        self.download(0)
+    }
+
+    fn tamper(&mut self) -> Result<(), CliError> {
+        self.tell("Somebody takes over the file server and changes the program. The download refuses it.");
+        self.write("public/acme/app/1.0/app.tar.gz", "pretend that this is malware\n")?;
+        self.download(3)?;
+        self.write("public/acme/app/1.0/app.tar.gz", PROGRAM)
+    }
+
+    fn rotate(&mut self) -> Result<(), CliError> {
+        self.tell("Carol leaves and Dave joins. The new file is proposed from beside the one in force.");
+        self.type_in(&["keygen", "--out", "dave", "--no-password"], 0)?;
+        let three = ["alice=alice.pub", "bob=bob.pub", "dave=dave.pub"];
+        self.publish_signers(&three, "public/acme/app/svc.signers/next.json")?;
+        let url = format!("{}/svc.signers/next.json", self.site);
+        self.type_in(&["update", &url, "--key", "alice"], 0)?;
+        self.tell("Two of those before agree, and so does Dave. Then it is in force.");
+        self.sign_all(&["alice", "bob", "dave"])?;
+        self.tell("It takes the place of the first, so that newcomers are shown the newest.");
+        self.copy("public/acme/app/svc.signers/next.json", "public/acme/app/svc.signers.json")?;
+        let project = self.project.clone();
+        self.type_in(&["chain", &project], 0)?;
+        self.tell("The user remembers the first signers, and accepts the new ones because of that.");
+        self.download(0)
+    }
+
+    fn revoke(&mut self) -> Result<(), CliError> {
+        self.tell("Version 1.0 turns out to be bad. One admin is enough to revoke it, and downloads stop.");
+        let index = self.index();
+        self.type_in(
+            &["revoke", &index, "--reason", "it eats the user's files", "--yes", "--key", "bob"],
+            0,
+        )?;
+        self.download(4)
+    }
+
+    fn download(&mut self, expected: i32) -> Result<(), CliError> {
+        let url = format!("{}/1.0/app.tar.gz", self.site);
+        self.type_in(&["download", &url], expected)
+    }
+
+    fn index(&self) -> String {
+        format!("{}/1.0/svc.index.json", self.project)
+    }
+
+    fn keep(&self) -> Result<(), CliError> {
+        self.say(&format!(
+            "\nServer and files stay until Ctrl-C. In another terminal:\n  cd {}\n  \
+             export COUNTERSIGN_SERVER={} COUNTERSIGN_CONFIG_DIR=\"$PWD/config\"\n  \
+             countersign status {}\n  git -C server/repo.git log --stat",
+            self.dir.path().display(),
+            self.server_url,
+            self.index()
+        ));
+        client_runtime()?.block_on(super::serve::wait_for_signal())
+    }
+
+    fn kept(&self, args: &DemoArgs) -> Option<String> {
+        args.keep.then(|| self.dir.path().display().to_string())
+    }
+
+    fn tell(&self, text: &str) {
+        self.say(&format!("\n{}", self.output.strong(text)));
+    }
+
+    fn say(&self, text: &str) {
+        self.output.line(text);
+    }
+
+    fn write(&self, file: &str, content: &str) -> Result<(), CliError> {
+        let path = self.dir.path().join(file);
+        self.say(&format!("$ printf '{}' > {file}", content.replace('\n', "\\n")));
+        let dir = path.parent().unwrap_or(self.dir.path());
+        fs::create_dir_all(dir)
+            .and_then(|()| fs::write(&path, content))
+            .map_err(|error| CliError::file("written", &path, error))
+    }
+
+    fn copy(&self, from: &str, to: &str) -> Result<(), CliError> {
+        self.say(&format!("$ cp {from} {to}"));
+        let to = self.dir.path().join(to);
+        fs::copy(self.dir.path().join(from), &to).map_err(|error| CliError::file("written", &to, error))?;
+        Ok(())
+    }
+
+    /// Runs a command as a person would, and shows what that person would see.
+    fn type_in(&mut self, args: &[&str], expected: i32) -> Result<(), CliError> {
+        self.type_in_with(args, expected, Detail::All)
+    }
+
+    fn type_in_with(&mut self, args: &[&str], expected: i32, detail: Detail) -> Result<(), CliError> {
+        let shown =
+            format!("countersign {}", args.iter().map(|arg| quote(arg)).collect::<Vec<_>>().join(" "));
+        self.say(&format!("$ {shown}"));
+        let finished = command(&self.program, self.dir.path(), args)
+            .env("COUNTERSIGN_SERVER", &self.server_url)
+            .output()
+            .map_err(failed("this program cannot be started again"))?;
+        let Finished { status, stdout, stderr } = finished;
+        let printed = [String::from_utf8_lossy(&stderr), String::from_utf8_lossy(&stdout)].concat();
+        let lines: Vec<&str> = printed.lines().collect();
+        let hidden = match detail {
+            Detail::All => 0,
+            Detail::LastLine => lines.len().saturating_sub(1),
+        };
+        if hidden > 0 {
+            self.say("  …");
+        }
+        for line in &lines[hidden..] {
+            self.say(&format!("  {line}"));
+        }
+        self.steps.push(json!({"command": shown, "exit_code": status.code()}));
+        if status.code() == Some(expected) {
+            return Ok(());
+        }
+        let message = format!("`{shown}` ended with {status} instead of {expected}");
+        Err(CliError::other(message, "report this, with all that was printed")
+            .because(String::from_utf8_lossy(&stderr).into_owned()))
+    }
+}
+
+/// Only what the demonstration sets itself: the user's own settings and trust stay out of it.
+fn command(program: &Path, dir: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(args).current_dir(dir).stdin(Stdio::null());
+    for (name, _) in std::env::vars_os() {
+        let is_ours = name.to_str().is_some_and(|name| name.starts_with("COUNTERSIGN_"));
+        if is_ours || name.to_str().is_some_and(|name| name.to_ascii_lowercase().ends_with("_proxy")) {
+            command.env_remove(name);
+        }
+    }
+    command.env("COUNTERSIGN_CONFIG_DIR", dir.join("config"));
+    command
+}
+
+/// Starts a server and waits for its first line, which ends in its address.
+fn start(program: &Path, dir: &Path, args: &[&str]) -> Result<(Running, String), CliError> {
+    let child = command(program, dir, args).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn();
+    let mut child = child.map_err(failed("this program cannot be started again"))?;
+    let Some(stdout) = child.stdout.take() else {
+        return Err(CliError::other("a server of the demonstration cannot be heard", "report this"));
+    };
+    let mut running = Running { child, _stdout: BufReader::new(stdout) };
+    let mut line = String::new();
+    running._stdout.read_line(&mut line).map_err(failed("a server of the demonstration did not start"))?;
+    let address = line.split_whitespace().find(|word| word.starts_with("http://"));
+    match address {
+        Some(address) => Ok((running, address.to_owned())),
+        None => Err(CliError::other(
+            "a server of the demonstration did not start",
+            "the lines above say why; is there a free port on 127.0.0.1?",
+        )),
+    }
+}
+
+fn failed(what: &'static str) -> impl FnOnce(std::io::Error) -> CliError {
+    move |error| CliError::other(what, "check the temporary directory (TMPDIR) and its space").because(error)
+}

@@ -1,0 +1,57 @@
+//! `countersign download`
+
+use countersign_core::{index::PublishedFile, shown::shown_text, verify::VerifiedArtifact};
+use countersign_forge::download_url::{DownloadPlace, locate_download};
+
+use crate::{
+    args::DownloadArgs,
+    download,
+    error::CliError,
+    evidence::{self, Shown},
+    proof::{self, Network},
+    report::Report,
+    session::Session,
+};
+
+pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), CliError> {
+    let place = locate(&args.url)?;
+    let Shown { evidence, file_name } = evidence::gather(&session.client, &place).await?;
+    let accepted = proof::accept(&evidence, args.root.signers_digest, Network::Online).await?;
+    let file = listed(&accepted.artifact, file_name.as_str())?;
+    let target = download::choose_target(args.output.as_deref(), file)?;
+    let max_bytes = file.size.unwrap_or(args.max_size);
+    let work = download::download(&place.url, file, max_bytes, &target, session.output);
+    let size = tokio::select! {
+        size = work => size?,
+        // The temporary file is removed on the way out.
+        _ = super::serve::wait_for_signal() => {
+            return Err(CliError::other("the download was interrupted", "nothing was kept: run it again"));
+        }
+    };
+    let report = Report { accepted: &accepted, file, size, path: &target, bundled_at: None };
+    session.output.result(&report.text(session.output), &report.json())
+}
+
+pub(crate) fn locate(url: &str) -> Result<DownloadPlace, CliError> {
+    if url.contains("/releases/tag/") {
+        return Err(CliError::usage(
+            format!("{} is the page of a release, not a file", shown_text(url)),
+            "give the URL of one of its files, as in …/releases/download/TAG/NAME",
+        ));
+    }
+    locate_download(url).map_err(|error| {
+        CliError::usage(
+            error.to_string(),
+            "give the URL of a file, as on the forge's release page or file server",
+        )
+    })
+}
+
+pub(crate) fn listed<'a>(artifact: &'a VerifiedArtifact, name: &str) -> Result<&'a PublishedFile, CliError> {
+    artifact.file(name).ok_or_else(|| {
+        CliError::unverified(
+            format!("{} does not list {}", artifact.path, shown_text(name)),
+            "it is not a file of this release",
+        )
+    })
+}

@@ -1,0 +1,37 @@
+//! `countersign ping`
+
+use countersign_core::{
+    answer::{self, PingAuth},
+    shown::shown_text,
+};
+use serde_json::json;
+
+use crate::{client::Route, error::CliError, session::Session};
+
+pub(crate) async fn run(session: &Session) -> Result<(), CliError> {
+    let auth = if session.has_key() {
+        session.client.ask(&session.key()?, Route::Ping, answer::parse_ping).await?
+    } else {
+        session.client.ping().await?
+    };
+    let server = session.client.address();
+    let (text, value) = match auth {
+        PingAuth::Unauthenticated => (
+            format!(
+                "{server} is there. (With --key it is also asked whether your key's signature is right.)"
+            ),
+            json!({"status": "unauthenticated"}),
+        ),
+        PingAuth::Success { public_key } => (
+            format!("{server} is there, and accepts the signature of {public_key}."),
+            json!({"status": "success", "public_key": public_key.to_string()}),
+        ),
+        PingAuth::Failed { reason } => {
+            return Err(CliError::other(
+                format!("{server} is there, but refuses your key's signature: {}", shown_text(&reason)),
+                "check this computer's clock, and run it again",
+            ));
+        }
+    };
+    session.output.result(&text, &json!({"server": server, "message": "pong", "auth": value}))
+}

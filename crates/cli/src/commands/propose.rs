@@ -1,0 +1,63 @@
+//! `countersign register` and `countersign update`
+
+use countersign_core::{
+    answer::{self, Proposed},
+    api::ProposeBody,
+    key::PublicKey,
+    layout,
+    metadata::OriginKind,
+    path::RepoPath,
+};
+use countersign_forge::forges::locate_claimed;
+use serde_json::json;
+
+use crate::{args::ProposeArgs, client::Route, error::CliError, output::quote, session::Session};
+
+pub(crate) async fn register(session: &Session, args: &ProposeArgs) -> Result<(), CliError> {
+    propose(session, args, |body| Route::Register(body), "Registered").await
+}
+
+pub(crate) async fn update(session: &Session, args: &ProposeArgs) -> Result<(), CliError> {
+    propose(session, args, |body| Route::Update(body), "Proposed new signers for").await
+}
+
+async fn propose(
+    session: &Session,
+    args: &ProposeArgs,
+    route: impl Fn(&ProposeBody) -> Route<'_>,
+    done: &str,
+) -> Result<(), CliError> {
+    let key = session.key()?;
+    let body = ProposeBody { signers_file_url: args.url.clone(), public_key: key.public_key() };
+    let Proposed { project_id, required_signers } =
+        session.client.ask(&key, route(&body), answer::parse_proposed).await?;
+    check_project(&args.url, &project_id)?;
+    let path = layout::pending_signers(&project_id);
+    let keys: Vec<String> = required_signers.iter().map(PublicKey::to_string).collect();
+    let text = format!(
+        "{done} {project_id}\nThese keys still sign it, each with `countersign sign {}`:\n  {}",
+        quote(path.as_str()),
+        keys.join("\n  ")
+    );
+    let value = json!({
+        "project_id": project_id.as_str(),
+        "file_path": path.as_str(),
+        "required_signers": keys,
+    });
+    session.output.result(&text, &value)
+}
+
+/// The project that a server answers with must be one that the URL can mean: what is printed will be signed.
+fn check_project(url: &str, answered: &RepoPath) -> Result<(), CliError> {
+    let kinds = [OriginKind::Github, OriginKind::Gitlab, OriginKind::Forgejo, OriginKind::FileServer];
+    let meant = kinds.into_iter().filter_map(|kind| locate_claimed(url, kind).ok());
+    let meant: Vec<RepoPath> = meant.map(|source| source.project).collect();
+    // A forge may serve its raw files from a host that only its server's operator knows.
+    if (meant.is_empty() && answered.check_storable_dir().is_ok()) || meant.contains(answered) {
+        return Ok(());
+    }
+    Err(CliError::unverified(
+        format!("the server answers about another project, {answered}"),
+        "check the URL and --server; sign nothing that it shows",
+    ))
+}

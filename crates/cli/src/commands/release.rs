@@ -1,0 +1,64 @@
+//! `countersign release`
+
+use std::time::Duration;
+
+use countersign_core::{
+    answer,
+    api::AssetsBody,
+    layout,
+    path::RepoPath,
+    place::{path_of_url, release_tag},
+    wire,
+};
+use indicatif::ProgressBar;
+use serde_json::json;
+
+use crate::{args::ReleaseArgs, client::Route, error::CliError, output::quote, session::Session};
+
+pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), CliError> {
+    let key = session.key()?;
+    let body = match &args.url {
+        Some(url) => AssetsBody::Release(url.clone()),
+        None => AssetsBody::Checksums(args.checksums.clone()),
+    };
+    let spinner = session.output.shows_progress().then(|| {
+        let spinner = ProgressBar::new_spinner();
+        spinner.set_message("the server fetches the release; this takes as long as its files are large");
+        spinner.enable_steady_tick(Duration::from_millis(120));
+        spinner
+    });
+    let path = session.client.ask(&key, Route::Assets(&body), answer::parse_registered_release).await;
+    if let Some(spinner) = spinner {
+        spinner.finish_and_clear();
+    }
+    let path = path?;
+    if !is_index_of(&body, &path) {
+        return Err(CliError::unverified(
+            format!("the server answers about another release, {path}"),
+            "check the URL and --server; sign nothing that it shows",
+        ));
+    }
+    let shown = quote(path.as_str());
+    let text = format!("Registered {path}\nNow enough signers sign it, each with `countersign sign {shown}`");
+    session.output.result(&text, &json!({"index_file_path": path.as_str()}))
+}
+
+/// Whether this is where the index of what was registered belongs: what is printed will be signed.
+fn is_index_of(body: &AssetsBody, path: &RepoPath) -> bool {
+    match body {
+        AssetsBody::Release(url) => {
+            // A query on the page's URL means nothing.
+            let url = url.split('?').next().unwrap_or(url);
+            path.self_and_ancestors().any(|project| {
+                let tag = release_tag(url, &project);
+                tag.is_some_and(|tag| {
+                    path.as_str() == format!("{project}/releases/tag/{tag}/{}", wire::INDEX_FILE)
+                })
+            })
+        }
+        AssetsBody::Checksums(urls) => {
+            let dir = urls.first().and_then(|url| path_of_url(url)).and_then(|file| file.parent());
+            dir.is_some_and(|dir| layout::index_in(&dir) == *path)
+        }
+    }
+}

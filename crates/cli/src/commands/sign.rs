@@ -1,0 +1,249 @@
+//! `countersign sign`: shows what it is, asks, signs.
+
+use std::{fs, path::Path};
+
+use countersign_core::{
+    answer,
+    api::SignaturesBody,
+    index::ReleaseIndex,
+    json::ParseError,
+    layout::{self, Signable},
+    path::RepoPath,
+    shown::shown_text,
+    signatures::SignatureSet,
+    to_sign::{self, SigningRequest, Subject, ToSign},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    args::SignArgs,
+    client::Route,
+    comparison::{self, Comparison},
+    error::CliError,
+    files::write,
+    keys::SigningKey,
+    prompt,
+    proof::{self, Network},
+    review,
+    session::Session,
+    trust::TrustFile,
+};
+
+pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliError> {
+    if let Some(file) = &args.submit {
+        return submit(session, file).await;
+    }
+    if let (Some(file), Some(output)) = (&args.detached, &args.output) {
+        return sign_detached(session, args, file, output);
+    }
+    let key = session.key()?;
+    let paths = if args.all {
+        session.client.ask(&key, Route::Pending, answer::parse_pending).await?
+    } else {
+        args.paths.clone()
+    };
+    let mut requests = Vec::new();
+    for path in &paths {
+        requests.push(gather(session, &key, path).await?);
+    }
+    if requests.is_empty() {
+        let text = format!("Nothing waits for {}.", key.public_key());
+        return session.output.result(&text, &to_json(&key, &[]));
+    }
+    if let Some(file) = &args.export {
+        return export(session, &requests, file);
+    }
+    let mut signed = Vec::new();
+    for request in &requests {
+        let done = sign_one(session, args, &key, request).await;
+        let is_complete = done.map_err(|error| error.after(&signed))?;
+        session.output.line(&format!("Signed {}: {}", request.path, state_text(is_complete)));
+        signed.push((&request.path, is_complete));
+    }
+    session.output.result("", &to_json(&key, &signed))
+}
+
+async fn sign_one(
+    session: &Session,
+    args: &SignArgs,
+    key: &SigningKey,
+    request: &SigningRequest,
+) -> Result<bool, CliError> {
+    let body = review_and_sign(session, args, key, request, Network::Online)?;
+    session.client.ask(key, Route::Signatures(&body), answer::parse_signed).await
+}
+
+fn to_json(key: &SigningKey, signed: &[(&RepoPath, bool)]) -> Value {
+    let signed = signed
+        .iter()
+        .map(|(path, is_complete)| json!({"file_path": path.as_str(), "is_complete": is_complete}));
+    json!({"public_key": key.public_key().to_string(), "signed": signed.collect::<Vec<_>>()})
+}
+
+fn state_text(is_complete: bool) -> &'static str {
+    if is_complete { "complete" } else { "more signatures are needed" }
+}
+
+/// What the server wants to have signed, and what is needed to understand it.
+async fn gather(session: &Session, key: &SigningKey, path: &RepoPath) -> Result<SigningRequest, CliError> {
+    let client = &session.client;
+    let files = client.ask(key, Route::FilesToSign(path), answer::parse_files_to_sign).await?;
+    let project = match layout::signable(path) {
+        Some(Signable::PendingSigners { project }) => Some(project),
+        Some(Signable::Index) => {
+            let index = files.get(path).map(|text| ReleaseIndex::parse(text.as_bytes()));
+            index.and_then(Result::ok).map(|index| index.project_id)
+        }
+        None => None,
+    };
+    // Without a project it is nothing that can be signed; `check` says so.
+    let history = match project {
+        Some(project) => client.history(&project).await?,
+        None => Default::default(),
+    };
+    let collected = client.parsed(&layout::pending_signatures_of(path), SignatureSet::parse).await?;
+    Ok(SigningRequest { path: path.clone(), files, history, collected: collected.unwrap_or_default() })
+}
+
+/// The only way to a signature: read as what it must be (D34), shown, compared, asked.
+fn review_and_sign(
+    session: &Session,
+    args: &SignArgs,
+    key: &SigningKey,
+    request: &SigningRequest,
+    network: Network,
+) -> Result<SignaturesBody, CliError> {
+    let to_sign = check(request)?;
+    check_trust(&to_sign, network)?;
+    let public_key = key.public_key();
+    if !to_sign.accepted_signers().contains(&public_key) {
+        return Err(CliError::other(
+            format!("{public_key} is not asked to sign {}", request.path),
+            "check --key; `countersign status PATH` shows who is",
+        ));
+    }
+    let comparison = compare(args, &to_sign.subject)?;
+    session.output.show(&review::describe(&to_sign, comparison.as_ref(), session.output));
+    if args.require_match && comparison.as_ref().is_some_and(|comparison| !comparison.is_match()) {
+        return Err(CliError::unverified(
+            format!("not signed: the files of {} are not all the same as yours", request.path),
+            "find out why they differ before you sign",
+        ));
+    }
+    prompt::confirm(session.confirmation(), review::question(&to_sign, comparison.as_ref()))?;
+    to_sign.sign(public_key, |digest| key.sign(digest))
+}
+
+fn check(request: &SigningRequest) -> Result<ToSign, CliError> {
+    request.check().map_err(|error| {
+        CliError::unverified(
+            format!("{} is not signed", request.path),
+            "what is shown is not what its path says: the server lies or is broken",
+        )
+        .because(error)
+    })
+}
+
+/// A signer who has met the project before must be shown the same past.
+fn check_trust(to_sign: &ToSign, network: Network) -> Result<(), CliError> {
+    let store = TrustFile::locate()?.read()?;
+    match to_sign.chain() {
+        Some(chain) => proof::check_pin(&store, chain, network).map(|_| ()),
+        None if store.projects.contains_key(to_sign.project()) => Err(CliError::unverified(
+            format!(
+                "{} is shown as a new project, but this computer knows its signers already",
+                to_sign.project()
+            ),
+            "do not sign: somebody wants the project to begin anew. `countersign trust list` shows what is known",
+        )),
+        None => store.check_overlap(to_sign.project()).map_err(proof::untrusted),
+    }
+}
+
+fn compare(args: &SignArgs, subject: &Subject) -> Result<Option<Comparison>, CliError> {
+    match (&args.files, subject) {
+        (Some(dir), Subject::Release { index, .. }) => comparison::compare(index, dir).map(Some),
+        (Some(_) | None, Subject::Release { .. } | Subject::Proposal { .. }) => Ok(None),
+    }
+}
+
+fn export(session: &Session, requests: &[SigningRequest], file: &Path) -> Result<(), CliError> {
+    // What would be refused offline is refused here already.
+    for request in requests {
+        check(request)?;
+    }
+    write(file, &to_sign::write_requests(requests))?;
+    let shown = shown_text(&file.display().to_string());
+    let paths: Vec<&str> = requests.iter().map(|request| request.path.as_str()).collect();
+    let text = format!(
+        "Wrote {} file(s) to sign to {shown}\nWhere the key is: countersign sign --detached {shown} -o signatures.json",
+        paths.len()
+    );
+    session.output.result(&text, &json!({"export": file.display().to_string(), "file_paths": paths}))
+}
+
+fn sign_detached(session: &Session, args: &SignArgs, file: &Path, output: &Path) -> Result<(), CliError> {
+    if file == output {
+        return Err(CliError::usage(
+            "-o names the file that is to be signed",
+            "choose another name for the signatures",
+        ));
+    }
+    let key = session.key()?;
+    let requests = read(file, to_sign::parse_requests, "countersign sign PATH --export FILE")?;
+    let mut signed = Vec::new();
+    for request in &requests {
+        signed.push(review_and_sign(session, args, &key, request, Network::Offline)?);
+    }
+    write(output, &to_sign::write_signatures(&signed))?;
+    let shown = shown_text(&output.display().to_string());
+    let text = format!(
+        "Wrote the signatures of {} to {shown}\nWhere there is a network: countersign sign --submit {shown}",
+        key.public_key()
+    );
+    let paths: Vec<&str> = requests.iter().map(|request| request.path.as_str()).collect();
+    session.output.result(
+        &text,
+        &json!({
+            "signatures": output.display().to_string(),
+            "public_key": key.public_key().to_string(),
+            "file_paths": paths,
+        }),
+    )
+}
+
+async fn submit(session: &Session, file: &Path) -> Result<(), CliError> {
+    let key = session.key()?;
+    let bodies = read(file, to_sign::parse_signatures, "countersign sign --detached FILE -o SIGNATURES")?;
+    let mut signed = Vec::new();
+    for body in &bodies {
+        let is_complete = session.client.ask(&key, Route::Signatures(body), answer::parse_signed).await?;
+        session.output.line(&format!(
+            "Submitted the signature of {} on {}: {}",
+            body.public_key,
+            body.file_path,
+            state_text(is_complete)
+        ));
+        signed.push(json!({
+            "file_path": body.file_path.as_str(),
+            "public_key": body.public_key.to_string(),
+            "is_complete": is_complete,
+        }));
+    }
+    session.output.result("", &json!({"signed": signed}))
+}
+
+fn read<T>(
+    file: &Path,
+    parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
+    made_by: &str,
+) -> Result<T, CliError> {
+    let bytes = fs::read(file).map_err(|error| CliError::file("read", file, error))?;
+    parse(&bytes).map_err(|error| {
+        CliError::other(
+            format!("{} cannot be used", shown_text(&file.display().to_string())),
+            format!("it must come from `{made_by}`"),
+        )
+        .because(error)
+    })
+}

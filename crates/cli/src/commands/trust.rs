@@ -1,0 +1,92 @@
+//! `countersign trust`
+
+use countersign_core::{
+    path::RepoPath,
+    shown::{quoted, shown_text},
+    trust::{Pin, Root, TrustStore},
+};
+use serde_json::json;
+
+use crate::{
+    args::TrustCommand,
+    error::CliError,
+    output::Output,
+    prompt::{self, Confirmation},
+    trust::TrustFile,
+};
+
+pub(crate) fn run(
+    command: &TrustCommand,
+    output: Output,
+    confirmation: Confirmation,
+) -> Result<(), CliError> {
+    let trust = TrustFile::locate()?;
+    match command {
+        TrustCommand::List => list(&trust, output),
+        TrustCommand::Remove { project } => remove(&trust, project, output, confirmation),
+    }
+}
+
+fn list(trust: &TrustFile, output: Output) -> Result<(), CliError> {
+    let store = trust.read()?;
+    let mut text: Vec<String> = store.projects.iter().map(|(project, pin)| describe(project, pin)).collect();
+    if text.is_empty() {
+        text.push(
+            "No project was accepted on this computer yet: `countersign download URL` accepts one."
+                .to_owned(),
+        );
+    }
+    output.answer(
+        &text.join("\n"),
+        &json!({
+            "file": trust.path().display().to_string(),
+            "projects": to_json(&store)?,
+        }),
+    )
+}
+
+fn to_json(store: &TrustStore) -> Result<serde_json::Value, CliError> {
+    let unreadable =
+        |error| CliError::other("what is remembered cannot be shown", "report this").because(error);
+    let document: serde_json::Value = serde_json::from_slice(&store.write()).map_err(unreadable)?;
+    Ok(document["projects"].clone())
+}
+
+fn describe(project: &RepoPath, pin: &Pin) -> String {
+    let root = match &pin.root {
+        Root::Origin { url } => format!("by the signers file at {}", shown_text(url)),
+        Root::Digest(digest) => format!("by the digest {}", digest.to_prefixed()),
+    };
+    let mut lines = vec![project.to_string(), format!("  accepted {} {root}", pin.accepted_at)];
+    for link in &pin.history {
+        lines.push(format!(
+            "  signers since {}: {}",
+            link.activated_at,
+            link.signers_file_digest.to_prefixed()
+        ));
+    }
+    for (path, seen) in &pin.revocations {
+        lines.push(format!("  revoked {}: {path}: {}", seen.revoked_at, quoted(&seen.reason)));
+    }
+    lines.join("\n")
+}
+
+fn remove(
+    trust: &TrustFile,
+    project: &RepoPath,
+    output: Output,
+    confirmation: Confirmation,
+) -> Result<(), CliError> {
+    let unknown = || {
+        CliError::other(
+            format!("{project} is not among the accepted projects"),
+            "`countersign trust list` shows them",
+        )
+    };
+    let store = trust.read()?;
+    let pin = store.projects.get(project).ok_or_else(unknown)?;
+    output.show(&describe(project, pin));
+    prompt::confirm(confirmation, "Forget this project, its history and the revocations seen?")?;
+    trust.change(|store| store.projects.remove(project))?.ok_or_else(unknown)?;
+    output.result(&format!("Forgot {project}"), &json!({"removed": project.as_str()}))
+}

@@ -1,0 +1,176 @@
+//! Why a command failed, and what to do about it. The kind sets the exit code.
+
+use std::{error::Error, fmt, io, path::Path, process::ExitCode};
+
+use countersign_core::{decide::drop::DropRefusal, path::RepoPath, shown::shown_text};
+use countersign_server::{app::StartError, config::ConfigError, data_dir::DataDirError, store::StoreError};
+
+/// What went wrong, as scripts need to know it. The numbers are documented in docs/cli.md.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ErrorKind {
+    Other = 1,
+    Usage = 2,
+    /// What was to be verified is not proven, or proven wrong.
+    Verification = 3,
+    Revoked = 4,
+    Unreachable = 5,
+}
+
+#[derive(Debug)]
+pub(crate) struct CliError {
+    kind: ErrorKind,
+    message: String,
+    hint: String,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl ErrorKind {
+    /// Its name in JSON.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Other => "other",
+            Self::Usage => "usage",
+            Self::Verification => "verification",
+            Self::Revoked => "revoked",
+            Self::Unreachable => "unreachable",
+        }
+    }
+
+    pub(crate) fn exit_code(self) -> u8 {
+        self as u8
+    }
+}
+
+impl CliError {
+    /// `hint`: the next step. Text from outside must come escaped, or through `because`.
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hint: hint.into(), source: None }
+    }
+
+    pub(crate) fn other(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Other, message, hint)
+    }
+
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Usage, message, hint)
+    }
+
+    pub(crate) fn unverified(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Verification, message, hint)
+    }
+
+    pub(crate) fn unreachable(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unreachable, message, hint)
+    }
+
+    /// A file of the user's that could not be read or written.
+    pub(crate) fn file(what: &str, path: &Path, source: io::Error) -> Self {
+        let message = format!("{} cannot be {what}", shown_text(&path.display().to_string()));
+        let hint = match source.kind() {
+            io::ErrorKind::NotFound => "check the path",
+            io::ErrorKind::AlreadyExists => "nothing is overwritten: choose another name, or move it away",
+            io::ErrorKind::PermissionDenied => "check who owns it and its mode",
+            _ => "check the disk and the path",
+        };
+        Self::other(message, hint).because(source)
+    }
+
+    #[must_use]
+    pub(crate) fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = hint.into();
+        self
+    }
+
+    /// What was done before this went wrong stays done, and whoever reads the error should know.
+    pub(crate) fn after<T>(mut self, signed: &[(&RepoPath, T)]) -> Self {
+        if !signed.is_empty() {
+            let paths: Vec<&str> = signed.iter().map(|(path, _)| path.as_str()).collect();
+            self.hint = format!("{}; signed before this: {}", self.hint, shown_text(&paths.join(", ")));
+        }
+        self
+    }
+
+    pub(crate) fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    pub(crate) fn hint(&self) -> &str {
+        &self.hint
+    }
+
+    /// The causes, outermost first, safe to show.
+    pub(crate) fn causes(&self) -> Vec<String> {
+        causes_from(self.source()).map(|error| shown_text(&error.to_string())).collect()
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.kind.exit_code())
+    }
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for CliError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
+    }
+}
+
+fn causes_from<'e>(
+    first: Option<&'e (dyn Error + 'static)>,
+) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    std::iter::successors(first, |error| (*error).source())
+}
+
+/// An error whose own text says all: its causes stay behind it.
+fn wrap(error: impl Error + Send + Sync + 'static, hint: &str) -> CliError {
+    let message = error.to_string();
+    // The text of `error` is the message already.
+    let causes: Vec<String> = causes_from(error.source()).map(ToString::to_string).collect();
+    let wrapped = CliError::other(message, hint);
+    if causes.is_empty() { wrapped } else { wrapped.because(causes.join(": ")) }
+}
+
+impl From<ConfigError> for CliError {
+    fn from(error: ConfigError) -> Self {
+        wrap(error, "correct the flag or the configuration file; `countersign serve --help` lists them")
+    }
+}
+
+impl From<StartError> for CliError {
+    fn from(error: StartError) -> Self {
+        wrap(error, "`countersign serve --help` shows how to choose another address or data directory")
+    }
+}
+
+impl From<DataDirError> for CliError {
+    fn from(error: DataDirError) -> Self {
+        wrap(error, "name the directory with --data-dir; only one process at a time may use it")
+    }
+}
+
+impl From<StoreError> for CliError {
+    fn from(error: StoreError) -> Self {
+        CliError::other(
+            "the repository could not be changed",
+            "check the disk; nothing was changed, so the command can be repeated",
+        )
+        .because(error)
+    }
+}
+
+impl From<DropRefusal> for CliError {
+    fn from(error: DropRefusal) -> Self {
+        wrap(error, "`countersign admin drop` removes only what is pending")
+    }
+}

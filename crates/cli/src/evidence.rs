@@ -1,0 +1,132 @@
+//! Gathers what a server shows for a download. Whether it holds, core says.
+
+use countersign_core::{
+    digest::Sha512,
+    history::History,
+    index::{AssetName, ReleaseIndex},
+    layout,
+    path::RepoPath,
+    registration::SignedRequest,
+    shown::shown_text,
+    signatures::SignatureSet,
+    verify::{Evidence, RevocationEvidence},
+};
+use countersign_forge::download_url::{CandidateKind, DownloadPlace};
+
+use crate::{client::Client, error::CliError};
+
+const ASK_PROJECT: &str = "ask the project whether it signs its releases, and on which server; see --server";
+
+/// The evidence for one file of a release.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    pub(crate) evidence: Evidence,
+    pub(crate) file_name: AssetName,
+}
+
+/// Finds the index that lists the file at a URL, and everything that belongs to it.
+pub(crate) async fn gather(client: &Client, place: &DownloadPlace) -> Result<Shown, CliError> {
+    let mut exists = None;
+    for candidate in &place.candidates {
+        let Some(text) = client.document(&candidate.index).await? else { continue };
+        let index = ReleaseIndex::parse(text.as_bytes()).map_err(|error| {
+            CliError::unverified(
+                format!("what the server shows as {} is not an index", candidate.index),
+                "do not use the file: the server lies or is broken",
+            )
+            .because(error)
+        })?;
+        if index.published_files.iter().any(|file| file.file_name == candidate.file_name) {
+            let evidence = gather_for(client, candidate.index.clone(), text, &index.project_id).await?;
+            return Ok(Shown { evidence, file_name: candidate.file_name.clone() });
+        }
+        exists = exists.or(Some(&candidate.index));
+        if candidate.kind == CandidateKind::Release {
+            break;
+        }
+    }
+    let url = &place.url;
+    Err(match exists {
+        Some(index) => CliError::unverified(
+            format!("{url} is not signed: {index} does not list it"),
+            "it may have been added to the release after the release was signed: ask the project",
+        ),
+        None => CliError::unverified(
+            format!("{url} is not signed: the server {} has no index that could list it", client.address()),
+            ASK_PROJECT,
+        ),
+    })
+}
+
+async fn gather_for(
+    client: &Client,
+    path: RepoPath,
+    index: String,
+    project: &RepoPath,
+) -> Result<Evidence, CliError> {
+    let revocation = gather_revocation(client, &path).await?;
+    let signatures = gather_signatures(client, &path, revocation.is_some()).await?;
+    let (chain, history) = (client.chain(&path).await?, client.history(project).await?);
+    let Some(last) = chain.entries.last() else {
+        return Err(CliError::unverified(format!("the server shows no signers for {path}"), ASK_PROJECT));
+    };
+    let governed_by = Sha512::of(last.signers_config.as_bytes());
+    if !is_prefix(&chain, &history) {
+        return Err(CliError::unverified(
+            format!("the server shows two histories of the signers of {project}"),
+            "do not use the file: the server lies or is broken",
+        ));
+    }
+    Ok(Evidence { path, index, signatures, governed_by, history, revocation })
+}
+
+fn is_prefix(chain: &History, history: &History) -> bool {
+    history.entries.starts_with(&chain.entries)
+}
+
+async fn gather_signatures(
+    client: &Client,
+    path: &RepoPath,
+    is_revoked: bool,
+) -> Result<SignatureSet, CliError> {
+    let complete = client.parsed(&layout::signatures_of(path), SignatureSet::parse).await?;
+    if let Some(signatures) = complete {
+        return Ok(signatures);
+    }
+    let revoked = client.parsed(&layout::revoked_signatures_of(path), SignatureSet::parse).await?;
+    match revoked {
+        Some(signatures) if is_revoked => return Ok(signatures),
+        Some(_) => {
+            return Err(CliError::unverified(
+                format!("the server shows {path} as revoked, but not who revoked it and why"),
+                "do not use the file; ask the project",
+            ));
+        }
+        None => {}
+    }
+    let pending = client.parsed(&layout::pending_signatures_of(path), SignatureSet::parse).await?;
+    let collected = pending.map_or(0, |signatures| signatures.signers().len());
+    Err(CliError::unverified(
+        format!("{path} is not signed by enough people yet: {collected} signature(s) so far"),
+        "wait until the project has signed it; `countersign status PATH` shows who is missing",
+    ))
+}
+
+async fn gather_revocation(client: &Client, path: &RepoPath) -> Result<Option<RevocationEvidence>, CliError> {
+    let revocation = layout::revocation_of(path);
+    let Some(document) = client.document(&revocation).await? else { return Ok(None) };
+    let signatures = client.parsed(&layout::signatures_of(&revocation), SignatureSet::parse).await?;
+    let signers = client.document(&layout::signers_copy_of(&revocation)).await?;
+    let request = client.parsed(&layout::request_of(&revocation), SignedRequest::parse).await?;
+    Ok(Some(RevocationEvidence {
+        document,
+        signatures: signatures.unwrap_or_default(),
+        governed_by: Sha512::of(signers.unwrap_or_default().as_bytes()),
+        request,
+    }))
+}
+
+/// The name of a file as it may be shown.
+pub(crate) fn shown_name(name: &AssetName) -> String {
+    shown_text(name.as_str())
+}

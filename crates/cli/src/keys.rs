@@ -1,0 +1,223 @@
+//! Keys: read from files, held by an ssh-agent, or named on the command line.
+
+use std::{fs::File, io::Read as _, os::unix::fs::PermissionsExt as _, path::Path};
+
+use countersign_core::{
+    digest::Sha512,
+    key::{PublicKey, SecretKey, Signature},
+    shown::shown_text,
+    signers::Signer,
+    wire,
+};
+
+use crate::{args::GlobalArgs, error::CliError, output::Output};
+use agent::{AgentError, AgentKey};
+use key_file::{KeyFile, OpenSshKey, UnlockError, Unusable};
+
+mod agent;
+mod generate;
+mod key_file;
+pub(crate) mod passphrase;
+mod secret;
+
+pub(crate) use generate::generate;
+pub(crate) use secret::SecretBytes;
+
+const MAX_KEY_FILE_BYTES: usize = 64 * 1024;
+const ATTEMPTS: usize = 3;
+const KEY_FORMS: &str = "a KEY is a .pub file, a svc-pub: string or an ssh-ed25519 line in quotes";
+
+/// What this program signs with.
+#[derive(Debug)]
+pub(crate) enum SigningKey {
+    File(SecretKey),
+    Agent(AgentKey),
+}
+
+impl SigningKey {
+    /// The key of --key, unlocked with --password-file or by asking.
+    pub(crate) fn load(global: &GlobalArgs) -> Result<Self, CliError> {
+        let Some(path) = &global.key else {
+            return Err(CliError::usage(
+                "no key is given",
+                "pass --key FILE or set COUNTERSIGN_KEY; `countersign keygen --out FILE` makes a key",
+            ));
+        };
+        let output = Output::new(global.json, global.quiet, global.color);
+        let content = read_bounded(path, MAX_KEY_FILE_BYTES)?;
+        match KeyFile::parse(content.as_bytes()).map_err(|error| unusable(path, &error))? {
+            KeyFile::Private(key) => {
+                warn_of_loose_mode(path, output);
+                unlock(path, &key, global.password_file.as_deref()).map(Self::File)
+            }
+            KeyFile::Public(key) => find_in_agent(path, key, output).map(Self::Agent),
+        }
+    }
+
+    pub(crate) fn public_key(&self) -> PublicKey {
+        match self {
+            Self::File(key) => key.public_key(),
+            Self::Agent(key) => key.public_key(),
+        }
+    }
+
+    /// Signs the 64 raw bytes of the digest (D3).
+    pub(crate) fn sign(&self, digest: &Sha512) -> Result<Signature, CliError> {
+        match self {
+            Self::File(key) => Ok(key.sign(digest)),
+            Self::Agent(key) => key.sign(digest),
+        }
+    }
+}
+
+/// A key on the command line: a `.pub` file, a `svc-pub:` string or an `ssh-ed25519` line, with an optional `name=` in
+/// front. What the name may be is checked with the signers file.
+pub(crate) fn parse_signer(text: &str) -> Result<Signer, CliError> {
+    let (name, key) = split_name(text);
+    if name == Some("") || key.is_empty() {
+        let message = format!("`{}` must be KEY or NAME=KEY", shown_text(text));
+        return Err(CliError::usage(message, KEY_FORMS));
+    }
+    Ok(Signer { key: parse_key(key)?, name: name.map(str::to_owned) })
+}
+
+/// Base64 ends in `=`, and the comment of a line or the directories of a file may have one: only text before the first
+/// `=` that can be none of these is a name.
+fn split_name(text: &str) -> (Option<&str>, &str) {
+    let is_key = is_written_out(text) || PublicKey::parse(text).is_ok();
+    match text.split_once('=') {
+        Some((name, key)) if !is_key && !name.contains('/') => (Some(name), key),
+        Some(_) | None => (None, text),
+    }
+}
+
+/// Whether the text is, or means to be, a key rather than the name of a file.
+fn is_written_out(text: &str) -> bool {
+    let first_word = text.split_ascii_whitespace().next().unwrap_or_default();
+    text.starts_with(wire::PUBLIC_KEY_PREFIX) || (first_word != text && key_file::is_ssh_type(first_word))
+}
+
+fn parse_key(text: &str) -> Result<PublicKey, CliError> {
+    if is_written_out(text) {
+        return key_file::parse_public_line(text).map_err(|error| {
+            let message = format!("`{}` cannot be a signer: it is {error}", shown_text(text));
+            CliError::usage(message, error.hint())
+        });
+    }
+    if let Ok(key) = PublicKey::parse(text) {
+        return Ok(key);
+    }
+    let path = Path::new(text);
+    let content = match read_bounded(path, MAX_KEY_FILE_BYTES) {
+        Err(error) if !path.exists() => {
+            let message = format!("`{}` is neither a key nor a file", shown_text(text));
+            return Err(CliError::usage(message, KEY_FORMS).because(error));
+        }
+        content => content?,
+    };
+    match KeyFile::parse(content.as_bytes()) {
+        Ok(KeyFile::Public(key)) => Ok(key),
+        Ok(KeyFile::Private(_)) => {
+            let message = format!("{} is a private key", shown_path(path));
+            Err(CliError::usage(
+                message,
+                "give its public half, the .pub file, and keep the private one to yourself",
+            ))
+        }
+        Err(error) => Err(unusable(path, &error)),
+    }
+}
+
+fn unlock(path: &Path, key: &OpenSshKey, password_file: Option<&Path>) -> Result<SecretKey, CliError> {
+    if !key.is_encrypted() {
+        return key.read().map_err(|error| unusable(path, &error));
+    }
+    let shown = shown_path(path);
+    if let Some(file) = password_file {
+        let passphrase = passphrase::read_file(file)?;
+        return key.unlock(passphrase.as_bytes()).map_err(|error| match error {
+            UnlockError::Passphrase => CliError::other(
+                format!("the key {shown} cannot be decrypted with the first line of {}", shown_path(file)),
+                "check the passphrase; `ssh-keygen -y -f FILE` tries one by hand",
+            )
+            .because(UnlockError::Passphrase),
+            UnlockError::Key(error) => unusable(path, &error),
+        });
+    }
+    if !passphrase::can_be_asked() {
+        return Err(CliError::usage(
+            format!("the key {shown} is encrypted, and there is no terminal to ask for its passphrase"),
+            "pass --password-file FILE, or load the key into an ssh-agent and pass its .pub file as --key",
+        ));
+    }
+    for attempt in 1..=ATTEMPTS {
+        let again = if attempt == 1 { "" } else { "Wrong. " };
+        let passphrase = passphrase::ask(&format!("{again}Passphrase of {shown}: "))?;
+        match key.unlock(passphrase.as_bytes()) {
+            Ok(key) => return Ok(key),
+            Err(UnlockError::Passphrase) => {}
+            Err(UnlockError::Key(error)) => return Err(unusable(path, &error)),
+        }
+    }
+    Err(CliError::other(
+        format!("the key {shown} cannot be decrypted: the passphrase is wrong (or the file is damaged)"),
+        "run it again with the right one",
+    ))
+}
+
+fn find_in_agent(path: &Path, key: PublicKey, output: Output) -> Result<AgentKey, CliError> {
+    AgentKey::find(std::env::var_os(agent::SOCKET_VARIABLE), key, output).map_err(|error| match error {
+        AgentError::Failed(error) => error,
+        AgentError::UnknownKey { keys } => {
+            let shown = shown_path(path);
+            let held = match keys {
+                0 => "it shows no key at all".to_owned(),
+                1 => "it has another one".to_owned(),
+                keys => format!("it has {keys} others"),
+            };
+            let private = shown.strip_suffix(".pub").unwrap_or("FILE");
+            CliError::other(
+                format!("the ssh-agent does not have the key {key} of {shown}: {held}"),
+                format!("`ssh-add {private}` gives it the private key; `ssh-add -X` unlocks an agent that is locked"),
+            )
+        }
+    })
+}
+
+fn unusable(path: &Path, error: &Unusable) -> CliError {
+    CliError::other(format!("{} cannot be used as a key: it is {error}", shown_path(path)), error.hint())
+}
+
+/// Only a warning: on some file systems modes cannot be set.
+fn warn_of_loose_mode(path: &Path, output: Output) {
+    let Ok(metadata) = path.metadata() else { return };
+    let mode = metadata.permissions().mode() & 0o777;
+    if metadata.is_file() && mode & 0o077 != 0 {
+        let path = shown_path(path);
+        output.note(&format!(
+            "warning: others may access the private key {path} (mode {mode:04o}): chmod 600 {path}"
+        ));
+    }
+}
+
+/// A key or a passphrase is short; whatever is longer is another file.
+fn read_bounded(path: &Path, limit: usize) -> Result<SecretBytes, CliError> {
+    let mut content = Vec::with_capacity(limit + 64);
+    let read = File::open(path).and_then(|file| file.take(limit as u64 + 1).read_to_end(&mut content));
+    let content = SecretBytes::new(content);
+    match read {
+        Err(error) => Err(CliError::file("read", path, error)),
+        Ok(length) if length > limit => Err(CliError::other(
+            format!("{} is too long for a key or a passphrase: more than {limit} bytes", shown_path(path)),
+            "check the path",
+        )),
+        Ok(_) => Ok(content),
+    }
+}
+
+pub(crate) fn shown_path(path: &Path) -> String {
+    shown_text(&path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,227 @@
+//! What is in a key file. Its content tells, not its name.
+
+use countersign_core::{
+    key::{PublicKey, SecretKey},
+    shown::shown_text,
+    wire,
+};
+use ssh_key::{
+    Cipher, KdfAlg, PrivateKey,
+    encoding::{self, Decode, DecodePem as _, Reader, pem::PemLabel},
+};
+use thiserror::Error;
+
+const OPENSSH_LABEL: &str = "OPENSSH PRIVATE KEY";
+
+#[derive(Debug)]
+pub(crate) enum KeyFile {
+    Private(Box<OpenSshKey>),
+    Public(PublicKey),
+}
+
+/// An OpenSSH private key that says of itself to be an Ed25519 key; it may be encrypted.
+#[derive(Debug)]
+pub(crate) struct OpenSshKey(PrivateKey);
+
+/// Why a file or a line is no key for us. The texts end sentences that begin with "it is" or the like.
+#[derive(Debug, PartialEq, Eq, Error)]
+pub(crate) enum Unusable {
+    #[error("a FIDO key ({0}): such keys sign other bytes than Countersign verifies")]
+    Fido(String),
+    #[error("a certificate ({0}), not a plain key")]
+    Certificate(String),
+    #[error("a key of type {0}")]
+    OtherType(String),
+    #[error("a private key in PEM format ({0}), not in OpenSSH format")]
+    Pem(String),
+    #[error("a PuTTY key file")]
+    Putty,
+    #[error("a public key in the format of RFC 4716")]
+    Rfc4716,
+    #[error("a damaged key: {0}")]
+    Damaged(String),
+    #[error("a damaged key: its public half does not belong to its private half")]
+    Mismatch,
+    #[error("encrypted with a method that is not supported: {0}")]
+    Cipher(String),
+    #[error("a list of several keys")]
+    Several,
+    #[error("no key at all")]
+    Nothing,
+}
+
+#[derive(Debug, PartialEq, Eq, Error)]
+pub(crate) enum UnlockError {
+    /// Encryption without a check sum cannot tell the one from the other.
+    #[error("the passphrase is wrong (or the file is damaged)")]
+    Passphrase,
+    #[error("{0}")]
+    Key(#[from] Unusable),
+}
+
+impl Unusable {
+    pub(crate) fn hint(&self) -> &'static str {
+        match self {
+            Self::Fido(_) => {
+                "use an ssh-ed25519 key: `countersign keygen` or `ssh-keygen -t ed25519` makes one, and smart cards \
+                 with an agent of their own can hold one"
+            }
+            Self::Certificate(_) => "use the plain key that the certificate is for: the .pub file beside it",
+            Self::OtherType(_) | Self::Nothing => {
+                "only Ed25519 works: `countersign keygen` or `ssh-keygen -t ed25519` makes a key"
+            }
+            Self::Pem(_) => {
+                "only Ed25519 in OpenSSH format works: `countersign keygen` or `ssh-keygen -t ed25519` makes a key"
+            }
+            Self::Putty => "PuTTYgen can export an Ed25519 key: Conversions, Export OpenSSH key",
+            Self::Rfc4716 => "`ssh-keygen -i -f FILE` converts it",
+            Self::Damaged(_) | Self::Mismatch => "restore it from a copy",
+            Self::Cipher(_) => "`ssh-keygen -p -f FILE` encrypts it anew with the usual method",
+            Self::Several => "give a file with one key",
+        }
+    }
+}
+
+impl KeyFile {
+    pub(crate) fn parse(content: &[u8]) -> Result<Self, Unusable> {
+        let content = content.trim_ascii();
+        let text = String::from_utf8_lossy(content);
+        if let Some(rest) = text.strip_prefix("-----BEGIN ") {
+            let label = rest.split("-----").next().unwrap_or_default();
+            return match label {
+                OPENSSH_LABEL => OpenSshKey::parse(content).map(Box::new).map(Self::Private),
+                other => Err(Unusable::Pem(shown_text(other))),
+            };
+        }
+        if text.starts_with("PuTTY-User-Key-File-") {
+            return Err(Unusable::Putty);
+        }
+        if text.starts_with("---- BEGIN SSH2 ") {
+            return Err(Unusable::Rfc4716);
+        }
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        match (lines.next(), lines.next()) {
+            (Some(line), None) => parse_public_line(line).map(Self::Public),
+            (Some(line), Some(_)) => parse_public_line(line).and(Err(Unusable::Several)),
+            (None, _) => Err(Unusable::Nothing),
+        }
+    }
+}
+
+/// A public key in any spelling; of an `ssh-ed25519` line, the comment may be anything.
+pub(crate) fn parse_public_line(line: &str) -> Result<PublicKey, Unusable> {
+    let mut words = line.split_ascii_whitespace();
+    let (first, second) = (words.next().unwrap_or_default(), words.next());
+    if let Some(encoded) = second
+        && is_ssh_type(first)
+    {
+        check_type(first)?;
+        return PublicKey::parse(&format!("{first} {encoded}"))
+            .map_err(|error| Unusable::Damaged(error.to_string()));
+    }
+    match PublicKey::parse(line) {
+        Ok(key) => Ok(key),
+        Err(error) if line.starts_with(wire::PUBLIC_KEY_PREFIX) => Err(Unusable::Damaged(error.to_string())),
+        Err(_) => Err(Unusable::Nothing),
+    }
+}
+
+/// Whether a word can be the type at the start of an OpenSSH public key line.
+pub(crate) fn is_ssh_type(word: &str) -> bool {
+    ["ssh-", "sk-", "ecdsa-"].iter().any(|prefix| word.starts_with(prefix))
+}
+
+fn check_type(name: &str) -> Result<(), Unusable> {
+    if name == wire::SSH_KEY_TYPE {
+        return Ok(());
+    }
+    let shown = shown_text(name);
+    Err(match name {
+        // A FIDO key's certificate is first of all a FIDO key.
+        _ if name.starts_with("sk-") => Unusable::Fido(shown),
+        _ if name.contains("-cert-v") => Unusable::Certificate(shown),
+        _ => Unusable::OtherType(shown),
+    })
+}
+
+impl OpenSshKey {
+    fn parse(pem: &[u8]) -> Result<Self, Unusable> {
+        let header = Header::decode_pem(pem).map_err(|error| Unusable::Damaged(error.to_string()))?;
+        check_type(&header.key_type)?;
+        // 3DES has a name in the library, but no code that is compiled in.
+        let cipher = header.cipher.parse::<Cipher>().ok().filter(|cipher| *cipher != Cipher::TdesCbc);
+        if cipher.is_none() || header.kdf.parse::<KdfAlg>().is_err() {
+            return Err(Unusable::Cipher(shown_text(&format!("{}, {}", header.cipher, header.kdf))));
+        }
+        let key = PrivateKey::from_openssh(pem).map_err(|error| match error {
+            ssh_key::Error::PublicKey => Unusable::Mismatch,
+            other => Unusable::Damaged(other.to_string()),
+        })?;
+        Ok(Self(key))
+    }
+
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.0.is_encrypted()
+    }
+
+    /// The key itself, where it is not encrypted.
+    pub(crate) fn read(&self) -> Result<SecretKey, Unusable> {
+        read_secret(&self.0)
+    }
+
+    pub(crate) fn unlock(&self, passphrase: &[u8]) -> Result<SecretKey, UnlockError> {
+        match self.0.decrypt(passphrase) {
+            Ok(key) => Ok(read_secret(&key)?),
+            Err(ssh_key::Error::PublicKey) => Err(Unusable::Mismatch.into()),
+            Err(_) => Err(UnlockError::Passphrase),
+        }
+    }
+}
+
+/// The file names its public half in two or three places, and any of them may lie: what is signed with must be what is
+/// shown and listed.
+fn read_secret(key: &PrivateKey) -> Result<SecretKey, Unusable> {
+    let pair = key.key_data().ed25519().ok_or(Unusable::Mismatch)?;
+    let secret = SecretKey::from_seed(pair.private.as_ref());
+    let named = key.public_key().key_data().ed25519().ok_or(Unusable::Mismatch)?;
+    let public = secret.public_key();
+    if public.as_bytes() == &pair.public.0 && public.as_bytes() == &named.0 {
+        Ok(secret)
+    } else {
+        Err(Unusable::Mismatch)
+    }
+}
+
+/// The part of a private key file that is never encrypted. Read on its own because it names the type of keys that
+/// `PrivateKey` does not know.
+struct Header {
+    cipher: String,
+    kdf: String,
+    key_type: String,
+}
+
+impl PemLabel for Header {
+    const PEM_LABEL: &'static str = OPENSSH_LABEL;
+}
+
+impl Decode for Header {
+    type Error = encoding::Error;
+
+    fn decode(reader: &mut impl Reader) -> encoding::Result<Self> {
+        let mut magic = [0; 15];
+        reader.read(&mut magic)?;
+        if &magic != b"openssh-key-v1\0" {
+            return Err(encoding::Error::CharacterEncoding);
+        }
+        let (cipher, kdf) = (String::decode(reader)?, String::decode(reader)?);
+        reader.drain_prefixed()?;
+        let _keys = u32::decode(reader)?;
+        let key_type = reader.read_prefixed(|blob| {
+            let key_type = String::decode(blob)?;
+            blob.drain(blob.remaining_len())?;
+            Ok::<_, encoding::Error>(key_type)
+        })?;
+        reader.drain(reader.remaining_len())?;
+        Ok(Self { cipher, kdf, key_type })
+    }
+}

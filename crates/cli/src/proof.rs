@@ -1,0 +1,240 @@
+//! From shown evidence to a release that this computer accepts: core's verification, then the root of trust.
+
+use countersign_core::{
+    chain::VerifiedChain,
+    digest::Sha512,
+    metadata::Origin,
+    path::RepoPath,
+    shown::{quoted, shown_text},
+    signers::MAX_SIGNERS_BYTES,
+    time::Timestamp,
+    trust::{Pin, Root, SeenRevocation, Shown, TrustError, TrustStore},
+    verify::{Evidence, RevokedArtifact, VerifiedArtifact, VerifyError, verify},
+};
+use countersign_forge::{
+    fetch::{Fetcher, Timeouts},
+    forges::{SignersSource, locate_claimed},
+};
+
+use crate::{
+    client::now,
+    error::{CliError, ErrorKind},
+    trust::TrustFile,
+};
+
+/// A release that was verified, and whose signers this computer accepts.
+#[derive(Debug)]
+pub(crate) struct Accepted {
+    pub(crate) artifact: VerifiedArtifact,
+    pub(crate) root: Root,
+    pub(crate) since: Timestamp,
+    pub(crate) is_first_use: bool,
+}
+
+/// Where the root of trust may come from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Network {
+    /// The project's own forge may be asked; what is shown is the newest.
+    Online,
+    /// Nobody is asked; what is shown may be old.
+    Offline,
+}
+
+/// Verifies evidence, establishes the root of trust and remembers what was accepted.
+pub(crate) async fn accept(
+    evidence: &Evidence,
+    signers_digest: Option<Sha512>,
+    network: Network,
+) -> Result<Accepted, CliError> {
+    let trust = TrustFile::locate()?;
+    match verify(evidence) {
+        Ok(artifact) => accept_verified(&trust, artifact, signers_digest, network).await,
+        Err(VerifyError::Revoked(revoked)) => {
+            remember_revoked(&trust, &revoked, signers_digest, network).await?;
+            let document = &revoked.revocation.document;
+            Err(revoked_error(&revoked.artifact.path, &document.reason, document.timestamp, ""))
+        }
+        Err(error) => Err(CliError::unverified(
+            format!("{} is not verified", evidence.path),
+            "do not use the file: the server lies or is broken, or the release was tampered with",
+        )
+        .because(error)),
+    }
+}
+
+async fn accept_verified(
+    trust: &TrustFile,
+    artifact: VerifiedArtifact,
+    signers_digest: Option<Sha512>,
+    network: Network,
+) -> Result<Accepted, CliError> {
+    let store = trust.read()?;
+    let pin = check_pin(&store, &artifact.chain, network)?;
+    check_digest(&artifact.chain, signers_digest)?;
+    if let Some(seen) = pin.and_then(|pin| pin.revocation_of(&artifact)) {
+        let SeenRevocation { reason, revoked_at, .. } = seen;
+        let note = match network {
+            Network::Online => ", as this computer has seen before; the server does not show it any more",
+            Network::Offline => ", as this computer has seen before; the bundle does not know of it",
+        };
+        return Err(revoked_error(&artifact.path, reason, *revoked_at, note));
+    }
+    let (root, since, is_first_use) = match pin {
+        Some(pin) => (pin.root.clone(), pin.accepted_at, false),
+        None => (find_root(&artifact.chain, signers_digest, network).await?, now()?.to_whole_seconds(), true),
+    };
+    remember(trust, &artifact.chain, &root, since, network)?;
+    Ok(Accepted { artifact, root, since, is_first_use })
+}
+
+/// A revocation counts, and is remembered, if the project is one that this computer accepts: a stranger's is not the
+/// project's word.
+async fn remember_revoked(
+    trust: &TrustFile,
+    revoked: &RevokedArtifact,
+    signers_digest: Option<Sha512>,
+    network: Network,
+) -> Result<(), CliError> {
+    let chain = &revoked.artifact.chain;
+    let store = trust.read()?;
+    let root = match check_pin(&store, chain, network)? {
+        Some(pin) => pin.root.clone(),
+        None => find_root(chain, signers_digest, network).await?,
+    };
+    remember(trust, chain, &root, now()?, network)?;
+    trust.change(|store| store.remember_revocation(revoked))
+}
+
+/// Another process may have learned more since the file was read, so it is checked again before it is changed.
+fn remember(
+    trust: &TrustFile,
+    chain: &VerifiedChain,
+    root: &Root,
+    now: Timestamp,
+    network: Network,
+) -> Result<(), CliError> {
+    trust.change(|store| {
+        check_pin(store, chain, network)?;
+        store.accept(chain, root.clone(), now);
+        Ok(())
+    })?
+}
+
+/// What is shown must continue what this computer has accepted before.
+pub(crate) fn check_pin<'a>(
+    store: &'a TrustStore,
+    chain: &VerifiedChain,
+    network: Network,
+) -> Result<Option<&'a Pin>, CliError> {
+    let shown = match network {
+        Network::Online => Shown::Now,
+        Network::Offline => Shown::Earlier,
+    };
+    store.check(chain, shown).map_err(untrusted)
+}
+
+pub(crate) fn untrusted(error: TrustError) -> CliError {
+    CliError::unverified(
+        format!("THE PAST DOES NOT MATCH: {error}"),
+        "somebody rewrites history. Do not use the file, and tell the project. Only if the project itself says, in a \
+         place that you trust, that it began anew: `countersign trust remove PROJECT`",
+    )
+}
+
+fn check_digest(chain: &VerifiedChain, given: Option<Sha512>) -> Result<(), CliError> {
+    match given {
+        Some(digest) if chain.position(&digest).is_none() => Err(CliError::unverified(
+            format!("no signers file of {} has the digest that you gave", chain.project),
+            "check that --signers-digest is the SHA-512 of this project's signers file; if it is, the server lies",
+        )),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// A chain that is signed by keys that it introduces itself proves nothing: somebody else must vouch for a part of it.
+///
+/// Any signers file of the chain will do. Who stands in a file has signed the digest of the file before it, so that a
+/// true file has a true past; and what comes after it was agreed to by those in it.
+async fn find_root(
+    chain: &VerifiedChain,
+    signers_digest: Option<Sha512>,
+    network: Network,
+) -> Result<Root, CliError> {
+    if let Some(digest) = signers_digest {
+        check_digest(chain, Some(digest))?;
+        return Ok(Root::Digest(digest));
+    }
+    match network {
+        Network::Online => fetch_root(chain).await,
+        Network::Offline => Err(CliError::unverified(
+            format!(
+                "this computer has not accepted {} before, and a bundle cannot vouch for itself",
+                chain.project
+            ),
+            "pass --signers-digest sha512:…, the digest of the project's signers file, from a place that you trust",
+        )),
+    }
+}
+
+/// Reads the signers file where the project publishes it: by the URL that the first entry names or, if that one is gone
+/// or not of this chain, by the last one's.
+async fn fetch_root(chain: &VerifiedChain) -> Result<Root, CliError> {
+    let (first, last) = (&chain.links[0].metadata.origin, &chain.last().metadata.origin);
+    let source = locate_root(chain, first)?;
+    match fetch_root_from(chain, source).await {
+        Err(error) if first.url != last.url => match locate_root(chain, last) {
+            Ok(source) => fetch_root_from(chain, source).await.map_err(|_| error),
+            Err(_) => Err(error),
+        },
+        found => found,
+    }
+}
+
+/// Which must be a place that speaks for this very project, and so on the host of the download itself.
+fn locate_root(chain: &VerifiedChain, origin: &Origin) -> Result<SignersSource, CliError> {
+    let source =
+        locate_claimed(&origin.url, origin.kind).map_err(|error| unproven(chain, &error.to_string()))?;
+    if source.project != chain.project {
+        let url = shown_text(&origin.url);
+        return Err(unproven(chain, &format!("their file, {url}, speaks for {}", source.project)));
+    }
+    Ok(source)
+}
+
+async fn fetch_root_from(chain: &VerifiedChain, source: SignersSource) -> Result<Root, CliError> {
+    let fetcher = Fetcher::for_user(Timeouts::default()).map_err(|error| {
+        CliError::other("https cannot be set up", "check the system's certificates").because(error)
+    })?;
+    let url = shown_text(&source.url);
+    let fetched = fetcher.fetch_signers(&source, MAX_SIGNERS_BYTES as u64).await;
+    let fetched =
+        fetched.map_err(|error| unproven(chain, &format!("{url} could not be read")).because(error))?;
+    let digest = Sha512::of(&fetched.bytes);
+    if chain.position(&digest).is_none() {
+        let shown = chain.links.iter().map(|link| link.digest.to_prefixed()).collect::<Vec<_>>().join(", ");
+        let found = digest.to_prefixed();
+        return Err(unproven(
+            chain,
+            &format!(
+                "{url} has {found}, and the server shows {shown}. Is a change of signers under way there?"
+            ),
+        ));
+    }
+    Ok(Root::Origin { url: source.url })
+}
+
+fn unproven(chain: &VerifiedChain, what: &str) -> CliError {
+    CliError::unverified(
+        format!("it is not proven that these are the signers of {}: {what}", chain.project),
+        "take the digest of the project's signers file from a place that you trust (`sha512sum svc.signers.json`), \
+         and pass it as --signers-digest sha512:…",
+    )
+}
+
+fn revoked_error(path: &RepoPath, reason: &str, at: Timestamp, note: &str) -> CliError {
+    CliError::new(
+        ErrorKind::Revoked,
+        format!("{path} was REVOKED on {at}{note}: {}", quoted(reason)),
+        "do not use the file; look for a newer release",
+    )
+}

@@ -1,0 +1,130 @@
+//! The short block that says what was verified, by whom, and what was not.
+
+use countersign_core::{
+    index::PublishedFile,
+    place::release_tag,
+    shown::shown_text,
+    signers::shown_signer,
+    trust::Root,
+    verify::{GroupCount, VerifiedArtifact},
+};
+use serde_json::{Value, json};
+
+use crate::{download::Expected, evidence::shown_name, output::Output, proof::Accepted};
+
+/// What was verified of one file.
+pub(crate) struct Report<'a> {
+    pub(crate) accepted: &'a Accepted,
+    pub(crate) file: &'a PublishedFile,
+    pub(crate) size: u64,
+    /// Where it is on this computer.
+    pub(crate) path: &'a std::path::Path,
+    /// Of an offline bundle.
+    pub(crate) bundled_at: Option<String>,
+}
+
+impl Report<'_> {
+    pub(crate) fn text(&self, output: Output) -> String {
+        let Accepted { artifact, root, since, is_first_use } = self.accepted;
+        let mut lines =
+            vec![format!("{} {}", output.good("Verified"), shown_text(&self.path.display().to_string()))];
+        let mut line = |name: &str, text: String| lines.push(format!("  {name:<11} {text}"));
+        let expected = Expected::of(self.file).map(|expected| expected.to_string()).unwrap_or_default();
+        line("file", format!("{}, {} bytes, {expected}", shown_name(&self.file.file_name), self.size));
+        line("release", release_name(artifact));
+        line("signed by", signer_names(artifact).join(", "));
+        line("thresholds", artifact.groups().iter().map(group_text).collect::<Vec<_>>().join("; "));
+        let begin = match root {
+            Root::Origin { url } => format!("the signers file was read from {}", shown_text(url)),
+            Root::Digest(digest) => {
+                format!("the signers file with {}… was given", &digest.to_prefixed()[..23])
+            }
+        };
+        let when =
+            if *is_first_use { "now, for the first time".to_owned() } else { format!("since {since}") };
+        line("trusted", format!("{when}: {begin}"));
+        line("signers", history_text(artifact));
+        if let Some(newer) = artifact.replaced_by() {
+            line("note", format!("it was signed under signers who were replaced on {}", newer.activated_at));
+        }
+        let not_proven = match &self.bundled_at {
+            None => "that this is the newest release, and that it was not revoked a moment ago".to_owned(),
+            Some(time) => format!(
+                "what happened after {time}, when the bundle says it was made: a revocation or a change of signers \
+                 since then only the network could show"
+            ),
+        };
+        line("not proven", not_proven);
+        lines.join("\n")
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let Accepted { artifact, root, since, is_first_use } = self.accepted;
+        let signers = &artifact.governing().signers;
+        let signed_by = artifact.signed_by.iter().map(|(key, at)| {
+            let signer = signers.signer(*key);
+            json!({"public_key": key.to_string(), "name": signer.name, "collected_at": at.to_string()})
+        });
+        let groups = artifact.groups();
+        let groups = groups
+            .iter()
+            .map(|group| json!({"threshold": group.threshold, "size": group.size, "signed": group.signed}));
+        let root = match root {
+            Root::Origin { url } => json!({"kind": "origin", "url": url}),
+            Root::Digest(digest) => json!({"kind": "digest", "signers_digest": digest.to_prefixed()}),
+        };
+        json!({
+            "verified": true,
+            "file": self.path.display().to_string(),
+            "file_name": self.file.file_name.as_str(),
+            "size": self.size,
+            "digests": {
+                "sha256": self.file.digests.sha256.map(|digest| digest.to_string()),
+                "sha512": self.file.digests.sha512.map(|digest| digest.to_string()),
+            },
+            "index_path": artifact.path.as_str(),
+            "index_digest": artifact.index_digest.to_prefixed(),
+            "project_id": artifact.index.project_id.as_str(),
+            "release_url": artifact.index.release_url,
+            "signed_by": signed_by.collect::<Vec<_>>(),
+            "thresholds": groups.collect::<Vec<_>>(),
+            "signers_history": artifact.chain.links.len(),
+            "signers_digest": artifact.governing().digest.to_prefixed(),
+            "signers_replaced_at": artifact.replaced_by().map(|link| link.activated_at.to_string()),
+            "root": root,
+            "trusted_since": since.to_string(),
+            "first_use": is_first_use,
+            "bundled_at": self.bundled_at,
+            "freshness_proven": false,
+        })
+    }
+}
+
+/// Project and tag, or the directory of the release.
+pub(crate) fn release_name(artifact: &VerifiedArtifact) -> String {
+    let index = &artifact.index;
+    match index.release_url.as_deref().and_then(|url| release_tag(url, &index.project_id)) {
+        Some(tag) => format!("{} of {}", shown_text(&tag), index.project_id),
+        None => artifact.path.parent().unwrap_or(artifact.path.clone()).to_string(),
+    }
+}
+
+fn history_text(artifact: &VerifiedArtifact) -> String {
+    let links = &artifact.chain.links;
+    let since = links[0].activated_at;
+    match links.len() {
+        1 => format!("the project's first, in force since {since}"),
+        count => {
+            format!("{count} in the history, each agreed to by those before it; the first since {since}")
+        }
+    }
+}
+
+fn signer_names(artifact: &VerifiedArtifact) -> Vec<String> {
+    let signers = &artifact.governing().signers;
+    artifact.signed_by.keys().map(|key| shown_signer(&signers.signer(*key))).collect()
+}
+
+fn group_text(group: &GroupCount) -> String {
+    format!("{} of {} artifact signers, {} needed", group.signed, group.size, group.threshold)
+}

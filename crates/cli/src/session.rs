@@ -1,0 +1,32 @@
+//! What every client command begins with.
+
+use crate::{
+    args::GlobalArgs, client::Client, error::CliError, keys::SigningKey, output::Output, prompt::Confirmation,
+};
+
+#[derive(Debug)]
+pub(crate) struct Session {
+    global: GlobalArgs,
+    pub(crate) output: Output,
+    pub(crate) client: Client,
+}
+
+impl Session {
+    pub(crate) fn open(global: GlobalArgs, output: Output) -> Result<Self, CliError> {
+        let client = Client::new(&global.server)?;
+        Ok(Self { global, output, client })
+    }
+
+    /// The user's key; asked for only by commands that sign.
+    pub(crate) fn key(&self) -> Result<SigningKey, CliError> {
+        SigningKey::load(&self.global)
+    }
+
+    pub(crate) fn has_key(&self) -> bool {
+        self.global.key.is_some()
+    }
+
+    pub(crate) fn confirmation(&self) -> Confirmation {
+        self.global.confirmation()
+    }
+}

@@ -1,0 +1,231 @@
+//! Projects on code forges: registered, released, signed and downloaded by the forge's own URLs.
+
+use countersign_core::digest::Sha256;
+use serde_json::json;
+
+use crate::support::{
+    Answer, SignersFile, World,
+    client::{Computer, add_files},
+    fake_forge::{Asset, FakeForge, ForgeAnswer, ForgeWorld, KINDS, Kind, alice},
+};
+
+fn assets() -> [Asset; 2] {
+    [Asset::new("app.tar.gz", "the archive"), Asset::new("empty", "")]
+}
+
+/// Registers a repository with the client, by the page of its signers file.
+#[track_caller]
+fn register(forge: &ForgeWorld, computer: &Computer, repository: &str) {
+    forge.forge.put_signers(repository, "main", "svc.signers.json", &SignersFile::of(1, &[&alice()]));
+    let page = forge.forge.url(&forge.forge.kind.page_of(repository, "main", "svc.signers.json"));
+    computer.run_as("alice", &["register", &page]).ok().says(&[&forge.forge.project(repository)]);
+    computer.sign_all(&["alice"]);
+}
+
+/// Publishes a release, registers it and signs it, all with the client.
+#[track_caller]
+fn release(forge: &ForgeWorld, computer: &Computer, repository: &str, tag: &str) {
+    let url = forge.forge.put_release(repository, tag, &assets());
+    let registered = computer.json_as("alice", &["release", &url]);
+    assert_eq!(registered["index_file_path"], json!(forge.forge.index_path(repository, tag)));
+    let shown = computer.run_as("alice", &["sign", "--all", "--yes"]).ok();
+    let digest = Sha256::of(b"the archive").to_string();
+    shown.says(&[tag, &forge.forge.project(repository), "app.tar.gz", &digest, "11 bytes", "complete"]);
+}
+
+/// How the kind writes the URL of a file, with the tag in this spelling.
+fn download_url(forge: &FakeForge, repository: &str, tag: &str, name: &str) -> String {
+    forge.url(&forge.asset_target(repository, tag, name))
+}
+
+#[test]
+fn a_release_is_registered_signed_and_downloaded_on_every_kind_of_forge() {
+    for kind in KINDS {
+        let forge = ForgeWorld::start(kind);
+        let signer = Computer::of(&forge.world.server);
+        register(&forge, &signer, "acme/app");
+        release(&forge, &signer, "acme/app", "v1.0");
+
+        let user = Computer::of(&forge.world.server);
+        let branch = kind.branch_target("acme/app", "main", "svc.signers.json");
+        let before = forge.forge.count(&branch);
+        let url = download_url(&forge.forge, "acme/app", "v1.0", "app.tar.gz");
+        user.download(&url).ok().says(&["v1.0", "app.tar.gz", "first time"]);
+        assert_eq!(user.read("app.tar.gz"), b"the archive");
+        assert_eq!(forge.forge.count(&branch), before + 1, "the root is read from the branch: {kind:?}");
+        let report = user.json(&["download", &download_url(&forge.forge, "acme/app", "v1.0", "empty")]);
+        assert_eq!((&report["size"], &report["first_use"]), (&json!(0), &json!(false)), "{kind:?}");
+        assert_eq!(forge.forge.count(&branch), before + 1, "and only once: {kind:?}");
+        assert_eq!(report["release_url"], json!(forge.forge.release_url("acme/app", "v1.0")));
+        user.run(&["verify", "app.tar.gz", "--url", &url]).ok();
+        user.run(&["bundle", &url, "-o", "b.json"]).ok().says(&["v1.0"]);
+        user.run(&["verify", "app.tar.gz", "--bundle", "b.json"]).ok();
+    }
+}
+
+#[test]
+fn tags_with_a_slash_or_an_at_sign_are_found_however_they_are_written() {
+    for kind in KINDS {
+        let forge = ForgeWorld::start(kind);
+        let computer = Computer::of(&forge.world.server);
+        register(&forge, &computer, "acme/app");
+        for (tag, spellings) in [
+            ("tools/v1.0", &["tools/v1.0", "tools%2Fv1.0", "tools%2fv1.0"][..]),
+            ("@acme/app@1.0.0", &["@acme/app@1.0.0", "%40acme%2Fapp%401.0.0", "@acme%2Fapp@1.0.0"]),
+            ("v2+build", &["v2+build", "v2%2Bbuild"]),
+        ] {
+            release(&forge, &computer, "acme/app", tag);
+            for (number, spelling) in spellings.iter().enumerate() {
+                let url = download_url(&forge.forge, "acme/app", spelling, "app.tar.gz");
+                let name = format!("{}-{number}", tag.replace('/', "-"));
+                computer.run(&["download", &url, "-o", &name]).ok().says(&[tag]);
+                assert_eq!(computer.read(&name), b"the archive", "{kind:?} {spelling}");
+            }
+        }
+    }
+}
+
+#[test]
+fn one_tag_inside_another_is_kept_apart() {
+    let forge = ForgeWorld::start(Kind::GitHub);
+    let computer = Computer::of(&forge.world.server);
+    register(&forge, &computer, "acme/app");
+    for (tag, content) in [("v1", "first"), ("v1/rc", "second")] {
+        let url = forge.forge.put_release("acme/app", tag, &[Asset::new("app", content)]);
+        computer.run_as("alice", &["release", &url]).ok();
+    }
+    computer.sign_all(&["alice"]);
+    for (tag, content) in [("v1", "first"), ("v1/rc", "second")] {
+        computer.download(&download_url(&forge.forge, "acme/app", tag, "app")).ok();
+        assert_eq!(computer.read("app"), content.as_bytes());
+    }
+}
+
+#[test]
+fn a_gitlab_project_in_a_sub_group_is_downloaded_by_its_long_path() {
+    let forge = ForgeWorld::start(Kind::GitLab);
+    let computer = Computer::of(&forge.world.server);
+    register(&forge, &computer, "acme/tools/deep/app");
+    release(&forge, &computer, "acme/tools/deep/app", "v1");
+    let url = download_url(&forge.forge, "acme/tools/deep/app", "v1", "app.tar.gz");
+    computer.download(&url).ok().says(&["v1"]);
+}
+
+#[test]
+fn a_project_that_was_registered_by_the_raw_form_has_the_same_root() {
+    for kind in KINDS {
+        let forge = ForgeWorld::start(kind);
+        let computer = Computer::of(&forge.world.server);
+        let path = "svc.signers/first.json";
+        forge.forge.put_signers("acme/app", "stable", path, &SignersFile::of(1, &[&alice()]));
+        let page = match kind {
+            Kind::GitHub => format!("/acme/app/raw/stable/{path}"),
+            Kind::GitLab => format!("/acme/app/-/raw/stable/{path}?ref_type=heads"),
+            Kind::Forgejo => format!("/acme/app/raw/branch/stable/{path}"),
+        };
+        computer.run_as("alice", &["register", &forge.forge.url(&page)]).ok();
+        computer.sign_all(&["alice"]);
+        release(&forge, &computer, "acme/app", "v1");
+        computer.download(&download_url(&forge.forge, "acme/app", "v1", "app.tar.gz")).ok();
+    }
+}
+
+#[test]
+fn a_forge_that_does_not_give_the_signers_file_is_code_3_unless_the_digest_is_given() {
+    for kind in KINDS {
+        let forge = ForgeWorld::start(kind);
+        let signer = Computer::of(&forge.world.server);
+        register(&forge, &signer, "acme/app");
+        release(&forge, &signer, "acme/app", "v1");
+        let branch = kind.branch_target("acme/app", "main", "svc.signers.json");
+        let url = download_url(&forge.forge, "acme/app", "v1", "app.tar.gz");
+        let file = SignersFile::of(1, &[&alice()]).bytes();
+        for answer in [ForgeAnswer::status(404, "gone"), ForgeAnswer::html(), ForgeAnswer::broken_off("{")] {
+            forge.forge.set(&branch, answer);
+            let user = Computer::of(&forge.world.server);
+            user.download(&url).failed(3).says(&["--signers-digest"]);
+            assert_eq!(user.listing(), [""; 0], "{kind:?}");
+            let digest = countersign_core::digest::Sha512::of(&file).to_prefixed();
+            user.run(&["download", &url, "--signers-digest", &digest]).ok();
+        }
+    }
+}
+
+#[test]
+fn a_file_that_was_added_to_a_signed_release_is_refused() {
+    let forge = ForgeWorld::start(Kind::Forgejo);
+    let computer = Computer::of(&forge.world.server);
+    register(&forge, &computer, "acme/app");
+    release(&forge, &computer, "acme/app", "v1");
+    let target = forge.forge.asset_target("acme/app", "v1", "late");
+    forge.forge.set(&target, ForgeAnswer::bytes("added later"));
+    computer.download(&forge.forge.url(&target)).failed(3).says(&["not signed", "does not list"]);
+    // Nor one that was exchanged.
+    let target = forge.forge.asset_target("acme/app", "v1", "app.tar.gz");
+    forge.forge.set(&target, ForgeAnswer::bytes("the Archive"));
+    computer.download(&forge.forge.url(&target)).failed(3).says(&["not the file that was signed"]);
+    for answer in
+        [ForgeAnswer::bytes("the archive and more"), ForgeAnswer::bytes("the"), ForgeAnswer::endless()]
+    {
+        forge.forge.set(&target, answer);
+        computer.download(&forge.forge.url(&target)).failed(3);
+    }
+    assert_eq!(computer.listing(), [""; 0]);
+}
+
+#[test]
+fn an_asset_behind_a_redirect_is_followed_to_its_store() {
+    let forge = ForgeWorld::start(Kind::GitHub);
+    let computer = Computer::of(&forge.world.server);
+    register(&forge, &computer, "acme/app");
+    release(&forge, &computer, "acme/app", "v1");
+    let store = FakeForge::start_on("127.0.0.2", Kind::GitHub);
+    store.set("/store/object?token=1", ForgeAnswer::bytes("the archive"));
+    let target = forge.forge.asset_target("acme/app", "v1", "app.tar.gz");
+    forge.forge.set(&target, ForgeAnswer::redirect(&store.url("/store/object?token=1")));
+    computer.download(&forge.forge.url(&target)).ok();
+    assert_eq!(computer.read("app.tar.gz"), b"the archive");
+}
+
+#[test]
+fn latest_releases_and_pages_are_refused_also_on_forges_of_ones_own() {
+    let forge = ForgeWorld::with_project(Kind::Forgejo);
+    let computer = Computer::of(&forge.world.server);
+    for (path, word) in [
+        ("/acme/app/releases/latest/download/app", "latest"),
+        ("/acme/app/-/releases/permalink/latest/downloads/app", "latest"),
+        ("/acme/app/releases/latest", "latest"),
+    ] {
+        computer.download(&forge.forge.url(path)).failed(2).says(&[word]);
+    }
+    assert_eq!(computer.listing(), [""; 0]);
+}
+
+#[test]
+fn the_release_index_wins_over_one_in_the_directory_of_the_file() {
+    let world = World::with_project(&SignersFile::of(1, &[&alice()]), &[&alice()]);
+    // A file server whose directories look like a forge's: the index beside the file counts until there is a release.
+    add_files(&world, "acme/app/releases/download/v1", &[("app", b"content")], &[&alice()]);
+    let computer = Computer::of(&world.server);
+    let url = world.files.url("/acme/app/releases/download/v1/app");
+    computer.download(&url).ok();
+    add_files(&world, "acme/app/releases/tag/v1", &[("other", b"x")], &[&alice()]);
+    computer.run(&["download", &url, "-o", "again"]).failed(3).says(&["does not list"]);
+    world.files.set("/acme/app/releases/download/v1/app", Answer::Status(404));
+    assert_eq!(computer.listing(), ["app"]);
+}
+
+#[test]
+fn a_url_that_the_server_does_not_take_is_an_error_with_the_servers_reason() {
+    let forge = ForgeWorld::start(Kind::GitHub);
+    let computer = Computer::of(&forge.world.server);
+    let hash =
+        forge.forge.kind.page_of("acme/app", "f8d3d94cbd347e924aa7b715845e439d00e80ca4", "svc.signers.json");
+    computer.run_as("alice", &["register", &forge.forge.url(&hash)]).failed(1).says(&["branch"]);
+    computer.run_as("alice", &["register", "not a url"]).failed(1);
+    computer.run_as("alice", &["release", &forge.forge.release_url("acme/app", "v1")]).failed(1);
+    let unregistered = forge.forge.kind.page_of("acme/app", "main", "svc.signers.json");
+    forge.forge.put_signers("acme/app", "main", "svc.signers.json", &SignersFile::of(1, &[&alice()]));
+    computer.run_as("alice", &["update", &forge.forge.url(&unregistered)]).failed(1).says(&["register"]);
+    computer.run_as("bob", &["register", &forge.forge.url(&unregistered)]).failed(1);
+}

@@ -1,0 +1,188 @@
+//! The root of trust: where it comes from, where it is kept, and what happens without it.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use countersign_core::digest::Sha512;
+
+use crate::support::{
+    Answer, Person, SignersFile, World,
+    client::{Computer, Ran, add_files, text},
+};
+
+fn alice() -> Person {
+    Person::named("alice")
+}
+
+/// A signed release of a project of alice; the URL of its file and the digest of the signers file.
+fn released() -> (World, String, String) {
+    let file = SignersFile::of(1, &[&alice()]);
+    let world = World::with_project(&file, &[&alice()]);
+    add_files(&world, "acme/app/1.0", &[("app", b"content")], &[&alice()]);
+    let url = world.files.url("/acme/app/1.0/app");
+    (world, url, Sha512::of(&file.bytes()).to_prefixed())
+}
+
+const SIGNERS: &str = "/acme/app/svc.signers.json";
+
+#[test]
+fn the_first_use_reads_the_signers_file_from_its_origin_and_later_ones_do_not() {
+    let (world, url, digest) = released();
+    let computer = Computer::of(&world.server);
+    let asked = || world.files.asked().iter().filter(|target| *target == SIGNERS).count();
+    let before = asked();
+    let report = computer.json(&["download", &url]);
+    assert_eq!(asked(), before + 1);
+    assert_eq!((&report["first_use"], &report["root"]["kind"]), (&true.into(), &"origin".into()));
+    let pin = &computer.pins()["projects"][world.id("acme/app")];
+    assert!(pin.to_string().contains(&digest), "{pin}");
+
+    world.files.set(SIGNERS, Answer::Status(404));
+    let report = computer.json(&["download", &url]);
+    assert_eq!(asked(), before + 1);
+    assert_eq!(report["first_use"], false);
+    assert_eq!(report["trusted_since"], pin["accepted_at"]);
+}
+
+#[test]
+fn without_the_origin_and_without_a_digest_it_is_code_3_and_nothing_is_kept() {
+    let (world, url, digest) = released();
+    for answer in [
+        Answer::Status(404),
+        Answer::Status(500),
+        Answer::HungUp,
+        Answer::Bytes(SignersFile::of(1, &[&Person::named("mallory")]).bytes()),
+        Answer::Bytes(b"<html>".to_vec()),
+    ] {
+        world.files.set(SIGNERS, answer);
+        let computer = Computer::of(&world.server);
+        computer.download(&url).failed(3).says(&["--signers-digest", "not proven"]);
+        computer.run(&["bundle", &url, "-o", "b.json"]).failed(3);
+        assert_eq!(computer.listing(), [""; 0]);
+        assert!(!computer.config().join("trust.json").exists());
+        // The digest from elsewhere needs no origin.
+        let report = computer.json(&["download", &url, "--signers-digest", &digest]);
+        assert_eq!(
+            (&report["root"]["kind"], &report["root"]["signers_digest"]),
+            (&"digest".into(), &digest.clone().into())
+        );
+    }
+}
+
+#[test]
+fn a_wrong_digest_is_code_3_whatever_the_origin_says() {
+    let (world, url, digest) = released();
+    let computer = Computer::of(&world.server);
+    let wrong = format!("sha512:{}", "0".repeat(128));
+    computer.run(&["download", &url, "--signers-digest", &wrong]).failed(3).says(&["digest"]);
+    assert!(!computer.config().join("trust.json").exists());
+    computer.run(&["download", &url, "--signers-digest", &digest]).ok().says(&[&digest[..20]]);
+    // Also of a project that was accepted before.
+    computer.run(&["download", &url, "--signers-digest", &wrong]).failed(3);
+}
+
+#[test]
+fn pins_are_in_one_readable_file_that_only_its_owner_can_change() {
+    let (world, url, _) = released();
+    let computer = Computer::of(&world.server);
+    computer.download(&url).ok();
+    let path = computer.config().join("trust.json");
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(
+        text.lines().count() > 5 && text.contains(&world.id("acme/app")) && text.ends_with("}\n"),
+        "{text}"
+    );
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o022, 0);
+    assert_eq!(fs::metadata(computer.config()).unwrap().permissions().mode() & 0o022, 0);
+}
+
+#[test]
+fn the_configuration_directory_follows_the_environment() {
+    let (world, url, _) = released();
+    let computer = Computer::of(&world.server);
+    let home = computer.path("home");
+    let run = |set: &[(&str, &str)]| {
+        let mut command = computer.command(&["verify", "app", "--url", &url]);
+        command.env_remove("COUNTERSIGN_CONFIG_DIR");
+        Ran::of(command.envs(set.iter().copied()))
+    };
+    computer.write("app", "content");
+    run(&[("HOME", text(&home))]).ok();
+    assert!(home.join(".config/countersign/trust.json").exists());
+    let xdg = computer.path("xdg");
+    run(&[("HOME", text(&home)), ("XDG_CONFIG_HOME", text(&xdg))]).ok().says(&["first time"]);
+    assert!(xdg.join("countersign/trust.json").exists());
+    let own = computer.path("own");
+    let all =
+        [("HOME", text(&home)), ("XDG_CONFIG_HOME", text(&xdg)), ("COUNTERSIGN_CONFIG_DIR", text(&own))];
+    run(&all).ok().says(&["first time"]);
+    assert!(own.join("trust.json").exists());
+    run(&[("HOME", text(&home)), ("XDG_CONFIG_HOME", "")]).ok().says_nothing_of(&["first time"]);
+    run(&[]).failed(2).says(&["COUNTERSIGN_CONFIG_DIR"]);
+}
+
+#[test]
+fn a_removed_project_is_met_anew() {
+    let (world, url, _) = released();
+    let computer = Computer::of(&world.server);
+    let project = world.id("acme/app");
+    assert_eq!(computer.json(&["trust", "list"])["projects"], serde_json::json!({}));
+    computer.run(&["trust", "list"]).ok().says(&["No project"]);
+    computer.download(&url).ok();
+    computer.run(&["trust", "list"]).ok().says(&[&project]);
+    computer.run(&["trust", "remove", &project]).failed(2).says(&["--yes", &project]);
+    computer.run(&["trust", "remove", &project, "--yes"]).ok().says(&[&project]);
+    computer.run(&["trust", "remove", &project, "--yes"]).failed(1).says(&["trust list"]);
+    computer.download(&url).ok().says(&["first time"]);
+}
+
+#[test]
+fn a_pin_file_that_cannot_be_read_is_an_error_and_stays_as_it_is() {
+    let (world, url, digest) = released();
+    let computer = Computer::of(&world.server);
+    computer.download(&url).ok();
+    let path = computer.config().join("trust.json");
+    let good = fs::read_to_string(&path).unwrap();
+    for text in
+        ["", "{}", "not JSON", &good[..good.len() / 2], &good.replacen("\"version\": 1", "\"version\": 2", 1)]
+    {
+        fs::write(&path, text).unwrap();
+        computer.run(&["download", &url, "-o", "again"]).failed(1).says(&["trust.json"]);
+        computer.run(&["download", &url, "-o", "again", "--signers-digest", &digest]).failed(1);
+        computer.run(&["trust", "list"]).failed(1).says(&["trust.json"]);
+        computer.run(&["trust", "list", "--json"]).json_error(1);
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        assert!(!computer.path("again").exists());
+    }
+    fs::write(&path, good).unwrap();
+    computer.download(&url).ok();
+}
+
+#[test]
+fn a_computer_that_may_not_write_its_pins_says_so() {
+    let (world, url, _) = released();
+    let computer = Computer::of(&world.server);
+    // A file where the directory should be: this holds for every user, root too.
+    fs::write(computer.config(), "in the way").unwrap();
+    computer.download(&url).failed(1);
+    assert_eq!(computer.listing(), [""; 0]);
+}
+
+#[test]
+fn a_project_that_begins_anew_under_the_same_name_is_refused_until_it_is_forgotten() {
+    let (world, url, _) = released();
+    let computer = Computer::of(&world.server);
+    computer.download(&url).ok();
+    // Another signing server, on which somebody else has registered the same place.
+    let mallory = Person::named("mallory");
+    let other = crate::support::TestServer::start();
+    let impostor = World { server: other, files: world.files };
+    impostor.activate("acme/app", &SignersFile::of(1, &[&mallory]), &[&mallory]);
+    add_files(&impostor, "acme/app/1.0", &[("app", b"evil")], &[&mallory]);
+    let server = format!("http://{}", impostor.server.address());
+    let args = ["download", &url, "--server", &server, "-o", "new"];
+    computer.run(&args).failed(3).says(&["trust remove"]);
+    computer.run(&["chain", &impostor.id("acme/app"), "--server", &server]).failed(3);
+    assert_eq!(computer.listing(), ["app"]);
+    computer.run(&["trust", "remove", &impostor.id("acme/app"), "--yes"]).ok();
+    computer.run(&args).ok();
+}

@@ -1,0 +1,217 @@
+//! A signers file that the project publishes vouches for its own past and future, and for nobody else's.
+
+use serde_json::json;
+
+use crate::support::{
+    FileServer, Person, SignersFile, days_ago,
+    hostile::{
+        Forgery, HostileServer, Listed, Scene, Victim, alice, bob, carol, index_of, mallory, origin,
+        signature_set,
+    },
+};
+
+/// A project on a file server, and a server that shows what Mallory likes.
+struct Stage {
+    files: FileServer,
+    server: HostileServer,
+    project: String,
+    url: String,
+}
+
+impl Stage {
+    /// The project publishes this signers file.
+    fn publishing(file: &[u8]) -> Self {
+        let files = FileServer::start();
+        files.put("/acme/app/svc.signers.json", file);
+        files.put("/acme/app/1.0/app.tar.gz", "evil");
+        let url = files.url("/acme/app/1.0/app.tar.gz");
+        Self { project: files.mirror_path("/acme/app"), files, server: HostileServer::alone(), url }
+    }
+
+    fn origin(&self) -> serde_json::Value {
+        origin("file_server", &self.files.url("/acme/app/svc.signers.json"))
+    }
+
+    fn begin(&self) -> Forgery {
+        Forgery::of(&self.project)
+    }
+
+    /// What a newcomer is shown: this history, and the file signed by these people.
+    fn show(&self, history: &Forgery, signers: &[&Person]) -> Victim {
+        let index = format!("{}/1.0/svc.index.json", self.project);
+        let listed = Listed { name: "app.tar.gz", source: &self.url, bytes: b"evil" };
+        history.show(&self.server, &index, &index_of(&self.project, None, &[listed]), signers);
+        Victim::of(&self.server)
+    }
+
+    #[track_caller]
+    fn refuses(&self, history: &Forgery, signers: &[&Person], words: &[&str]) {
+        let victim = self.show(history, signers);
+        victim.refuses(&self.url, 3, words);
+        assert!(victim.memory().is_empty());
+    }
+}
+
+fn dated(file: SignersFile, days: i64) -> Vec<u8> {
+    file.redated(days_ago(days)).bytes()
+}
+
+#[test]
+fn a_published_file_does_not_vouch_for_a_past_that_somebody_put_before_it() {
+    let honest = dated(SignersFile::of(2, &[&alice(), &bob(), &carol()]), 8);
+    let stage = Stage::publishing(&honest);
+    let everyone = [&alice(), &bob(), &carol()];
+    let true_history = stage.begin().then(&honest, &stage.origin(), &everyone);
+    stage.show(&true_history, &[&alice(), &bob()]).takes(&stage.url, b"evil");
+    let record = true_history.history()["entries"][0].clone();
+    let text = |field: &str| record[field].as_str().unwrap().as_bytes().to_vec();
+    let root =
+        stage.begin().then(&dated(SignersFile::of(1, &[&mallory()]), 10), &stage.origin(), &[&mallory()]);
+    // With what the honest people have signed, which does not name Mallory's file.
+    let spliced = root.clone().then_recorded(
+        &honest,
+        &text("metadata"),
+        record["signatures"].clone(),
+        record["metadata_signatures"].clone(),
+    );
+    stage.refuses(&spliced, &[&mallory()], &["entry 1", "does not continue"]);
+    // With metadata that does, which the honest people have not signed.
+    let metadata = root.metadata(&honest, &stage.origin());
+    for signers in [vec![], vec![mallory()]] {
+        let signers: Vec<_> = signers.iter().collect();
+        let signed = signature_set(&metadata, &signers);
+        let forged = root.clone().then_recorded(&honest, &metadata, record["signatures"].clone(), signed);
+        stage.refuses(&forged, &[&mallory()], &["entry 1", "not everyone who had to"]);
+    }
+    let copied = root.clone().then_recorded(
+        &honest,
+        &metadata,
+        record["signatures"].clone(),
+        record["metadata_signatures"].clone(),
+    );
+    stage.refuses(&copied, &[&mallory()], &["entry 1"]);
+}
+
+#[test]
+fn one_of_several_signers_cannot_put_a_past_before_the_file_that_lists_her() {
+    // Mallory is one of three, and everybody's file is hers to extend backwards only with the others' consent.
+    let roles = SignersFile::of(2, &[&alice(), &bob(), &mallory()]);
+    for honest in [
+        dated(roles.clone(), 8),
+        dated(roles.clone().admin(2, &[&alice(), &mallory()]), 8),
+        dated(roles.clone().master(1, &[&carol()]), 8),
+        dated(roles.revocation(1, &[&mallory()]), 8),
+    ] {
+        let stage = Stage::publishing(&honest);
+        let root =
+            stage.begin().then(&dated(SignersFile::of(1, &[&mallory()]), 10), &stage.origin(), &[&mallory()]);
+        stage.refuses(
+            &root.clone().then(&honest, &stage.origin(), &[&mallory()]),
+            &[&mallory()],
+            &["entry 1"],
+        );
+        // Nor can she list the others in a file that they have not signed.
+        let all = [&alice(), &bob(), &carol(), &mallory()];
+        let crowd = SignersFile::of(1, &all).admin(1, &[&mallory()]);
+        let root = stage.begin().then(&dated(crowd.clone(), 10), &stage.origin(), &[&mallory()]);
+        stage.refuses(&root, &[&mallory()], &["entry 0", "not everyone who had to"]);
+        let before =
+            stage.begin().then(&dated(SignersFile::of(1, &[&mallory()]), 10), &stage.origin(), &[&mallory()]);
+        let joined = before.then(&dated(crowd, 9), &stage.origin(), &[&mallory()]);
+        let forged = joined.then(&honest, &stage.origin(), &[&mallory()]);
+        stage.refuses(&forged, &[&mallory()], &["entry 1", "not everyone who had to"]);
+    }
+}
+
+#[test]
+fn a_published_file_does_not_vouch_for_a_future_that_its_admins_did_not_agree_to() {
+    let honest =
+        dated(SignersFile::of(1, &[&alice(), &mallory()]).admin(2, &[&alice(), &bob(), &mallory()]), 8);
+    let stage = Stage::publishing(&honest);
+    let begin = stage.begin().then(&honest, &stage.origin(), &[&alice(), &bob(), &mallory()]);
+    let next = dated(SignersFile::of(1, &[&mallory()]), 7);
+    let forged = begin.clone().then(&next, &stage.origin(), &[&mallory()]);
+    stage.refuses(&forged, &[&mallory()], &["entry 1", "not everyone who had to"]);
+    // An artifact signer signs releases; the signers are not hers to change.
+    let carols = dated(SignersFile::of(1, &[&carol()]), 7);
+    let forged = begin.then(&carols, &stage.origin(), &[&carol(), &mallory()]);
+    stage.refuses(&forged, &[&carol()], &["entry 1", "not everyone who had to"]);
+}
+
+#[test]
+fn a_file_in_the_middle_of_the_history_vouches_for_all_of_it() {
+    let [first, second, third] = [10, 9, 8].map(|days| dated(SignersFile::of(1, &[&alice()]), days));
+    for published in [&first, &second, &third] {
+        let stage = Stage::publishing(published);
+        let history = [&first, &second, &third]
+            .into_iter()
+            .fold(stage.begin(), |history, file| history.then(file, &stage.origin(), &[&alice()]));
+        stage.show(&history, &[&alice()]).takes(&stage.url, b"evil");
+    }
+}
+
+#[test]
+fn a_history_that_hides_the_file_which_the_project_publishes_is_refused() {
+    let [first, second] = [10, 9].map(|days| dated(SignersFile::of(1, &[&alice()]), days));
+    let stage = Stage::publishing(&second);
+    stage.refuses(&stage.begin().then(&first, &stage.origin(), &[&alice()]), &[&alice()], &["not proven"]);
+}
+
+#[test]
+fn the_origin_of_the_first_entry_counts_and_not_that_of_a_later_one() {
+    let [first, second] = [10, 9].map(|days| dated(SignersFile::of(1, &[&mallory()]), days));
+    let stage = Stage::publishing(&second);
+    let elsewhere = FileServer::start();
+    elsewhere.put("/acme/app/svc.signers.json", first.clone());
+    let other = origin("file_server", &elsewhere.url("/acme/app/svc.signers.json"));
+    let history =
+        stage.begin().then(&first, &other, &[&mallory()]).then(&second, &stage.origin(), &[&mallory()]);
+    stage.refuses(&history, &[&mallory()], &["not proven"]);
+    assert_eq!(elsewhere.asked(), [""; 0]);
+}
+
+#[test]
+fn a_chain_that_changes_its_project_on_the_way_is_refused() {
+    let [first, second] = [10, 9].map(|days| dated(SignersFile::of(1, &[&mallory()]), days));
+    let stage = Stage::publishing(&first);
+    let own = stage.begin().then(&first, &stage.origin(), &[&mallory()]).history();
+    let other = Forgery::after(&stage.files.mirror_path("/other/app"), &own);
+    let mut mixed = other.then(&second, &stage.origin(), &[&mallory()]);
+    mixed.project.clone_from(&stage.project);
+    stage.refuses(&mixed, &[&mallory()], &["entry 1", "belongs to the project"]);
+}
+
+#[test]
+fn who_was_replaced_can_still_sign_with_the_help_of_a_server() {
+    // A limit by design: an index is measured by the signers whom its server says that it was signed under, and nothing
+    // proves when. Alice was replaced by bob; a server that colludes with her dates her new release back.
+    let [first, second] =
+        [(alice(), 10), (bob(), 9)].map(|(person, days)| dated(SignersFile::of(1, &[&person]), days));
+    let stage = Stage::publishing(&second);
+    let before = stage.begin().then(&first, &stage.origin(), &[&alice()]);
+    let history = before.clone().then(&second, &stage.origin(), &[&alice(), &bob()]);
+    let victim = stage.show(&history, &[&alice()]);
+    victim.refuses(&stage.url, 3, &["not enough of the right people"]);
+    stage.server.show_chain(&format!("{}/1.0/svc.index.json", stage.project), &before.history());
+    victim.takes(&stage.url, b"evil");
+}
+
+#[test]
+fn a_parents_index_does_not_speak_for_a_directory_that_has_its_own_project() {
+    let scene = Scene::start();
+    // The release's own index is hidden; one of the directory above is shown instead, which nobody has signed.
+    let parent = scene.world.index_path("acme/app");
+    let listed = Listed { name: "2.0/app.tar.gz", source: &scene.url("2.0"), bytes: b"evil" };
+    let text = index_of(&scene.project(), None, &[listed]);
+    scene.hostile.hide_file(&scene.index("2.0"));
+    scene.hostile.show_file(&parent, text.clone());
+    scene.hostile.show_chain(&parent, &scene.history());
+    scene.world.files.put("/acme/app/2.0/app.tar.gz", "evil");
+    for signers in [&[][..], &[&mallory()], &[&alice()]] {
+        let set = signature_set(text.as_bytes(), signers).to_string();
+        scene.hostile.show_file(&format!("{parent}.signatures.json"), set);
+        scene.refused(3, &[&parent, "not enough of the right people"]);
+    }
+    scene.hostile.show_file(&format!("{parent}.signatures.json"), json!({ "entries": {} }).to_string());
+    scene.refused(3, &[]);
+}

@@ -1,0 +1,347 @@
+//! D34: a server that wants something else signed than what the signer means. No signature leaves the computer.
+
+use countersign_core::key::encode_base64;
+use serde_json::{Value, json};
+
+use crate::support::{
+    FileServer, SignersFile,
+    client::put_release,
+    days_ago,
+    hostile::{
+        Asked, Forgery, HostileServer, Lie, Listed, Scene, Victim, alice, assert_harmless, bob, carol,
+        digest_of, index_of, mallory, origin, revocation_of, signature_set,
+    },
+};
+
+/// A scene in which version 3.0 waits for alice.
+fn with_waiting_release() -> (Scene, String) {
+    let scene = Scene::start();
+    let sums = put_release(&scene.world.files, "acme/app/3.0", &[("app.tar.gz", b"three")]);
+    scene.world.register_assets(&alice(), &[&sums]).ok();
+    let path = scene.index("3.0");
+    (scene, path)
+}
+
+/// A scene in which a change of signers waits for alice; the path, the proposed file and its metadata.
+fn with_waiting_proposal() -> (Scene, String, Vec<u8>, Vec<u8>) {
+    let scene = Scene::start();
+    let file = SignersFile::of(2, &[&alice(), &bob()]).redated(days_ago(5));
+    scene.world.propose(&alice(), "acme/app", &file).ok();
+    let path = scene.world.pending_path("acme/app");
+    let metadata = scene.world.read(&format!("{path}.metadata.json"));
+    (scene, path, file.bytes(), metadata)
+}
+
+/// Alice, at this computer, refuses to sign, and sends no signature anywhere.
+#[track_caller]
+fn refuses(scene: &Scene, victim: &Victim, path: &str, label: &str) {
+    let ran = victim.run_as("alice", &["sign", path, "--yes"]);
+    assert_eq!(ran.code, 3, "{label}: {ran:?}");
+    assert_harmless(&ran);
+    ran.failed(3);
+    assert_eq!(scene.hostile.posts(), [""; 0], "{label}");
+}
+
+#[test]
+fn honest_things_are_signed_also_through_another_server() {
+    let (scene, path) = with_waiting_release();
+    scene.regular.run_as("alice", &["sign", "--all", "--yes"]).ok();
+    assert_eq!(scene.hostile.posts().len(), 1);
+    scene.newcomer.run_as("bob", &["sign", &path, "--yes"]).ok();
+    assert!(scene.world.is_complete(&alice(), &path));
+}
+
+#[test]
+fn bytes_that_are_not_the_index_at_that_path_are_not_signed() {
+    let (scene, path) = with_waiting_release();
+    let own = scene.world.read(&path);
+    let request = b"2026-01-31T10:00:00+00:00##9f0e7d5c-3b1a-4c2d-8e4f-5a6b7c8d9e0f##{}".to_vec();
+    let revocation = revocation_of(&scene.world.read(&scene.index("1.0")), "out of spite").into_bytes();
+    let history = scene.history();
+    let entry = |field: &str| history["entries"][0][field].as_str().unwrap().as_bytes().to_vec();
+    let source = scene.url("3.0");
+    let index = |project: &str, page: Option<&str>, name: &str, source: &str| {
+        index_of(project, page, &[Listed { name, source, bytes: b"x" }]).into_bytes()
+    };
+    let project = scene.project();
+    let page = scene.world.files.url("/acme/app/releases/tag/3.0");
+    for (label, bytes) in [
+        ("a request", request),
+        ("a revocation", revocation),
+        ("the index of another release", scene.world.read(&scene.index("1.0"))),
+        ("a signers file", entry("signers_config")),
+        ("metadata", entry("metadata")),
+        ("signatures", scene.world.read(&format!("{}.signatures.json", scene.index("1.0")))),
+        ("of another project", index(&scene.world.id("other/app"), None, "app.tar.gz", &source)),
+        ("of a project around it", index(&scene.world.id("acme"), None, "app.tar.gz", &source)),
+        ("of a project inside", index(&scene.world.id("acme/app/3.0"), None, "app.tar.gz", &source)),
+        ("of a page that is not there", index(&project, Some(&page), "app.tar.gz", &source)),
+        ("with another source", index(&project, None, "app.tar.gz", &scene.url("2.0"))),
+        ("with a hostile name", index(&project, None, "app\u{202e}.tar.gz", &source)),
+        ("with a climbing name", index(&project, None, "../app.tar.gz", &source)),
+        ("nothing", Vec::new()),
+        ("not UTF-8", vec![0xff]),
+        ("twice the same", [own.clone(), own.clone()].concat()),
+    ] {
+        scene.hostile.show_files_to_sign(&path, &[(&path, &bytes)]);
+        refuses(&scene, &scene.newcomer, &path, label);
+        refuses(&scene, &scene.regular, &path, label);
+    }
+}
+
+#[test]
+fn files_that_do_not_belong_together_are_not_signed() {
+    let (scene, path) = with_waiting_release();
+    let own = scene.world.read(&path);
+    let (other, loud) = (scene.index("1.0"), path.replacen("http/", "HTTP/", 1));
+    let revocation = format!("{path}.revocation.json");
+    let files: [&[(&str, &[u8])]; 5] = [
+        &[],
+        &[(&other, &own)],
+        &[(&path, &own), (&other, &own)],
+        &[(&path, &own), (&revocation, b"{}")],
+        &[(&path, &own), (&loud, b"{}")],
+    ];
+    for files in files {
+        scene.hostile.show_files_to_sign(&path, files);
+        refuses(&scene, &scene.regular, &path, &format!("{files:?}"));
+    }
+    let encoded = encode_base64(&own);
+    for answer in [
+        json!(null),
+        json!({}),
+        json!({ "files": [] }),
+        json!({ "files": { path.as_str(): 7 } }),
+        json!({ "files": { path.as_str(): "%%%" } }),
+        json!({ "files": { format!("{path}/../x"): encoded } }),
+    ] {
+        scene.hostile.answer(&format!("/v1/files-to-sign/{path}"), Lie::json(&answer));
+        refuses(&scene, &scene.regular, &path, &answer.to_string());
+    }
+}
+
+#[test]
+fn what_collects_no_signatures_is_not_signed_whoever_lists_it() {
+    let (scene, path) = with_waiting_release();
+    for listed in [
+        scene.world.active_path("acme/app"),
+        format!("{}/svc.signers.history.json", scene.project()),
+        format!("{path}.revocation.json"),
+        "x".to_owned(),
+    ] {
+        scene.hostile.answer("/v1/pending_signatures", Lie::json(&json!({ "file_paths": [listed] })));
+        scene.hostile.show_files_to_sign(&listed, &[(&listed, &scene.world.read(&path))]);
+        let ran = scene.regular.run_as("alice", &["sign", "--all", "--yes"]);
+        ran.failed(3).says(&[&listed]);
+    }
+    for listed in ["../../etc/passwd", "", "a//b", "a\u{1b}[1m"] {
+        scene.hostile.answer("/v1/pending_signatures", Lie::json(&json!({ "file_paths": [listed] })));
+        let ran = scene.regular.run_as("alice", &["sign", "--all", "--yes"]);
+        assert_harmless(&ran);
+        ran.failed(3);
+    }
+    assert_eq!(scene.hostile.posts(), [""; 0]);
+}
+
+#[test]
+fn a_proposal_whose_metadata_is_not_its_own_is_not_signed() {
+    let (scene, path, file, metadata) = with_waiting_proposal();
+    let metadata_path = format!("{path}.metadata.json");
+    let own: Value = serde_json::from_slice(&metadata).unwrap();
+    let with = |field: &str, value: Value| {
+        let mut changed = own.clone();
+        changed[field] = value;
+        changed.to_string().into_bytes()
+    };
+    let weaker = SignersFile::of(1, &[&alice(), &mallory()]).redated(days_ago(5)).bytes();
+    let older = SignersFile::of(1, &[&alice(), &mallory()]).redated(days_ago(30)).bytes();
+    let of_older = with("signers_file_digest", json!(digest_of(&older)));
+    for (label, file, metadata) in [
+        ("another file", &weaker, metadata.clone()),
+        ("of another file", &file, with("signers_file_digest", json!(digest_of(&weaker)))),
+        ("of another project", &file, with("project_id", json!(scene.world.id("other/app")))),
+        ("after another file", &file, with("previous", json!(digest_of(&weaker)))),
+        ("the first of all", &file, with("previous", Value::Null)),
+        ("an older one", &older, of_older),
+        ("with more in it", &file, with("more", json!(1))),
+        ("no metadata", &file, b"{}".to_vec()),
+        ("an index", &scene.world.read(&scene.index("1.0")), metadata.clone()),
+    ] {
+        scene.hostile.show_files_to_sign(&path, &[(&path, file), (&metadata_path, &metadata)]);
+        refuses(&scene, &scene.newcomer, &path, label);
+        refuses(&scene, &scene.regular, &path, label);
+    }
+    scene.hostile.show_files_to_sign(&path, &[(&path, &file)]);
+    refuses(&scene, &scene.regular, &path, "without metadata");
+    scene.hostile.show_files_to_sign(&path, &[(&metadata_path, &metadata)]);
+    refuses(&scene, &scene.regular, &path, "metadata alone");
+}
+
+#[test]
+fn a_known_project_is_not_registered_anew() {
+    let (scene, path, file, metadata) = with_waiting_proposal();
+    let history = format!("{}/svc.signers.history.json", scene.project());
+    scene.hostile.hide_file(&history);
+    refuses(&scene, &scene.newcomer, &path, "its metadata names what it replaces");
+    let mut first: Value = serde_json::from_slice(&metadata).unwrap();
+    first["previous"] = Value::Null;
+    let first = first.to_string().into_bytes();
+    scene.hostile.show_files_to_sign(&path, &[(&path, &file), (&format!("{path}.metadata.json"), &first)]);
+    refuses(&scene, &scene.regular, &path, "shown as a first registration");
+    let ran = scene.regular.run_as("alice", &["sign", &path, "--yes"]);
+    ran.says(&[&scene.project(), "new project"]);
+    // Whoever has not met the project is told that it is new, and what they sign fits no other history: the honest
+    // server does not take it.
+    let ran = scene.newcomer.run_as("alice", &["sign", &path, "--yes"]).failed(1);
+    ran.says(&["first registration"]);
+    assert_eq!(scene.hostile.posts().len(), 1);
+}
+
+#[test]
+fn a_project_inside_or_around_a_known_one_is_not_signed() {
+    let scene = Scene::start();
+    for dir in ["acme/app/evil", "acme", "ACME/app"] {
+        let project = scene.world.id(dir);
+        let path = format!("{project}/svc.signers.pending/svc.signers.json");
+        let file = SignersFile::of(1, &[&alice()]).bytes();
+        let url = scene.world.files.url(&format!("/{dir}/svc.signers.json"));
+        let metadata = Forgery::of(&project).metadata(&file, &origin("file_server", &url));
+        scene
+            .hostile
+            .show_files_to_sign(&path, &[(&path, &file), (&format!("{path}.metadata.json"), &metadata)]);
+        scene.hostile.hide_file(&format!("{project}/svc.signers.history.json"));
+        refuses(&scene, &scene.regular, &path, dir);
+    }
+}
+
+#[test]
+fn a_made_up_present_does_not_make_a_change_look_small() {
+    // Mallory shows a present in which she is an admin already, so that the change seems to be none.
+    let (scene, path, _, _) = with_waiting_proposal();
+    let present = SignersFile::of(1, &[&mallory()]).bytes();
+    let origin = origin("file_server", &scene.signers_url());
+    let forged = Forgery::of(&scene.project()).then(&present, &origin, &[&mallory()]);
+    let file = SignersFile::of(1, &[&mallory(), &alice()]).redated(days_ago(5)).bytes();
+    let metadata = forged.metadata(&file, &origin);
+    let history = format!("{}/svc.signers.history.json", scene.project());
+    scene.hostile.show_files_to_sign(&path, &[(&path, &file), (&format!("{path}.metadata.json"), &metadata)]);
+    refuses(&scene, &scene.newcomer, &path, "it does not follow the true history");
+    scene.hostile.show_file(&history, forged.history().to_string());
+    refuses(&scene, &scene.regular, &path, "the regular knows the true history");
+    // A file that says it is the active one is not asked for at all.
+    scene.hostile.be_honest();
+    scene.hostile.show_file(&scene.world.active_path("acme/app"), present);
+    let ran = scene.newcomer.run_as("alice", &["sign", &path, "--yes"]).ok();
+    ran.says(&[&carol().key()]).says_nothing_of(&[&mallory().key()]);
+}
+
+#[test]
+fn an_older_or_broken_history_is_not_signed_upon() {
+    let (scene, path, _, _) = with_waiting_proposal();
+    scene.world.sign_all(&path, &[&alice(), &bob()]);
+    scene.regular.takes(&scene.url("2.0"), &Scene::content("2.0"));
+    let sums = put_release(&scene.world.files, "acme/app/3.0", &[("app.tar.gz", b"three")]);
+    scene.world.register_assets(&alice(), &[&sums]).ok();
+    let (index, full) = (scene.index("3.0"), scene.history());
+    let history = format!("{}/svc.signers.history.json", scene.project());
+    scene.hostile.show_file(&history, json!({ "entries": [full["entries"][0]] }).to_string());
+    refuses(&scene, &scene.regular, &index, "older");
+    for entries in [json!([]), json!([full["entries"][1]]), json!([full["entries"][0], full["entries"][0]])] {
+        scene.hostile.show_file(&history, json!({ "entries": entries }).to_string());
+        refuses(&scene, &scene.newcomer, &index, "broken");
+        refuses(&scene, &scene.regular, &index, "broken");
+    }
+}
+
+#[test]
+fn who_is_not_asked_does_not_sign() {
+    let (scene, path) = with_waiting_release();
+    let ran = scene.newcomer.run_as("mallory", &["sign", &path, "--yes"]).failed(1);
+    ran.says(&[&mallory().key(), &path]);
+    assert_eq!(scene.hostile.posts(), [""; 0]);
+}
+
+#[test]
+fn without_a_yes_nothing_is_signed() {
+    let (scene, path) = with_waiting_release();
+    for args in [&["sign", path.as_str()][..], &["sign", "--all"], &["sign", "--all", "--json"]] {
+        assert_eq!(scene.regular.run_as("alice", args).code, 2);
+    }
+    assert_eq!(scene.hostile.posts(), [""; 0]);
+}
+
+#[test]
+fn signatures_that_others_are_said_to_have_given_are_checked_before_they_are_shown() {
+    let (scene, path) = with_waiting_release();
+    let mut set = signature_set(b"something else", &[&bob(), &carol()]);
+    set["entries"][mallory().key()] = set["entries"][bob().key()].clone();
+    scene.hostile.show_file(&format!("{path}.signatures.json.pending"), set.to_string());
+    let ran = scene.regular.run_as("alice", &["sign", &path, "--yes"]).ok();
+    ran.says(&["nobody yet"]).says_nothing_of(&[&mallory().key()]);
+}
+
+#[test]
+fn what_is_signed_is_what_was_shown_and_compared() {
+    // The index that is to be signed is not the one that everybody else can read.
+    let (scene, path) = with_waiting_release();
+    let listed = Listed { name: "app.tar.gz", source: &scene.url("3.0"), bytes: b"evil" };
+    let evil = index_of(&scene.project(), None, &[listed]);
+    scene.hostile.show_files_to_sign(&path, &[(&path, evil.as_bytes())]);
+    scene.regular.computer.write("dist/app.tar.gz", "three");
+    let compared = ["sign", path.as_str(), "--yes", "--files", "dist", "--require-match"];
+    scene.regular.run_as("alice", &compared).failed(3).says(&["1 differ", &path]);
+    assert_eq!(scene.hostile.posts(), [""; 0]);
+    let ran = scene.regular.run_as("alice", &["sign", &path, "--yes"]);
+    ran.says(&[&format!("sha256:{}", countersign_core::digest::Sha256::of(b"evil"))]);
+    let posts = scene.hostile.posts();
+    assert!(posts.len() == 1 && posts[0].contains(&alice().sign_bytes(evil.as_bytes())), "{posts:?}");
+}
+
+#[test]
+fn a_signature_is_not_sent_on_to_where_a_redirect_leads() {
+    let (scene, path) = with_waiting_release();
+    let elsewhere = FileServer::start();
+    for status in [301, 302, 303, 307, 308] {
+        let lie = Lie::redirect(status, &elsewhere.url("/v1/signatures"));
+        let is_post = |asked: &Asked| asked.method == "POST";
+        scene.hostile.lie(move |asked| is_post(asked).then(|| lie.clone()));
+        scene.regular.run_as("alice", &["sign", &path, "--yes"]).failed(1).says(&["redirect", "--server"]);
+    }
+    assert_eq!(elsewhere.asked(), [""; 0]);
+}
+
+#[test]
+fn an_export_of_lies_is_not_written_and_a_changed_one_not_signed() {
+    let (scene, path) = with_waiting_release();
+    let victim = &scene.regular;
+    victim.run_as("alice", &["sign", &path, "--export", "request.json"]).ok();
+    let text = String::from_utf8(victim.computer.read("request.json")).unwrap();
+    let mut request: Value = serde_json::from_str(&text).unwrap();
+    let index = request["signing_requests"][0]["files"][&path].as_str().unwrap();
+    let evil = index.replace("acme/app/3.0", "acme/app/2.0");
+    request["signing_requests"][0]["files"][&path] = json!(evil);
+    victim.computer.write("changed.json", request.to_string());
+    victim.run_as("alice", &["sign", "--detached", "changed.json", "-o", "s.json", "--yes"]).failed(3);
+    scene.hostile.show_files_to_sign(&path, &[(&path, &scene.world.read(&scene.index("1.0")))]);
+    victim.run_as("alice", &["sign", &path, "--export", "again.json"]).failed(3);
+    assert_eq!(victim.computer.listing(), ["app.tar.gz", "changed.json", "request.json"]);
+    assert_eq!(scene.hostile.posts(), [""; 0]);
+}
+
+#[test]
+fn a_server_that_was_never_honest_gets_no_signature_for_a_project_of_its_own() {
+    // Everything is consistent, but alice is not among those whom the made-up project lists.
+    let server = HostileServer::alone();
+    let files = FileServer::start();
+    let project = files.mirror_path("/acme/app");
+    let url = files.url("/acme/app/1.0/app.tar.gz");
+    let origin = origin("file_server", &files.url("/acme/app/svc.signers.json"));
+    let file = SignersFile::of(1, &[&mallory()]).bytes();
+    let forged = Forgery::of(&project).then(&file, &origin, &[&mallory()]);
+    let index = format!("{project}/1.0/svc.index.json");
+    let text = index_of(&project, None, &[Listed { name: "app.tar.gz", source: &url, bytes: b"evil" }]);
+    forged.show(&server, &index, &text, &[]);
+    server.show_files_to_sign(&index, &[(&index, text.as_bytes())]);
+    Victim::of(&server).run_as("alice", &["sign", &index, "--yes"]).failed(1).says(&[&alice().key()]);
+    assert_eq!(server.posts(), [""; 0]);
+}

@@ -1,0 +1,101 @@
+//! A server's answers, as its client reads them. Only what the client uses; other fields may be there.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    history::History,
+    json::{Field, Json, ParseError},
+    key::{PublicKey, decode_base64},
+    path::RepoPath,
+};
+
+/// Answer of `register_repo` and `update_signers`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposed {
+    pub project_id: RepoPath,
+    pub required_signers: Vec<PublicKey>,
+}
+
+/// How the server sees the caller of `ping`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PingAuth {
+    Unauthenticated,
+    Success { public_key: PublicKey },
+    Failed { reason: String },
+}
+
+pub fn parse_proposed(bytes: &[u8]) -> Result<Proposed, ParseError> {
+    let json = Json::parse(bytes)?;
+    let object = json.root().open_object()?;
+    let signers = object.required("required_signers")?.array()?;
+    Ok(Proposed {
+        project_id: object.required("project_id")?.parsed(RepoPath::parse)?,
+        required_signers: signers.iter().map(|key| key.parsed(PublicKey::parse)).collect::<Result<_, _>>()?,
+    })
+}
+
+/// Whether a file is complete with the signature that was just submitted.
+pub fn parse_signed(bytes: &[u8]) -> Result<bool, ParseError> {
+    Json::parse(bytes)?.root().open_object()?.required("is_complete")?.boolean()
+}
+
+/// Files are signed as text: whatever is not UTF-8 is none of our documents.
+pub fn parse_files_to_sign(bytes: &[u8]) -> Result<BTreeMap<RepoPath, String>, ParseError> {
+    let json = Json::parse(bytes)?;
+    let mut files = BTreeMap::new();
+    for (name, content) in json.root().open_object()?.required("files")?.entries()? {
+        let path = RepoPath::parse(name).map_err(|error| content.error(error))?;
+        let text = decode_base64(content.string()?).and_then(|bytes| String::from_utf8(bytes).ok());
+        let text = text.ok_or_else(|| content.error("must be base64 of UTF-8 text"))?;
+        if files.insert(path, text).is_some() {
+            return Err(content.error("two spellings of one path"));
+        }
+    }
+    Ok(files)
+}
+
+pub fn parse_chain(bytes: &[u8]) -> Result<History, ParseError> {
+    History::parse_field(&Json::parse(bytes)?.root().open_object()?.required("history")?)
+}
+
+pub fn parse_pending(bytes: &[u8]) -> Result<Vec<RepoPath>, ParseError> {
+    let json = Json::parse(bytes)?;
+    let paths = json.root().open_object()?.required("file_paths")?.array()?;
+    paths.iter().map(|path| path.parsed(RepoPath::parse)).collect()
+}
+
+/// The path of the index that was made of a release.
+pub fn parse_registered_release(bytes: &[u8]) -> Result<RepoPath, ParseError> {
+    Json::parse(bytes)?.root().open_object()?.required("index_file_path")?.parsed(RepoPath::parse)
+}
+
+/// Whether the revocation is in force, or waits for more signatures.
+pub fn parse_revoked(bytes: &[u8]) -> Result<bool, ParseError> {
+    Json::parse(bytes)?.root().open_object()?.required("revoked")?.boolean()
+}
+
+pub fn parse_ping(bytes: &[u8]) -> Result<PingAuth, ParseError> {
+    let json = Json::parse(bytes)?;
+    let object = json.root().open_object()?;
+    let message = object.required("message")?;
+    if message.string()? != "pong" {
+        return Err(message.error("must be \"pong\""));
+    }
+    let auth = object.required("auth")?.open_object()?;
+    let status = auth.required("status")?;
+    match status.string()? {
+        "unauthenticated" => Ok(PingAuth::Unauthenticated),
+        "success" => {
+            Ok(PingAuth::Success { public_key: auth.required("public_key")?.parsed(PublicKey::parse)? })
+        }
+        "failed" => Ok(PingAuth::Failed { reason: auth.required("reason")?.string()?.to_owned() }),
+        _ => Err(status.error("must be unauthenticated, success or failed")),
+    }
+}
+
+/// The text of an error, if the answer has one.
+pub fn parse_error(bytes: &[u8]) -> Option<String> {
+    let json = Json::parse(bytes).ok()?;
+    let message = json.root().open_object().ok()?.required("error").ok()?;
+    Field::string(&message).ok().map(str::to_owned)
+}

@@ -1,0 +1,157 @@
+//! Which indexes could list the file at a download URL, by the URL alone.
+//!
+//! The form of the path decides, not the host: a forge that hosts itself has the same forms as the known ones.
+
+use countersign_core::{
+    index::AssetName,
+    layout,
+    path::{PathError, RepoPath},
+};
+
+use crate::{
+    file_server::is_known_forge,
+    url::{Scheme, SourceUrl, UrlProblem, UrlRefusal},
+};
+
+#[cfg(test)]
+mod tests;
+
+/// How far above a file an index is looked for: checksums files may name `sub/file`, but each level is a question.
+const MAX_LEVELS_ABOVE: usize = 8;
+
+const GITHUB_FORM: &str = "…/OWNER/REPOSITORY/releases/download/TAG/NAME";
+const GITLAB_FORM: &str = "…/GROUP/PROJECT/-/releases/TAG/downloads/NAME";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DownloadPlace {
+    pub url: SourceUrl,
+    /// In the order in which they are asked for; never empty.
+    pub candidates: Vec<Candidate>,
+}
+
+/// An index that could list the file, and the name under which it would.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    pub kind: CandidateKind,
+    pub index: RepoPath,
+    pub file_name: AssetName,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CandidateKind {
+    /// Of the release that the URL belongs to by its form. Where it exists, it is the one.
+    Release,
+    /// Of the file's own directory or one above. It is the one only if it lists the file.
+    Directory,
+}
+
+/// What a path says in the form of a forge's download.
+struct Release<'u> {
+    project: Vec<&'u str>,
+    /// Segments of the URL, in which an encoded slash separates as well.
+    tag: Vec<&'u str>,
+}
+
+pub fn locate_download(url: &str) -> Result<DownloadPlace, UrlRefusal> {
+    let url = SourceUrl::parse_release(url)?;
+    let candidates = find_candidates(&url)?;
+    Ok(DownloadPlace { url, candidates })
+}
+
+fn find_candidates(url: &SourceUrl) -> Result<Vec<Candidate>, UrlRefusal> {
+    let segments: Vec<&str> = url.segments().collect();
+    let release = read_release(&segments).map_err(|problem| url.refuse(problem))?;
+    let name = url.plain_file_name()?;
+    let is_usual = url.scheme() == Scheme::Https && url.port() == Scheme::Https.default_port();
+    if is_known_forge(url.host()) && !is_usual {
+        return Err(url.refuse(UrlProblem::ForgeHttpsOnly { host: url.host().clone() }));
+    }
+    check_slashes(&segments, release.as_ref()).map_err(|problem| url.refuse(problem))?;
+    let file_name = AssetName::parse(name).map_err(|error| url.refuse(error.into()))?;
+
+    let mut candidates = Vec::new();
+    let mut unstorable = None;
+    if let Some(Release { project, tag }) = release {
+        let dir = [project.join("/"), "releases/tag".to_owned(), tag.join("/")];
+        let dir = url.path_on_server(&dir).map_err(|error| url.refuse_path(&error))?;
+        match usable(dir) {
+            Ok(dir) => candidates.push(Candidate {
+                kind: CandidateKind::Release,
+                index: layout::index_in(&dir),
+                file_name: file_name.clone(),
+            }),
+            Err(error) => unstorable = Some(error),
+        }
+    }
+    let own_dir = url.path_on_server(url.dir_segments()).map_err(|error| url.refuse_path(&error))?;
+    for (dir, file_name) in self_and_above(&own_dir, &file_name) {
+        match usable(dir) {
+            Ok(dir) => candidates.push(Candidate {
+                kind: CandidateKind::Directory,
+                index: layout::index_in(&dir),
+                file_name,
+            }),
+            Err(error) => unstorable = unstorable.or(Some(error)),
+        }
+    }
+    match unstorable {
+        Some(error) if candidates.is_empty() => Err(url.refuse_path(&error)),
+        Some(_) | None => Ok(candidates),
+    }
+}
+
+/// A directory under which an index may have been stored at all: in any other it is not asked for.
+fn usable(dir: RepoPath) -> Result<RepoPath, PathError> {
+    dir.check_storable_dir().map(|()| dir)
+}
+
+/// The directories of the server from the file's own upwards, with the file's name as seen from each.
+fn self_and_above(own_dir: &RepoPath, name: &AssetName) -> Vec<(RepoPath, AssetName)> {
+    let mut found = vec![(own_dir.clone(), name.clone())];
+    let mut relative = name.as_str().to_owned();
+    let mut dir = own_dir.clone();
+    // Scheme, host and port are no directories.
+    for _ in 0..own_dir.segments().count().saturating_sub(3).min(MAX_LEVELS_ABOVE) {
+        relative = format!("{}/{relative}", dir.file_name());
+        let (Some(parent), Ok(name)) = (dir.parent(), AssetName::parse(&relative)) else {
+            break;
+        };
+        found.push((parent.clone(), name));
+        dir = parent;
+    }
+    found
+}
+
+/// Reads the form of a forge's download; `None` where the path has another one.
+fn read_release<'u>(segments: &[&'u str]) -> Result<Option<Release<'u>>, UrlProblem> {
+    let dash = segments.iter().position(|segment| *segment == "-").filter(|dash| *dash >= 2);
+    if let Some((project, ["releases", rest @ ..])) =
+        dash.map(|dash| (&segments[..dash], &segments[dash + 1..]))
+    {
+        if rest.starts_with(&["permalink", "latest"]) {
+            return Err(UrlProblem::LatestRelease { form: GITLAB_FORM });
+        }
+        // A tag has at least one segment. GitLab itself writes it as exactly one, so the first match is the right one.
+        let end = rest.iter().skip(1).position(|segment| *segment == "downloads").map(|at| at + 1);
+        if let Some(end) = end.filter(|end| end + 1 < rest.len()) {
+            return Ok(Some(Release { project: project.to_vec(), tag: rest[..end].to_vec() }));
+        }
+    }
+    if let [owner, repository, "releases", "download", tag @ .., _] = segments
+        && !tag.is_empty()
+    {
+        return Ok(Some(Release { project: vec![owner, repository], tag: tag.to_vec() }));
+    }
+    // At any depth: a directory that holds another release tomorrow has no index that could go on being right (D36).
+    if segments.windows(2).any(|pair| pair == ["releases", "latest"]) {
+        return Err(UrlProblem::LatestRelease { form: GITHUB_FORM });
+    }
+    Ok(None)
+}
+
+/// An encoded slash is a slash in a tag, and means nothing elsewhere.
+fn check_slashes(segments: &[&str], release: Option<&Release<'_>>) -> Result<(), UrlProblem> {
+    let slashed = |segments: &[&str]| segments.iter().filter(|segment| segment.contains('/')).count();
+    let in_tag = release.map_or(0, |release| slashed(&release.tag));
+    if slashed(segments) == in_tag { Ok(()) } else { Err(UrlProblem::ForbiddenInSegment) }
+}

@@ -1,0 +1,96 @@
+//! Where requests may go: a server's, behind its guard (D28); a user's own, wherever they say.
+
+use std::sync::Arc;
+
+use reqwest::{
+    Client, ClientBuilder,
+    dns::Resolve,
+    header::{ACCEPT_ENCODING, HeaderMap, HeaderValue},
+    redirect::Policy,
+};
+
+use super::{HopRefusal, Route, Timeouts};
+use crate::{
+    guard::{Guard, GuardRefusal, Reach},
+    https::{SetupError, https_client},
+    resolver::GuardedResolver,
+    url::Scheme,
+};
+
+/// How much an HTTP/2 server may send before we acknowledge it. With the usual 2 MiB, a line with a round trip of 100 ms
+/// would carry 20 MB a second at most.
+const USER_WINDOW_BYTES: u32 = 16 << 20;
+
+#[derive(Debug, Clone)]
+pub(super) enum Access {
+    Guarded {
+        guard: Arc<Guard>,
+        // A resolver is not told for which scheme it resolves, so each reach has a client of its own.
+        to_public: Client,
+        to_exceptions: Client,
+    },
+    OfUser {
+        client: Client,
+    },
+}
+
+impl Access {
+    pub(super) fn guarded(
+        guard: Guard,
+        timeouts: Timeouts,
+        resolver: Arc<dyn Resolve>,
+    ) -> Result<Self, SetupError> {
+        let guard = Arc::new(guard);
+        let client = |reach| {
+            let inner = Arc::clone(&resolver);
+            let resolver = GuardedResolver { guard: Arc::clone(&guard), reach, inner };
+            https_client(|builder| {
+                let builder = set_up(builder, timeouts).no_proxy();
+                builder.read_timeout(timeouts.idle).dns_resolver(resolver.clone())
+            })
+        };
+        let to_public = client(Reach::PublicAndExceptions)?;
+        let to_exceptions = client(Reach::ExceptionsOnly)?;
+        Ok(Self::Guarded { guard, to_public, to_exceptions })
+    }
+
+    pub(super) fn of_user(timeouts: Timeouts) -> Result<Self, SetupError> {
+        // No `read_timeout`: it also counts the time in which nobody asks for the next bytes, so that a program which
+        // was stopped for a while would find its download timed out. `Opened::chunk` counts only its own waiting.
+        let client = https_client(|builder| {
+            set_up(builder, timeouts)
+                .http2_initial_stream_window_size(USER_WINDOW_BYTES)
+                .http2_initial_connection_window_size(USER_WINDOW_BYTES)
+        })?;
+        Ok(Self::OfUser { client })
+    }
+
+    /// The client that may make the next request of this route.
+    pub(super) fn client_for(&self, route: &Route) -> Result<&Client, HopRefusal> {
+        match self {
+            Self::Guarded { guard, to_public, to_exceptions } => match guard.admit(&route.current)? {
+                Reach::PublicAndExceptions => Ok(to_public),
+                Reach::ExceptionsOnly => Ok(to_exceptions),
+            },
+            Self::OfUser { client } => {
+                let url = &route.current;
+                if Scheme::parse(url.scheme()).is_none() {
+                    return Err(HopRefusal::NotHttp);
+                }
+                if !url.username().is_empty() || url.password().is_some() {
+                    return Err(GuardRefusal::UserInfo.into());
+                }
+                if route.left_tls {
+                    return Err(HopRefusal::LeavesTls);
+                }
+                Ok(client)
+            }
+        }
+    }
+}
+
+/// What all clients have in common: redirects are ours to follow, and bytes come as the file has them.
+fn set_up(builder: ClientBuilder, timeouts: Timeouts) -> ClientBuilder {
+    let headers = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("identity"))]);
+    builder.default_headers(headers).redirect(Policy::none()).referer(false).connect_timeout(timeouts.connect)
+}

@@ -1,0 +1,190 @@
+//! The server, and the bare handler to compare it with, as processes of their own: their memory and their time are then
+//! not mixed with those of the load. Both are this program again, with a hidden argument.
+
+use std::{
+    ffi::OsStr,
+    fs::{self, File},
+    io::{self, BufRead as _, BufReader, Read as _},
+    net::SocketAddr,
+    path::Path,
+    process::{Child, ChildStdout, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use axum::{Router, routing::get};
+use countersign_server::{
+    app,
+    clock::Clock,
+    config::{ConfigFile, LogFormat, LogLevel, Overrides, Settings},
+    observe,
+};
+use serde::Serialize;
+use tokio::{
+    net::TcpListener,
+    runtime::{Builder, Runtime},
+};
+
+use crate::Failure;
+
+/// Even where it was built anew since it started.
+const OWN_PROGRAM: &str = "/proc/self/exe";
+const READY: &str = "ready ";
+const PUBLISHES: &str = "publishes ";
+/// The unit of times in `/proc/PID/stat`, the same on every Linux.
+const TICK: Duration = Duration::from_millis(10);
+const STOP_TIME: Duration = Duration::from_secs(60);
+
+pub(crate) fn settings(data_dir: &Path) -> Result<Settings, Failure> {
+    let overrides = Overrides {
+        listen: Some(([127, 0, 0, 1], 0).into()),
+        data_dir: Some(data_dir.to_owned()),
+        dev: Some(true),
+        ..Overrides::default()
+    };
+    Ok(Settings::resolve(overrides, ConfigFile::default())?)
+}
+
+/// As `countersign serve` has it.
+pub(crate) fn runtime() -> io::Result<Runtime> {
+    Builder::new_multi_thread().enable_all().build()
+}
+
+/// Serves `data_dir` until standard input ends.
+pub(crate) fn serve(data_dir: &Path) -> Result<(), Failure> {
+    observe::start_logging(LogFormat::Text, LogLevel::Info);
+    runtime()?.block_on(async {
+        let running = app::start(settings(data_dir)?, Clock::system()).await?;
+        println!("{READY}{}", running.address);
+        wait_for_end_of_input().await?;
+        println!("{PUBLISHES}{}", running.app().store().publishes());
+        Ok(tokio::time::timeout(STOP_TIME, running.stop()).await??)
+    })
+}
+
+/// What the HTTP library allows: a handler that answers 2 KB from memory.
+pub(crate) fn serve_bare() -> Result<(), Failure> {
+    static CONTENT: [u8; 2_048] = [b'x'; 2_048];
+    runtime()?.block_on(async {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        println!("{READY}{}", listener.local_addr()?);
+        let router = Router::new().route("/", get(async || CONTENT.as_slice()));
+        tokio::select! {
+            served = axum::serve(listener, router) => Ok(served?),
+            ended = wait_for_end_of_input() => ended,
+        }
+    })
+}
+
+async fn wait_for_end_of_input() -> Result<(), Failure> {
+    tokio::task::spawn_blocking(|| io::stdin().read_to_end(&mut Vec::new())).await??;
+    Ok(())
+}
+
+/// One of the two, as the load sees it.
+pub(crate) struct Process {
+    child: Child,
+    output: BufReader<ChildStdout>,
+    pub(crate) address: SocketAddr,
+    /// From the start of the process to the line that says that it is ready.
+    pub(crate) started_in: Duration,
+}
+
+#[derive(Clone, Copy, Serialize)]
+pub(crate) struct Memory {
+    pub(crate) resident_bytes: u64,
+    /// The part of it that lies in files, packs above all, and goes when others need the memory.
+    pub(crate) mapped_bytes: u64,
+    pub(crate) peak_bytes: u64,
+}
+
+impl Process {
+    /// What it logs goes to a file below `beside`, as a service's log does.
+    pub(crate) fn start_server(data_dir: &Path, beside: &Path) -> Result<Self, Failure> {
+        let log = beside.join("server.log");
+        let start = Self::start(&["--serve".as_ref(), data_dir.as_os_str()], File::create(&log)?.into());
+        start.map_err(|error| format!("{error}\n{}", fs::read_to_string(&log).unwrap_or_default()).into())
+    }
+
+    pub(crate) fn start_bare() -> Result<Self, Failure> {
+        Self::start(&["--bare".as_ref()], Stdio::inherit())
+    }
+
+    fn start(arguments: &[&OsStr], log: Stdio) -> Result<Self, Failure> {
+        let begun = Instant::now();
+        let mut command = Command::new(OWN_PROGRAM);
+        let command = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
+        let mut child = command.spawn()?;
+        let output = child.stdout.take().ok_or("the server has no output")?;
+        let (mut output, mut line) = (BufReader::new(output), String::new());
+        output.read_line(&mut line)?;
+        let started_in = begun.elapsed();
+        let Some(address) = line.trim_end().strip_prefix(READY) else {
+            let status = child.wait()?;
+            return Err(format!("the server did not start: {status}").into());
+        };
+        Ok(Self { address: address.parse()?, child, output, started_in })
+    }
+
+    pub(crate) fn memory(&self) -> Result<Memory, Failure> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let field = |name: &str| -> Result<u64, Failure> {
+            let value = status.lines().find_map(|line| line.strip_prefix(name));
+            let kib = value.and_then(|value| value.trim().strip_suffix(" kB"));
+            Ok(kib.ok_or_else(|| format!("no {name} in /proc/PID/status"))?.parse::<u64>()? * 1_024)
+        };
+        Ok(Memory {
+            resident_bytes: field("VmRSS:")?,
+            mapped_bytes: field("RssFile:")?,
+            peak_bytes: field("VmHWM:")?,
+        })
+    }
+
+    /// The processor time that it has used, in user and in kernel mode.
+    pub(crate) fn cpu_time(&self) -> Result<Duration, Failure> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        // The name, in parentheses, may have spaces; the 14th and 15th field are meant.
+        let (_, fields) = stat.rsplit_once(')').ok_or("/proc/PID/stat has no name in it")?;
+        let mut ticks = 0;
+        for field in fields.split_whitespace().skip(11).take(2) {
+            ticks += field.parse::<u32>()?;
+        }
+        Ok(TICK * ticks)
+    }
+
+    /// Until it has done nothing for half a second: folding packs goes on after the start, and after the last answer.
+    pub(crate) fn wait_until_idle(&self) -> Result<(), Failure> {
+        let give_up = Instant::now() + STOP_TIME;
+        let mut before = self.cpu_time()?;
+        while Instant::now() < give_up {
+            thread::sleep(Duration::from_millis(500));
+            let now = self.cpu_time()?;
+            if now - before <= TICK {
+                break;
+            }
+            before = now;
+        }
+        Ok(())
+    }
+
+    /// Ends a server in order, and gives the number of rounds of fsync that it made for its commits.
+    pub(crate) fn stop(mut self) -> Result<u64, Failure> {
+        drop(self.child.stdin.take());
+        let mut rest = String::new();
+        self.output.read_to_string(&mut rest)?;
+        let status = self.child.wait()?;
+        let publishes = rest.lines().find_map(|line| line.strip_prefix(PUBLISHES));
+        match publishes {
+            Some(count) if status.success() => Ok(count.parse()?),
+            Some(_) | None => Err(format!("the server did not stop in order: {status}").into()),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // After `stop` both fail, which is as it should be.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
