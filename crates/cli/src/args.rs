@@ -52,7 +52,7 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) password_file: Option<PathBuf>,
 
-    /// Do not ask: sign or revoke what is shown
+    /// Do not ask: sign, revoke or forget what is shown
     #[arg(long, short = 'y', global = true)]
     pub(crate) yes: bool,
 
@@ -95,8 +95,20 @@ Examples:
   countersign verify app.tar.gz --bundle app.bundle.json          without any network")]
     Verify(VerifyArgs),
     /// Save everything that is needed to verify a release offline, in one file
+    #[command(after_help = "\
+Example:
+  countersign bundle https://github.com/acme/app/releases/download/v1.0/app.tar.gz -o app.bundle.json
+
+It covers all files of the release. A computer that does not know the project needs the digest that this prints, from \
+a place that it trusts: countersign verify FILE --bundle BUNDLE --signers-digest sha512:…")]
     Bundle(BundleArgs),
     /// Show the history of a project's signers, verified link by link
+    #[command(after_help = "\
+Examples:
+  countersign chain https/github.com/443/acme/app                    the whole history
+  countersign chain https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json    up to who signed it
+
+PATH may also be written as a URL.")]
     Chain(ChainArgs),
     /// Show or forget the projects that this computer has accepted
     Trust {
@@ -122,6 +134,12 @@ Examples:
 Everyone who is listed in the file then signs it once: countersign sign --all")]
     Register(ProposeArgs),
     /// Propose a new signers file for a registered project
+    #[command(after_help = "\
+Example:
+  countersign update https://github.com/acme/app/blob/main/svc.signers/next.json
+
+Publish the new file beside the one in force, propose it, and have it signed: by enough of the admins before and \
+after, and by everyone who joins. Once it is in force, put it in the place of the old one.")]
     Update(ProposeArgs),
     /// Register a release, so that it can be signed
     #[command(after_help = "\
@@ -138,17 +156,27 @@ Examples:
   countersign sign https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json --files dist --require-match
 
 On a computer without a network:
-  countersign sign PATH --export request.json            where there is a network
+  countersign sign PATH --export request.json            where there is a network, with any key
   countersign sign --detached request.json -o signatures.json      where the key is
-  countersign sign --submit signatures.json              where there is a network")]
+  countersign sign --submit signatures.json              where there is a network, with any key")]
     Sign(SignArgs),
     /// Show who has signed a file, and who is missing
     Status(StatusArgs),
     /// Revoke a release that is fully signed
+    #[command(after_help = "\
+Examples:
+  countersign revoke https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json --reason \"leaks keys\"
+  countersign revoke https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json     co-sign what others began
+
+Where the signers file has no revocation keys, one admin is enough. It cannot be undone.")]
     Revoke(RevokeArgs),
     /// Ask the server whether it is there and, with --key, whether it accepts your signature
     Ping,
     /// See it all at work on this computer, in a few seconds
+    #[command(after_help = "\
+Starts a signing server and a file server in a temporary directory, and goes through everything with them: keys, \
+registration, a release signed by two of three, a verified download, a tampered file, a change of signers, a \
+revocation. Needs no network and leaves nothing behind.")]
     Demo(DemoArgs),
     /// Print a completion script for your shell
     #[command(after_help = "\

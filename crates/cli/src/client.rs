@@ -60,9 +60,7 @@ impl Client {
                 .redirect(reqwest::redirect::Policy::none())
                 .referer(false)
         });
-        let http = http.map_err(|error| {
-            CliError::other("https cannot be set up", "check the system's certificates").because(error)
-        })?;
+        let http = http.map_err(CliError::no_https)?;
         Ok(Self { base, http })
     }
 
@@ -190,11 +188,20 @@ impl Client {
             400 => (ErrorKind::Other, "correct what the message names"),
             401 => (ErrorKind::Other, "check this computer's clock, and that --key names the right key"),
             403 => (ErrorKind::Other, "only those whom the project's signers file lists may do this"),
-            404 => (ErrorKind::Other, "check the path: `countersign pending` lists what waits for you"),
-            409 => {
-                (ErrorKind::Other, "it is done already, or in the way: `countersign status PATH` shows more")
-            }
+            404 => (
+                ErrorKind::Other,
+                "check the path, and --server: `countersign pending` lists what waits for you",
+            ),
+            409 => (
+                ErrorKind::Other,
+                "it is done already, or something is in the way: `countersign chain PROJECT` and `countersign \
+                 status PATH` show what is there",
+            ),
             429 => (ErrorKind::Unreachable, "there were too many requests: wait a little"),
+            500 => (
+                ErrorKind::Other,
+                "check that the server can read what the message names; else ask its operator",
+            ),
             502..=504 => (ErrorKind::Unreachable, "the server is busy or down: try again later"),
             _ => (ErrorKind::Other, "the server's operator finds more in its log"),
         };

@@ -1,7 +1,7 @@
 //! Streams a file to a temporary name while hashing it. Only what matches the index gets the final name.
 
 use std::{
-    fs::{self, File},
+    fs::File,
     io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
     thread::JoinHandle,
@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 use crate::{
     error::{CliError, ErrorKind},
     evidence::shown_name,
-    files::{create_part, finish},
+    files::{check_replaceable, create_part, finish},
     output::Output,
 };
 
@@ -87,9 +87,7 @@ pub(crate) async fn download(
     output: Output,
 ) -> Result<u64, CliError> {
     let expected = Expected::of(file)?;
-    let fetcher = Fetcher::for_user(Timeouts::default()).map_err(|error| {
-        CliError::other("https cannot be set up", "check the system's certificates").because(error)
-    })?;
+    let fetcher = Fetcher::for_user(Timeouts::default()).map_err(CliError::no_https)?;
     let opened = fetcher.open_download(url.request_url(), Some(max_bytes)).await.map_err(failed)?;
     let mut opened = opened.ok_or_else(|| {
         CliError::unreachable(
@@ -110,7 +108,11 @@ pub(crate) async fn download(
     }
     let received = lanes.finish().await?;
     progress.end();
-    check(file, size, received, expected)?;
+    check(file, size, received, expected).map_err(|error| {
+        // Where a login is needed, forges send their page for it as if it were the file.
+        let hint = "the server sent a web page: is the file public?";
+        if opened.is_html() { error.with_hint(hint) } else { error }
+    })?;
     finish(part, target)?;
     Ok(size)
 }
@@ -207,13 +209,7 @@ pub(crate) fn choose_target(given: Option<&Path>, file: &PublishedFile) -> Resul
         Some(path) => path.to_owned(),
         None => PathBuf::from(name),
     };
-    // What is there is replaced by renaming, which must not take the place of a device or a pipe.
-    if fs::metadata(&target).is_ok_and(|found| !found.is_file()) {
-        return Err(CliError::usage(
-            format!("{} is there, and is not a plain file", target.display()),
-            "name another file with -o FILE",
-        ));
-    }
+    check_replaceable(&target)?;
     Ok(target)
 }
 

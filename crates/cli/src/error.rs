@@ -3,6 +3,7 @@
 use std::{error::Error, fmt, io, path::Path, process::ExitCode};
 
 use countersign_core::{decide::drop::DropRefusal, path::RepoPath, shown::shown_text};
+use countersign_forge::https::SetupError;
 use countersign_server::{app::StartError, config::ConfigError, data_dir::DataDirError, store::StoreError};
 
 /// What went wrong, as scripts need to know it. The numbers are documented in docs/cli.md.
@@ -57,6 +58,10 @@ impl CliError {
 
     pub(crate) fn unverified(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(ErrorKind::Verification, message, hint)
+    }
+
+    pub(crate) fn no_https(source: SetupError) -> Self {
+        Self::other("https cannot be set up", "check the system's certificates").because(source)
     }
 
     pub(crate) fn unreachable(message: impl Into<String>, hint: impl Into<String>) -> Self {

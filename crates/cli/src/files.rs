@@ -1,11 +1,13 @@
 //! Writing files so that they are there whole, or as they were.
 
 use std::{
+    fs::OpenOptions,
     io::{self, Write as _},
-    os::unix::fs::PermissionsExt as _,
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::Path,
 };
 
+use countersign_core::shown::shown_text;
 use tempfile::{Builder, NamedTempFile};
 
 use crate::error::CliError;
@@ -20,13 +22,37 @@ pub(crate) fn create_part(target: &Path) -> Result<NamedTempFile, CliError> {
     builder.tempfile_in(dir).map_err(|error| CliError::file("written to", dir, error))
 }
 
-/// Gives the temporary file its name.
+/// What is there is replaced by renaming, which must not take the place of a device or a pipe.
+pub(crate) fn check_replaceable(target: &Path) -> Result<(), CliError> {
+    if std::fs::metadata(target).is_ok_and(|found| !found.is_file()) {
+        return Err(CliError::usage(
+            format!("{} is there, and is not a plain file", shown_text(&target.display().to_string())),
+            "name another file with -o FILE",
+        ));
+    }
+    Ok(())
+}
+
+/// Writes a file that must not be there yet.
+pub(crate) fn write_new(path: &Path, content: &[u8], mode: u32) -> Result<(), CliError> {
+    let open = OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
+    let mut file = open.map_err(|error| CliError::file("written", path, error))?;
+    file.write_all(content).map_err(|error| {
+        // Ours since a moment ago, and not whole.
+        let _ = std::fs::remove_file(path);
+        CliError::file("written", path, error)
+    })
+}
+
+/// Gives the temporary file its name. It is not synced to disk, which would take as long as the download: after a power
+/// cut a file that is not whole may be found, as after any program's; verify it again.
 pub(crate) fn finish(part: NamedTempFile, target: &Path) -> Result<(), CliError> {
     part.persist(target).map(|_| ()).map_err(|error| CliError::file("written", target, error.error))
 }
 
 /// Writes a result of ours whole or not at all, in the place of what was there.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
+    check_replaceable(path)?;
     let mut part = create_part(path)?;
     let written: io::Result<()> = part.write_all(bytes);
     written.map_err(|error| CliError::file("written", path, error))?;

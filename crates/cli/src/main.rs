@@ -49,7 +49,10 @@ fn refuse_arguments(error: &clap::Error) -> ExitCode {
         return ExitCode::from(if error.use_stderr() { ErrorKind::Usage.exit_code() } else { 0 });
     }
     let text = error.render().to_string();
-    let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    // Up to the usage, which the hint tells how to see.
+    let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    let message = lines.join(" ").trim_start_matches("error: ").to_owned();
     let error =
         CliError::usage(message, "`countersign --help` and `countersign COMMAND --help` show the usage");
     Output::new(true, false, ColorChoice::Never).error(&error);

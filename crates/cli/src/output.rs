@@ -64,18 +64,18 @@ impl Output {
         if self.quiet {
             return Ok(());
         }
-        print(&lines(text))
+        print(&self.lines(text))
     }
 
     /// A result that is what the command was asked for, so that --quiet does not silence it.
     pub(crate) fn answer(&self, text: &str, value: &Value) -> Result<(), CliError> {
-        if self.json { print_json(value) } else { print(&lines(text)) }
+        if self.json { print_json(value) } else { print(&self.lines(text)) }
     }
 
     /// What a person should know besides the result; never on standard output.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet && !self.json {
-            eprint!("{}", lines(text));
+            eprint!("{}", self.lines(text));
         }
     }
 
@@ -83,13 +83,13 @@ impl Output {
     pub(crate) fn line(&self, text: &str) {
         if !self.quiet && !self.json {
             // The result itself says if nobody can hear it.
-            let _ = print(&lines(text));
+            let _ = print(&self.lines(text));
         }
     }
 
     /// What must be read before a question is asked, also by those who like it quiet; never on standard output.
     pub(crate) fn show(&self, text: &str) {
-        eprint!("{}", lines(text));
+        eprint!("{}", self.lines(text));
     }
 
     pub(crate) fn good(&self, text: &str) -> String {
@@ -102,6 +102,12 @@ impl Output {
 
     pub(crate) fn strong(&self, text: &str) -> String {
         self.paint(Style::new().bold(), text)
+    }
+
+    /// Whole lines, fit to be shown.
+    fn lines(&self, text: &str) -> String {
+        let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        shown_lines(text, self.color) + end
     }
 
     fn paint(&self, style: Style, text: &str) -> String {
@@ -129,14 +135,8 @@ impl Output {
         if !error.hint().is_empty() {
             text.push_str(&format!("{} {}\n", self.strong("hint:"), error.hint()));
         }
-        let _ = io::stderr().write_all(lines(&text).as_bytes());
+        let _ = io::stderr().write_all(self.lines(&text).as_bytes());
     }
-}
-
-/// Whole lines, fit to be shown.
-fn lines(text: &str) -> String {
-    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    shown_lines(text) + end
 }
 
 /// As one line of ASCII and visible characters (D39).

@@ -13,8 +13,16 @@ pub(crate) enum Confirmation {
 
 /// Asks before something is done that signs or publishes. Only a plain `y` or `yes` goes on.
 pub(crate) fn confirm(confirmation: Confirmation, question: &str) -> Result<(), CliError> {
-    if confirmation == Confirmation::Given {
+    if ask(confirmation, question)? {
         return Ok(());
+    }
+    Err(CliError::other("nothing was done: the question was not answered with yes", "run it again"))
+}
+
+/// Whether the answer is yes.
+pub(crate) fn ask(confirmation: Confirmation, question: &str) -> Result<bool, CliError> {
+    if confirmation == Confirmation::Given {
+        return Ok(true);
     }
     if !io::stdin().is_terminal() {
         return Err(CliError::usage(
@@ -28,8 +36,5 @@ pub(crate) fn confirm(confirmation: Confirmation, question: &str) -> Result<(), 
     read.map_err(|error| {
         CliError::other("the answer could not be read", "pass --yes instead").because(error)
     })?;
-    match answer.trim().to_ascii_lowercase().as_str() {
-        "y" | "yes" => Ok(()),
-        _ => Err(CliError::other("nothing was done: the question was not answered with yes", "run it again")),
-    }
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }

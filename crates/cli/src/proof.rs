@@ -71,7 +71,7 @@ async fn accept_verified(
     let store = trust.read()?;
     let pin = check_pin(&store, &artifact.chain, network)?;
     check_digest(&artifact.chain, signers_digest)?;
-    if let Some(seen) = pin.and_then(|pin| pin.revocation_of(&artifact)) {
+    if let Some(seen) = pin.and_then(|pin| pin.revocation_of(&artifact.path, &artifact.index_digest)) {
         let SeenRevocation { reason, revoked_at, .. } = seen;
         let note = match network {
             Network::Online => ", as this computer has seen before; the server does not show it any more",
@@ -113,6 +113,14 @@ fn remember(
     now: Timestamp,
     network: Network,
 ) -> Result<(), CliError> {
+    // Nothing to write, which matters where the file was put there for reading only.
+    let knows = |store: &TrustStore| {
+        let pin = store.projects.get(&chain.project);
+        pin.is_some_and(|pin| pin.history.len() >= chain.links.len())
+    };
+    if knows(&trust.read()?) {
+        return Ok(());
+    }
     trust.change(|store| {
         check_pin(store, chain, network)?;
         store.accept(chain, root.clone(), now);
@@ -176,18 +184,26 @@ async fn find_root(
     }
 }
 
-/// Reads the signers file where the project publishes it: by the URL that the first entry names or, if that one is gone
-/// or not of this chain, by the last one's.
+/// Reads the signers file where the project publishes it: by the URL that the first entry names or, only if there is
+/// nothing any more, by the last one's. Whatever else the first place says stands: the server, which chooses what the
+/// last entry is, must not be able to choose a place that agrees with it.
 async fn fetch_root(chain: &VerifiedChain) -> Result<Root, CliError> {
     let (first, last) = (&chain.links[0].metadata.origin, &chain.last().metadata.origin);
-    let source = locate_root(chain, first)?;
-    match fetch_root_from(chain, source).await {
-        Err(error) if first.url != last.url => match locate_root(chain, last) {
+    match fetch_root_from(chain, locate_root(chain, first)?).await {
+        Err(Unproven::Gone(error)) if first.url != last.url => match locate_root(chain, last) {
             Ok(source) => fetch_root_from(chain, source).await.map_err(|_| error),
             Err(_) => Err(error),
         },
-        found => found,
+        Err(Unproven::Gone(error) | Unproven::Otherwise(error)) => Err(error),
+        Ok(root) => Ok(root),
     }
+}
+
+/// Why a place does not vouch for a chain.
+enum Unproven {
+    /// It says that it has no such file.
+    Gone(CliError),
+    Otherwise(CliError),
 }
 
 /// Which must be a place that speaks for this very project, and so on the host of the download itself.
@@ -201,24 +217,23 @@ fn locate_root(chain: &VerifiedChain, origin: &Origin) -> Result<SignersSource, 
     Ok(source)
 }
 
-async fn fetch_root_from(chain: &VerifiedChain, source: SignersSource) -> Result<Root, CliError> {
-    let fetcher = Fetcher::for_user(Timeouts::default()).map_err(|error| {
-        CliError::other("https cannot be set up", "check the system's certificates").because(error)
-    })?;
+async fn fetch_root_from(chain: &VerifiedChain, source: SignersSource) -> Result<Root, Unproven> {
+    let fetcher = Fetcher::for_user(Timeouts::default());
+    let fetcher = fetcher.map_err(|error| Unproven::Otherwise(CliError::no_https(error)))?;
     let url = shown_text(&source.url);
-    let fetched = fetcher.fetch_signers(&source, MAX_SIGNERS_BYTES as u64).await;
-    let fetched =
-        fetched.map_err(|error| unproven(chain, &format!("{url} could not be read")).because(error))?;
+    let fetched = fetcher.fetch_signers(&source, MAX_SIGNERS_BYTES as u64).await.map_err(|error| {
+        let is_gone = error.is_absence();
+        let error = unproven(chain, &format!("{url} could not be read")).because(error);
+        if is_gone { Unproven::Gone(error) } else { Unproven::Otherwise(error) }
+    })?;
     let digest = Sha512::of(&fetched.bytes);
     if chain.position(&digest).is_none() {
         let shown = chain.links.iter().map(|link| link.digest.to_prefixed()).collect::<Vec<_>>().join(", ");
         let found = digest.to_prefixed();
-        return Err(unproven(
-            chain,
-            &format!(
-                "{url} has {found}, and the server shows {shown}. Is a change of signers under way there?"
-            ),
-        ));
+        let what = format!(
+            "{url} has {found}, and the server shows {shown}. Is a change of signers under way there?"
+        );
+        return Err(Unproven::Otherwise(unproven(chain, &what)));
     }
     Ok(Root::Origin { url: source.url })
 }
@@ -231,7 +246,7 @@ fn unproven(chain: &VerifiedChain, what: &str) -> CliError {
     )
 }
 
-fn revoked_error(path: &RepoPath, reason: &str, at: Timestamp, note: &str) -> CliError {
+pub(crate) fn revoked_error(path: &RepoPath, reason: &str, at: Timestamp, note: &str) -> CliError {
     CliError::new(
         ErrorKind::Revoked,
         format!("{path} was REVOKED on {at}{note}: {}", quoted(reason)),

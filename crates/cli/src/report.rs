@@ -2,7 +2,7 @@
 
 use countersign_core::{
     index::PublishedFile,
-    place::release_tag,
+    place::{path_of_url, release_tag},
     shown::shown_text,
     signers::shown_signer,
     trust::Root,
@@ -33,9 +33,17 @@ impl Report<'_> {
         line("file", format!("{}, {} bytes, {expected}", shown_name(&self.file.file_name), self.size));
         line("release", release_name(artifact));
         line("signed by", signer_names(artifact).join(", "));
-        line("thresholds", artifact.groups().iter().map(group_text).collect::<Vec<_>>().join("; "));
+        line(
+            "thresholds",
+            artifact.groups().iter().map(GroupCount::to_string).collect::<Vec<_>>().join("; "),
+        );
         let begin = match root {
-            Root::Origin { url } => format!("the signers file was read from {}", shown_text(url)),
+            Root::Origin { url } => {
+                let place = path_of_url(url);
+                let is_far = place.is_some_and(|place| !place.as_str().starts_with("http/127."));
+                let unprotected = if url.starts_with("http://") && is_far { " over plain http" } else { "" };
+                format!("the signers file was read from {}{unprotected}", shown_text(url))
+            }
             Root::Digest(digest) => {
                 format!("the signers file with {}… was given", &digest.to_prefixed()[..23])
             }
@@ -45,7 +53,8 @@ impl Report<'_> {
         line("trusted", format!("{when}: {begin}"));
         line("signers", history_text(artifact));
         if let Some(newer) = artifact.replaced_by() {
-            line("note", format!("it was signed under signers who were replaced on {}", newer.activated_at));
+            let time = newer.signers.timestamp();
+            line("note", format!("it was signed under signers who were replaced by a file of {time}"));
         }
         let not_proven = match &self.bundled_at {
             None => "that this is the newest release, and that it was not revoked a moment ago".to_owned(),
@@ -90,7 +99,7 @@ impl Report<'_> {
             "thresholds": groups.collect::<Vec<_>>(),
             "signers_history": artifact.chain.links.len(),
             "signers_digest": artifact.governing().digest.to_prefixed(),
-            "signers_replaced_at": artifact.replaced_by().map(|link| link.activated_at.to_string()),
+            "replaced_by_signers_of": artifact.replaced_by().map(|link| link.signers.timestamp().to_string()),
             "root": root,
             "trusted_since": since.to_string(),
             "first_use": is_first_use,
@@ -111,20 +120,15 @@ pub(crate) fn release_name(artifact: &VerifiedArtifact) -> String {
 
 fn history_text(artifact: &VerifiedArtifact) -> String {
     let links = &artifact.chain.links;
-    let since = links[0].activated_at;
+    // The times in the files are signed; when they came into force is the server's word.
+    let first = links[0].signers.timestamp();
     match links.len() {
-        1 => format!("the project's first, in force since {since}"),
-        count => {
-            format!("{count} in the history, each agreed to by those before it; the first since {since}")
-        }
+        1 => format!("the project's first, of {first}"),
+        count => format!("{count} in the history, each agreed to by those before it; the first of {first}"),
     }
 }
 
 fn signer_names(artifact: &VerifiedArtifact) -> Vec<String> {
     let signers = &artifact.governing().signers;
     artifact.signed_by.keys().map(|key| shown_signer(&signers.signer(*key))).collect()
-}
-
-fn group_text(group: &GroupCount) -> String {
-    format!("{} of {} artifact signers, {} needed", group.signed, group.size, group.threshold)
 }

@@ -9,10 +9,10 @@ use countersign_core::{
     key::PublicKey,
     metadata::Metadata,
     place::{path_of_url, release_tag},
-    quorum,
     shown::shown_text,
     signers::{SignersFile, shown_signer},
     to_sign::{Subject, ToSign},
+    verify::count_groups,
 };
 
 use crate::{
@@ -115,13 +115,8 @@ fn describe_file(
 }
 
 fn describe_progress(lines: &mut Vec<String>, to_sign: &ToSign, signers: &SignersFile) {
-    for group in signers.artifact_groups() {
-        let count = quorum::count(group, &to_sign.signed);
-        lines.push(format!(
-            "  needs      {} of {} artifact signers; so far {count}",
-            group.threshold,
-            group.signers.len()
-        ));
+    for group in count_groups(signers, &to_sign.signed) {
+        lines.push(format!("  needs      {group}"));
     }
     let signed = names(&to_sign.signed, &[signers]);
     lines.push(format!("  signed     {}", if signed.is_empty() { "nobody yet" } else { &signed }));
@@ -152,7 +147,7 @@ fn describe_proposal(
     }
 }
 
-fn names(keys: &BTreeSet<PublicKey>, files: &[&SignersFile]) -> String {
+pub(crate) fn names(keys: &BTreeSet<PublicKey>, files: &[&SignersFile]) -> String {
     let name = |key: &PublicKey| {
         let file = files.iter().find(|file| file.lists(key));
         file.map_or_else(|| key.to_string(), |file| shown_signer(&file.signer(*key)))

@@ -23,15 +23,14 @@ pub(crate) struct TrustFile {
 impl TrustFile {
     /// In the user's configuration directory.
     pub(crate) fn locate() -> Result<Self, CliError> {
-        let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         // A relative directory would mean another one in each place that the program is started from.
-        let base = set("XDG_CONFIG_HOME").filter(|dir| dir.is_absolute());
-        let base = base.or_else(|| set("HOME").map(|home| home.join(".config")));
+        let set = |name| env::var_os(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
+        let base = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")));
         let dir = set("COUNTERSIGN_CONFIG_DIR").or_else(|| base.map(|base| base.join("countersign")));
         let dir = dir.ok_or_else(|| {
             CliError::usage(
-                "there is no place to remember which projects were accepted: HOME is not set",
-                "set COUNTERSIGN_CONFIG_DIR to a directory of yours",
+                "there is no place to remember which projects were accepted: HOME is not set, or not absolute",
+                "set COUNTERSIGN_CONFIG_DIR to the full path of a directory of yours",
             )
         })?;
         Ok(Self { dir })

@@ -1,5 +1,7 @@
 //! The metadata of a signers file (D10): where it came from, whose it is, and what it replaces.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::{
@@ -94,6 +96,20 @@ pub(crate) fn parse_path(field: &Field<'_>) -> Result<RepoPath, ParseError> {
         Ok(path) => Err(field.error(format!("not normalised; it must be {path:?}"))),
         Err(error) => Err(field.error(error)),
     }
+}
+
+/// An object whose names are paths, in their normal form.
+pub(crate) fn parse_by_path<T>(
+    field: &Field<'_>,
+    parse: impl Fn(&Field<'_>) -> Result<T, ParseError>,
+) -> Result<BTreeMap<RepoPath, T>, ParseError> {
+    let mut parsed = BTreeMap::new();
+    for (name, entry) in field.entries()? {
+        let path = RepoPath::parse(name).ok().filter(|path| path.as_str() == name);
+        let path = path.ok_or_else(|| entry.error("its name is not a normalised path"))?;
+        parsed.insert(path, parse(&entry)?);
+    }
+    Ok(parsed)
 }
 
 pub(crate) fn parse_digest(text: &str) -> Result<Sha512, &'static str> {

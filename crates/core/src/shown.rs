@@ -58,13 +58,14 @@ fn is_unseen(c: char) -> bool {
         )
 }
 
-/// Text of several lines, of which parts came from outside: escaped like `shown_text`, except for line ends and for the
-/// colours that we put there ourselves. A last net under what was escaped where it came in.
-pub fn shown_lines(text: &str) -> String {
+/// Text of several lines, of which parts came from outside: escaped like `shown_text`, except for line ends and, if it
+/// has `colours`, what we put there ourselves. A last net under what was escaped where it came in.
+pub fn shown_lines(text: &str, colours: bool) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            '\n' | '\u{1b}' => shown.push(c),
+            '\n' => shown.push(c),
+            '\u{1b}' if colours => shown.push(c),
             c if is_unseen(c) => shown.extend(c.escape_unicode()),
             c => shown.push(c),
         }
@@ -84,8 +85,9 @@ mod tests {
 
     #[test]
     fn lines_keep_their_ends_and_our_colours() {
+        assert_eq!(shown_lines("\u{1b}a\n", false), "\\u{1b}a\n");
         assert_eq!(
-            shown_lines("\u{1b}[1ma\u{1b}[0m\nb\u{202e}\r\u{7}"),
+            shown_lines("\u{1b}[1ma\u{1b}[0m\nb\u{202e}\r\u{7}", true),
             "\u{1b}[1ma\u{1b}[0m\nb\\u{202e}\\u{d}\\u{7}"
         );
     }

@@ -16,7 +16,7 @@ use crate::{
     json::{self, Field, Json, ParseError},
     key::{PublicKey, Signature},
     layout::{self, Signable},
-    metadata::{Metadata, parse_path},
+    metadata::{Metadata, parse_by_path, parse_path},
     path::RepoPath,
     place::{PlaceError, check_place},
     shown::shown_text,
@@ -183,6 +183,11 @@ impl ToSign {
         }
     }
 
+    /// The digest of the file that the path names.
+    pub fn digest(&self) -> &Sha512 {
+        &self.digests[&self.path]
+    }
+
     /// Whose signature is accepted.
     pub fn accepted_signers(&self) -> BTreeSet<PublicKey> {
         match &self.subject {
@@ -252,15 +257,9 @@ pub fn write_signatures(signatures: &[SignaturesBody]) -> Vec<u8> {
 
 fn parse_request(field: &Field<'_>) -> Result<SigningRequest, ParseError> {
     let object = field.object(&["file_path", "files", "signers_history", "collected"])?;
-    let mut files = BTreeMap::new();
-    for (name, text) in object.required("files")?.entries()? {
-        let path = RepoPath::parse(name).ok().filter(|path| path.as_str() == name);
-        let path = path.ok_or_else(|| text.error("its name is not a normalised path"))?;
-        files.insert(path, text.string()?.to_owned());
-    }
     Ok(SigningRequest {
         path: parse_path(&object.required("file_path")?)?,
-        files,
+        files: parse_by_path(&object.required("files")?, |text| text.string().map(str::to_owned))?,
         history: History::parse_field(&object.required("signers_history")?)?,
         collected: SignatureSet::parse_field(&object.required("collected")?)?,
     })

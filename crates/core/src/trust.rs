@@ -12,11 +12,11 @@ use crate::{
     chain::{VerifiedChain, VerifiedLink},
     digest::Sha512,
     json::{self, Field, Json, ParseError},
-    metadata::parse_digest,
+    metadata::{parse_by_path, parse_digest},
     path::RepoPath,
     shown::shown_text,
     time::Timestamp,
-    verify::{RevokedArtifact, VerifiedArtifact},
+    verify::RevokedArtifact,
 };
 
 const VERSION: u64 = 1;
@@ -172,9 +172,9 @@ impl TrustStore {
 
 impl Pin {
     /// A revocation of this index that was seen once, by its path or its content: a revoked file is never unrevoked.
-    pub fn revocation_of(&self, artifact: &VerifiedArtifact) -> Option<&SeenRevocation> {
-        let by_path = self.revocations.get(&artifact.path);
-        by_path.or_else(|| self.revocations.values().find(|seen| seen.index_digest == artifact.index_digest))
+    pub fn revocation_of(&self, index: &RepoPath, digest: &Sha512) -> Option<&SeenRevocation> {
+        let by_path = self.revocations.get(index);
+        by_path.or_else(|| self.revocations.values().find(|seen| seen.index_digest == *digest))
     }
 }
 
@@ -194,21 +194,11 @@ impl PinnedLink {
 
     fn describe(&self) -> String {
         let (signers, metadata) = (self.signers_file_digest.short(), self.metadata_digest.short());
-        format!("sha512:{signers}… (metadata sha512:{metadata}…, active since {})", self.activated_at)
+        format!(
+            "sha512:{signers}… (metadata sha512:{metadata}…, by its server active since {})",
+            self.activated_at
+        )
     }
-}
-
-fn parse_by_path<T>(
-    field: &Field<'_>,
-    parse: impl Fn(&Field<'_>) -> Result<T, ParseError>,
-) -> Result<BTreeMap<RepoPath, T>, ParseError> {
-    let mut parsed = BTreeMap::new();
-    for (name, entry) in field.entries()? {
-        let path = RepoPath::parse(name).ok().filter(|path| path.as_str() == name);
-        let path = path.ok_or_else(|| entry.error("its name is not a normalised path"))?;
-        parsed.insert(path, parse(&entry)?);
-    }
-    Ok(parsed)
 }
 
 fn parse_pin(field: &Field<'_>) -> Result<Pin, ParseError> {

@@ -1,6 +1,9 @@
 //! Offline verification of a release: from what somebody shows to what is proven.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use thiserror::Error;
 
@@ -19,7 +22,7 @@ use crate::{
     revocation::{Revocation, RevocationRole},
     shown::quoted,
     signatures::SignatureSet,
-    signers::keys_of,
+    signers::{SignersFile, keys_of},
     time::Timestamp,
 };
 
@@ -137,7 +140,7 @@ impl VerifiedArtifact {
 
     /// How many of each group of the artifact signers have signed.
     pub fn groups(&self) -> Vec<GroupCount> {
-        count_groups(self.governing(), &self.signed_by.keys().copied().collect())
+        count_groups(&self.governing().signers, &self.signed_by.keys().copied().collect())
     }
 }
 
@@ -153,7 +156,7 @@ pub fn verify(evidence: &Evidence) -> Result<VerifiedArtifact, VerifyError> {
     let link = &chain.links[governing];
     let groups = link.signers.artifact_groups();
     if !quorum::is_met(groups, &signed) {
-        return Err(VerifyError::TooFew { groups: count_groups(link, &signed) });
+        return Err(VerifyError::TooFew { groups: count_groups(&link.signers, &signed) });
     }
     let members: BTreeSet<PublicKey> = keys_of(groups).collect();
     let signatures = evidence.signatures.iter().filter(|(key, _)| members.contains(key));
@@ -221,8 +224,9 @@ fn check_request(
     if body.file_path == artifact.path { Ok(()) } else { Err(RevocationFault::OtherFile) }
 }
 
-fn count_groups(link: &VerifiedLink, signed: &BTreeSet<PublicKey>) -> Vec<GroupCount> {
-    let groups = link.signers.artifact_groups().iter();
+/// How far each group of the artifact signers has come.
+pub fn count_groups(signers: &SignersFile, signed: &BTreeSet<PublicKey>) -> Vec<GroupCount> {
+    let groups = signers.artifact_groups().iter();
     groups
         .map(|group| GroupCount {
             threshold: group.threshold,
@@ -232,9 +236,12 @@ fn count_groups(link: &VerifiedLink, signed: &BTreeSet<PublicKey>) -> Vec<GroupC
         .collect()
 }
 
+impl fmt::Display for GroupCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} artifact signers needed, {} signed", self.threshold, self.size, self.signed)
+    }
+}
+
 fn shown_groups(groups: &[GroupCount]) -> String {
-    let shown = |group: &GroupCount| {
-        format!("{} of {} have signed, {} are needed", group.signed, group.size, group.threshold)
-    };
-    groups.iter().map(shown).collect::<Vec<_>>().join("; ")
+    groups.iter().map(GroupCount::to_string).collect::<Vec<_>>().join("; ")
 }

@@ -1,7 +1,6 @@
 //! What every answer has in common: an id, a line in the log, and that a panic is answered too.
 
 use std::{
-    convert::Infallible,
     panic::AssertUnwindSafe,
     sync::{
         LazyLock,
@@ -12,7 +11,7 @@ use std::{
 
 use axum::{
     Router,
-    http::{HeaderName, HeaderValue, Method, Uri},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, Uri},
     response::{IntoResponse as _, Response},
 };
 use futures_util::FutureExt as _;
@@ -25,8 +24,15 @@ use crate::error::{ApiError, Failure};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Gives each request an id, which its log lines and its answer carry.
-pub(crate) async fn answer(router: Router, request: Request<Incoming>) -> Result<Response, Infallible> {
+/// Method, target and headers of a request.
+pub(crate) type Asked<'a> = (&'a Method, &'a Uri, &'a HeaderMap);
+
+/// Gives each request an id, which its log lines and its answer carry. What `read` does not answer, `router` does.
+pub(crate) async fn answer(
+    router: &Router,
+    read: &impl Fn(Asked<'_>) -> Option<Response>,
+    request: Request<Incoming>,
+) -> Response {
     let id = new_id();
     let started = Instant::now();
     // Reads are many and change nothing: they are logged only where somebody looks at details, or where they fail.
@@ -37,30 +43,33 @@ pub(crate) async fn answer(router: Router, request: Request<Incoming>) -> Result
         tracing::info_span!("request", id, method = %request.method(), path = request.uri().path())
     };
     let asked = is_read.then(|| (request.method().clone(), request.uri().clone()));
-    let work = AssertUnwindSafe(TowerToHyperService::new(router).call(request)).catch_unwind();
-    let answered = if span.is_disabled() { work.await } else { work.instrument(span.clone()).await };
-    let mut response = match answered {
-        Ok(Ok(response)) => response,
-        Ok(Err(never)) => match never {},
-        // The panic itself was reported where it happened.
-        Err(_) => ApiError::panicked().into_response(),
-    };
-    let status = response.status().as_u16();
-    let ms = started.elapsed().as_secs_f64() * 1_000.0;
-    if let Some(failure) = response.extensions_mut().remove::<Failure>() {
-        report(&span, &id, asked, status, &failure);
-    }
-    span.in_scope(|| {
-        if is_read {
-            tracing::debug!(status, ms, "answered");
-        } else {
-            tracing::info!(status, ms, "answered");
+    let work = AssertUnwindSafe(async {
+        match read((request.method(), request.uri(), request.headers())) {
+            Some(response) => response,
+            None => match TowerToHyperService::new(router.clone()).call(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            },
         }
-    });
+    })
+    .catch_unwind();
+    let answered = if span.is_disabled() { work.await } else { work.instrument(span.clone()).await };
+    // The panic itself was reported where it happened.
+    let mut response = answered.unwrap_or_else(|_| ApiError::panicked().into_response());
+    if let Some(failure) = response.extensions_mut().remove::<Failure>() {
+        report(&span, &id, asked, response.status().as_u16(), &failure);
+    }
+    if !span.is_disabled() {
+        let (status, ms) = (response.status().as_u16(), started.elapsed().as_secs_f64() * 1_000.0);
+        span.in_scope(|| match is_read {
+            true => tracing::debug!(status, ms, "answered"),
+            false => tracing::info!(status, ms, "answered"),
+        });
+    }
     if let Ok(value) = HeaderValue::from_maybe_shared(bytes::Bytes::from(id)) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
-    Ok(response)
+    response
 }
 
 /// Where the span of a read is not recorded, the line itself says which request it was.

@@ -167,7 +167,9 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let address =
         listener.local_addr().map_err(|source| StartError::Listen { address: settings.listen, source })?;
     let (stop, stopped) = watch::channel(false);
-    let serving = tokio::spawn(listen::serve(listener, router::build(app.clone()), stopped));
+    let reader = app.clone();
+    let read = move |parts: (&_, &_, &_)| router::answer_read(&reader, parts);
+    let serving = tokio::spawn(listen::serve(listener, router::build(app.clone()), read, stopped));
     Ok(Running { address, app, stop, serving })
 }
 

@@ -1,50 +1,186 @@
 //! Connections: accepting them, bounding them, and ending them.
 
-use std::{sync::Arc, time::Duration};
-
-use axum::Router;
-use hyper::{server::conn::http1, service::service_fn};
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    server::graceful::GracefulShutdown,
+use std::{
+    convert::Infallible,
+    io,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll},
+    time::{Duration, Instant},
 };
+
+use axum::{Router, response::Response};
+use hyper::{server::conn::http1, service::service_fn};
+use hyper_util::{rt::TokioIo, server::graceful::GracefulShutdown};
 use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpListener, TcpStream},
     sync::{Semaphore, watch},
 };
 
-use crate::answer::answer;
+use crate::answer::{Asked, answer};
 
-/// A client that has not sent its next request's head by then is dropped; so is one that sends nothing.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
+/// A client that has not sent its next request's head by then is dropped; so is one that sends nothing, or takes nothing
+/// of an answer for so long.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(15);
 const MAX_CONNECTIONS: usize = 8_192;
 /// After a failure to accept, which is mostly a lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves until `stopped` holds true or has no sender any more; then finishes the requests under way.
-pub async fn serve(listener: TcpListener, router: Router, mut stopped: watch::Receiver<bool>) {
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    read: impl Fn(Asked<'_>) -> Option<Response> + Clone + Send + Sync + 'static,
+    mut stopped: watch::Receiver<bool>,
+) {
     let connections = GracefulShutdown::new();
     let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    // Hyper's own limit sets a timer for each request, which costs as much as some answers do; `Patience` sets one for
+    // each connection.
+    http.header_read_timeout(None);
     loop {
         let accepted = tokio::select! {
             _ = stopped.wait_for(|stop| *stop) => break,
             accepted = accept(&listener, &permits) => accepted,
         };
         let Some((stream, permit)) = accepted else { continue };
-        let router = router.clone();
-        let service = service_fn(move |request| answer(router.clone(), request));
+        let (router, read) = (router.clone(), read.clone());
+        let patience = Arc::new(Patience::new());
+        let waiting = Arc::clone(&patience);
+        let service = service_fn(move |request| {
+            let (router, read, patience) = (router.clone(), read.clone(), Arc::clone(&patience));
+            async move {
+                let _answering = patience.pause();
+                Ok::<_, Infallible>(answer(&router, &read, request).await)
+            }
+        });
+        let stream = Stream { inner: stream, patience: Arc::clone(&waiting) };
         let connection = connections.watch(http.serve_connection(TokioIo::new(stream), service));
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection ended early");
+            tokio::select! {
+                ended = connection => {
+                    if let Err(error) = ended {
+                        tracing::debug!(%error, "a connection ended early");
+                    }
+                }
+                () = waiting.run_out() => tracing::debug!("a client was too slow, or silent"),
             }
             drop(permit);
         });
     }
     drop(listener);
     connections.shutdown().await;
+}
+
+/// How long a connection has been waiting for its client: for the head of a request, or to take an answer.
+struct Patience {
+    begun: Instant,
+    /// Milliseconds from the beginning to the last progress; `ANSWERING` while it is we who take the time.
+    waiting_since: AtomicU64,
+}
+
+const ANSWERING: u64 = u64::MAX;
+
+impl Patience {
+    fn new() -> Self {
+        Self { begun: Instant::now(), waiting_since: AtomicU64::new(0) }
+    }
+
+    /// Until the result is dropped, it is we who take the time.
+    fn pause(&self) -> impl Drop + use<'_> {
+        self.waiting_since.store(ANSWERING, Ordering::Relaxed);
+        Resume(self)
+    }
+
+    fn begin_anew(&self) {
+        let now = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(0);
+        self.waiting_since.store(now, Ordering::Relaxed);
+    }
+
+    /// Ends when the client has kept us waiting for too long. Wakes once in a while, not with each request.
+    async fn run_out(&self) {
+        loop {
+            let waited = match self.waiting_since.load(Ordering::Relaxed) {
+                ANSWERING => Duration::ZERO,
+                since => self.begun.elapsed().saturating_sub(Duration::from_millis(since)),
+            };
+            let Some(left) = CLIENT_TIMEOUT.checked_sub(waited).filter(|left| !left.is_zero()) else {
+                return;
+            };
+            tokio::time::sleep(left).await;
+        }
+    }
+}
+
+struct Resume<'a>(&'a Patience);
+
+impl Drop for Resume<'_> {
+    fn drop(&mut self) {
+        self.0.begin_anew();
+    }
+}
+
+/// A socket that notes when its client takes something.
+struct Stream {
+    inner: TcpStream,
+    patience: Arc<Patience>,
+}
+
+impl Stream {
+    fn noted(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        let is_answering = self.patience.waiting_since.load(Ordering::Relaxed) == ANSWERING;
+        if matches!(written, Poll::Ready(Ok(1..))) && !is_answering {
+            self.patience.begin_anew();
+        }
+        written
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.inner).poll_write(context, bytes);
+        self.noted(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffers: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.inner).poll_write_vectored(context, buffers);
+        self.noted(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(context)
+    }
 }
 
 async fn accept(

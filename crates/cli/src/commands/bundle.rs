@@ -21,7 +21,8 @@ pub(crate) async fn run(session: &Session, args: &BundleArgs) -> Result<(), CliE
     let bundle = Bundle { bundled_at: now()?.to_whole_seconds(), evidence };
     write(&args.output, &bundle.write())?;
     let artifact = &accepted.artifact;
-    let digest = artifact.chain.links[0].digest.to_prefixed();
+    // The newest: with it nobody can pass off a bundle whose history ends earlier.
+    let digest = artifact.chain.last().digest.to_prefixed();
     let text = format!(
         "Bundled {} in {}\n\
          Verify with: countersign verify FILE --bundle {}\n\
@@ -36,7 +37,7 @@ pub(crate) async fn run(session: &Session, args: &BundleArgs) -> Result<(), CliE
         "bundled_at": bundle.bundled_at.to_string(),
         "index_path": artifact.path.as_str(),
         "project_id": artifact.index.project_id.as_str(),
-        "root_signers_digest": digest,
+        "newest_signers_digest": digest,
     });
     session.output.result(&text, &value)
 }

@@ -84,7 +84,9 @@ fn describe(chain: &VerifiedChain) -> String {
     let mut lines = vec![format!("Signers of {}, each agreed to by those before it:", chain.project)];
     let mut before: Option<&SignersFile> = None;
     for (number, link) in chain.links.iter().enumerate() {
-        lines.push(format!("{}. since {}: {}", number + 1, link.activated_at, link.digest.to_prefixed()));
+        let time = link.signers.timestamp();
+        lines.push(format!("{}. of {time}, {}", number + 1, link.digest.to_prefixed()));
+        lines.push(format!("   in force since {}, as the server says", link.activated_at));
         lines.push(format!("   from {}", shown_text(&link.metadata.origin.url)));
         let changes = list_changes(before, &link.signers);
         if changes.is_empty() {

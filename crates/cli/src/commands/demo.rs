@@ -4,13 +4,16 @@ use std::{
     fs,
     io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
-    process::{Child, ChildStdout, Command, Output as Finished, Stdio},
+    process::{Child, Command, Output as Finished, Stdio},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Instant,
 };
 
 use countersign_core::digest::Sha256;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use super::client_runtime;
 use crate::{
@@ -19,6 +22,8 @@ use crate::{
     output::{Output, quote},
 };
 
+/// As shells report a program that Ctrl-C ended.
+const INTERRUPTED: i32 = 130;
 const PROGRAM: &str = "pretend that this is a program\n";
 
 pub(crate) fn run(args: &DemoArgs, output: Output) -> Result<(), CliError> {
@@ -32,27 +37,63 @@ pub(crate) fn run(args: &DemoArgs, output: Output) -> Result<(), CliError> {
     demo.revoke()?;
     let seconds = begun.elapsed().as_secs_f32();
     demo.say(&format!("\nThat was all of it, in {seconds:.1} seconds."));
-    if args.keep {
-        demo.keep()?;
-    } else {
-        demo.say("Everything is removed again; `countersign demo --keep` leaves it running to look around.");
+    let kept = args.keep.then(|| demo.dir.display().to_string());
+    if output.is_json() {
+        let (server, site) = (&demo.server_url, &demo.site);
+        let value = json!({"seconds": seconds, "steps": demo.steps, "directory": kept, "server": server, "site": site});
+        output.result("", &value)?;
     }
-    let value = json!({"seconds": seconds, "steps": demo.steps, "directory": demo.kept(args)});
-    if output.is_json() { output.result("", &value) } else { Ok(()) }
+    if args.keep {
+        demo.keep();
+    }
+    demo.say("Everything is removed again; `countersign demo --keep` leaves it running to look around.");
+    Ok(())
 }
 
 /// What the demonstration runs: this very program, again and again.
 struct Demo {
     output: Output,
     program: PathBuf,
-    /// Both are ended before the directory goes.
-    _server: Running,
-    _files: Running,
     server_url: String,
     site: String,
     project: String,
     steps: Vec<Value>,
-    dir: TempDir,
+    dir: PathBuf,
+    traces: Arc<Traces>,
+}
+
+/// What must be gone at the end, however the end comes.
+struct Traces {
+    servers: Mutex<Vec<Child>>,
+    dir: PathBuf,
+    is_kept: AtomicBool,
+}
+
+impl Traces {
+    fn remove(&self) {
+        for mut server in self.servers.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            let _ = server.kill();
+            let _ = server.wait();
+        }
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+
+    /// On Ctrl-C and SIGTERM, which end the program while a command of it is under way.
+    fn remove_on_signal(self: &Arc<Self>) -> Result<(), CliError> {
+        let (traces, runtime) = (Arc::clone(self), client_runtime()?);
+        std::thread::spawn(move || {
+            let _ = runtime.block_on(super::serve::wait_for_signal());
+            traces.remove();
+            std::process::exit(if traces.is_kept.load(Ordering::Relaxed) { 0 } else { INTERRUPTED });
+        });
+        Ok(())
+    }
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        self.traces.remove();
+    }
 }
 
 /// How much of a command's output is worth reading again.
@@ -62,46 +103,54 @@ enum Detail {
     LastLine,
 }
 
-/// A program that serves until it is dropped. Its output is kept open, so that it never writes into a closed pipe.
-struct Running {
-    child: Child,
-    _stdout: BufReader<ChildStdout>,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 impl Demo {
     fn start(output: Output) -> Result<Self, CliError> {
         let program = std::env::current_exe().map_err(failed("this program cannot be found"))?;
         let dir = tempfile::Builder::new().prefix("countersign-demo-").tempdir();
-        let dir = dir.map_err(failed("a temporary directory cannot be made"))?;
-        fs::create_dir_all(dir.path().join("public/acme/app/svc.signers")).map_err(failed("no directory"))?;
-        let serve =
-            ["serve", "--dev", "--listen", "127.0.0.1:0", "--data-dir", "server", "--log-level", "error"];
-        let (server, server_url) = start(&program, dir.path(), &serve)?;
-        let (files, site) =
-            start(&program, dir.path(), &["serve-files", "public", "--listen", "127.0.0.1:0"])?;
-        let project = format!("{}/acme/app", site.replace("://", "/").replace(':', "/"));
-        let demo = Self {
+        let dir = dir.map_err(failed("a temporary directory cannot be made"))?.keep();
+        let traces = Traces { servers: Mutex::default(), dir: dir.clone(), is_kept: AtomicBool::new(false) };
+        let mut demo = Self {
             output,
             program,
-            _server: server,
-            _files: files,
-            site: format!("{site}/acme/app"),
-            server_url,
-            project,
+            server_url: String::new(),
+            site: String::new(),
+            project: String::new(),
             steps: Vec::new(),
             dir,
+            traces: Arc::new(traces),
         };
-        demo.say(&format!("A signing server and a file server run in {}.", demo.dir.path().display()));
-        demo.say(&format!("$ cd {}", demo.dir.path().display()));
+        demo.traces.remove_on_signal()?;
+        fs::create_dir_all(demo.dir.join("public/acme/app/svc.signers")).map_err(failed("no directory"))?;
+        let serve =
+            ["serve", "--dev", "--listen", "127.0.0.1:0", "--data-dir", "server", "--log-level", "error"];
+        demo.server_url = demo.start_server(&serve)?;
+        let site = demo.start_server(&["serve-files", "public", "--listen", "127.0.0.1:0"])?;
+        demo.project = format!("{}/acme/app", site.replace("://", "/").replace(':', "/"));
+        demo.site = format!("{site}/acme/app");
+        demo.say(&format!("A signing server and a file server run in {}.", demo.dir.display()));
+        demo.say(&format!("$ cd {}", demo.dir.display()));
         demo.say(&format!("$ export COUNTERSIGN_SERVER={}", demo.server_url));
         Ok(demo)
+    }
+
+    /// Starts a server and waits for its first line, which has its address.
+    fn start_server(&self, args: &[&str]) -> Result<String, CliError> {
+        let child = command(&self.program, &self.dir, args).stdout(Stdio::piped()).spawn();
+        let mut child = child.map_err(failed("this program cannot be started again"))?;
+        let stdout = child.stdout.take();
+        self.traces.servers.lock().unwrap_or_else(PoisonError::into_inner).push(child);
+        let mut line = String::new();
+        if let Some(stdout) = stdout {
+            let read = BufReader::new(stdout).read_line(&mut line);
+            read.map_err(failed("a server of the demonstration did not start"))?;
+        }
+        let address = line.split_whitespace().find(|word| word.starts_with("http://"));
+        address.map(str::to_owned).ok_or_else(|| {
+            CliError::other(
+                "a server of the demonstration did not start",
+                "the lines above say why; is there a free port on 127.0.0.1?",
+            )
+        })
     }
 
     fn introduce_people(&mut self) -> Result<(), CliError> {
@@ -194,20 +243,20 @@ impl Demo {
         format!("{}/1.0/svc.index.json", self.project)
     }
 
-    fn keep(&self) -> Result<(), CliError> {
+    /// Never returns: the signal that ends it also cleans up.
+    fn keep(&self) -> ! {
+        self.traces.is_kept.store(true, Ordering::Relaxed);
         self.say(&format!(
             "\nServer and files stay until Ctrl-C. In another terminal:\n  cd {}\n  \
              export COUNTERSIGN_SERVER={} COUNTERSIGN_CONFIG_DIR=\"$PWD/config\"\n  \
              countersign status {}\n  git -C server/repo.git log --stat",
-            self.dir.path().display(),
+            self.dir.display(),
             self.server_url,
             self.index()
         ));
-        client_runtime()?.block_on(super::serve::wait_for_signal())
-    }
-
-    fn kept(&self, args: &DemoArgs) -> Option<String> {
-        args.keep.then(|| self.dir.path().display().to_string())
+        loop {
+            std::thread::park();
+        }
     }
 
     fn tell(&self, text: &str) {
@@ -219,9 +268,9 @@ impl Demo {
     }
 
     fn write(&self, file: &str, content: &str) -> Result<(), CliError> {
-        let path = self.dir.path().join(file);
+        let path = self.dir.join(file);
         self.say(&format!("$ printf '{}' > {file}", content.replace('\n', "\\n")));
-        let dir = path.parent().unwrap_or(self.dir.path());
+        let dir = path.parent().unwrap_or(&self.dir);
         fs::create_dir_all(dir)
             .and_then(|()| fs::write(&path, content))
             .map_err(|error| CliError::file("written", &path, error))
@@ -229,8 +278,8 @@ impl Demo {
 
     fn copy(&self, from: &str, to: &str) -> Result<(), CliError> {
         self.say(&format!("$ cp {from} {to}"));
-        let to = self.dir.path().join(to);
-        fs::copy(self.dir.path().join(from), &to).map_err(|error| CliError::file("written", &to, error))?;
+        let to = self.dir.join(to);
+        fs::copy(self.dir.join(from), &to).map_err(|error| CliError::file("written", &to, error))?;
         Ok(())
     }
 
@@ -243,7 +292,7 @@ impl Demo {
         let shown =
             format!("countersign {}", args.iter().map(|arg| quote(arg)).collect::<Vec<_>>().join(" "));
         self.say(&format!("$ {shown}"));
-        let finished = command(&self.program, self.dir.path(), args)
+        let finished = command(&self.program, &self.dir, args)
             .env("COUNTERSIGN_SERVER", &self.server_url)
             .output()
             .map_err(failed("this program cannot be started again"))?;
@@ -282,26 +331,6 @@ fn command(program: &Path, dir: &Path, args: &[&str]) -> Command {
     }
     command.env("COUNTERSIGN_CONFIG_DIR", dir.join("config"));
     command
-}
-
-/// Starts a server and waits for its first line, which ends in its address.
-fn start(program: &Path, dir: &Path, args: &[&str]) -> Result<(Running, String), CliError> {
-    let child = command(program, dir, args).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn();
-    let mut child = child.map_err(failed("this program cannot be started again"))?;
-    let Some(stdout) = child.stdout.take() else {
-        return Err(CliError::other("a server of the demonstration cannot be heard", "report this"));
-    };
-    let mut running = Running { child, _stdout: BufReader::new(stdout) };
-    let mut line = String::new();
-    running._stdout.read_line(&mut line).map_err(failed("a server of the demonstration did not start"))?;
-    let address = line.split_whitespace().find(|word| word.starts_with("http://"));
-    match address {
-        Some(address) => Ok((running, address.to_owned())),
-        None => Err(CliError::other(
-            "a server of the demonstration did not start",
-            "the lines above say why; is there a free port on 127.0.0.1?",
-        )),
-    }
 }
 
 fn failed(what: &'static str) -> impl FnOnce(std::io::Error) -> CliError {

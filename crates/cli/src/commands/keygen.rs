@@ -2,9 +2,7 @@
 
 use std::{
     ffi::OsString,
-    fs::{self, OpenOptions},
-    io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -14,6 +12,7 @@ use serde_json::json;
 use crate::{
     args::{GlobalArgs, KeygenArgs},
     error::CliError,
+    files::write_new,
     keys::{self, SecretBytes, passphrase, shown_path},
     output::Output,
 };
@@ -105,19 +104,9 @@ fn choose_passphrase(global: &GlobalArgs, args: &KeygenArgs) -> Result<Option<Se
 /// Both files or none, unless the machine stops in between: then what is there is no key, or one without its `.pub`,
 /// which `ssh-keygen -y` makes again.
 fn write_pair(private: (&Path, &[u8]), public: (&Path, &[u8])) -> Result<(), CliError> {
-    write_new(private, 0o600)?;
-    write_new(public, 0o644).inspect_err(|_| {
+    write_new(private.0, private.1, 0o600)?;
+    write_new(public.0, public.1, 0o644).inspect_err(|_| {
         // The error that led here is the one to report.
         let _ = fs::remove_file(private.0);
-    })
-}
-
-fn write_new((path, content): (&Path, &[u8]), mode: u32) -> Result<(), CliError> {
-    let open = OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
-    let mut file = open.map_err(|error| CliError::file("written", path, error))?;
-    file.write_all(content).map_err(|error| {
-        // Ours since a moment ago, and not whole.
-        let _ = fs::remove_file(path);
-        CliError::file("written", path, error)
     })
 }

@@ -2,7 +2,6 @@
 
 use std::{
     io::Write as _,
-    net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -14,6 +13,7 @@ use axum::{
     http::{StatusCode, Uri, header::CONTENT_LENGTH},
     response::{IntoResponse as _, Response},
 };
+use countersign_core::shown::shown_text;
 use tokio::net::TcpListener;
 
 use crate::{args::ServeFilesArgs, error::CliError};
@@ -25,40 +25,21 @@ pub(crate) async fn run(args: &ServeFilesArgs) -> Result<(), CliError> {
             "this server is for trying things out: use a real one for others",
         ));
     }
-    let files = start(&args.dir, args.listen).await?;
-    let line = format!("Serving {} on http://{}\n", args.dir.display(), files.address);
-    let mut out = std::io::stdout().lock();
-    out.write_all(line.as_bytes()).and_then(|()| out.flush()).map_err(broken)?;
-    drop(out);
-    files.run().await
-}
-
-/// A file server that is listening already.
-pub(crate) struct FileServer {
-    pub(crate) address: SocketAddr,
-    listener: TcpListener,
-    router: Router,
-}
-
-pub(crate) async fn start(dir: &Path, listen: SocketAddr) -> Result<FileServer, CliError> {
+    let (dir, listen) = (&args.dir, args.listen);
     let root = std::fs::canonicalize(dir).map_err(|error| CliError::file("read", dir, error))?;
     let listener = TcpListener::bind(listen).await.map_err(|error| {
         CliError::other(format!("{listen} cannot be listened on"), "choose another with --listen")
             .because(error)
     })?;
     let address = listener.local_addr().map_err(broken)?;
+    let line = format!("Serving {} on http://{address}\n", shown_text(&dir.display().to_string()));
+    let mut out = std::io::stdout();
+    out.write_all(line.as_bytes()).and_then(|()| out.flush()).map_err(broken)?;
     let router = Router::new().fallback(answer).with_state(Arc::new(root));
-    Ok(FileServer { address, listener, router })
-}
-
-impl FileServer {
-    /// Until Ctrl-C or SIGTERM.
-    pub(crate) async fn run(self) -> Result<(), CliError> {
-        let stop = async {
-            let _ = super::serve::wait_for_signal().await;
-        };
-        axum::serve(self.listener, self.router).with_graceful_shutdown(stop).await.map_err(broken)
-    }
+    let stop = async {
+        let _ = super::serve::wait_for_signal().await;
+    };
+    axum::serve(listener, router).with_graceful_shutdown(stop).await.map_err(broken)
 }
 
 fn broken(error: std::io::Error) -> CliError {

@@ -9,6 +9,7 @@ use countersign_core::{
     json::ParseError,
     layout::{self, Signable},
     path::RepoPath,
+    revocation::Revocation,
     shown::shown_text,
     signatures::SignatureSet,
     to_sign::{self, SigningRequest, Subject, ToSign},
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::{
     args::SignArgs,
-    client::Route,
+    client::{Client, Route},
     comparison::{self, Comparison},
     error::CliError,
     files::write,
@@ -53,12 +54,19 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
     if let Some(file) = &args.export {
         return export(session, &requests, file);
     }
-    let mut signed = Vec::new();
+    let (mut signed, mut declined) = (Vec::new(), Vec::new());
     for request in &requests {
         let done = sign_one(session, args, &key, request).await;
-        let is_complete = done.map_err(|error| error.after(&signed))?;
+        let Some(is_complete) = done.map_err(|error| error.after(&signed))? else {
+            declined.push(request.path.as_str());
+            continue;
+        };
         session.output.line(&format!("Signed {}: {}", request.path, state_text(is_complete)));
         signed.push((&request.path, is_complete));
+    }
+    if !declined.is_empty() {
+        let message = format!("not signed, because the answer was no: {}", declined.join(", "));
+        return Err(CliError::other(message, "run it again to be asked again").after(&signed));
     }
     session.output.result("", &to_json(&key, &signed))
 }
@@ -68,9 +76,9 @@ async fn sign_one(
     args: &SignArgs,
     key: &SigningKey,
     request: &SigningRequest,
-) -> Result<bool, CliError> {
-    let body = review_and_sign(session, args, key, request, Network::Online)?;
-    session.client.ask(key, Route::Signatures(&body), answer::parse_signed).await
+) -> Result<Option<bool>, CliError> {
+    let Some(body) = review_and_sign(session, args, key, request, Network::Online)? else { return Ok(None) };
+    session.client.ask(key, Route::Signatures(&body), answer::parse_signed).await.map(Some)
 }
 
 fn to_json(key: &SigningKey, signed: &[(&RepoPath, bool)]) -> Value {
@@ -87,6 +95,7 @@ fn state_text(is_complete: bool) -> &'static str {
 /// What the server wants to have signed, and what is needed to understand it.
 async fn gather(session: &Session, key: &SigningKey, path: &RepoPath) -> Result<SigningRequest, CliError> {
     let client = &session.client;
+    check_still_open(client, path).await?;
     let files = client.ask(key, Route::FilesToSign(path), answer::parse_files_to_sign).await?;
     let project = match layout::signable(path) {
         Some(Signable::PendingSigners { project }) => Some(project),
@@ -105,14 +114,31 @@ async fn gather(session: &Session, key: &SigningKey, path: &RepoPath) -> Result<
     Ok(SigningRequest { path: path.clone(), files, history, collected: collected.unwrap_or_default() })
 }
 
-/// The only way to a signature: read as what it must be (D34), shown, compared, asked.
+/// What is complete or revoked asks for no signature, and would not show who has signed.
+async fn check_still_open(client: &Client, path: &RepoPath) -> Result<(), CliError> {
+    if layout::signable(path) != Some(Signable::Index) {
+        return Ok(());
+    }
+    if let Some(document) = client.parsed(&layout::revocation_of(path), Revocation::parse).await? {
+        return Err(proof::revoked_error(path, &document.reason, document.timestamp, ""));
+    }
+    match client.document(&layout::signatures_of(path)).await? {
+        Some(_) => Err(CliError::other(
+            format!("{path} is complete already"),
+            "nothing is left to sign; `countersign status PATH` shows who has signed",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The only way to a signature: read as what it must be (D34), shown, compared, asked. `None` if the answer is no.
 fn review_and_sign(
     session: &Session,
     args: &SignArgs,
     key: &SigningKey,
     request: &SigningRequest,
     network: Network,
-) -> Result<SignaturesBody, CliError> {
+) -> Result<Option<SignaturesBody>, CliError> {
     let to_sign = check(request)?;
     check_trust(&to_sign, network)?;
     let public_key = key.public_key();
@@ -130,8 +156,10 @@ fn review_and_sign(
             "find out why they differ before you sign",
         ));
     }
-    prompt::confirm(session.confirmation(), review::question(&to_sign, comparison.as_ref()))?;
-    to_sign.sign(public_key, |digest| key.sign(digest))
+    if !prompt::ask(session.confirmation(), review::question(&to_sign, comparison.as_ref()))? {
+        return Ok(None);
+    }
+    to_sign.sign(public_key, |digest| key.sign(digest)).map(Some)
 }
 
 fn check(request: &SigningRequest) -> Result<ToSign, CliError> {
@@ -148,7 +176,16 @@ fn check(request: &SigningRequest) -> Result<ToSign, CliError> {
 fn check_trust(to_sign: &ToSign, network: Network) -> Result<(), CliError> {
     let store = TrustFile::locate()?.read()?;
     match to_sign.chain() {
-        Some(chain) => proof::check_pin(&store, chain, network).map(|_| ()),
+        Some(chain) => {
+            let pin = proof::check_pin(&store, chain, network)?;
+            match pin.and_then(|pin| pin.revocation_of(to_sign.path(), to_sign.digest())) {
+                Some(seen) => {
+                    let note = ", as this computer has seen before";
+                    Err(proof::revoked_error(to_sign.path(), &seen.reason, seen.revoked_at, note))
+                }
+                None => Ok(()),
+            }
+        }
         None if store.projects.contains_key(to_sign.project()) => Err(CliError::unverified(
             format!(
                 "{} is shown as a new project, but this computer knows its signers already",
@@ -183,7 +220,8 @@ fn export(session: &Session, requests: &[SigningRequest], file: &Path) -> Result
 }
 
 fn sign_detached(session: &Session, args: &SignArgs, file: &Path, output: &Path) -> Result<(), CliError> {
-    if file == output {
+    let same = |a: &Path, b: &Path| a == b || fs::canonicalize(a).ok() == fs::canonicalize(b).ok();
+    if fs::exists(output).unwrap_or(false) && same(file, output) {
         return Err(CliError::usage(
             "-o names the file that is to be signed",
             "choose another name for the signatures",
@@ -193,7 +231,10 @@ fn sign_detached(session: &Session, args: &SignArgs, file: &Path, output: &Path)
     let requests = read(file, to_sign::parse_requests, "countersign sign PATH --export FILE")?;
     let mut signed = Vec::new();
     for request in &requests {
-        signed.push(review_and_sign(session, args, &key, request, Network::Offline)?);
+        signed.extend(review_and_sign(session, args, &key, request, Network::Offline)?);
+    }
+    if signed.is_empty() {
+        return Err(CliError::other("nothing was signed", "answer a question with yes, or pass --yes"));
     }
     write(output, &to_sign::write_signatures(&signed))?;
     let shown = shown_text(&output.display().to_string());
@@ -217,20 +258,20 @@ async fn submit(session: &Session, file: &Path) -> Result<(), CliError> {
     let bodies = read(file, to_sign::parse_signatures, "countersign sign --detached FILE -o SIGNATURES")?;
     let mut signed = Vec::new();
     for body in &bodies {
-        let is_complete = session.client.ask(&key, Route::Signatures(body), answer::parse_signed).await?;
+        let done = session.client.ask(&key, Route::Signatures(body), answer::parse_signed).await;
+        let is_complete = done.map_err(|error| error.after(&signed))?;
         session.output.line(&format!(
             "Submitted the signature of {} on {}: {}",
             body.public_key,
             body.file_path,
             state_text(is_complete)
         ));
-        signed.push(json!({
-            "file_path": body.file_path.as_str(),
-            "public_key": body.public_key.to_string(),
-            "is_complete": is_complete,
-        }));
+        signed.push((&body.file_path, (body.public_key, is_complete)));
     }
-    session.output.result("", &json!({"signed": signed}))
+    let signed = signed.iter().map(|(path, (key, is_complete))| {
+        json!({"file_path": path.as_str(), "public_key": key.to_string(), "is_complete": is_complete})
+    });
+    session.output.result("", &json!({"signed": signed.collect::<Vec<_>>()}))
 }
 
 fn read<T>(

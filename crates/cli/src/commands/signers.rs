@@ -13,6 +13,7 @@ use crate::{
     args::{SignersCommand, SignersNewArgs},
     client::now,
     error::CliError,
+    files::write_new,
     keys,
     output::Output,
 };
@@ -54,7 +55,8 @@ fn make(args: &SignersNewArgs, output: Output) -> Result<(), CliError> {
             &json!({"signers_file": String::from_utf8_lossy(&text)}),
         ),
         Some(path) => {
-            write_new(path, &text)?;
+            // A signers file says who is trusted: one that is there is never replaced by accident.
+            write_new(path, &text, 0o666)?;
             let shown = shown_text(&path.display().to_string());
             let hint = format!("Wrote {shown}. `countersign signers check {shown}` says what it withstands.");
             output.result(&hint, &json!({"file": path.display().to_string()}))
@@ -73,14 +75,6 @@ fn entries(given: &[String]) -> Result<Vec<Value>, CliError> {
         entries.push(entry);
     }
     Ok(entries)
-}
-
-/// A signers file says who is trusted: one that is there is never replaced by accident.
-fn write_new(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
-    use std::io::Write as _;
-    let file = fs::OpenOptions::new().write(true).create_new(true).open(path);
-    let written = file.and_then(|mut file| file.write_all(bytes));
-    written.map_err(|error| CliError::file("written", path, error))
 }
 
 fn check(path: &Path, output: Output) -> Result<(), CliError> {

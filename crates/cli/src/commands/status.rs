@@ -11,11 +11,14 @@ use countersign_core::{
     revocation::Revocation,
     shown::quoted,
     signatures::SignatureSet,
-    signers::{SignersFile, shown_signer},
+    signers::SignersFile,
+    verify::{GroupCount, count_groups},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::{args::StatusArgs, client::Client, error::CliError, session::Session};
+use crate::{
+    args::StatusArgs, client::Client, error::CliError, output::Output, review::names, session::Session,
+};
 
 /// Where a file stands. The server's word, except that signatures which do not verify are not counted.
 struct Status {
@@ -55,54 +58,54 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
             ));
         }
     };
-    let names = |keys: &BTreeSet<PublicKey>| keys.iter().map(|key| status.name(key)).collect::<Vec<_>>();
-    let (signed, missing) = (names(&status.signed), names(&status.missing));
-    let (state, color): (&str, fn(&crate::output::Output, &str) -> String) = match &status.state {
-        State::Collecting => ("collecting signatures", crate::output::Output::strong),
-        State::Complete => ("complete", crate::output::Output::good),
-        State::Revoked { .. } => ("REVOKED", crate::output::Output::bad),
-    };
-    let mut lines = vec![format!("{path}: {}", color(&session.output, state))];
-    if let State::Revoked { reason } = &status.state {
-        lines.push(format!("  reason      {}", quoted(reason)));
-    }
-    lines.push(format!("  needs       {}", status.needs));
-    lines.push(format!(
-        "  signed      {}",
-        if signed.is_empty() { "nobody".to_owned() } else { signed.join(", ") }
-    ));
-    if matches!(status.state, State::Collecting) {
-        lines.push(format!("  not signed  {}", missing.join(", ")));
-    }
-    if let Some(Begun { reason, signed }) = &status.begun {
-        lines.push(format!(
-            "  revocation  begun by {}, for the reason {}; co-sign it with `countersign revoke PATH`",
-            names(signed).join(", "),
-            quoted(reason)
-        ));
-    }
-    let keys = |keys: &BTreeSet<PublicKey>| keys.iter().map(PublicKey::to_string).collect::<Vec<_>>();
-    let value = json!({
-        "file_path": path.as_str(),
-        "is_complete": matches!(status.state, State::Complete),
-        "revoked": matches!(status.state, State::Revoked { .. }),
-        "reason": match &status.state {
-            State::Revoked { reason } => Some(reason),
-            State::Collecting | State::Complete => None,
-        },
-        "signed_by": keys(&status.signed),
-        "missing": keys(&status.missing),
-        "pending_revocation": status.begun.as_ref().map(|begun| {
-            json!({"reason": begun.reason, "signed_by": keys(&begun.signed)})
-        }),
-    });
-    session.output.answer(&lines.join("\n"), &value)
+    session.output.answer(&status.text(path, session.output), &status.json(path))
 }
 
 impl Status {
-    fn name(&self, key: &PublicKey) -> String {
-        let known = self.signers.iter().find(|signers| signers.lists(key));
-        known.map_or_else(|| key.to_string(), |signers| shown_signer(&signers.signer(*key)))
+    fn text(&self, path: &RepoPath, output: Output) -> String {
+        let files: Vec<&SignersFile> = self.signers.iter().collect();
+        let names = |keys: &BTreeSet<PublicKey>| names(keys, &files);
+        let state = match &self.state {
+            State::Collecting => output.strong("collecting signatures"),
+            State::Complete => output.good("complete"),
+            State::Revoked { .. } => output.bad("REVOKED"),
+        };
+        let mut lines = vec![format!("{path}: {state}")];
+        if let State::Revoked { reason } = &self.state {
+            lines.push(format!("  reason      {}", quoted(reason)));
+        }
+        lines.push(format!("  needs       {}", self.needs));
+        let signed = if self.signed.is_empty() { "nobody".to_owned() } else { names(&self.signed) };
+        lines.push(format!("  signed      {signed}"));
+        if matches!(self.state, State::Collecting) {
+            lines.push(format!("  not signed  {}", names(&self.missing)));
+        }
+        if let Some(Begun { reason, signed }) = &self.begun {
+            lines.push(format!(
+                "  revocation  begun by {}, for the reason {}; co-sign it with `countersign revoke PATH`",
+                names(signed),
+                quoted(reason)
+            ));
+        }
+        lines.join("\n")
+    }
+
+    fn json(&self, path: &RepoPath) -> Value {
+        let keys = |keys: &BTreeSet<PublicKey>| keys.iter().map(PublicKey::to_string).collect::<Vec<_>>();
+        json!({
+            "file_path": path.as_str(),
+            "is_complete": matches!(self.state, State::Complete),
+            "revoked": matches!(self.state, State::Revoked { .. }),
+            "reason": match &self.state {
+                State::Revoked { reason } => Some(reason),
+                State::Collecting | State::Complete => None,
+            },
+            "signed_by": keys(&self.signed),
+            "missing": keys(&self.missing),
+            "pending_revocation": self.begun.as_ref().map(|begun| {
+                json!({"reason": begun.reason, "signed_by": keys(&begun.signed)})
+            }),
+        })
     }
 }
 
@@ -131,11 +134,8 @@ async fn index_status(client: &Client, path: &RepoPath) -> Result<Status, CliErr
             "check --server: it lies or is broken",
         ));
     }
-    let needs = groups.iter().map(|group| {
-        let count = quorum::count(group, &signed);
-        format!("{} of {} artifact signers, so far {count}", group.threshold, group.signers.len())
-    });
-    let needs = needs.collect::<Vec<_>>().join(", and ");
+    let counts = count_groups(&signers, &signed);
+    let needs = counts.iter().map(GroupCount::to_string).collect::<Vec<_>>().join(", and ");
     // Whoever is in a group that has enough is asked for nothing more.
     let open = groups.iter().filter(|group| quorum::count(group, &signed) < group.threshold);
     let missing = open.flat_map(|group| group.signers.iter().map(|signer| signer.key));

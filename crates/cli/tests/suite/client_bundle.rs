@@ -81,7 +81,7 @@ fn making_a_bundle_names_the_digest_that_a_stranger_needs() {
     let made = computer.run(&["bundle", &world.files.url("/acme/app/1.0/app"), "-o", "again.json"]).ok();
     made.says(&[&digest(&signers()), "--signers-digest", "verify"]);
     let made = computer.json(&["bundle", &world.files.url("/acme/app/1.0/app"), "-o", "third.json"]);
-    assert_eq!(made["root_signers_digest"], json!(digest(&signers())));
+    assert_eq!(made["newest_signers_digest"], json!(digest(&signers())));
 }
 
 #[test]

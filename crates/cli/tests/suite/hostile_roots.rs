@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::support::{
-    FileServer, Person, SignersFile, days_ago,
+    Answer, FileServer, Person, SignersFile, days_ago,
     hostile::{
         Forgery, HostileServer, Listed, Scene, Victim, alice, bob, carol, index_of, mallory, origin,
         signature_set,
@@ -155,6 +155,20 @@ fn a_history_that_hides_the_file_which_the_project_publishes_is_refused() {
     let [first, second] = [10, 9].map(|days| dated(SignersFile::of(1, &[&alice()]), days));
     let stage = Stage::publishing(&second);
     stage.refuses(&stage.begin().then(&first, &stage.origin(), &[&alice()]), &[&alice()], &["not proven"]);
+}
+
+#[test]
+fn a_history_that_ends_with_a_proposal_which_was_replaced_is_refused() {
+    // The second file was proposed from a place of its own, where it still is; the third is in the first one's place.
+    let [first, second, third] = [10, 9, 8].map(|days| dated(SignersFile::of(1, &[&alice()]), days));
+    let stage = Stage::publishing(&third);
+    stage.files.put("/acme/app/svc.signers/next.json", second.clone());
+    let next = origin("file_server", &stage.files.url("/acme/app/svc.signers/next.json"));
+    let cut = stage.begin().then(&first, &stage.origin(), &[&alice()]).then(&second, &next, &[&alice()]);
+    stage.refuses(&cut, &[&alice()], &["not proven"]);
+    // A first place that fails, rather than saying that it has nothing, is no reason to ask elsewhere either.
+    stage.files.set("/acme/app/svc.signers.json", Answer::Status(500));
+    stage.refuses(&cut, &[&alice()], &["not proven"]);
 }
 
 #[test]

@@ -341,6 +341,7 @@ fn a_server_that_was_never_honest_gets_no_signature_for_a_project_of_its_own() {
     let index = format!("{project}/1.0/svc.index.json");
     let text = index_of(&project, None, &[Listed { name: "app.tar.gz", source: &url, bytes: b"evil" }]);
     forged.show(&server, &index, &text, &[]);
+    server.hide_file(&format!("{index}.signatures.json"));
     server.show_files_to_sign(&index, &[(&index, text.as_bytes())]);
     Victim::of(&server).run_as("alice", &["sign", &index, "--yes"]).failed(1).says(&[&alice().key()]);
     assert_eq!(server.posts(), [""; 0]);

@@ -103,6 +103,11 @@ pub enum Wait {
 }
 
 impl FetchError {
+    /// Whether the server said that there is no such file, rather than nothing, or something else.
+    pub fn is_absence(&self) -> bool {
+        matches!(self, Self::NoSuchFile { .. } | Self::NoSuchBranch { .. } | Self::NotOnServer { .. })
+    }
+
     /// Whether the caller's own URL is at fault (400), rather than what the upstream did (500): D25.
     pub fn is_refused_as_given(&self) -> bool {
         matches!(self, Self::Refused { hop: Hop::AsGiven, .. } | Self::NoSuchBranch { .. })

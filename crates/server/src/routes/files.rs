@@ -18,7 +18,7 @@ use crate::{
     app::App,
     auth::Authenticated,
     error::ApiError,
-    router::Tail,
+    router::{Tail, parse_tail},
     store::{Entry, Head, ObjectId},
 };
 
@@ -40,20 +40,28 @@ pub async fn to_sign(
 }
 
 pub async fn raw(State(app): State<App>, tail: Tail, headers: HeaderMap) -> Result<Response, ApiError> {
-    let path = tail.parse()?;
+    read_raw(&app, tail.as_str(), &headers)
+}
+
+pub async fn signers(State(app): State<App>, tail: Tail, headers: HeaderMap) -> Result<Response, ApiError> {
+    read_signers(&app, tail.as_str(), &headers)
+}
+
+pub fn read_raw(app: &App, tail: &str, headers: &HeaderMap) -> Result<Response, ApiError> {
+    let path = parse_tail(tail)?;
     let head = app.store().head();
     match head.entry(&path) {
-        Some(Entry::File(id)) => Ok(serve(&head, &path, &id, OCTET_STREAM, &headers)?),
+        Some(Entry::File(id)) => Ok(serve(&head, &path, &id, OCTET_STREAM, headers)?),
         Some(Entry::Directory) => Err(ApiError::bad_request(format!("{path} is a directory"))),
         None => Err(file_not_found(&path)),
     }
 }
 
-pub async fn signers(State(app): State<App>, tail: Tail, headers: HeaderMap) -> Result<Response, ApiError> {
-    let path = tail.parse()?;
+pub fn read_signers(app: &App, tail: &str, headers: &HeaderMap) -> Result<Response, ApiError> {
+    let path = parse_tail(tail)?;
     let head = app.store().head();
     match head.nearest_signers(&path) {
-        Some((signers, id)) => Ok(serve(&head, &signers, &id, JSON, &headers)?),
+        Some((signers, id)) => Ok(serve(&head, &signers, &id, JSON, headers)?),
         None => Err(ApiError::not_found(format!(
             "No signers file found for: {path}. Error: No signers file found in parent directories"
         ))),
