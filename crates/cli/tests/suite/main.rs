@@ -66,3 +66,4 @@ mod signatures;
 mod signers_files;
 mod status;
 mod updates;
+mod written;

@@ -1,0 +1,120 @@
+//! What the documentation tells people to type works, and so does the demonstration.
+
+use std::{
+    fs,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The commands of a page from one heading to another, without those that build the program.
+fn commands(page: &str, from: &str, to: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
+    let text = fs::read_to_string(path).expect("the page is there");
+    let (_, text) = text.split_once(from).expect("the page has this heading");
+    let (text, _) = text.split_once(to).expect("the page has this heading, too");
+    let blocks = text.split("```sh\n").skip(1).map(|block| block.split("```").next().unwrap_or_default());
+    let lines = blocks.flat_map(str::lines);
+    let is_build = |line: &&str| line.starts_with("cargo ") || line.starts_with("export PATH=");
+    lines.filter(|line| !is_build(line)).map(|line| format!("{line}\n")).collect()
+}
+
+/// Two ports that nobody uses.
+fn free_ports() -> [u16; 2] {
+    let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
+    listeners.map(|listener| listener.local_addr().expect("it is bound").port())
+}
+
+/// Runs what a person would paste, line by line, and stops at the first failure.
+fn paste(commands: &str) -> (TempDir, Output) {
+    let dir = TempDir::new().expect("a temporary directory");
+    let [server, site] = free_ports();
+    let commands = commands
+        .replace("cd \"$(mktemp -d)\"\n", "")
+        .replace(
+            "countersign serve --dev --data-dir",
+            "countersign serve --dev --listen 127.0.0.1:3000 --data-dir",
+        )
+        .replace("serve-files site >", "serve-files site --listen 127.0.0.1:8000 >")
+        .replace("until countersign ping", "until [ -s server.log ] && countersign ping")
+        .replace("127.0.0.1:3000", &format!("127.0.0.1:{server}"))
+        .replace("127.0.0.1:8000", &format!("127.0.0.1:{site}"))
+        .replace("127.0.0.1/8000", &format!("127.0.0.1/{site}"));
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_countersign"));
+    let bin = program.parent().expect("a directory").display();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let script = format!("set -em\ntrap 'kill %1 %2 2>/dev/null || true' EXIT\n{commands}");
+    let run = Command::new("bash")
+        .args(["-c", &script])
+        .current_dir(dir.path())
+        .env_clear()
+        .envs([
+            ("PATH", format!("{bin}:{path}")),
+            ("COUNTERSIGN_SERVER", format!("http://127.0.0.1:{server}")),
+        ])
+        .output();
+    (dir, run.expect("bash is there"))
+}
+
+#[track_caller]
+fn assert_works(run: &Output, words: &[&str]) {
+    let said = String::from_utf8_lossy(&run.stdout);
+    let failed = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{}: {said}\n{failed}", run.status);
+    for word in words {
+        assert!(said.contains(word), "{word:?} is missing: {said}\n{failed}");
+    }
+}
+
+#[test]
+fn the_guide_can_be_pasted_from_its_beginning_to_its_end() {
+    let (dir, run) = paste(&commands("docs/guide.md", "## 1. Install", "## On a real forge"));
+    assert_works(&run, &["Verified app.tar.gz", "exit code 3", "exit code 4", "Revoke http/"]);
+    let file = fs::read_to_string(dir.path().join("countersign-guide/app.tar.gz"));
+    assert_eq!(file.expect("it was downloaded"), "pretend that this is a program\n");
+}
+
+#[test]
+fn the_walk_through_of_the_readme_can_be_pasted() {
+    let (_dir, run) = paste(&commands("README.md", "## First walk-through", "## Configuration"));
+    assert_works(&run, &["Verified app.tar.gz", "Create the repository"]);
+}
+
+fn demo(args: &[&str], temporary: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_countersign"));
+    command.arg("demo").args(args).env_clear().env("TMPDIR", temporary);
+    command.output().expect("the program starts")
+}
+
+#[test]
+fn the_demonstration_shows_everything_and_leaves_nothing_behind() {
+    let dir = TempDir::new().expect("a temporary directory");
+    let run = demo(&[], dir.path());
+    assert_works(
+        &run,
+        &[
+            "$ countersign keygen --out alice",
+            "$ countersign register http://127.0.0.1:",
+            "$ countersign download http://127.0.0.1:",
+            "Verified app.tar.gz",
+            "is not the file that was signed",
+            "joins as artifact signer",
+            "was REVOKED on",
+        ],
+    );
+    assert_eq!(fs::read_dir(dir.path()).expect("it is there").count(), 0);
+}
+
+#[test]
+fn the_demonstration_tells_programs_its_steps() {
+    let dir = TempDir::new().expect("a temporary directory");
+    let run = demo(&["--json"], dir.path());
+    let told: Value = serde_json::from_slice(&run.stdout).expect("one JSON object");
+    let codes = told["steps"].as_array().expect("a list").iter().map(|step| step["exit_code"].as_i64());
+    let codes: Vec<_> = codes.flatten().collect();
+    assert_eq!(codes.iter().filter(|code| **code == 0).count() + 2, codes.len());
+    assert!(codes.contains(&3) && codes.contains(&4), "{codes:?}");
+}
