@@ -174,7 +174,9 @@ fn check_segment(segment: &str) -> Result<(), PathError> {
     if matches!(segment, "." | "..") {
         return Err(PathError::Traversal(segment.to_owned()));
     }
-    if segment.chars().any(|c| c.is_control() || c == '\\') {
+    // Nearly every segment is plain, which is seen at a glance.
+    let is_plain = segment.bytes().all(|b| b.is_ascii_graphic() && b != b'\\');
+    if !is_plain && segment.chars().any(|c| c.is_control() || c == '\\') {
         return Err(PathError::ForbiddenCharacter);
     }
     if segment.eq_ignore_ascii_case(".git") {

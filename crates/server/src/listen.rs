@@ -49,14 +49,16 @@ pub async fn serve(
             accepted = accept(&listener, &permits) => accepted,
         };
         let Some((stream, permit)) = accepted else { continue };
-        let (router, read) = (router.clone(), read.clone());
         let patience = Arc::new(Patience::new());
         let waiting = Arc::clone(&patience);
+        // One count for each connection: threads that share one for all requests would wait for each other's caches.
+        let shared = Arc::new((router.clone(), read.clone(), patience));
         let service = service_fn(move |request| {
-            let (router, read, patience) = (router.clone(), read.clone(), Arc::clone(&patience));
+            let shared = Arc::clone(&shared);
             async move {
+                let (router, read, patience) = &*shared;
                 let _answering = patience.pause();
-                Ok::<_, Infallible>(answer(&router, &read, request).await)
+                Ok::<_, Infallible>(answer(router, read, request).await)
             }
         });
         let stream = Stream { inner: stream, patience: Arc::clone(&waiting) };

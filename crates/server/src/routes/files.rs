@@ -49,7 +49,7 @@ pub async fn signers(State(app): State<App>, tail: Tail, headers: HeaderMap) -> 
 
 pub fn read_raw(app: &App, tail: &str, headers: &HeaderMap) -> Result<Response, ApiError> {
     let path = parse_tail(tail)?;
-    let head = app.store().head();
+    let head = app.store().glance();
     match head.entry(&path) {
         Some(Entry::File(id)) => Ok(serve(&head, &path, &id, OCTET_STREAM, headers)?),
         Some(Entry::Directory) => Err(ApiError::bad_request(format!("{path} is a directory"))),
@@ -59,7 +59,7 @@ pub fn read_raw(app: &App, tail: &str, headers: &HeaderMap) -> Result<Response, 
 
 pub fn read_signers(app: &App, tail: &str, headers: &HeaderMap) -> Result<Response, ApiError> {
     let path = parse_tail(tail)?;
-    let head = app.store().head();
+    let head = app.store().glance();
     match head.nearest_signers(&path) {
         Some((signers, id)) => Ok(serve(&head, &signers, &id, JSON, headers)?),
         None => Err(ApiError::not_found(format!(
@@ -87,6 +87,8 @@ fn serve(
         let content = head.content(path, id)?;
         let length = HeaderValue::from(content.len());
         let mut response = Response::new(Body::from(Bytes::from_owner(content)));
+        // Room for all that will be there, so that it is made once.
+        response.headers_mut().reserve(8);
         response.headers_mut().insert(CONTENT_TYPE, content_type);
         response.headers_mut().insert(CONTENT_LENGTH, length);
         response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);

@@ -4,6 +4,8 @@
 
 mod batch;
 mod disk;
+mod entries;
+mod filter;
 mod fold;
 mod git;
 mod index;
@@ -127,6 +129,11 @@ impl Store {
     /// The newest published state.
     pub fn head(&self) -> Arc<Head> {
         self.published.load_full()
+    }
+
+    /// The same for a moment: cheaper, and to be let go of soon.
+    pub fn glance(&self) -> impl std::ops::Deref<Target = Arc<Head>> {
+        self.published.load()
     }
 
     /// Runs `decide` on the newest state, and stores the change that it returns as one commit. Returns only after that

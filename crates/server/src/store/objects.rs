@@ -20,7 +20,7 @@ use gix::{
 };
 use quick_cache::{Weighter, sync::Cache};
 
-use super::{StoreError, disk::DiskError};
+use super::{StoreError, disk::DiskError, filter::Filter};
 
 const SIGNERS_CACHE_BYTES: u64 = 16 << 20;
 
@@ -42,6 +42,7 @@ pub(super) struct Pack {
     /// The file without `.pack` or `.idx`.
     pub(super) stem: PathBuf,
     pub(super) bundle: pack::Bundle,
+    filter: Filter,
 }
 
 #[derive(Clone)]
@@ -121,7 +122,7 @@ impl Objects {
     /// written once more.
     pub(super) fn has_blob(&self, id: &ObjectId) -> bool {
         let packs = self.packs.load();
-        self.recent.contains_key(id) || packs.iter().rev().any(|pack| pack.bundle.index.lookup(id).is_some())
+        self.recent.contains_key(id) || packs.iter().rev().any(|pack| pack.find(id).is_some())
     }
 
     pub(super) fn stage(&self, id: ObjectId, blob: Arc<[u8]>) {
@@ -179,7 +180,7 @@ impl Objects {
     fn find_packed(&self, id: &ObjectId) -> Result<Option<(Kind, Vec<u8>)>, StoreError> {
         let packs = self.packs.load();
         for pack in packs.iter().rev() {
-            let Some(at) = pack.bundle.index.lookup(id) else { continue };
+            let Some(at) = pack.find(id) else { continue };
             let mut out = Vec::new();
             let kind = INFLATE.with_borrow_mut(|inflate| {
                 let found = pack.bundle.get_object_by_index(at, &mut out, inflate, &mut pack::cache::Never);
@@ -207,7 +208,14 @@ impl Pack {
         let index = stem.with_extension("idx");
         let bundle = pack::Bundle::at(&index, HashKind::Sha1)
             .map_err(|error| StoreError::corrupt(index.display(), error))?;
-        Ok(Self { stem, bundle })
+        let ids = (0..bundle.index.num_objects()).map(|at| bundle.index.oid_at_index(at));
+        let filter = Filter::of(bundle.index.num_objects() as usize, ids);
+        Ok(Self { stem, bundle, filter })
+    }
+
+    /// Where in its index an object is.
+    fn find(&self, id: &ObjectId) -> Option<u32> {
+        if self.filter.may_contain(id) { self.bundle.index.lookup(id) } else { None }
     }
 
     pub(super) fn bytes(&self) -> u64 {

@@ -13,6 +13,8 @@ const MAX_CHAIN: u8 = 50;
 /// What one copy instruction of a delta can hold.
 const MAX_COPY: usize = 0xff_ffff;
 const MAX_INSERT: usize = 0x7f;
+/// What is written as it is: shorter than a commit, longer than most differences between versions of a directory.
+const MAX_STORED: usize = 192;
 
 /// An object on its way into a pack.
 #[derive(Debug, Clone, Copy)]
@@ -124,6 +126,9 @@ fn header_of(kind: Kind) -> Header {
 
 fn append_entry(header: &Header, data: &[u8], deflate: &mut Compress, out: &mut Vec<u8>) {
     header.write_to(data.len() as u64, out).expect("writing to memory cannot fail");
+    if data.len() <= MAX_STORED {
+        return append_stored(data, out);
+    }
     deflate.reset();
     loop {
         let rest = &data[deflate.total_in() as usize..];
@@ -133,6 +138,24 @@ fn append_entry(header: &Header, data: &[u8], deflate: &mut Compress, out: &mut 
             return;
         }
     }
+}
+
+/// A zlib stream of one block that is not compressed. The differences between versions of a directory, which are most of
+/// a batch, hardly get smaller, and to make the compressor ready for each costs more than all else.
+fn append_stored(data: &[u8], out: &mut Vec<u8>) {
+    let length = u16::try_from(data.len()).expect("at most MAX_STORED");
+    out.extend_from_slice(&[0x78, 0x01, 0x01]);
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(&(!length).to_le_bytes());
+    out.extend_from_slice(data);
+    out.extend_from_slice(&adler32(data).to_be_bytes());
+}
+
+fn adler32(data: &[u8]) -> u32 {
+    const MODULUS: u32 = 65_521;
+    // So short that the sums cannot overflow before they are reduced.
+    let (a, b) = data.iter().fold((1, 0), |(a, b), byte| (a + u32::from(*byte), b + a + u32::from(*byte)));
+    ((b % MODULUS) << 16) | (a % MODULUS)
 }
 
 fn checksum(bytes: &[u8]) -> ObjectId {
@@ -241,7 +264,8 @@ mod tests {
 
     #[test]
     fn objects_of_every_size_are_read_back() {
-        let data: Vec<Vec<u8>> = [0, 1, 15, 16, 127, 4_096, 70_000].map(noise).into();
+        let data: Vec<Vec<u8>> =
+            [0, 1, 15, 16, 127, MAX_STORED, MAX_STORED + 1, 4_096, 70_000].map(noise).into();
         let objects: Vec<_> = data.iter().map(|data| object(Kind::Blob, data, None)).collect();
         check(&objects);
     }

@@ -1,7 +1,10 @@
 //! The Git tree of a commit, in memory. Versions share whatever they have in common, so that keeping an old one costs
 //! nothing, and a change copies only the directories on its paths.
 
-use std::{cmp::Ordering, collections::HashSet, sync::Arc, sync::LazyLock};
+use std::{
+    collections::HashSet,
+    sync::{Arc, LazyLock},
+};
 
 use countersign_core::{path::RepoPath, wire};
 use gix::{
@@ -10,12 +13,13 @@ use gix::{
     objs::{Kind, tree::EntryKind},
 };
 
+use super::entries::{At, Entries};
+
 /// A directory: the id of its Git tree, and its entries in Git's order.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Dir {
     pub(super) id: ObjectId,
-    /// Boxed and not a `Vec`: with a million files, spare capacity is what fills the memory.
-    entries: Box<[DirEntry]>,
+    entries: Entries,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,13 +67,12 @@ pub(super) type Edit<'a> = (&'a RepoPath, Option<ObjectId>);
 
 impl Dir {
     pub(super) fn empty() -> Arc<Self> {
-        Arc::new(Self { id: ObjectId::empty_tree(HashKind::Sha1), entries: Box::new([]) })
+        Arc::new(Self { id: ObjectId::empty_tree(HashKind::Sha1), entries: Entries::default() })
     }
 
     /// A directory as it was stored; `None` where the entries are not in Git's order, each once.
     pub(super) fn from_stored(id: ObjectId, entries: Vec<DirEntry>) -> Option<Arc<Self>> {
-        let sorted = entries.is_sorted_by(|a, b| compare(a, b.name.as_bytes(), b.node.is_dir()).is_lt());
-        sorted.then(|| Arc::new(Self { id, entries: entries.into_boxed_slice() }))
+        Some(Arc::new(Self { id, entries: Entries::new(entries)? }))
     }
 
     pub(super) fn find(&self, path: &RepoPath) -> Option<&Node> {
@@ -101,7 +104,7 @@ impl Dir {
     /// before each path: empty, or a directory and its slash.
     pub(super) fn walk(&self, prefix: &mut String, visit: &mut dyn FnMut(&str, ObjectId)) {
         let length = prefix.len();
-        for entry in &self.entries {
+        for entry in self.entries.iter() {
             prefix.push_str(&entry.name);
             match &entry.node {
                 Node::File(id) => visit(prefix, *id),
@@ -116,20 +119,20 @@ impl Dir {
     }
 
     fn subdir(&self, name: &str) -> Option<&Dir> {
-        match &self.entries[locate(&self.entries, name, true).ok()?].node {
+        match self.entries.node(self.entries.locate(name, true).ok()?) {
             Node::Dir(dir) => Some(dir),
             Node::File(_) | Node::Foreign(_) => None,
         }
     }
 
     fn get(&self, name: &str) -> Option<&Node> {
-        let at = locate(&self.entries, name, false).or_else(|_| locate(&self.entries, name, true)).ok()?;
-        Some(&self.entries[at].node)
+        let at = self.entries.locate(name, false).or_else(|_| self.entries.locate(name, true)).ok()?;
+        Some(self.entries.node(at))
     }
 
-    fn encode(entries: &[DirEntry]) -> Vec<u8> {
+    fn encode(entries: &Entries) -> Vec<u8> {
         let mut out = Vec::with_capacity(entries.iter().map(|entry| entry.name.len() + 28).sum());
-        for entry in entries {
+        for entry in entries.iter() {
             let (kind, id) = match &entry.node {
                 Node::File(id) => (EntryKind::Blob, id),
                 Node::Dir(dir) => (EntryKind::Tree, &dir.id),
@@ -146,7 +149,7 @@ impl Dir {
 }
 
 impl Node {
-    fn is_dir(&self) -> bool {
+    pub(super) fn is_dir(&self) -> bool {
         matches!(self, Node::Dir(_))
     }
 }
@@ -171,9 +174,8 @@ fn edit_dir(
     edits: &[Edit<'_>],
     trees: &mut Vec<EncodedTree>,
 ) -> Result<Option<Arc<Dir>>, Unfit> {
-    let old_entries = old.map_or(&[][..], |dir| &dir.entries);
-    let mut entries = Vec::with_capacity(old_entries.len() + edits.len());
-    entries.extend_from_slice(old_entries);
+    let old_entries = old.map(|dir| dir.entries.clone()).unwrap_or_default();
+    let mut entries = old_entries.clone();
     let mut changed = false;
     let mut rest = edits;
     while let Some(&(path, blob)) = rest.first() {
@@ -190,7 +192,7 @@ fn edit_dir(
         let (inside, others) = rest.split_at(below);
         let writes = inside.iter().any(|(_, blob)| blob.is_some());
         // Looked up in `old` too: deleting a file does not make room for a directory in the same change.
-        if writes && (locate(&entries, name, false).is_ok() || locate(old_entries, name, false).is_ok()) {
+        if writes && (entries.locate(name, false).is_ok() || old_entries.locate(name, false).is_ok()) {
             return Err(Unfit::Conflict(path.clone()));
         }
         changed |= edit_subdir(&mut entries, name, |dir| edit_dir(dir, below_at, inside, trees))?;
@@ -206,22 +208,22 @@ fn edit_dir(
     let bytes = Dir::encode(&entries);
     let id = hash(Kind::Tree, &bytes).ok_or_else(|| Unfit::Collision(here.clone()))?;
     trees.push(EncodedTree { path: here.as_str()[..at].to_owned(), id, bytes });
-    Ok(Some(Arc::new(Dir { id, entries: entries.into_boxed_slice() })))
+    Ok(Some(Arc::new(Dir { id, entries })))
 }
 
 fn edit_file(
-    entries: &mut Vec<DirEntry>,
+    entries: &mut Entries,
     name: &str,
     blob: Option<ObjectId>,
     path: &RepoPath,
 ) -> Result<bool, Unfit> {
-    let at = locate(entries, name, false);
-    let is_foreign = at.is_ok_and(|at| matches!(entries[at].node, Node::Foreign(_)));
-    if is_foreign || locate(entries, name, true).is_ok() {
+    let at = entries.locate(name, false);
+    let is_foreign = at.is_ok_and(|at| matches!(entries.node(at), Node::Foreign(_)));
+    if is_foreign || entries.locate(name, true).is_ok() {
         return Err(Unfit::Conflict(path.clone()));
     }
     Ok(match (at, blob) {
-        (Ok(at), Some(id)) => std::mem::replace(&mut entries[at].node, Node::File(id)) != Node::File(id),
+        (Ok(at), Some(id)) => replace(entries, at, Node::File(id)),
         (Ok(at), None) => {
             entries.remove(at);
             true
@@ -235,23 +237,18 @@ fn edit_file(
 }
 
 fn edit_subdir(
-    entries: &mut Vec<DirEntry>,
+    entries: &mut Entries,
     name: &str,
     edit: impl FnOnce(Option<&Arc<Dir>>) -> Result<Option<Arc<Dir>>, Unfit>,
 ) -> Result<bool, Unfit> {
-    let found = locate(entries, name, true);
-    let old = match found.map(|at| &entries[at].node) {
+    let found = entries.locate(name, true);
+    let old = match found.map(|at| entries.node(at)) {
         Ok(Node::Dir(dir)) => Some(dir),
         Ok(Node::File(_) | Node::Foreign(_)) | Err(_) => None,
     };
     let new = edit(old)?;
     Ok(match (found, new) {
-        (Ok(at), Some(dir)) => {
-            let node = Node::Dir(dir);
-            let changed = entries[at].node != node;
-            entries[at].node = node;
-            changed
-        }
+        (Ok(at), Some(dir)) => replace(entries, at, Node::Dir(dir)),
         (Ok(at), None) => {
             entries.remove(at);
             true
@@ -264,16 +261,17 @@ fn edit_subdir(
     })
 }
 
-fn locate(entries: &[DirEntry], name: &str, is_dir: bool) -> Result<usize, usize> {
-    entries.binary_search_by(|entry| compare(entry, name.as_bytes(), is_dir))
-}
-
-/// Git's order: by bytes, with a slash behind the name of a directory.
-fn compare(entry: &DirEntry, name: &[u8], is_dir: bool) -> Ordering {
-    let own = entry.name.as_bytes();
-    let common = own.len().min(name.len());
-    let next = |name: &[u8], is_dir: bool| name.get(common).copied().or(is_dir.then_some(b'/'));
-    own[..common].cmp(&name[..common]).then_with(|| next(own, entry.node.is_dir()).cmp(&next(name, is_dir)))
+/// Whether it was another one.
+fn replace(entries: &mut Entries, at: At, node: Node) -> bool {
+    let changes = match (entries.node(at), &node) {
+        // Directories with the same id are the same, however large they are.
+        (Node::Dir(old), Node::Dir(new)) => old.id != new.id,
+        (old, new) => old != new,
+    };
+    if changes {
+        entries.replace(at, node);
+    }
+    changes
 }
 
 /// The id of an object; `None` where the content was made to collide.
