@@ -114,3 +114,17 @@ fn git(dir: &Path, arguments: &[&str]) -> Result<String, Failure> {
     }
     Ok(String::from_utf8(output.stdout)?)
 }
+
+/// How long `git clone` takes to copy every object of a repository, as over a network.
+pub(crate) fn clone_time(repository: &Path, beside: &Path) -> Result<f64, Failure> {
+    let dir = tempfile::tempdir_in(beside)?;
+    let started = Instant::now();
+    let clone = Command::new("git")
+        .args(["clone", "--quiet", "--mirror", "--no-local"])
+        .args([repository, &dir.path().join("clone.git")])
+        .status()?;
+    if !clone.success() {
+        return Err("git clone failed".into());
+    }
+    Ok(started.elapsed().as_secs_f64())
+}

@@ -9,13 +9,13 @@ use tokio::runtime::Runtime;
 
 use crate::{
     Failure,
-    baseline::{Weight, Writes},
+    baseline::{self, Weight, Writes},
     client::{self, Figures, Request},
-    operation::{self, Operation, SUBMISSIONS, WARM_UP},
+    operation::{self, Operation, WARM_UP},
     options::Options,
     plan::Plan,
     process::Process,
-    report::{Grouped, Reads, Row, SizeReport, Submitted},
+    report::{Afterwards, Grouped, Reads, Row, SizeReport, Submitted},
     request,
     seed::{self, IDLE_RELEASES, Seeded},
 };
@@ -113,11 +113,11 @@ impl Bench<'_> {
         own: &Prepared,
         first: Option<&Prepared>,
     ) -> Result<(Submitted, Vec<Row>), Failure> {
-        let clients = self.options.clients;
+        let (clients, submissions) = (self.options.clients, self.options.submissions);
         let mut repository_before = None;
         let mut serve = |prepared: &Prepared| -> Result<_, Failure> {
             let (dir, plan) = (prepared.seeded.data_dir(), prepared.plan);
-            let indexes = seed::add_collecting(self.runtime, &dir, plan, SUBMISSIONS / 2)?;
+            let indexes = seed::add_collecting(self.runtime, &dir, plan, submissions / 2)?;
             repository_before.get_or_insert(Weight::of(&prepared.seeded.repository())?);
             let server = prepared.serve()?;
             server.wait_until_idle()?;
@@ -142,14 +142,26 @@ impl Bench<'_> {
         let rounds = server.stop()?;
         let repository_after = Weight::of(&own.seeded.repository())?;
         let submitted = Submitted {
-            submissions: SUBMISSIONS,
-            commits_per_fsync_round: SUBMISSIONS as f64 / rounds.max(1) as f64,
+            submissions,
+            commits_per_fsync_round: submissions as f64 / rounds.max(1) as f64,
+            afterwards: self.measure_afterwards(own)?,
             baseline,
             memory_after_writes,
             repository_before: repository_before.ok_or("nothing was served")?,
             repository_after,
         };
         Ok((submitted, rows))
+    }
+}
+
+impl Bench<'_> {
+    /// A start and a clone of what has grown.
+    fn measure_afterwards(&self, own: &Prepared) -> Result<Afterwards, Failure> {
+        let server = own.serve()?;
+        let start_s = server.started_in.as_secs_f64();
+        server.stop()?;
+        let clone_s = baseline::clone_time(&own.seeded.repository(), own.seeded.beside())?;
+        Ok(Afterwards { start_s, clone_s })
     }
 }
 

@@ -21,8 +21,6 @@ const SIGNED_READS: usize = 10_000;
 const LISTS: usize = 2_000;
 /// Files that are asked for again and again, as those of recent releases are.
 const HOT: usize = 1_000;
-/// Enough for some seconds of writing.
-pub(crate) const SUBMISSIONS: usize = 6_400;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {

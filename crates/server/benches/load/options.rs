@@ -4,6 +4,9 @@ use std::{path::PathBuf, str::FromStr};
 
 use crate::{Failure, operation::Operation, plan::Shape};
 
+/// Enough for some seconds of writing.
+const SUBMISSIONS: usize = 6_400;
+
 pub(crate) const HELP: &str = "\
 How fast the server is, how its size changes that, and how it compares with what the machine allows.
 
@@ -16,6 +19,7 @@ Usage: cargo bench -p countersign-server --bench load -- [OPTIONS]
                     tags: one project with all the releases
   --clients N       connections at a time [default: 64]
   --only OP,...     files, files-hot, signers, chain, status, pending, pending-many, submit [default: all]
+  --submissions N   how many signatures are submitted, half as many releases are signed [default: 6400]
   --keep DIR        seed into DIR where it has no such repository yet, and measure a copy of that
   --json            one JSON object on standard output instead of tables
 ";
@@ -34,6 +38,7 @@ pub(crate) struct Options {
     pub(crate) shape: Shape,
     pub(crate) clients: usize,
     pub(crate) operations: Vec<Operation>,
+    pub(crate) submissions: usize,
     pub(crate) keep: Option<PathBuf>,
     pub(crate) json: bool,
 }
@@ -42,6 +47,7 @@ impl Command {
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, Failure> {
         let (mut sizes, mut operations) = (Vec::new(), Operation::ALL.to_vec());
         let (mut shape, mut clients, mut keep, mut json) = (Shape::Standard, 64, None, false);
+        let mut submissions = SUBMISSIONS;
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or(format!("{argument} needs a value; see --help"));
             match argument.as_str() {
@@ -49,6 +55,7 @@ impl Command {
                 "--shape" => shape = value()?.parse()?,
                 "--clients" => clients = value()?.parse()?,
                 "--only" => operations = parse_list(&value()?)?,
+                "--submissions" => submissions = value()?.parse::<usize>()?.next_multiple_of(2).max(2),
                 "--keep" => keep = Some(PathBuf::from(value()?)),
                 "--json" => json = true,
                 "--serve" => return Ok(Self::Serve(PathBuf::from(value()?))),
@@ -65,7 +72,7 @@ impl Command {
         if clients == 0 || sizes.contains(&0) {
             return Err("--clients and --files must be above 0".into());
         }
-        Ok(Self::Measure(Options { sizes, shape, clients, operations, keep, json }))
+        Ok(Self::Measure(Options { sizes, shape, clients, operations, submissions, keep, json }))
     }
 }
 

@@ -43,10 +43,19 @@ pub(crate) struct Reads {
     pub(crate) memory_after_reads: Memory,
 }
 
+/// What the growth did to a start and to a clone.
+#[derive(Serialize)]
+pub(crate) struct Afterwards {
+    pub(crate) start_s: f64,
+    /// `git clone --mirror --no-local`
+    pub(crate) clone_s: f64,
+}
+
 #[derive(Serialize)]
 pub(crate) struct Submitted {
     /// Two on each of half as many releases, of three files each, that are there for this part only.
     pub(crate) submissions: usize,
+    pub(crate) afterwards: Afterwards,
     pub(crate) commits_per_fsync_round: f64,
     pub(crate) baseline: Writes,
     /// Of another process than that of the reads.
@@ -157,6 +166,8 @@ impl fmt::Display for Shown<'_, Submitted> {
             Shown(repository_after),
             Grouped(grown as usize / submissions),
         )?;
+        let Afterwards { start_s, clone_s } = self.0.afterwards;
+        writeln!(f, "              afterwards a start takes {start_s:.3} s, and a git clone {clone_s:.2} s")?;
         writeln!(
             f,
             "  baseline    {:.0} rounds of write and fsync, {:.1} durable git commits per second",
