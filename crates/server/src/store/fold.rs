@@ -1,5 +1,6 @@
 //! Folding packs. Every batch leaves a pack, and every pack costs each reader a look; so many small ones become one
-//! larger one, in the background and without compressing anything again.
+//! larger one, in the background. Each batch also leaves a whole copy of every directory that it touched. Here they come
+//! together, and all but a few become differences: without that, wide directories would fill the disk.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -13,20 +14,28 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use gix::{ObjectId, hash::Kind as HashKind, odb::pack::data::entry::Header};
+use gix::{ObjectId, hash::Kind as HashKind, odb::pack::data::entry::Header, zlib::Inflate};
 
 use super::{
     StoreError,
     disk::{Disk, DiskError},
     git::{finish_pack, unfinished},
     objects::{Objects, Pack},
-    pack::{IndexEntry, encode_index, finish_checksum, header},
+    pack::{IndexEntry, encode_delta, encode_entry, encode_index, finish_checksum, header},
 };
 
 /// So many packs of similar size are folded into one.
 const FOLD_AT: usize = 16;
 /// Above this size folding costs more than it gains.
 const MAX_BYTES: u64 = 1 << 31;
+
+/// Smaller ones are not worth the work.
+const MIN_TREE_BYTES: u64 = 1_024;
+/// An entry has at least a mode, a name and an id.
+const BEGINNING: usize = 48;
+const MAX_TREES_BYTES: usize = 64 << 20;
+/// Of whole copies that become differences in one fold. The differences inside a batch come on top.
+const MAX_DEPTH: usize = 16;
 
 /// The thread that folds. Dropping it stops the work under way and waits for the thread.
 #[derive(Debug)]
@@ -162,8 +171,9 @@ fn concatenate(
     out.write(&header(distinct.len()))?;
     let mut index: Vec<IndexEntry> = Vec::with_capacity(distinct.len());
     let mut places: HashMap<ObjectId, u64> = HashMap::with_capacity(distinct.len());
+    let mut trees = Trees::default();
     for pack in sources {
-        append_pack(pack, &mut out, &mut index, &mut places, stop)?;
+        append_pack(pack, &mut out, (&mut index, &mut places, &mut trees), stop)?;
     }
     let id = finish_checksum(out.hasher);
     out.out.write_all(id.as_slice())?;
@@ -173,8 +183,7 @@ fn concatenate(
 fn append_pack(
     pack: &Pack,
     out: &mut Hashing<'_>,
-    index: &mut Vec<IndexEntry>,
-    places: &mut HashMap<ObjectId, u64>,
+    (index, places, trees): (&mut Vec<IndexEntry>, &mut HashMap<ObjectId, u64>, &mut Trees),
     stop: &AtomicBool,
 ) -> io::Result<()> {
     let data = &pack.bundle.pack;
@@ -209,7 +218,14 @@ fn append_pack(
                 out.write(&bytes)?;
                 crc32fast::hash(&bytes)
             }
-            _ => {
+            Header::Tree if parsed.decompressed_size >= MIN_TREE_BYTES => {
+                let tree = inflate(pack, &parsed)?;
+                let bytes = trees.shorten(tree, place).filter(|bytes| bytes.len() < raw.len());
+                let bytes = bytes.as_deref().unwrap_or(raw);
+                out.write(bytes)?;
+                crc32fast::hash(bytes)
+            }
+            Header::Commit | Header::Tree | Header::Blob | Header::Tag | Header::RefDelta { .. } => {
                 out.write(raw)?;
                 crc32fast::hash(raw)
             }
@@ -219,6 +235,50 @@ fn append_pack(
         index.push(IndexEntry { id: entry.oid, crc32, offset: place });
     }
     Ok(())
+}
+
+fn inflate(pack: &Pack, entry: &gix::odb::pack::data::Entry) -> io::Result<Vec<u8>> {
+    let size = usize::try_from(entry.decompressed_size).map_err(|_| damaged(pack))?;
+    let mut tree = vec![0; size];
+    let data = &pack.bundle.pack;
+    data.decompress_entry(entry, &mut Inflate::default(), &mut tree).map_err(|_| damaged(pack))?;
+    Ok(tree)
+}
+
+/// The newest version of each directory that came by.
+#[derive(Default)]
+struct Trees {
+    by_beginning: HashMap<[u8; BEGINNING], Version>,
+    bytes: usize,
+}
+
+struct Version {
+    tree: Vec<u8>,
+    place: u64,
+    /// How many differences lead from a whole copy to it.
+    depth: usize,
+}
+
+impl Trees {
+    /// The entry of `tree`, which will be at `place`, as a difference to the version before. Versions of a directory are
+    /// known by their first entry, which seldom changes; where it does, nothing is lost but the saving.
+    fn shorten(&mut self, tree: Vec<u8>, place: u64) -> Option<Vec<u8>> {
+        let beginning = *tree.first_chunk::<BEGINNING>()?;
+        if self.bytes > MAX_TREES_BYTES {
+            *self = Self::default();
+        }
+        let before = self.by_beginning.get(&beginning).filter(|before| before.depth < MAX_DEPTH);
+        let delta = before.map(|before| (before, encode_delta(&before.tree, &tree)));
+        let shorter = delta.filter(|(_, delta)| delta.len() < tree.len() / 2).map(|(before, delta)| {
+            let header = Header::OfsDelta { base_distance: place - before.place };
+            (before.depth + 1, encode_entry(&header, &delta))
+        });
+        let (depth, bytes) = shorter.map_or((0, None), |(depth, bytes)| (depth, Some(bytes)));
+        self.bytes += tree.len();
+        let replaced = self.by_beginning.insert(beginning, Version { tree, place, depth });
+        self.bytes -= replaced.map_or(0, |replaced| replaced.tree.len());
+        bytes
+    }
 }
 
 fn damaged(pack: &Pack) -> io::Error {

@@ -124,6 +124,13 @@ fn header_of(kind: Kind) -> Header {
     }
 }
 
+/// One entry by itself.
+pub(super) fn encode_entry(header: &Header, data: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(data.len() + 32);
+    append_entry(header, data, &mut Compress::new(Compression::new(1), true), &mut out);
+    out
+}
+
 fn append_entry(header: &Header, data: &[u8], deflate: &mut Compress, out: &mut Vec<u8>) {
     header.write_to(data.len() as u64, out).expect("writing to memory cannot fail");
     if data.len() <= MAX_STORED {
@@ -169,7 +176,7 @@ pub(super) fn finish_checksum(hasher: gix::hash::Hasher) -> ObjectId {
 }
 
 /// `target` as a difference to `base`: what both begin and end with is copied, what lies between is inserted.
-fn encode_delta(base: &[u8], target: &[u8]) -> Vec<u8> {
+pub(super) fn encode_delta(base: &[u8], target: &[u8]) -> Vec<u8> {
     let prefix = common_prefix(base, target);
     let (base_rest, target_rest) = (&base[prefix..], &target[prefix..]);
     let suffix = common_suffix(base_rest, target_rest);
