@@ -66,6 +66,9 @@ fn find_candidates(url: &SourceUrl) -> Result<Vec<Candidate>, UrlRefusal> {
     if is_known_forge(url.host()) && !is_usual {
         return Err(url.refuse(UrlProblem::ForgeHttpsOnly { host: url.host().clone() }));
     }
+    if is_known_forge(url.host()) && release.is_none() {
+        check_page(&segments).map_err(|problem| url.refuse(problem))?;
+    }
     check_slashes(&segments, release.as_ref()).map_err(|problem| url.refuse(problem))?;
     let file_name = AssetName::parse(name).map_err(|error| url.refuse(error.into()))?;
 
@@ -147,6 +150,17 @@ fn read_release<'u>(segments: &[&'u str]) -> Result<Option<Release<'u>>, UrlProb
         return Err(UrlProblem::LatestRelease { form: GITHUB_FORM });
     }
     Ok(None)
+}
+
+/// On a host that is certainly a forge, the page of a release is no file; elsewhere such a path may be one.
+fn check_page(segments: &[&str]) -> Result<(), UrlProblem> {
+    match segments {
+        [_, _, "releases", "tag", ..] => Err(UrlProblem::ReleasePage { form: GITHUB_FORM }),
+        _ if segments.windows(2).any(|pair| pair == ["-", "releases"]) => {
+            Err(UrlProblem::ReleasePage { form: GITLAB_FORM })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// An encoded slash is a slash in a tag, and means nothing elsewhere.

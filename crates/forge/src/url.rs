@@ -142,6 +142,8 @@ pub enum UrlProblem {
         "it leads to the latest release, and which one that is nobody signs: name the tag, as in `{form}`"
     )]
     LatestRelease { form: &'static str },
+    #[error("it is the page of a release, not one of its files: give the URL of a file, as in `{form}`")]
+    ReleasePage { form: &'static str },
     #[error(transparent)]
     FileName(#[from] AssetNameError),
     #[error("the metadata of the signers file claims the kind `{claimed}` for it, but {host} is `{known}`")]

@@ -33,12 +33,6 @@ pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), Cl
 }
 
 pub(crate) fn locate(url: &str) -> Result<DownloadPlace, CliError> {
-    if url.contains("/releases/tag/") {
-        return Err(CliError::usage(
-            format!("{} is the page of a release, not a file", shown_text(url)),
-            "give the URL of one of its files, as in …/releases/download/TAG/NAME",
-        ));
-    }
     locate_download(url).map_err(|error| {
         CliError::usage(
             error.to_string(),

@@ -1,84 +1,21 @@
 //! Questions on a real pseudo-terminal, by way of `script` of util-linux: only a yes signs.
 
-use std::{
-    io::{Read as _, Write as _},
-    process::{Child, Command, Stdio},
-    sync::mpsc::{self, Receiver},
-    thread,
-    time::Duration,
-};
-
 use crate::support::{
-    Person, SignersFile, World,
+    Person, SignersFile, Terminal, World,
     client::{Computer, add_files, put_release, text},
 };
 
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// The client on a terminal. All that a person would see there is in `seen`.
-struct Terminal {
-    script: Child,
-    screen: Receiver<Vec<u8>>,
-    seen: String,
+/// The client on a terminal, with the key of this person.
+fn start(computer: &Computer, key: &str, args: &[&str]) -> Option<Terminal> {
+    start_with(computer, key, "", args)
 }
 
-impl Terminal {
-    /// `None`, with a message, where there is no `script` of util-linux.
-    fn start(computer: &Computer, key: &str, args: &[&str]) -> Option<Self> {
-        Self::start_with(computer, key, "", args)
-    }
-
-    /// `no_color`: the value of NO_COLOR.
-    fn start_with(computer: &Computer, key: &str, no_color: &str, args: &[&str]) -> Option<Self> {
-        let version = Command::new("script").arg("--version").stdin(Stdio::null()).output();
-        if !version.is_ok_and(|version| String::from_utf8_lossy(&version.stdout).contains("util-linux")) {
-            println!("skipped: there is no `script` of util-linux");
-            return None;
-        }
-        let words = [&[env!("CARGO_BIN_EXE_countersign")], args].concat();
-        let line = words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
-        let mut command = computer.prepare(Command::new("script"), &["-q", "-e", "-c", &line, "/dev/null"]);
-        command
-            .env("NO_COLOR", no_color)
-            .env("SHELL", "/bin/sh")
-            .env("COUNTERSIGN_KEY", text(&computer.key_of(key)));
-        let mut script = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut stdout = script.stdout.take().unwrap();
-        let (sender, screen) = mpsc::channel();
-        thread::spawn(move || {
-            let mut buffer = [0; 1024];
-            while let Ok(length @ 1..) = stdout.read(&mut buffer) {
-                let _ = sender.send(buffer[..length].to_vec());
-            }
-        });
-        Some(Self { script, screen, seen: String::new() })
-    }
-
-    /// Waits for a question, and types the answer.
-    #[track_caller]
-    fn answer(&mut self, question: &str, answer: &str) {
-        while !self.seen.contains(question) {
-            let text = self.screen.recv_timeout(PATIENCE);
-            let text = text.unwrap_or_else(|_| panic!("{question:?} is not asked: {:?}", self.seen));
-            self.seen.push_str(&String::from_utf8_lossy(&text));
-        }
-        self.script.stdin.as_mut().unwrap().write_all(answer.as_bytes()).unwrap();
-    }
-
-    /// The exit code, and all that was to be seen.
-    fn end(mut self) -> (i32, String) {
-        while let Ok(text) = self.screen.recv_timeout(PATIENCE) {
-            self.seen.push_str(&String::from_utf8_lossy(&text));
-        }
-        (self.script.wait().unwrap().code().unwrap_or(-1), std::mem::take(&mut self.seen))
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        let _ = self.script.kill();
-        let _ = self.script.wait();
-    }
+/// `no_color`: the value of NO_COLOR.
+fn start_with(computer: &Computer, key: &str, no_color: &str, args: &[&str]) -> Option<Terminal> {
+    Terminal::start(args, |command| {
+        computer.settle(command);
+        command.env("NO_COLOR", no_color).env("COUNTERSIGN_KEY", text(&computer.key_of(key)));
+    })
 }
 
 fn alice() -> Person {
@@ -99,7 +36,7 @@ fn unsigned() -> (World, Computer, String) {
 fn anything_but_yes_signs_nothing() {
     let (world, computer, index) = unsigned();
     for answer in ["n\n", "\n", "yess\n", "no\n", "\u{4}"] {
-        let Some(mut terminal) = Terminal::start(&computer, "alice", &["sign", &index]) else { return };
+        let Some(mut terminal) = start(&computer, "alice", &["sign", &index]) else { return };
         terminal.answer("[y/N]", answer);
         let (code, seen) = terminal.end();
         assert_eq!(code, 1, "{answer:?}: {seen}");
@@ -111,7 +48,7 @@ fn anything_but_yes_signs_nothing() {
 #[test]
 fn an_interrupt_at_the_question_signs_nothing() {
     let (world, computer, index) = unsigned();
-    let Some(mut terminal) = Terminal::start(&computer, "alice", &["sign", &index]) else { return };
+    let Some(mut terminal) = start(&computer, "alice", &["sign", &index]) else { return };
     terminal.answer("[y/N]", "\u{3}");
     let (code, seen) = terminal.end();
     assert_ne!(code, 0, "{seen}");
@@ -122,9 +59,9 @@ fn an_interrupt_at_the_question_signs_nothing() {
 fn yes_signs_what_was_shown_before_the_question() {
     for answer in ["y\n", "YES\n"] {
         let (world, computer, index) = unsigned();
-        let Some(mut terminal) = Terminal::start(&computer, "alice", &["sign", "--all"]) else { return };
+        let Some(mut terminal) = start(&computer, "alice", &["sign", "--all"]) else { return };
         terminal.answer("[y/N]", answer);
-        let shown = terminal.seen.split("[y/N]").next().unwrap().to_owned();
+        let shown = terminal.seen().split("[y/N]").next().unwrap().to_owned();
         let digest = countersign_core::digest::Sha256::of(b"content").to_string();
         for part in [index.as_str(), &world.id("acme/app"), "app", &digest] {
             assert!(shown.contains(part), "`{part}` is missing: {shown}");
@@ -142,12 +79,12 @@ fn the_question_says_how_the_comparison_went() {
     for (content, words) in [("content", "All files are the same"), ("Content", "NOT all files")] {
         computer.write("built/app", content);
         let args = ["sign", &index, "--files", "built"];
-        let Some(mut terminal) = Terminal::start(&computer, "alice", &args) else { return };
+        let Some(mut terminal) = start(&computer, "alice", &args) else { return };
         terminal.answer("[y/N]", "n\n");
         assert!(
-            terminal.seen.contains(words) && !terminal.seen.contains("been compared"),
+            terminal.seen().contains(words) && !terminal.seen().contains("been compared"),
             "{}",
-            terminal.seen
+            terminal.seen()
         );
         assert_eq!(terminal.end().0, 1);
     }
@@ -159,10 +96,9 @@ fn each_file_is_asked_about_by_itself() {
     let sums = put_release(&world.files, "acme/app/2.0", &[("app", b"new")]);
     world.register_assets(&alice(), &[&sums]).ok();
     let second = world.index_path("acme/app/2.0");
-    let Some(mut terminal) = Terminal::start(&computer, "alice", &["sign", "--all"]) else { return };
+    let Some(mut terminal) = start(&computer, "alice", &["sign", "--all"]) else { return };
     terminal.answer("[y/N]", "y\n");
-    terminal.answer(&second, "");
-    terminal.seen = terminal.seen.split(&second).last().unwrap().to_owned();
+    terminal.wait_for(&second);
     terminal.answer("[y/N]", "n\n");
     let (code, seen) = terminal.end();
     assert_eq!(code, 1, "{seen}");
@@ -172,9 +108,9 @@ fn each_file_is_asked_about_by_itself() {
 #[test]
 fn json_on_a_terminal_never_asks_about_what_it_does_not_show() {
     let (world, computer, index) = unsigned();
-    let Some(mut terminal) = Terminal::start(&computer, "alice", &["sign", &index, "--json"]) else { return };
+    let Some(mut terminal) = start(&computer, "alice", &["sign", &index, "--json"]) else { return };
     // Whether it refuses or asks: what is to be signed must have been seen before a `y` counts.
-    terminal.answer("", "y\n");
+    terminal.press("y\n");
     let (_, seen) = terminal.end();
     let shown = seen.split("[y/N]").next().unwrap();
     let is_signed = world.pending(&alice()).is_empty();
@@ -188,20 +124,20 @@ fn a_revocation_and_forgetting_a_project_are_asked_about_too() {
     let computer = Computer::of(&world.server);
     computer.download(&world.files.url("/acme/app/1.0/app")).ok();
     let revoke = ["revoke", &index, "--reason", "a bad build"];
-    let Some(mut terminal) = Terminal::start(&computer, "alice", &revoke) else { return };
+    let Some(mut terminal) = start(&computer, "alice", &revoke) else { return };
     terminal.answer("[y/N]", "n\n");
     let (code, seen) = terminal.end();
     assert!(code == 1 && seen.contains("a bad build") && seen.contains("app"), "{code}: {seen}");
     assert!(world.is_complete(&alice(), &index));
 
     let project = world.id("acme/app");
-    let Some(mut terminal) = Terminal::start(&computer, "alice", &["trust", "remove", &project]) else {
+    let Some(mut terminal) = start(&computer, "alice", &["trust", "remove", &project]) else {
         return;
     };
     terminal.answer("[y/N]", "n\n");
     assert_eq!(terminal.end().0, 1);
     assert!(computer.pins()["projects"][&project].is_object());
-    let Some(mut terminal) = Terminal::start(&computer, "alice", &["trust", "remove", &project]) else {
+    let Some(mut terminal) = start(&computer, "alice", &["trust", "remove", &project]) else {
         return;
     };
     terminal.answer("[y/N]", "y\n");
@@ -212,12 +148,12 @@ fn a_revocation_and_forgetting_a_project_are_asked_about_too() {
 #[test]
 fn a_terminal_gets_colours_unless_the_user_wants_none() {
     let (_world, computer, index) = unsigned();
-    let seen = |args: &[&str]| Terminal::start(&computer, "alice", args).map(|terminal| terminal.end().1);
+    let seen = |args: &[&str]| start(&computer, "alice", args).map(|terminal| terminal.end().1);
     let Some(coloured) = seen(&["status", &index]) else { return };
     assert!(coloured.contains('\u{1b}'), "{coloured:?}");
     let plain = seen(&["status", &index, "--color", "never"]).unwrap();
     assert!(!plain.contains('\u{1b}'), "{plain:?}");
-    let plain = Terminal::start_with(&computer, "alice", "1", &["status", &index]).unwrap().end().1;
+    let plain = start_with(&computer, "alice", "1", &["status", &index]).unwrap().end().1;
     assert!(!plain.contains('\u{1b}'), "{plain:?}");
     let json = seen(&["status", &index, "--json"]).unwrap();
     assert!(!json.contains('\u{1b}'), "{json:?}");

@@ -125,7 +125,6 @@ fn an_answer_that_was_encoded_is_bounded_too() {
 }
 
 #[test]
-#[ignore = "takes more than a minute"]
 fn an_answer_that_drips_is_given_up() {
     let server = HostileServer::alone();
     server.lie(|_| Some(Lie::Dripping));

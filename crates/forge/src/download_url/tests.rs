@@ -92,6 +92,18 @@ fn after_the_release_come_the_files_own_directory_and_those_above() {
 }
 
 #[test]
+fn the_page_of_a_release_on_a_known_forge_is_no_file() {
+    for url in [
+        "https://github.com/acme/app/releases/tag/v1",
+        "https://codeberg.org/acme/app/releases/tag/v1",
+        "https://gitlab.com/g/p/-/releases/v1",
+    ] {
+        let refused = locate_download(url).unwrap_err().to_string();
+        assert!(refused.contains("the page of a release") && refused.contains("TAG"), "{refused}");
+    }
+}
+
+#[test]
 fn any_other_form_leads_to_directories_alone() {
     for url in [
         "http://127.0.0.1:8080/x",

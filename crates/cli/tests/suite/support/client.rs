@@ -104,15 +104,17 @@ impl Computer {
 
     /// Nothing of the tester's own environment reaches the program.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        self.prepare(Command::new(env!("CARGO_BIN_EXE_countersign")), args)
+        let mut command = Command::new(env!("CARGO_BIN_EXE_countersign"));
+        command.args(args).stdin(Stdio::null());
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        self.settle(&mut command);
+        command
     }
 
-    /// Another program that starts the client, in the same environment.
-    pub(crate) fn prepare(&self, mut command: Command, args: &[&str]) -> Command {
-        command.args(args).current_dir(self.path("")).stdin(Stdio::null());
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    /// Lets a program run here: the place, and what the client is told by its environment.
+    pub(crate) fn settle(&self, command: &mut Command) {
+        command.current_dir(self.path(""));
         command.env("COUNTERSIGN_SERVER", &self.server).env("COUNTERSIGN_CONFIG_DIR", self.config());
-        command
     }
 
     pub(crate) fn run(&self, args: &[&str]) -> Ran {

@@ -9,6 +9,7 @@ pub(crate) mod http;
 pub(crate) mod people;
 pub(crate) mod server;
 pub(crate) mod signers;
+pub(crate) mod terminal;
 pub(crate) mod world;
 
 pub(crate) use self::{
@@ -18,5 +19,6 @@ pub(crate) use self::{
     people::Person,
     server::{Launch, TestServer},
     signers::{SignersFile, days_ago, seconds_from_now},
+    terminal::Terminal,
     world::World,
 };
