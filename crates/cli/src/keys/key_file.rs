@@ -75,7 +75,9 @@ impl Unusable {
             }
             Self::Putty => "PuTTYgen can export an Ed25519 key: Conversions, Export OpenSSH key",
             Self::Rfc4716 => "`ssh-keygen -i -f FILE` converts it",
-            Self::Damaged(_) | Self::Mismatch => "restore it from a copy",
+            Self::Damaged(_) | Self::Mismatch => {
+                "check that it was copied whole, or restore it from a backup"
+            }
             Self::Cipher(_) => "`ssh-keygen -p -f FILE` encrypts it anew with the usual method",
             Self::Several => "give a file with one key",
         }

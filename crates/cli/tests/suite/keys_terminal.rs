@@ -1,6 +1,6 @@
 //! Passphrases that are typed: on a real pseudo-terminal, by way of `script` of util-linux.
 
-use std::{fs, path::Path, thread, time::Duration};
+use std::{fs, path::Path};
 
 use tempfile::TempDir;
 
@@ -17,8 +17,6 @@ fn start(args: &[&str]) -> Option<Terminal> {
 #[track_caller]
 fn answer(terminal: &mut Terminal, question: &str, passphrase: &str) {
     terminal.wait_for(question);
-    // A person needs longer than the program does from its question to hiding the answer.
-    thread::sleep(Duration::from_millis(500));
     terminal.press(&format!("{passphrase}\n"));
 }
 
@@ -96,4 +94,30 @@ fn three_wrong_passphrases_are_enough() {
     }
     let (code, seen) = terminal.end();
     assert!(code == 1 && seen.contains("passphrase is wrong") && !seen.contains("horse"), "{code}: {seen}");
+}
+
+#[test]
+fn a_typed_passphrase_can_be_corrected() {
+    let dir = TempDir::new().unwrap();
+    let key = private_copy(dir.path(), "encrypted-aes256-ctr");
+    let server = TestServer::start();
+    let url = format!("http://{}", server.address());
+    let Some(mut terminal) = start(&["--server", &url, "--key", text(&key), "ping"]) else { return };
+    // All of it wrong and cleared, then an umlaut too many and taken back.
+    answer(&mut terminal, "Passphrase of ", &format!("nonsense\u{15}{PASSPHRASE}\u{fc}\u{7f}"));
+    let (code, seen) = terminal.end();
+    assert_eq!(code, 0, "{seen}");
+    assert!(!seen.contains("horse") && !seen.contains("nonsense"), "{seen}");
+}
+
+#[test]
+fn ctrl_c_at_the_question_ends_the_command_and_makes_no_key() {
+    let dir = TempDir::new().unwrap();
+    let out = dir.path().join("key");
+    let Some(mut terminal) = keygen(&out) else { return };
+    terminal.answer("Passphrase for ", "half of it\u{3}");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, 1, "{seen}");
+    assert!(seen.contains("interrupted by Ctrl-C") && !seen.contains("half of it"), "{seen}");
+    assert!(!out.exists());
 }
