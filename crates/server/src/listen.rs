@@ -9,7 +9,7 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     task::{Context, Poll},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use axum::{Router, response::Response};
@@ -24,8 +24,9 @@ use tokio::{
 use crate::answer::{Asked, answer};
 
 /// A client that has not sent its next request's head by then is dropped; so is one that sends nothing, or takes nothing
-/// of an answer for so long.
+/// of an answer for so long. It may be longer by the time between two looks.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(15);
+const LOOKS: u32 = 5;
 const MAX_CONNECTIONS: usize = 8_192;
 /// After a failure to accept, which is mostly a lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -49,7 +50,7 @@ pub async fn serve(
             accepted = accept(&listener, &permits) => accepted,
         };
         let Some((stream, permit)) = accepted else { continue };
-        let patience = Arc::new(Patience::new());
+        let patience = Arc::new(Patience::default());
         let waiting = Arc::clone(&patience);
         // One count for each connection: threads that share one for all requests would wait for each other's caches.
         let shared = Arc::new((router.clone(), read.clone(), patience));
@@ -79,42 +80,34 @@ pub async fn serve(
     connections.shutdown().await;
 }
 
-/// How long a connection has been waiting for its client: for the head of a request, or to take an answer.
+/// Whether a connection waits for its client: for the head of a request, or to take an answer. A clock that is read
+/// with each request would cost more than it is worth; so progress is counted, and looked at once in a while.
+#[derive(Default)]
 struct Patience {
-    begun: Instant,
-    /// Milliseconds from the beginning to the last progress; `ANSWERING` while it is we who take the time.
-    waiting_since: AtomicU64,
+    /// Goes up with each progress; odd while it is we who take the time. Only the connection's own task changes it.
+    progress: AtomicU64,
 }
 
-const ANSWERING: u64 = u64::MAX;
-
 impl Patience {
-    fn new() -> Self {
-        Self { begun: Instant::now(), waiting_since: AtomicU64::new(0) }
-    }
-
     /// Until the result is dropped, it is we who take the time.
     fn pause(&self) -> impl Drop + use<'_> {
-        self.waiting_since.store(ANSWERING, Ordering::Relaxed);
+        self.progress.store(self.progress.load(Ordering::Relaxed) | 1, Ordering::Relaxed);
         Resume(self)
     }
 
-    fn begin_anew(&self) {
-        let now = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(0);
-        self.waiting_since.store(now, Ordering::Relaxed);
+    fn note_progress(&self) {
+        self.progress.store(self.progress.load(Ordering::Relaxed).wrapping_add(2), Ordering::Relaxed);
     }
 
-    /// Ends when the client has kept us waiting for too long. Wakes once in a while, not with each request.
+    /// Ends when the client has kept us waiting for too long.
     async fn run_out(&self) {
-        loop {
-            let waited = match self.waiting_since.load(Ordering::Relaxed) {
-                ANSWERING => Duration::ZERO,
-                since => self.begun.elapsed().saturating_sub(Duration::from_millis(since)),
-            };
-            let Some(left) = CLIENT_TIMEOUT.checked_sub(waited).filter(|left| !left.is_zero()) else {
-                return;
-            };
-            tokio::time::sleep(left).await;
+        let mut seen = self.progress.load(Ordering::Relaxed);
+        let mut waited = 0;
+        while waited < LOOKS {
+            tokio::time::sleep(CLIENT_TIMEOUT / LOOKS).await;
+            let now = self.progress.load(Ordering::Relaxed);
+            waited = if now == seen && now.is_multiple_of(2) { waited + 1 } else { 0 };
+            seen = now;
         }
     }
 }
@@ -123,7 +116,8 @@ struct Resume<'a>(&'a Patience);
 
 impl Drop for Resume<'_> {
     fn drop(&mut self) {
-        self.0.begin_anew();
+        // From odd to the next even number.
+        self.0.progress.store(self.0.progress.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 }
 
@@ -135,9 +129,8 @@ struct Stream {
 
 impl Stream {
     fn noted(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        let is_answering = self.patience.waiting_since.load(Ordering::Relaxed) == ANSWERING;
-        if matches!(written, Poll::Ready(Ok(1..))) && !is_answering {
-            self.patience.begin_anew();
+        if matches!(written, Poll::Ready(Ok(1..))) {
+            self.patience.note_progress();
         }
         written
     }

@@ -80,6 +80,9 @@ impl Tail {
 
 /// The path that is meant, percent-decoded once.
 pub fn parse_tail(tail: &str) -> Result<RepoPath, ApiError> {
+    if !tail.contains('%') {
+        return Ok(RepoPath::parse(tail)?);
+    }
     let decoded = percent_encoding::percent_decode_str(tail).decode_utf8();
     let decoded = decoded.map_err(|_| ApiError::bad_request("Invalid path: it is not UTF-8"))?;
     Ok(RepoPath::parse(&decoded)?)

@@ -26,6 +26,8 @@ const OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-st
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
+/// Forty hexadecimal digits and two quotation marks.
+const TAG_BYTES: usize = 42;
 
 pub async fn to_sign(
     State(app): State<App>,
@@ -61,7 +63,7 @@ pub fn read_signers(app: &App, tail: &str, headers: &HeaderMap) -> Result<Respon
     let path = parse_tail(tail)?;
     let head = app.store().glance();
     match head.nearest_signers(&path) {
-        Some((signers, id)) => Ok(serve(&head, &signers, &id, JSON, headers)?),
+        Some(id) => Ok(serve(&head, &path, &id, JSON, headers)?),
         None => Err(ApiError::not_found(format!(
             "No signers file found for: {path}. Error: No signers file found in parent directories"
         ))),
@@ -88,7 +90,7 @@ fn serve(
         let length = HeaderValue::from(content.len());
         let mut response = Response::new(Body::from(Bytes::from_owner(content)));
         // Room for all that will be there, so that it is made once.
-        response.headers_mut().reserve(8);
+        *response.headers_mut() = HeaderMap::with_capacity(8);
         response.headers_mut().insert(CONTENT_TYPE, content_type);
         response.headers_mut().insert(CONTENT_LENGTH, length);
         response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
@@ -96,19 +98,22 @@ fn serve(
     };
     // Whoever keeps a copy asks again before using it: the file at a path may change.
     response.headers_mut().insert(CACHE_CONTROL, NO_CACHE);
-    if let Ok(tag) = HeaderValue::from_str(&tag) {
+    if let Ok(tag) = HeaderValue::from_bytes(&tag) {
         response.headers_mut().insert(ETAG, tag);
     }
     Ok(response)
 }
 
-fn entity_tag(id: &ObjectId) -> String {
-    format!("\"{}\"", id.to_hex())
+/// The id of a blob between quotation marks.
+fn entity_tag(id: &ObjectId) -> [u8; TAG_BYTES] {
+    let mut tag = [b'"'; TAG_BYTES];
+    let _ = id.hex_to_buf(&mut tag[1..TAG_BYTES - 1]);
+    tag
 }
 
 /// Whether the client has this version already (`If-None-Match`, compared weakly as for any GET).
-fn matches_tag(headers: &HeaderMap, tag: &str) -> bool {
-    headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok()).any(|value| {
-        value.split(',').map(str::trim).any(|given| given == "*" || given.trim_start_matches("W/") == tag)
-    })
+fn matches_tag(headers: &HeaderMap, tag: &[u8]) -> bool {
+    let is_ours = |given: &str| given == "*" || given.trim_start_matches("W/").as_bytes() == tag;
+    let mut given = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    given.any(|value| value.split(',').map(str::trim).any(is_ours))
 }

@@ -3,7 +3,6 @@
 use std::{fmt, sync::Arc};
 
 use countersign_core::{
-    layout,
     path::RepoPath,
     snapshot::{ReadError, Snapshot, StoredSigners},
     wire,
@@ -44,15 +43,12 @@ impl Head {
         self.files.entry(path)
     }
 
-    /// The nearest active signers file at or above `path`, by its path and its blob.
-    pub fn nearest_signers(&self, path: &RepoPath) -> Option<(RepoPath, ObjectId)> {
-        let (depth, id) = self.files.root.find_nearest(path, [wire::ACTIVE_DIR, wire::SIGNERS_FILE])?;
-        let above = path.segments().count() - depth;
-        let project = path.self_and_ancestors().nth(above)?;
-        Some((layout::active_signers(&project), id))
+    /// The nearest active signers file at or above `path`, by its blob.
+    pub fn nearest_signers(&self, path: &RepoPath) -> Option<ObjectId> {
+        self.files.root.find_nearest(path, [wire::ACTIVE_DIR, wire::SIGNERS_FILE])
     }
 
-    /// The content of a file of this commit, by the id that `entry` gave.
+    /// The content of a file of this commit, by the id that `entry` or `nearest_signers` gave for `path`.
     pub fn content(&self, path: &RepoPath, id: &ObjectId) -> Result<Arc<[u8]>, ReadError> {
         self.files.blob(path, id)
     }

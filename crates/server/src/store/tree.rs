@@ -6,7 +6,10 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use countersign_core::{path::RepoPath, wire};
+use countersign_core::{
+    path::{RepoPath, Segments},
+    wire,
+};
 use gix::{
     ObjectId,
     hash::Kind as HashKind,
@@ -82,22 +85,19 @@ impl Dir {
     }
 
     /// The file with this relative path in the deepest directory that has one, of those that lead to `path` and `path`
-    /// itself; with the number of segments of that directory.
-    pub(super) fn find_nearest(&self, path: &RepoPath, relative: [&str; 2]) -> Option<(usize, ObjectId)> {
+    /// itself.
+    pub(super) fn find_nearest(&self, path: &RepoPath, relative: [&str; 2]) -> Option<ObjectId> {
+        self.find_below(path.segments(), relative)
+    }
+
+    /// The deepest comes first: it is most often one of the last few.
+    fn find_below(&self, mut segments: Segments<'_>, relative: [&str; 2]) -> Option<ObjectId> {
+        let dir = self.subdir(segments.next()?)?;
         let [inner, file] = relative;
-        let here = |dir: &Dir| match dir.subdir(inner)?.get(file)? {
+        dir.find_below(segments, relative).or_else(|| match dir.subdir(inner)?.get(file)? {
             Node::File(id) => Some(*id),
             Node::Dir(_) | Node::Foreign(_) => None,
-        };
-        let (mut dir, mut nearest) = (self, None);
-        for (depth, name) in path.segments().enumerate() {
-            match dir.subdir(name) {
-                Some(below) => dir = below,
-                None => break,
-            }
-            nearest = here(dir).map(|id| (depth + 1, id)).or(nearest);
-        }
-        nearest
+        })
     }
 
     /// Calls `visit` with the path and content of every file below, in the order of the paths. `prefix` is what stands
