@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::{output::ColorChoice, prompt::Confirmation};
 
 pub(crate) use client::*;
-pub(crate) use serve::{AdminCommand, DropArgs, FileArgs, ServeArgs};
+pub(crate) use serve::{AdminCommand, DropArgs, FileArgs, FsckArgs, ServeArgs};
 
 mod client;
 #[cfg(test)]
@@ -200,4 +200,16 @@ the configuration file. A flag beats the environment, which beats the file.")]
         #[command(subcommand)]
         command: AdminCommand,
     },
+    /// Check that every commit of a server's repository is a legal change
+    #[command(after_help = "\
+Examples:
+  countersign fsck countersign-data              the data directory, also beside a running server
+  countersign fsck signing-history.git           a clone of its repository
+  countersign fsck countersign-data --since 4f…  only what came after a commit that was checked before
+
+Replays the whole history by the server's own rules, and verifies each change, every signature and every threshold. \
+Names commit and file of whatever does not fit, and exits with 3 then. Only reads. The last line of a good check is \
+the commit to pass as --since next time; keep it in a safe place: with it, a history that was cut off or rewritten \
+is found out as well.")]
+    Fsck(FsckArgs),
 }

@@ -4,7 +4,13 @@ use std::{error::Error, fmt, io, path::Path, process::ExitCode};
 
 use countersign_core::{decide::drop::DropRefusal, path::RepoPath, shown::shown_text};
 use countersign_forge::https::SetupError;
-use countersign_server::{app::StartError, config::ConfigError, data_dir::DataDirError, store::StoreError};
+use countersign_server::{
+    app::StartError,
+    config::ConfigError,
+    data_dir::DataDirError,
+    store::{StoreError, history::CheckError},
+};
+use serde_json::{Map, Value};
 
 /// What went wrong, as scripts need to know it. The numbers are documented in docs/cli.md.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +28,8 @@ pub(crate) struct CliError {
     kind: ErrorKind,
     message: String,
     hint: String,
+    /// More for programs to read, beside the message.
+    details: Map<String, Value>,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
@@ -45,7 +53,7 @@ impl ErrorKind {
 impl CliError {
     /// `hint`: the next step. Text from outside must come escaped, or through `because`.
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: hint.into(), source: None }
+        Self { kind, message: message.into(), hint: hint.into(), details: Map::new(), source: None }
     }
 
     pub(crate) fn other(message: impl Into<String>, hint: impl Into<String>) -> Self {
@@ -92,6 +100,12 @@ impl CliError {
         self
     }
 
+    #[must_use]
+    pub(crate) fn with_details(mut self, details: Map<String, Value>) -> Self {
+        self.details = details;
+        self
+    }
+
     /// What was done before this went wrong stays done, and whoever reads the error should know.
     pub(crate) fn after<T>(mut self, signed: &[(&RepoPath, T)]) -> Self {
         if !signed.is_empty() {
@@ -107,6 +121,10 @@ impl CliError {
 
     pub(crate) fn hint(&self) -> &str {
         &self.hint
+    }
+
+    pub(crate) fn details(&self) -> &Map<String, Value> {
+        &self.details
     }
 
     /// The causes, outermost first, safe to show.
@@ -171,6 +189,25 @@ impl From<StoreError> for CliError {
             "check the disk; nothing was changed, so the command can be repeated",
         )
         .because(error)
+    }
+}
+
+impl From<CheckError> for CliError {
+    fn from(error: CheckError) -> Self {
+        match error {
+            CheckError::NotARepository { .. } | CheckError::NoBranch { .. } => {
+                wrap(error, "name a data directory, the repo.git in it, or a clone of that")
+            }
+            CheckError::NotInHistory { .. } => CliError::unverified(
+                error.to_string(),
+                "compare the id with what an earlier check printed; if it is right, the history was cut off or \
+                 rewritten since",
+            ),
+            CheckError::SinceUnreadable { .. } => {
+                wrap(error, "check the whole history, without --since; `git fsck` says what is damaged")
+            }
+            CheckError::Store(_) => wrap(error, "check the disk, and who may read the directory"),
+        }
     }
 }
 

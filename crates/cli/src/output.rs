@@ -119,13 +119,17 @@ impl Output {
         if self.json {
             let kind = error.kind();
             // Nobody may be listening any more; the exit code still speaks.
-            let _ = print_json(&json!({
+            let mut value = json!({
                 "error": error.to_string(),
                 "kind": kind.as_str(),
                 "exit_code": kind.exit_code(),
                 "causes": error.causes(),
                 "hint": error.hint(),
-            }));
+            });
+            for (name, detail) in error.details() {
+                value[name] = detail.clone();
+            }
+            let _ = print_json(&value);
             return;
         }
         let mut text = format!("{} {error}\n", self.bad("error:"));

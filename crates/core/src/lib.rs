@@ -23,6 +23,7 @@ pub mod place;
 pub mod query;
 pub mod quorum;
 pub mod registration;
+pub mod replay;
 pub mod repository;
 pub mod revocation;
 pub mod shown;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::{
-    auth::{parse_nonce, request_digest},
+    auth::{AuthHeaders, AuthRefusal, VerifiedRequest, parse_nonce, request_digest, verify_request_between},
     json::{self, Field, Json, ParseError},
     key::{BadSignature, PublicKey, Signature},
     time::Timestamp,
@@ -53,6 +53,24 @@ impl SignedRequest {
     pub fn verify(&self) -> Result<(), BadSignature> {
         let digest = request_digest(&self.timestamp, &self.nonce, self.payload.as_bytes());
         self.public_key.verify(&digest, &self.signature)
+    }
+}
+
+impl SignedRequest {
+    /// Proves that a server whose clock showed something between these two times would have accepted it, if its nonce
+    /// was new.
+    pub fn verify_between(
+        &self,
+        earliest: Timestamp,
+        latest: Timestamp,
+    ) -> Result<VerifiedRequest, AuthRefusal> {
+        let headers = AuthHeaders {
+            timestamp: &self.timestamp,
+            nonce: &self.nonce,
+            signature: &self.signature.to_header(),
+            public_key: &self.public_key.to_string(),
+        };
+        verify_request_between(&headers, self.payload.as_bytes(), (earliest, latest))
     }
 }
 

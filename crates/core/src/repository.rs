@@ -3,8 +3,10 @@
 use serde::Serialize;
 
 use crate::{
+    decide::titles,
     json::{self, Json, ParseError},
     path::RepoPath,
+    snapshot::Change,
     time::Timestamp,
     wire,
 };
@@ -16,6 +18,14 @@ pub const FORMAT: u64 = 1;
 pub struct RepositoryMarker {
     pub format: u64,
     pub created_at: Timestamp,
+}
+
+/// The first commit of every repository.
+pub fn create(now: Timestamp) -> Change {
+    let mut change = Change::new(format!("{}\n", titles::CREATE));
+    let marker = RepositoryMarker { format: FORMAT, created_at: now.to_whole_seconds() };
+    change.write(RepositoryMarker::path(), marker.write());
+    change
 }
 
 impl RepositoryMarker {

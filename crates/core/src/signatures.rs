@@ -56,6 +56,10 @@ impl SignatureSet {
         self.entries.contains_key(key)
     }
 
+    pub fn get(&self, key: &PublicKey) -> Option<&Collected> {
+        self.entries.get(key)
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = (&PublicKey, &Collected)> {
         self.entries.iter()
     }

@@ -69,6 +69,11 @@ impl Change {
         self.files.is_empty()
     }
 
+    /// The message as the store records it: Git wants no NUL in it, and one line break at its end.
+    pub fn recorded_message(&self) -> String {
+        self.message.trim_end().replace('\0', "\u{fffd}") + "\n"
+    }
+
     pub fn write(&mut self, path: RepoPath, bytes: impl Into<Arc<[u8]>>) {
         self.files.insert(path, Some(bytes.into()));
     }

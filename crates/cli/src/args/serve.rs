@@ -1,11 +1,14 @@
-//! `serve` and `admin`. Each flag of `serve` has an environment variable and a key in the configuration file.
+//! `serve`, `admin` and `fsck`. Each flag of `serve` has an environment variable and a key in the configuration file.
 
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Subcommand, builder::BoolishValueParser};
 use countersign_core::path::RepoPath;
 use countersign_forge::{file_server::FileServerRule, guard::AllowFetch};
-use countersign_server::config::{LogFormat, LogLevel, Overrides};
+use countersign_server::{
+    config::{LogFormat, LogLevel, Overrides},
+    store::ObjectId,
+};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AdminCommand {
@@ -86,6 +89,17 @@ pub(crate) struct FileArgs {
     /// Configuration file (TOML)
     #[arg(long, value_name = "FILE", env = "COUNTERSIGN_CONFIG", hide_env_values = true)]
     pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FsckArgs {
+    /// A server's data directory, its repository, or a clone of it
+    #[arg(value_name = "DATA_DIR")]
+    pub(crate) dir: PathBuf,
+
+    /// Take the state after this commit as it is, and check what came after it
+    #[arg(long, value_name = "COMMIT")]
+    pub(crate) since: Option<ObjectId>,
 }
 
 #[derive(Debug, Args)]

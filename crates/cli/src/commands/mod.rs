@@ -11,6 +11,7 @@ pub(crate) mod chain;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod download;
+pub(crate) mod fsck;
 pub(crate) mod keygen;
 pub(crate) mod pending;
 pub(crate) mod ping;

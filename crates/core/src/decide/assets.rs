@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use super::titles;
 use crate::{
     index::{PublishedFile, ReleaseIndex},
     key::PublicKey,
@@ -73,13 +74,13 @@ pub fn register_assets(
             if existing.published_files == release.published_files {
                 return Err(AssetsRefusal::AlreadyRegistered(path));
             }
-            "Correct"
+            titles::CORRECT
         }
         None if snapshot.collecting_indexes(&active.project).len() >= max_collecting => {
             let project = active.project;
             return Err(AssetsRefusal::TooManyCollecting { project, limit: max_collecting });
         }
-        None => "Add",
+        None => titles::ADD,
     };
     let index = ReleaseIndex {
         project_id: active.project.clone(),

@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use super::titles;
 use crate::{
     layout,
     path::RepoPath,
@@ -18,7 +19,7 @@ pub enum DropRefusal {
 }
 
 pub fn drop_pending(snapshot: &impl Snapshot, project: &RepoPath) -> Result<(Change, ()), DropRefusal> {
-    let mut change = Change::new(format!("Drop the pending signers of {project}\n\nBy: the operator\n"));
+    let mut change = Change::new(format!("{} {project}\n\nBy: the operator\n", titles::DROP));
     stored::delete_below(snapshot, &mut change, &layout::pending_dir(project))?;
     if change.is_empty() {
         return Err(DropRefusal::NothingPending(project.clone()));

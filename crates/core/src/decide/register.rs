@@ -4,7 +4,10 @@ use std::{collections::BTreeSet, time::Duration};
 
 use thiserror::Error;
 
-use super::proposal::{InvalidSigners, NotTheCaller, Proposal, Proposed, check_submitter, is_too_far_ahead};
+use super::{
+    proposal::{InvalidSigners, NotTheCaller, Proposal, Proposed, check_submitter, is_too_far_ahead},
+    titles,
+};
 use crate::{
     consent::Consent,
     key::PublicKey,
@@ -75,7 +78,7 @@ pub fn register(
     }
     let consent = Consent { current: None, proposed: &signers };
     let required_signers = consent.missing_signers(&BTreeSet::new());
-    let mut change = Change::new(proposal.commit_message("Register"));
+    let mut change = Change::new(proposal.commit_message(titles::REGISTER));
     proposal.to_stored(signers, None).write_to(&mut change, &layout::pending_signers(project));
     // Whatever an expired registration left beside these files goes with it.
     stored::delete_below(snapshot, &mut change, &layout::pending_dir(project))?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use super::titles;
 use crate::{
     digest::Sha512,
     json::ParseError,
@@ -168,7 +169,7 @@ fn join_pending(
 
 fn record_pending(request: &RevokeRequest, set: &SignatureSet) -> Change {
     let file = &request.file;
-    let message = format!("Record a revocation signature on {file}\n\nBy: {}\n", request.revoker);
+    let message = format!("{} {file}\n\nBy: {}\n", titles::RECORD_REVOCATION, request.revoker);
     let mut change = Change::new(message);
     change.write(layout::pending_revocation_of(file), request.revocation_json.as_bytes());
     change.write(layout::pending_signatures_of(&layout::revocation_of(file)), set.write());
@@ -191,7 +192,7 @@ fn record_revocation(
 ) -> Result<Change, ReadError> {
     let file = &request.file;
     let revocation = layout::revocation_of(file);
-    let mut change = Change::new(format!("Revoke {file}\n\nBy: {}\n", request.revoker));
+    let mut change = Change::new(format!("{} {file}\n\nBy: {}\n", titles::REVOKE, request.revoker));
     change.write(layout::signatures_of(&revocation), recorded.set.write());
     change.write(layout::signers_copy_of(&revocation), recorded.signers);
     if recorded.document.subject_digest.is_none() {

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use thiserror::Error;
 
+use super::titles;
 use crate::{
     consent::Consent,
     digest::Sha512,
@@ -149,11 +150,11 @@ fn sign_index(
     let is_complete = quorum::is_met(governing.artifact_groups(), &set.signers());
     let mut change;
     if is_complete {
-        change = Change::new(submission.commit_message("Sign and complete", file));
+        change = Change::new(submission.commit_message(titles::COMPLETE, file));
         change.write(layout::signatures_of(file), set.write());
         change.delete(layout::pending_signatures_of(file));
     } else {
-        change = Change::new(submission.commit_message("Sign", file));
+        change = Change::new(submission.commit_message(titles::SIGN, file));
         change.write(layout::pending_signatures_of(file), set.write());
     }
     Ok((change, Signed { is_complete }))
@@ -178,10 +179,10 @@ fn sign_proposal(
     let signed = [&proposal.signatures, &proposal.metadata_signatures].map(SignatureSet::signers);
     let is_complete = signed.iter().all(|signed| consent.is_complete(signed));
     let change = if is_complete {
-        let message = submission.commit_message("Activate the signers of", project);
+        let message = submission.commit_message(titles::ACTIVATE, project);
         activate(snapshot, project, &proposal, message, now)?
     } else {
-        let mut change = Change::new(submission.commit_message("Sign", file));
+        let mut change = Change::new(submission.commit_message(titles::SIGN, file));
         change.write(layout::pending_signatures_of(file), proposal.signatures.write());
         change.write(layout::pending_signatures_of(&metadata_file), proposal.metadata_signatures.write());
         change

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use super::proposal::{InvalidSigners, NotTheCaller, Proposal, Proposed, check_submitter, is_too_far_ahead};
+use super::{
+    proposal::{InvalidSigners, NotTheCaller, Proposal, Proposed, check_submitter, is_too_far_ahead},
+    titles,
+};
 use crate::{
     consent::Consent,
     digest::Sha512,
@@ -79,7 +82,7 @@ pub fn update(
     if pending.is_some() && !leads(&active.file, &proposal.submitter) {
         return Err(UpdateRefusal::OtherPending(project.clone()));
     }
-    let title = if pending.is_some() { "Replace the proposed signers of" } else { "Propose signers for" };
+    let title = if pending.is_some() { titles::REPLACE } else { titles::PROPOSE };
     let mut change = Change::new(proposal.commit_message(title));
     if let Some(pending) = &pending {
         pending.write_to(&mut change, &layout::superseded_signers(project, &pending.digest()));

@@ -7,6 +7,7 @@
 pub(crate) mod documents;
 pub(crate) mod evidence;
 pub(crate) mod people;
+pub(crate) mod replaying;
 pub(crate) mod repo;
 pub(crate) mod revocation;
 pub(crate) mod signing;

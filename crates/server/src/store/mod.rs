@@ -8,6 +8,7 @@ mod entries;
 mod filter;
 mod fold;
 mod git;
+pub mod history;
 mod index;
 mod load;
 mod objects;

@@ -20,22 +20,25 @@ use gix::{
 };
 use quick_cache::{Weighter, sync::Cache};
 
-use super::{StoreError, disk::DiskError, filter::Filter};
+use super::{StoreError, disk::DiskError, filter::Filter, tree::hash};
 
 const SIGNERS_CACHE_BYTES: u64 = 16 << 20;
 
 pub(super) struct Objects {
-    pack_dir: PathBuf,
+    /// Our own, and those of repositories that this one borrows from.
+    pack_dirs: Vec<PathBuf>,
     packs: ArcSwap<Vec<Arc<Pack>>>,
     /// Held by whoever replaces the list, so that no replacement is lost.
     replacing: Mutex<()>,
     /// We never write loose objects, but a repository that was pushed or repaired by hand may have some.
-    loose: loose::Store,
+    loose: Vec<loose::Store>,
     recent: Cache<ObjectId, Arc<[u8]>, ByBytes>,
     /// Parsed signers files: one project's copies are all one blob.
     pub(super) signers: Cache<ObjectId, StoredSigners, ByBytes>,
     /// Blobs of changes that are decided and not yet published: only the writer's own head names them.
     staged: RwLock<HashMap<ObjectId, Arc<[u8]>>>,
+    /// Whether what is read must hash to its id. The server trusts its disk; a check does not.
+    verifies: bool,
 }
 
 pub(super) struct Pack {
@@ -68,12 +71,22 @@ thread_local! {
 
 impl Objects {
     pub(super) fn open(git_dir: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
-        let objects_dir = git_dir.join("objects");
+        Self::open_dirs(&[git_dir.join("objects")], cache_bytes, false)
+    }
+
+    /// Objects that lie in several directories, each of them read as if nobody could be trusted with it.
+    pub(super) fn open_to_check(dirs: &[PathBuf], cache_bytes: u64) -> Result<Self, StoreError> {
+        Self::open_dirs(dirs, cache_bytes, true)
+    }
+
+    fn open_dirs(dirs: &[PathBuf], cache_bytes: u64, verifies: bool) -> Result<Self, StoreError> {
+        let packs = dirs.iter().map(|dir| dir.join("pack"));
         let objects = Self {
-            pack_dir: objects_dir.join("pack"),
+            // A copy that somebody made may lack the directory; our own repository may not.
+            pack_dirs: packs.filter(|dir| !verifies || dir.is_dir()).collect(),
             packs: ArcSwap::default(),
             replacing: Mutex::new(()),
-            loose: loose::Store::at(&objects_dir, HashKind::Sha1),
+            loose: dirs.iter().map(|dir| loose::Store::at(dir, HashKind::Sha1)).collect(),
             recent: Cache::with_weighter((cache_bytes / 2_048) as usize, cache_bytes, ByBytes),
             signers: Cache::with_weighter(
                 (SIGNERS_CACHE_BYTES / 2_048) as usize,
@@ -81,6 +94,7 @@ impl Objects {
                 ByBytes,
             ),
             staged: RwLock::default(),
+            verifies,
         };
         objects.rescan()?;
         Ok(objects)
@@ -104,7 +118,7 @@ impl Objects {
                 self.find_elsewhere(id)?
             }
         };
-        let blob: Arc<[u8]> = expect_kind(id, found, Kind::Blob)?.into();
+        let blob: Arc<[u8]> = self.check(id, found, Kind::Blob)?.into();
         self.recent.insert(*id, Arc::clone(&blob));
         Ok(blob)
     }
@@ -115,7 +129,7 @@ impl Objects {
             Some(found) => found,
             None => self.find_elsewhere(id)?,
         };
-        expect_kind(id, found, kind)
+        self.check(id, found, kind)
     }
 
     /// Whether a blob is in the repository, durably. Does not look at the disk again: what it does not know is only
@@ -156,7 +170,11 @@ impl Objects {
         let _replacing = self.lock_list();
         let known = self.packs.load_full();
         let mut packs = Vec::new();
-        for stem in list_packs(&self.pack_dir)? {
+        let mut stems = Vec::new();
+        for dir in &self.pack_dirs {
+            stems.extend(list_packs(dir)?);
+        }
+        for stem in stems {
             if let Some(pack) = known.iter().find(|pack| pack.stem == stem) {
                 packs.push(Arc::clone(pack));
                 continue;
@@ -171,6 +189,21 @@ impl Objects {
         }
         self.packs.store(Arc::new(packs));
         Ok(())
+    }
+
+    fn check(
+        &self,
+        id: &ObjectId,
+        (kind, data): (Kind, Vec<u8>),
+        expected: Kind,
+    ) -> Result<Vec<u8>, StoreError> {
+        if kind != expected {
+            return Err(StoreError::corrupt(id, format!("it is a {kind}, not a {expected}")));
+        }
+        if self.verifies && hash(kind, &data).as_ref() != Some(id) {
+            return Err(StoreError::corrupt(id, "its content is damaged: it has another id"));
+        }
+        Ok(data)
     }
 
     fn lock_list(&self) -> MutexGuard<'_, ()> {
@@ -194,9 +227,11 @@ impl Objects {
     /// Where an object may be that no known pack holds: loose, or in a pack that `git gc` made beside us.
     fn find_elsewhere(&self, id: &ObjectId) -> Result<(Kind, Vec<u8>), StoreError> {
         let mut out = Vec::new();
-        let loose = self.loose.try_find(id, &mut out).map_err(|error| StoreError::corrupt(id, error))?;
-        if let Some(kind) = loose.map(|data| data.kind) {
-            return Ok((kind, out));
+        for loose in &self.loose {
+            let found = loose.try_find(id, &mut out).map_err(|error| StoreError::corrupt(id, error))?;
+            if let Some(kind) = found.map(|data| data.kind) {
+                return Ok((kind, out));
+            }
         }
         self.rescan()?;
         self.find_packed(id)?.ok_or_else(|| StoreError::corrupt(id, "it is missing"))
@@ -233,13 +268,6 @@ impl fmt::Debug for Pack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Pack").field(&self.stem).finish()
     }
-}
-
-fn expect_kind(id: &ObjectId, (kind, data): (Kind, Vec<u8>), expected: Kind) -> Result<Vec<u8>, StoreError> {
-    if kind == expected {
-        return Ok(data);
-    }
-    Err(StoreError::corrupt(id, format!("it is a {kind}, not a {expected}")))
 }
 
 /// The packs in a directory, without their endings.

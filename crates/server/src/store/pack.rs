@@ -193,13 +193,13 @@ pub(super) fn encode_delta(base: &[u8], target: &[u8]) -> Vec<u8> {
     out
 }
 
-fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+pub(super) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     const BLOCK: usize = 64;
     let blocks = a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
     blocks + a[blocks..].iter().zip(&b[blocks..]).take_while(|(a, b)| a == b).count()
 }
 
-fn common_suffix(a: &[u8], b: &[u8]) -> usize {
+pub(super) fn common_suffix(a: &[u8], b: &[u8]) -> usize {
     const BLOCK: usize = 64;
     let blocks =
         a.rchunks_exact(BLOCK).zip(b.rchunks_exact(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;

@@ -22,7 +22,7 @@ use super::entries::{At, Entries};
 #[derive(Debug, PartialEq, Eq)]
 pub struct Dir {
     pub(super) id: ObjectId,
-    entries: Entries,
+    pub(super) entries: Entries,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Dir {
     pub(super) fn find(&self, path: &RepoPath) -> Option<&Node> {
         let mut segments = path.segments();
         let last = segments.next_back()?;
-        segments.try_fold(self, |dir, name| dir.subdir(name))?.get(last)
+        segments.try_fold(self, |dir, name| dir.subdir(name).map(|dir| &**dir))?.get(last)
     }
 
     /// The file with this relative path in the deepest directory that has one, of those that lead to `path` and `path`
@@ -118,26 +118,27 @@ impl Dir {
         }
     }
 
-    fn subdir(&self, name: &str) -> Option<&Dir> {
+    pub(super) fn subdir(&self, name: &str) -> Option<&Arc<Dir>> {
         match self.entries.node(self.entries.locate(name, true).ok()?) {
             Node::Dir(dir) => Some(dir),
             Node::File(_) | Node::Foreign(_) => None,
         }
     }
 
-    fn get(&self, name: &str) -> Option<&Node> {
+    pub(super) fn get(&self, name: &str) -> Option<&Node> {
         let at = self.entries.locate(name, false).or_else(|_| self.entries.locate(name, true)).ok()?;
         Some(self.entries.node(at))
+    }
+
+    /// The bytes of its Git tree, as we write them.
+    pub(super) fn encoded(&self) -> Vec<u8> {
+        Self::encode(&self.entries)
     }
 
     fn encode(entries: &Entries) -> Vec<u8> {
         let mut out = Vec::with_capacity(entries.iter().map(|entry| entry.name.len() + 28).sum());
         for entry in entries.iter() {
-            let (kind, id) = match &entry.node {
-                Node::File(id) => (EntryKind::Blob, id),
-                Node::Dir(dir) => (EntryKind::Tree, &dir.id),
-                Node::Foreign(foreign) => (foreign.kind, &foreign.id),
-            };
+            let (kind, id) = entry.node.kind_and_id();
             out.extend_from_slice(kind.as_octal_str());
             out.push(b' ');
             out.extend_from_slice(entry.name.as_bytes());
@@ -148,7 +149,23 @@ impl Dir {
     }
 }
 
+impl DirEntry {
+    /// How many bytes of its directory it takes.
+    pub(super) fn encoded_len(&self) -> usize {
+        let (kind, id) = self.node.kind_and_id();
+        kind.as_octal_str().len() + self.name.len() + id.as_slice().len() + 2
+    }
+}
+
 impl Node {
+    fn kind_and_id(&self) -> (EntryKind, &ObjectId) {
+        match self {
+            Node::File(id) => (EntryKind::Blob, id),
+            Node::Dir(dir) => (EntryKind::Tree, &dir.id),
+            Node::Foreign(foreign) => (foreign.kind, &foreign.id),
+        }
+    }
+
     pub(super) fn is_dir(&self) -> bool {
         matches!(self, Node::Dir(_))
     }

@@ -28,11 +28,17 @@ impl Git {
     }
 
     #[track_caller]
-    fn run_with_input(&self, args: &[&str], input: &[u8]) -> String {
+    pub(crate) fn run_with_input(&self, args: &[&str], input: &[u8]) -> String {
+        String::from_utf8_lossy(&self.bytes(args, input)).trim_end().to_owned()
+    }
+
+    /// What it prints, as it is.
+    #[track_caller]
+    pub(crate) fn bytes(&self, args: &[&str], input: &[u8]) -> Vec<u8> {
         let output = self.output(args, input);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "git {args:?}: {said}");
-        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+        output.stdout
     }
 
     fn output(&self, args: &[&str], input: &[u8]) -> Output {

@@ -3,10 +3,13 @@
 pub(crate) mod client;
 pub(crate) mod fake_forge;
 pub(crate) mod files;
+pub(crate) mod fsck;
 pub(crate) mod git;
 pub(crate) mod hostile;
 pub(crate) mod http;
+pub(crate) mod past;
 pub(crate) mod people;
+pub(crate) mod rewriting;
 pub(crate) mod server;
 pub(crate) mod signers;
 pub(crate) mod terminal;

@@ -1,0 +1,165 @@
+//! A past with everything in it that a server does, made once by a real server.
+
+use std::sync::OnceLock;
+
+use countersign_core::time::Timestamp;
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::{
+    git::Git,
+    people::{Person, now},
+    rewriting::{Commit, export},
+    server::Launch,
+    signers::{SignersFile, days_ago},
+    world::{World, checksums},
+};
+
+/// The history of a stopped server, as it can be rewritten.
+pub(crate) struct Past {
+    pub(crate) commits: Vec<Commit>,
+    /// What stands before each project in a path: scheme, host and port.
+    base: String,
+    dir: TempDir,
+}
+
+/// The same one for every test.
+pub(crate) fn past() -> &'static Past {
+    static PAST: OnceLock<Past> = OnceLock::new();
+    PAST.get_or_init(|| {
+        let mut world = World::start();
+        live(&mut world);
+        let dir = TempDir::new().expect("a temporary directory");
+        let copy = dir.path().join("past.git");
+        let to = copy.to_str().expect("a plain name");
+        world.git().run(&["clone", "--quiet", "--mirror", ".", to]);
+        let base = world.files.mirror_path("/");
+        let base = base.trim_end_matches('/').to_owned();
+        Past { commits: export(&Git::at(&copy)), base, dir }
+    })
+}
+
+impl Past {
+    pub(crate) fn git(&self) -> Git {
+        Git::at(self.dir.path().join("past.git"))
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        format!("{}/{name}", self.base)
+    }
+
+    /// Where the first commit is whose message begins with this, and has `name` behind it.
+    #[track_caller]
+    pub(crate) fn find(&self, title: &str, name: &str) -> usize {
+        self.nth(0, title, name)
+    }
+
+    #[track_caller]
+    pub(crate) fn nth(&self, nth: usize, title: &str, name: &str) -> usize {
+        let subject = format!("{title} {}", self.path(name));
+        let found = self.commits.iter().enumerate().filter(|(_, commit)| commit.subject() == subject);
+        let found: Vec<usize> = found.map(|(position, _)| position).collect();
+        *found.get(nth).unwrap_or_else(|| panic!("no {nth} {subject:?} in {:#?}", self.subjects()))
+    }
+
+    /// What a file holds after the commit at this position.
+    #[track_caller]
+    pub(crate) fn content(&self, position: usize, path: &str) -> Vec<u8> {
+        let written = self.commits[..=position].iter().rev().find_map(|commit| commit.files.get(path));
+        let entry = written.and_then(Option::as_ref).unwrap_or_else(|| panic!("{path} is there"));
+        entry.content.clone()
+    }
+
+    pub(crate) fn subjects(&self) -> Vec<&str> {
+        self.commits.iter().map(Commit::subject).collect()
+    }
+
+    pub(crate) fn last(&self) -> usize {
+        self.commits.len() - 1
+    }
+}
+
+fn person(name: &str) -> Person {
+    Person::named(name)
+}
+
+/// Signers of `acme/app`: two of three sign, two admins, a master key, two of three revoke.
+pub(crate) fn app_signers(dated: Timestamp) -> SignersFile {
+    let [alice, bob, carol, dave, erin] = ["alice", "bob", "carol", "dave", "erin"].map(person);
+    SignersFile::dated(dated)
+        .artifact(2, &[&alice, &bob, &carol])
+        .admin(2, &[&alice, &bob])
+        .master(1, &[&dave])
+        .revocation(2, &[&bob, &carol, &erin])
+}
+
+fn live(world: &mut World) {
+    let [alice, bob, carol, dave, erin] = ["alice", "bob", "carol", "dave", "erin"].map(person);
+    world.activate("acme/app", &app_signers(days_ago(10)), &[&alice, &bob, &carol, &dave, &erin]);
+    let v1 = world.add_signed_release("acme/app/v1", &[&alice, &bob]);
+    correct_release(world, "acme/app/v2", [&alice, &bob, &carol]);
+    rotate_with_detours(world);
+    world.sign_all(&world.index_path("acme/app/v2"), &[&carol, &alice]);
+
+    let document = world.revocation_of(&v1, "key leaked");
+    assert_eq!(world.revoke_with(&bob, &v1, &document).status, 202);
+    assert_eq!(world.revoke_with(&carol, &v1, &document).status, 200);
+
+    live_with_one_key(world);
+    live_with_a_dropped_registration(world);
+    // What is under way at the end.
+    let v3 = world.add_release(&alice, "acme/app/v3");
+    world.sign(&alice, &v3).ok();
+    world.add_signed_release("acme/app/v4", &[&bob, &carol]);
+    let v4 = world.index_path("acme/app/v4");
+    let document = world.revocation_of(&v4, "a bad build");
+    assert_eq!(world.revoke_with(&erin, &v4, &document).status, 202);
+    world.register(&alice, "acme/new", &SignersFile::of(1, &[&alice, &bob])).ok();
+    world.sign(&alice, &world.pending_path("acme/new")).ok();
+    world.server.stop();
+}
+
+fn correct_release(world: &World, dir: &str, [alice, bob, carol]: [&Person; 3]) {
+    let index = world.add_release(alice, dir);
+    world.sign(alice, &index).ok();
+    let url = world.publish_checksums(dir, &checksums("corrected"));
+    world.register_assets(bob, &[&url]).ok();
+    world.sign(carol, &index).ok();
+}
+
+/// A proposal that is replaced by another one, comes back, and is activated while a release is collecting.
+fn rotate_with_detours(world: &World) {
+    let [alice, bob, frank] = ["alice", "bob", "frank"].map(person);
+    let next = app_signers(days_ago(5)).artifact(1, &[&frank, &person("carol")]);
+    let other = app_signers(days_ago(4));
+    let pending = world.pending_path("acme/app");
+    world.propose(&alice, "acme/app", &next).ok();
+    world.sign(&alice, &pending).ok();
+    world.propose(&bob, "acme/app", &other).ok();
+    world.sign(&bob, &pending).ok();
+    world.propose(&alice, "acme/app", &next).ok();
+    world.sign_all(&pending, &[&bob, &frank]);
+}
+
+/// A project of one key and a master, which rotates by the master key alone and revokes without a subject.
+fn live_with_one_key(world: &World) {
+    let [alice, dave] = ["alice", "dave"].map(person);
+    let file = |dated| SignersFile::dated(dated).artifact(1, &[&alice]).master(1, &[&dave]);
+    world.activate("acme/lib", &file(days_ago(9)), &[&alice, &dave]);
+    let index = world.add_signed_release("acme/lib/v1", &[&alice]);
+    world.propose(&alice, "acme/lib", &file(days_ago(3))).ok();
+    world.sign_all(&world.pending_path("acme/lib"), &[&dave]);
+    let document = json!({ "reason": "x", "timestamp": now().unix_seconds() }).to_string();
+    world.revoke_with(&alice, &index, &document).ok();
+}
+
+fn live_with_a_dropped_registration(world: &mut World) {
+    let [alice, bob] = ["alice", "bob"].map(person);
+    world.register(&alice, "acme/tool", &SignersFile::of(1, &[&alice, &bob])).ok();
+    world.sign(&alice, &world.pending_path("acme/tool")).ok();
+    world.server.stop();
+    let dropped = Launch::admin_drop(&world.id("acme/tool"), &world.server.data_dir()).output();
+    assert!(dropped.status.success(), "{}", String::from_utf8_lossy(&dropped.stderr));
+    world.server.start_again();
+    world.activate("acme/tool", &SignersFile::of(1, &[&bob]), &[&bob]);
+}

@@ -1,0 +1,49 @@
+//! What is between two states beside what the rules give.
+
+use std::collections::BTreeSet;
+
+use super::{Fault, Violation};
+use crate::{
+    path::RepoPath,
+    snapshot::{Change, Snapshot},
+};
+
+/// Reads every file that the change writes, also where it expects the content that was there before: what cannot be
+/// read is a violation, too.
+pub(super) fn compare(
+    change: &Change,
+    before: &impl Snapshot,
+    after: &impl Snapshot,
+    touched: &BTreeSet<RepoPath>,
+) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for (path, expected) in &change.files {
+        let found = match after.read(path) {
+            Ok(found) => found,
+            Err(error) => {
+                violations.push(error.into());
+                continue;
+            }
+        };
+        let fault = match (expected, found) {
+            (Some(expected), Some(found)) if *expected == found => continue,
+            (None, None) => continue,
+            (Some(_), Some(_)) => Fault::Different,
+            (Some(_), None) if touched.contains(path) => Fault::Lost,
+            (Some(_), None) => Fault::NotWritten,
+            (None, Some(_)) => Fault::NotRemoved,
+        };
+        violations.push(Violation::at(path, fault));
+    }
+    for path in touched.iter().filter(|path| !change.files.contains_key(*path)) {
+        // A file that cannot be read is there all the same.
+        let is_there = |state: Result<Option<_>, _>| state.map_or(true, |found| found.is_some());
+        let fault = match (is_there(before.read(path)), is_there(after.read(path))) {
+            (false, _) => Fault::Added,
+            (true, true) => Fault::Changed,
+            (true, false) => Fault::Removed,
+        };
+        violations.push(Violation::at(path, fault));
+    }
+    violations
+}

@@ -1,0 +1,266 @@
+//! Running a decision again, with a request that is put together from what the commit stored.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Display,
+    sync::Arc,
+};
+
+use super::{Fault, MAX_WAIT, Replay, Violation, around, claim::Claim};
+use crate::{
+    api::RevokeBody,
+    decide::{
+        assets::{self, Release},
+        drop,
+        revoke::{self, RevokeRequest},
+        sign::{self, Submission},
+    },
+    index::ReleaseIndex,
+    key::{PublicKey, Signature},
+    layout::{self, Signable},
+    path::RepoPath,
+    place::{self, PlaceError},
+    registration::SignedRequest,
+    repository::{self, RepositoryMarker},
+    shown::shown_text,
+    signatures::Collected,
+    snapshot::{Change, Snapshot},
+    stored,
+    time::Timestamp,
+};
+
+/// What a decision gave.
+#[derive(Debug)]
+pub(super) struct Rerun {
+    pub(super) change: Change,
+    /// The files that the request was put together from.
+    pub(super) evidence: BTreeSet<RepoPath>,
+    /// The time of the decision as the commit stored it, and where.
+    pub(super) stated: Option<(RepoPath, Timestamp)>,
+    /// That it came to something else than the commit claims.
+    pub(super) outcome: Option<Violation>,
+}
+
+impl Replay {
+    pub(super) fn rerun(
+        &mut self,
+        claim: &Claim,
+        before: &impl Snapshot,
+        after: &impl Snapshot,
+        time: Timestamp,
+    ) -> Result<Rerun, Violation> {
+        match claim {
+            Claim::Create => create(after),
+            Claim::Register { project } => self.register(before, after, project, time),
+            Claim::Update { project, submitter, url } => {
+                self.update(before, after, (project, submitter, url), time)
+            }
+            Claim::Sign { file, signer, completes } => sign(before, after, (file, signer), *completes),
+            Claim::Assets { index, caller } => register_assets(before, after, index, caller),
+            Claim::Revoke { file, revoker, completes } => {
+                self.revoke(before, after, (file, revoker), *completes)
+            }
+            Claim::Drop { project } => {
+                let dropped = drop::drop_pending(before, project);
+                let (change, ()) = dropped.map_err(refused(&layout::pending_signers(project)))?;
+                Ok(Rerun { change, evidence: BTreeSet::new(), stated: None, outcome: None })
+            }
+        }
+    }
+
+    fn revoke(
+        &mut self,
+        before: &impl Snapshot,
+        after: &impl Snapshot,
+        (file, revoker): (&RepoPath, &PublicKey),
+        completes: bool,
+    ) -> Result<Rerun, Violation> {
+        let revocation = layout::revocation_of(file);
+        let (document_path, set_path) = if completes {
+            (revocation.clone(), layout::signatures_of(&revocation))
+        } else {
+            (layout::pending_revocation_of(file), layout::pending_signatures_of(&revocation))
+        };
+        let document = read(after, &document_path)?;
+        let document = String::from_utf8(document.to_vec())
+            .map_err(|_| Violation::at(&document_path, Fault::Unreadable("it is not UTF-8".to_owned())))?;
+        let collected = signature_in(after, &set_path, revoker)?;
+        let request_path = layout::request_of(&revocation);
+        let request = match after.read(&request_path)? {
+            Some(bytes) => {
+                let request = stored::parse_stored(&request_path, SignedRequest::parse(&bytes))?;
+                let body = RevokeBody {
+                    file_path: file.clone(),
+                    revocation_json: document.clone(),
+                    signature: collected.signature,
+                    public_key: *revoker,
+                };
+                self.check_revoke_request(&request_path, &request, &body, collected.collected_at)?;
+                request
+            }
+            // Where the document names its subject, the request is neither needed nor stored.
+            None => unstored_request(*revoker),
+        };
+        let request = RevokeRequest {
+            file: file.clone(),
+            revocation_json: document,
+            signature: collected.signature,
+            revoker: *revoker,
+            request,
+        };
+        let (change, outcome) =
+            revoke::revoke(before, &request, collected.collected_at).map_err(refused(file))?;
+        // Whoever carries out what a rotation made sufficient has signed before.
+        let earlier = stored::read_signatures(before, &layout::pending_signatures_of(&revocation))?;
+        let is_new = earlier.is_none_or(|set| set.get(revoker) != Some(&collected));
+        Ok(Rerun {
+            change,
+            evidence: [document_path, set_path.clone(), request_path].into(),
+            stated: is_new.then(|| (set_path.clone(), collected.collected_at)),
+            outcome: compare_outcome(&set_path, completes, outcome.is_revoked),
+        })
+    }
+
+    fn check_revoke_request(
+        &mut self,
+        path: &RepoPath,
+        request: &SignedRequest,
+        expected: &RevokeBody,
+        time: Timestamp,
+    ) -> Result<(), Violation> {
+        let body = RevokeBody::parse(request.payload.as_bytes());
+        let body = body.map_err(|error| Violation::at(path, Fault::Request(error.to_string())))?;
+        if body != *expected {
+            let reason = "it asks for another revocation".to_owned();
+            return Err(Violation::at(path, Fault::Request(reason)));
+        }
+        self.check_request(path, request, around(time, MAX_WAIT))
+    }
+
+    /// Whether a stored request is one that a server would have accepted between these times.
+    pub(super) fn check_request(
+        &mut self,
+        path: &RepoPath,
+        request: &SignedRequest,
+        (earliest, latest): (Timestamp, Timestamp),
+    ) -> Result<(), Violation> {
+        let verified = request.verify_between(earliest, latest);
+        let verified =
+            verified.map_err(|refusal| Violation::at(path, Fault::Request(refusal.to_string())))?;
+        if self.nonces.insert(verified.nonce) { Ok(()) } else { Err(Violation::at(path, Fault::UsedNonce)) }
+    }
+}
+
+fn create(after: &impl Snapshot) -> Result<Rerun, Violation> {
+    let path = RepositoryMarker::path();
+    let marker = stored::parse_stored(&path, RepositoryMarker::parse(&read(after, &path)?))?;
+    let change = repository::create(marker.created_at);
+    Ok(Rerun {
+        change,
+        evidence: [path.clone()].into(),
+        stated: Some((path, marker.created_at)),
+        outcome: None,
+    })
+}
+
+fn sign(
+    before: &impl Snapshot,
+    after: &impl Snapshot,
+    (file, signer): (&RepoPath, &PublicKey),
+    completes: bool,
+) -> Result<Rerun, Violation> {
+    // Each signed file, and the file beside which the commit put its signatures.
+    let mut signed = vec![(file.clone(), file.clone())];
+    if let Some(Signable::PendingSigners { project }) = layout::signable(file) {
+        let beside = if completes { layout::active_signers(&project) } else { file.clone() };
+        signed =
+            vec![(file.clone(), beside.clone()), (layout::metadata_of(file), layout::metadata_of(&beside))];
+    }
+    let mut signatures = BTreeMap::new();
+    let (mut evidence, mut stated) = (BTreeSet::new(), None);
+    for (path, beside) in signed {
+        let set_path =
+            if completes { layout::signatures_of(&beside) } else { layout::pending_signatures_of(&beside) };
+        let collected = signature_in(after, &set_path, signer)?;
+        signatures.insert(path, collected.signature);
+        evidence.insert(set_path.clone());
+        stated.get_or_insert((set_path, collected.collected_at));
+    }
+    let (set_path, now) = stated.expect("the file itself is among the signed ones");
+    let submission = Submission { file: file.clone(), signer: *signer, signatures };
+    let (change, outcome) = sign::sign(before, &submission, now).map_err(refused(file))?;
+    let outcome = compare_outcome(&set_path, completes, outcome.is_complete);
+    Ok(Rerun { change, evidence, stated: Some((set_path, now)), outcome })
+}
+
+fn register_assets(
+    before: &impl Snapshot,
+    after: &impl Snapshot,
+    path: &RepoPath,
+    caller: &PublicKey,
+) -> Result<Rerun, Violation> {
+    let misplaced = |reason: String| Violation::at(path, Fault::Misplaced(reason));
+    let index = stored::parse_stored(path, ReleaseIndex::parse(&read(after, path)?))?;
+    let dir = path.parent().filter(|dir| layout::index_in(dir) == *path);
+    let dir = dir.ok_or_else(|| misplaced("it is not the path of an index".to_owned()))?;
+    dir.check_storable_dir().map_err(|error| misplaced(error.to_string()))?;
+    check_release(&index, path, &dir).map_err(misplaced)?;
+    let release = Release {
+        dir,
+        release_url: index.release_url,
+        published_on: index.published_on,
+        published_files: index.published_files,
+    };
+    // How many may collect at a time is the operator's choice, and may have been another one then.
+    let registered = assets::register_assets(before, &release, caller, usize::MAX, index.mirrored_on);
+    let (change, _) = registered.map_err(refused(path))?;
+    let stated = Some((path.clone(), index.mirrored_on));
+    Ok(Rerun { change, evidence: [path.clone()].into(), stated, outcome: None })
+}
+
+/// Whether an index is about the release of its directory, as far as the server sees to it. Where the assets of a forge's
+/// release lie is the forge's affair; who downloads them looks more closely (`place::check_place`).
+fn check_release(index: &ReleaseIndex, path: &RepoPath, dir: &RepoPath) -> Result<(), String> {
+    let Some(url) = &index.release_url else {
+        return place::check_place(index, path).map_err(|error| error.to_string());
+    };
+    let is_here = |project: &RepoPath| {
+        let tag = place::release_tag(url, project);
+        tag.is_some_and(|tag| dir.as_str() == format!("{project}/releases/tag/{tag}"))
+    };
+    let is_here = dir.self_and_ancestors().any(|project| is_here(&project));
+    if is_here { Ok(()) } else { Err(PlaceError::OtherRelease(shown_text(url)).to_string()) }
+}
+
+fn compare_outcome(file: &RepoPath, claimed: bool, is_complete: bool) -> Option<Violation> {
+    match (claimed, is_complete) {
+        (true, false) => Some(Violation::at(file, Fault::NotComplete)),
+        (false, true) => Some(Violation::at(file, Fault::Complete)),
+        (true, true) | (false, false) => None,
+    }
+}
+
+fn signature_in(after: &impl Snapshot, set: &RepoPath, signer: &PublicKey) -> Result<Collected, Violation> {
+    let signatures = stored::read_signatures(after, set)?.ok_or_else(|| Violation::at(set, Fault::Absent))?;
+    signatures.get(signer).copied().ok_or_else(|| Violation::at(set, Fault::NoSignature(*signer)))
+}
+
+/// In the place of a request that no file of the commit holds. A decision that would store it gives another change
+/// than the commit, since nobody can have signed this.
+pub(super) fn unstored_request(public_key: PublicKey) -> SignedRequest {
+    SignedRequest {
+        timestamp: String::new(),
+        nonce: String::new(),
+        payload: String::new(),
+        public_key,
+        signature: Signature::from_bytes([0; 64]),
+    }
+}
+
+pub(super) fn read(after: &impl Snapshot, path: &RepoPath) -> Result<Arc<[u8]>, Violation> {
+    after.read(path)?.ok_or_else(|| Violation::at(path, Fault::Absent))
+}
+
+pub(super) fn refused<R: Display>(subject: &RepoPath) -> impl FnOnce(R) -> Violation {
+    move |refusal| Violation::at(subject, Fault::Refused(refusal.to_string()))
+}

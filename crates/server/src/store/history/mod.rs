@@ -1,0 +1,84 @@
+//! Checking that a whole history was made by the rules, commit by commit. Only reads: it takes no lock, and a server may
+//! be at work beside it.
+//!
+//! What the rules are, `core::replay` knows. Here commits become states, and states differences.
+
+mod commit;
+mod difference;
+mod open;
+mod origin;
+mod state;
+mod walk;
+
+use std::path::{Path, PathBuf};
+
+use gix::ObjectId;
+use thiserror::Error;
+
+use super::{StoreError, refs::BRANCH};
+
+/// How many findings are told; beyond it they are only counted.
+const MAX_FINDINGS: usize = 200;
+/// How many files of one finding are named.
+const MAX_FILES: usize = 20;
+
+/// What a check came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    /// The commit that the branch pointed to when the check began.
+    pub head: ObjectId,
+    /// How many commits were checked.
+    pub commits: usize,
+    /// The first of them, in the order of the commits.
+    pub findings: Vec<Finding>,
+    /// How many there are, told or not.
+    pub found: usize,
+    /// What a person should know, and is no finding.
+    pub notes: Vec<String>,
+}
+
+/// Something that no server did by the rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub commit: ObjectId,
+    /// The files in question, as the tree spells them; text from outside.
+    pub files: Vec<String>,
+    pub reason: String,
+}
+
+#[derive(Debug, Error)]
+pub enum CheckError {
+    #[error("{} is neither a data directory nor a Git repository: {reason}", path.display())]
+    NotARepository { path: PathBuf, reason: String },
+    #[error("the repository {} has no branch {BRANCH}", path.display())]
+    NoBranch { path: PathBuf },
+    #[error("the commit {since} is not in the history of {BRANCH}, whose newest commit is {head}")]
+    NotInHistory { since: ObjectId, head: ObjectId },
+    #[error("the state after the commit {since} cannot be read: {reason}")]
+    SinceUnreadable { since: ObjectId, reason: String },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Checks the history of `main` in a data directory, a bare repository or a clone: all of it, or what came after a
+/// commit whose state is taken as it is. `progress` is told how many commits are done, and how many there are.
+pub fn check(
+    dir: &Path,
+    since: Option<ObjectId>,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Checked, CheckError> {
+    let opened = open::open(dir)?;
+    walk::walk(&opened, since, progress)
+}
+
+/// Why an object could not be read, for a person: without what the server says of its own repository.
+fn reason_of(error: &StoreError) -> String {
+    match error {
+        StoreError::Corrupt { subject, reason } => format!("{subject}: {reason}"),
+        StoreError::Conflict { .. }
+        | StoreError::Io(_)
+        | StoreError::Busy
+        | StoreError::Panicked
+        | StoreError::Closed => error.to_string(),
+    }
+}

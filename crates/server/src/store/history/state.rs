@@ -1,0 +1,69 @@
+//! The repository at one commit of a history, as decisions see it.
+
+use std::sync::Arc;
+
+use countersign_core::{
+    path::RepoPath,
+    snapshot::{ReadError, Snapshot, StoredSigners},
+};
+
+use super::{
+    super::{
+        index::Index,
+        objects::Objects,
+        snapshot::Files,
+        tree::{Dir, Node},
+    },
+    reason_of,
+};
+
+pub(super) struct State {
+    pub(super) files: Files,
+    index: Index,
+}
+
+impl State {
+    /// What is there before the first commit.
+    pub(super) fn empty(objects: Arc<Objects>) -> Self {
+        Self { files: Files { root: Dir::empty(), objects }, index: Index::default() }
+    }
+
+    /// A state to begin with.
+    pub(super) fn of(files: Files) -> Self {
+        Self { index: Index::build(&files), files }
+    }
+
+    /// The state that differs from this one in the files `touched`.
+    pub(super) fn next(&self, root: Arc<Dir>, touched: &[RepoPath]) -> Self {
+        let files = Files { root, objects: Arc::clone(&self.files.objects) };
+        let mut index = self.index.clone();
+        index.update(&files, touched);
+        Self { files, index }
+    }
+}
+
+impl Snapshot for State {
+    fn read(&self, path: &RepoPath) -> Result<Option<Arc<[u8]>>, ReadError> {
+        let Some(Node::File(id)) = self.files.root.find(path) else { return Ok(None) };
+        let unreadable = |error| ReadError { path: path.clone(), reason: reason_of(&error) };
+        self.files.objects.blob(id).map(Some).map_err(unreadable)
+    }
+
+    fn read_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, ReadError> {
+        // First for what is wrong with the object, in words.
+        self.read(path)?;
+        self.files.read_signers(path)
+    }
+
+    fn files_below(&self, dir: &RepoPath) -> Result<Vec<RepoPath>, ReadError> {
+        Ok(self.files.files_below(dir))
+    }
+
+    fn projects_overlapping(&self, id: &RepoPath) -> Vec<RepoPath> {
+        self.index.projects_overlapping(id)
+    }
+
+    fn collecting_indexes(&self, project: &RepoPath) -> Vec<RepoPath> {
+        self.index.collecting_indexes(project)
+    }
+}
