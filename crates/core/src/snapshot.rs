@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use thiserror::Error;
 
-use crate::{path::RepoPath, signers::SignersFile};
+use crate::{path::RepoPath, signers::SignersFile, time::Timestamp};
 
 /// The repository at one commit. Implemented by the server's store, and by a map in tests.
 pub trait Snapshot {
@@ -23,6 +23,9 @@ pub trait Snapshot {
 
     /// Every project, registered or pending, that is `id` in any letter case, lies inside it, or contains it.
     fn projects_overlapping(&self, id: &RepoPath) -> Vec<RepoPath>;
+
+    /// When the signers file of each project below `dir` was fetched whose first registration still waits for signatures.
+    fn pending_registrations(&self, dir: &RepoPath) -> Vec<Timestamp>;
 
     /// Indexes below `project` that still collect signatures, sorted.
     fn collecting_indexes(&self, project: &RepoPath) -> Vec<RepoPath>;

@@ -3,6 +3,7 @@
 //! The store may run a decision more than once; it must give the same answer for the same snapshot and time.
 
 pub mod assets;
+pub mod caps;
 pub mod drop;
 mod proposal;
 pub mod register;

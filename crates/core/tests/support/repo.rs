@@ -3,8 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use countersign_core::{
+    metadata::Metadata,
     path::RepoPath,
     snapshot::{Change, ReadError, Snapshot},
+    time::Timestamp,
 };
 
 use super::path;
@@ -96,6 +98,17 @@ impl Snapshot for Repo {
             self.projects().filter(|project| overlaps(&lower(project))).collect();
         projects.dedup();
         projects
+    }
+
+    fn pending_registrations(&self, dir: &RepoPath) -> Vec<Timestamp> {
+        let pending = self.files.iter().filter_map(|(file, bytes)| {
+            let project =
+                file.as_str().strip_suffix("/svc.signers.pending/svc.signers.json.metadata.json")?;
+            let is_new = !self.files.contains_key(&path(&format!("{project}/svc.signers/svc.signers.json")));
+            let is_below = path(project).is_inside(dir);
+            (is_new && is_below).then(|| Metadata::parse(bytes).expect("metadata").origin.retrieved_at)
+        });
+        pending.collect()
     }
 
     fn collecting_indexes(&self, project: &RepoPath) -> Vec<RepoPath> {

@@ -179,6 +179,10 @@ impl Snapshot for Scratch {
         Vec::new()
     }
 
+    fn pending_registrations(&self, _: &RepoPath) -> Vec<Timestamp> {
+        Vec::new()
+    }
+
     fn collecting_indexes(&self, _: &RepoPath) -> Vec<RepoPath> {
         Vec::new()
     }

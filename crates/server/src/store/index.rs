@@ -11,9 +11,11 @@ use std::{
 use countersign_core::{
     key::PublicKey,
     layout::{self, Signable},
+    metadata::Metadata,
     path::RepoPath,
     snapshot::{ReadError, Snapshot, StoredSigners},
     stored,
+    time::Timestamp,
 };
 use imbl::{HashMap, OrdMap, OrdSet};
 
@@ -24,6 +26,8 @@ use super::snapshot::{Entry, Files};
 pub struct Index {
     /// Every project, registered or pending, by its identifier in small letters (D35).
     projects: OrdMap<String, RepoPath>,
+    /// Those of them whose first registration still waits for signatures, and since when.
+    registering: OrdMap<String, Timestamp>,
     /// Every file that collects signatures, with the keys that may still sign it.
     collecting: OrdMap<RepoPath, Arc<BTreeSet<PublicKey>>>,
     /// The same by key.
@@ -65,6 +69,12 @@ impl Index {
         above.chain(below).cloned().collect()
     }
 
+    /// When each registration below `dir` began that still waits for signatures.
+    pub fn pending_registrations(&self, dir: &RepoPath) -> Vec<Timestamp> {
+        let below = below(&dir.as_str().to_ascii_lowercase());
+        self.registering.range::<_, str>(as_bounds(&below)).map(|(_, since)| *since).collect()
+    }
+
     pub fn collecting_indexes(&self, project: &RepoPath) -> Vec<RepoPath> {
         let below = below(project.as_str());
         let files = self.collecting.range::<_, str>(as_bounds(&below)).map(|(file, _)| file);
@@ -78,8 +88,14 @@ impl Index {
 
     fn update_project(&mut self, files: &Files, project: RepoPath) {
         let folded = project.as_str().to_ascii_lowercase();
-        let signers = [layout::active_signers(&project), layout::pending_signers(&project)];
-        if signers.iter().any(|path| matches!(files.entry(path), Some(Entry::File(_)))) {
+        let exists = |path: &RepoPath| matches!(files.entry(path), Some(Entry::File(_)));
+        let (active, pending) = (layout::active_signers(&project), layout::pending_signers(&project));
+        let (is_active, is_pending) = (exists(&active), exists(&pending));
+        match (is_pending && !is_active).then(|| pending_since(files, &pending)).flatten() {
+            Some(since) => self.registering.insert(folded.clone(), since),
+            None => self.registering.remove(&folded),
+        };
+        if is_active || is_pending {
             self.projects.insert(folded, project);
         } else {
             self.projects.remove(&folded);
@@ -108,6 +124,12 @@ impl Index {
             Err(error) => tracing::warn!(%error, "a file is left out of the index"),
         }
     }
+}
+
+/// When a proposal was fetched; `None` where its metadata cannot be read.
+fn pending_since(files: &Files, pending: &RepoPath) -> Option<Timestamp> {
+    let metadata = files.read(&layout::metadata_of(pending)).ok()??;
+    Some(Metadata::parse(&metadata).ok()?.origin.retrieved_at)
 }
 
 /// Whether a file of this name can tell that there is a project, or something that collects signatures.
@@ -142,6 +164,10 @@ impl Snapshot for FilesOnly<'_> {
     }
 
     fn projects_overlapping(&self, _: &RepoPath) -> Vec<RepoPath> {
+        Vec::new()
+    }
+
+    fn pending_registrations(&self, _: &RepoPath) -> Vec<Timestamp> {
         Vec::new()
     }
 

@@ -5,6 +5,7 @@ use std::{fmt, sync::Arc};
 use countersign_core::{
     path::RepoPath,
     snapshot::{ReadError, Snapshot, StoredSigners},
+    time::Timestamp,
     wire,
 };
 use gix::ObjectId;
@@ -74,6 +75,10 @@ impl Snapshot for Head {
 
     fn projects_overlapping(&self, id: &RepoPath) -> Vec<RepoPath> {
         self.index.projects_overlapping(id)
+    }
+
+    fn pending_registrations(&self, dir: &RepoPath) -> Vec<Timestamp> {
+        self.index.pending_registrations(dir)
     }
 
     fn collecting_indexes(&self, project: &RepoPath) -> Vec<RepoPath> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use countersign_core::{
     path::RepoPath,
     snapshot::{ReadError, Snapshot, StoredSigners},
+    time::Timestamp,
 };
 
 use super::{
@@ -61,6 +62,10 @@ impl Snapshot for State {
 
     fn projects_overlapping(&self, id: &RepoPath) -> Vec<RepoPath> {
         self.index.projects_overlapping(id)
+    }
+
+    fn pending_registrations(&self, dir: &RepoPath) -> Vec<Timestamp> {
+        self.index.pending_registrations(dir)
     }
 
     fn collecting_indexes(&self, project: &RepoPath) -> Vec<RepoPath> {
