@@ -210,6 +210,17 @@ pub(super) fn unfinished(stem: &Path, ending: &str) -> PathBuf {
     stem.with_extension(format!("{ending}.{UNFINISHED}"))
 }
 
+/// Whoever clones is given what lies here: versions of directories are differences already, and looking for more
+/// would take as long as all the rest of a clone.
+const CONFIG: &str = "\
+[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = true
+[pack]
+\twindow = 0
+";
+
 /// An empty bare repository, made beside its place and then moved there: a crash leaves none or a whole one. Written
 /// out rather than left to gix, which takes the branch's name from the user's configuration and does not fsync.
 fn create(disk: &Disk, dir: &Path) -> Result<(), DiskError> {
@@ -225,8 +236,7 @@ fn create(disk: &Disk, dir: &Path) -> Result<(), DiskError> {
         fs::create_dir_all(new.join(name)).map_err(fail)?;
     }
     disk.write_new(&new.join("HEAD"), format!("ref: {BRANCH}\n").as_bytes())?;
-    let config = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n";
-    disk.write_new(&new.join("config"), config.as_bytes())?;
+    disk.write_new(&new.join("config"), CONFIG.as_bytes())?;
     for name in dirs {
         disk.sync_dir(&new.join(name))?;
     }
