@@ -8,7 +8,10 @@ use countersign_core::{
 use reqwest::header::HeaderValue;
 use url::Url;
 
-use crate::forges::Credential;
+use crate::{
+    forges::{Credential, ReleaseSource},
+    shown::shown_text,
+};
 
 pub use error::{AssetProblem, ReleaseError, ReleaseProblem};
 
@@ -18,6 +21,18 @@ mod fetch;
 mod hash;
 #[cfg(test)]
 mod tests;
+
+/// Reads a forge's document without fetching it; the error is its message. For fuzzing.
+#[doc(hidden)]
+pub fn read_document(
+    source: &ReleaseSource,
+    bytes: &[u8],
+    max_assets: usize,
+) -> Result<ReleaseMetadata, String> {
+    let release =
+        document::parse(source.forge_kind, bytes).map_err(|error| shown_text(&error.to_string()))?;
+    release.into_metadata(source, max_assets).map_err(|problem| problem.to_string())
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReleaseMetadata {

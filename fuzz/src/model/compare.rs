@@ -1,0 +1,51 @@
+//! Whether an answer is the one that the specification demands.
+
+use serde_json::Value;
+
+use super::{request::Request, server::Answer, spec::Expected};
+
+pub(crate) fn compare(request: &Request, expected: &Expected, answer: &Answer) {
+    let difference = match expected {
+        Expected::Json { status, body } => {
+            let is_same =
+                answer.status == *status && sorted(answer.json()) == Some(sorted_value(body.clone()));
+            (!is_same).then_some("another answer")
+        }
+        Expected::Bytes(bytes) => {
+            (answer.status != 200 || answer.body != *bytes).then_some("another content, or none")
+        }
+        Expected::Error { statuses, says } => find_in_error(answer, statuses, says.as_deref()),
+    };
+    if let Some(difference) = difference {
+        let body = String::from_utf8_lossy(&answer.body);
+        panic!(
+            "{difference}\nto       {request:#?}\nexpected {expected:#?}\ngot      {} {body}",
+            answer.status
+        );
+    }
+}
+
+fn find_in_error(answer: &Answer, statuses: &[u16], says: Option<&str>) -> Option<&'static str> {
+    if !statuses.contains(&answer.status) {
+        return Some("another status");
+    }
+    let body = answer.json();
+    let object = body.as_ref().and_then(Value::as_object).filter(|object| object.len() == 1);
+    match object.and_then(|object| object.get("error")).and_then(Value::as_str) {
+        None => Some("an error that is not told as one"),
+        Some(message) if says.is_some_and(|says| !message.contains(says)) => Some("another message"),
+        Some(_) => None,
+    }
+}
+
+/// The order of the required signers means nothing.
+fn sorted(body: Option<Value>) -> Option<Value> {
+    body.map(sorted_value)
+}
+
+fn sorted_value(mut body: Value) -> Value {
+    if let Some(signers) = body.get_mut("required_signers").and_then(Value::as_array_mut) {
+        signers.sort_by_key(Value::to_string);
+    }
+    body
+}

@@ -1,0 +1,48 @@
+//! The specification as a model in memory, played against the real server.
+//!
+//! The model (`spec`) is written from the API specification and the decisions alone: it shares with the server the keys
+//! and digests of `core`, and no rule. A sequence of requests grows from bytes (`Choices`), mostly of requests that
+//! succeed. Each answer is compared, and at the end every stored file, byte for byte.
+
+mod act;
+mod ask;
+mod assets;
+mod choices;
+mod compare;
+mod json;
+mod paths;
+mod people;
+mod propose;
+mod request;
+mod revoke;
+mod server;
+mod sign;
+mod spec;
+
+pub use choices::Choices;
+pub use server::Server;
+
+use act::Player;
+
+/// What was played.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Played {
+    pub requests: usize,
+    /// Answers that were not errors.
+    pub successes: usize,
+    /// State changes among them.
+    pub changes: usize,
+    pub activations: usize,
+    pub completed_indexes: usize,
+    pub revocations: usize,
+}
+
+/// Plays the sequence that grows from `bytes`; panics where the server and the model differ.
+pub fn play(bytes: &[u8], server: &mut Server) -> Played {
+    let mut player = Player::new(server);
+    let mut choices = Choices::new(bytes);
+    while !choices.is_empty() {
+        player.act(&mut choices);
+    }
+    player.finish()
+}

@@ -1,0 +1,169 @@
+//! The specification: what is stored, and what is answered.
+
+mod files;
+mod propose;
+mod read;
+mod revoke;
+mod sign;
+mod signers;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+pub(crate) use propose::Proposing;
+pub(crate) use revoke::Revoking;
+pub(crate) use sign::{Signing, Submitted};
+pub(crate) use signers::{Config, Group, Role};
+
+use super::{
+    people::Person,
+    request::{MINUTE, Proof, SECOND},
+};
+
+/// All that the service knows, of the part of it that is played with.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Spec {
+    /// Nanoseconds since 1970.
+    pub(crate) now: i128,
+    pub(crate) projects: BTreeMap<String, Project>,
+    /// By the directory that they lie in.
+    pub(crate) indexes: BTreeMap<String, Index>,
+    /// With the times in the requests that used them.
+    pub(crate) nonces: Vec<(String, i128)>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Project {
+    pub(crate) active: Option<Config>,
+    pub(crate) pending: Option<Proposal>,
+    /// By the text of the signers file.
+    pub(crate) superseded: BTreeMap<String, Proposal>,
+    pub(crate) history: Vec<Activated>,
+}
+
+/// A signers file that collects signatures.
+#[derive(Debug, Clone)]
+pub(crate) struct Proposal {
+    pub(crate) config: Config,
+    pub(crate) metadata: String,
+    pub(crate) registration: String,
+    pub(crate) retrieved_at: i128,
+    pub(crate) signatures: Signatures,
+    pub(crate) metadata_signatures: Signatures,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Activated {
+    pub(crate) proposal: Proposal,
+    /// Seconds since 1970.
+    pub(crate) at: i64,
+}
+
+/// By person: the signature, and the second in which it was collected.
+pub(crate) type Signatures = BTreeMap<Person, (String, i64)>;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Index {
+    pub(crate) text: String,
+    pub(crate) published: Vec<Published>,
+    /// The governing copy (D16).
+    pub(crate) governed_by: Config,
+    pub(crate) signatures: Signatures,
+    pub(crate) state: IndexState,
+    pub(crate) revocation: Option<RevocationOf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IndexState {
+    Collecting,
+    Complete,
+    Revoked,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Published {
+    pub(crate) name: String,
+    pub(crate) source: String,
+    /// Name of the algorithm, and hexadecimal.
+    pub(crate) digests: BTreeMap<&'static str, String>,
+}
+
+/// A revocation, pending or in force.
+#[derive(Debug, Clone)]
+pub(crate) struct RevocationOf {
+    pub(crate) document: String,
+    pub(crate) signatures: Signatures,
+    /// The request that names the file where the document does not (D20).
+    pub(crate) request: Option<String>,
+    /// The signers file that allowed it, once it is in force.
+    pub(crate) allowed_by: Option<Config>,
+}
+
+/// What must be answered.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Expected {
+    Json {
+        status: u16,
+        body: Value,
+    },
+    Bytes(Vec<u8>),
+    /// Any of these statuses, where the specification leaves the order of checks open, and text that the message has.
+    Error {
+        statuses: Vec<u16>,
+        says: Option<String>,
+    },
+}
+
+pub(crate) fn refuse(status: u16) -> Expected {
+    Expected::Error { statuses: vec![status], says: None }
+}
+
+pub(crate) fn refuse_saying(status: u16, says: impl Into<String>) -> Expected {
+    Expected::Error { statuses: vec![status], says: Some(says.into()) }
+}
+
+pub(crate) fn ok(body: Value) -> Expected {
+    Expected::Json { status: 200, body }
+}
+
+impl Spec {
+    pub(crate) fn seconds(&self) -> i64 {
+        i64::try_from(self.now.div_euclid(SECOND)).expect("seconds fit")
+    }
+
+    /// Whether the sender of a request is proved (spec §5). Its nonce is used up then.
+    pub(crate) fn authenticate(&mut self, proof: Proof, nonce: &str) -> bool {
+        let (is_sound, offset) = match proof {
+            Proof::Right | Proof::UsedNonce | Proof::UsedNonceInCapitals => (true, 0),
+            Proof::At(offset) => (-6 * MINUTE < offset && offset <= 10 * SECOND, offset),
+            Proof::NotCanonical
+            | Proof::WrongSignature
+            | Proof::OtherBody
+            | Proof::Without(_)
+            | Proof::Twice(_)
+            | Proof::NotRandom
+            | Proof::OtherKey => (false, 0),
+        };
+        let is_used = self.nonces.iter().any(|(used, _)| used.eq_ignore_ascii_case(nonce));
+        if is_sound && !is_used {
+            self.nonces.push((nonce.to_owned(), self.now + offset));
+        }
+        is_sound && !is_used
+    }
+
+    /// The nearest active signers file above a directory.
+    pub(crate) fn governing(&self, dir: &str) -> Option<(&str, &Config)> {
+        let mut dir = dir;
+        loop {
+            if let Some((id, Project { active: Some(active), .. })) = self.projects.get_key_value(dir) {
+                return Some((id, active));
+            }
+            dir = dir.rsplit_once('/')?.0;
+        }
+    }
+}
+
+pub(crate) fn signed_by(signatures: &Signatures) -> BTreeSet<Person> {
+    signatures.keys().copied().collect()
+}

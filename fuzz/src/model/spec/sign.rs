@@ -1,0 +1,147 @@
+//! `POST /v1/signatures` (spec §4.3; D15–D17).
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::{
+    Activated, Expected, IndexState, Signatures, Spec, ok, refuse, refuse_saying, signed_by,
+    signers::{accepted, is_complete, is_met, people_of},
+};
+use crate::model::people::{PEOPLE, Person, signature};
+
+/// A submission whose paths are normalised.
+#[derive(Debug, Clone)]
+pub(crate) struct Submitted {
+    pub(crate) path: String,
+    pub(crate) signer: Person,
+    /// By path, in padded base64.
+    pub(crate) signatures: BTreeMap<String, String>,
+}
+
+/// What collects signatures at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Signing {
+    /// Of this project.
+    Proposal(String),
+    /// In this directory.
+    Index(String),
+    Nothing,
+}
+
+impl Signing {
+    /// By the path alone.
+    pub(crate) fn at(path: &str) -> Self {
+        if let Some(dir) = path.strip_suffix("/svc.index.json") {
+            return Self::Index(dir.to_owned());
+        }
+        match path.strip_suffix("/svc.signers.pending/svc.signers.json") {
+            Some(project) => Self::Proposal(project.to_owned()),
+            None => Self::Nothing,
+        }
+    }
+}
+
+impl Spec {
+    pub(crate) fn submit(&mut self, submitted: &Submitted) -> Expected {
+        let Submitted { path, signatures, .. } = submitted;
+        let signing = Signing::at(path);
+        let metadata = format!("{path}.metadata.json");
+        let needs_metadata = matches!(signing, Signing::Proposal(_));
+        let is_expected = |given: &String| given == path || (needs_metadata && *given == metadata);
+        if !signatures.contains_key(path) || (needs_metadata && !signatures.contains_key(&metadata)) {
+            return refuse(400);
+        }
+        if !signatures.keys().all(is_expected) {
+            return refuse(400);
+        }
+        match signing {
+            Signing::Proposal(project) => self.sign_proposal(&project, submitted),
+            Signing::Index(dir) => self.sign_index(&dir, submitted),
+            Signing::Nothing if self.files().contains_key(path) => refuse(400),
+            Signing::Nothing => refuse_saying(400, format!("File not found: {path}")),
+        }
+    }
+
+    /// Who may sign what collects signatures at a path, and has not.
+    pub(crate) fn awaited(&self, path: &str) -> Vec<Person> {
+        let people = (0..PEOPLE).filter(|person| match self.pending(*person) {
+            Expected::Json { body, .. } => {
+                body["file_paths"].as_array().is_some_and(|paths| paths.contains(&json!(path)))
+            }
+            Expected::Bytes(_) | Expected::Error { .. } => false,
+        });
+        people.collect()
+    }
+
+    fn sign_index(&mut self, dir: &str, submitted: &Submitted) -> Expected {
+        let (now, Submitted { path, signer, signatures }) = (self.seconds(), submitted);
+        let Some(index) = self.indexes.get_mut(dir) else {
+            return refuse_saying(400, format!("File not found: {path}"));
+        };
+        if index.state != IndexState::Collecting {
+            return refuse(409);
+        }
+        let groups = index.governed_by.artifact();
+        if !people_of(groups).contains(signer) {
+            return refuse(403);
+        }
+        if index.signatures.contains_key(signer) {
+            return refuse(409);
+        }
+        if signatures[path] != signature(*signer, index.text.as_bytes()) {
+            return refuse(400);
+        }
+        index.signatures.insert(*signer, (signatures[path].clone(), now));
+        let is_complete = is_met(groups, &signed_by(&index.signatures));
+        if is_complete {
+            index.state = IndexState::Complete;
+        }
+        ok(json!({ "is_complete": is_complete }))
+    }
+
+    fn sign_proposal(&mut self, id: &str, submitted: &Submitted) -> Expected {
+        let (now, Submitted { path, signer, signatures }) = (self.seconds(), submitted);
+        let not_found = refuse_saying(400, format!("File not found: {path}"));
+        let Some(project) = self.projects.get_mut(id) else { return not_found };
+        let Some(pending) = &mut project.pending else { return not_found };
+        let current = project.active.as_ref();
+        if !accepted(current, &pending.config).contains(signer) {
+            return refuse(403);
+        }
+        if pending.signatures.contains_key(signer) {
+            return refuse(409);
+        }
+        let metadata = &signatures[&format!("{path}.metadata.json")];
+        let is_right = signatures[path] == signature(*signer, pending.config.text.as_bytes())
+            && *metadata == signature(*signer, pending.metadata.as_bytes());
+        if !is_right {
+            return refuse(400);
+        }
+        pending.signatures.insert(*signer, (signatures[path].clone(), now));
+        pending.metadata_signatures.insert(*signer, (metadata.clone(), now));
+        let is_complete = is_complete(current, &pending.config, &signed_by(&pending.signatures));
+        if is_complete {
+            self.activate(id);
+        }
+        ok(json!({ "is_complete": is_complete }))
+    }
+
+    /// The pending signers file takes effect (D15), and collecting files follow it (D16).
+    fn activate(&mut self, id: &str) {
+        let now = self.seconds();
+        let project = self.projects.get_mut(id).expect("it was there");
+        let proposal = project.pending.take().expect("it is pending");
+        let config = proposal.config.clone();
+        project.active = Some(config.clone());
+        project.superseded.clear();
+        project.history.push(Activated { proposal, at: now });
+        for (dir, index) in &mut self.indexes {
+            let is_below = dir == id || dir.starts_with(&format!("{id}/"));
+            if is_below && index.state == IndexState::Collecting {
+                index.governed_by = config.clone();
+                index.signatures = Signatures::new();
+            }
+        }
+    }
+}

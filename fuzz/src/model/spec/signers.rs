@@ -1,0 +1,136 @@
+//! Signers files (D8) and whose agreement they need (D15).
+
+use std::collections::BTreeSet;
+
+use super::Person;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Role {
+    Artifact,
+    Admin,
+    Master,
+    Revocation,
+}
+
+impl Role {
+    pub(crate) const ALL: [Self; 4] = [Self::Artifact, Self::Admin, Self::Master, Self::Revocation];
+
+    pub(crate) fn field(self) -> &'static str {
+        match self {
+            Self::Artifact => "artifact_signers",
+            Self::Admin => "admin_keys",
+            Self::Master => "master_keys",
+            Self::Revocation => "revocation_keys",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Group {
+    pub(crate) threshold: usize,
+    pub(crate) people: BTreeSet<Person>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Config {
+    /// The exact bytes.
+    pub(crate) text: String,
+    /// Seconds since 1970.
+    pub(crate) timestamp: i64,
+    /// One for each of `Role::ALL`.
+    pub(crate) roles: [Option<Vec<Group>>; 4],
+}
+
+impl Config {
+    fn role(&self, role: Role) -> Option<&[Group]> {
+        self.roles[role as usize].as_deref()
+    }
+
+    pub(crate) fn artifact(&self) -> &[Group] {
+        self.role(Role::Artifact).unwrap_or_default()
+    }
+
+    pub(crate) fn admin(&self) -> &[Group] {
+        self.role(Role::Admin).unwrap_or(self.artifact())
+    }
+
+    pub(crate) fn master(&self) -> &[Group] {
+        self.role(Role::Master).unwrap_or_default()
+    }
+
+    pub(crate) fn explicit_revocation(&self) -> Option<&[Group]> {
+        self.role(Role::Revocation)
+    }
+
+    pub(crate) fn everyone(&self) -> BTreeSet<Person> {
+        Role::ALL.into_iter().flat_map(|role| people_of(self.role(role).unwrap_or_default())).collect()
+    }
+
+    /// Admin and master.
+    pub(crate) fn leaders(&self) -> BTreeSet<Person> {
+        &people_of(self.admin()) | &people_of(self.master())
+    }
+
+    pub(crate) fn is_valid(&self) -> bool {
+        let is_sound = |group: &Group| (1..=group.people.len()).contains(&group.threshold);
+        let mut groups = self.roles.iter().flatten();
+        let others = [Role::Artifact, Role::Admin, Role::Revocation];
+        let others = others.map(|role| people_of(self.role(role).unwrap_or_default()));
+        let masters = people_of(self.master());
+        self.role(Role::Artifact).is_some()
+            && groups.all(|groups| !groups.is_empty() && groups.iter().all(is_sound))
+            && others.iter().all(|people| people.is_disjoint(&masters))
+    }
+
+    /// Whether its own admins, or its own masters, agree.
+    fn agrees(&self, signed: &BTreeSet<Person>) -> bool {
+        is_met(self.admin(), signed) || is_met(self.master(), signed)
+    }
+}
+
+pub(crate) fn people_of(groups: &[Group]) -> BTreeSet<Person> {
+    groups.iter().flat_map(|group| group.people.iter().copied()).collect()
+}
+
+/// Every group of a role that there is reaches its threshold.
+pub(crate) fn is_met(groups: &[Group], signed: &BTreeSet<Person>) -> bool {
+    let reaches = |group: &Group| group.people.intersection(signed).count() >= group.threshold;
+    !groups.is_empty() && groups.iter().all(reaches)
+}
+
+fn added(current: &Config, new: &Config) -> BTreeSet<Person> {
+    &new.everyone() - &current.everyone()
+}
+
+/// Who may sign a proposal.
+pub(crate) fn accepted(current: Option<&Config>, new: &Config) -> BTreeSet<Person> {
+    match current {
+        None => new.everyone(),
+        Some(current) => &(&current.leaders() | &new.leaders()) | &added(current, new),
+    }
+}
+
+/// Who still has to.
+pub(crate) fn required(
+    current: Option<&Config>,
+    new: &Config,
+    signed: &BTreeSet<Person>,
+) -> BTreeSet<Person> {
+    let Some(current) = current else { return &new.everyone() - signed };
+    let mut required = added(current, new);
+    for config in [current, new] {
+        if !config.agrees(signed) {
+            required.extend(people_of(config.admin()));
+        }
+    }
+    &required - signed
+}
+
+pub(crate) fn is_complete(current: Option<&Config>, new: &Config, signed: &BTreeSet<Person>) -> bool {
+    match current {
+        None => new.everyone().is_subset(signed),
+        Some(current) => {
+            current.agrees(signed) && new.agrees(signed) && added(current, new).is_subset(signed)
+        }
+    }
+}
