@@ -13,8 +13,7 @@ use std::{
 use countersign_core::{
     decide::assets::Release,
     json::ParseError,
-    repository::{FORMAT, RepositoryMarker},
-    snapshot::Change,
+    repository::{self, RepositoryMarker},
     time::Timestamp,
 };
 use countersign_forge::{
@@ -352,9 +351,6 @@ pub fn open_repository(data_dir: &DataDir, author: Author, clock: &Clock) -> Res
     let state =
         if repository.is_unborn() { nonces::Repository::Unborn } else { nonces::Repository::HasCommits };
     let nonces = Nonces::open(&data_dir.nonces(), state, clock.clone())?;
-    let mut initial = Change::new("Create the repository\n");
-    let marker = RepositoryMarker { format: FORMAT, created_at: now.to_whole_seconds() };
-    initial.write(RepositoryMarker::path(), marker.write());
-    let options = store::Options { author, clock: clock.clone(), initial };
+    let options = store::Options { author, clock: clock.clone(), initial: repository::create(now) };
     Ok(Opened { store: Store::start(repository, options)?, nonces })
 }

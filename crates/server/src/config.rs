@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use countersign_core::signers::MAX_SIGNERS_BYTES;
+use countersign_core::{decide::caps::Caps, signers::MAX_SIGNERS_BYTES};
 use countersign_forge::{
     fetch::Timeouts,
     file_server::{FileServerRule, FileServers},
@@ -73,6 +73,7 @@ pub struct Limits {
     pub release_time: Duration,
     pub collecting_per_project: usize,
     pub registration_expiry: Duration,
+    pub caps: Caps,
 }
 
 /// What flags and environment say; `None` leaves it to the configuration file.
@@ -140,6 +141,10 @@ struct LimitsTable {
     asset_bytes: Option<u64>,
     collecting_per_project: Option<usize>,
     registration_expiry_days: Option<u64>,
+    registrations_per_host: Option<usize>,
+    registrations_per_owner: Option<usize>,
+    superseded_per_project: Option<usize>,
+    rotations_per_day: Option<usize>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -295,6 +300,24 @@ impl LimitsTable {
                 10_000,
             )?,
             registration_expiry: Duration::from_secs(seconds),
+            caps: Caps {
+                registrations_per_host: positive(
+                    "limits.registrations_per_host",
+                    self.registrations_per_host,
+                    10_000,
+                )?,
+                registrations_per_owner: positive(
+                    "limits.registrations_per_owner",
+                    self.registrations_per_owner,
+                    100,
+                )?,
+                superseded_per_project: positive(
+                    "limits.superseded_per_project",
+                    self.superseded_per_project,
+                    100,
+                )?,
+                rotations_per_day: positive("limits.rotations_per_day", self.rotations_per_day, 100)?,
+            },
         })
     }
 }

@@ -13,7 +13,7 @@ use countersign_core::{
     chain::ChainRefusal,
     checksums::{ChecksumsError, TooManyFiles},
     decide::{
-        InvalidSigners, NotTheCaller, assets::AssetsRefusal, register::RegisterRefusal,
+        InvalidSigners, NotTheCaller, assets::AssetsRefusal, caps::CapRefusal, register::RegisterRefusal,
         revoke::RevokeRefusal, sign::SignRefusal, update::UpdateRefusal,
     },
     json::ParseError,
@@ -273,6 +273,21 @@ impl From<UpdateRefusal> for ApiError {
             R::Stored(error) => return error.into(),
         };
         Self::refused(status, &refusal)
+    }
+}
+
+impl From<CapRefusal> for ApiError {
+    fn from(refusal: CapRefusal) -> Self {
+        match refusal {
+            CapRefusal::Registrations { .. } | CapRefusal::Superseded { .. } => {
+                Self::refused(StatusCode::CONFLICT, &refusal)
+            }
+            CapRefusal::Rotations { wait_seconds, .. } => {
+                let refused = Self::refused(StatusCode::TOO_MANY_REQUESTS, &refusal);
+                Self { retry_after: Some(wait_seconds), ..refused }
+            }
+            CapRefusal::Stored(error) => error.into(),
+        }
     }
 }
 

@@ -10,19 +10,24 @@ use countersign_core::{
 };
 use countersign_forge::{forges::SignersSource, url::SourceUrl};
 
-use crate::{app::App, auth::Authenticated, error::ApiError, fetching::FetchKind};
+use crate::{app::App, auth::Authenticated, error::ApiError, fetching::FetchKind, store::Head};
 
 pub async fn register_repo(
     State(app): State<App>,
     request: Authenticated,
 ) -> Result<Json<ProposedResponse>, ApiError> {
     let (source, signed) = (locate(&app, &request)?, request.to_signed_request()?);
-    let expiry = app.limits().registration_expiry;
+    let (expiry, caps) = (app.limits().registration_expiry, app.limits().caps);
     register::check_register(&*app.store().head(), &source.project, expiry, app.now())?;
+    caps.check_register(&*app.store().head(), &source.project, expiry, app.now())?;
     let proposal = fetch(&app, &request, source, signed).await?;
     let now = app.now();
-    let proposed =
-        app.store().transact(move |head| register::register(head, &proposal, expiry, now)).await??;
+    let decide = move |head: &Head| {
+        let registered = register::register(head, &proposal, expiry, now)?;
+        caps.check_register(head, &proposal.project, expiry, now)?;
+        Ok::<_, ApiError>(registered)
+    };
+    let proposed = app.store().transact(decide).await??;
     Ok(answer(proposed, "Project registered successfully. Collect signatures to activate."))
 }
 
@@ -31,10 +36,17 @@ pub async fn update_signers(
     request: Authenticated,
 ) -> Result<Json<ProposedResponse>, ApiError> {
     let (source, signed) = (locate(&app, &request)?, request.to_signed_request()?);
+    let caps = app.limits().caps;
     update::check_update(&*app.store().head(), &source.project, &request.caller)?;
+    caps.check_rotations(&*app.store().head(), &source.project, app.now())?;
     let proposal = fetch(&app, &request, source, signed).await?;
     let now = app.now();
-    let proposed = app.store().transact(move |head| update::update(head, &proposal, now)).await??;
+    let decide = move |head: &Head| {
+        let updated = update::update(head, &proposal, now)?;
+        caps.check_update(head, &proposal, now)?;
+        Ok::<_, ApiError>(updated)
+    };
+    let proposed = app.store().transact(decide).await??;
     Ok(answer(proposed, "Signers update proposed successfully. Collect signatures to activate."))
 }
 
