@@ -216,6 +216,11 @@ pub struct PingResponse {
 }
 
 #[derive(Debug, Clone, Serialize)]
+pub struct HealthResponse {
+    pub status: &'static str,
+}
+
+#[derive(Debug, Clone, Serialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum PingAuth {
     Unauthenticated,

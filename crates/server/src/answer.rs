@@ -3,7 +3,7 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        LazyLock,
+        Arc, LazyLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Instant,
@@ -11,7 +11,7 @@ use std::{
 
 use axum::{
     Router,
-    http::{HeaderMap, HeaderName, HeaderValue, Method, Uri},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri},
     response::{IntoResponse as _, Response},
 };
 use futures_util::FutureExt as _;
@@ -20,22 +20,58 @@ use hyper_util::service::TowerToHyperService;
 use tracing::{Instrument as _, Span};
 use uuid::{Uuid, fmt::Simple};
 
-use crate::error::{ApiError, Failure};
+use crate::{
+    error::{ApiError, Failure},
+    limits::Client,
+    listen::{Patience, Service},
+    metrics::Route,
+};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Method, target and headers of a request.
 pub(crate) type Asked<'a> = (&'a Method, &'a Uri, &'a HeaderMap);
 
-/// Gives each request an id, which its log lines and its answer carry. What `read` does not answer, `router` does.
-pub(crate) async fn answer(
-    router: &Router,
-    read: &impl Fn(Asked<'_>) -> Option<Response>,
+/// Answers some requests by their heads alone.
+pub trait Read: Fn(Asked<'_>) -> Option<Response> + Clone + Send + Sync + 'static {}
+
+impl<R: Fn(Asked<'_>) -> Option<Response> + Clone + Send + Sync + 'static> Read for R {}
+
+/// Whoever is at the other end of a connection.
+pub(crate) struct Visitor<R> {
+    pub(crate) service: Arc<Service<R>>,
+    pub(crate) client: Option<Client>,
+    /// Then the client is somebody else, where the proxy says who.
+    pub(crate) is_proxy: bool,
+    pub(crate) patience: Arc<Patience>,
+    /// Of the connection.
+    pub(crate) number: u64,
+}
+
+/// What handlers may know of where a request came from.
+#[derive(Debug, Clone)]
+pub(crate) struct Origin {
+    pub(crate) client: Option<Client>,
+    pub(crate) patience: Arc<Patience>,
+}
+
+impl<R> Visitor<R> {
+    /// The client that a trusted proxy speaks for.
+    fn forwarded(&self, headers: &HeaderMap) -> Option<Client> {
+        let limiter = self.service.limiter.as_ref().filter(|_| self.is_proxy)?;
+        Some(limiter.client(self.service.proxies.client_of(headers)?))
+    }
+}
+
+/// Gives each request an id, which its log lines and its answer carry. What `read` does not answer, the router does.
+pub(crate) async fn answer<R: Read>(
+    visitor: &Visitor<R>,
     request: Request<Incoming>,
+    started: Instant,
 ) -> Response {
     let id = RequestId::new();
-    let started = Instant::now();
     let (method, uri) = (request.method(), request.uri());
+    let route = Route::of(uri.path());
     // Reads are many and change nothing: they are logged only where somebody looks at details, or where they fail.
     let is_read = method.is_safe();
     let span = if is_read {
@@ -43,8 +79,15 @@ pub(crate) async fn answer(
     } else {
         tracing::info_span!("request", id = id.as_str(), %method, path = uri.path())
     };
+    let forwarded = visitor.forwarded(request.headers());
+    let client = forwarded.as_ref().or(visitor.client.as_ref());
+    let admitted =
+        client.filter(|_| route.is_limited()).map_or(Ok(()), |client| client.charge_request(started));
     // Nothing that a read was changing outlives its panic.
-    let ask = AssertUnwindSafe(|| read((method, uri, request.headers())));
+    let ask = AssertUnwindSafe(|| match admitted {
+        Ok(()) => (visitor.service.read)((method, uri, request.headers())),
+        Err(limited) => Some(ApiError::from(limited).into_response()),
+    });
     let mut response = match span.in_scope(|| catch_unwind(ask)).unwrap_or_else(|_| Some(panicked())) {
         Some(mut response) => {
             report_failure(&span, &id, (method, uri), &mut response);
@@ -52,16 +95,21 @@ pub(crate) async fn answer(
         }
         None => {
             let (method, uri) = (method.clone(), uri.clone());
-            let mut response = answer_routed(router, request, &span).await;
+            let origin = Origin { client: client.cloned(), patience: Arc::clone(&visitor.patience) };
+            let mut response = answer_routed(&visitor.service.router, request, origin, &span).await;
             report_failure(&span, &id, (&method, &uri), &mut response);
             response
         }
     };
+    let (status, took) = (response.status(), started.elapsed());
+    visitor.service.requests.record(visitor.number, route, status, took);
     if !span.is_disabled() {
-        let (status, ms) = (response.status().as_u16(), started.elapsed().as_secs_f64() * 1_000.0);
-        span.in_scope(|| match is_read {
-            true => tracing::debug!(status, ms, "answered"),
-            false => tracing::info!(status, ms, "answered"),
+        let ms = took.as_secs_f64() * 1_000.0;
+        // Whoever asks too often shall not fill the log.
+        let is_detail = is_read || status == StatusCode::TOO_MANY_REQUESTS;
+        span.in_scope(|| match is_detail {
+            true => tracing::debug!(status = status.as_u16(), ms, "answered"),
+            false => tracing::info!(status = status.as_u16(), ms, "answered"),
         });
     }
     if let Ok(value) = HeaderValue::from_str(id.as_str()) {
@@ -70,7 +118,13 @@ pub(crate) async fn answer(
     response
 }
 
-async fn answer_routed(router: &Router, request: Request<Incoming>, span: &Span) -> Response {
+async fn answer_routed(
+    router: &Router,
+    mut request: Request<Incoming>,
+    origin: Origin,
+    span: &Span,
+) -> Response {
+    request.extensions_mut().insert(origin);
     let work = TowerToHyperService::new(router.clone()).call(request);
     let work = AssertUnwindSafe(work).catch_unwind().instrument(span.clone());
     match work.await {

@@ -1,41 +1,52 @@
 //! The running server: what its handlers share, and its start and end.
 
-use std::{io, net::SocketAddr, sync::Arc};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
+};
 
 use countersign_core::{
     decide::assets::Release,
     json::ParseError,
-    repository::{FORMAT, RepositoryMarker},
-    snapshot::Change,
+    repository::{self, RepositoryMarker},
     time::Timestamp,
 };
 use countersign_forge::{
-    fetch::{Fetcher, SetupError},
+    fetch::{FetchError, Fetcher, SetupError},
     file_server::FileServers,
     forges::{FetchedSigners, Forges, ReleaseSource, SignersSource},
     resolver::SystemResolver,
 };
 use thiserror::Error;
-use tokio::{
-    net::TcpListener,
-    sync::{Semaphore, watch},
-    task::JoinHandle,
-};
+use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 use url::Url;
 
 use crate::{
+    auth::Authenticated,
     clock::Clock,
     config::{Limits, Settings},
     data_dir::{DataDir, DataDirError},
     error::ApiError,
-    listen,
+    fetching::{FetchKind, FetchOutcome, Fetching, Turn},
+    health::NotReady,
+    limits::Limiter,
+    listen::{self, ConnectionLimits, Connections, Service},
+    metrics::Requests,
     nonces::{self, NonceError, Nonces},
-    releases::{ReleaseLimits, Releases},
+    proxies::TrustedProxies,
+    releases::{DownloadError, ReleaseLimits, Releases},
     router,
     store::{self, Author, OpenError, Repository, Store, StoreError},
+    tls::{Tls, TlsError},
 };
 
-const MAX_FETCHES: usize = 64;
+/// Whoever reads metrics needs one.
+const METRICS_CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 32, per_address: None };
 
 /// What every handler has. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -46,12 +57,15 @@ struct Shared {
     store: Store,
     nonces: Nonces,
     fetcher: Fetcher,
-    /// Strangers can make us fetch; this is how often at a time.
-    fetches: Semaphore,
+    fetching: Fetching,
     file_servers: FileServers,
     forges: Forges,
     releases: Releases,
     limits: Limits,
+    limiter: Option<Arc<Limiter>>,
+    connections: Arc<Connections>,
+    requests: Arc<Requests>,
+    is_stopping: AtomicBool,
     clock: Clock,
     /// Dropped last: the directory stays ours until nobody writes to it any more.
     _data_dir: DataDir,
@@ -82,26 +96,102 @@ impl App {
         &self.0.forges
     }
 
-    pub async fn fetch_signers(&self, source: &SignersSource) -> Result<FetchedSigners, ApiError> {
-        let _permit = self.0.fetches.try_acquire().map_err(|_| ApiError::busy())?;
-        Ok(self.0.fetcher.fetch_signers(source, self.0.limits.signers_file_bytes).await?)
+    pub fn limiter(&self) -> Option<&Limiter> {
+        self.0.limiter.as_deref()
+    }
+
+    pub fn connections(&self) -> &Connections {
+        &self.0.connections
+    }
+
+    pub fn requests(&self) -> &Requests {
+        &self.0.requests
+    }
+
+    pub fn fetching(&self) -> &Fetching {
+        &self.0.fetching
+    }
+
+    pub fn releases(&self) -> &Releases {
+        &self.0.releases
+    }
+
+    /// Whether changes can be accepted, as far as is known.
+    pub fn readiness(&self) -> Result<(), NotReady> {
+        let now = Instant::now();
+        if self.0.is_stopping.load(Ordering::Relaxed) {
+            Err(NotReady::Stopping)
+        } else if self.0.store.stats().is_failing(now) {
+            Err(NotReady::Store)
+        } else if self.0.nonces.stats().is_failing(now) {
+            Err(NotReady::Nonces)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// For a request that makes us fetch: its turn to do so.
+    pub async fn begin_fetching(
+        &self,
+        kind: FetchKind,
+        request: &Authenticated,
+    ) -> Result<Turn<'_>, ApiError> {
+        request.charge_fetch()?;
+        let share = request.share_fetching()?;
+        self.0.fetching.begin(kind, share).await.ok_or_else(ApiError::busy)
+    }
+
+    pub async fn fetch_signers(
+        &self,
+        turn: &Turn<'_>,
+        source: &SignersSource,
+    ) -> Result<FetchedSigners, ApiError> {
+        let fetched = self.0.fetcher.fetch_signers(source, self.0.limits.signers_file_bytes).await;
+        self.note_fetch(turn.kind, &fetched);
+        Ok(fetched?)
     }
 
     /// A release with the digests of all its assets.
-    pub async fn download_release(&self, source: ReleaseSource) -> Result<Arc<Release>, ApiError> {
+    pub async fn download_release(
+        &self,
+        request: &Authenticated,
+        source: ReleaseSource,
+    ) -> Result<Arc<Release>, ApiError> {
+        request.charge_fetch()?;
         let Limits { assets, asset_bytes, release_time, .. } = self.0.limits;
         let limits = ReleaseLimits { assets, asset_bytes, total_time: release_time };
-        Ok(self.0.releases.download(&self.0.fetcher, source, limits).await?)
+        let outcome = self.0.releases.download(&self.0.fetcher, source, limits, &request.caller).await;
+        let noted = match &outcome {
+            Ok(_) => FetchOutcome::Fetched,
+            Err(DownloadError::Busy) => FetchOutcome::Busy,
+            Err(DownloadError::Release(error)) if error.is_refused_as_given() => FetchOutcome::Refused,
+            Err(DownloadError::Release(_) | DownloadError::TimedOut(_) | DownloadError::Ended) => {
+                FetchOutcome::Failed
+            }
+        };
+        self.0.fetching.note(FetchKind::Release, noted);
+        Ok(outcome?)
     }
 
     /// Content that must be there.
     pub async fn fetch(
         &self,
+        turn: &Turn<'_>,
         url: &Url,
         limits: countersign_forge::fetch::Limits,
     ) -> Result<Vec<u8>, ApiError> {
-        let _permit = self.0.fetches.try_acquire().map_err(|_| ApiError::busy())?;
-        self.0.fetcher.get(url, limits).await?.ok_or_else(|| ApiError::missing_upstream(url))
+        let fetched = self.0.fetcher.get(url, limits).await;
+        self.note_fetch(turn.kind, &fetched);
+        fetched?.ok_or_else(|| ApiError::missing_upstream(url))
+    }
+
+    fn note_fetch<T>(&self, kind: FetchKind, fetched: &Result<T, FetchError>) {
+        let outcome = match fetched {
+            Ok(_) => FetchOutcome::Fetched,
+            Err(error) if error.is_refused_as_given() => FetchOutcome::Refused,
+            Err(_) => FetchOutcome::Failed,
+        };
+        self.0.fetching.note(kind, outcome);
     }
 }
 
@@ -119,6 +209,8 @@ pub enum StartError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Fetch(#[from] SetupError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     #[error("cannot listen on {address}")]
     Listen { address: SocketAddr, source: io::Error },
 }
@@ -127,7 +219,15 @@ pub enum StartError {
 #[derive(Debug)]
 pub struct Running {
     pub address: SocketAddr,
+    pub metrics_address: Option<SocketAddr>,
     app: App,
+    tls: Option<Arc<Tls>>,
+    main: Listening,
+    metrics: Option<Listening>,
+}
+
+#[derive(Debug)]
+struct Listening {
     stop: watch::Sender<bool>,
     serving: JoinHandle<()>,
 }
@@ -137,8 +237,29 @@ impl Running {
         &self.app
     }
 
-    /// Accepts no more requests, finishes those under way, and lets go of the data directory.
+    pub fn is_tls(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// Reads certificate and key again; false if there are none.
+    pub fn reload_certificate(&self) -> Result<bool, TlsError> {
+        self.tls.as_ref().map_or(Ok(false), |tls| tls.reload().map(|()| true))
+    }
+
+    /// Accepts no more requests, finishes those under way, and lets go of the data directory. Whoever reads metrics is
+    /// answered until then.
     pub async fn stop(self) -> io::Result<()> {
+        self.app.0.is_stopping.store(true, Ordering::Relaxed);
+        self.main.stop().await?;
+        match self.metrics {
+            Some(metrics) => metrics.stop().await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl Listening {
+    async fn stop(self) -> io::Result<()> {
         self.stop.send_replace(true);
         self.serving.await.map_err(io::Error::other)
     }
@@ -146,6 +267,7 @@ impl Running {
 
 /// Opens the data directory and serves it. Must be called inside a Tokio runtime.
 pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartError> {
+    let tls = settings.tls.map(Tls::read).transpose()?.map(Arc::new);
     let data_dir = DataDir::lock(&settings.data_dir)?;
     let opened = open_repository(&data_dir, settings.author, &clock)?;
     let fetcher = Fetcher::new(settings.guard.clone(), settings.timeouts, Arc::new(SystemResolver))?;
@@ -154,23 +276,62 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         store: opened.store,
         nonces: opened.nonces,
         fetcher,
-        fetches: Semaphore::new(MAX_FETCHES),
+        fetching: Fetching::default(),
         file_servers: settings.guard.file_servers,
         forges: settings.forges,
         releases: Releases::default(),
         limits: settings.limits,
+        limiter: settings.rates.map(Limiter::new).map(Arc::new),
+        connections: Arc::new(Connections::new(settings.connections)),
+        requests: Arc::default(),
+        is_stopping: AtomicBool::new(false),
         clock,
         _data_dir: data_dir,
     }));
-    let listener = TcpListener::bind(settings.listen).await;
-    let listener = listener.map_err(|source| StartError::Listen { address: settings.listen, source })?;
-    let address =
-        listener.local_addr().map_err(|source| StartError::Listen { address: settings.listen, source })?;
-    let (stop, stopped) = watch::channel(false);
+    let (listener, address) = bind(settings.listen)?;
+    let metrics = settings.metrics_listen.map(bind).transpose()?;
     let reader = app.clone();
-    let read = move |parts: (&_, &_, &_)| router::answer_read(&reader, parts);
-    let serving = tokio::spawn(listen::serve(listener, router::build(app.clone()), read, stopped));
-    Ok(Running { address, app, stop, serving })
+    let service = Service {
+        router: router::build(app.clone()),
+        read: move |parts: (&_, &_, &_)| router::answer_read(&reader, parts),
+        connections: Arc::clone(&app.0.connections),
+        requests: Arc::clone(&app.0.requests),
+        limiter: app.0.limiter.clone(),
+        proxies: Arc::new(settings.trusted_proxies),
+        tls: tls.clone(),
+    };
+    let main = Listening::start(|stopped| listen::serve(listener, service, stopped));
+    let (metrics, metrics_address) = metrics.map(|bound| serve_metrics(&app, bound)).unzip();
+    Ok(Running { address, metrics_address, app, tls, main, metrics })
+}
+
+fn serve_metrics(app: &App, (listener, address): (TcpListener, SocketAddr)) -> (Listening, SocketAddr) {
+    let service = Service {
+        router: router::build_metrics(app.clone()),
+        read: |_: (&_, &_, &_)| None,
+        connections: Arc::new(Connections::new(METRICS_CONNECTIONS)),
+        // Not mixed with those that are worth knowing.
+        requests: Arc::default(),
+        limiter: None,
+        proxies: Arc::new(TrustedProxies::default()),
+        tls: None,
+    };
+    (Listening::start(|stopped| listen::serve(listener, service, stopped)), address)
+}
+
+impl Listening {
+    fn start<F: Future<Output = ()> + Send + 'static>(
+        serve: impl FnOnce(watch::Receiver<bool>) -> F,
+    ) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        Self { stop, serving: tokio::spawn(serve(stopped)) }
+    }
+}
+
+fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let bound =
+        listen::bind(address).and_then(|listener| listener.local_addr().map(|bound| (listener, bound)));
+    bound.map_err(|source| StartError::Listen { address, source })
 }
 
 #[derive(Debug)]
@@ -190,9 +351,6 @@ pub fn open_repository(data_dir: &DataDir, author: Author, clock: &Clock) -> Res
     let state =
         if repository.is_unborn() { nonces::Repository::Unborn } else { nonces::Repository::HasCommits };
     let nonces = Nonces::open(&data_dir.nonces(), state, clock.clone())?;
-    let mut initial = Change::new("Create the repository\n");
-    let marker = RepositoryMarker { format: FORMAT, created_at: now.to_whole_seconds() };
-    initial.write(RepositoryMarker::path(), marker.write());
-    let options = store::Options { author, clock: clock.clone(), initial };
+    let options = store::Options { author, clock: clock.clone(), initial: repository::create(now) };
     Ok(Opened { store: Store::start(repository, options)?, nonces })
 }

@@ -1,6 +1,6 @@
 //! Who calls: the four headers, the nonce, and the body that they were signed over.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::{
     body::{Body, Bytes, to_bytes},
@@ -14,7 +14,12 @@ use countersign_core::{
     wire,
 };
 
-use crate::{app::App, error::ApiError};
+use crate::{
+    answer::Origin,
+    app::App,
+    error::ApiError,
+    limits::{Client, FetchShare},
+};
 
 /// How long a client may take to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -27,6 +32,8 @@ pub struct Authenticated {
     pub caller: PublicKey,
     pub body: Bytes,
     headers: SignedHeaders,
+    /// Without one there are no limits.
+    client: Option<Client>,
 }
 
 /// The header strings that entered the signature, as received.
@@ -38,6 +45,17 @@ struct SignedHeaders {
 }
 
 impl Authenticated {
+    /// For a request that makes us fetch.
+    pub fn charge_fetch(&self) -> Result<(), ApiError> {
+        let charge = |client: &Client| client.charge_fetch(&self.caller, Instant::now());
+        Ok(self.client.as_ref().map_or(Ok(()), charge)?)
+    }
+
+    pub fn share_fetching(&self) -> Result<Option<FetchShare>, ApiError> {
+        let share = |client: &Client| client.share_fetching(&self.caller);
+        Ok(self.client.as_ref().map(share).transpose()?)
+    }
+
     /// The request in the form in which it is kept for later verification (D14).
     pub fn to_signed_request(&self) -> Result<SignedRequest, ApiError> {
         if self.body.len() > MAX_KEPT_BYTES {
@@ -67,6 +85,11 @@ impl FromRequest<App> for Authenticated {
 
 pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authenticated, ApiError> {
     let (headers, limit) = (&parts.headers, app.limits().request_body_bytes);
+    let origin = parts.extensions.get::<Origin>();
+    let client = origin.and_then(|origin| origin.client.clone());
+    if let Some(client) = &client {
+        client.charge_authenticated(Instant::now())?;
+    }
     check_announced_length(headers, limit)?;
     let received = AuthHeaders {
         timestamp: single_header(headers, wire::HEADER_TIMESTAMP)?,
@@ -76,19 +99,26 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
     };
     // Before the body is read: whoever is refused anyway shall not fill our memory.
     let claimed = auth::check_headers(&received, app.now())?;
-    let body = read_body(body, limit).await?;
+    let body = {
+        let _waiting = origin.map(|origin| origin.patience.await_body());
+        read_body(body, limit).await?
+    };
     let verified = claimed.verify(&body)?;
     if app.nonces().floor().is_some_and(|floor| verified.timestamp < floor) {
         // Which nonces were used before a restore is not known, so all of that time count as used (D31).
         return Err(ApiError::unauthorized("the timestamp is from before this server was restored"));
     }
     app.nonces().remember(verified.nonce.0, verified.nonce_expires_at()).await?;
+    if let Some(client) = &client {
+        // Not before: whoever repeats somebody else's request shall not use up that key's allowance.
+        client.charge_key(&verified.public_key, Instant::now())?;
+    }
     let headers = SignedHeaders {
         timestamp: received.timestamp.to_owned(),
         nonce: received.nonce.to_owned(),
         verified,
     };
-    Ok(Authenticated { caller: verified.public_key, body, headers })
+    Ok(Authenticated { caller: verified.public_key, body, headers, client })
 }
 
 /// Whether a request claims to be authenticated at all.

@@ -2,8 +2,8 @@
 
 use std::{
     fmt,
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
+    sync::{Arc, LazyLock},
+    time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
 use countersign_core::time::Timestamp;
@@ -33,4 +33,10 @@ impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Clock")
     }
+}
+
+/// A clock that only goes forwards: nanoseconds since about the start of the process.
+pub(crate) fn uptime_nanos(at: Instant) -> u64 {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    u64::try_from(at.saturating_duration_since(*START).as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,5 +1,8 @@
 //! What the operator may set. Flag beats environment beats file beats default; unknown keys are errors.
 
+mod log;
+mod service;
+
 use std::{
     fmt,
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -8,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use countersign_core::signers::MAX_SIGNERS_BYTES;
+use countersign_core::{decide::caps::Caps, signers::MAX_SIGNERS_BYTES};
 use countersign_forge::{
     fetch::Timeouts,
     file_server::{FileServerRule, FileServers},
@@ -18,7 +21,15 @@ use countersign_forge::{
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::store::Author;
+pub use self::log::{LogFormat, LogLevel, UnknownName};
+use self::service::{ConnectionsTable, RateLimitsTable, TlsTable};
+use crate::{
+    limits::Rates,
+    listen::ConnectionLimits,
+    proxies::{ProxyNet, TrustedProxies},
+    store::Author,
+    tls::TlsFiles,
+};
 
 const DEFAULT_DATA_DIR: &str = "countersign-data";
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 3000);
@@ -30,6 +41,13 @@ const DAY: u64 = 24 * 60 * 60;
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub listen: SocketAddr,
+    /// Where metrics can be read, if anywhere.
+    pub metrics_listen: Option<SocketAddr>,
+    pub tls: Option<TlsFiles>,
+    pub connections: ConnectionLimits,
+    /// `None` where there are no rate limits.
+    pub rates: Option<Rates>,
+    pub trusted_proxies: TrustedProxies,
     pub data_dir: PathBuf,
     pub dev: bool,
     pub guard: Guard,
@@ -55,6 +73,7 @@ pub struct Limits {
     pub release_time: Duration,
     pub collecting_per_project: usize,
     pub registration_expiry: Duration,
+    pub caps: Caps,
 }
 
 /// What flags and environment say; `None` leaves it to the configuration file.
@@ -65,6 +84,10 @@ pub struct Overrides {
     pub dev: Option<bool>,
     pub allow_fetch: Option<Vec<AllowFetch>>,
     pub file_servers: Option<Vec<FileServerRule>>,
+    pub trusted_proxies: Option<Vec<ProxyNet>>,
+    pub metrics_listen: Option<SocketAddr>,
+    pub tls_cert: Option<PathBuf>,
+    pub tls_key: Option<PathBuf>,
 }
 
 /// The configuration file. Its keys have the names of the flags; the tables are for the file alone.
@@ -76,6 +99,8 @@ pub struct ConfigFile {
     dev: Option<bool>,
     allow_fetch: Option<Vec<Text<AllowFetch>>>,
     file_server: Option<Vec<Text<FileServerRule>>>,
+    trusted_proxies: Option<Vec<Text<ProxyNet>>>,
+    metrics_listen: Option<Text<SocketAddr>>,
     log_format: Option<Text<LogFormat>>,
     log_level: Option<Text<LogLevel>>,
     #[serde(default)]
@@ -83,58 +108,15 @@ pub struct ConfigFile {
     #[serde(default)]
     limits: LimitsTable,
     #[serde(default)]
+    rate_limits: RateLimitsTable,
+    #[serde(default)]
+    connections: ConnectionsTable,
+    #[serde(default)]
+    tls: TlsTable,
+    #[serde(default)]
     fetch: FetchTable,
     #[serde(default)]
     commits: CommitsTable,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum LogFormat {
-    #[default]
-    Text,
-    Json,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum LogLevel {
-    Error,
-    Warn,
-    #[default]
-    Info,
-    Debug,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{given}` is none of {known}")]
-pub struct UnknownName {
-    given: String,
-    known: &'static str,
-}
-
-impl FromStr for LogFormat {
-    type Err = UnknownName;
-
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
-        match text {
-            "text" => Ok(Self::Text),
-            "json" => Ok(Self::Json),
-            _ => Err(UnknownName { given: text.to_owned(), known: "text, json" }),
-        }
-    }
-}
-
-impl FromStr for LogLevel {
-    type Err = UnknownName;
-
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
-        match text {
-            "error" => Ok(Self::Error),
-            "warn" => Ok(Self::Warn),
-            "info" => Ok(Self::Info),
-            "debug" => Ok(Self::Debug),
-            _ => Err(UnknownName { given: text.to_owned(), known: "error, warn, info, debug" }),
-        }
-    }
 }
 
 /// A code forge beside the well-known ones, or one of these with a token.
@@ -159,6 +141,10 @@ struct LimitsTable {
     asset_bytes: Option<u64>,
     collecting_per_project: Option<usize>,
     registration_expiry_days: Option<u64>,
+    registrations_per_host: Option<usize>,
+    registrations_per_owner: Option<usize>,
+    superseded_per_project: Option<usize>,
+    rotations_per_day: Option<usize>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -193,6 +179,8 @@ pub enum ConfigError {
     Token { path: PathBuf, source: TokenError },
     #[error(transparent)]
     Forge(#[from] ForgeConfigError),
+    #[error("TLS needs a certificate and its key: the {missing} is missing. Give both, or neither")]
+    HalfOfTls { missing: &'static str },
     #[error("`{key}` in the configuration file: {reason}")]
     Value { key: &'static str, reason: String },
 }
@@ -218,8 +206,14 @@ impl Settings {
         let forges = file.forge.into_iter().map(ForgeTable::read).collect::<Result<_, _>>()?;
         let forges = Forges::new(forges)?;
         let allow = overrides.allow_fetch.unwrap_or_else(|| values(file.allow_fetch));
+        let proxies = overrides.trusted_proxies.unwrap_or_else(|| values(file.trusted_proxies));
         Ok(Self {
             listen,
+            metrics_listen: overrides.metrics_listen.or(file.metrics_listen.map(|text| text.0)),
+            tls: file.tls.resolve(overrides.tls_cert, overrides.tls_key)?,
+            connections: file.connections.resolve(dev)?,
+            rates: file.rate_limits.resolve(dev)?,
+            trusted_proxies: TrustedProxies(proxies),
             data_dir: data_dir(overrides.data_dir, file.data_dir),
             dev,
             guard: Guard { allow, file_servers, loopback: dev, forges: forges.exceptions() },
@@ -306,6 +300,24 @@ impl LimitsTable {
                 10_000,
             )?,
             registration_expiry: Duration::from_secs(seconds),
+            caps: Caps {
+                registrations_per_host: positive(
+                    "limits.registrations_per_host",
+                    self.registrations_per_host,
+                    10_000,
+                )?,
+                registrations_per_owner: positive(
+                    "limits.registrations_per_owner",
+                    self.registrations_per_owner,
+                    100,
+                )?,
+                superseded_per_project: positive(
+                    "limits.superseded_per_project",
+                    self.superseded_per_project,
+                    100,
+                )?,
+                rotations_per_day: positive("limits.rotations_per_day", self.rotations_per_day, 100)?,
+            },
         })
     }
 }

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 
 use axum::{
     Json,
-    http::StatusCode,
+    http::{StatusCode, header::RETRY_AFTER},
     response::{IntoResponse, Response},
 };
 use countersign_core::{
@@ -13,7 +13,7 @@ use countersign_core::{
     chain::ChainRefusal,
     checksums::{ChecksumsError, TooManyFiles},
     decide::{
-        InvalidSigners, NotTheCaller, assets::AssetsRefusal, register::RegisterRefusal,
+        InvalidSigners, NotTheCaller, assets::AssetsRefusal, caps::CapRefusal, register::RegisterRefusal,
         revoke::RevokeRefusal, sign::SignRefusal, update::UpdateRefusal,
     },
     json::ParseError,
@@ -25,19 +25,23 @@ use countersign_forge::{fetch::FetchError, url::UrlRefusal};
 
 use url::Url;
 
-use crate::{nonces::NonceError, releases::DownloadError, store::StoreError};
+use crate::{
+    health::NotReady, limits::Limited, nonces::NonceError, releases::DownloadError, store::StoreError,
+};
 
 /// What a client is told. The text is safe to show; `source` is for the log alone.
 #[derive(Debug)]
 pub struct ApiError {
     pub status: StatusCode,
     pub message: String,
+    /// Seconds after which it is worth trying again.
+    pub retry_after: Option<u64>,
     pub source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 impl ApiError {
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), source: None }
+        Self { status, message: message.into(), retry_after: None, source: None }
     }
 
     pub fn bad_request(message: impl Into<String>) -> Self {
@@ -76,7 +80,8 @@ impl ApiError {
     }
 
     pub fn busy() -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "the server is busy: try again in a moment")
+        let busy = Self::new(StatusCode::SERVICE_UNAVAILABLE, "the server is busy: try again in a moment");
+        Self { retry_after: Some(1), ..busy }
     }
 
     fn refused(status: StatusCode, refusal: &impl StdError) -> Self {
@@ -87,6 +92,7 @@ impl ApiError {
         Self {
             status: StatusCode::INTERNAL_SERVER_ERROR,
             message: message.into(),
+            retry_after: None,
             source: Some(source.into()),
         }
     }
@@ -99,6 +105,9 @@ impl IntoResponse for ApiError {
             .is_server_error()
             .then(|| Failure { message: self.message.clone(), source: self.source.as_deref().map(describe) });
         let mut response = (self.status, Json(ErrorResponse { error: self.message })).into_response();
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
         if let Some(failure) = failure {
             response.extensions_mut().insert(failure);
         }
@@ -139,6 +148,19 @@ impl From<NonceError> for ApiError {
                 Self::internal("the request's nonce could not be stored, so the request is refused", error)
             }
         }
+    }
+}
+
+impl From<Limited> for ApiError {
+    fn from(limited: Limited) -> Self {
+        let refused = Self::refused(StatusCode::TOO_MANY_REQUESTS, &limited);
+        Self { retry_after: Some(limited.seconds), ..refused }
+    }
+}
+
+impl From<NotReady> for ApiError {
+    fn from(reason: NotReady) -> Self {
+        Self::refused(StatusCode::SERVICE_UNAVAILABLE, &reason)
     }
 }
 
@@ -251,6 +273,21 @@ impl From<UpdateRefusal> for ApiError {
             R::Stored(error) => return error.into(),
         };
         Self::refused(status, &refusal)
+    }
+}
+
+impl From<CapRefusal> for ApiError {
+    fn from(refusal: CapRefusal) -> Self {
+        match refusal {
+            CapRefusal::Registrations { .. } | CapRefusal::Superseded { .. } => {
+                Self::refused(StatusCode::CONFLICT, &refusal)
+            }
+            CapRefusal::Rotations { wait_seconds, .. } => {
+                let refused = Self::refused(StatusCode::TOO_MANY_REQUESTS, &refusal);
+                Self { retry_after: Some(wait_seconds), ..refused }
+            }
+            CapRefusal::Stored(error) => error.into(),
+        }
     }
 }
 

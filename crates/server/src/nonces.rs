@@ -9,9 +9,11 @@ use std::{
     path::Path,
     sync::{
         Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
         mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     },
     thread::{self, JoinHandle},
+    time::Instant,
 };
 
 use countersign_core::time::Timestamp;
@@ -19,7 +21,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use thiserror::Error;
 use tokio::sync::oneshot;
 
-use crate::clock::Clock;
+use crate::{clock::Clock, health::Trouble};
 
 const QUEUE: usize = 1_024;
 const MAX_BATCH: usize = 512;
@@ -39,6 +41,7 @@ type Nonce = [u8; 16];
 #[derive(Debug)]
 pub struct Nonces {
     floor: Option<Timestamp>,
+    stats: Arc<NonceStats>,
     waiting: Option<SyncSender<Waiting>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -70,6 +73,52 @@ struct Waiting {
 struct Keeper {
     database: Connection,
     clock: Clock,
+    stats: Arc<NonceStats>,
+}
+
+/// What happened to nonces since the start.
+#[derive(Debug, Default)]
+pub struct NonceStats {
+    stored: AtomicU64,
+    repeated: AtomicU64,
+    kept: AtomicU64,
+    waiting: AtomicUsize,
+    trouble: Trouble,
+}
+
+impl NonceStats {
+    pub fn stored(&self) -> u64 {
+        self.stored.load(Ordering::Relaxed)
+    }
+
+    /// Nonces that were refused, because they had been used before.
+    pub fn repeated(&self) -> u64 {
+        self.repeated.load(Ordering::Relaxed)
+    }
+
+    /// Nonces in the database, expired ones that were not removed yet among them.
+    pub fn kept(&self) -> u64 {
+        self.kept.load(Ordering::Relaxed)
+    }
+
+    /// Nonces in the queue.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Whether the newest nonces could not be stored, a moment ago.
+    pub fn is_failing(&self, now: Instant) -> bool {
+        self.trouble.is_recent(now)
+    }
+
+    fn note_stored(&self, answers: &[Result<(), NonceError>], purged: usize) {
+        let stored = answers.iter().filter(|answer| answer.is_ok()).count();
+        self.stored.fetch_add(stored as u64, Ordering::Relaxed);
+        self.repeated.fetch_add((answers.len() - stored) as u64, Ordering::Relaxed);
+        // The only thread that changes it.
+        let kept = self.kept() + stored as u64;
+        self.kept.store(kept.saturating_sub(purged as u64), Ordering::Relaxed);
+    }
 }
 
 impl Nonces {
@@ -89,18 +138,25 @@ impl Nonces {
         if let Some(floor) = floor {
             tracing::info!(%floor, "the nonces from before were lost: requests signed earlier than this are refused");
         }
+        let kept = database.query_row("SELECT count(*) FROM nonces", [], |row| row.get::<_, i64>(0));
+        let kept = kept.map_err(unavailable)?.unsigned_abs();
+        let stats = Arc::new(NonceStats { kept: AtomicU64::new(kept), ..NonceStats::default() });
         let (waiting, queue) = sync_channel(QUEUE);
-        let mut keeper = Keeper { database, clock };
+        let mut keeper = Keeper { database, clock, stats: Arc::clone(&stats) };
         let thread = thread::Builder::new()
             .name("nonces".to_owned())
             .spawn(move || keeper.run(&queue))
             .map_err(unavailable)?;
-        Ok(Self { floor, waiting: Some(waiting), thread: Some(thread) })
+        Ok(Self { floor, stats, waiting: Some(waiting), thread: Some(thread) })
     }
 
     /// Requests with an earlier timestamp must be refused: whether their nonces were used is not known.
     pub fn floor(&self) -> Option<Timestamp> {
         self.floor
+    }
+
+    pub fn stats(&self) -> &NonceStats {
+        &self.stats
     }
 
     /// Remembers `nonce` until `expires_at`. After `Ok` it is on disk, and nobody else got `Ok` for it.
@@ -109,9 +165,13 @@ impl Nonces {
         // Rounded up: a fraction of a second too long is harmless.
         let waiting = Waiting { nonce, expires_at: expires_at.unix_seconds().saturating_add(1), reply };
         let queue = self.waiting.as_ref().ok_or_else(|| unavailable(closed()))?;
-        queue.try_send(waiting).map_err(|error| match error {
-            TrySendError::Full(_) => NonceError::Busy,
-            TrySendError::Disconnected(_) => unavailable(closed()),
+        self.stats.waiting.fetch_add(1, Ordering::Relaxed);
+        queue.try_send(waiting).map_err(|error| {
+            self.stats.waiting.fetch_sub(1, Ordering::Relaxed);
+            match error {
+                TrySendError::Full(_) => NonceError::Busy,
+                TrySendError::Disconnected(_) => unavailable(closed()),
+            }
         })?;
         answer.await.unwrap_or_else(|_| Err(unavailable(closed())))
     }
@@ -132,7 +192,10 @@ impl Keeper {
         while let Ok(first) = queue.recv() {
             let batch: Vec<Waiting> =
                 std::iter::once(first).chain(queue.try_iter()).take(MAX_BATCH).collect();
-            match self.store(&batch) {
+            self.stats.waiting.fetch_sub(batch.len(), Ordering::Relaxed);
+            let stored = self.store(&batch);
+            self.stats.trouble.note(stored.is_ok(), Instant::now());
+            match stored {
                 Ok(answers) => {
                     for (waiting, answer) in batch.into_iter().zip(answers) {
                         let _ = waiting.reply.send(answer);
@@ -153,9 +216,10 @@ impl Keeper {
         let transaction =
             self.database.transaction_with_behavior(TransactionBehavior::Immediate).map_err(unavailable)?;
         let answers = insert(&transaction, batch).map_err(unavailable)?;
-        purge(&transaction, now).map_err(unavailable)?;
+        let purged = purge(&transaction, now).map_err(unavailable)?;
         // With synchronous=FULL this returns after the fsync of the write-ahead log.
         transaction.commit().map_err(unavailable)?;
+        self.stats.note_stored(&answers, purged);
         Ok(answers)
     }
 }
@@ -174,19 +238,20 @@ fn insert(transaction: &Transaction<'_>, batch: &[Waiting]) -> rusqlite::Result<
         .collect()
 }
 
-/// Forgets nonces that expired, and remembers up to when it has forgotten.
-fn purge(transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<()> {
+/// Forgets nonces that expired, and remembers up to when it has forgotten. How many there were.
+fn purge(transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<usize> {
     let mut expired = transaction
         .prepare("SELECT nonce, expires_at FROM nonces WHERE expires_at < ?1 ORDER BY expires_at LIMIT ?2")?;
     let rows = expired
         .query_map(params![now, MAX_PURGED], |row| Ok((row.get::<_, Nonce>(0)?, row.get::<_, i64>(1)?)))?;
     let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-    let Some(&(_, horizon)) = rows.last() else { return Ok(()) };
+    let Some(&(_, horizon)) = rows.last() else { return Ok(0) };
     let mut delete = transaction.prepare("DELETE FROM nonces WHERE nonce = ?1")?;
     for (nonce, _) in &rows {
         delete.execute([nonce])?;
     }
-    write_fact(transaction, HORIZON, horizon)
+    write_fact(transaction, HORIZON, horizon)?;
+    Ok(rows.len())
 }
 
 fn connect(path: &Path) -> Result<Connection, NonceError> {

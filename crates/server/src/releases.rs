@@ -15,6 +15,7 @@ use std::{
 use countersign_core::{
     decide::assets::Release,
     index::{Digests, PublishedFile},
+    key::PublicKey,
     path::RepoPath,
 };
 use countersign_forge::{
@@ -33,6 +34,10 @@ use tokio::{
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Each has a few connections, and a thread for each hash function of each of them.
 const MAX_DOWNLOADS: usize = 8;
+/// Of one key, which could otherwise keep all others from registering releases.
+const MAX_DOWNLOADS_PER_KEY: usize = 4;
+/// Downloads under way, and results that are kept for whoever comes back.
+const MAX_KNOWN: usize = 64;
 /// Assets of one release that are downloaded at the same time.
 const AT_ONCE: usize = 4;
 /// How often a large asset is mentioned in the log.
@@ -50,6 +55,8 @@ pub struct Releases {
 #[derive(Debug)]
 struct Shared {
     outcome: watch::Sender<Option<Outcome>>,
+    /// Who asked first.
+    starter: PublicKey,
     /// How often somebody joined.
     joined: AtomicU64,
 }
@@ -89,8 +96,14 @@ impl Releases {
     }
 
     /// Downloads the release and computes the digests of its assets, or joins whoever does so already.
-    pub async fn download(&self, fetcher: &Fetcher, source: ReleaseSource, limits: ReleaseLimits) -> Outcome {
-        let mut outcome = self.join(fetcher, source, limits)?;
+    pub async fn download(
+        &self,
+        fetcher: &Fetcher,
+        source: ReleaseSource,
+        limits: ReleaseLimits,
+        caller: &PublicKey,
+    ) -> Outcome {
+        let mut outcome = self.join(fetcher, source, limits, caller)?;
         match outcome.wait_for(Option::is_some).await {
             Ok(outcome) => outcome.clone().unwrap_or(Err(DownloadError::Ended)),
             Err(_) => Err(DownloadError::Ended),
@@ -102,6 +115,7 @@ impl Releases {
         fetcher: &Fetcher,
         source: ReleaseSource,
         limits: ReleaseLimits,
+        caller: &PublicKey,
     ) -> Result<watch::Receiver<Option<Outcome>>, DownloadError> {
         let mut known = self.lock();
         let key = source.dir.clone();
@@ -113,9 +127,13 @@ impl Releases {
             }
             return Ok(shared.outcome.subscribe());
         }
+        let own = known.values().filter(|shared| shared.starter == *caller && shared.is_under_way());
+        if own.count() >= MAX_DOWNLOADS_PER_KEY {
+            return Err(DownloadError::Busy);
+        }
         let permit = Arc::clone(&self.permits).try_acquire_owned().map_err(|_| DownloadError::Busy)?;
         let (sender, outcome) = watch::channel(None);
-        let shared = Arc::new(Shared { outcome: sender, joined: AtomicU64::new(1) });
+        let shared = Arc::new(Shared { outcome: sender, starter: *caller, joined: AtomicU64::new(1) });
         known.insert(key.clone(), Arc::clone(&shared));
         let fetcher = fetcher.clone();
         let work = tokio::spawn(async move {
@@ -125,6 +143,11 @@ impl Releases {
         });
         tokio::spawn(self.clone().supervise(key, shared, work));
         Ok(outcome)
+    }
+
+    /// How many releases are being downloaded.
+    pub fn under_way(&self) -> usize {
+        MAX_DOWNLOADS.saturating_sub(self.permits.available_permits())
     }
 
     async fn supervise(self, key: RepoPath, shared: Arc<Shared>, mut work: JoinHandle<Outcome>) {
@@ -144,7 +167,8 @@ impl Releases {
         let is_kept = {
             let mut known = self.lock();
             // A failure is not worth keeping, and a success only for somebody who has not had it yet.
-            let is_kept = outcome.is_ok() && shared.outcome.receiver_count() == 0;
+            let is_wanted = outcome.is_ok() && shared.outcome.receiver_count() == 0;
+            let is_kept = is_wanted && known.len() <= MAX_KNOWN;
             if !is_kept {
                 known.remove(&key);
             }
@@ -163,6 +187,12 @@ impl Releases {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RepoPath, Arc<Shared>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shared {
+    fn is_under_way(&self) -> bool {
+        self.outcome.borrow().is_none()
     }
 }
 

@@ -12,7 +12,7 @@ use countersign_core::path::RepoPath;
 use crate::{
     app::App,
     error::ApiError,
-    routes::{assets, chain, files, pending, ping, propose, revoke, signatures},
+    routes::{assets, chain, files, health, metrics, pending, ping, propose, revoke, signatures},
 };
 
 pub fn build(app: App) -> Router {
@@ -23,7 +23,8 @@ pub fn build(app: App) -> Router {
         .route("/v1/revoke", post(revoke::revoke))
         .route("/v1/assets", post(assets::register))
         .route("/v1/pending_signatures", get(pending::list))
-        .route("/v1/ping", get(ping::ping));
+        .route("/v1/ping", get(ping::ping))
+        .merge(health_routes());
     let with_path = [
         ("signatures", get(signatures::status)),
         ("files-to-sign", get(files::to_sign)),
@@ -39,6 +40,17 @@ pub fn build(app: App) -> Router {
             .route(&format!("/v1/{name}/{{*path}}"), handler)
     });
     with_common_answers(routes).with_state(app)
+}
+
+/// What the listener for metrics answers. It goes on while the server finishes its last requests, so it also says that
+/// the server is no longer ready.
+pub fn build_metrics(app: App) -> Router {
+    let routes = Router::new().route("/metrics", get(metrics::metrics)).merge(health_routes());
+    with_common_answers(routes).with_state(app)
+}
+
+fn health_routes() -> Router<App> {
+    Router::new().route("/healthz", get(health::healthz)).route("/readyz", get(health::readyz))
 }
 
 /// Answers the two kinds of reads that are by far the most, without a detour through the route table, which would cost
@@ -102,12 +114,13 @@ mod tests {
     use std::{
         io::{Read as _, Write as _},
         net::{SocketAddr, TcpStream},
+        sync::Arc,
     };
 
     use tokio::{net::TcpListener, sync::watch, task::spawn_blocking};
 
     use super::*;
-    use crate::listen;
+    use crate::listen::{self, ConnectionLimits, Connections, Service};
 
     /// A server whose `/panics/…` do what they say, under the layers of every route.
     async fn serve() -> (SocketAddr, watch::Sender<bool>) {
@@ -119,7 +132,16 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = watch::channel(false);
-        tokio::spawn(listen::serve(listener, with_common_answers(routes), |_| None, stopped));
+        let service = Service {
+            router: with_common_answers(routes),
+            read: |_: (&_, &_, &_)| None,
+            connections: Arc::new(Connections::new(ConnectionLimits { total: 64, per_address: None })),
+            requests: Arc::default(),
+            limiter: None,
+            proxies: Arc::default(),
+            tls: None,
+        };
+        tokio::spawn(listen::serve(listener, service, stopped));
         (address, stop)
     }
 

@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use countersign_core::key::{PublicKey, SecretKey};
 use countersign_forge::{
     fetch::{Fetcher, Timeouts},
     forges::{ForgeConfig, ForgeKind, Forges, ReleaseSource},
@@ -103,6 +104,14 @@ impl Forge {
     }
 }
 
+fn caller() -> PublicKey {
+    key(1)
+}
+
+fn key(seed: u8) -> PublicKey {
+    SecretKey::from_seed(&[seed; 32]).public_key()
+}
+
 async fn acquire(permits: &Semaphore) {
     permits.acquire().await.unwrap().forget();
 }
@@ -113,13 +122,13 @@ async fn a_download_that_nobody_waits_for_stops_after_a_while() {
     let releases = Releases::with_patience(Duration::from_millis(100));
     let (fetcher, source) = (forge.fetcher(), forge.source());
     let own = releases.clone();
-    let waiter = tokio::spawn(async move { own.download(&fetcher, source, LIMITS).await });
+    let waiter = tokio::spawn(async move { own.download(&fetcher, source, LIMITS, &caller()).await });
     acquire(&forge.half_sent).await;
     waiter.abort();
     acquire(&forge.given_up).await;
     // Whoever comes later begins anew.
     let (fetcher, source) = (forge.fetcher(), forge.source());
-    let again = tokio::spawn(async move { releases.download(&fetcher, source, LIMITS).await });
+    let again = tokio::spawn(async move { releases.download(&fetcher, source, LIMITS, &caller()).await });
     acquire(&forge.half_sent).await;
     forge.go_on.notify_one();
     assert_eq!(again.await.unwrap().unwrap().published_files.len(), 1);
@@ -131,12 +140,13 @@ async fn whoever_comes_back_in_time_joins_the_download() {
     let forge = Forge::start().await;
     let releases = Releases::default();
     let (fetcher, source, own) = (forge.fetcher(), forge.source(), releases.clone());
-    let first = tokio::spawn(async move { own.download(&fetcher, source, LIMITS).await });
+    let first = tokio::spawn(async move { own.download(&fetcher, source, LIMITS, &caller()).await });
     acquire(&forge.half_sent).await;
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
     let (fetcher, source) = (forge.fetcher(), forge.source());
-    let second = releases.download(&fetcher, source, LIMITS);
+    let caller = caller();
+    let second = releases.download(&fetcher, source, LIMITS, &caller);
     forge.go_on.notify_one();
     let release = second.await.unwrap();
     assert_eq!(release.published_files[0].size, Some(10));
@@ -149,36 +159,52 @@ async fn a_result_that_nobody_waited_for_is_given_once() {
     let releases = Releases::default();
     for requests in 1..=2 {
         let (fetcher, source, own) = (forge.fetcher(), forge.source(), releases.clone());
-        let first = tokio::spawn(async move { own.download(&fetcher, source, LIMITS).await });
+        let first = tokio::spawn(async move { own.download(&fetcher, source, LIMITS, &caller()).await });
         acquire(&forge.half_sent).await;
         first.abort();
         assert!(first.await.unwrap_err().is_cancelled());
         forge.go_on.notify_one();
-        releases.download(&forge.fetcher(), forge.source(), LIMITS).await.unwrap();
+        releases.download(&forge.fetcher(), forge.source(), LIMITS, &caller()).await.unwrap();
         assert_eq!(forge.asset_requests.load(Ordering::SeqCst), requests);
     }
 }
 
-#[tokio::test]
-async fn downloads_are_bounded_though_their_clients_leave() {
-    let forge = Forge::start().await;
-    let releases = Releases::default();
+/// Starts downloads of different releases, whose clients leave, until one is refused: how many there were.
+async fn start_until_busy(forge: &Forge, releases: &Releases, key: impl Fn(usize) -> PublicKey) -> usize {
     let mut started = 0;
     loop {
-        let url = format!("http://{}/acme/app/releases/tag/v{started}", forge.address);
+        let caller = key(started);
+        let [id, ..] = *caller.as_bytes();
+        let url = format!("http://{}/acme/app/releases/tag/v{started}-{id}", forge.address);
         let source = forge.forges().locate_release(&url).unwrap();
         let (fetcher, own) = (forge.fetcher(), releases.clone());
-        let mut waiter = tokio::spawn(async move { own.download(&fetcher, source, LIMITS).await });
+        let mut waiter = tokio::spawn(async move { own.download(&fetcher, source, LIMITS, &caller).await });
         tokio::select! {
             refused = &mut waiter => match refused.unwrap().unwrap_err() {
-                DownloadError::Busy => break,
+                DownloadError::Busy => return started,
                 other => panic!("{other}"),
             },
             () = acquire(&forge.half_sent) => waiter.abort(),
         }
         started += 1;
     }
+}
+
+#[tokio::test]
+async fn downloads_are_bounded_though_their_clients_leave() {
+    let forge = Forge::start().await;
+    let started = start_until_busy(&forge, &Releases::default(), |n| key(n as u8)).await;
     assert!((1..=64).contains(&started), "{started}");
+}
+
+#[tokio::test]
+async fn one_key_leaves_downloads_for_others() {
+    let forge = Forge::start().await;
+    let releases = Releases::default();
+    let own = start_until_busy(&forge, &releases, |_| key(200)).await;
+    let others = start_until_busy(&forge, &releases, |n| key(n as u8)).await;
+    assert!(own >= 1 && others >= 1, "{own} {others}");
+    assert_eq!(releases.under_way(), own + others);
 }
 
 #[tokio::test]
@@ -187,7 +213,7 @@ async fn a_result_that_somebody_got_is_not_given_to_those_who_come_later() {
     let releases = Releases::default();
     for requests in 1..=2 {
         let (fetcher, source, own) = (forge.fetcher(), forge.source(), releases.clone());
-        let download = tokio::spawn(async move { own.download(&fetcher, source, LIMITS).await });
+        let download = tokio::spawn(async move { own.download(&fetcher, source, LIMITS, &caller()).await });
         acquire(&forge.half_sent).await;
         forge.go_on.notify_one();
         download.await.unwrap().unwrap();

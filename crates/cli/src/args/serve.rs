@@ -7,6 +7,7 @@ use countersign_core::path::RepoPath;
 use countersign_forge::{file_server::FileServerRule, guard::AllowFetch};
 use countersign_server::{
     config::{LogFormat, LogLevel, Overrides},
+    proxies::ProxyNet,
     store::ObjectId,
 };
 
@@ -25,7 +26,8 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) files: FileArgs,
 
-    /// For trying things on your own machine: allow fetching from loopback, and every file server there
+    /// For trying things on your own machine: allow fetching from loopback, and every file server
+    /// there, and set no rate limits
     #[arg(
         long,
         env = "COUNTERSIGN_DEV", hide_env_values = true,
@@ -58,6 +60,29 @@ pub(crate) struct ServeArgs {
     )]
     file_server: Option<Vec<FileServerRule>>,
 
+    /// Believe what this proxy says about its clients' addresses, in X-Forwarded-For (repeatable)
+    #[arg(
+        long = "trusted-proxy",
+        alias = "trusted-proxies",
+        value_name = "ADDR|CIDR",
+        env = "COUNTERSIGN_TRUSTED_PROXIES",
+        hide_env_values = true,
+        value_delimiter = ','
+    )]
+    trusted_proxies: Option<Vec<ProxyNet>>,
+
+    /// Certificate file (PEM), for serving https without a proxy; read again on SIGHUP
+    #[arg(long, value_name = "FILE", env = "COUNTERSIGN_TLS_CERT", hide_env_values = true)]
+    tls_cert: Option<PathBuf>,
+
+    /// Key file (PEM) of the certificate
+    #[arg(long, value_name = "FILE", env = "COUNTERSIGN_TLS_KEY", hide_env_values = true)]
+    tls_key: Option<PathBuf>,
+
+    /// Address and port for metrics and health checks; for your own network only [default: none]
+    #[arg(long, value_name = "ADDR:PORT", env = "COUNTERSIGN_METRICS_LISTEN", hide_env_values = true)]
+    metrics_listen: Option<SocketAddr>,
+
     /// How log lines are written: text or json [default: text]
     #[arg(long, value_name = "FORMAT", env = "COUNTERSIGN_LOG_FORMAT", hide_env_values = true)]
     pub(crate) log_format: Option<LogFormat>,
@@ -75,6 +100,10 @@ impl ServeArgs {
             dev: self.dev,
             allow_fetch: self.allow_fetch.clone(),
             file_servers: self.file_server.clone(),
+            trusted_proxies: self.trusted_proxies.clone(),
+            metrics_listen: self.metrics_listen,
+            tls_cert: self.tls_cert.clone(),
+            tls_key: self.tls_key.clone(),
         }
     }
 }

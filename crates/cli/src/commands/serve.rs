@@ -33,10 +33,16 @@ pub(crate) fn run(args: ServeArgs) -> Result<(), CliError> {
 
 async fn serve(settings: Settings) -> Result<(), CliError> {
     let mut signals = Signals::listen()?;
+    let mut hangup = signal(SignalKind::hangup()).map_err(broken("signals cannot be received"))?;
     let (dev, drain) = (settings.dev, settings.timeouts.total + DRAIN_MARGIN);
     let running = app::start(settings, Clock::system()).await?;
     announce(&running, dev).map_err(broken("the ready line could not be printed"))?;
-    signals.next().await;
+    loop {
+        tokio::select! {
+            () = signals.next() => break,
+            _ = hangup.recv() => reload(&running),
+        }
+    }
     tracing::info!("stopping: requests under way are finished first");
     tokio::select! {
         stopped = running.stop() => stopped.map_err(broken("the server ended with an error"))?,
@@ -46,11 +52,27 @@ async fn serve(settings: Settings) -> Result<(), CliError> {
     Ok(())
 }
 
+/// SIGHUP. What cannot be read leaves the server as it was.
+fn reload(running: &Running) {
+    match running.reload_certificate() {
+        Ok(true) => tracing::info!("certificate and key were read again"),
+        Ok(false) => tracing::info!("SIGHUP: there is no certificate to read again"),
+        Err(error) => {
+            let source = std::error::Error::source(&error).map(tracing::field::display);
+            tracing::error!(%error, source, "the new certificate cannot be used: the old one stays");
+        }
+    }
+}
+
 /// One line on standard output, for people and for scripts that wait for it.
 fn announce(running: &Running, dev: bool) -> io::Result<()> {
     let note = if dev { " (development mode: fetches from loopback, no rate limits)" } else { "" };
+    if let Some(address) = running.metrics_address {
+        tracing::info!("metrics on http://{address}/metrics");
+    }
+    let scheme = if running.is_tls() { "https" } else { "http" };
     let mut out = io::stdout().lock();
-    writeln!(out, "Countersign is ready on http://{}{note}", running.address)?;
+    writeln!(out, "Countersign is ready on {scheme}://{}{note}", running.address)?;
     out.flush()
 }
 

@@ -13,9 +13,12 @@ use countersign_forge::{
     checksums::{ChecksumsSource, locate_checksums},
     fetch::{Limits, Redirects},
 };
-use futures_util::future::join_all;
+use futures_util::{StreamExt as _, stream};
 
-use crate::{app::App, auth::Authenticated, error::ApiError};
+use crate::{app::App, auth::Authenticated, error::ApiError, fetching::FetchKind};
+
+/// Checksums files of one release that are fetched at the same time.
+const AT_ONCE: usize = 4;
 
 pub async fn register(
     State(app): State<App>,
@@ -25,7 +28,7 @@ pub async fn register(
         AssetsBody::Release(url) => {
             let source = app.forges().locate_release(&url)?;
             assets::check_assets(&*app.store().head(), &source.dir, &request.caller)?;
-            (app.download_release(source).await?, "Release registered successfully")
+            (app.download_release(&request, source).await?, "Release registered successfully")
         }
         AssetsBody::Checksums(urls) => {
             let max_files = app.limits().checksums_files;
@@ -34,7 +37,7 @@ pub async fn register(
             }
             let source = locate_checksums(&urls)?;
             assets::check_assets(&*app.store().head(), &source.dir, &request.caller)?;
-            (fetch_checksums(&app, &source).await?, "Assets registered successfully")
+            (fetch_checksums(&app, &request, &source).await?, "Assets registered successfully")
         }
     };
     let (caller, max_collecting, now) = (request.caller, app.limits().collecting_per_project, app.now());
@@ -43,9 +46,17 @@ pub async fn register(
     Ok(Json(AssetsResponse { success: true, message, index_file_path: index.to_string() }))
 }
 
-async fn fetch_checksums(app: &App, source: &ChecksumsSource) -> Result<Arc<Release>, ApiError> {
+async fn fetch_checksums(
+    app: &App,
+    request: &Authenticated,
+    source: &ChecksumsSource,
+) -> Result<Arc<Release>, ApiError> {
     let limits = Limits { max_bytes: app.limits().checksums_file_bytes, redirects: Redirects::Guarded };
-    let contents = join_all(source.files.iter().map(|file| app.fetch(file.request_url(), limits))).await;
+    let turn = app.begin_fetching(FetchKind::Checksums, request).await?;
+    let fetches: Vec<_> =
+        source.files.iter().map(|file| app.fetch(&turn, file.request_url(), limits)).collect();
+    let contents: Vec<_> = stream::iter(fetches).buffered(AT_ONCE).collect().await;
+    drop(turn);
     let mut checksums = Checksums::default();
     for (file, bytes) in source.files.iter().zip(contents) {
         checksums.add_file(file.as_str(), &bytes?)?;

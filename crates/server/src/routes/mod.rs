@@ -3,6 +3,8 @@
 pub mod assets;
 pub mod chain;
 pub mod files;
+pub mod health;
+pub mod metrics;
 pub mod pending;
 pub mod ping;
 pub mod propose;

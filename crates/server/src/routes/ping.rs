@@ -3,6 +3,7 @@
 use axum::{
     Json,
     extract::{Request, State},
+    http::StatusCode,
 };
 use countersign_core::{
     api::{PingAuth, PingResponse},
@@ -10,13 +11,15 @@ use countersign_core::{
     wire,
 };
 
-use crate::{app::App, auth};
+use crate::{app::App, auth, error::ApiError};
 
-pub async fn ping(State(app): State<App>, request: Request) -> Json<PingResponse> {
+pub async fn ping(State(app): State<App>, request: Request) -> Result<Json<PingResponse>, ApiError> {
     let (parts, body) = request.into_parts();
     let auth = if auth::has_auth_headers(&parts.headers) {
         match auth::authenticate(&app, &parts, body).await {
             Ok(request) => PingAuth::Success { public_key: request.caller.to_string() },
+            // This says nothing about the signature.
+            Err(error) if error.status == StatusCode::TOO_MANY_REQUESTS => return Err(error),
             Err(error) => {
                 let public_key = auth::single_header(&parts.headers, wire::HEADER_PUBLIC_KEY);
                 let public_key = public_key.ok().and_then(|text| PublicKey::parse_prefixed(text).ok());
@@ -27,5 +30,5 @@ pub async fn ping(State(app): State<App>, request: Request) -> Json<PingResponse
     } else {
         PingAuth::Unauthenticated
     };
-    Json(PingResponse { message: "pong", auth })
+    Ok(Json(PingResponse { message: "pong", auth }))
 }

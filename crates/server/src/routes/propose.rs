@@ -10,19 +10,24 @@ use countersign_core::{
 };
 use countersign_forge::{forges::SignersSource, url::SourceUrl};
 
-use crate::{app::App, auth::Authenticated, error::ApiError};
+use crate::{app::App, auth::Authenticated, error::ApiError, fetching::FetchKind, store::Head};
 
 pub async fn register_repo(
     State(app): State<App>,
     request: Authenticated,
 ) -> Result<Json<ProposedResponse>, ApiError> {
     let (source, signed) = (locate(&app, &request)?, request.to_signed_request()?);
-    let expiry = app.limits().registration_expiry;
+    let (expiry, caps) = (app.limits().registration_expiry, app.limits().caps);
     register::check_register(&*app.store().head(), &source.project, expiry, app.now())?;
-    let proposal = fetch(&app, source, signed).await?;
+    caps.check_register(&*app.store().head(), &source.project, expiry, app.now())?;
+    let proposal = fetch(&app, &request, source, signed).await?;
     let now = app.now();
-    let proposed =
-        app.store().transact(move |head| register::register(head, &proposal, expiry, now)).await??;
+    let decide = move |head: &Head| {
+        let registered = register::register(head, &proposal, expiry, now)?;
+        caps.check_register(head, &proposal.project, expiry, now)?;
+        Ok::<_, ApiError>(registered)
+    };
+    let proposed = app.store().transact(decide).await??;
     Ok(answer(proposed, "Project registered successfully. Collect signatures to activate."))
 }
 
@@ -31,10 +36,17 @@ pub async fn update_signers(
     request: Authenticated,
 ) -> Result<Json<ProposedResponse>, ApiError> {
     let (source, signed) = (locate(&app, &request)?, request.to_signed_request()?);
+    let caps = app.limits().caps;
     update::check_update(&*app.store().head(), &source.project, &request.caller)?;
-    let proposal = fetch(&app, source, signed).await?;
+    caps.check_rotations(&*app.store().head(), &source.project, app.now())?;
+    let proposal = fetch(&app, &request, source, signed).await?;
     let now = app.now();
-    let proposed = app.store().transact(move |head| update::update(head, &proposal, now)).await??;
+    let decide = move |head: &Head| {
+        let updated = update::update(head, &proposal, now)?;
+        caps.check_update(head, &proposal, now)?;
+        Ok::<_, ApiError>(updated)
+    };
+    let proposed = app.store().transact(decide).await??;
     Ok(answer(proposed, "Signers update proposed successfully. Collect signatures to activate."))
 }
 
@@ -45,8 +57,14 @@ fn locate(app: &App, request: &Authenticated) -> Result<SignersSource, ApiError>
     Ok(app.forges().locate_signers(&url, app.file_servers())?)
 }
 
-async fn fetch(app: &App, source: SignersSource, request: SignedRequest) -> Result<Proposal, ApiError> {
-    let fetched = app.fetch_signers(&source).await?;
+async fn fetch(
+    app: &App,
+    request: &Authenticated,
+    source: SignersSource,
+    signed: SignedRequest,
+) -> Result<Proposal, ApiError> {
+    let turn = app.begin_fetching(FetchKind::Signers, request).await?;
+    let fetched = app.fetch_signers(&turn, &source).await?;
     Ok(Proposal {
         project: source.project,
         signers_bytes: fetched.bytes.into(),
@@ -56,8 +74,8 @@ async fn fetch(app: &App, source: SignersSource, request: SignedRequest) -> Resu
             retrieval_url: fetched.retrieval_url,
             retrieved_at: app.now().to_whole_seconds(),
         },
-        submitter: request.public_key,
-        request,
+        submitter: signed.public_key,
+        request: signed,
     })
 }
 

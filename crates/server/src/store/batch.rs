@@ -64,7 +64,7 @@ impl Batch {
             edits.push((path, hashed.transpose().map_err(collision)?));
         }
         let (root, trees) = tree::apply(root, &edits).map_err(explain)?;
-        let text = commit_text(root.id, parent, &change.message, signature);
+        let text = commit_text(root.id, parent, &change.recorded_message(), signature);
         let tip = hash(Kind::Commit, &text).ok_or_else(|| collision("the commit"))?;
         for ((_, id), content) in edits.iter().zip(change.files.values()) {
             if let (Some(id), Some(bytes)) = (id, content) {
@@ -107,12 +107,11 @@ fn commit_text(
     signature: &Signature<'_>,
 ) -> Vec<u8> {
     let Author { name, email } = signature.author;
-    // `git fsck` refuses times before 1970 and NUL characters.
+    // `git fsck` refuses times before 1970.
     let time = signature.time.unix_seconds().max(0);
-    let message = message.trim_end().replace('\0', "\u{fffd}");
     let parent = parent.map(|id| format!("parent {id}\n")).unwrap_or_default();
     let who = format!("{name} <{email}> {time} +0000");
-    format!("tree {tree}\n{parent}author {who}\ncommitter {who}\n\n{message}\n").into_bytes()
+    format!("tree {tree}\n{parent}author {who}\ncommitter {who}\n\n{message}").into_bytes()
 }
 
 fn explain(unfit: Unfit) -> StoreError {

@@ -15,6 +15,7 @@ mod objects;
 mod pack;
 mod refs;
 mod snapshot;
+mod stats;
 mod tree;
 mod writer;
 
@@ -39,6 +40,7 @@ pub use self::{
     git::{OpenError, Repository},
     index::Index,
     snapshot::{Entry, Files, Head},
+    stats::Stats,
     tree::Dir,
 };
 use self::{
@@ -94,6 +96,7 @@ pub enum StoreError {
 pub struct Store {
     published: Arc<ArcSwap<Head>>,
     publishes: Arc<AtomicU64>,
+    stats: Arc<Stats>,
     jobs: Option<SyncSender<Job>>,
     writer: Option<JoinHandle<()>>,
 }
@@ -102,6 +105,7 @@ impl Store {
     pub fn start(repository: Repository, options: Options) -> Result<Self, StoreError> {
         let published = Arc::new(ArcSwap::from_pointee(load_head(&repository)));
         let publishes = Arc::new(AtomicU64::new(0));
+        let stats = Arc::new(Stats::default());
         let unborn = repository.is_unborn();
         let spawn_error =
             |source: io::Error| DiskError::new("start a thread for", &repository.pack_dir(), source);
@@ -114,6 +118,7 @@ impl Store {
             author: options.author,
             clock: options.clock,
             publishes: Arc::clone(&publishes),
+            stats: Arc::clone(&stats),
             folder,
             unsettled: false,
             repository,
@@ -124,7 +129,7 @@ impl Store {
         let (jobs, queue) = sync_channel(QUEUE);
         let thread = thread::Builder::new().name("store-writer".to_owned());
         let writer = thread.spawn(move || writer.run(&queue)).map_err(|_| StoreError::Closed)?;
-        Ok(Self { published, publishes, jobs: Some(jobs), writer: Some(writer) })
+        Ok(Self { published, publishes, stats, jobs: Some(jobs), writer: Some(writer) })
     }
 
     /// The newest published state.
@@ -145,9 +150,13 @@ impl Store {
     ) -> Result<Result<T, R>, StoreError> {
         let (reply, answer) = oneshot::channel();
         let jobs = self.jobs.as_ref().ok_or(StoreError::Closed)?;
-        jobs.try_send(job(decide, reply)).map_err(|error| match error {
-            TrySendError::Full(_) => StoreError::Busy,
-            TrySendError::Disconnected(_) => StoreError::Closed,
+        self.stats.note_queued();
+        jobs.try_send(job(decide, reply)).map_err(|error| {
+            self.stats.note_taken();
+            match error {
+                TrySendError::Full(_) => StoreError::Busy,
+                TrySendError::Disconnected(_) => StoreError::Closed,
+            }
         })?;
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
@@ -155,6 +164,15 @@ impl Store {
     /// How many rounds of fsync were made for all commits since the start.
     pub fn publishes(&self) -> u64 {
         self.publishes.load(Ordering::Relaxed)
+    }
+
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// How many packs there are.
+    pub fn packs(&self) -> usize {
+        self.published.load().files.objects.packs().len()
     }
 }
 

@@ -22,6 +22,7 @@ use super::{
     git::Repository,
     index::Index,
     snapshot::{Files, Head},
+    stats::Stats,
 };
 
 use crate::clock::Clock;
@@ -48,6 +49,7 @@ pub(super) struct Writer {
     pub(super) author: Author,
     pub(super) clock: Clock,
     pub(super) publishes: Arc<AtomicU64>,
+    pub(super) stats: Arc<Stats>,
     pub(super) folder: Folder,
     /// A publish failed, and where the branch points has not been found out yet.
     pub(super) unsettled: bool,
@@ -90,9 +92,13 @@ impl Writer {
     /// Works until every sender of `jobs` is gone and the queue is empty.
     pub(super) fn run(mut self, jobs: &Receiver<Job>) {
         while let Ok(job) = jobs.recv() {
+            self.stats.note_taken();
             match self.recover() {
                 Ok(()) => self.run_batch(job, jobs),
-                Err(error) => drop(job(Err(error))),
+                Err(error) => {
+                    self.stats.note_failed();
+                    drop(job(Err(error)));
+                }
             }
         }
     }
@@ -101,6 +107,7 @@ impl Writer {
     pub(super) fn commit_initial(&mut self, change: &Change) -> Result<(), StoreError> {
         let mut draft = self.draft();
         draft.head = self.extend(&mut draft.batch, &draft.head, change)?;
+        draft.commits = 1;
         self.publish(&draft)
     }
 
@@ -112,7 +119,7 @@ impl Writer {
             self.take(job, &mut draft);
             taken += 1;
             let full = taken == MAX_CHANGES || draft.batch.bytes() > MAX_BATCH_BYTES;
-            next = if full { None } else { jobs.try_recv().ok() };
+            next = if full { None } else { jobs.try_recv().ok().inspect(|_| self.stats.note_taken()) };
         }
         let published = if draft.commits > 0 { self.publish(&draft) } else { Ok(()) };
         // Answers that were decided on top of unpublished changes share the fate of those, refusals too.
@@ -169,10 +176,12 @@ impl Writer {
 
     fn publish(&mut self, draft: &Draft) -> Result<(), StoreError> {
         self.unsettled = true;
-        self.repository.publish(&draft.batch, draft.head.commit)?;
+        let published = self.repository.publish(&draft.batch, draft.head.commit);
+        published.inspect_err(|_| self.stats.note_failed())?;
         self.unsettled = false;
         self.published.store(Arc::new(draft.head.clone()));
         self.publishes.fetch_add(1, Ordering::Relaxed);
+        self.stats.note_published(draft.commits);
         self.folder.wake();
         Ok(())
     }

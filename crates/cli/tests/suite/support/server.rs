@@ -137,7 +137,7 @@ fn drain_lines(pipe: impl std::io::Read + Send + 'static) -> mpsc::Receiver<Stri
 }
 
 fn parse_ready(line: &str) -> SocketAddr {
-    let address = line.split_once("http://").map(|(_, rest)| rest.split(' ').next().unwrap_or(rest));
+    let address = line.split_once("://").map(|(_, rest)| rest.split(' ').next().unwrap_or(rest));
     let address = address.unwrap_or_else(|| panic!("no address in the ready line: {line}"));
     address.trim_end_matches('/').parse().unwrap_or_else(|_| panic!("no address in the ready line: {line}"))
 }

@@ -1,0 +1,103 @@
+//! The tables about clients: how often they may ask, how many connections they may have, and TLS.
+
+use std::{path::PathBuf, time::Duration};
+
+use serde::Deserialize;
+
+use super::{ConfigError, positive};
+use crate::{
+    limits::{Rate, Rates},
+    listen::ConnectionLimits,
+    tls::TlsFiles,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+const MAX_CONNECTIONS: usize = 8_192;
+const MAX_CONNECTIONS_PER_ADDRESS: usize = 2_048;
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RateLimitsTable {
+    enabled: Option<bool>,
+    address_per_second: Option<u32>,
+    address_burst: Option<u32>,
+    authenticated_per_second: Option<u32>,
+    authenticated_burst: Option<u32>,
+    key_per_second: Option<u32>,
+    key_burst: Option<u32>,
+    fetches_per_minute: Option<u32>,
+    fetches_burst: Option<u32>,
+}
+
+impl RateLimitsTable {
+    /// `None` where they are switched off. Development mode is for one's own machine, and has none (D37).
+    pub(super) fn resolve(self, dev: bool) -> Result<Option<Rates>, ConfigError> {
+        let rate = |per: Duration, count: (&'static str, Option<u32>, u32), burst: (&'static str, _, u32)| {
+            let count = positive(count.0, count.1, count.2)?;
+            Ok::<_, ConfigError>(Rate::new(count, per, positive(burst.0, burst.1, burst.2)?))
+        };
+        let rates = Rates {
+            address: rate(
+                SECOND,
+                ("rate_limits.address_per_second", self.address_per_second, 1_000),
+                ("rate_limits.address_burst", self.address_burst, 5_000),
+            )?,
+            address_authenticated: rate(
+                SECOND,
+                ("rate_limits.authenticated_per_second", self.authenticated_per_second, 50),
+                ("rate_limits.authenticated_burst", self.authenticated_burst, 1_000),
+            )?,
+            key: rate(
+                SECOND,
+                ("rate_limits.key_per_second", self.key_per_second, 10),
+                ("rate_limits.key_burst", self.key_burst, 200),
+            )?,
+            key_fetches: rate(
+                MINUTE,
+                ("rate_limits.fetches_per_minute", self.fetches_per_minute, 30),
+                ("rate_limits.fetches_burst", self.fetches_burst, 60),
+            )?,
+        };
+        Ok((self.enabled.unwrap_or(true) && !dev).then_some(rates))
+    }
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ConnectionsTable {
+    max: Option<usize>,
+    per_address: Option<usize>,
+}
+
+impl ConnectionsTable {
+    pub(super) fn resolve(self, dev: bool) -> Result<ConnectionLimits, ConfigError> {
+        let total = positive("connections.max", self.max, MAX_CONNECTIONS)?;
+        let per_address = positive("connections.per_address", self.per_address, MAX_CONNECTIONS_PER_ADDRESS)?;
+        Ok(ConnectionLimits { total, per_address: (!dev).then_some(per_address) })
+    }
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TlsTable {
+    cert_file: Option<PathBuf>,
+    key_file: Option<PathBuf>,
+}
+
+impl TlsTable {
+    pub(super) fn resolve(
+        self,
+        cert: Option<PathBuf>,
+        key: Option<PathBuf>,
+    ) -> Result<Option<TlsFiles>, ConfigError> {
+        match (cert.or(self.cert_file), key.or(self.key_file)) {
+            (Some(cert), Some(key)) => Ok(Some(TlsFiles { cert, key })),
+            (None, None) => Ok(None),
+            (Some(_), None) => Err(ConfigError::HalfOfTls { missing: "key (--tls-key, or tls.key_file)" }),
+            (None, Some(_)) => {
+                Err(ConfigError::HalfOfTls { missing: "certificate (--tls-cert, or tls.cert_file)" })
+            }
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! How often an address and a key may ask; whoever asks more often is told when to come back (429).
+//!
+//! An address is charged before anything is done for it. A key is charged once a request is known to be its own and new,
+//! so that nobody uses up somebody else's allowance. Allowances are kept for a bounded number of addresses and keys:
+//! what is forgotten starts anew.
+
+mod bucket;
+mod share;
+
+use std::{
+    net::{IpAddr, Ipv6Addr},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use countersign_core::key::PublicKey;
+use quick_cache::sync::Cache;
+use thiserror::Error;
+
+pub use self::bucket::Rate;
+use self::{
+    bucket::Bucket,
+    share::{Count, Held},
+};
+use crate::clock::uptime_nanos;
+
+const MAX_ADDRESSES: usize = 65_536;
+const MAX_KEYS: usize = 16_384;
+/// Requests of one key, and from one address, that fetch at the same time, of all that may do so
+/// ([`crate::fetching`]).
+const FETCHING_PER_KEY: u32 = 8;
+const FETCHING_PER_ADDRESS: u32 = 16;
+
+/// What the operator allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rates {
+    /// All requests from an address.
+    pub address: Rate,
+    /// Those among them that have to be authenticated.
+    pub address_authenticated: Rate,
+    /// Authenticated requests of a key.
+    pub key: Rate,
+    /// Those among them for which we fetch.
+    pub key_fetches: Rate,
+}
+
+/// Which limit a request met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    Address,
+    AddressAuthenticated,
+    AddressFetching,
+    Key,
+    KeyFetches,
+    KeyFetching,
+}
+
+impl Limit {
+    pub const ALL: [Self; 6] = [
+        Self::Address,
+        Self::AddressAuthenticated,
+        Self::AddressFetching,
+        Self::Key,
+        Self::KeyFetches,
+        Self::KeyFetching,
+    ];
+
+    fn describe(self) -> &'static str {
+        match self {
+            Self::Address => "too many requests from this address",
+            Self::AddressAuthenticated => "too many signed requests from this address",
+            Self::AddressFetching => "too many requests from this address fetch at the same time",
+            Self::Key => "too many requests of this key",
+            Self::KeyFetches => "too many requests of this key for which the server fetches",
+            Self::KeyFetching => "too many requests of this key fetch at the same time",
+        }
+    }
+}
+
+/// A request came too early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("{}: try again in {} s", .limit.describe(), .seconds)]
+pub struct Limited {
+    pub limit: Limit,
+    /// Until it would have been in time, rounded up.
+    pub seconds: u64,
+}
+
+#[derive(Debug)]
+pub struct Limiter {
+    rates: Rates,
+    addresses: Cache<IpAddr, Arc<Address>>,
+    keys: Cache<PublicKey, Arc<Key>>,
+    refused: [AtomicU64; Limit::ALL.len()],
+}
+
+#[derive(Debug, Default)]
+struct Address {
+    requests: Bucket,
+    authenticated: Bucket,
+    fetching: Arc<Count>,
+}
+
+#[derive(Debug, Default)]
+struct Key {
+    requests: Bucket,
+    fetches: Bucket,
+    fetching: Arc<Count>,
+}
+
+/// Who asks, as far as limits are concerned.
+#[derive(Debug, Clone)]
+pub struct Client {
+    limiter: Arc<Limiter>,
+    address: Arc<Address>,
+}
+
+/// A request's part of what its key and its address may fetch at the same time; given back when it is dropped.
+#[derive(Debug)]
+pub struct FetchShare {
+    _held: [Held; 2],
+}
+
+impl Limiter {
+    pub fn new(rates: Rates) -> Self {
+        Self {
+            rates,
+            addresses: Cache::new(MAX_ADDRESSES),
+            keys: Cache::new(MAX_KEYS),
+            refused: Default::default(),
+        }
+    }
+
+    /// Looked up once for each connection, and for each request only behind a proxy.
+    pub fn client(self: &Arc<Self>, address: IpAddr) -> Client {
+        let address = find_or_make(&self.addresses, network_of(address));
+        Client { limiter: Arc::clone(self), address }
+    }
+
+    /// How often this limit was met since the start.
+    pub fn refusals(&self, limit: Limit) -> u64 {
+        self.refused[limit as usize].load(Ordering::Relaxed)
+    }
+
+    fn refuse(&self, limit: Limit, wait: Duration) -> Limited {
+        self.refused[limit as usize].fetch_add(1, Ordering::Relaxed);
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        Limited { limit, seconds: seconds.max(1) }
+    }
+}
+
+impl Client {
+    pub fn charge_request(&self, now: Instant) -> Result<(), Limited> {
+        self.charge(&self.address.requests, self.limiter.rates.address, Limit::Address, now)
+    }
+
+    pub fn charge_authenticated(&self, now: Instant) -> Result<(), Limited> {
+        let rate = self.limiter.rates.address_authenticated;
+        self.charge(&self.address.authenticated, rate, Limit::AddressAuthenticated, now)
+    }
+
+    /// For a request that `key` has signed, and that is new.
+    pub fn charge_key(&self, key: &PublicKey, now: Instant) -> Result<(), Limited> {
+        let key = find_or_make(&self.limiter.keys, *key);
+        self.charge(&key.requests, self.limiter.rates.key, Limit::Key, now)
+    }
+
+    /// For a request of `key` that makes us fetch.
+    pub fn charge_fetch(&self, key: &PublicKey, now: Instant) -> Result<(), Limited> {
+        let key = find_or_make(&self.limiter.keys, *key);
+        self.charge(&key.fetches, self.limiter.rates.key_fetches, Limit::KeyFetches, now)
+    }
+
+    /// So that neither one key nor one address has all of us fetching for it.
+    pub fn share_fetching(&self, key: &PublicKey) -> Result<FetchShare, Limited> {
+        let key = find_or_make(&self.limiter.keys, *key);
+        let take = |count: &Arc<Count>, most, limit| {
+            let held = count.hold(most);
+            held.ok_or_else(|| self.limiter.refuse(limit, Duration::from_secs(1)))
+        };
+        let own = take(&key.fetching, FETCHING_PER_KEY, Limit::KeyFetching)?;
+        let shared = take(&self.address.fetching, FETCHING_PER_ADDRESS, Limit::AddressFetching)?;
+        Ok(FetchShare { _held: [own, shared] })
+    }
+
+    fn charge(&self, bucket: &Bucket, rate: Rate, limit: Limit, now: Instant) -> Result<(), Limited> {
+        bucket.take(rate, uptime_nanos(now)).map_err(|wait| self.limiter.refuse(limit, wait))
+    }
+}
+
+fn find_or_make<K: std::hash::Hash + Eq + Clone, V: Default>(cache: &Cache<K, Arc<V>>, key: K) -> Arc<V> {
+    if let Some(found) = cache.get(&key) {
+        return found;
+    }
+    // Two who come at once get one between them: otherwise each would have an allowance of its own.
+    let made = cache.get_or_insert_with(&key, || Ok::<_, std::convert::Infallible>(Arc::default()));
+    match made {
+        Ok(value) => value,
+        Err(never) => match never {},
+    }
+}
+
+/// What counts as one address: whoever has an IPv6 network has 2⁶⁴ addresses.
+pub(crate) fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+        }
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use countersign_core::key::SecretKey;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn limiter() -> Arc<Limiter> {
+        // Starts the clock before any test looks at it.
+        uptime_nanos(Instant::now());
+        Arc::new(Limiter::new(Rates {
+            address: Rate::new(10, SECOND, 20),
+            address_authenticated: Rate::new(1, SECOND, 3),
+            key: Rate::new(1, SECOND, 2),
+            key_fetches: Rate::new(1, 60 * SECOND, 1),
+        }))
+    }
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    fn key(seed: u8) -> PublicKey {
+        SecretKey::from_seed(&[seed; 32]).public_key()
+    }
+
+    #[test]
+    fn each_address_has_its_own_allowance_and_a_network_of_ipv6_one() {
+        let (limiter, now) = (limiter(), Instant::now());
+        let first = limiter.client(address("192.0.2.1"));
+        for _ in 0..20 {
+            first.charge_request(now).unwrap();
+        }
+        assert!(first.charge_request(now).is_err());
+        assert!(limiter.client(address("192.0.2.1")).charge_request(now).is_err(), "another connection");
+        assert!(limiter.client(address("::ffff:192.0.2.1")).charge_request(now).is_err(), "the same address");
+        limiter.client(address("192.0.2.2")).charge_request(now).unwrap();
+
+        let subscriber = limiter.client(address("2001:db8:1:2::1"));
+        for _ in 0..20 {
+            subscriber.charge_request(now).unwrap();
+        }
+        assert!(limiter.client(address("2001:db8:1:2:ffff::9")).charge_request(now).is_err());
+        limiter.client(address("2001:db8:1:3::1")).charge_request(now).unwrap();
+        assert_eq!(limiter.refusals(Limit::Address), 4);
+    }
+
+    #[test]
+    fn each_key_has_its_own_allowance_wherever_it_asks_from() {
+        let (limiter, now) = (limiter(), Instant::now());
+        let (here, there) = (limiter.client(address("192.0.2.1")), limiter.client(address("192.0.2.2")));
+        here.charge_key(&key(1), now).unwrap();
+        there.charge_key(&key(1), now).unwrap();
+        let limited = here.charge_key(&key(1), now).unwrap_err();
+        assert_eq!(limited, Limited { limit: Limit::Key, seconds: 1 });
+        assert_eq!(limited.to_string(), "too many requests of this key: try again in 1 s");
+        here.charge_key(&key(2), now).unwrap();
+        here.charge_key(&key(1), now + SECOND).unwrap();
+    }
+
+    #[test]
+    fn the_wait_is_told_in_whole_seconds_rounded_up() {
+        let (limiter, now) = (limiter(), Instant::now());
+        let client = limiter.client(address("192.0.2.1"));
+        client.charge_fetch(&key(1), now).unwrap();
+        assert_eq!(client.charge_fetch(&key(1), now).unwrap_err().seconds, 60);
+        assert_eq!(client.charge_fetch(&key(1), now + SECOND / 2).unwrap_err().seconds, 60);
+        assert_eq!(client.charge_fetch(&key(1), now + 59 * SECOND).unwrap_err().seconds, 1);
+        client.charge_fetch(&key(1), now + 60 * SECOND).unwrap();
+    }
+
+    #[test]
+    fn one_key_and_one_address_have_a_part_of_the_fetches_only() {
+        let limiter = limiter();
+        let client = limiter.client(address("192.0.2.1"));
+        let mut held: Vec<_> =
+            (0..FETCHING_PER_KEY).map(|_| client.share_fetching(&key(1)).unwrap()).collect();
+        assert_eq!(client.share_fetching(&key(1)).unwrap_err().limit, Limit::KeyFetching);
+        held.extend((0..FETCHING_PER_KEY).map(|_| client.share_fetching(&key(2)).unwrap()));
+        assert_eq!(client.share_fetching(&key(3)).unwrap_err().limit, Limit::AddressFetching);
+        limiter.client(address("192.0.2.2")).share_fetching(&key(3)).unwrap();
+        held.pop();
+        client.share_fetching(&key(3)).unwrap();
+    }
+
+    #[test]
+    fn strangers_without_number_are_forgotten_not_collected() {
+        let (limiter, now) = (limiter(), Instant::now());
+        for n in 0..MAX_ADDRESSES as u32 * 2 {
+            limiter.client(IpAddr::V4(n.into())).charge_request(now).unwrap();
+        }
+        assert!(limiter.addresses.len() <= MAX_ADDRESSES);
+    }
+}

@@ -1,0 +1,110 @@
+//! A steady rate with room for bursts, in one number.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+/// So many in so much time, of which `burst` may come at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    /// Nanoseconds in which one comes back.
+    interval: u64,
+    /// Nanoseconds in which all that may come at once comes back.
+    room: u64,
+}
+
+impl Rate {
+    pub fn new(count: u32, per: Duration, burst: u32) -> Self {
+        let per = u64::try_from(per.as_nanos()).unwrap_or(u64::MAX);
+        let interval = (per / u64::from(count.max(1))).max(1);
+        Self { interval, room: interval.saturating_mul(u64::from(burst.max(1))) }
+    }
+}
+
+/// What one caller has used up: the time, in nanoseconds of the caller's clock, at which all of it has come back.
+#[derive(Debug, Default)]
+pub(super) struct Bucket(AtomicU64);
+
+impl Bucket {
+    /// Takes one, or says how long until there is one.
+    pub(super) fn take(&self, rate: Rate, now: u64) -> Result<(), Duration> {
+        let mut full_at = self.0.load(Ordering::Relaxed);
+        loop {
+            let taken = full_at.max(now).saturating_add(rate.interval);
+            let latest = now.saturating_add(rate.room);
+            if taken > latest {
+                return Err(Duration::from_nanos(taken - latest));
+            }
+            match self.0.compare_exchange_weak(full_at, taken, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Ok(()),
+                Err(other) => full_at = other,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+    const TEN_A_SECOND: Rate = Rate { interval: SECOND / 10, room: SECOND / 10 * 5 };
+
+    /// How many of `asked` are granted at this moment.
+    fn granted(bucket: &Bucket, rate: Rate, now: u64, asked: usize) -> usize {
+        (0..asked).filter(|_| bucket.take(rate, now).is_ok()).count()
+    }
+
+    #[test]
+    fn a_rate_is_an_interval_and_room_for_a_burst() {
+        assert_eq!(Rate::new(10, Duration::from_secs(1), 5), TEN_A_SECOND);
+        let slow = Rate::new(30, Duration::from_secs(60), 60);
+        assert_eq!(slow, Rate { interval: 2 * SECOND, room: 120 * SECOND });
+    }
+
+    #[test]
+    fn a_burst_is_granted_at_once_and_comes_back_at_the_steady_rate() {
+        let bucket = Bucket::default();
+        let start = 1_000 * SECOND;
+        assert_eq!(granted(&bucket, TEN_A_SECOND, start, 100), 5);
+        assert_eq!(granted(&bucket, TEN_A_SECOND, start + SECOND / 10 - 1, 100), 0);
+        assert_eq!(granted(&bucket, TEN_A_SECOND, start + SECOND / 10, 100), 1);
+        assert_eq!(granted(&bucket, TEN_A_SECOND, start + SECOND / 10 * 4, 100), 3);
+    }
+
+    #[test]
+    fn rest_earns_no_more_than_a_burst() {
+        let bucket = Bucket::default();
+        assert_eq!(granted(&bucket, TEN_A_SECOND, 0, 100), 5);
+        assert_eq!(granted(&bucket, TEN_A_SECOND, 3_600 * SECOND, 100), 5);
+    }
+
+    #[test]
+    fn the_steady_rate_is_granted_for_ever() {
+        let bucket = Bucket::default();
+        let tenths = (0..1_000).map(|n| n * SECOND / 10);
+        assert!(tenths.into_iter().all(|now| bucket.take(TEN_A_SECOND, now).is_ok()));
+    }
+
+    #[test]
+    fn whoever_is_refused_is_told_when_to_come_and_is_not_charged() {
+        let bucket = Bucket::default();
+        granted(&bucket, TEN_A_SECOND, 0, 5);
+        for _ in 0..1_000 {
+            assert_eq!(bucket.take(TEN_A_SECOND, 0), Err(Duration::from_millis(100)));
+        }
+        assert_eq!(bucket.take(TEN_A_SECOND, SECOND / 10), Ok(()));
+    }
+
+    #[test]
+    fn threads_get_a_burst_between_them() {
+        let bucket = Bucket::default();
+        let rate = Rate::new(1, Duration::from_secs(3_600), 1_000);
+        let granted: usize = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| granted(&bucket, rate, 7, 1_000))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap_or(0)).sum()
+        });
+        assert_eq!(granted, 1_000);
+    }
+}

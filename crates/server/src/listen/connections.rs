@@ -1,0 +1,294 @@
+//! Which connections there are, and which of them go when there are too many.
+//!
+//! A client that opens thousands of connections and dribbles bytes must not keep others out, not even those who share
+//! its address, as behind one router. So nobody waits for a place: whoever comes gets one from the connections that have
+//! waited longest for their clients. Those that work on a request are never given up.
+
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Instant,
+};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::patience::{Dropped, Patience};
+
+/// File descriptors that are left for everything else: packs, the database, outgoing connections.
+const OTHER_FILES: u64 = 768;
+/// When room is needed, this part of the limit goes at once: a look at all connections for each new one would cost more.
+const PART: usize = 32;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    pub total: usize,
+    /// Of one address, unless it is a trusted proxy's.
+    pub per_address: Option<usize>,
+}
+
+#[derive(Debug)]
+pub struct Connections {
+    limits: ConnectionLimits,
+    open: Mutex<Open>,
+    accepted: AtomicU64,
+    refused: AtomicU64,
+    too_slow: AtomicU64,
+    gave_way: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    by_number: HashMap<u64, Entry>,
+    by_address: HashMap<IpAddr, usize>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// Where connections of one address are counted.
+    address: Option<IpAddr>,
+    patience: Arc<Patience>,
+}
+
+/// What became of connections since the start.
+#[derive(Debug, Clone, Copy)]
+pub struct ConnectionCounts {
+    pub open: usize,
+    pub accepted: u64,
+    pub refused: u64,
+    pub too_slow: u64,
+    pub gave_way: u64,
+}
+
+/// A place among the connections, given back when it is dropped.
+#[derive(Debug)]
+pub(super) struct Admitted {
+    pub(super) number: u64,
+    pub(super) patience: Arc<Patience>,
+    connections: Arc<Connections>,
+}
+
+impl Connections {
+    pub fn new(limits: ConnectionLimits) -> Self {
+        Self {
+            limits: limits.within_file_limit(raise_file_limit()),
+            open: Mutex::default(),
+            accepted: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            too_slow: AtomicU64::new(0),
+            gave_way: AtomicU64::new(0),
+        }
+    }
+
+    pub fn counts(&self) -> ConnectionCounts {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        ConnectionCounts {
+            open: self.lock().by_number.len(),
+            accepted: read(&self.accepted),
+            refused: read(&self.refused),
+            too_slow: read(&self.too_slow),
+            gave_way: read(&self.gave_way),
+        }
+    }
+
+    /// A place for a new connection; `None` if all the others are at work. Without an address only the total counts.
+    pub(super) fn admit(self: &Arc<Self>, address: Option<IpAddr>, now: Instant) -> Option<Admitted> {
+        let mut open = self.lock();
+        let address = address.filter(|_| self.limits.per_address.is_some());
+        let of_address = address.and_then(|address| open.by_address.get(&address)).copied().unwrap_or(0);
+        let has_room = match self.limits.per_address {
+            Some(most) if of_address >= most => {
+                self.make_room(&mut open, most, |entry| entry.address == address)
+            }
+            Some(_) | None => true,
+        };
+        let total = self.limits.total;
+        let has_room =
+            has_room && (open.by_number.len() < total || self.make_room(&mut open, total, |_| true));
+        if !has_room {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        let number = self.accepted.fetch_add(1, Ordering::Relaxed);
+        let patience = Arc::new(Patience::new(now));
+        open.by_number.insert(number, Entry { address, patience: Arc::clone(&patience) });
+        if let Some(address) = address {
+            *open.by_address.entry(address).or_default() += 1;
+        }
+        Some(Admitted { number, patience, connections: Arc::clone(self) })
+    }
+
+    pub(super) fn note_dropped(&self, dropped: Dropped) {
+        let count = match dropped {
+            Dropped::TooSlow => &self.too_slow,
+            Dropped::GaveWay => &self.gave_way,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Lets go of those that have waited longest for their clients; false if none does.
+    fn make_room(&self, open: &mut Open, limit: usize, may_go: impl Fn(&Entry) -> bool) -> bool {
+        let waiting = open.by_number.iter().filter(|(_, entry)| may_go(entry) && entry.patience.is_waiting());
+        let mut waiting: Vec<(u64, u64)> =
+            waiting.map(|(number, entry)| (entry.patience.since(), *number)).collect();
+        let count = (limit / PART).max(1).min(waiting.len());
+        if count == 0 {
+            return false;
+        }
+        waiting.select_nth_unstable(count - 1);
+        for (_, number) in &waiting[..count] {
+            if let Some(entry) = open.remove(*number) {
+                entry.patience.give_way();
+            }
+        }
+        true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    fn remove(&mut self, number: u64) -> Option<Entry> {
+        let entry = self.by_number.remove(&number)?;
+        if let Some(address) = entry.address
+            && let Some(count) = self.by_address.get_mut(&address)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.by_address.remove(&address);
+            }
+        }
+        Some(entry)
+    }
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        self.connections.lock().remove(self.number);
+    }
+}
+
+impl ConnectionLimits {
+    /// No more than there are file descriptors for.
+    fn within_file_limit(self, files: Option<u64>) -> Self {
+        let Some(files) = files else { return self };
+        let room = files.saturating_sub(OTHER_FILES).max(files / 2);
+        let total = self.total.min(usize::try_from(room).unwrap_or(usize::MAX)).max(1);
+        if total < self.total {
+            tracing::warn!(connections = total, files, "the limit of open files allows fewer connections");
+        }
+        // Half of all at most, so that one address never has them all.
+        Self { total, per_address: self.per_address.map(|most| most.min(total / 2).max(1)) }
+    }
+}
+
+/// Takes as many file descriptors as the system lets us; how many that is, if there is a limit.
+fn raise_file_limit() -> Option<u64> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current == maximum {
+        return current;
+    }
+    match setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
+        Ok(()) => maximum,
+        Err(error) => {
+            tracing::warn!(%error, "the limit of open files could not be raised");
+            current
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const HERE: Option<IpAddr> = Some(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
+    const THERE: Option<IpAddr> = Some(IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED));
+
+    fn connections(total: usize, per_address: usize) -> Arc<Connections> {
+        Arc::new(Connections::new(ConnectionLimits { total, per_address: Some(per_address) }))
+    }
+
+    fn is_open(connections: &Connections, admitted: &Admitted) -> bool {
+        connections.lock().by_number.contains_key(&admitted.number)
+    }
+
+    /// One connection after the other, each a second later.
+    fn admit_many(connections: &Arc<Connections>, address: Option<IpAddr>, count: u64) -> Vec<Admitted> {
+        crate::clock::uptime_nanos(Instant::now());
+        let start = Instant::now();
+        (0..count).map(|n| connections.admit(address, start + Duration::from_secs(n)).unwrap()).collect()
+    }
+
+    #[test]
+    fn whoever_comes_takes_the_place_of_the_one_that_waited_longest() {
+        let connections = connections(100, 4);
+        let held = admit_many(&connections, HERE, 4);
+        // The first has just sent a request, and waits for the next one.
+        drop(held[0].patience.pause(Instant::now() + Duration::from_secs(60)));
+        let new = connections.admit(HERE, Instant::now() + Duration::from_secs(60)).unwrap();
+        let open: Vec<_> = held.iter().chain([&new]).map(|held| is_open(&connections, held)).collect();
+        assert_eq!(open, [true, false, true, true, true]);
+        assert_eq!(connections.counts().open, 4);
+    }
+
+    #[test]
+    fn an_address_takes_no_places_of_another_one() {
+        let connections = connections(100, 4);
+        let honest = admit_many(&connections, THERE, 4);
+        let others = admit_many(&connections, HERE, 50);
+        assert!(honest.iter().all(|held| is_open(&connections, held)));
+        assert_eq!(others.iter().filter(|held| is_open(&connections, held)).count(), 4);
+    }
+
+    #[test]
+    fn proxies_are_counted_in_the_total_only() {
+        let connections = connections(20, 4);
+        let held = admit_many(&connections, None, 25);
+        let open: Vec<_> = held.iter().map(|held| is_open(&connections, held)).collect();
+        assert_eq!(open.iter().filter(|open| **open).count(), 20);
+        assert!(open[5..].iter().all(|open| *open), "the oldest went");
+    }
+
+    #[test]
+    fn a_connection_at_work_keeps_its_place() {
+        let connections = connections(100, 2);
+        let held = admit_many(&connections, HERE, 2);
+        let working: Vec<_> = held.iter().map(|held| held.patience.pause(Instant::now())).collect();
+        assert!(connections.admit(HERE, Instant::now()).is_none());
+        assert_eq!(connections.counts().refused, 1);
+        // Waiting for a body is no work.
+        let body = held[1].patience.await_body();
+        let new = connections.admit(HERE, Instant::now()).unwrap();
+        assert!(is_open(&connections, &held[0]) && !is_open(&connections, &held[1]));
+        drop((body, working, new));
+    }
+
+    #[test]
+    fn places_are_given_back() {
+        let connections = connections(100, 4);
+        for _ in 0..3 {
+            let held = admit_many(&connections, HERE, 4);
+            assert!(held.iter().all(|held| is_open(&connections, held)));
+        }
+        assert_eq!(connections.counts().open, 0);
+        assert!(connections.lock().by_address.is_empty());
+        assert_eq!(connections.counts().accepted, 12);
+    }
+
+    #[test]
+    fn there_are_no_more_connections_than_files() {
+        let limits = ConnectionLimits { total: 8_192, per_address: Some(2_048) };
+        assert_eq!(limits.within_file_limit(None), limits);
+        assert_eq!(limits.within_file_limit(Some(20_000)), limits);
+        let few = limits.within_file_limit(Some(1_024));
+        assert_eq!(few, ConnectionLimits { total: 512, per_address: Some(256) });
+    }
+}

@@ -1,0 +1,177 @@
+//! The metrics as text, in version 0.0.4 of Prometheus' format.
+
+use std::fmt::{Display, Write as _};
+
+use super::{Histogram, Requests, Route, requests::BOUNDS};
+use crate::{
+    app::App,
+    fetching::{FetchKind, FetchOutcome},
+    limits::Limit,
+};
+
+/// Everything that is counted, as it is now.
+pub fn render(app: &App) -> String {
+    let mut page = Page::default();
+    page.family("countersign_build_info", "gauge", "The program that runs; always 1.");
+    page.sample("countersign_build_info", &[("version", &env!("CARGO_PKG_VERSION"))], 1);
+    let is_ready = u8::from(app.readiness().is_ok());
+    page.gauge("countersign_ready", "Whether changes can be accepted, as /readyz says.", is_ready);
+    write_requests(&mut page, app.requests());
+    write_connections(&mut page, app);
+    write_limits(&mut page, app);
+    write_store(&mut page, app);
+    write_nonces(&mut page, app);
+    write_fetches(&mut page, app);
+    page.0
+}
+
+fn write_requests(page: &mut Page, requests: &Requests) {
+    let name = "countersign_http_requests_total";
+    page.family(name, "counter", "Answered requests.");
+    for route in Route::ALL {
+        for (status, count) in requests.by_status(route).filter(|(_, count)| *count > 0) {
+            let status: &dyn Display = status.as_ref().map_or(&"other", |status| status);
+            page.sample(name, &[("route", &route.name()), ("status", status)], count);
+        }
+    }
+    let name = "countersign_http_request_duration_seconds";
+    page.family(name, "histogram", "Time from the head of a request to its answer.");
+    for route in Route::ALL {
+        let (counts, above, nanos) = requests.latencies(route);
+        if above > 0 || counts.iter().any(|count| *count > 0) {
+            let bounds = BOUNDS.map(|micros| micros as f64 / 1e6);
+            let sum = nanos as f64 / 1e9;
+            page.histogram(name, &[("route", &route.name())], bounds.into_iter().zip(counts), above, sum);
+        }
+    }
+}
+
+fn write_connections(page: &mut Page, app: &App) {
+    let counts = app.connections().counts();
+    page.gauge("countersign_connections_open", "Open connections.", counts.open);
+    page.counter("countersign_connections_accepted_total", "Accepted connections.", counts.accepted);
+    let name = "countersign_connections_dropped_total";
+    page.family(name, "counter", "Connections that we ended, by reason.");
+    for (reason, count) in
+        [("too_slow", counts.too_slow), ("gave_way", counts.gave_way), ("no_room", counts.refused)]
+    {
+        page.sample(name, &[("reason", &reason)], count);
+    }
+}
+
+fn write_limits(page: &mut Page, app: &App) {
+    let name = "countersign_rate_limited_total";
+    page.family(name, "counter", "Requests that were answered 429, by the limit that they met.");
+    for limit in Limit::ALL {
+        let label = match limit {
+            Limit::Address => "address",
+            Limit::AddressAuthenticated => "address_authenticated",
+            Limit::AddressFetching => "address_fetching",
+            Limit::Key => "key",
+            Limit::KeyFetches => "key_fetches",
+            Limit::KeyFetching => "key_fetching",
+        };
+        let count = app.limiter().map_or(0, |limiter| limiter.refusals(limit));
+        page.sample(name, &[("limit", &label)], count);
+    }
+}
+
+fn write_store(page: &mut Page, app: &App) {
+    let (store, stats) = (app.store(), app.store().stats());
+    page.counter("countersign_commits_total", "Commits that were made durable.", stats.commits());
+    let name = "countersign_batch_commits";
+    page.family(name, "histogram", "Commits that shared one round of fsync.");
+    page.integers(name, &stats.batches);
+    page.counter(
+        "countersign_publish_failures_total",
+        "Batches that could not be made durable.",
+        stats.failures(),
+    );
+    page.gauge("countersign_writer_queue_length", "Changes that wait for the writer.", stats.waiting());
+    page.gauge("countersign_packs", "Packs in the repository.", store.packs());
+}
+
+fn write_nonces(page: &mut Page, app: &App) {
+    let stats = app.nonces().stats();
+    page.counter("countersign_nonces_stored_total", "Nonces that were new.", stats.stored());
+    page.counter("countersign_nonces_repeated_total", "Nonces that were used before.", stats.repeated());
+    page.gauge("countersign_nonces_kept", "Nonces that are remembered now.", stats.kept());
+    page.gauge("countersign_nonces_queue_length", "Requests that wait for their nonces.", stats.waiting());
+}
+
+fn write_fetches(page: &mut Page, app: &App) {
+    let name = "countersign_fetches_total";
+    page.family(name, "counter", "What was fetched for requests, by outcome.");
+    for kind in FetchKind::ALL {
+        for outcome in FetchOutcome::ALL {
+            let labels: [(&str, &dyn Display); 2] = [("kind", &kind.name()), ("outcome", &outcome.name())];
+            page.sample(name, &labels, app.fetching().count(kind, outcome));
+        }
+    }
+    page.gauge(
+        "countersign_fetching_requests",
+        "Requests that fetch, or wait for their turn to.",
+        app.fetching().under_way(),
+    );
+    page.gauge(
+        "countersign_release_downloads",
+        "Releases that are being downloaded.",
+        app.releases().under_way(),
+    );
+}
+
+#[derive(Default)]
+struct Page(String);
+
+type Labels<'a> = &'a [(&'a str, &'a dyn Display)];
+
+// Writing to a string cannot fail. Labels and names are our own words, and need no escapes.
+impl Page {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: u64) {
+        self.family(name, "counter", help);
+        self.sample(name, &[], value);
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
+        self.family(name, "gauge", help);
+        self.sample(name, &[], value);
+    }
+
+    fn sample(&mut self, name: &str, labels: Labels<'_>, value: impl Display) {
+        self.0.push_str(name);
+        for (i, (label, text)) in labels.iter().enumerate() {
+            let _ = write!(self.0, "{}{label}=\"{text}\"", if i == 0 { '{' } else { ',' });
+        }
+        let _ = writeln!(self.0, "{} {value}", if labels.is_empty() { "" } else { "}" });
+    }
+
+    fn integers<const N: usize>(&mut self, name: &str, histogram: &Histogram<N>) {
+        let (counts, above) = histogram.counts();
+        self.histogram(name, &[], counts, above, histogram.sum());
+    }
+
+    /// Buckets count all that is not above their bounds.
+    fn histogram<B: Display>(
+        &mut self,
+        name: &str,
+        labels: Labels<'_>,
+        counts: impl Iterator<Item = (B, u64)>,
+        above: u64,
+        sum: impl Display,
+    ) {
+        let bucket = format!("{name}_bucket");
+        let mut total = 0;
+        for (bound, count) in counts {
+            total += count;
+            self.sample(&bucket, &[labels, &[("le", &bound)]].concat(), total);
+        }
+        total += above;
+        self.sample(&bucket, &[labels, &[("le", &"+Inf")]].concat(), total);
+        self.sample(&format!("{name}_sum"), labels, sum);
+        self.sample(&format!("{name}_count"), labels, total);
+    }
+}

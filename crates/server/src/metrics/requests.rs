@@ -1,0 +1,86 @@
+//! Counting requests. Each read passes here, so it is a few additions, on memory that few threads share at a time.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use axum::http::StatusCode;
+
+use super::Route;
+
+/// Whatever we answer; the most frequent first.
+const STATUSES: [u16; 14] = [200, 304, 404, 400, 401, 429, 202, 403, 405, 408, 409, 413, 500, 503];
+/// Upper bounds of latencies in microseconds, from a read to a release that is downloaded.
+pub(super) const BOUNDS: [u64; 17] = [
+    50,
+    100,
+    250,
+    500,
+    1_000,
+    2_500,
+    5_000,
+    10_000,
+    25_000,
+    50_000,
+    100_000,
+    250_000,
+    500_000,
+    1_000_000,
+    5_000_000,
+    30_000_000,
+    300_000_000,
+];
+const SHARDS: usize = 8;
+
+/// Answered requests by route, status and latency.
+#[derive(Debug, Default)]
+pub struct Requests {
+    shards: [Shard; SHARDS],
+}
+
+/// Connections are spread over shards, so that threads do not wait for each other's caches.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Shard {
+    routes: [Cell; Route::ALL.len()],
+}
+
+#[derive(Debug, Default)]
+struct Cell {
+    statuses: [AtomicU64; STATUSES.len()],
+    other_status: AtomicU64,
+    latencies: [AtomicU64; BOUNDS.len()],
+    slower: AtomicU64,
+    nanos: AtomicU64,
+}
+
+impl Requests {
+    pub(crate) fn record(&self, connection: u64, route: Route, status: StatusCode, took: Duration) {
+        let cell = &self.shards[connection as usize % SHARDS].routes[route as usize];
+        let place = STATUSES.iter().position(|known| *known == status.as_u16());
+        place.map_or(&cell.other_status, |place| &cell.statuses[place]).fetch_add(1, Ordering::Relaxed);
+        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        let place = BOUNDS.iter().position(|bound| nanos <= bound * 1_000);
+        place.map_or(&cell.slower, |place| &cell.latencies[place]).fetch_add(1, Ordering::Relaxed);
+        cell.nanos.fetch_add(nanos, Ordering::Relaxed);
+    }
+
+    /// Statuses with their counts; `None` is any other status.
+    pub(super) fn by_status(&self, route: Route) -> impl Iterator<Item = (Option<u16>, u64)> {
+        let known = STATUSES.into_iter().enumerate();
+        let known = known.map(move |(i, status)| (Some(status), self.sum(route, |cell| &cell.statuses[i])));
+        known.chain(std::iter::once((None, self.sum(route, |cell| &cell.other_status))))
+    }
+
+    /// Counts by latency, in the order of the bounds; then what is above; then the sum in nanoseconds.
+    pub(super) fn latencies(&self, route: Route) -> ([u64; BOUNDS.len()], u64, u64) {
+        let counts = std::array::from_fn(|i| self.sum(route, |cell| &cell.latencies[i]));
+        (counts, self.sum(route, |cell| &cell.slower), self.sum(route, |cell| &cell.nanos))
+    }
+
+    fn sum(&self, route: Route, count: impl Fn(&Cell) -> &AtomicU64) -> u64 {
+        let counts = self.shards.iter().map(|shard| count(&shard.routes[route as usize]));
+        counts.map(|count| count.load(Ordering::Relaxed)).fold(0, u64::wrapping_add)
+    }
+}
