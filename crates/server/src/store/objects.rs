@@ -20,7 +20,7 @@ use gix::{
 };
 use quick_cache::{Weighter, sync::Cache};
 
-use super::{StoreError, disk::DiskError, filter::Filter};
+use super::{StoreError, disk::DiskError, filter::Filter, folded::Folded};
 
 const SIGNERS_CACHE_BYTES: u64 = 16 << 20;
 
@@ -156,7 +156,9 @@ impl Objects {
         let _replacing = self.lock_list();
         let known = self.packs.load_full();
         let mut packs = Vec::new();
-        for stem in list_packs(&self.pack_dir)? {
+        // In this order: a pack that is folded away between the two is then listed, rather than in neither.
+        let folded = Folded::load(&self.pack_dir)?.into_sources();
+        for stem in list_packs(&self.pack_dir)?.into_iter().filter(|stem| !folded.contains(stem)) {
             if let Some(pack) = known.iter().find(|pack| pack.stem == stem) {
                 packs.push(Arc::clone(pack));
                 continue;
