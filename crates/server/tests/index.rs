@@ -4,26 +4,21 @@
 
 mod store_support;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
 use countersign_core::{
-    auth::sign_request,
-    decide::{Proposal, assets, drop, register, revoke, sign, update},
-    digest::{Sha256, Sha512},
-    index::{AssetName, Digests, PublishedFile},
+    decide::{assets, drop, register, revoke, sign, update},
     key::SecretKey,
     layout,
-    metadata::{Origin, OriginKind},
     path::RepoPath,
-    registration::SignedRequest,
     snapshot::{Change, Snapshot},
     time::Timestamp,
 };
 use countersign_server::store::{Head, Index, Store};
-use store_support::{Fixture, path};
+use store_support::{
+    Fixture, path,
+    requests::{proposal, release, revocation, submission},
+};
 
 const STEPS: u64 = 600;
 
@@ -99,29 +94,8 @@ impl World {
     async fn propose(&mut self, store: &Store, project: RepoPath, key: usize, now: Timestamp) {
         let second = self.below(self.keys.len());
         let members: BTreeSet<usize> = [key, second].into();
-        let submitter = &self.keys[key];
-        let listed: Vec<String> = members
-            .iter()
-            .map(|i| format!(r#"{{"kind":"key","data":{{"pubkey":"{}"}}}}"#, self.keys[*i].public_key()))
-            .collect();
-        let file = format!(
-            r#"{{"version":1,"timestamp":"{now}","artifact_signers":[{{"threshold":{},"signers":[{}]}}]}}"#,
-            members.len(),
-            listed.join(",")
-        );
-        let url = "https://a.example/svc.signers.json".to_owned();
-        let proposal = Proposal {
-            project: project.clone(),
-            signers_bytes: file.into_bytes().into(),
-            origin: Origin {
-                kind: OriginKind::FileServer,
-                url: url.clone(),
-                retrieval_url: url,
-                retrieved_at: now,
-            },
-            submitter: submitter.public_key(),
-            request: signed_request(submitter, now),
-        };
+        let members: Vec<_> = members.into_iter().map(|member| &self.keys[member]).collect();
+        let proposal = proposal(project.clone(), &self.keys[key], &members, now);
         let is_active = store.head().read(&layout::active_signers(&project)).unwrap().is_some();
         if is_active {
             let decide = move |head: &Head| update::update(head, &proposal, now);
@@ -134,32 +108,23 @@ impl World {
     }
 
     async fn sign_proposal(&mut self, store: &Store, project: &RepoPath, key: usize, now: Timestamp) {
-        let file = layout::pending_signers(project);
-        let files = [file.clone(), layout::metadata_of(&file)];
-        self.submit(store, file, &files, key, now, ("sign", "activate")).await;
+        self.submit(store, layout::pending_signers(project), key, now, ("sign", "activate")).await;
     }
 
     async fn sign_release(&mut self, store: &Store, project: &RepoPath, key: usize, now: Timestamp) {
         let file = self.release(project);
-        self.submit(store, file.clone(), &[file], key, now, ("sign", "complete")).await;
+        self.submit(store, file, key, now, ("sign", "complete")).await;
     }
 
     async fn submit(
         &mut self,
         store: &Store,
         file: RepoPath,
-        files: &[RepoPath],
         key: usize,
         now: Timestamp,
         (partly, wholly): (&'static str, &'static str),
     ) {
-        let (head, signer) = (store.head(), &self.keys[key]);
-        let sign_file = |path: &RepoPath| {
-            let content = head.read(path).unwrap()?;
-            Some((path.clone(), signer.sign(&Sha512::of(&content))))
-        };
-        let signatures: BTreeMap<_, _> = files.iter().filter_map(sign_file).collect();
-        let submission = sign::Submission { file, signer: signer.public_key(), signatures };
+        let submission = submission(&store.head(), &self.keys[key], file);
         let decide = move |head: &Head| sign::sign(head, &submission, now);
         if let Ok(signed) = store.transact(decide).await.unwrap() {
             self.note(true, if signed.is_complete { wholly } else { partly });
@@ -172,11 +137,7 @@ impl World {
 
     async fn add_release(&mut self, store: &Store, project: &RepoPath, key: usize, now: Timestamp) {
         let dir = self.release(project).parent().unwrap();
-        let source = format!("{dir} {}", self.below(3));
-        let digests = Digests { sha256: Some(Sha256::of(source.as_bytes())), sha512: None };
-        let file_name = AssetName::parse("app.zip").unwrap();
-        let published_files = vec![PublishedFile { file_name, size: None, source, digests }];
-        let release = assets::Release { dir, release_url: None, published_on: None, published_files };
+        let release = release(dir, self.below(3));
         let caller = self.keys[key].public_key();
         let decide = move |head: &Head| assets::register_assets(head, &release, &caller, 3, now);
         self.note(store.transact(decide).await.unwrap().is_ok(), "add");
@@ -184,28 +145,9 @@ impl World {
 
     async fn revoke(&mut self, store: &Store, project: &RepoPath, key: usize, now: Timestamp) {
         let file = self.release(project);
-        let revoker = &self.keys[key];
-        let revocation_json = format!(r#"{{"reason":"bad","timestamp":"{now}"}}"#);
-        let request = revoke::RevokeRequest {
-            file,
-            signature: revoker.sign(&Sha512::of(revocation_json.as_bytes())),
-            revocation_json,
-            revoker: revoker.public_key(),
-            request: signed_request(revoker, now),
-        };
+        let request = revocation(file, &self.keys[key], now);
         let decide = move |head: &Head| revoke::revoke(head, &request, now);
         self.note(store.transact(decide).await.unwrap().is_ok(), "revoke");
-    }
-}
-
-fn signed_request(key: &SecretKey, now: Timestamp) -> SignedRequest {
-    let nonce = "00000000-0000-4000-8000-000000000000";
-    SignedRequest {
-        timestamp: now.to_header(),
-        nonce: nonce.to_owned(),
-        payload: String::new(),
-        public_key: key.public_key(),
-        signature: sign_request(key, now, nonce, b""),
     }
 }
 

@@ -144,6 +144,37 @@ async fn a_nonce_that_cannot_be_stored_is_refused() {
     assert!(fixture.is_new(&nonces, 1).await);
 }
 
+/// What a crash leaves of the log while the sixth nonce is being written, cut off at any place.
+#[tokio::test]
+async fn a_torn_write_makes_no_nonce_new_that_was_answered() {
+    let fixture = Fixture::new();
+    let nonces = fixture.open(Repository::Unborn);
+    let log = fixture.dir.path().join("nonces.sqlite-wal");
+    for nonce in 1..=5 {
+        assert!(fixture.is_new(&nonces, nonce).await);
+    }
+    let answered = std::fs::read(&log).unwrap().len();
+    assert!(fixture.is_new(&nonces, 6).await);
+    let (database, log) = (std::fs::read(fixture.path()).unwrap(), std::fs::read(&log).unwrap());
+    assert!(log.len() > answered);
+    for length in (answered..log.len()).step_by(389) {
+        for filling in [0, 0xff] {
+            let crashed = Fixture::new();
+            std::fs::write(crashed.path(), &database).unwrap();
+            let mut torn = log.clone();
+            torn[length..].fill(filling);
+            torn.truncate(if filling == 0 { length } else { log.len() });
+            std::fs::write(crashed.dir.path().join("nonces.sqlite-wal"), torn).unwrap();
+            let nonces = crashed.open(Repository::HasCommits);
+            assert_eq!(nonces.floor(), None);
+            for nonce in 1..=5 {
+                assert!(!crashed.is_new(&nonces, nonce).await, "{nonce} after {length} bytes");
+            }
+            assert!(crashed.is_new(&nonces, 7).await);
+        }
+    }
+}
+
 #[test]
 fn a_database_that_is_none_is_an_error() {
     let fixture = Fixture::new();

@@ -204,46 +204,6 @@ async fn the_same_content_is_stored_once() {
 }
 
 #[tokio::test]
-async fn folding_keeps_everything_readable_and_the_packs_few() {
-    let fixture = Fixture::new();
-    let store = fixture.start();
-    let early = store.head();
-    for n in 0..100 {
-        put(&store, &[&format!("+dir/{}/file{n}=content {n}", n % 7), "+often=same"]).await.unwrap();
-    }
-    let head = store.head();
-    drop(store);
-    assert!(fixture.packs().len() < 40, "{} packs", fixture.packs().len());
-    assert_eq!(contents(&head).len(), 102);
-    assert_eq!(contents(&early).len(), 1);
-    assert_eq!(fixture.log().len(), 101);
-    fixture.check(&head);
-}
-
-#[tokio::test]
-async fn folding_keeps_versions_of_a_wide_directory_as_differences() {
-    let fixture = Fixture::new();
-    let store = fixture.start();
-    let files: Vec<String> = (0..500).map(|n| format!("+wide/file{n:03}={n}")).collect();
-    put(&store, &files.iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap();
-    let size = || fixture.packs().iter().map(|pack| pack.metadata().unwrap().len()).sum::<u64>();
-    let one_copy = size();
-    for n in 0..200 {
-        put(&store, &[&format!("+wide/file{:03}=again {n}", n * 7 % 500)]).await.unwrap();
-    }
-    let head = store.head();
-    drop(store);
-    assert!(fixture.packs().len() < 40, "{} packs", fixture.packs().len());
-    let copies = size() / one_copy;
-    assert!(copies < 100, "200 versions take the room of {copies}");
-    fixture.check(&head);
-    // Every version, at the end of whatever chain of differences: commits, trees and files.
-    let objects = 202 + (1 + 2 * 201) + (1 + 500 + 200);
-    assert_eq!(fixture.git(&["rev-list", "--objects", "main"]).lines().count(), objects);
-    fixture.git(&["fsck", "--strict"]);
-}
-
-#[tokio::test]
 async fn a_clone_of_the_repository_is_complete() {
     let fixture = Fixture::new();
     let store = fixture.start();

@@ -6,15 +6,14 @@ mod store_support;
 
 use std::{
     fs, io,
-    path::Path,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
 };
 
 use countersign_core::snapshot::{Change, Snapshot};
-use countersign_server::store::{Disk, Head, Moment, OpenError, Repository, Step, Store, StoreError};
+use countersign_server::store::{Disk, Head, Moment, OpenError, Repository, Store, StoreError};
 use store_support::{
     Fixture, change, commit_index, contents, foreign_repository, hold_writer, let_tasks_begin, options, path,
     put, read,
@@ -144,41 +143,6 @@ async fn answers_that_saw_unpublished_changes_share_their_fate() {
 }
 
 #[tokio::test]
-async fn a_fold_that_cannot_remove_the_old_packs_leaves_only_duplicates() {
-    let fixture = Fixture::new();
-    let removals = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&removals);
-    let keep_packs = move |step: Step, moment: Moment, path: &Path| {
-        let is_pack = path.extension().is_some_and(|ending| ending == "pack");
-        if step == Step::Remove
-            && moment == Moment::Before
-            && is_pack
-            && count.fetch_add(1, Ordering::Relaxed) == 0
-        {
-            return Err(io::ErrorKind::PermissionDenied.into());
-        }
-        Ok(())
-    };
-    let store = fixture.start_on(Disk::with_fault(Arc::new(keep_packs)));
-    for n in 0..60 {
-        put(&store, &[&format!("+dir/{n}={n}"), "+often=same"]).await.unwrap();
-    }
-    let head = store.head();
-    drop(store);
-    assert!(removals.load(Ordering::Relaxed) > 1, "packs were folded, once in vain");
-    fixture.check(&head);
-    // Opened again, the duplicates are packs like any other, and folded with them.
-    let store = fixture.start();
-    for n in 0..40 {
-        put(&store, &[&format!("+again/{n}={n}")]).await.unwrap();
-    }
-    let head = store.head();
-    drop(store);
-    assert_eq!(contents(&head).len(), 102);
-    fixture.check(&head);
-}
-
-#[tokio::test]
 async fn leftovers_of_a_crash_are_removed_at_the_next_start() {
     let fixture = Fixture::new();
     let store = fixture.start();
@@ -194,6 +158,7 @@ async fn leftovers_of_a_crash_are_removed_at_the_next_start() {
         "objects/pack/pack-1.idx.countersign-tmp",
         "objects/pack/pack-2.pack.countersign-tmp",
         "objects/pack/pack-3.idx",
+        "objects/pack/pack-3.folded",
     ];
     for name in leftovers {
         fs::write(fixture.repository().join(name), "half").unwrap();

@@ -22,6 +22,7 @@ pub type Fault = Arc<dyn Fn(Step, Moment, &Path) -> io::Result<()> + Send + Sync
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
+    CreateDir,
     Create,
     Write,
     Sync,
@@ -31,10 +32,20 @@ pub enum Step {
 }
 
 /// An error `Before` a step is a step that did not happen; one `After` it, a step that happened and was reported lost.
+/// One `Midway`, which only a write knows, leaves half of the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     Before,
+    Midway,
     After,
+}
+
+/// A file that is being written. [`NewFile::sync`] makes its content durable, [`Disk::sync_dir`] its name.
+#[derive(Debug)]
+pub(super) struct NewFile<'a> {
+    disk: &'a Disk,
+    path: &'a Path,
+    file: File,
 }
 
 #[derive(Debug, Clone, Error)]
@@ -65,24 +76,27 @@ impl Disk {
     /// [`Disk::sync_dir`]. A failure leaves nothing behind, unless removing fails as well.
     pub(super) fn write_new(&self, path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
         let mut file = self.create_new(path)?;
-        let written =
-            self.step(Step::Write, path, || file.write_all(bytes)).and_then(|()| self.sync_file(path, &file));
+        let written = file.write_all(bytes).map_err(|source| DiskError::new("write", path, source));
+        let written = written.and_then(|()| file.sync());
         if written.is_err() {
             let _ = self.remove(path);
         }
         written
     }
 
-    /// A new file for content that comes in pieces; [`Disk::sync_file`] makes it durable.
-    pub(super) fn create_new(&self, path: &Path) -> Result<File, DiskError> {
+    /// A new file for content that comes in pieces.
+    pub(super) fn create_new<'a>(&'a self, path: &'a Path) -> Result<NewFile<'a>, DiskError> {
         // Not a step like the others: a file handle is given or it is not, so nothing can happen and be reported lost.
-        self.check(Step::Create, Moment::Before, path)
+        let file = self
+            .check(Step::Create, Moment::Before, path)
             .and_then(|()| OpenOptions::new().write(true).create_new(true).open(path))
-            .map_err(|source| DiskError::new(Step::Create.verb(), path, source))
+            .map_err(|source| DiskError::new(Step::Create.verb(), path, source))?;
+        Ok(NewFile { disk: self, path, file })
     }
 
-    pub(super) fn sync_file(&self, path: &Path, file: &File) -> Result<(), DiskError> {
-        self.step(Step::Sync, path, || file.sync_all())
+    /// Makes a directory, and those above it; one that is there is fine.
+    pub(super) fn create_dir(&self, path: &Path) -> Result<(), DiskError> {
+        self.step(Step::CreateDir, path, || fs::create_dir_all(path))
     }
 
     pub(super) fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
@@ -96,20 +110,22 @@ impl Disk {
 
     /// Removes a file; one that is not there is fine.
     pub(super) fn remove(&self, path: &Path) -> Result<(), DiskError> {
-        self.step(Step::Remove, path, || match fs::remove_file(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => other,
-        })
+        self.step(Step::Remove, path, || ignore_missing(fs::remove_file(path)))
     }
 
-    fn step<T>(&self, step: Step, path: &Path, act: impl FnOnce() -> io::Result<T>) -> Result<T, DiskError> {
-        let run = || {
-            self.check(step, Moment::Before, path)?;
-            let done = act()?;
-            self.check(step, Moment::After, path)?;
-            Ok(done)
-        };
-        run().map_err(|source| DiskError::new(step.verb(), path, source))
+    /// Removes a directory with everything in it; one that is not there is fine.
+    pub(super) fn remove_dir(&self, path: &Path) -> Result<(), DiskError> {
+        self.step(Step::Remove, path, || ignore_missing(fs::remove_dir_all(path)))
+    }
+
+    fn step(&self, step: Step, path: &Path, act: impl FnOnce() -> io::Result<()>) -> Result<(), DiskError> {
+        self.try_step(step, path, act).map_err(|source| DiskError::new(step.verb(), path, source))
+    }
+
+    fn try_step(&self, step: Step, path: &Path, act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        self.check(step, Moment::Before, path)?;
+        act()?;
+        self.check(step, Moment::After, path)
     }
 
     fn check(&self, step: Step, moment: Moment, path: &Path) -> io::Result<()> {
@@ -117,10 +133,41 @@ impl Disk {
     }
 }
 
+impl NewFile<'_> {
+    pub(super) fn sync(&self) -> Result<(), DiskError> {
+        self.disk.step(Step::Sync, self.path, || self.file.sync_all())
+    }
+}
+
+impl Write for NewFile<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Self { disk, path, file } = self;
+        // In two halves only where a test asks for it.
+        let half = if disk.fault.is_some() { bytes.len() / 2 } else { bytes.len() };
+        disk.try_step(Step::Write, path, || {
+            file.write_all(&bytes[..half])?;
+            disk.check(Step::Write, Moment::Midway, path)?;
+            file.write_all(&bytes[half..])
+        })?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn ignore_missing(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
 impl Step {
     fn verb(self) -> &'static str {
         match self {
-            Step::Create => "create",
+            Step::CreateDir | Step::Create => "create",
             Step::Write => "write",
             Step::Sync | Step::SyncDir => "sync",
             Step::Rename => "rename to",

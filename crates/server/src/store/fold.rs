@@ -19,6 +19,7 @@ use gix::{ObjectId, hash::Kind as HashKind, odb::pack::data::entry::Header, zlib
 use super::{
     StoreError,
     disk::{Disk, DiskError},
+    folded::{self, Folded, List, is_kept},
     git::{finish_pack, unfinished},
     objects::{Objects, Pack},
     pack::{IndexEntry, encode_delta, encode_entry, encode_index, finish_checksum, header},
@@ -84,10 +85,15 @@ impl Drop for Folder {
 
 impl Place {
     fn run(&self, woken: &Receiver<()>) {
+        let mut folded = Folded::load(&self.pack_dir).unwrap_or_default();
         while woken.recv().is_ok() {
             while let Some(sources) = plan(&self.objects.packs()) {
                 match self.fold(&sources) {
-                    Ok(()) => {}
+                    Ok(list) => {
+                        folded.add(list);
+                        let used = self.objects.packs().iter().map(|pack| pack.bytes()).sum();
+                        folded.remove_excess(&self.disk, used);
+                    }
                     Err(_) if self.stop.load(Ordering::Relaxed) => return,
                     Err(error) => {
                         // The old packs are all still there, so nothing is lost but speed; the next batch tries again.
@@ -99,41 +105,73 @@ impl Place {
         }
     }
 
-    /// The new pack is durable before an old one goes: a crash in between leaves some objects twice, which is allowed,
-    /// and which the next fold ends.
-    fn fold(&self, sources: &[Arc<Pack>]) -> Result<(), StoreError> {
+    /// The new pack is durable before the old ones are let go of, and those stay for a while. A crash at any
+    /// moment leaves some objects twice at most, which is allowed, and which a later fold ends.
+    fn fold(&self, sources: &[Arc<Pack>]) -> Result<List, StoreError> {
         let partial = unfinished(&self.pack_dir.join("fold"), "pack");
         let written = self.write_folded(sources, &partial);
         if written.is_err() {
             let _ = self.disk.remove(&partial);
         }
-        let stem = written?;
-        self.objects.replace(sources, Pack::open(stem.clone())?);
-        // It names packs that are about to go; Git does without it.
-        self.disk.remove(&self.pack_dir.join("multi-pack-index"))?;
-        // The pack goes before its index: an index alone is known to be worthless, and removed at the next start.
-        for source in sources.iter().filter(|source| source.stem != stem) {
-            for ending in ["pack", "idx", "rev", "bitmap"] {
-                self.disk.remove(&source.stem.with_extension(ending))?;
-            }
+        let (id, index) = written?;
+        let stem = self.pack_dir.join(format!("pack-{id}"));
+        let others: Vec<&Pack> = sources.iter().map(Arc::as_ref).filter(|pack| pack.stem != stem).collect();
+        if others.len() < sources.len() {
+            // One of them has everything already.
+            self.disk.remove(&partial)?;
+            let list = List::write(&self.disk, &stem, &others)?;
+            self.objects.replace(sources, Pack::open(stem)?);
+            return Ok(list);
         }
-        Ok(())
+        let finished = self.finish_folded(&partial, &stem, &others, encode_index(index, id));
+        if finished.is_err() {
+            // What cannot be removed now, the next start removes; until then it is in nobody's way.
+            let _ = self.disk.remove(&partial).and_then(|()| self.discard(&stem));
+            self.objects.rescan()?;
+        }
+        let list = finished?;
+        self.objects.replace(sources, Pack::open(stem)?);
+        Ok(list)
     }
 
-    fn write_folded(&self, sources: &[Arc<Pack>], partial: &Path) -> Result<PathBuf, StoreError> {
+    fn write_folded(
+        &self,
+        sources: &[Arc<Pack>],
+        partial: &Path,
+    ) -> Result<(ObjectId, Vec<IndexEntry>), StoreError> {
         self.disk.remove(partial)?;
+        let fail = |source| DiskError::new("write", partial, source);
         let mut out = BufWriter::with_capacity(1 << 18, self.disk.create_new(partial)?);
-        let (id, index) = concatenate(sources, &mut out, &self.stop)
-            .map_err(|source| DiskError::new("write", partial, source))?;
-        let file = out.into_inner().map_err(|error| DiskError::new("write", partial, error.into_error()))?;
-        self.disk.sync_file(partial, &file)?;
-        let stem = self.pack_dir.join(format!("pack-{id}"));
-        let new_index = unfinished(&stem, "idx");
+        let written = concatenate(sources, &mut out, &self.stop).map_err(fail)?;
+        out.into_inner().map_err(|error| fail(error.into_error()))?.sync()?;
+        Ok(written)
+    }
+
+    /// Names the new pack. With the last of the names, that of the index, the list is in force as well.
+    fn finish_folded(
+        &self,
+        partial: &Path,
+        stem: &Path,
+        sources: &[&Pack],
+        index: Vec<u8>,
+    ) -> Result<List, DiskError> {
+        let new_index = unfinished(stem, "idx");
         self.disk.remove(&new_index)?;
-        self.disk.write_new(&new_index, &encode_index(index, id))?;
-        self.disk.rename(partial, &unfinished(&stem, "pack"))?;
-        finish_pack(&self.disk, &stem)?;
-        Ok(stem)
+        self.disk.write_new(&new_index, &index)?;
+        let list = List::write(&self.disk, stem, sources)?;
+        self.disk.rename(partial, &unfinished(stem, "pack"))?;
+        finish_pack(&self.disk, stem)?;
+        Ok(list)
+    }
+
+    /// Removes a pack that could not be finished. The list goes first, since it must not be believed from here on; the
+    /// unfinished index goes last, since it shows that the pack is ours.
+    fn discard(&self, stem: &Path) -> Result<(), DiskError> {
+        for ending in [folded::ENDING, "pack", "idx"] {
+            self.disk.remove(&stem.with_extension(ending))?;
+        }
+        self.disk.remove(&unfinished(stem, "pack"))?;
+        self.disk.remove(&unfinished(stem, "idx"))
     }
 }
 
@@ -150,11 +188,6 @@ fn plan(packs: &[Arc<Pack>]) -> Option<Vec<Arc<Pack>>> {
 /// Classes of sixteen times the size, from 1 MiB on.
 fn tier(bytes: u64) -> u32 {
     bytes.max(1).ilog2().saturating_sub(16) / 4
-}
-
-/// Packs that an operator or Git has set aside.
-fn is_kept(stem: &Path) -> bool {
-    ["keep", "promisor", "mtimes"].iter().any(|ending| stem.with_extension(ending).exists())
 }
 
 /// Writes one pack with all objects of `sources`, each once. Compressed data is copied as it is; only the distance

@@ -14,10 +14,11 @@ use super::{
     StoreError,
     batch::Batch,
     disk::{Disk, DiskError},
+    folded::{self, Folded},
     load::load_tree,
     objects::{Objects, Pack},
     pack::{self, EncodedPack},
-    refs::{self, BRANCH},
+    refs::{BRANCH, Branch, remove_stale_locks},
     tree::{Dir, Node},
 };
 
@@ -34,6 +35,7 @@ pub struct Repository {
     dir: PathBuf,
     pub(super) disk: Disk,
     pub(super) objects: Arc<Objects>,
+    branch: Branch,
     tip: Option<ObjectId>,
     pub(super) root: Arc<Dir>,
     /// A publish that failed: its pack, and where the branch may point because of it.
@@ -77,18 +79,20 @@ impl Repository {
         let pack_dir = dir.join("objects/pack");
         for needed in [&pack_dir, &dir.join("refs/heads")] {
             // A clone may lack them. Their names must be as durable as what will lie in them.
-            fs::create_dir_all(needed).map_err(|source| DiskError::new("create", needed, source))?;
+            disk.create_dir(needed)?;
             disk.sync_dir(needed.parent().expect("they lie in the repository"))?;
         }
-        refs::remove_stale_locks(&disk, dir)?;
+        remove_stale_locks(&disk, dir)?;
         remove_leftovers(&disk, &pack_dir)?;
+        Folded::load(&pack_dir)?.remove_old(&disk);
         // A kill may have come between a rename and this fsync; from here on, what is visible is durable.
         disk.sync_dir(&pack_dir)?;
         disk.sync_dir(&dir.join("refs/heads"))?;
         let objects = Arc::new(Objects::open(dir, CACHE_BYTES)?);
-        let tip = refs::read_branch(dir)?;
-        let mut repository =
-            Self { dir: dir.to_owned(), disk, objects, tip, root: Dir::empty(), unsettled: None };
+        let branch = Branch::of(dir);
+        let tip = branch.read()?;
+        let (dir, root) = (dir.to_owned(), Dir::empty());
+        let mut repository = Self { dir, disk, objects, branch, tip, root, unsettled: None };
         if let Some(tip) = tip {
             repository.root = repository.load(tip)?;
             repository.check_ours()?;
@@ -126,7 +130,7 @@ impl Repository {
         self.write_pack(&stem, &encoded)?;
         let pack = Pack::open(stem)?;
         // A crash from here on leaves a pack that nothing refers to: harmless, and folded with the others.
-        refs::move_branch(&self.disk, &self.dir, self.tip, tip)?;
+        self.branch.move_to(&self.disk, self.tip, tip)?;
         self.unsettled = None;
         self.tip = Some(tip);
         self.objects.unstage(Some(pack));
@@ -138,11 +142,11 @@ impl Repository {
     pub(super) fn settle(&mut self) -> Result<bool, StoreError> {
         let Some(Unsettled { stem, tip }) = self.unsettled.clone() else { return Ok(true) };
         self.objects.unstage(None);
-        self.remove_own_lock(tip)?;
-        let now = refs::read_branch(&self.dir)?;
+        self.branch.unlock(&self.disk)?;
+        let now = self.branch.read()?;
         if now == Some(tip) {
             // Moved, and reported lost. The fsync that failed proves nothing when repeated, so the file is made anew.
-            refs::move_branch(&self.disk, &self.dir, now, tip)?;
+            self.branch.move_to(&self.disk, now, tip)?;
         } else {
             // The pack may be on disk in part. Gone it must be, so that no later commit relies on an object in it.
             for ending in ["pack", "idx"] {
@@ -168,15 +172,6 @@ impl Repository {
         self.disk.write_new(&new_pack, &encoded.pack)?;
         self.disk.write_new(&new_index, &encoded.index)?;
         finish_pack(&self.disk, stem)
-    }
-
-    fn remove_own_lock(&self, tip: ObjectId) -> Result<(), StoreError> {
-        let lock = refs::lock_of(&self.dir.join(BRANCH));
-        // Another program's lock is left alone: it has other content.
-        if fs::read(&lock).is_ok_and(|content| content == format!("{tip}\n").as_bytes()) {
-            self.disk.remove(&lock)?;
-        }
-        Ok(())
     }
 
     fn load(&self, commit: ObjectId) -> Result<Arc<Dir>, StoreError> {
@@ -226,14 +221,10 @@ const CONFIG: &str = "\
 fn create(disk: &Disk, dir: &Path) -> Result<(), DiskError> {
     let parent = dir.parent().unwrap_or(Path::new("."));
     let new = parent.join(UNBORN_DIR);
-    let fail = |source| DiskError::new("create", &new, source);
-    match fs::remove_dir_all(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fail(error)),
-        Ok(()) | Err(_) => {}
-    }
+    disk.remove_dir(&new)?;
     let dirs = ["objects/info", "objects/pack", "objects", "refs/heads", "refs/tags", "refs", ""];
     for name in dirs {
-        fs::create_dir_all(new.join(name)).map_err(fail)?;
+        disk.create_dir(&new.join(name))?;
     }
     disk.write_new(&new.join("HEAD"), format!("ref: {BRANCH}\n").as_bytes())?;
     disk.write_new(&new.join("config"), CONFIG.as_bytes())?;
@@ -287,7 +278,9 @@ fn remove_leftovers(disk: &Disk, dir: &Path) -> Result<(), DiskError> {
             disk.remove(&stem.with_extension("pack"))?;
         }
         let lost_pack = name.ends_with(".idx") && !path.with_extension("pack").exists();
-        if name.ends_with(UNFINISHED) || lost_pack {
+        let lost_list = path.extension().is_some_and(|ending| ending == folded::ENDING)
+            && !folded::is_whole(&path.with_extension(""));
+        if name.ends_with(UNFINISHED) || lost_pack || lost_list {
             disk.remove(&path)?;
         }
     }

@@ -7,6 +7,7 @@ mod disk;
 mod entries;
 mod filter;
 mod fold;
+mod folded;
 mod git;
 pub mod history;
 mod index;

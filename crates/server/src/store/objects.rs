@@ -20,7 +20,7 @@ use gix::{
 };
 use quick_cache::{Weighter, sync::Cache};
 
-use super::{StoreError, disk::DiskError, filter::Filter, tree::hash};
+use super::{StoreError, disk::DiskError, filter::Filter, folded::Folded, tree::hash};
 
 const SIGNERS_CACHE_BYTES: u64 = 16 << 20;
 
@@ -172,7 +172,9 @@ impl Objects {
         let mut packs = Vec::new();
         let mut stems = Vec::new();
         for dir in &self.pack_dirs {
-            stems.extend(list_packs(dir)?);
+            // In this order: a pack that is folded away between the two is then listed, rather than in neither.
+            let folded = Folded::load(dir)?.into_sources();
+            stems.extend(list_packs(dir)?.into_iter().filter(|stem| !folded.contains(stem)));
         }
         for stem in stems {
             if let Some(pack) = known.iter().find(|pack| pack.stem == stem) {

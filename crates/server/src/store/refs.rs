@@ -1,7 +1,8 @@
 //! The branch: where `main` points, and moving it so that it is on disk.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -11,7 +12,7 @@ use gix::ObjectId;
 
 use super::{
     StoreError,
-    disk::{Disk, DiskError},
+    disk::{Disk, DiskError, NewFile},
 };
 
 pub(super) const BRANCH: &str = "refs/heads/main";
@@ -19,33 +20,75 @@ const PACKED: &str = "packed-refs";
 /// How long another program, such as `git gc` run by hand, may hold the lock before a publish gives up.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The commit that the branch points to; `None` before the first one.
-pub(super) fn read_branch(git_dir: &Path) -> Result<Option<ObjectId>, StoreError> {
-    let path = git_dir.join(BRANCH);
-    match fs::read(&path) {
-        Ok(bytes) => parse_id(bytes.trim_ascii()).map(Some).ok_or_else(|| unreadable(&path)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => read_packed(&git_dir.join(PACKED)),
-        Err(error) => Err(DiskError::new("read", &path, error).into()),
-    }
+/// The branch, for the one who moves it.
+#[derive(Debug)]
+pub(super) struct Branch {
+    git_dir: PathBuf,
+    /// The lock file is ours, whatever is in it: a write that failed may leave a part, or nothing.
+    is_locked: bool,
 }
 
-/// Moves the branch from `old` to `new`, and returns once that is on disk. After an error it points to either.
-pub(super) fn move_branch(
-    disk: &Disk,
-    git_dir: &Path,
-    old: Option<ObjectId>,
-    new: ObjectId,
-) -> Result<(), StoreError> {
-    let branch = git_dir.join(BRANCH);
-    let lock = lock_of(&branch);
-    write_lock(disk, &lock, format!("{new}\n").as_bytes())?;
-    let moved = check_unmoved(git_dir, old).and_then(|()| Ok(disk.rename(&lock, &branch)?));
-    if moved.is_err() {
-        // Removing it is not vital: a lock that stays is removed when we settle, or at the next start.
-        let _ = disk.remove(&lock);
+impl Branch {
+    pub(super) fn of(git_dir: &Path) -> Self {
+        Self { git_dir: git_dir.to_owned(), is_locked: false }
     }
-    moved?;
-    Ok(disk.sync_dir(&git_dir.join("refs/heads"))?)
+
+    /// The commit that it points to; `None` before the first one.
+    pub(super) fn read(&self) -> Result<Option<ObjectId>, StoreError> {
+        let path = self.git_dir.join(BRANCH);
+        match fs::read(&path) {
+            Ok(bytes) => parse_id(bytes.trim_ascii()).map(Some).ok_or_else(|| unreadable(&path)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => read_packed(&self.git_dir.join(PACKED)),
+            Err(error) => Err(DiskError::new("read", &path, error).into()),
+        }
+    }
+
+    /// Moves it from `old` to `new`, and returns once that is on disk. After an error it points to either.
+    pub(super) fn move_to(
+        &mut self,
+        disk: &Disk,
+        old: Option<ObjectId>,
+        new: ObjectId,
+    ) -> Result<(), StoreError> {
+        let moved = self.replace(disk, old, new);
+        if moved.is_err() {
+            // Not vital: a lock that stays is removed when we settle, or at the next start.
+            let _ = self.unlock(disk);
+        }
+        moved?;
+        Ok(disk.sync_dir(&self.git_dir.join("refs/heads"))?)
+    }
+
+    /// Removes the lock if it is ours. Another program's is left alone.
+    pub(super) fn unlock(&mut self, disk: &Disk) -> Result<(), DiskError> {
+        if self.is_locked {
+            disk.remove(&lock_of(&self.git_dir.join(BRANCH)))?;
+            self.is_locked = false;
+        }
+        Ok(())
+    }
+
+    fn replace(&mut self, disk: &Disk, old: Option<ObjectId>, new: ObjectId) -> Result<(), StoreError> {
+        let branch = self.git_dir.join(BRANCH);
+        let lock = lock_of(&branch);
+        let mut file = create_lock(disk, &lock)?;
+        self.is_locked = true;
+        let written = file.write_all(format!("{new}\n").as_bytes());
+        written.map_err(|source| DiskError::new("write", &lock, source))?;
+        file.sync()?;
+        self.check_unmoved(old)?;
+        disk.rename(&lock, &branch)?;
+        self.is_locked = false;
+        Ok(())
+    }
+
+    /// Nobody may have moved the branch behind our back: their commits would be lost.
+    fn check_unmoved(&self, expected: Option<ObjectId>) -> Result<(), StoreError> {
+        if self.read()? == expected {
+            return Ok(());
+        }
+        Err(StoreError::corrupt(BRANCH, "another program moved it"))
+    }
 }
 
 /// Locks that a kill left behind. Only under our own process lock: nobody else is at work here then.
@@ -56,30 +99,22 @@ pub(super) fn remove_stale_locks(disk: &Disk, git_dir: &Path) -> Result<(), Disk
     Ok(())
 }
 
-pub(super) fn lock_of(path: &Path) -> PathBuf {
+fn lock_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
     name.into()
 }
 
-fn write_lock(disk: &Disk, lock: &Path, content: &[u8]) -> Result<(), DiskError> {
+fn create_lock<'a>(disk: &'a Disk, lock: &'a Path) -> Result<NewFile<'a>, DiskError> {
     let begin = Instant::now();
     loop {
-        match disk.write_new(lock, content) {
+        match disk.create_new(lock) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && begin.elapsed() < LOCK_PATIENCE => {
                 thread::sleep(Duration::from_millis(10));
             }
             other => return other,
         }
     }
-}
-
-/// Nobody may have moved the branch behind our back: their commits would be lost.
-fn check_unmoved(git_dir: &Path, expected: Option<ObjectId>) -> Result<(), StoreError> {
-    if read_branch(git_dir)? == expected {
-        return Ok(());
-    }
-    Err(StoreError::corrupt(BRANCH, "another program moved it"))
 }
 
 fn read_packed(path: &Path) -> Result<Option<ObjectId>, StoreError> {

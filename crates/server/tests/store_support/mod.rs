@@ -3,6 +3,9 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 #![allow(clippy::unwrap_used, reason = "a helper of tests")]
 
+pub(crate) mod faults;
+pub(crate) mod requests;
+
 use std::{
     collections::BTreeMap,
     fs,
@@ -12,6 +15,7 @@ use std::{
         Arc, Barrier,
         atomic::{AtomicI64, Ordering},
     },
+    time::Duration,
 };
 
 use countersign_core::{
@@ -126,7 +130,15 @@ pub(crate) fn commit_index(fixture: &Fixture, parents: &[&str], branch: &str) {
 
 impl Fixture {
     pub(crate) fn new() -> Self {
-        let dir = TempDir::new().unwrap();
+        Self::at(TempDir::new().unwrap())
+    }
+
+    /// In memory where the system has such a place: for tests that play the disk's part themselves.
+    pub(crate) fn in_memory() -> Self {
+        Self::at(TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap())
+    }
+
+    fn at(dir: TempDir) -> Self {
         let data_dir = Some(DataDir::lock(dir.path()).unwrap());
         Self { dir, data_dir }
     }
@@ -192,9 +204,28 @@ impl Fixture {
 
     /// The index files of all packs.
     pub(crate) fn packs(&self) -> Vec<PathBuf> {
-        let names = std::fs::read_dir(self.repository().join("objects/pack")).unwrap();
+        self.pack_files("idx")
+    }
+
+    /// What was folded so far was folded long ago: the packs that were taken in go at the next start.
+    pub(crate) fn let_time_pass(&self) {
+        for list in self.fold_lists() {
+            let file = fs::File::options().write(true).open(list).unwrap();
+            // Their order counts: what was folded twice must go in the order in which it was folded.
+            let long_ago = file.metadata().unwrap().modified().unwrap() - Duration::from_secs(3_600);
+            file.set_modified(long_ago).unwrap();
+        }
+    }
+
+    /// The lists of what was folded.
+    pub(crate) fn fold_lists(&self) -> Vec<PathBuf> {
+        self.pack_files("folded")
+    }
+
+    fn pack_files(&self, ending: &str) -> Vec<PathBuf> {
+        let names = fs::read_dir(self.repository().join("objects/pack")).unwrap();
         let names = names.map(|entry| entry.unwrap().path());
-        names.filter(|name| name.extension().is_some_and(|ending| ending == "idx")).collect()
+        names.filter(|name| name.extension().is_some_and(|held| held == ending)).collect()
     }
 
     /// The messages on the branch, oldest first; the history must be a line.

@@ -22,6 +22,8 @@ pub(crate) struct Launch {
     args: Vec<String>,
     env: Vec<(String, String)>,
     current_dir: Option<PathBuf>,
+    /// Writing beyond the limit for the size of a file is an error, as on a full disk, and not the end of the process.
+    survives_file_limit: bool,
 }
 
 impl Launch {
@@ -58,8 +60,18 @@ impl Launch {
         self
     }
 
+    pub(crate) fn surviving_file_limit(mut self) -> Self {
+        self.survives_file_limit = true;
+        self
+    }
+
     fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_countersign"));
+        let program = env!("CARGO_BIN_EXE_countersign");
+        let mut command = Command::new(if self.survives_file_limit { "sh" } else { program });
+        if self.survives_file_limit {
+            // What is ignored stays ignored in the program that takes the shell's place.
+            command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", program]);
+        }
         command.args(&self.args).stdin(Stdio::null());
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
@@ -177,6 +189,17 @@ impl TestServer {
         server
     }
 
+    /// A server on a clone of this one's repository, which knows what the clone says and nothing else.
+    #[track_caller]
+    pub(crate) fn clone_mirror(&self) -> Self {
+        let mut copy = Self::prepare(|launch| launch.arg("--dev"));
+        std::fs::create_dir(copy.data_dir()).expect("a new directory");
+        let target = copy.repository();
+        super::Git::at(self.repository()).run(&["clone", "--quiet", "--mirror", ".", path_text(&target)]);
+        copy.start_again();
+        copy
+    }
+
     /// A server that is not started yet: its data directory does not exist.
     pub(crate) fn prepare(adapt: impl FnOnce(Launch) -> Launch) -> Self {
         let dir = TempDir::new().expect("a temporary directory");
@@ -216,6 +239,14 @@ impl TestServer {
         self.send(&Request::get(target))
     }
 
+    /// How large a file the running server may write from now on, in bytes, or `unlimited`.
+    pub(crate) fn limit_files(&self, size: &str) {
+        let id = self.process().child.id().to_string();
+        let limit = format!("--fsize={size}:");
+        let set = Command::new("prlimit").args(["--pid", &id, &limit]).status().expect("`prlimit` is there");
+        assert!(set.success());
+    }
+
     /// Sends a signal without waiting for what it does.
     pub(crate) fn signal(&self, name: &str) {
         let id = self.process().child.id().to_string();
@@ -253,6 +284,16 @@ impl TestServer {
     pub(crate) fn start_again(&mut self) {
         assert!(self.process.is_none(), "the server runs already");
         self.process = Some(self.launch.start());
+    }
+
+    /// Starts the server, and ends it as a power cut does, ready or not.
+    pub(crate) fn start_and_kill(&self, after: Duration) {
+        assert!(self.process.is_none(), "the server runs already");
+        let mut command = self.launch.command();
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+        std::thread::sleep(after);
+        child.kill().expect("SIGKILL is sent");
+        child.wait().expect("the server ends");
     }
 
     #[track_caller]

@@ -11,7 +11,7 @@ use gix::{ObjectId, hash::Kind as HashKind};
 use super::{
     super::{
         objects::Objects,
-        refs::{self, BRANCH},
+        refs::{BRANCH, Branch},
     },
     CheckError,
 };
@@ -40,7 +40,7 @@ pub(super) fn open(dir: &Path) -> Result<Opened, CheckError> {
     }
     // A linked work tree shares branches and objects with the repository that it belongs to.
     let git_dir = opened.common_dir();
-    let head = refs::read_branch(git_dir)?.ok_or_else(|| CheckError::NoBranch { path: path.clone() })?;
+    let head = Branch::of(git_dir).read()?.ok_or_else(|| CheckError::NoBranch { path: path.clone() })?;
     // Packs are opened after the branch was read, so that they hold whatever it points to.
     let dirs = list_object_dirs(&git_dir.join("objects")).map_err(refuse)?;
     let objects = Arc::new(Objects::open_to_check(&dirs, CACHE_BYTES)?);

@@ -1,0 +1,80 @@
+//! A disk without room: the limit on the size of a file makes every longer write fail in the running server.
+
+use std::process::Command;
+
+use countersign_core::digest::Sha512;
+
+use crate::support::{Person, Request, SignersFile, World, world::checksums};
+
+/// Enough for a small change, and for the nonces of a few requests.
+const LITTLE: &str = "49152";
+/// So many digests, with names like digests, are more than that, however they are compressed.
+const LARGE: usize = 1_000;
+/// Far more requests than the log of the nonces has room for.
+const MANY: usize = 200;
+
+#[test]
+fn a_full_disk_refuses_changes_keeps_what_was_acknowledged_and_makes_no_nonce_new() {
+    if Command::new("prlimit").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no `prlimit` here");
+        return;
+    }
+    let alice = Person::named("alice");
+    let mut world = World::start_with(|launch, _| launch.arg("--dev").surviving_file_limit());
+    world.activate("acme/app", &SignersFile::of(1, &[&alice]), &[&alice]);
+    // Begins the log of the nonces anew.
+    world.server.restart();
+    world.server.limit_files(LITTLE);
+
+    // The repository has no room.
+    let lines = (0..LARGE).map(|n| {
+        let digest = Sha512::of(&n.to_le_bytes()).to_string();
+        format!("{}  {}.zip\n", &digest[..64], &digest[64..])
+    });
+    let large = world.publish_checksums("acme/app/large", &lines.collect::<String>());
+    let refused = world.register_assets(&alice, &[&large]);
+    assert!(refused.status >= 500, "{}", refused.text());
+    assert!(!world.exists(&world.index_path("acme/app/large")));
+    let commits = world.git().commit_count();
+    world.git().assert_sound();
+
+    // The nonces have no room.
+    let mut made = Vec::new();
+    let unlucky = loop {
+        assert!(made.len() < MANY, "there was room for every nonce");
+        let dir = format!("acme/app/v{}", made.len());
+        let url = world.publish_checksums(&dir, &checksums(&dir));
+        let body = serde_json::json!({ "csum_files": [url] });
+        let request = alice.sign(Request::post("/v1/assets", &body));
+        let reply = world.server.send(&request);
+        if reply.status >= 500 {
+            break request;
+        }
+        reply.ok();
+        made.push((world.index_path(&dir), request));
+    };
+    assert!(!made.is_empty(), "there was room for a few");
+    let again = world.server.send(&unlucky);
+    assert!(again.status >= 500, "{}", again.text());
+    for (_, request) in &made {
+        let reply = world.server.send(request);
+        assert!(reply.status == 401 || reply.status >= 500, "{}", reply.text());
+    }
+    assert_eq!(world.git().commit_count(), commits + made.len(), "nobody went on without a nonce on disk");
+    assert_eq!(world.server.get("/v1/ping").status, 200, "reads go on");
+
+    world.server.limit_files("unlimited");
+    world.register_assets(&alice, &[&large]).ok();
+    for stop in [false, true] {
+        if stop {
+            world.server.crash_and_restart();
+        }
+        for (index, request) in &made {
+            assert!(world.exists(index));
+            world.server.send(request).refused(401, "nonce");
+        }
+        assert!(world.exists(&world.index_path("acme/app/large")));
+    }
+    world.add_signed_release("acme/app/last", &[&alice]);
+    world.git().assert_sound();
+}
