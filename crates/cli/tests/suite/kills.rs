@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::{
     kills_load::{Asked, Client, Course, Sent, people, read_on},
-    support::{FileServer, Git, Person, Request, TestServer, http},
+    support::{FileServer, Git, Person, Request, TestServer, fsck::fsck, http},
 };
 
 /// How many kills; the long run takes some hundreds.
@@ -207,10 +207,10 @@ impl Field {
         })
     }
 
-    /// What a kill leaves is sound as it is, before anything repairs it. Every kill passes through here, and so should
-    /// whatever else checks a repository at rest.
+    /// What a kill leaves is sound as it is, and each commit a legal change, before anything repairs it.
     fn check_at_rest(&self, figures: &mut Figures) {
         self.git().assert_sound();
+        fsck(&self.server.repository(), &[]).is_clean();
         let names =
             ["objects/pack", "refs/heads"].map(|dir| fs::read_dir(self.server.repository().join(dir)));
         let mut names = names.into_iter().flatten().flatten().flatten().map(|entry| entry.file_name());
