@@ -60,7 +60,7 @@ impl Requests {
         let cell = &self.shards[connection as usize % SHARDS].routes[route as usize];
         let place = STATUSES.iter().position(|known| *known == status.as_u16());
         place.map_or(&cell.other_status, |place| &cell.statuses[place]).fetch_add(1, Ordering::Relaxed);
-        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        let nanos = took.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(took.subsec_nanos()));
         let place = BOUNDS.iter().position(|bound| nanos <= bound * 1_000);
         place.map_or(&cell.slower, |place| &cell.latencies[place]).fetch_add(1, Ordering::Relaxed);
         cell.nanos.fetch_add(nanos, Ordering::Relaxed);

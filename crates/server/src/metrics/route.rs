@@ -50,9 +50,14 @@ impl Route {
                 _ => Self::Other,
             };
         };
+        // By far the most.
+        if rest.starts_with("files/") {
+            return Self::Files;
+        }
+        if rest.starts_with("get_signers/") {
+            return Self::GetSigners;
+        }
         match rest.split_once('/') {
-            Some(("files", _)) => Self::Files,
-            Some(("get_signers", _)) => Self::GetSigners,
             Some(("get_signers_chain" | "get_artifact_signers_chain", _)) => Self::GetSignersChain,
             Some(("signatures", _)) => Self::SignatureStatus,
             Some(("files-to-sign", _)) => Self::FilesToSign,
