@@ -40,7 +40,8 @@ async fn serve(settings: Settings) -> Result<(), CliError> {
     loop {
         tokio::select! {
             () = signals.next() => break,
-            _ = hangup.recv() => reload(&running),
+            // Whoever tries things out and closes the terminal leaves no server behind.
+            _ = hangup.recv() => if dev && !running.is_tls() { break } else { reload(&running) },
         }
     }
     tracing::info!("stopping: requests under way are finished first");

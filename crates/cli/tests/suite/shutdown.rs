@@ -19,6 +19,19 @@ fn an_idle_server_stops_at_once_with_exit_code_0() {
     }
 }
 
+#[test]
+fn closing_the_terminal_ends_a_server_that_only_tries_things_out() {
+    let mut trial = TestServer::start_with(|launch| launch.arg("--dev"));
+    trial.signal("HUP");
+    assert_eq!(trial.wait().code(), Some(0));
+    let mut service = TestServer::start_with(|launch| launch);
+    service.signal("HUP");
+    // Signals are taken in turn: it is still there to hear the second one.
+    service.get("/healthz").ok();
+    service.signal("TERM");
+    assert_eq!(service.wait().code(), Some(0));
+}
+
 /// The signal has been heard once nobody is let in any more.
 fn await_closed_door(server: &TestServer) {
     let deadline = Instant::now() + PROMPTLY;

@@ -24,9 +24,9 @@ pub(super) const ENDING: &str = "folded";
 /// Whoever listed a pack before it was folded is done with it by then, also across a restart.
 const GRACE: Duration = Duration::from_secs(10 * 60);
 /// Each is one more for Git to look into, so there are not many.
-const MAX_PACKS: usize = 256;
+const MAX_PACKS: usize = 64;
 /// On top of what the packs in use take: so that any one fold, even of everything, fits.
-const MAX_BYTES: u64 = 256 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// What waits to be removed, oldest first.
 #[derive(Debug, Default)]
