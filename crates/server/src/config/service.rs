@@ -45,18 +45,18 @@ impl RateLimitsTable {
             )?,
             address_authenticated: rate(
                 SECOND,
-                ("rate_limits.authenticated_per_second", self.authenticated_per_second, 50),
-                ("rate_limits.authenticated_burst", self.authenticated_burst, 1_000),
+                ("rate_limits.authenticated_per_second", self.authenticated_per_second, 200),
+                ("rate_limits.authenticated_burst", self.authenticated_burst, 2_000),
             )?,
             key: rate(
                 SECOND,
-                ("rate_limits.key_per_second", self.key_per_second, 10),
-                ("rate_limits.key_burst", self.key_burst, 200),
+                ("rate_limits.key_per_second", self.key_per_second, 50),
+                ("rate_limits.key_burst", self.key_burst, 1_000),
             )?,
             key_fetches: rate(
                 MINUTE,
-                ("rate_limits.fetches_per_minute", self.fetches_per_minute, 30),
-                ("rate_limits.fetches_burst", self.fetches_burst, 60),
+                ("rate_limits.fetches_per_minute", self.fetches_per_minute, 60),
+                ("rate_limits.fetches_burst", self.fetches_burst, 300),
             )?,
         };
         Ok((self.enabled.unwrap_or(true) && !dev).then_some(rates))
