@@ -28,7 +28,7 @@ fn only(key: &SecretKey, minute: u32) -> Signers {
 fn begin(world: &mut World, project: &str) {
     let mut proposal = world.proposal(&only(&alice(), 0), &alice());
     proposal.project = path(project);
-    world.register_proposal(&proposal).unwrap();
+    world.register_proposal(&proposal).expect("a registration");
 }
 
 fn check_register(world: &World, project: &str, now: Timestamp) -> Result<(), CapRefusal> {
