@@ -3,6 +3,7 @@
 mod support;
 
 use countersign_core::{
+    index::PublishedFile,
     replay::{Fault, Violation},
     signatures::{Collected, SignatureSet},
     time::Timestamp,
@@ -271,6 +272,24 @@ fn a_nonce_may_be_used_again_when_a_server_has_forgotten_it() {
         }
         let checked = recorder.steps[3].check(&mut replay);
         assert_eq!(checked.is_ok(), is_legal, "{checked:#?}");
+    }
+}
+
+#[test]
+fn an_index_of_a_release_has_what_the_server_knows_from_its_download() {
+    let make: [fn(&mut PublishedFile); 3] =
+        [|file| file.size = None, |file| file.digests.sha256 = None, |file| file.digests.sha512 = None];
+    for forget in make {
+        let mut recorder = Recorder::new();
+        recorder.register(&signers("2026-01-31T10:00:00Z").artifact(1, [&alice()]), &alice());
+        recorder.sign(PENDING, &[&alice()]);
+        let mut release = release("v1", "one");
+        recorder.act(|world| world.add_release(&release, &alice())).expect("a release");
+        assert_legal(&recorder.steps);
+        release.published_files.iter_mut().for_each(forget);
+        recorder.act(|world| world.add_release(&release, &alice())).expect("a correction");
+        let violations = recorder.steps.last().expect("a step").violations();
+        assert!(matches!(&violations[0].fault, Fault::Unreadable(reason) if reason.contains("lacks")));
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &FsckArgs, output: Output) -> Result<(), CliError> {
     }
     if checked.found == 0 {
         let text = format!(
-            "Each of {} in {repository} is a legal change. To check only what comes later, pass --since with this \
+            "Each of {} is a legal change: {repository}\nTo check only what comes later, pass --since with this \
              commit:\n{}",
             count(checked.commits, "commit"),
             checked.head

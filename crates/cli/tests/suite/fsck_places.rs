@@ -140,3 +140,19 @@ fn what_git_shows_in_the_place_of_what_was_checked_is_told_to_those_who_like_it_
     fs::write(dir.path().join("info/grafts"), format!("{main}\n")).unwrap();
     quiet("info/grafts");
 }
+
+#[test]
+fn a_server_s_own_objects_are_checked_and_not_borrowed_ones() {
+    let dir = TempDir::new().unwrap();
+    let (repository, elsewhere) = (dir.path().join("repo.git"), dir.path().join("honest.git"));
+    honest(&repository);
+    honest(&elsewhere);
+    fsck(dir.path(), &[]).is_clean();
+    fs::remove_dir_all(repository.join("objects")).unwrap();
+    fs::create_dir_all(repository.join("objects/info")).unwrap();
+    let borrowed = format!("{}\n", elsewhere.join("objects").display());
+    fs::write(repository.join("objects/info/alternates"), borrowed).unwrap();
+    // As a clone, it is whole.
+    fsck(&repository, &[]).is_clean();
+    assert_eq!(fsck(dir.path(), &[]).code, Some(3));
+}

@@ -15,7 +15,7 @@ use crate::{
         revoke::{self, RevokeRequest},
         sign::{self, Submission},
     },
-    index::ReleaseIndex,
+    index::{PublishedFile, ReleaseIndex},
     key::{PublicKey, Signature},
     layout::{self, Signable},
     path::RepoPath,
@@ -240,14 +240,20 @@ fn check_content(index: &ReleaseIndex) -> Result<(), &'static str> {
     if index.published_files.is_empty() {
         return Err("it lists no file, and the server makes no such index");
     }
-    let knows_more =
-        index.published_on.is_some() || index.published_files.iter().any(|file| file.size.is_some());
-    if index.release_url.is_none() && knows_more {
-        return Err(
-            "it says when files were published, or how long they are, and checksums files do not tell",
-        );
+    let all = |knows: fn(&PublishedFile) -> bool| index.published_files.iter().all(knows);
+    match &index.release_url {
+        None if index.published_on.is_some() || !all(|file| file.size.is_none()) => {
+            Err("it says when files were published, or how long they are, and checksums files do not tell")
+        }
+        Some(_)
+            if !all(|file| {
+                file.size.is_some() && file.digests.sha256.is_some() && file.digests.sha512.is_some()
+            }) =>
+        {
+            Err("it lacks a size or a digest, and the server downloads the files of a release to know them")
+        }
+        None | Some(_) => Ok(()),
     }
-    Ok(())
 }
 
 fn compare_outcome(file: &RepoPath, claimed: bool, is_complete: bool) -> Option<Violation> {

@@ -56,7 +56,10 @@ pub(super) fn open(dir: &Path) -> Result<Opened, CheckError> {
     let git_dir = opened.common_dir();
     let head = refs::read_branch(git_dir)?.ok_or_else(|| CheckError::NoBranch { path: path.clone() })?;
     // Packs are opened after the branch was read, so that they hold whatever it points to.
-    let dirs = list_object_dirs(&git_dir.join("objects")).map_err(refuse)?;
+    let own = git_dir.join("objects");
+    // A server reads its own objects only: nothing borrowed may stand in for what is damaged or missing there.
+    let is_in_data_dir = path == dir.join(REPOSITORY_DIR);
+    let dirs = if is_in_data_dir { vec![own] } else { list_object_dirs(&own).map_err(refuse)? };
     let objects = Arc::new(Objects::open_to_check(&dirs, CACHE_BYTES)?);
     let refs = list_other_refs(&opened, head).unwrap_or_default();
     let (replacing, other_refs) = refs.into_iter().partition(|name| name.starts_with(REPLACING));
