@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use countersign_server::store::history::{self, Event};
 use tempfile::TempDir;
 
 use crate::support::{
@@ -145,13 +146,27 @@ fn a_server_refuses_such_a_tree_and_says_why() {
     assert!(said.contains("more than 16000000 files and directories"), "{said}");
 }
 
+/// So that whoever interrupts a long check has seen what it found.
 #[test]
-fn findings_are_printed_as_they_arise() {
+fn findings_are_told_as_they_arise_and_printed_once() {
     let bombed = Bombed::new();
-    let id = bombed.commit(&bombed.nest(2, &["a"]));
+    let ids = [bombed.commit(&bombed.nest(2, &["a"])), bombed.commit(&bombed.nest(3, &["a"]))];
+    let mut told = Vec::new();
+    let checked = history::check(bombed.dir.path(), None, &mut |event| match event {
+        Event::Progress { done, .. } => told.push(done.to_string()),
+        Event::Found(finding) => told.push(finding.commit.to_string()),
+    });
+    assert_eq!(checked.unwrap().found, 2);
+    let legal = past().commits.len();
+    let [first, second] = ids.clone();
+    let end = [legal.to_string(), first, (legal + 1).to_string(), second, (legal + 2).to_string()];
+    assert!(told.ends_with(&end), "{told:?}");
+
     let output = Launch::default().args(["fsck", bombed.dir.path().to_str().unwrap(), "--quiet"]).output();
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(3), "{text}");
-    assert!(text.starts_with(&format!("commit {id}: ")), "{text}");
+    let found: Vec<&str> = text.lines().filter(|line| line.starts_with("commit ")).collect();
+    assert_eq!(found.len(), 2, "{text}");
+    assert!(found.iter().zip(&ids).all(|(line, id)| line.contains(id)), "{text}");
     assert!(text.contains("\n  bomb/a/a/svc.signers.json\n"), "{text}");
 }
