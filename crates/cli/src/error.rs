@@ -198,6 +198,9 @@ impl From<CheckError> for CliError {
             CheckError::NotARepository { .. } | CheckError::NoBranch { .. } => {
                 wrap(error, "name a data directory, the repo.git in it, or a clone of that")
             }
+            CheckError::Shallow { .. } => {
+                wrap(error, "run `git fetch --unshallow` there, or pass --since with a commit that it has")
+            }
             CheckError::NotInHistory { .. } => CliError::unverified(
                 error.to_string(),
                 "compare the id with what an earlier check printed; if it is right, the history was cut off or \

@@ -63,10 +63,23 @@ pub enum AuthRefusal {
 impl VerifiedRequest {
     /// From when on the nonce may be forgotten: the timestamp alone gets the request refused then.
     pub fn nonce_expires_at(&self) -> Timestamp {
-        let nanos = i128::try_from((TOO_OLD + NONCE_MARGIN).as_nanos()).expect("minutes fit");
-        let epoch = Timestamp::from_unix_seconds(0).expect("1970 is a year");
-        Timestamp::from_unix_nanos(self.timestamp.nanos_since(epoch) + nanos).unwrap_or(self.timestamp)
+        later(self.timestamp, TOO_OLD + NONCE_MARGIN)
     }
+
+    /// Whether a server that remembers the nonce of one of these two cannot accept the other, where it is the same
+    /// nonce: whichever came first is remembered until the other is too old.
+    pub(crate) fn excludes(&self, other: &Self) -> bool {
+        let outlasts =
+            |first: &Self, second: &Self| later(second.timestamp, TOO_OLD) <= first.nonce_expires_at();
+        outlasts(self, other) && outlasts(other, self)
+    }
+}
+
+/// A time that leaves the calendar stays where it was.
+fn later(time: Timestamp, by: Duration) -> Timestamp {
+    let nanos = i128::try_from(by.as_nanos()).expect("minutes fit");
+    let epoch = Timestamp::from_unix_seconds(0).expect("1970 is a year");
+    Timestamp::from_unix_nanos(time.nanos_since(epoch) + nanos).unwrap_or(time)
 }
 
 /// A request that claims to be somebody's: all is checked that can be without its payload.

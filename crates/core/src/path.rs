@@ -8,8 +8,9 @@ use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
 use crate::wire;
 
-const MAX_BYTES: usize = 1_024;
-const MAX_SEGMENTS: usize = 64;
+/// Of a whole path (D6).
+pub const MAX_BYTES: usize = 1_024;
+pub const MAX_SEGMENTS: usize = 64;
 pub(crate) const MAX_NAME_BYTES: usize = 200;
 /// Leaves room for the longest name that we ever append, so that every stored file can be asked for.
 const MAX_STORED_DIR_BYTES: usize = MAX_BYTES - 160;

@@ -3,8 +3,10 @@
 mod support;
 
 use countersign_core::{
+    index::PublishedFile,
     replay::{Fault, Violation},
     signatures::{Collected, SignatureSet},
+    time::Timestamp,
 };
 use support::{
     replaying::{Recorded, Recorder, replay},
@@ -243,6 +245,65 @@ fn a_stored_request_counts_once() {
     }
     let violations = recorder.steps[3].check(&mut replay).expect_err("a nonce that was used");
     assert_eq!(violations[0].fault, Fault::UsedNonce);
+}
+
+fn second_after(header: &str) -> Timestamp {
+    let time = Timestamp::parse(header).expect("a time");
+    Timestamp::from_unix_seconds(time.unix_seconds() + 1).expect("a time")
+}
+
+/// Anybody may do so: a server forgets a nonce when its request has become too old (D31).
+#[test]
+fn a_nonce_may_be_used_again_when_a_server_has_forgotten_it() {
+    for (wait, is_legal) in [(0, false), (600, true)] {
+        let mut recorder = Recorder::new();
+        let first = recorder.proposal(&team("2026-01-31T10:00:00Z"), &alice());
+        recorder.act(|world| world.register_proposal(&first)).expect("a registration");
+        recorder.act(World::drop_pending).expect("dropped");
+        recorder.world.pass(wait);
+        let mut second = recorder.proposal(&team("2026-01-31T10:00:00Z"), &alice());
+        // Where there was no time, dated as if it had been made before the first was stored.
+        let dated = if wait == 0 { second_after(&first.request.timestamp) } else { recorder.world.now };
+        second.request = Recorder::request(&second, &alice(), dated, &first.request.nonce);
+        recorder.act(|world| world.register_proposal(&second)).expect("a registration");
+        let mut replay = replay();
+        for step in &recorder.steps[..3] {
+            step.check(&mut replay).expect("legal");
+        }
+        let checked = recorder.steps[3].check(&mut replay);
+        assert_eq!(checked.is_ok(), is_legal, "{checked:#?}");
+    }
+}
+
+#[test]
+fn an_index_of_a_release_has_what_the_server_knows_from_its_download() {
+    let make: [fn(&mut PublishedFile); 3] =
+        [|file| file.size = None, |file| file.digests.sha256 = None, |file| file.digests.sha512 = None];
+    for forget in make {
+        let mut recorder = Recorder::new();
+        recorder.register(&signers("2026-01-31T10:00:00Z").artifact(1, [&alice()]), &alice());
+        recorder.sign(PENDING, &[&alice()]);
+        let mut release = release("v1", "one");
+        recorder.act(|world| world.add_release(&release, &alice())).expect("a release");
+        assert_legal(&recorder.steps);
+        release.published_files.iter_mut().for_each(forget);
+        recorder.act(|world| world.add_release(&release, &alice())).expect("a correction");
+        let violations = recorder.steps.last().expect("a step").violations();
+        assert!(matches!(&violations[0].fault, Fault::Unreadable(reason) if reason.contains("lacks")));
+    }
+}
+
+#[test]
+fn a_server_writes_whole_seconds() {
+    let mut recorder = Recorder::new();
+    recorder.register(&team("2026-01-31T10:00:00Z"), &alice());
+    let mut step = recorder.steps[1].clone();
+    let metadata = String::from_utf8(step.after.bytes(PENDING_METADATA).to_vec()).expect("text");
+    let begin = metadata.find("\"retrieved_at\"").expect("a time");
+    let end = begin + metadata[begin..].find("Z\"").expect("its end");
+    let fraction = format!("{}.25{}", &metadata[..end], &metadata[end..]);
+    step.after.put(&path(PENDING_METADATA), fraction.as_bytes());
+    assert!(matches!(step.violations()[0].fault, Fault::Fraction(_)), "{:#?}", step.violations());
 }
 
 #[test]

@@ -112,6 +112,11 @@ pub(crate) fn is_known_forge(host: &Host) -> bool {
     KNOWN_FORGE_HOSTS.contains(&host.as_str())
 }
 
+/// Also a host that a known forge keeps for what its users upload.
+pub(crate) fn is_of_known_forge(host: &Host) -> bool {
+    is_known_forge(host) || host.as_str().ends_with(".githubusercontent.com")
+}
+
 fn strip_signers_dir(dir: &[String]) -> &[String] {
     match dir.split_last() {
         Some((last, project)) if wire::PUBLISHED_SIGNERS_DIRS.contains(&last.as_str()) => project,

@@ -14,7 +14,7 @@ use crate::{
     url::{Scheme, SourceUrl, UrlRefusal},
 };
 
-pub use claimed::locate_claimed;
+pub use claimed::{locate_claimed, may_be_configured};
 pub use token::{Token, TokenError};
 
 pub(crate) use credential::Credential;

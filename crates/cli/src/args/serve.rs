@@ -127,8 +127,14 @@ pub(crate) struct FsckArgs {
     pub(crate) dir: PathBuf,
 
     /// Take the state after this commit as it is, and check what came after it
-    #[arg(long, value_name = "COMMIT")]
+    #[arg(long, value_name = "COMMIT", value_parser = parse_commit)]
     pub(crate) since: Option<ObjectId>,
+}
+
+/// An abbreviation, or the name of a branch, would let the repository choose which commit is meant.
+fn parse_commit(text: &str) -> Result<ObjectId, &'static str> {
+    const WRONG: &str = "write all 40 hexadecimal digits of the commit, as the check before printed them";
+    ObjectId::from_hex(text.as_bytes()).map_err(|_| WRONG)
 }
 
 #[derive(Debug, Args)]

@@ -1,7 +1,7 @@
 //! `countersign fsck`
 
 use countersign_core::shown::shown_text;
-use countersign_server::store::history::{self, Checked, Finding};
+use countersign_server::store::history::{self, Checked, Event, Finding};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
 
@@ -12,26 +12,35 @@ const COMMITS_PER_DRAW: usize = 64;
 
 pub(crate) fn run(args: &FsckArgs, output: Output) -> Result<(), CliError> {
     let bar = output.shows_progress().then(new_bar);
-    let checked = history::check(&args.dir, args.since, &mut |done, total| show(bar.as_ref(), done, total));
+    let checked = history::check(&args.dir, args.since, &mut |event| match event {
+        Event::Progress { done, total } => show(bar.as_ref(), done, total),
+        Event::Found(finding) => print_finding(finding, bar.as_ref(), output),
+    });
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
     let checked = checked?;
+    if !output.is_json() {
+        // Whoever likes it quiet must not take what Git shows for what was checked.
+        checked.warnings.iter().for_each(|warning| output.show(&format!("warning: {}", shown_text(warning))));
+    }
+    let repository = shown_text(&checked.repository.display().to_string());
     for note in &checked.notes {
         output.note(&format!("note: {}", shown_text(note)));
     }
     if checked.found == 0 {
         let text = format!(
-            "Each of {} is a legal change. To check only what comes later, pass --since with this commit:\n{}",
+            "Each of {} is a legal change: {repository}\nTo check only what comes later, pass --since with this \
+             commit:\n{}",
             count(checked.commits, "commit"),
             checked.head
         );
         return output.answer(&text, &Value::Object(to_json(&checked)));
     }
-    if !output.is_json() {
-        output.answer(&describe(&checked, output), &Value::Null)?;
+    if !output.is_json() && checked.found > checked.findings.len() {
+        output.answer(&format!("and {} more", checked.found - checked.findings.len()), &Value::Null)?;
     }
-    let message = format!("the history is not legal: {}", count(checked.found, "finding"));
+    let message = format!("the history in {repository} is not legal: {}", count(checked.found, "finding"));
     let hint = "do not rely on this repository before each is explained; a copy from before the first commit that is \
                 named can tell what was changed";
     Err(CliError::unverified(message, hint).with_details(to_json(&checked)))
@@ -52,16 +61,20 @@ fn show(bar: Option<&ProgressBar>, done: usize, total: usize) {
     }
 }
 
-fn describe(checked: &Checked, output: Output) -> String {
-    let mut lines = Vec::new();
-    for Finding { commit, files, reason } in &checked.findings {
-        lines.push(format!("{} {commit}: {}", output.bad("commit"), shown_text(reason)));
-        lines.extend(files.iter().map(|file| format!("  {}", shown_text(file))));
+/// At once, so that whoever interrupts a long check has seen what it found.
+fn print_finding(finding: &Finding, bar: Option<&ProgressBar>, output: Output) {
+    if output.is_json() {
+        return;
     }
-    if checked.found > checked.findings.len() {
-        lines.push(format!("and {} more", checked.found - checked.findings.len()));
+    let Finding { commit, files, reason } = finding;
+    let mut text = format!("{} {commit}: {}", output.bad("commit"), shown_text(reason));
+    files.iter().for_each(|file| text.push_str(&format!("\n  {}", shown_text(file))));
+    // The exit code speaks, where nobody listens any more.
+    let print = || drop(output.answer(&text, &Value::Null));
+    match bar {
+        Some(bar) => bar.suspend(print),
+        None => print(),
     }
-    lines.join("\n")
 }
 
 fn to_json(checked: &Checked) -> Map<String, Value> {
@@ -69,11 +82,13 @@ fn to_json(checked: &Checked) -> Map<String, Value> {
         json!({ "commit": commit.to_string(), "files": files, "reason": reason })
     });
     let fields = [
+        ("repository", json!(checked.repository.display().to_string())),
         ("commits", json!(checked.commits)),
         ("head", json!(checked.head.to_string())),
         ("found", json!(checked.found)),
         ("findings", findings.collect()),
         ("notes", json!(checked.notes)),
+        ("warnings", json!(checked.warnings)),
     ];
     fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
 }

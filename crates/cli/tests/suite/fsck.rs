@@ -101,8 +101,11 @@ fn a_commit_that_is_not_in_the_history_proves_that_it_was_rewritten() {
     let checked = fsck(&clone, &["--since", &head]);
     assert_eq!(checked.code, Some(3), "{}", checked.json);
     assert!(checked.json["error"].as_str().unwrap().contains(&head), "{}", checked.json);
-    let usage = fsck(&clone, &["--since", "main"]);
-    assert_eq!(usage.code, Some(2), "{}", usage.json);
+    for wrong in ["main", &head[..8], ""] {
+        let usage = fsck(&clone, &["--since", wrong]);
+        assert_eq!(usage.code, Some(2), "{}", usage.json);
+        assert!(usage.json["error"].as_str().unwrap().contains("40"), "{}", usage.json);
+    }
 }
 
 /// The limit of any check that has only the repository: whoever can rewrite all of it can leave out what nothing that

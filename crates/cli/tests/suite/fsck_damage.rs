@@ -11,6 +11,12 @@ fn loose() -> (TempDir, Git, Vec<String>) {
     let dir = TempDir::new().unwrap();
     let ids = import(dir.path(), &past().commits);
     let git = Git::at(dir.path());
+    unpack(&dir, &git);
+    (dir, git, ids)
+}
+
+/// Makes all objects loose.
+fn unpack(dir: &TempDir, git: &Git) {
     let packs: Vec<PathBuf> =
         fs::read_dir(dir.path().join("objects/pack")).unwrap().map(|entry| entry.unwrap().path()).collect();
     let pack = packs.iter().find(|path| path.extension().is_some_and(|ending| ending == "pack"));
@@ -19,7 +25,6 @@ fn loose() -> (TempDir, Git, Vec<String>) {
         packs.iter().for_each(|path| fs::remove_file(path).unwrap());
         git.run_with_input(&["unpack-objects", "-q"], &bytes);
     }
-    (dir, git, ids)
 }
 
 fn object_file(dir: &TempDir, id: &str) -> PathBuf {
@@ -74,12 +79,20 @@ fn a_shallow_clone_is_told_to_get_the_rest() {
     let to_text = to.to_str().unwrap();
     past().git().run(&["clone", "--quiet", "--bare", "--no-local", "--depth=3", ".", to_text]);
     let checked = fsck(&to, &[]);
-    assert_eq!(checked.code, Some(3), "{}", checked.json);
-    assert!(
-        checked.json["findings"][0]["reason"].as_str().unwrap().contains("--unshallow"),
-        "{}",
-        checked.json
-    );
+    assert_eq!(checked.code, Some(1), "{}", checked.json);
+    assert!(checked.json["error"].as_str().unwrap().contains("it is shallow"), "{}", checked.json);
+    assert!(checked.json["hint"].as_str().unwrap().contains("--unshallow"), "{}", checked.json);
+    let oldest = Git::at(&to).run(&["rev-list", "--max-parents=0", "main"]);
+    assert_eq!(fsck(&to, &["--since", &oldest]).is_clean(), Git::at(&to).run(&["rev-parse", "main"]));
+}
+
+#[test]
+fn a_missing_commit_is_not_excused_by_a_list_of_others_that_are_missing() {
+    let (dir, _, ids) = loose();
+    fs::write(dir.path().join("shallow"), format!("{}\n", ids[3])).unwrap();
+    fsck(dir.path(), &[]).is_clean();
+    fs::remove_file(object_file(&dir, &ids[5])).unwrap();
+    fsck(dir.path(), &[]).finds(&ids[5], "", "missing");
 }
 
 /// The newest commit in another spelling.
@@ -95,8 +108,13 @@ fn respell(git: &Git, respell: impl FnOnce(String) -> String) -> String {
 #[test]
 fn a_header_that_the_server_does_not_write_is_found_and_a_name_is_not() {
     let (dir, git, _) = loose();
-    respell(&git, |text| text.replace("author Countersign", "author Somebody"));
+    respell(&git, |text| text.replace(" Countersign <", " Some Body <"));
     fsck(dir.path(), &[]).is_clean();
+    let id = respell(&git, |text| text.replace("author Some", "author Any"));
+    fsck(dir.path(), &[]).finds(&id, "", "not written as the server writes a commit");
+    let id = respell(&git, |text| text.replace("author Any", "author Some").replace("+0000", "+0200"));
+    fsck(dir.path(), &[]).finds(&id, "", "not written as the server writes a commit");
+    respell(&git, |text| text.replace("+0200", "+0000"));
     let id = respell(&git, |text| text.replacen("\n\n", "\nencoding latin1\n\n", 1));
     fsck(dir.path(), &[]).finds(&id, "", "encoding");
     let id = respell(&git, |text| {
@@ -132,4 +150,20 @@ fn an_empty_directory_is_found() {
     let other = git.run_with_input(&["mktree"], listed.as_bytes());
     let id = respell(&git, |text| text.replace(&tree, &other));
     fsck(dir.path(), &[]).finds(&id, "empty/", "empty directory");
+}
+
+#[test]
+fn a_blob_that_is_far_too_large_is_refused_by_its_size() {
+    let mut commits = past().commits.clone();
+    let at = past().find("Sign", "acme/app/v3/svc.index.json");
+    let path = past().path("acme/app/v3/svc.index.json.signatures.json.pending");
+    // On disk it has a thousandth of that.
+    commits[at].write(&path, vec![0; 300 << 20]);
+    let dir = TempDir::new().unwrap();
+    let ids = import(dir.path(), &commits[..=at]);
+    let git = Git::at(dir.path());
+    git.run(&["repack", "--quiet", "-a", "-d"]);
+    fsck(dir.path(), &[]).finds(&ids[at], &path, "larger than");
+    unpack(&dir, &git);
+    fsck(dir.path(), &[]).finds(&ids[at], &path, "larger than");
 }

@@ -336,3 +336,37 @@ fn a_revocation_stays_and_is_made_by_those_who_may() {
         },
     ]);
 }
+
+#[test]
+fn an_index_says_what_a_server_can_know() {
+    const V3: &str = "acme/app/v3/svc.index.json";
+    assert_found(&[
+        Tampering {
+            name: "a size, which checksums files do not tell",
+            tamper: |past, commits| {
+                let at = past.find("Add", V3);
+                commits[at].edit(&past.path(V3), "\"size\": null", "\"size\": 5");
+                (at, past.path(V3), "checksums files do not tell")
+            },
+        },
+        Tampering {
+            name: "a time of publication, which they do not tell either",
+            tamper: |past, commits| {
+                let at = past.find("Add", V3);
+                let told = "\"published_on\": \"2001-01-01T00:00:00Z\"";
+                commits[at].edit(&past.path(V3), "\"published_on\": null", told);
+                (at, past.path(V3), "checksums files do not tell")
+            },
+        },
+        Tampering {
+            name: "no files",
+            tamper: |past, commits| {
+                let (at, path) = (past.find("Add", V3), past.path(V3));
+                let text = String::from_utf8(past.content(at, &path)).unwrap();
+                let begin = text.find("\"published_files\"").unwrap();
+                commits[at].write(&path, format!("{}\"published_files\": []\n}}\n", &text[..begin]));
+                (at, path, "lists no file")
+            },
+        },
+    ]);
+}

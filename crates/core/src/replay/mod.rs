@@ -4,16 +4,12 @@
 //! again, and the same decision is run that the server ran. Whatever it does not give, byte for byte, is a violation:
 //! nothing here knows any rule of its own about what may change.
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
 use thiserror::Error;
 
-use self::{claim::Claim, rerun::Rerun};
+use self::{claim::Claim, nonces::Nonces, rerun::Rerun};
 use crate::{
-    auth::Nonce,
     key::PublicKey,
     metadata::Origin,
     path::RepoPath,
@@ -23,6 +19,7 @@ use crate::{
 
 mod claim;
 mod compare;
+mod nonces;
 mod proposals;
 mod rerun;
 
@@ -49,8 +46,7 @@ pub struct Step<'a> {
 #[derive(Debug)]
 pub struct Replay {
     speaks_for: SpeaksFor,
-    /// Of every request that was stored so far: none is accepted twice.
-    nonces: HashSet<Nonce>,
+    nonces: Nonces,
 }
 
 /// Whether a signers file of this origin may speak for this project, by the URL alone; if not, why.
@@ -90,6 +86,8 @@ pub enum Fault {
     Request(String),
     #[error("the stored request was used before: its nonce is not new")]
     UsedNonce,
+    #[error("it says {0}, and the server writes whole seconds")]
+    Fraction(Timestamp),
     #[error("it cannot lie here: {0}")]
     Misplaced(String),
     #[error("it says that this was done at {stated}, and the commit was made at {commit}")]
@@ -132,7 +130,7 @@ impl From<ReadError> for Violation {
 
 impl Replay {
     pub fn new(speaks_for: SpeaksFor) -> Self {
-        Self { speaks_for, nonces: HashSet::new() }
+        Self { speaks_for, nonces: Nonces::default() }
     }
 
     /// Gives the change that the rules make, if it is exactly the one between the two states.

@@ -31,7 +31,7 @@ impl Replay {
         time: Timestamp,
     ) -> Result<Rerun, Violation> {
         let stored = load_pending(after, project)?;
-        let proposal = self.prove_proposal(project, &stored)?;
+        let proposal = self.prove_proposal(project, &stored, time)?;
         let registered = register::register(before, &proposal, MIN_EXPIRY, latest(&proposal, time));
         let (change, _) = registered.map_err(refused(&layout::pending_signers(project)))?;
         let stated = Some(retrieved_at(project, &stored));
@@ -60,7 +60,7 @@ impl Replay {
                 request: unstored_request(*submitter),
             }
         } else {
-            self.prove_proposal(project, &stored)?
+            self.prove_proposal(project, &stored, time)?
         };
         let updated = update::update(before, &proposal, latest(&proposal, time));
         let (change, _) = updated.map_err(refused(&layout::pending_signers(project)))?;
@@ -69,7 +69,12 @@ impl Replay {
     }
 
     /// The proposal, if the stored request asks for exactly this.
-    fn prove_proposal(&mut self, project: &RepoPath, stored: &StoredProposal) -> Result<Proposal, Violation> {
+    fn prove_proposal(
+        &mut self,
+        project: &RepoPath,
+        stored: &StoredProposal,
+        commit: Timestamp,
+    ) -> Result<Proposal, Violation> {
         let pending = layout::pending_signers(project);
         let path = layout::registration_of(&pending);
         let unproven = |reason: &str| Violation::at(&path, Fault::Request(reason.to_owned()));
@@ -77,10 +82,13 @@ impl Replay {
         let body = ProposeBody::parse(request.payload.as_bytes());
         let body = body.map_err(|error| unproven(&error.to_string()))?;
         let origin = stored.metadata.origin.clone();
+        if origin.retrieved_at != origin.retrieved_at.to_whole_seconds() {
+            return Err(Violation::at(&layout::metadata_of(&pending), Fault::Fraction(origin.retrieved_at)));
+        }
         if body.signers_file_url != origin.url {
             return Err(unproven("it asks for a signers file from another URL"));
         }
-        self.check_request(&path, &request, around(origin.retrieved_at, MAX_FETCH))?;
+        self.check_request(&path, &request, around(origin.retrieved_at, MAX_FETCH), commit)?;
         let misplaced = |reason: String| Violation::at(&pending, Fault::Misplaced(reason));
         project.check_storable_dir().map_err(|error| misplaced(error.to_string()))?;
         (self.speaks_for)(&origin, project).map_err(misplaced)?;

@@ -15,7 +15,7 @@ use crate::{
         revoke::{self, RevokeRequest},
         sign::{self, Submission},
     },
-    index::ReleaseIndex,
+    index::{PublishedFile, ReleaseIndex},
     key::{PublicKey, Signature},
     layout::{self, Signable},
     path::RepoPath,
@@ -58,7 +58,7 @@ impl Replay {
             Claim::Sign { file, signer, completes } => sign(before, after, (file, signer), *completes),
             Claim::Assets { index, caller } => register_assets(before, after, index, caller),
             Claim::Revoke { file, revoker, completes } => {
-                self.revoke(before, after, (file, revoker), *completes)
+                self.revoke(before, after, (file, revoker, *completes), time)
             }
             Claim::Drop { project } => {
                 let dropped = drop::drop_pending(before, project);
@@ -72,8 +72,8 @@ impl Replay {
         &mut self,
         before: &impl Snapshot,
         after: &impl Snapshot,
-        (file, revoker): (&RepoPath, &PublicKey),
-        completes: bool,
+        (file, revoker, completes): (&RepoPath, &PublicKey, bool),
+        time: Timestamp,
     ) -> Result<Rerun, Violation> {
         let revocation = layout::revocation_of(file);
         let (document_path, set_path) = if completes {
@@ -95,7 +95,8 @@ impl Replay {
                     signature: collected.signature,
                     public_key: *revoker,
                 };
-                self.check_revoke_request(&request_path, &request, &body, collected.collected_at)?;
+                check_revoke_request(&request_path, &request, &body)?;
+                self.check_request(&request_path, &request, around(collected.collected_at, MAX_WAIT), time)?;
                 request
             }
             // Where the document names its subject, the request is neither needed nor stored.
@@ -121,34 +122,34 @@ impl Replay {
         })
     }
 
-    fn check_revoke_request(
-        &mut self,
-        path: &RepoPath,
-        request: &SignedRequest,
-        expected: &RevokeBody,
-        time: Timestamp,
-    ) -> Result<(), Violation> {
-        let body = RevokeBody::parse(request.payload.as_bytes());
-        let body = body.map_err(|error| Violation::at(path, Fault::Request(error.to_string())))?;
-        if body != *expected {
-            let reason = "it asks for another revocation".to_owned();
-            return Err(Violation::at(path, Fault::Request(reason)));
-        }
-        self.check_request(path, request, around(time, MAX_WAIT))
-    }
-
-    /// Whether a stored request is one that a server would have accepted between these times.
+    /// Whether a stored request is one that a server would have accepted between these times, before this commit.
     pub(super) fn check_request(
         &mut self,
         path: &RepoPath,
         request: &SignedRequest,
         (earliest, latest): (Timestamp, Timestamp),
+        commit: Timestamp,
     ) -> Result<(), Violation> {
         let verified = request.verify_between(earliest, latest);
         let verified =
             verified.map_err(|refusal| Violation::at(path, Fault::Request(refusal.to_string())))?;
-        if self.nonces.insert(verified.nonce) { Ok(()) } else { Err(Violation::at(path, Fault::UsedNonce)) }
+        let is_new = self.nonces.accept(verified, commit);
+        if is_new { Ok(()) } else { Err(Violation::at(path, Fault::UsedNonce)) }
     }
+}
+
+fn check_revoke_request(
+    path: &RepoPath,
+    request: &SignedRequest,
+    expected: &RevokeBody,
+) -> Result<(), Violation> {
+    let body = RevokeBody::parse(request.payload.as_bytes());
+    let body = body.map_err(|error| Violation::at(path, Fault::Request(error.to_string())))?;
+    if body != *expected {
+        let reason = "it asks for another revocation".to_owned();
+        return Err(Violation::at(path, Fault::Request(reason)));
+    }
+    Ok(())
 }
 
 fn create(after: &impl Snapshot) -> Result<Rerun, Violation> {
@@ -205,6 +206,7 @@ fn register_assets(
     let dir = dir.ok_or_else(|| misplaced("it is not the path of an index".to_owned()))?;
     dir.check_storable_dir().map_err(|error| misplaced(error.to_string()))?;
     check_release(&index, path, &dir).map_err(misplaced)?;
+    check_content(&index).map_err(|reason| Violation::at(path, Fault::Unreadable(reason.to_owned())))?;
     let release = Release {
         dir,
         release_url: index.release_url,
@@ -230,6 +232,28 @@ fn check_release(index: &ReleaseIndex, path: &RepoPath, dir: &RepoPath) -> Resul
     };
     let is_here = dir.self_and_ancestors().any(|project| is_here(&project));
     if is_here { Ok(()) } else { Err(PlaceError::OtherRelease(shown_text(url)).to_string()) }
+}
+
+/// What an index of the server never is, by its form alone. Release pages are read on forges; but a host may have been a
+/// file server when the project was registered, so what the signers file says of its origin proves nothing here.
+fn check_content(index: &ReleaseIndex) -> Result<(), &'static str> {
+    if index.published_files.is_empty() {
+        return Err("it lists no file, and the server makes no such index");
+    }
+    let all = |knows: fn(&PublishedFile) -> bool| index.published_files.iter().all(knows);
+    match &index.release_url {
+        None if index.published_on.is_some() || !all(|file| file.size.is_none()) => {
+            Err("it says when files were published, or how long they are, and checksums files do not tell")
+        }
+        Some(_)
+            if !all(|file| {
+                file.size.is_some() && file.digests.sha256.is_some() && file.digests.sha512.is_some()
+            }) =>
+        {
+            Err("it lacks a size or a digest, and the server downloads the files of a release to know them")
+        }
+        None | Some(_) => Ok(()),
+    }
 }
 
 fn compare_outcome(file: &RepoPath, claimed: bool, is_complete: bool) -> Option<Violation> {

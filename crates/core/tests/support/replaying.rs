@@ -60,18 +60,27 @@ impl Recorder {
     /// A proposal with a request that asks for it, and has a nonce of its own.
     pub(crate) fn proposal(&self, signers: &Signers, by: &SecretKey) -> Proposal {
         let proposal = self.world.proposal(signers, by);
+        let nonce = format!("8c2b5d4e-6f70-4a81-92a3-{:012x}", self.steps.len());
+        Proposal { request: Self::request(&proposal, by, self.world.now, &nonce), ..proposal }
+    }
+
+    /// A request that asks for this proposal.
+    pub(crate) fn request(
+        proposal: &Proposal,
+        by: &SecretKey,
+        dated: Timestamp,
+        nonce: &str,
+    ) -> SignedRequest {
         let key = by.public_key().to_base64();
         let url = &proposal.origin.url;
         let payload = format!(r#"{{"signers_file_url": "{url}", "public_key": "{key}"}}"#);
-        let nonce = format!("8c2b5d4e-6f70-4a81-92a3-{:012x}", self.steps.len());
-        let request = SignedRequest {
-            timestamp: self.world.now.to_header(),
-            signature: sign_request(by, self.world.now, &nonce, payload.as_bytes()),
-            nonce,
+        SignedRequest {
+            timestamp: dated.to_header(),
+            signature: sign_request(by, dated, nonce, payload.as_bytes()),
+            nonce: nonce.to_owned(),
             payload,
             public_key: by.public_key(),
-        };
-        Proposal { request, ..proposal }
+        }
     }
 
     pub(crate) fn register(&mut self, signers: &Signers, by: &SecretKey) {

@@ -1,11 +1,15 @@
 //! Signers files by what their metadata claims, for clients, which have no configuration that names forges.
 
-use countersign_core::metadata::OriginKind;
+use countersign_core::{metadata::OriginKind, path::RepoPath};
 
-use super::{Forge, ForgeKind, Forges, SignersSource, signers_form::ServedBy};
+use super::{
+    Forge, ForgeKind, Forges, SignersSource,
+    signers_form::{ServedBy, read_page},
+};
 use crate::{
     file_server::{self, FileServerRule, FileServers},
-    url::{SourceUrl, UrlProblem, UrlRefusal},
+    host::Host,
+    url::{Scheme, SourceUrl, UrlProblem, UrlRefusal},
 };
 
 /// Says where a signers file of this claimed origin is to be read, and which project it would speak for; whether that is
@@ -15,15 +19,43 @@ pub fn locate_claimed(url: &str, claimed: OriginKind) -> Result<SignersSource, U
     if file_server::is_known_forge(url.host()) {
         return locate_known(&url, claimed);
     }
-    let kind = match claimed {
-        OriginKind::FileServer => return locate_on_file_server(&url),
-        OriginKind::Github => ForgeKind::Github,
-        OriginKind::Gitlab => ForgeKind::Gitlab,
-        OriginKind::Forgejo => ForgeKind::Forgejo,
-    };
+    let Some(kind) = forge_kind(claimed) else { return locate_on_file_server(&url) };
     let (host, port) = (url.host().clone(), Some(url.port()));
     let forge = Forge { host, port, kind, api: None, raw: None, token: None, is_known: false };
     forge.locate_signers(&url, &url.segments().collect::<Vec<_>>(), ServedBy::Forge)
+}
+
+/// Whether a server can be configured to read this URL as a raw file of this project: on another server than the forge's
+/// own, or in a directory of it. Never so where a host is known, since its raw files are where they are.
+pub fn may_be_configured(url: &str, claimed: OriginKind, project: &RepoPath) -> bool {
+    let Some((kind, url)) = forge_kind(claimed).zip(SourceUrl::parse(url).ok()) else { return false };
+    let segments: Vec<&str> = project.segments().collect();
+    let [scheme, host, port, names @ ..] = &segments[..] else { return false };
+    let port = port.parse::<u16>().ok().filter(|number| *number > 0 && number.to_string() == *port);
+    let scheme = Scheme::parse(scheme);
+    let (Some(scheme), Ok(host), Some(port)) = (scheme, Host::parse(host), port) else { return false };
+    if [&host, url.host()].into_iter().any(file_server::is_of_known_forge) {
+        return false;
+    }
+    let is_own_server = (&host, port) == (url.host(), url.port());
+    // On its own server, the URL has the scheme of the forge's pages.
+    if url.has_fragment() || url.file_name().is_none() || (is_own_server && scheme != url.scheme()) {
+        return false;
+    }
+    let segments: Vec<&str> = url.segments().collect();
+    let begin = usize::from(is_own_server);
+    (begin..segments.len()).any(|base| {
+        read_page(kind, &segments[base..], ServedBy::RawHost).is_ok_and(|page| page.project == names)
+    })
+}
+
+fn forge_kind(claimed: OriginKind) -> Option<ForgeKind> {
+    match claimed {
+        OriginKind::FileServer => None,
+        OriginKind::Github => Some(ForgeKind::Github),
+        OriginKind::Gitlab => Some(ForgeKind::Gitlab),
+        OriginKind::Forgejo => Some(ForgeKind::Forgejo),
+    }
 }
 
 /// Where a claim can change nothing.

@@ -100,7 +100,8 @@ impl Batch {
     }
 }
 
-fn commit_text(
+/// A commit as it is stored.
+pub(super) fn commit_text(
     tree: ObjectId,
     parent: Option<ObjectId>,
     message: &str,

@@ -23,6 +23,9 @@ use quick_cache::{Weighter, sync::Cache};
 use super::{StoreError, disk::DiskError, filter::Filter, folded::Folded, tree::hash};
 
 const SIGNERS_CACHE_BYTES: u64 = 16 << 20;
+/// How large an object may be for a check: what a stranger made could be a thousand times as large as its file. Stored
+/// files have some megabytes, and a directory of a million names has 50, three times that while a difference is undone.
+const MAX_CHECKED_BYTES: usize = 256 << 20;
 
 pub(super) struct Objects {
     /// Our own, and those of repositories that this one borrows from.
@@ -86,7 +89,7 @@ impl Objects {
             pack_dirs: packs.filter(|dir| !verifies || dir.is_dir()).collect(),
             packs: ArcSwap::default(),
             replacing: Mutex::new(()),
-            loose: dirs.iter().map(|dir| loose::Store::at(dir, HashKind::Sha1)).collect(),
+            loose: dirs.iter().map(|dir| open_loose(dir, verifies)).collect(),
             recent: Cache::with_weighter((cache_bytes / 2_048) as usize, cache_bytes, ByBytes),
             signers: Cache::with_weighter(
                 (SIGNERS_CACHE_BYTES / 2_048) as usize,
@@ -183,6 +186,7 @@ impl Objects {
             }
             let pack_file = stem.with_extension("pack");
             match Pack::open(stem) {
+                Ok(pack) if self.verifies => packs.push(Arc::new(pack.bounded(MAX_CHECKED_BYTES))),
                 Ok(pack) => packs.push(Arc::new(pack)),
                 // It was folded away after it was listed; what it held is in a pack that was there before.
                 Err(_) if !pack_file.exists() => {}
@@ -219,7 +223,7 @@ impl Objects {
             let mut out = Vec::new();
             let kind = INFLATE.with_borrow_mut(|inflate| {
                 let found = pack.bundle.get_object_by_index(at, &mut out, inflate, &mut pack::cache::Never);
-                found.map(|(data, _)| data.kind).map_err(|error| StoreError::corrupt(id, error))
+                found.map(|(data, _)| data.kind).map_err(|error| explain(id, error))
             })?;
             return Ok(Some((kind, out)));
         }
@@ -230,7 +234,7 @@ impl Objects {
     fn find_elsewhere(&self, id: &ObjectId) -> Result<(Kind, Vec<u8>), StoreError> {
         let mut out = Vec::new();
         for loose in &self.loose {
-            let found = loose.try_find(id, &mut out).map_err(|error| StoreError::corrupt(id, error))?;
+            let found = loose.try_find(id, &mut out).map_err(|error| explain(id, error))?;
             if let Some(kind) = found.map(|data| data.kind) {
                 return Ok((kind, out));
             }
@@ -248,6 +252,12 @@ impl Pack {
         let ids = (0..bundle.index.num_objects()).map(|at| bundle.index.oid_at_index(at));
         let filter = Filter::of(bundle.index.num_objects() as usize, ids);
         Ok(Self { stem, bundle, filter })
+    }
+
+    /// The same pack, from which nothing larger is read.
+    fn bounded(mut self, max_bytes: usize) -> Self {
+        self.bundle.pack = self.bundle.pack.with_alloc_limit_bytes(Some(max_bytes));
+        self
     }
 
     /// Where in its index an object is.
@@ -270,6 +280,18 @@ impl fmt::Debug for Pack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Pack").field(&self.stem).finish()
     }
+}
+
+fn explain(id: &ObjectId, error: gix::Error) -> StoreError {
+    if error.is_resource_exhausted() {
+        return StoreError::corrupt(id, format!("it is larger than {MAX_CHECKED_BYTES} bytes: {error}"));
+    }
+    StoreError::corrupt(id, error)
+}
+
+fn open_loose(dir: &Path, verifies: bool) -> loose::Store {
+    let alloc_limit_bytes = verifies.then_some(MAX_CHECKED_BYTES);
+    loose::Store::at_opts(dir, HashKind::Sha1, loose::Options { alloc_limit_bytes, ..Default::default() })
 }
 
 /// The packs in a directory, without their endings.

@@ -6,8 +6,13 @@ use std::{
 };
 
 use countersign_core::path::RepoPath;
+use thiserror::Error;
 
 use super::super::tree::{Dir, DirEntry, Node};
+
+/// How many entries may differ between two commits. A change touches some ten files, and all those of a project's
+/// superseded proposals at most. More were made to exhaust whoever looks at each of them.
+const MAX_ENTRIES: usize = 100_000;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Difference {
@@ -15,20 +20,27 @@ pub(super) struct Difference {
     pub(super) touched: BTreeSet<RepoPath>,
     /// What the store never writes, by its path as the tree spells it, with what it is.
     pub(super) odd: BTreeMap<String, &'static str>,
+    /// Entries that were found to differ.
+    entries: usize,
 }
 
+/// That there are too many of them.
+#[derive(Debug, PartialEq, Eq, Error)]
+#[error("more than {MAX_ENTRIES} files and directories differ from the commit before")]
+pub(super) struct TooMany;
+
 impl Difference {
-    pub(super) fn between(old: &Dir, new: &Dir) -> Self {
+    pub(super) fn between(old: &Dir, new: &Dir) -> Result<Self, TooMany> {
         let mut difference = Self::default();
-        difference.compare(Some(old), Some(new), &mut String::new());
-        difference
+        difference.compare(Some(old), Some(new), &mut String::new())?;
+        Ok(difference)
     }
 
-    fn compare(&mut self, old: Option<&Dir>, new: Option<&Dir>, path: &mut String) {
+    fn compare(&mut self, old: Option<&Dir>, new: Option<&Dir>, path: &mut String) -> Result<(), TooMany> {
         if let (Some(old), Some(new)) = (old, new)
             && old.id == new.id
         {
-            return;
+            return Ok(());
         }
         let is_empty = |dir: Option<&Dir>| dir.is_some_and(|dir| dir.entries.is_empty());
         if !path.is_empty() && (is_empty(old) || is_empty(new)) {
@@ -48,7 +60,7 @@ impl Difference {
                 },
             };
             let length = path.len();
-            self.compare_entries(left, right, path);
+            self.compare_entries(left, right, path)?;
             if let (None, Some(new), Some(old)) = (left, right, old)
                 && old.get(&new.name).is_some()
             {
@@ -57,23 +69,39 @@ impl Difference {
             }
             path.truncate(length);
         }
+        Ok(())
     }
 
     /// Entries of the same name and sort, or one of them alone.
-    fn compare_entries(&mut self, old: Option<&DirEntry>, new: Option<&DirEntry>, path: &mut String) {
-        let Some(entry) = new.or(old) else { return };
+    fn compare_entries(
+        &mut self,
+        old: Option<&DirEntry>,
+        new: Option<&DirEntry>,
+        path: &mut String,
+    ) -> Result<(), TooMany> {
+        let Some(entry) = new.or(old) else { return Ok(()) };
         let (old, new) = (old.map(|entry| &entry.node), new.map(|entry| &entry.node));
+        let is_same = match (old, new) {
+            // Directories with the same id are the same, however large they are.
+            (Some(Node::Dir(old)), Some(Node::Dir(new))) => old.id == new.id,
+            (old, new) => old == new,
+        };
+        if is_same {
+            return Ok(());
+        }
+        self.entries += 1;
+        if self.entries > MAX_ENTRIES {
+            return Err(TooMany);
+        }
         let length = path.len();
         path.push_str(&entry.name);
         match (old, new) {
-            (Some(Node::Dir(old)), Some(Node::Dir(new))) if old.id == new.id => {}
-            (old, new) if old == new => {}
             (None | Some(Node::Dir(_)), None | Some(Node::Dir(_))) => {
                 if !is_plain(&entry.name) {
                     self.odd.insert(path.clone(), "no path can spell this name");
                 }
                 path.push('/');
-                self.compare(dir_of(old), dir_of(new), path);
+                self.compare(dir_of(old), dir_of(new), path)?;
             }
             (None | Some(Node::File(_)), None | Some(Node::File(_))) => self.touch(path, &entry.name),
             (Some(Node::File(_) | Node::Dir(_) | Node::Foreign(_)) | None, _) => {
@@ -83,6 +111,7 @@ impl Difference {
             }
         }
         path.truncate(length);
+        Ok(())
     }
 
     fn touch(&mut self, path: &str, name: &str) {

@@ -25,6 +25,8 @@ const MAX_FILES: usize = 20;
 /// What a check came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
+    /// The repository that was checked.
+    pub repository: PathBuf,
     /// The commit that the branch pointed to when the check began.
     pub head: ObjectId,
     /// How many commits were checked.
@@ -35,6 +37,17 @@ pub struct Checked {
     pub found: usize,
     /// What a person should know, and is no finding.
     pub notes: Vec<String>,
+    /// Why others, such as Git's own commands, may see something else here than was checked.
+    pub warnings: Vec<String>,
+}
+
+/// What is told while the check goes on.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// How many commits are done, and how many there are.
+    Progress { done: usize, total: usize },
+    /// The same findings that are told in the end.
+    Found(&'a Finding),
 }
 
 /// Something that no server did by the rules.
@@ -52,6 +65,11 @@ pub enum CheckError {
     NotARepository { path: PathBuf, reason: String },
     #[error("the repository {} has no branch {BRANCH}", path.display())]
     NoBranch { path: PathBuf },
+    #[error(
+        "the repository {} cannot be checked: it is shallow, and does not have what came before the commit {commit}",
+        path.display()
+    )]
+    Shallow { path: PathBuf, commit: ObjectId },
     #[error("the commit {since} is not in the history of {BRANCH}, whose newest commit is {head}")]
     NotInHistory { since: ObjectId, head: ObjectId },
     #[error("the state after the commit {since} cannot be read: {reason}")]
@@ -61,14 +79,14 @@ pub enum CheckError {
 }
 
 /// Checks the history of `main` in a data directory, a bare repository or a clone: all of it, or what came after a
-/// commit whose state is taken as it is. `progress` is told how many commits are done, and how many there are.
+/// commit whose state is taken as it is.
 pub fn check(
     dir: &Path,
     since: Option<ObjectId>,
-    progress: &mut dyn FnMut(usize, usize),
+    tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<Checked, CheckError> {
     let opened = open::open(dir)?;
-    walk::walk(&opened, since, progress)
+    walk::walk(&opened, since, tell)
 }
 
 /// Why an object could not be read, for a person: without what the server says of its own repository.

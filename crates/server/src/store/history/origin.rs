@@ -5,11 +5,16 @@ use countersign_core::{
     path::RepoPath,
     shown::shown_text,
 };
-use countersign_forge::{forges::locate_claimed, url::SourceUrl};
+use countersign_forge::{
+    forges::{locate_claimed, may_be_configured},
+    url::SourceUrl,
+};
 
 pub(super) fn speaks_for(origin: &Origin, project: &RepoPath) -> Result<(), String> {
     let located = locate_claimed(&origin.url, origin.kind);
-    if located.as_ref().is_ok_and(|source| source.project == *project) || may_be_raw(origin, project) {
+    let is_located = located.as_ref().is_ok_and(|source| source.project == *project);
+    // A self-hosted forge may serve raw files from elsewhere. Where, only its configuration said.
+    if is_located || may_be_configured(&origin.url, origin.kind, project) {
         return check_retrieval(origin);
     }
     Err(match located {
@@ -32,24 +37,6 @@ fn check_retrieval(origin: &Origin) -> Result<(), String> {
     }
 }
 
-/// A self-hosted forge may serve raw files from another host or port. Which one, only its configuration said; but the
-/// names of the project are in the URL.
-fn may_be_raw(origin: &Origin, project: &RepoPath) -> bool {
-    let Ok(url) = SourceUrl::parse(&origin.url) else { return false };
-    let is_forge = match origin.kind {
-        OriginKind::Github | OriginKind::Gitlab | OriginKind::Forgejo => true,
-        OriginKind::FileServer => false,
-    };
-    let place = format!("{}/{}", url.host(), url.port());
-    let is_elsewhere = !project.segments().skip(1).take(2).eq(place.split('/'));
-    let names: Vec<&str> = project.segments().skip(3).collect();
-    let segments: Vec<&str> = url.segments().collect();
-    is_forge
-        && is_elsewhere
-        && names.len() >= 2
-        && segments.windows(names.len()).any(|window| window == names)
-}
-
 #[cfg(test)]
 mod tests {
     use countersign_core::time::Timestamp;
@@ -64,7 +51,7 @@ mod tests {
 
     #[test]
     fn a_url_speaks_for_the_project_that_it_names() {
-        use OriginKind::{FileServer, Forgejo, Github};
+        use OriginKind::{FileServer, Forgejo, Github, Gitlab};
         for (kind, url, project) in [
             (
                 Github,
@@ -73,8 +60,15 @@ mod tests {
             ),
             (FileServer, "https://dl.example.org/acme/svc.signers.json", "https/dl.example.org/443/acme"),
             (Forgejo, "https://git.corp/o/r/src/branch/main/svc.signers.json", "https/git.corp/443/o/r"),
-            // Raw files of a self-hosted forge, on a host that only its configuration names.
+            // Raw files of a self-hosted forge, on a host that only its configuration names, or in a directory.
             (Github, "https://raw.corp:8443/o/r/refs/heads/main/svc.signers.json", "https/git.corp/443/o/r"),
+            (Github, "https://raw.corp/some/base/o/r/main/svc.signers.json", "https/git.corp/443/o/r"),
+            (Github, "http://git.corp:81/raw/o/r/main/svc.signers.json", "http/git.corp/81/o/r"),
+            (Github, "https://git.corp/raw/o/r/refs/heads/a/b/svc.signers.json", "https/git.corp/443/o/r"),
+            (Github, "https://raw.corp/o/r/main/.svc.signers/next.json", "https/git.corp/443/o/r"),
+            (Gitlab, "https://raw.corp/g/s/r/-/raw/main/svc.signers.json", "https/git.corp/443/g/s/r"),
+            (Gitlab, "https://raw.corp/x/g/r/-/raw/main/svc.signers.json", "https/git.corp/443/g/r"),
+            (Forgejo, "https://raw.corp/x/o/r/raw/branch/main/svc.signers.json", "https/git.corp/443/o/r"),
         ] {
             assert_eq!(check(kind, url, project), Ok(()), "{url}");
         }
@@ -97,6 +91,68 @@ mod tests {
                 "https/git.corp/443/o/r",
             ),
             (FileServer, "not a URL", "https/dl.example.org/443/acme"),
+        ] {
+            assert!(check(kind, url, project).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_known_forge_has_its_raw_files_where_everybody_knows() {
+        use OriginKind::{Forgejo, Github, Gitlab};
+        const HASH: &str = "0123456789abcdef0123456789abcdef01234567";
+        const APP: &str = "https/github.com/443/acme/app";
+        let raw = |rest: &str| format!("https://raw.githubusercontent.com/acme/app/{rest}");
+        assert_eq!(check(Github, &raw("main/svc.signers.json"), APP), Ok(()));
+        for url in [
+            // Forks' commits, pull requests and tags are shown under the name of the repository.
+            raw(&format!("{HASH}/svc.signers.json")),
+            raw("refs/pull/7/head/svc.signers.json"),
+            raw("refs/tags/v1/svc.signers.json"),
+            raw("main/docs/other.json"),
+            raw("main/svc.signers.json").replace("https:", "http:"),
+            raw("main/svc.signers.json").replace(".com", ".com:8443"),
+            raw("main/svc.signers.json").replace("raw.", "objects."),
+            "https://evil.example/acme/app/main/svc.signers.json".to_owned(),
+            "https://evil.example/acme/app/-/raw/main/svc.signers.json".to_owned(),
+            "https://gitlab.com/evil/x/-/raw/main/acme/app/svc.signers.json".to_owned(),
+        ] {
+            for kind in [Github, Gitlab, Forgejo] {
+                assert!(check(kind, &url, APP).is_err(), "{url}");
+            }
+        }
+        let url = "https://raw.githubusercontent.com/o/r/main/svc.signers.json";
+        assert!(check(Github, url, "https/git.corp/443/o/r").is_err());
+        for project in [
+            "http/github.com/80/acme/app",
+            "https/github.com/8443/acme/app",
+            "https/raw.githubusercontent.com/443/acme/app",
+            "https/objects.githubusercontent.com/443/acme/app",
+        ] {
+            assert!(check(Github, "https://evil.example/acme/app/main/svc.signers.json", project).is_err());
+        }
+    }
+
+    #[test]
+    fn a_raw_file_of_another_forge_has_the_form_of_its_kind() {
+        use OriginKind::{FileServer, Forgejo, Github, Gitlab};
+        const R: &str = "https/git.corp/443/o/r";
+        for (kind, url, project) in [
+            (Github, "https://raw.corp/o/r/x", R),
+            (Github, "https://raw.corp/o/r/main/docs/other.json", R),
+            (Github, "https://raw.corp/o/r/refs/tags/v1/svc.signers.json", R),
+            (Github, "https://raw.corp/o/r/0123456789abcdef0123456789abcdef01234567/svc.signers.json", R),
+            (Github, "https://raw.corp/o/r/main/svc.signers.json#x", R),
+            (Github, "https://raw.corp/a/b/c/main/svc.signers.json", "https/git.corp/443/a/b/c"),
+            (Github, "https://git.corp/o/r/main/svc.signers.json", R),
+            (Github, "http://git.corp:443/raw/o/r/main/svc.signers.json", R),
+            (Gitlab, "https://raw.corp/o/r/main/svc.signers.json", R),
+            (Gitlab, "https://raw.corp/r/-/raw/main/svc.signers.json", "https/git.corp/443/r"),
+            (Forgejo, "https://raw.corp/o/r/raw/tag/main/svc.signers.json", R),
+            (Forgejo, "https://raw.corp/a/b/c/raw/branch/main/svc.signers.json", "https/git.corp/443/a/b/c"),
+            (FileServer, "https://raw.corp/o/r/main/svc.signers.json", R),
+            (Github, "https://raw.corp/o/r/main/svc.signers.json", "ftp/git.corp/1/o/r"),
+            (Gitlab, "https://raw.corp/o/r/-/raw/main/svc.signers.json", "zzz/y/x/o/r"),
+            (Gitlab, "https://raw.corp/o/r/-/raw/main/svc.signers.json", "https/evil host/443/o/r"),
         ] {
             assert!(check(kind, url, project).is_err(), "{url}");
         }

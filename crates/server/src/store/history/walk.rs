@@ -11,7 +11,7 @@ use gix::{ObjectId, objs::Kind};
 
 use super::{
     super::{load, snapshot::Files},
-    CheckError, Checked, Finding, MAX_FILES, MAX_FINDINGS,
+    CheckError, Checked, Event, Finding, MAX_FILES, MAX_FINDINGS,
     commit::Commit,
     difference::Difference,
     open::Opened,
@@ -23,13 +23,16 @@ use super::{
 pub(super) fn walk(
     opened: &Opened,
     since: Option<ObjectId>,
-    progress: &mut dyn FnMut(usize, usize),
+    tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<Checked, CheckError> {
-    let mut report = Report::new(opened);
+    let mut report = Report::new(opened, tell);
     let ids = match list_commits(opened, since) {
         Ok(ids) => ids,
         Err(Incomplete::NotInHistory(since)) => {
             return Err(CheckError::NotInHistory { since, head: opened.head });
+        }
+        Err(Incomplete::Shallow(commit)) => {
+            return Err(CheckError::Shallow { path: opened.path.clone(), commit });
         }
         Err(Incomplete::Broken { commit, reason }) => {
             report.add(commit, Vec::new(), format!("{reason}; without it, nothing can be checked"));
@@ -44,17 +47,22 @@ pub(super) fn walk(
         is_first: since.is_none(),
     };
     for (done, id) in ids.iter().rev().enumerate() {
-        progress(done, ids.len());
+        (report.tell)(Event::Progress { done, total: ids.len() });
         walker.check(*id, &mut report);
     }
-    progress(ids.len(), ids.len());
+    (report.tell)(Event::Progress { done: ids.len(), total: ids.len() });
     report.checked.commits = ids.len();
     Ok(report.finish())
 }
 
 enum Incomplete {
     NotInHistory(ObjectId),
-    Broken { commit: ObjectId, reason: String },
+    /// Here the clone ends.
+    Shallow(ObjectId),
+    Broken {
+        commit: ObjectId,
+        reason: String,
+    },
 }
 
 /// The commits to check, newest first.
@@ -62,11 +70,9 @@ fn list_commits(opened: &Opened, since: Option<ObjectId>) -> Result<Vec<ObjectId
     let mut ids = Vec::new();
     let mut next = Some(opened.head);
     while let Some(id) = next.filter(|id| since != Some(*id)) {
-        let commit = read_commit(opened, id).map_err(|mut reason| {
-            if opened.is_shallow {
-                reason.push_str(" (this is a shallow clone: `git fetch --unshallow` gets the rest)");
-            }
-            Incomplete::Broken { commit: id, reason }
+        let commit = read_commit(opened, id).map_err(|reason| match ids.last() {
+            Some(child) if opened.shallow.contains(child) => Incomplete::Shallow(*child),
+            Some(_) | None => Incomplete::Broken { commit: id, reason },
         })?;
         ids.push(id);
         // Of a merge, which is a finding by itself, the side that it was made on.
@@ -105,7 +111,7 @@ struct Walker<'a> {
 
 impl Walker<'_> {
     /// Whatever is wrong with a commit, the next one is checked against the state that this one left.
-    fn check(&mut self, id: ObjectId, report: &mut Report) {
+    fn check(&mut self, id: ObjectId, report: &mut Report<'_>) {
         let is_first = std::mem::take(&mut self.is_first);
         let commit = match read_commit(self.opened, id) {
             Ok(commit) => commit,
@@ -117,6 +123,10 @@ impl Walker<'_> {
         if let Some(names) = &commit.odd_headers {
             let reason = format!("its headers are {names:?}, and the server writes others");
             report.add(id, Vec::new(), reason);
+        } else if !commit.is_ours && commit.parents.len() <= 1 {
+            let reason = "it is not written as the server writes a commit: author and committer are one, in UTC, and \
+                          all of it is UTF-8";
+            report.add(id, Vec::new(), reason.to_owned());
         }
         if self.time.is_some_and(|before| commit.time < before) {
             report.backwards.push(id);
@@ -130,7 +140,10 @@ impl Walker<'_> {
                 return report.add(id, Vec::new(), reason);
             }
         };
-        let difference = Difference::between(&self.state.files.root, &root);
+        let difference = match Difference::between(&self.state.files.root, &root) {
+            Ok(difference) => difference,
+            Err(error) => return report.add(id, Vec::new(), error.to_string()),
+        };
         for (path, what) in &difference.odd {
             report.add(id, vec![path.clone()], (*what).to_owned());
         }
@@ -151,20 +164,29 @@ impl Walker<'_> {
     }
 }
 
-struct Report {
+struct Report<'a> {
+    tell: &'a mut dyn FnMut(Event<'_>),
     checked: Checked,
     /// Commits that are older than the one before them.
     backwards: Vec<ObjectId>,
 }
 
-impl Report {
-    fn new(opened: &Opened) -> Self {
+impl<'a> Report<'a> {
+    fn new(opened: &Opened, tell: &'a mut dyn FnMut(Event<'_>)) -> Self {
         let mut notes = Vec::new();
         if !opened.other_refs.is_empty() {
             notes.push(format!("not checked, since only main counts: {}", opened.other_refs.join(", ")));
         }
-        let checked = Checked { head: opened.head, commits: 0, findings: Vec::new(), found: 0, notes };
-        Self { checked, backwards: Vec::new() }
+        let checked = Checked {
+            repository: opened.path.clone(),
+            head: opened.head,
+            commits: 0,
+            findings: Vec::new(),
+            found: 0,
+            notes,
+            warnings: opened.warnings.clone(),
+        };
+        Self { tell, checked, backwards: Vec::new() }
     }
 
     /// The server's clock may have been set back, so an order of times proves nothing. But somebody should look.
@@ -188,6 +210,8 @@ impl Report {
             reason.push_str(&format!(" (and {} more files)", files.len() - MAX_FILES));
             files.truncate(MAX_FILES);
         }
-        self.checked.findings.push(Finding { commit, files, reason });
+        let finding = Finding { commit, files, reason };
+        (self.tell)(Event::Found(&finding));
+        self.checked.findings.push(finding);
     }
 }
