@@ -221,9 +221,9 @@ mod tests {
     #[test]
     fn folded_packs_stay_until_there_are_too_many() {
         assert_eq!(folded(&[]).count_excess(at(0), 0), 0);
-        let most = folded(&vec![(16, 0); MAX_PACKS / 16]);
+        let most = folded(&[(16, 0); MAX_PACKS / 16]);
         assert_eq!(most.count_excess(at(10_000), 0), 0, "however old they are");
-        let more = folded(&vec![(16, 0); MAX_PACKS / 16 + 1]);
+        let more = folded(&[(16, 0); MAX_PACKS / 16 + 1]);
         assert_eq!(more.count_excess(at(10_000), 0), MAX_PACKS / 16 + 1, "then all old ones");
         assert_eq!(more.count_excess(at(0), 0), MAX_PACKS / 32 + 1, "and otherwise a half");
     }
