@@ -14,7 +14,7 @@ use axum::{
     body::{Body, to_bytes},
     http,
 };
-use countersign_core::{path::RepoPath, snapshot::Snapshot as _, time::Timestamp};
+use countersign_core::{decide::caps::Caps, path::RepoPath, snapshot::Snapshot as _, time::Timestamp};
 use countersign_server::{
     app::{self, Running},
     clock::Clock,
@@ -101,7 +101,14 @@ impl Server {
             dev: Some(true),
             ..Overrides::default()
         };
-        let settings = Settings::resolve(overrides, ConfigFile::default()).unwrap();
+        let mut settings = Settings::resolve(overrides, ConfigFile::default()).unwrap();
+        // All sequences share one host. Caps have tests of their own.
+        settings.limits.caps = Caps {
+            registrations_per_host: usize::MAX,
+            registrations_per_owner: usize::MAX,
+            superseded_per_project: usize::MAX,
+            rotations_per_day: usize::MAX,
+        };
         let nanos = Arc::clone(&self.clock);
         let clock = Clock::new(move || {
             Timestamp::from_unix_nanos(i128::from(nanos.load(Ordering::Relaxed))).expect("a time")

@@ -1,4 +1,4 @@
-//! `/healthz` and `/readyz`, and what they say while the server stops (issue 6).
+//! `/healthz` and `/readyz`, and what they say while the server stops.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Rate limits: 429 with a JSON body and `Retry-After`, per address and per key (issue 6).
+//! Rate limits: 429 with a JSON body and `Retry-After`, per address and per key.
 
 use std::time::{Duration, Instant};
 

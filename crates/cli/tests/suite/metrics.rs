@@ -1,4 +1,4 @@
-//! Prometheus metrics, on a listener of their own (issue 6).
+//! Prometheus metrics, on a listener of their own.
 
 use std::net::{SocketAddr, TcpListener};
 

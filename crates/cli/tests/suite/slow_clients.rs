@@ -1,4 +1,4 @@
-//! Clients that open thousands of connections and dribble bytes do not stop others from being served (issue 6).
+//! Clients that open thousands of connections and dribble bytes do not stop others from being served.
 
 use std::{
     io::{Read as _, Write as _},

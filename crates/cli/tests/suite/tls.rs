@@ -1,4 +1,4 @@
-//! https with a certificate file, which is read again on SIGHUP (issue 6).
+//! https with a certificate file, which is read again on SIGHUP.
 
 use std::{
     io::{Read as _, Write as _},
