@@ -2,6 +2,8 @@
 
 use std::{cmp::Ordering, sync::Arc};
 
+use smallvec::SmallVec;
+
 use super::tree::{DirEntry, Node};
 
 /// A piece grows to twice this before it is split.
@@ -10,8 +12,9 @@ const PIECE: usize = 64;
 /// In Git's order, each once.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Entries {
-    /// None is empty. Boxed, as each piece is: with a million files, spare capacity is what fills the memory.
-    pieces: Box<[Arc<[DirEntry]>]>,
+    /// None is empty. Nearly always it is one, which then lies here and not one step further away. Never with room to
+    /// spare: with a million files, that is what fills the memory.
+    pieces: SmallVec<[Arc<[DirEntry]>; 1]>,
 }
 
 /// Where an entry is, or would be.
@@ -57,7 +60,7 @@ impl Entries {
 
     pub(super) fn insert(&mut self, at: At, entry: DirEntry) {
         let Some(piece) = self.pieces.get(at.piece) else {
-            self.pieces = [Arc::from([entry])].into();
+            self.pieces.push(Arc::from([entry]));
             return;
         };
         let mut entries = piece.to_vec();
@@ -67,10 +70,9 @@ impl Entries {
             return;
         }
         let second = entries.split_off(PIECE);
-        let mut pieces = std::mem::take(&mut self.pieces).into_vec();
-        pieces[at.piece] = entries.into();
-        pieces.insert(at.piece + 1, second.into());
-        self.pieces = pieces.into();
+        self.pieces[at.piece] = entries.into();
+        self.pieces.insert(at.piece + 1, second.into());
+        self.pieces.shrink_to_fit();
     }
 
     pub(super) fn remove(&mut self, at: At) {
@@ -80,9 +82,8 @@ impl Entries {
             self.pieces[at.piece] = entries.into();
             return;
         }
-        let mut pieces = std::mem::take(&mut self.pieces).into_vec();
-        pieces.remove(at.piece);
-        self.pieces = pieces.into();
+        self.pieces.remove(at.piece);
+        self.pieces.shrink_to_fit();
     }
 }
 

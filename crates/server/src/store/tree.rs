@@ -16,6 +16,8 @@ use gix::{
     objs::{Kind, tree::EntryKind},
 };
 
+use smol_str::SmolStr;
+
 use super::entries::{At, Entries};
 
 /// A directory: the id of its Git tree, and its entries in Git's order.
@@ -27,7 +29,8 @@ pub struct Dir {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DirEntry {
-    pub(super) name: Arc<str>,
+    /// Short ones lie in the entry itself: a read compares names, and waits for memory at each that lies elsewhere.
+    pub(super) name: SmolStr,
     pub(super) node: Node,
 }
 
@@ -179,8 +182,8 @@ pub(super) fn apply(root: &Arc<Dir>, edits: &[Edit<'_>]) -> Result<(Arc<Dir>, Ve
 }
 
 /// The name of an entry. The names of our own files recur in every project, and are kept once.
-pub(super) fn intern(name: &str) -> Arc<str> {
-    FREQUENT_NAMES.get(name).map_or_else(|| name.into(), Arc::clone)
+pub(super) fn intern(name: &str) -> SmolStr {
+    FREQUENT_NAMES.get(name).map_or_else(|| name.into(), SmolStr::clone)
 }
 
 /// The directory `old` after `edits`; `None` where nothing is left of it. The paths of `edits` all begin with the path
@@ -296,11 +299,11 @@ pub(super) fn hash(kind: Kind, bytes: &[u8]) -> Option<ObjectId> {
     gix::objs::compute_hash(HashKind::Sha1, kind, bytes).ok()
 }
 
-static FREQUENT_NAMES: LazyLock<HashSet<Arc<str>>> = LazyLock::new(|| {
+static FREQUENT_NAMES: LazyLock<HashSet<SmolStr>> = LazyLock::new(|| {
     use wire::*;
     let directories =
         [ACTIVE_DIR, PENDING_DIR, SUPERSEDED_DIR, "http", "https", "80", "443", "releases", "tag"];
-    let mut names: HashSet<Arc<str>> = directories.map(Arc::from).into();
+    let mut names: HashSet<SmolStr> = directories.map(SmolStr::from).into();
     let revocation = format!("{INDEX_FILE}{REVOCATION_SUFFIX}");
     let metadata = format!("{SIGNERS_FILE}{METADATA_SUFFIX}");
     for file in [SIGNERS_FILE, INDEX_FILE, HISTORY_FILE, &revocation, &metadata] {
@@ -400,6 +403,6 @@ mod tests {
 
     #[test]
     fn an_entry_is_small() {
-        assert_eq!(size_of::<DirEntry>(), 40);
+        assert_eq!(size_of::<DirEntry>(), 48);
     }
 }
