@@ -47,6 +47,8 @@ fn one_owner_cannot_have_more_registrations_pending_than_allowed_and_others_can(
         &["2 registrations", "https/github.com/443/acme", "registrations_per_owner"],
     );
     assert_eq!(check_register(&world, "https/github.com/443/other/c", world.now), Ok(()));
+    let group = check_register(&world, "https/github.com/443/acme/group/c", world.now);
+    assert!(group.is_err(), "a group inside is no other owner");
 }
 
 #[test]

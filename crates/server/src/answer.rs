@@ -81,8 +81,9 @@ pub(crate) async fn answer<R: Read>(
     };
     let forwarded = visitor.forwarded(request.headers());
     let client = forwarded.as_ref().or(visitor.client.as_ref());
-    let admitted =
-        client.filter(|_| route.is_limited()).map_or(Ok(()), |client| client.charge_request(started));
+    let admitted = client
+        .filter(|_| route.is_limited() || !is_read)
+        .map_or(Ok(()), |client| client.charge_request(started));
     // Nothing that a read was changing outlives its panic.
     let ask = AssertUnwindSafe(|| match admitted {
         Ok(()) => (visitor.service.read)((method, uri, request.headers())),

@@ -23,7 +23,11 @@ use countersign_forge::{
     resolver::SystemResolver,
 };
 use thiserror::Error;
-use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
+use tokio::{
+    net::TcpListener,
+    sync::{Semaphore, SemaphorePermit, watch},
+    task::JoinHandle,
+};
 use url::Url;
 
 use crate::{
@@ -45,6 +49,8 @@ use crate::{
     tls::{Tls, TlsError},
 };
 
+/// Larger bodies that are received at the same time.
+const MAX_LARGE_BODIES: usize = 32;
 /// Whoever reads metrics needs one.
 const METRICS_CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 32, per_address: None };
 
@@ -58,6 +64,7 @@ struct Shared {
     nonces: Nonces,
     fetcher: Fetcher,
     fetching: Fetching,
+    large_bodies: Semaphore,
     file_servers: FileServers,
     forges: Forges,
     releases: Releases,
@@ -112,6 +119,11 @@ impl App {
         &self.0.fetching
     }
 
+    /// For a body that is not small: whoever sends one need not be anybody yet.
+    pub fn hold_large_body(&self) -> Result<SemaphorePermit<'_>, ApiError> {
+        self.0.large_bodies.try_acquire().map_err(|_| ApiError::busy())
+    }
+
     pub fn releases(&self) -> &Releases {
         &self.0.releases
     }
@@ -136,8 +148,8 @@ impl App {
         kind: FetchKind,
         request: &Authenticated,
     ) -> Result<Turn<'_>, ApiError> {
-        request.charge_fetch()?;
         let share = request.share_fetching()?;
+        request.charge_fetch()?;
         self.0.fetching.begin(kind, share).await.ok_or_else(ApiError::busy)
     }
 
@@ -157,6 +169,8 @@ impl App {
         request: &Authenticated,
         source: ReleaseSource,
     ) -> Result<Arc<Release>, ApiError> {
+        // Also of those who wait for a download that another request began: each keeps a connection.
+        let _share = request.share_fetching()?;
         request.charge_fetch()?;
         let Limits { assets, asset_bytes, release_time, .. } = self.0.limits;
         let limits = ReleaseLimits { assets, asset_bytes, total_time: release_time };
@@ -277,6 +291,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         nonces: opened.nonces,
         fetcher,
         fetching: Fetching::default(),
+        large_bodies: Semaphore::new(MAX_LARGE_BODIES),
         file_servers: settings.guard.file_servers,
         forges: settings.forges,
         releases: Releases::default(),

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use axum::{
-    body::{Body, Bytes, to_bytes},
+    body::{Body, Bytes, HttpBody, to_bytes},
     extract::{FromRequest, Request},
     http::{HeaderMap, header::CONTENT_LENGTH, request::Parts},
 };
@@ -23,6 +23,9 @@ use crate::{
 
 /// How long a client may take to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Nearly every body is smaller. Of larger ones, and of those that do not say their length, only some are received at a
+/// time: until a body is there, nobody knows who sends it.
+const SMALL_BODY_BYTES: u64 = 64 * 1024;
 /// What a request that is kept in the repository may weigh: it is stored for good.
 const MAX_KEPT_BYTES: usize = 64 * 1024;
 
@@ -100,6 +103,8 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
     // Before the body is read: whoever is refused anyway shall not fill our memory.
     let claimed = auth::check_headers(&received, app.now())?;
     let body = {
+        let is_small = HttpBody::size_hint(&body).upper().is_some_and(|bytes| bytes <= SMALL_BODY_BYTES);
+        let _room = if is_small { None } else { Some(app.hold_large_body()?) };
         let _waiting = origin.map(|origin| origin.patience.await_body());
         read_body(body, limit).await?
     };

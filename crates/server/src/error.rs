@@ -100,9 +100,8 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let failure = self
-            .status
-            .is_server_error()
+        // To be busy or to stop is no failure, and whoever asks again and again shall not fill the log with it.
+        let failure = (self.status == StatusCode::INTERNAL_SERVER_ERROR)
             .then(|| Failure { message: self.message.clone(), source: self.source.as_deref().map(describe) });
         let mut response = (self.status, Json(ErrorResponse { error: self.message })).into_response();
         if let Some(seconds) = self.retry_after {

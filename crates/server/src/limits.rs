@@ -45,6 +45,8 @@ pub struct Rates {
     pub key: Rate,
     /// Those among them for which we fetch.
     pub key_fetches: Rate,
+    /// The same of all keys at an address: anyone can make new keys.
+    pub address_fetches: Rate,
 }
 
 /// Which limit a request met.
@@ -52,6 +54,7 @@ pub struct Rates {
 pub enum Limit {
     Address,
     AddressAuthenticated,
+    AddressFetches,
     AddressFetching,
     Key,
     KeyFetches,
@@ -59,9 +62,10 @@ pub enum Limit {
 }
 
 impl Limit {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Address,
         Self::AddressAuthenticated,
+        Self::AddressFetches,
         Self::AddressFetching,
         Self::Key,
         Self::KeyFetches,
@@ -72,6 +76,7 @@ impl Limit {
         match self {
             Self::Address => "too many requests from this address",
             Self::AddressAuthenticated => "too many signed requests from this address",
+            Self::AddressFetches => "too many requests from this address for which the server fetches",
             Self::AddressFetching => "too many requests from this address fetch at the same time",
             Self::Key => "too many requests of this key",
             Self::KeyFetches => "too many requests of this key for which the server fetches",
@@ -101,6 +106,7 @@ pub struct Limiter {
 struct Address {
     requests: Bucket,
     authenticated: Bucket,
+    fetches: Bucket,
     fetching: Arc<Count>,
 }
 
@@ -170,8 +176,9 @@ impl Client {
 
     /// For a request of `key` that makes us fetch.
     pub fn charge_fetch(&self, key: &PublicKey, now: Instant) -> Result<(), Limited> {
-        let key = find_or_make(&self.limiter.keys, *key);
-        self.charge(&key.fetches, self.limiter.rates.key_fetches, Limit::KeyFetches, now)
+        let (key, rates) = (find_or_make(&self.limiter.keys, *key), self.limiter.rates);
+        self.charge(&key.fetches, rates.key_fetches, Limit::KeyFetches, now)?;
+        self.charge(&self.address.fetches, rates.address_fetches, Limit::AddressFetches, now)
     }
 
     /// So that neither one key nor one address has all of us fetching for it.
@@ -231,6 +238,7 @@ mod tests {
             address_authenticated: Rate::new(1, SECOND, 3),
             key: Rate::new(1, SECOND, 2),
             key_fetches: Rate::new(1, 60 * SECOND, 1),
+            address_fetches: Rate::new(1, 60 * SECOND, 3),
         }))
     }
 
@@ -285,6 +293,17 @@ mod tests {
         assert_eq!(client.charge_fetch(&key(1), now + SECOND / 2).unwrap_err().seconds, 60);
         assert_eq!(client.charge_fetch(&key(1), now + 59 * SECOND).unwrap_err().seconds, 1);
         client.charge_fetch(&key(1), now + 60 * SECOND).unwrap();
+    }
+
+    #[test]
+    fn new_keys_bring_an_address_only_so_many_fetches() {
+        let (limiter, now) = (limiter(), Instant::now());
+        let client = limiter.client(address("192.0.2.1"));
+        for seed in 1..=3 {
+            client.charge_fetch(&key(seed), now).unwrap();
+        }
+        assert_eq!(client.charge_fetch(&key(4), now).unwrap_err().limit, Limit::AddressFetches);
+        limiter.client(address("192.0.2.2")).charge_fetch(&key(5), now).unwrap();
     }
 
     #[test]

@@ -114,6 +114,11 @@ impl Connection {
         let connections = Arc::clone(&service.connections);
         let tls = service.tls.clone();
         let client = service.limiter.as_ref().map(|limiter| limiter.client(peer));
+        // A handshake costs more than many an answer.
+        let charged = client.as_ref().filter(|_| tls.is_some() && !is_proxy);
+        if charged.is_some_and(|client| client.charge_request(Instant::now()).is_err()) {
+            return;
+        }
         let patience = Arc::clone(&place.patience);
         let visitor = Visitor { service, client, is_proxy, patience, number: place.number };
         let serving = async {

@@ -44,8 +44,9 @@ impl TrustedProxies {
     /// last address that is no proxy of ours is the last one that nobody could make up.
     pub fn client_of(&self, headers: &HeaderMap) -> Option<IpAddr> {
         for value in headers.get_all(FORWARDED_FOR).iter().rev() {
-            for named in value.to_str().ok()?.rsplit(',') {
-                let address = parse_address(named.trim())?.to_canonical();
+            // Piece by piece: what a client wrote in front may be anything.
+            for named in value.as_bytes().rsplit(|byte| *byte == b',') {
+                let address = parse_address(str::from_utf8(named).ok()?.trim())?.to_canonical();
                 if !self.contains(address) {
                     return Some(address);
                 }
@@ -65,6 +66,8 @@ fn parse_address(text: &str) -> Option<IpAddr> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
+    use axum::http::HeaderValue;
+
     use super::*;
 
     fn proxies() -> TrustedProxies {
@@ -114,6 +117,13 @@ mod tests {
         ] {
             assert_eq!(client(values).as_deref(), Some(expected), "{values:?}");
         }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_in_front_of_it_hide_nobody() {
+        let value = HeaderValue::from_bytes(b"\xff, 198.51.100.1").unwrap();
+        let headers = HeaderMap::from_iter([(FORWARDED_FOR, value)]);
+        assert_eq!(proxies().client_of(&headers), Some("198.51.100.1".parse().unwrap()));
     }
 
     #[test]

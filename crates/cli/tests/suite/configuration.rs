@@ -1,4 +1,4 @@
-//! Flags, environment and file: flag > environment > file > default; unknown keys are errors (issue 2, D37).
+//! Flags, environment and file: flag > environment > file > default; unknown keys are errors (D37).
 
 use std::path::{Path, PathBuf};
 

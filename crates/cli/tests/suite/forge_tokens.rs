@@ -1,4 +1,4 @@
-//! Tokens (issue 3, D26): sent to the forge's API, and found nowhere else.
+//! Tokens (D26): sent to the forge's API, and found nowhere else.
 
 use std::path::Path;
 

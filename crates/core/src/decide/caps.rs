@@ -23,7 +23,7 @@ const HOST_SEGMENTS: usize = 3;
 pub struct Caps {
     /// First registrations that still wait for signatures, on one host.
     pub registrations_per_host: usize,
-    /// The same beside each other: of one owner, on a forge.
+    /// The same below the first name on a host: of one owner, on a forge.
     pub registrations_per_owner: usize,
     /// Proposals of a project that another one replaced.
     pub superseded_per_project: usize,
@@ -61,8 +61,9 @@ impl Caps {
         now: Timestamp,
     ) -> Result<(), CapRefusal> {
         let depth = project.segments().count();
-        let host = project.self_and_ancestors().nth(depth.saturating_sub(HOST_SEGMENTS));
-        let owner = project.parent();
+        let above = |segments: usize| project.self_and_ancestors().nth(depth.checked_sub(segments)?);
+        // The first name, however many groups are inside: whoever has it can make as many as they like.
+        let (host, owner) = (above(HOST_SEGMENTS), above(HOST_SEGMENTS + 1));
         let capped = [
             (owner, self.registrations_per_owner, "registrations_per_owner"),
             (host, self.registrations_per_host, "registrations_per_host"),

@@ -28,6 +28,8 @@ pub(super) struct RateLimitsTable {
     key_burst: Option<u32>,
     fetches_per_minute: Option<u32>,
     fetches_burst: Option<u32>,
+    address_fetches_per_minute: Option<u32>,
+    address_fetches_burst: Option<u32>,
 }
 
 impl RateLimitsTable {
@@ -57,6 +59,11 @@ impl RateLimitsTable {
                 MINUTE,
                 ("rate_limits.fetches_per_minute", self.fetches_per_minute, 60),
                 ("rate_limits.fetches_burst", self.fetches_burst, 300),
+            )?,
+            address_fetches: rate(
+                MINUTE,
+                ("rate_limits.address_fetches_per_minute", self.address_fetches_per_minute, 240),
+                ("rate_limits.address_fetches_burst", self.address_fetches_burst, 1_000),
             )?,
         };
         Ok((self.enabled.unwrap_or(true) && !dev).then_some(rates))

@@ -66,6 +66,7 @@ fn write_limits(page: &mut Page, app: &App) {
         let label = match limit {
             Limit::Address => "address",
             Limit::AddressAuthenticated => "address_authenticated",
+            Limit::AddressFetches => "address_fetches",
             Limit::AddressFetching => "address_fetching",
             Limit::Key => "key",
             Limit::KeyFetches => "key_fetches",

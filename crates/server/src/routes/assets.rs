@@ -55,10 +55,11 @@ async fn fetch_checksums(
     let turn = app.begin_fetching(FetchKind::Checksums, request).await?;
     let fetches: Vec<_> =
         source.files.iter().map(|file| app.fetch(&turn, file.request_url(), limits)).collect();
-    let contents: Vec<_> = stream::iter(fetches).buffered(AT_ONCE).collect().await;
-    drop(turn);
+    // Read in their order, each as soon as it is there, so that few are in memory at a time.
+    let mut contents = stream::iter(fetches).buffered(AT_ONCE);
     let mut checksums = Checksums::default();
-    for (file, bytes) in source.files.iter().zip(contents) {
+    for file in &source.files {
+        let Some(bytes) = contents.next().await else { break };
         checksums.add_file(file.as_str(), &bytes?)?;
         checksums.check_count(app.limits().assets)?;
     }

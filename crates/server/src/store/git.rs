@@ -84,10 +84,11 @@ impl Repository {
         }
         remove_stale_locks(&disk, dir)?;
         remove_leftovers(&disk, &pack_dir)?;
-        Folded::load(&pack_dir)?.remove_old(&disk);
-        // A kill may have come between a rename and this fsync; from here on, what is visible is durable.
+        // A kill may have come between a rename and this fsync; from here on, what is visible is durable. Only then may
+        // packs go whose objects are in another one.
         disk.sync_dir(&pack_dir)?;
         disk.sync_dir(&dir.join("refs/heads"))?;
+        Folded::load(&pack_dir)?.remove_old(&disk);
         let objects = Arc::new(Objects::open(dir, CACHE_BYTES)?);
         let branch = Branch::of(dir);
         let tip = branch.read()?;
