@@ -67,13 +67,14 @@ fn remaining(packs: &[PathBuf]) -> usize {
 /// `git fsck`, `git clone` and `git gc` list the packs once, and open them later.
 #[tokio::test]
 async fn a_pack_that_was_listed_stays_for_a_while_after_it_was_folded_and_across_restarts() {
+    // In all, not so many that folded packs have to go.
     let fixture = Fixture::new();
     put_many(&fixture, "first", 14).await;
     let listed = fixture.packs();
     assert_eq!(listed.len(), 15);
-    put_many(&fixture, "second", 40).await;
+    put_many(&fixture, "second", 20).await;
     assert!(!fixture.fold_lists().is_empty(), "they were folded");
-    put_many(&fixture, "third", 40).await;
+    put_many(&fixture, "third", 20).await;
     assert_eq!(remaining(&listed), 15);
     fixture.check(&fixture.start().head());
 
