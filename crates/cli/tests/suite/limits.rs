@@ -245,3 +245,45 @@ fn a_key_that_is_limited_has_changed_nothing() {
     let body = json!({ "signers_file_url": "https://example.org/x/svc.signers.json", "public_key": alice.body_key() });
     assert_limited(&server.send(&alice.sign(Request::post("/v1/register_repo", &body))), "key");
 }
+
+#[test]
+fn only_to_look_at_the_health_is_without_limit() {
+    let (server, _dir) = limited("address_per_second = 1\naddress_burst = 2", &[]);
+    for _ in 0..2 {
+        server.send(&Request::new("POST", "/healthz")).error(405);
+    }
+    assert_limited(&server.send(&Request::new("POST", "/healthz")), "address");
+    server.get("/healthz").ok();
+}
+
+/// Until a body is there nobody knows who sends it, so strangers must not fill the memory with bodies.
+#[test]
+fn only_so_many_large_bodies_are_received_at_a_time_and_small_ones_always() {
+    let server = TestServer::start();
+    let begin = |length: usize| {
+        let request = Person::named("alice").sign(Request::new("POST", "/v1/assets"));
+        let headers = request.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+        let mut connection = Connection::open(server.address());
+        let headers: String = headers.collect();
+        let length = format!("content-length: {length}");
+        // `100 Continue` is sent when the server begins to read the body.
+        let expect = "expect: 100-continue";
+        connection.write(&format!(
+            "POST /v1/assets HTTP/1.1\r\nhost: localhost\r\n{expect}\r\n{length}\r\n{headers}\r\n"
+        ));
+        connection
+    };
+    let mut held: Vec<_> = (0..32).map(|_| begin(100_000)).collect();
+    for connection in &mut held {
+        assert_eq!(connection.read_head(), 100);
+    }
+    let refused = begin(100_000).read_reply();
+    refused.refused(503, "busy");
+    assert!(refused.header("retry-after").is_some());
+    assert_eq!(begin(1_000).read_head(), 100, "a small one finds room");
+    held.pop();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while begin(100_000).read_head() != 100 {
+        assert!(Instant::now() < deadline, "a place that was given up is not given to another");
+    }
+}

@@ -104,6 +104,20 @@ fn a_server_with_a_certificate_speaks_https() {
     assert!(!is_presented(&server, SECOND[0]), "another certificate is not ours");
 }
 
+/// A handshake costs the server more than many an answer.
+#[test]
+fn an_address_cannot_have_handshakes_without_number() {
+    let files = Files::new(FIRST);
+    let config = files.path("limits.toml");
+    std::fs::write(&config, "[rate_limits]\naddress_per_second = 1\naddress_burst = 3\n").unwrap();
+    let server =
+        TestServer::start_with(|launch| files.adapt(launch).args(["--config", config.to_str().unwrap()]));
+    let asked = Instant::now();
+    let shaken = (0..20).filter(|_| is_presented(&server, FIRST[0])).count();
+    let allowed = 3 + asked.elapsed().as_secs() as usize + 1;
+    assert!((1..=allowed).contains(&shaken), "{shaken} of 20");
+}
+
 #[test]
 fn the_configuration_file_can_name_certificate_and_key() {
     let files = Files::new(FIRST);

@@ -193,13 +193,22 @@ impl Connection {
         self.stream.write_all(text.as_bytes()).expect("the server reads");
     }
 
-    /// The next answer, which must announce its length.
-    pub(crate) fn read_reply(&mut self) -> Reply {
+    /// The status of the next answer, of which nothing else is read but its head.
+    pub(crate) fn read_head(&mut self) -> u16 {
+        self.read_heading().status
+    }
+
+    fn read_heading(&mut self) -> Reply {
         let mut received = Vec::new();
         while !received.ends_with(b"\r\n\r\n") {
             received.push(self.read_byte());
         }
-        let mut reply = parse_reply(&received).expect("an answer");
+        parse_reply(&received).expect("an answer")
+    }
+
+    /// The next answer, which must announce its length.
+    pub(crate) fn read_reply(&mut self) -> Reply {
+        let mut reply = self.read_heading();
         let length = reply.header("content-length").expect("a length").parse().expect("a number");
         reply.body = (0..length).map(|_| self.read_byte()).collect();
         reply
