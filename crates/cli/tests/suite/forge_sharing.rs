@@ -1,4 +1,4 @@
-//! Issue 3, point 3: registrations of the same release share one download, survive their client, and show progress.
+//! Registrations of the same release share one download, survive their client, and show progress.
 
 use std::{io::Write as _, net::TcpStream};
 
@@ -69,6 +69,19 @@ fn two_registrations_at_the_same_time_share_one_download() {
         assert_eq!(asset_requests(&forge), 1, "{kind:?}: {:?}", forge.forge.targets());
         assert_eq!(forge.world.git().commit_count(), before + 1);
     }
+}
+
+/// Each of them keeps a connection for as long as the download takes.
+#[test]
+fn a_key_cannot_have_waiters_without_number_at_one_download() {
+    let (forge, url, keeper) = held_release(Kind::Forgejo);
+    let first = send_unread(&forge, &alice(), &url);
+    keeper.await_request();
+    let waiting: Vec<_> = (0..7).map(|_| send_unread(&forge, &alice(), &url)).collect();
+    let_earlier_requests_arrive(&forge);
+    forge.register_release(&url).refused(429, "of this key fetch at the same time");
+    drop((first, waiting));
+    keeper.open();
 }
 
 #[test]
