@@ -181,7 +181,7 @@ fn any_other_path_in_the_repository_is_refused() {
 
 #[test]
 fn a_directory_between_branch_and_file_is_refused() {
-    // D26: a branch is one segment where the URL does not say `refs/heads/`. Issue 3: one with a `/` is found by asking
+    // D26: a branch is one segment where the URL does not say `refs/heads/`. One with a `/` is found by asking
     // the forge, which knows none here. Either way it is the URL that the rules refuse (D25).
     let mut others = Vec::new();
     for kind in KINDS {
@@ -205,7 +205,6 @@ fn a_directory_between_branch_and_file_is_refused() {
 
 #[test]
 fn a_branch_with_a_slash_is_found_by_asking_the_forge() {
-    // Issue 3, point 1.
     let mut refused = Vec::new();
     for kind in KINDS {
         let forge = ForgeWorld::start(kind);
