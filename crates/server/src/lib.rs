@@ -20,3 +20,4 @@ pub mod router;
 pub mod routes;
 pub mod store;
 pub mod tls;
+pub mod web;

@@ -13,6 +13,7 @@ use crate::{
     app::App,
     error::ApiError,
     routes::{assets, chain, files, health, metrics, pending, ping, propose, revoke, signatures},
+    web,
 };
 
 pub fn build(app: App) -> Router {
@@ -24,7 +25,8 @@ pub fn build(app: App) -> Router {
         .route("/v1/assets", post(assets::register))
         .route("/v1/pending_signatures", get(pending::list))
         .route("/v1/ping", get(ping::ping))
-        .merge(health_routes());
+        .merge(health_routes())
+        .merge(web::routes());
     let with_path = [
         ("signatures", get(signatures::status)),
         ("files-to-sign", get(files::to_sign)),

@@ -18,11 +18,14 @@ pub enum Route {
     Healthz,
     Readyz,
     Metrics,
+    Page,
+    Badge,
+    Events,
     Other,
 }
 
 impl Route {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 19] = [
         Self::Files,
         Self::GetSigners,
         Self::GetSignersChain,
@@ -38,6 +41,9 @@ impl Route {
         Self::Healthz,
         Self::Readyz,
         Self::Metrics,
+        Self::Page,
+        Self::Badge,
+        Self::Events,
         Self::Other,
     ];
 
@@ -47,6 +53,9 @@ impl Route {
                 "/healthz" => Self::Healthz,
                 "/readyz" => Self::Readyz,
                 "/metrics" => Self::Metrics,
+                "/" | "/activity" | "/verify" | "/docs" | "/openapi.json" => Self::Page,
+                _ if path.starts_with("/p/") || path.starts_with("/assets/") => Self::Page,
+                _ if path.starts_with("/badge/") => Self::Badge,
                 _ => Self::Other,
             };
         };
@@ -70,6 +79,7 @@ impl Route {
                 "register_repo" => Self::RegisterRepo,
                 "update_signers" => Self::UpdateSigners,
                 "revoke" => Self::Revoke,
+                "events" => Self::Events,
                 _ => Self::Other,
             },
         }
@@ -92,6 +102,9 @@ impl Route {
             Self::Healthz => "healthz",
             Self::Readyz => "readyz",
             Self::Metrics => "metrics",
+            Self::Page => "page",
+            Self::Badge => "badge",
+            Self::Events => "events",
             Self::Other => "other",
         }
     }
@@ -130,7 +143,12 @@ mod tests {
             ("/v1/register_repo", "register_repo"),
             ("/healthz", "healthz"),
             ("/readyz", "readyz"),
-            ("/", "other"),
+            ("/", "page"),
+            ("/p/https/example.org/443/a", "page"),
+            ("/assets/style.css", "page"),
+            ("/badge/https/example.org/443/a.svg", "badge"),
+            ("/v1/events", "events"),
+            ("/p", "other"),
             ("/v1/filesystem/x", "other"),
             ("/v1/files", "other"),
             ("/v2/files/x", "other"),

@@ -1,0 +1,88 @@
+//! What every page has around it: head, navigation, and headers that let it load nothing but our own files.
+
+use axum::{
+    http::{
+        HeaderValue, StatusCode,
+        header::{
+            CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+        },
+    },
+    response::{IntoResponse, Response},
+};
+use maud::{DOCTYPE, Markup, html};
+
+use super::assets::STYLE_PATH;
+
+const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// The same for a page that has one of our scripts, which fetches from us alone.
+const SCRIPT_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// A page that is complete but for its frame.
+#[derive(Debug)]
+pub struct Page {
+    status: StatusCode,
+    title: String,
+    body: Markup,
+    /// The path of one of our own scripts.
+    script: Option<&'static str>,
+}
+
+impl Page {
+    /// `title` is text and is escaped like any other.
+    pub fn new(title: impl Into<String>, body: Markup) -> Self {
+        Self { status: StatusCode::OK, title: title.into(), body, script: None }
+    }
+
+    pub fn with_status(self, status: StatusCode) -> Self {
+        Self { status, ..self }
+    }
+
+    pub fn with_script(self, path: &'static str) -> Self {
+        Self { script: Some(path), ..self }
+    }
+
+    fn render(&self) -> Markup {
+        html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    title { (self.title) " · Countersign" }
+                    link rel="stylesheet" href=(STYLE_PATH);
+                    @if let Some(script) = self.script {
+                        script src=(script) type="module" {}
+                    }
+                }
+                body {
+                    a.skip href="#content" { "Skip to the content" }
+                    header {
+                        nav aria-label="Main" {
+                            a.home href="/" { "Countersign" }
+                            a href="/activity" { "Activity" }
+                            a href="/verify" { "Verify a file" }
+                            a href="/docs" { "API" }
+                        }
+                    }
+                    main #content { (self.body) }
+                }
+            }
+        }
+    }
+}
+
+impl IntoResponse for Page {
+    fn into_response(self) -> Response {
+        let policy = if self.script.is_some() { SCRIPT_POLICY } else { POLICY };
+        let headers = [
+            (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
+            (CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy)),
+            (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+            (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+            // The state behind a page may change at any moment.
+            (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+        ];
+        (self.status, headers, self.render().into_string()).into_response()
+    }
+}
