@@ -18,6 +18,7 @@ pub mod json;
 pub mod key;
 pub mod layout;
 pub mod metadata;
+pub mod overview;
 pub mod path;
 pub mod place;
 pub mod query;
