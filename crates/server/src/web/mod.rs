@@ -2,6 +2,7 @@
 
 mod assets;
 mod frame;
+mod verify;
 
 use axum::{Router, routing::get};
 use maud::html;
@@ -13,4 +14,5 @@ pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/", get(async || Page::new("Projects", html! { h1 { "Projects" } })))
         .route(assets::STYLE_PATH, get(assets::style))
+        .merge(verify::routes())
 }
