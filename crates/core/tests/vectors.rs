@@ -1,7 +1,7 @@
 //! Test vectors of bundles and chains, each named after an attack, for us and for other implementations.
 //!
-//! A file says itself what it is: `description`, what to `expect` (`verified`, `revoked` or `refused`) and by which
-//! rule (`reason`), the `project`, and a `bundle` or a `history`. The files are made here, from fixed seeds and times:
+//! A file says itself what it is: `description`, what to `expect` (`verified`, `revoked` or `refused`), by which `rule`
+//! and why (`reason`), the `project`, and a `bundle` or a `history`. The files are made here, from fixed seeds and times:
 //! `COUNTERSIGN_WRITE_VECTORS=1 cargo test -p countersign-core --test vectors` writes them anew.
 
 #[path = "vectors/chains.rs"]
@@ -109,9 +109,10 @@ impl Vector {
         // Line breaks inside strings are escaped, so that indenting the lines changes no value.
         let document = self.document.trim_end().replace('\n', "\n  ");
         format!(
-            "{{\n  \"description\": {},\n  \"expect\": {},\n  \"reason\": {},\n  \"project\": {},\n  \"{field}\": {document}\n}}\n",
+            "{{\n  \"description\": {},\n  \"expect\": {},\n  \"rule\": {},\n  \"reason\": {},\n  \"project\": {},\n  \"{field}\": {document}\n}}\n",
             quoted(self.description),
             quoted(self.expect.word()),
+            quoted(self.expect.kind()),
             quoted(self.expect.reason()),
             quoted(&self.project),
         )

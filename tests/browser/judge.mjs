@@ -1,0 +1,44 @@
+// Runs test vectors through the script of the page. This function uses nothing from outside itself, so that a browser
+// can be given it as well; `base` is where the modules are.
+
+export async function judge({ base, kind, vectors }) {
+  const { history, signatures } = await import(`${base}/documents.mjs`);
+  const { object, oneOf, orNull, parseJson, text } = await import(`${base}/json.mjs`);
+  const { verifyChain, verifyEvidence } = await import(`${base}/rules.mjs`);
+  const { parseDigest, parsePath, parseTime } = await import(`${base}/values.mjs`);
+
+  const digest = text(parseDigest, "a digest");
+  const revocation = object({ document: text(), signatures, signers_file_digest: digest, request: (value) => value });
+  const bundle = object({
+    version: oneOf(1),
+    bundled_at: text(parseTime, "a time"),
+    index_path: text(parsePath, "a path"),
+    index: text(),
+    signatures,
+    signers_file_digest: digest,
+    signers_history: history,
+    revocation: orNull(revocation),
+  });
+  const read = (shape, document) => {
+    try {
+      return shape(parseJson(JSON.stringify(document)), "");
+    } catch (error) {
+      throw new Error(`Not a ${kind}: ${error.message}`);
+    }
+  };
+  const verify = {
+    bundle: async (vector) => {
+      const shown = read(bundle, vector.bundle);
+      const { index_path: path, signers_file_digest: governedBy, signers_history, ...rest } = shown;
+      const evidence = { ...rest, path, governedBy, history: signers_history };
+      return verifyEvidence({ ...evidence, revocation: shown.revocation?.document ?? null }, () => {});
+    },
+    chain: (vector) => verifyChain(read(history, vector.history), vector.project),
+  }[kind];
+
+  const verdicts = {};
+  for (const [name, vector] of Object.entries(vectors)) {
+    verdicts[name] = await verify(vector).then(() => "verified", (error) => error.message);
+  }
+  return verdicts;
+}
