@@ -133,8 +133,8 @@ impl Asked {
                 // The script switches it on: without one it would do nothing.
                 input #file type="file" disabled;
             }
-            div #result role="status" {}
-            noscript { (without_script()) }
+            // The script clears it once it runs: so it is also read where a browser is too old for it.
+            div #result role="status" { (without_script()) }
             (limits())
             p { a href="/verify" { "Verify another file" } }
         }
@@ -192,7 +192,8 @@ fn forms(url: &str, path: &str) -> Markup {
 fn without_script() -> Markup {
     html! {
         p {
-            "This page verifies with a script, which your browser does not run. The command line does the same and more: "
+            "Nothing has been checked: this page verifies with a script, which your browser does not run. Use the command "
+            "line, which does the same and more: "
             code { "countersign verify FILE --url URL --server SERVER" }
         }
     }

@@ -29,10 +29,10 @@ export async function gatherEvidence(places) {
 }
 
 async function gatherFor(path, index) {
-  const suffixes = [".signers.json", ".signatures.json", ".signatures.json.revoked", ".revocation.json"];
-  const shown = suffixes.map((suffix) => ask("files", path + suffix));
-  const [copy, complete, withdrawn, revocation] = await Promise.all(shown);
-  const signed = complete ?? withdrawn;
+  const shown = (suffix) => ask("files", path + suffix);
+  const suffixes = [".signers.json", ".signatures.json", ".revocation.json"];
+  const [copy, complete, revocation] = await Promise.all(suffixes.map(shown));
+  const signed = complete ?? (await shown(".signatures.json.revoked"));
   refuseIf(signed === null, "Not enough people have signed the release yet");
   refuseIf(complete === null && revocation === null, "The release is revoked, but the server does not show why");
   const chain = await ask("get_signers_chain", path);

@@ -40,7 +40,7 @@ async function verify(file) {
 
 if (await hasEd25519()) {
   input.disabled = false;
-  // Also where a file is dropped on it.
+  result.replaceChildren();
   input.addEventListener("change", () => input.files[0] && verify(input.files[0]));
 } else {
   const why = isSecureContext ? "It does not offer Ed25519" : "This page did not come over https";
