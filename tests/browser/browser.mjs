@@ -31,11 +31,24 @@ export const launch = () =>
 export async function withPage(browser, options, use, expected = /^$/) {
   const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
   const page = await context.newPage();
+  const troubles = watch(page, expected);
+  try {
+    await use(page, troubles);
+    assert.deepEqual(troubles, []);
+  } finally {
+    await context.close();
+  }
+}
+
+function watch(page, expected) {
   page.setDefaultTimeout(10_000);
   const troubles = [];
   page.on("console", (message) => {
-    const isBad = ["error", "warning"].includes(message.type()) && !expected.test(message.text());
-    if (isBad) troubles.push(`console: ${message.text()}`);
+    const text = `${message.text()} ${message.location().url}`;
+    // That there is no revocation, a server can only say by answering 404, and the browser notes that.
+    const isNoRevocation = /\b404\b.*\.revocation\.json$/.test(text);
+    const isBad = ["error", "warning"].includes(message.type()) && !isNoRevocation && !expected.test(text);
+    if (isBad) troubles.push(`console: ${text}`);
   });
   page.on("pageerror", (error) => troubles.push(`script: ${error.message}`));
   page.on("dialog", (dialog) => {
@@ -46,12 +59,7 @@ export async function withPage(browser, options, use, expected = /^$/) {
     const { origin } = new URL(request.url());
     if (![server, insecureServer].includes(origin)) troubles.push(`request to ${origin}`);
   });
-  try {
-    await use(page);
-    assert.deepEqual(troubles, []);
-  } finally {
-    await context.close();
-  }
+  return troubles;
 }
 
 export async function open(page, path) {

@@ -124,7 +124,7 @@ impl Asked {
             h1 { "Verify a file" }
             (intro())
             @match &self.url {
-                Some(url) => p { "The file from " code { (shown_text(url)) } ", if one of these lists it:" },
+                Some(url) => p.wrap { "The file from " code { (shown_text(url)) } ", if one of these lists it:" },
                 None => p { "A file of this release:" },
             }
             ul.places { @for place in &self.places { (place.render()) } }
@@ -176,13 +176,13 @@ fn forms(url: &str, path: &str) -> Markup {
     html! {
         form.ask action="/verify" {
             label for="url" { "Where the file was downloaded from" }
-            input #url name="url" value=(url) inputmode="url" required autocomplete="off" spellcheck="false"
+            input #url name="url" value=(url) autocomplete="off"
                 placeholder="https://github.com/acme/app/releases/download/v1.0/app.tar.gz";
             button { "Find the release" }
         }
         form.ask action="/verify" {
             label for="path" { "Or the path of the release on this server" }
-            input #path name="path" value=(path) required autocomplete="off" spellcheck="false"
+            input #path name="path" value=(path) autocomplete="off"
                 placeholder="https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json";
             button { "Use this release" }
         }

@@ -72,7 +72,7 @@ export async function verifyEvidence({ path, index: text, signatures, governedBy
   passed(`The index belongs where it lies, at ${path}`);
   const links = await verifyChain(history, index.project_id);
   passed(`Everyone in the project's first signers file, of ${links[0].signers.dated}, has signed it`);
-  if (links[1]) passed(`Each of ${links.length - 1} changes of signers was agreed to by those before and after it`);
+  if (links[1]) passed(`Signers files after it: ${links.length - 1}, each agreed to by those before and after it`);
   const governing = links.find((link) => link.digest === governedBy)?.signers;
   refuseIf(!governing, "The signers file of this release is not in the project's history");
   passed("The signers file that the release was signed under is in this history, byte for byte");
