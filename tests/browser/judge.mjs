@@ -42,3 +42,43 @@ export async function judge({ base, kind, vectors }) {
   }
   return verdicts;
 }
+
+// What the script makes of each value, in the form of the vectors. As self-contained as `judge`.
+export async function judgeValues({ base, files }) {
+  const { readIndex, signatures } = await import(`${base}/documents.mjs`);
+  const { parseJson } = await import(`${base}/json.mjs`);
+  const { hash, isSignedBy, parseKey, parseSignature, utf8 } = await import(`${base}/keys.mjs`);
+  const { checkPlace } = await import(`${base}/place.mjs`);
+  const { parseAssetName, parsePath, parseTime } = await import(`${base}/values.mjs`);
+
+  const orNull = (read) => {
+    try {
+      return read();
+    } catch {
+      return null;
+    }
+  };
+  const faults = {
+    "this is not the path of an index": "not an index",
+    "it is of another project": "other project",
+    "it is of another release": "other release",
+    "a file in it comes from another place": "other source",
+  };
+  const content = await hash("SHA-512", utf8("content"));
+  const read = {
+    keys: ({ text }) => ({ text, reads_as: parseKey(text) }),
+    times: ({ text }) => ({ text, reads_as: parseTime(text)?.toString() ?? null }),
+    paths: ({ text }) => ({ text, reads_as: parsePath(text) }),
+    names: ({ text }) => ({ text, reads_as: parseAssetName(text) }),
+    json: ({ text }) => ({ text, reads_as: orNull(() => `${signatures(parseJson(text), "").size}`) }),
+    signatures: async ({ key, signature }) =>
+      ({ key, signature, verifies: await isSignedBy(key, content, parseSignature(signature)) }),
+    places: ({ path, index }) =>
+      ({ path, index, fault: faults[checkPlace(readIndex(JSON.stringify(index)), path)] ?? null }),
+  };
+  const judged = {};
+  for (const [name, { cases }] of Object.entries(files)) {
+    judged[name] = await Promise.all(cases.map(read[name.replace(".json", "")]));
+  }
+  return judged;
+}

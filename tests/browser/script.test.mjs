@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { judge } from "./judge.mjs";
-import { assertVerdicts, readVectors } from "./vectors.mjs";
+import { judge, judgeValues } from "./judge.mjs";
+import { assertValues, assertVerdicts, readVectors } from "./vectors.mjs";
 
 const base = new URL("../../crates/server/src/web/verify", import.meta.url).href;
 
@@ -14,3 +14,7 @@ for (const kind of ["bundle", "chain"]) {
     assert.ok(good >= 5, "some must be accepted, or this shows nothing");
   });
 }
+
+test("every value at the edge of what is accepted is read as the client does", async () => {
+  assertValues(await judgeValues({ base, files: readVectors("values") }));
+});

@@ -52,3 +52,8 @@ export function assertVerdicts(kind, verdicts) {
   }
   return Object.values(vectors).filter(({ expect }) => expect === "verified").length;
 }
+
+export function assertValues(judged) {
+  const files = readVectors("values");
+  for (const [name, { cases }] of Object.entries(files)) assert.deepEqual(judged[name], cases, name);
+}

@@ -5,8 +5,8 @@ import { truncateSync, writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 
 import { insecureServer, launch, open, root, server, site, withPage, work } from "./browser.mjs";
-import { judge } from "./judge.mjs";
-import { assertVerdicts, readVectors } from "./vectors.mjs";
+import { judge, judgeValues } from "./judge.mjs";
+import { assertValues, assertVerdicts, readVectors } from "./vectors.mjs";
 
 const index = (release) => `${root}/acme/${release}/svc.index.json`;
 const verifyAt = (release) => `/verify?path=${encodeURIComponent(index(release))}`;
@@ -270,3 +270,8 @@ for (const kind of ["bundle", "chain"]) {
       assertVerdicts(kind, await page.evaluate(judge, { base: "/assets/verify", kind, vectors: readVectors(kind) }));
     }));
 }
+
+test("every value at the edge of what is accepted is read in the browser as the client does", () =>
+  withVerify(verifyAt("app/1.0"), async (page) => {
+    assertValues(await page.evaluate(judgeValues, { base: "/assets/verify", files: readVectors("values") }));
+  }));
