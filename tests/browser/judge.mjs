@@ -45,7 +45,7 @@ export async function judge({ base, kind, vectors }) {
 
 // What the script makes of each value, in the form of the vectors. As self-contained as `judge`.
 export async function judgeValues({ base, files }) {
-  const { readIndex, signatures } = await import(`${base}/documents.mjs`);
+  const { readIndex, readSigners, signatures } = await import(`${base}/documents.mjs`);
   const { parseJson } = await import(`${base}/json.mjs`);
   const { hash, isSignedBy, parseKey, parseSignature, utf8 } = await import(`${base}/keys.mjs`);
   const { checkPlace } = await import(`${base}/place.mjs`);
@@ -71,6 +71,8 @@ export async function judgeValues({ base, files }) {
     paths: ({ text }) => ({ text, reads_as: parsePath(text) }),
     names: ({ text }) => ({ text, reads_as: parseAssetName(text) }),
     json: ({ text }) => ({ text, reads_as: orNull(() => `${signatures(parseJson(text), "").size}`) }),
+    signers: ({ text }) => ({ text, reads_as: orNull(() => `${readSigners(text).keys.size}`) }),
+    indexes: ({ text }) => ({ text, reads_as: orNull(() => `${readIndex(text).published_files.length}`) }),
     signatures: async ({ key, signature }) =>
       ({ key, signature, verifies: await isSignedBy(key, content, parseSignature(signature)) }),
     places: ({ path, index }) =>

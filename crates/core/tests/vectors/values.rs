@@ -8,6 +8,7 @@ use countersign_core::{
     path::RepoPath,
     place::{PlaceError, check_place},
     signatures::SignatureSet,
+    signers::SignersFile,
     time::Timestamp,
 };
 use serde_json::{Value, json};
@@ -26,6 +27,8 @@ pub(crate) fn all() -> Vec<(&'static str, &'static str, Vec<Value>)> {
             "Lists of signatures: what is not strict JSON is refused.",
             read_all(&documents(), read_document),
         ),
+        ("signers", "Signers files, and how many keys are in them.", read_all(&signers(), read_signers)),
+        ("indexes", "Indexes, and how many files are in them.", read_all(&indexes(), read_index)),
         ("signatures", "Signatures over the SHA-512 digest of `content`.", signatures()),
         ("places", "Whether an index with one file is about the place where it lies.", places()),
     ]
@@ -54,6 +57,14 @@ fn read_name(text: &str) -> Option<String> {
 
 fn read_document(text: &str) -> Option<String> {
     SignatureSet::parse(text.as_bytes()).ok().map(|set| set.signers().len().to_string())
+}
+
+fn read_signers(text: &str) -> Option<String> {
+    SignersFile::parse(text.as_bytes()).ok().map(|file| file.keys().len().to_string())
+}
+
+fn read_index(text: &str) -> Option<String> {
+    ReleaseIndex::parse(text.as_bytes()).ok().map(|index| index.published_files.len().to_string())
 }
 
 fn owned(texts: &[&str]) -> Vec<String> {
@@ -302,6 +313,125 @@ fn documents() -> Vec<String> {
         "null".to_owned(),
         "0".to_owned(),
         String::new(),
+    ]
+}
+
+fn signers() -> Vec<String> {
+    let [alice, bob] = [alice(), bob()].map(|key| key.public_key().to_string());
+    let one =
+        |key: &str, name: &str| format!(r#"{{"kind":"key","data":{{"pubkey":"{key}"}},"name":"{name}"}}"#);
+    let group =
+        |threshold: &str, members: &str| format!(r#"[{{"threshold":{threshold},"signers":[{members}]}}]"#);
+    let file = |roles: &str| format!(r#"{{"version":1,"timestamp":"2026-01-01T00:00:00Z",{roles}}}"#);
+    let artifact = |threshold: &str, members: &[String]| {
+        file(&format!(r#""artifact_signers":{}"#, group(threshold, &members.join(","))))
+    };
+    let named = |name: &str| artifact("1", &[one(&alice, name), one(&bob, "bob")]);
+    let with = |role: &str| {
+        let own = group("1", &one(&alice, "alice"));
+        file(&format!(r#""artifact_signers":{own},{role}"#))
+    };
+    let good = named("alice");
+    vec![
+        good.clone(),
+        named(""),
+        named("a b <c>"),
+        named(&"ü".repeat(64)),
+        named(&"ü".repeat(65)),
+        named("a\\u202eb"),
+        named("a\\u0000"),
+        named("a\\u3164"),
+        named("bob"),
+        artifact("1", &[one(&alice, ""), one(&bob, "")]),
+        artifact("1", &[one(&alice, "alice"), one(&alice, "alice")]),
+        artifact("1", &[one(&alice, "alice"), one(alice.trim_start_matches("svc-pub:"), "alice")]),
+        artifact("2", &[one(&alice, "alice"), one(&bob, "bob")]),
+        artifact("3", &[one(&alice, "alice"), one(&bob, "bob")]),
+        artifact("1", &[]),
+        artifact("0", &[one(&alice, "alice")]),
+        artifact("-1", &[one(&alice, "alice")]),
+        artifact("-0", &[one(&alice, "alice")]),
+        artifact("1.0", &[one(&alice, "alice")]),
+        artifact("1e0", &[one(&alice, "alice")]),
+        artifact("1E0", &[one(&alice, "alice")]),
+        artifact("\"1\"", &[one(&alice, "alice")]),
+        artifact("01", &[one(&alice, "alice")]),
+        artifact("18446744073709551617", &[one(&alice, "alice")]),
+        artifact("null", &[one(&alice, "alice")]),
+        with(&format!(r#""admin_keys":{}"#, group("1", &one(&bob, "bob")))),
+        with(&format!(r#""admin_keys":{}"#, group("1", &one(&alice, "bob")))),
+        with(&format!(r#""admin_keys":{}"#, group("1", &one(&bob, "alice")))),
+        with(&format!(r#""master_keys":{}"#, group("1", &one(&bob, "bob")))),
+        with(&format!(r#""master_keys":{}"#, group("1", &one(&alice, "alice")))),
+        with(&format!(r#""revocation_keys":{}"#, group("1", &one(&alice, "alice")))),
+        with(&format!(r#""other_keys":{}"#, group("1", &one(&alice, "alice")))),
+        with(r#""admin_keys":null"#),
+        with(r#""admin_keys":[]"#),
+        with(r#""admin_keys":{}"#),
+        file(r#""admin_keys":[]"#),
+        good.replace("\"version\":1", "\"version\":2"),
+        good.replace("\"version\":1", "\"version\":1.0"),
+        good.replace("\"version\":1", "\"version\":true"),
+        good.replace("\"version\":1,", ""),
+        good.replace("2026-01-01T", "2026-01-01 "),
+        good.replace("\"kind\":\"key\"", "\"kind\":\"gpg\""),
+        good.replace("\"kind\":\"key\",", ""),
+        good.replace("\"data\":{", "\"data\":{\"format\":\"ed25519\","),
+        good.replace("\"data\":{", "\"data\":{\"format\":\"rsa\","),
+        good.replace("\"data\":{", "\"data\":{\"format\":null,"),
+        good.replace("\"name\":\"alice\"", "\"name\":null"),
+        good.replace("\"name\":\"alice\"", "\"name\":1"),
+        good.replace("\"name\":\"alice\"", "\"Name\":\"alice\""),
+    ]
+}
+
+fn indexes() -> Vec<String> {
+    let digest = "0".repeat(64);
+    let entry = |name: &str| {
+        format!(
+            r#"{{"file_name":"{name}","size":1,"source":"https://a.example/x","digests":{{"sha256":"{digest}"}}}}"#
+        )
+    };
+    let of = |names: &[&str]| {
+        let files = names.iter().map(|name| entry(name)).collect::<Vec<_>>().join(",");
+        format!(
+            r#"{{"version":1,"project_id":"https/a.example/443/x","release_url":null,"mirrored_on":"2026-01-01T00:00:00Z","published_on":null,"published_files":[{files}]}}"#
+        )
+    };
+    let good = of(&["a"]);
+    vec![
+        good.clone(),
+        of(&[]),
+        of(&["a", "b"]),
+        of(&["a", "ab", "a/b"]),
+        of(&["a", "a/b", "ab"]),
+        of(&["b", "a"]),
+        of(&["a", "a"]),
+        of(&["a", "\\u0061"]),
+        of(&["B", "a"]),
+        of(&["a", "B"]),
+        // In UTF-16 the second comes first.
+        of(&["\u{ff61}", "\u{10000}"]),
+        of(&["\u{10000}", "\u{ff61}"]),
+        good.replace(&format!("\"sha256\":\"{digest}\""), ""),
+        good.replace(&digest, &digest.replace('0', "A")),
+        good.replace(&digest, &digest[1..]),
+        good.replace("sha256", "sha512"),
+        good.replace("sha256", "md5"),
+        good.replace("\"size\":1", "\"size\":null"),
+        good.replace("\"size\":1", "\"size\":9007199254740991"),
+        good.replace("\"size\":1", "\"size\":-1"),
+        good.replace("\"size\":1", "\"size\":1.5"),
+        good.replace("\"size\":1", "\"size\":1e3"),
+        good.replace("\"size\":1", "\"size\":\"1\""),
+        good.replace("\"size\":1,", ""),
+        good.replace("/x\"", "/\\ud800\""),
+        good.replace("/x\"", "/\\ud83d\\ude00\""),
+        good.replace("\"release_url\":null", "\"release_url\":\"\""),
+        good.replace("\"release_url\":null,", ""),
+        good.replace("\"published_on\":null", "\"published_on\":\"2026\""),
+        good.replace("https/a.example/443/x", "https/a.example/x"),
+        good.replace("\"version\":1", "\"version\":1,\"version\":1"),
     ]
 }
 
