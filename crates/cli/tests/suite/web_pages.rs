@@ -102,7 +102,7 @@ fn a_first_registration_shows_who_is_missing() {
     let pending = world.pending_path("acme/app");
     world.sign(&team.bob, &pending).ok();
     let project = open(&world.server, &format!("/p/{}", world.id("acme/app")));
-    project.says(&["registering", "The first signers file waits", "1 of 3 needed", "Still missing: alice"]);
+    project.says(&["registering", "The first signers file waits", "1 of 3 needed", "Whom to ask next:"]);
     project.links_to(&format!("/p/{pending}")).lacks(&["Signers history"]);
     let page = open(&world.server, &format!("/p/{pending}"));
     page.says(&[

@@ -43,6 +43,8 @@ pub struct ProposalOverview {
 pub struct ConditionProgress {
     pub kind: ConditionKind,
     pub is_met: bool,
+    /// On the way that is nearest to its end.
+    pub tally: Tally,
     /// Any one of them is enough.
     pub ways: Vec<WayProgress>,
 }
@@ -84,6 +86,7 @@ pub fn describe_proposal(
             .map(|condition| ConditionProgress {
                 kind: condition.kind,
                 is_met: condition.is_met(&signed),
+                tally: count_condition(condition, &signed),
                 ways: condition
                     .ways
                     .iter()
@@ -114,9 +117,13 @@ pub fn tally_proposal(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Op
 
 fn count_conditions(conditions: &[Condition<'_>], signed: &BTreeSet<PublicKey>) -> Tally {
     conditions.iter().fold(Tally::default(), |tally, condition| {
-        let ways = condition.ways.iter().map(|way| Tally::of(way.groups.iter(), signed));
-        // The way that is nearest to its end: the others need not be gone.
-        let nearest = ways.min_by_key(|way| way.needed - way.collected).unwrap_or_default();
-        Tally { collected: tally.collected + nearest.collected, needed: tally.needed + nearest.needed }
+        let Tally { collected, needed } = count_condition(condition, signed);
+        Tally { collected: tally.collected + collected, needed: tally.needed + needed }
     })
+}
+
+/// On the way that is nearest to its end: the others need not be gone.
+fn count_condition(condition: &Condition<'_>, signed: &BTreeSet<PublicKey>) -> Tally {
+    let ways = condition.ways.iter().map(|way| Tally::of(way.groups.iter(), signed));
+    ways.min_by_key(|way| way.needed - way.collected).unwrap_or_default()
 }

@@ -114,7 +114,7 @@ pub(super) fn group(group: &GroupProgress, what: &str) -> Markup {
             (bar(group.collected, group.threshold, what))
             @if group.collected > 0 { (members(group.signed())) }
             @if not_signed > 0 {
-                p.open-part {
+                p.open-part.enough[group.is_met()] {
                     @if group.is_met() {
                         "Not needed any more:"
                     } @else if group.missing_count() == not_signed {

@@ -19,7 +19,7 @@ use super::{
     links,
     paging::Paging,
     parts, projects,
-    proposal::condition_list,
+    proposal::{change_list, condition_summary},
     reply::{Reply, Trouble},
     visit::Visit,
 };
@@ -90,15 +90,10 @@ fn notice(proposal: &ProposalOverview) -> Markup {
             }
             @if !proposal.is_first {
                 h3 { "What it changes" }
-                ul.changes {
-                    @for change in &proposal.changes {
-                        li.wrap.alarm[change.is_alarming()] { (change) }
-                    }
-                    @if proposal.changes.is_empty() { li { "Nothing but its date." } }
-                }
+                (change_list(proposal))
             }
             h3 { "Who is missing" }
-            (condition_list(proposal))
+            (condition_summary(proposal))
             p { a href=(links::page(&proposal.path)) { "Look at the proposal, and how to sign it" } }
         }
     }
