@@ -87,4 +87,5 @@ mod web_badges;
 mod web_hostile;
 mod web_pages;
 mod web_requests;
+mod web_verify;
 mod written;

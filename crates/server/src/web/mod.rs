@@ -16,6 +16,7 @@ mod release;
 mod rendering;
 mod reply;
 mod timeline;
+mod verify;
 mod visit;
 
 use axum::{Router, extract::State, response::Response, routing::get};
@@ -32,6 +33,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/p/{*path}", get(place))
         .route("/badge/{*path}", get(badge::show))
         .route(assets::STYLE_PATH, get(assets::style))
+        .merge(verify::routes())
         .route(assets::ICON_PATH, get(assets::icon))
         .route("/favicon.ico", get(assets::icon))
 }
