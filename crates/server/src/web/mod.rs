@@ -1,16 +1,17 @@
 //! Pages for people, made from the same snapshot as the answers for programs. They work without a script.
 
 mod assets;
+mod docs;
 mod frame;
 
-use axum::{Router, routing::get};
 use maud::html;
 
 pub use self::frame::Page;
-use crate::app::App;
+use crate::{openapi::pages, table::Table};
 
-pub(crate) fn routes() -> Router<App> {
-    Router::new()
-        .route("/", get(async || Page::new("Projects", html! { h1 { "Projects" } })))
-        .route(assets::STYLE_PATH, get(assets::style))
+pub(crate) fn routes() -> Table {
+    Table::default()
+        .get("/", async || Page::new("Projects", html! { h1 { "Projects" } }), pages::projects())
+        .get("/docs", docs::docs, pages::docs())
+        .get(assets::STYLE_PATH, assets::style, pages::style())
 }
