@@ -9,6 +9,7 @@ pub(crate) mod hostile;
 pub(crate) mod http;
 pub(crate) mod past;
 pub(crate) mod people;
+pub(crate) mod reference;
 pub(crate) mod rewriting;
 pub(crate) mod server;
 pub(crate) mod signers;
