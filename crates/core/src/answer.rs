@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::{
+    event::{Event, EventKind},
     history::History,
     json::{Field, Json, ParseError},
     key::{PublicKey, decode_base64},
     path::RepoPath,
+    time::Timestamp,
 };
 
 /// Answer of `register_repo` and `update_signers`.
@@ -14,6 +16,15 @@ use crate::{
 pub struct Proposed {
     pub project_id: RepoPath,
     pub required_signers: Vec<PublicKey>,
+}
+
+/// What a server says that happened. It proves nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Announced {
+    pub event: Event,
+    pub time: Timestamp,
+    /// The id of the commit, in hexadecimal digits.
+    pub commit: String,
 }
 
 /// How the server sees the caller of `ping`.
@@ -94,6 +105,26 @@ pub fn parse_ping(bytes: &[u8]) -> Result<PingAuth, ParseError> {
 }
 
 /// The text of an error, if the answer has one.
+/// `None` where it is of a kind that only a newer server knows.
+pub fn parse_event(bytes: &[u8]) -> Result<Option<Announced>, ParseError> {
+    let json = Json::parse(bytes)?;
+    let object = json.root().open_object()?;
+    let Some(kind) = EventKind::parse(object.required("type")?.string()?) else { return Ok(None) };
+    let commit = object.required("commit")?;
+    let is_id = commit.string()?.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    if !is_id || commit.string()?.len() != 40 {
+        return Err(commit.error("must be the id of a commit"));
+    }
+    let key = object.optional("key").filter(|key| !key.is_null());
+    let event = Event {
+        kind,
+        path: object.required("path")?.parsed(RepoPath::parse)?,
+        key: key.map(|key| key.parsed(PublicKey::parse)).transpose()?,
+    };
+    let time = object.required("time")?.parsed(Timestamp::parse)?;
+    Ok(Some(Announced { event, time, commit: commit.string()?.to_owned() }))
+}
+
 pub fn parse_error(bytes: &[u8]) -> Option<String> {
     let json = Json::parse(bytes).ok()?;
     let message = json.root().open_object().ok()?.required("error").ok()?;

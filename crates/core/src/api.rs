@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 
 use crate::{
+    event::Event,
     history::History,
     json::{Field, Json, ParseError},
     key::{PublicKey, Signature},
     path::RepoPath,
+    time::Timestamp,
 };
 
 /// Body of `register_repo` and of `update_signers`.
@@ -292,6 +294,32 @@ pub enum PingAuth {
         public_key: Option<String>,
         reason: String,
     },
+}
+
+/// One event, in a stream of them and in the body of a webhook.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct EventBody {
+    pub r#type: &'static str,
+    pub path: String,
+    /// Whose request it was, where the commit says so.
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub key: Option<String>,
+    pub time: String,
+    pub commit: String,
+}
+
+impl EventBody {
+    /// `commit` is the id of the commit that made it happen, in hexadecimal digits.
+    pub fn new(event: &Event, time: Timestamp, commit: String) -> Self {
+        Self {
+            r#type: event.kind.name(),
+            path: event.path.to_string(),
+            key: event.key.map(|key| key.to_string()),
+            time: time.to_string(),
+            commit,
+        }
+    }
 }
 
 /// Every error, whatever its status.

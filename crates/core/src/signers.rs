@@ -11,7 +11,7 @@ use crate::{
     json::{self, Field, Json, ParseError},
     key::PublicKey,
     path::is_deceptive,
-    shown::shown_text,
+    shown::{quoted, shown_text},
     time::Timestamp,
 };
 
@@ -223,18 +223,20 @@ impl Group {
     }
 }
 
-/// A name never stands without its key (D39). One that is more than a plain word is quoted: it could otherwise read as
-/// part of our sentence, or bring along a key of its own choice.
+/// A name never stands without its key (D39).
 pub fn shown_signer(signer: &Signer) -> String {
-    let key = signer.key;
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '@' | '+');
-    match signer.name.as_deref() {
-        None | Some("") => key.to_string(),
-        Some(name) if name.chars().all(is_plain) => format!("{} ({key})", shown_text(name)),
-        Some(name) => {
-            format!("\"{}\" ({key})", shown_text(&name.replace('\\', r"\\").replace('"', r#"\""#)))
-        }
+    match shown_name(signer) {
+        None => signer.key.to_string(),
+        Some(name) => format!("{name} ({})", signer.key),
     }
+}
+
+/// The name alone, for where the key stands beside it. One that is more than a plain word is quoted: it could otherwise
+/// read as part of our sentence, or bring along a key of its own choice.
+pub fn shown_name(signer: &Signer) -> Option<String> {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '@' | '+');
+    let name = signer.name.as_deref().filter(|name| !name.is_empty())?;
+    Some(if name.chars().all(is_plain) { shown_text(name) } else { quoted(name) })
 }
 
 pub fn shown_signers(signers: &[Signer]) -> String {

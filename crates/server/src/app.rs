@@ -47,6 +47,7 @@ use crate::{
     router,
     store::{self, Author, OpenError, Repository, Store, StoreError},
     tls::{Tls, TlsError},
+    web::Renderings,
 };
 
 /// Larger bodies that are received at the same time.
@@ -68,6 +69,8 @@ struct Shared {
     file_servers: FileServers,
     forges: Forges,
     releases: Releases,
+    renderings: Renderings,
+    is_tls: bool,
     limits: Limits,
     limiter: Option<Arc<Limiter>>,
     connections: Arc<Connections>,
@@ -126,6 +129,15 @@ impl App {
 
     pub fn releases(&self) -> &Releases {
         &self.0.releases
+    }
+
+    pub fn renderings(&self) -> &Renderings {
+        &self.0.renderings
+    }
+
+    /// Whether connections are encrypted by ourselves.
+    pub fn is_tls(&self) -> bool {
+        self.0.is_tls
     }
 
     /// Whether changes can be accepted, as far as is known.
@@ -295,6 +307,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         file_servers: settings.guard.file_servers,
         forges: settings.forges,
         releases: Releases::default(),
+        renderings: Renderings::default(),
+        is_tls: tls.is_some(),
         limits: settings.limits,
         limiter: settings.rates.map(Limiter::new).map(Arc::new),
         connections: Arc::new(Connections::new(settings.connections)),

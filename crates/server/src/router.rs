@@ -77,7 +77,7 @@ pub fn answer_read(app: &App, parts: (&Method, &Uri, &HeaderMap)) -> Option<Resp
 /// What goes wrong outside the handlers is answered like everything else.
 fn with_common_answers<S: Clone + Send + Sync + 'static>(routes: Router<S>) -> Router<S> {
     routes
-        .fallback(async || ApiError::not_found("no such route"))
+        .fallback(async |uri: Uri, headers: HeaderMap| web::report_unknown(&uri, &headers))
         .method_not_allowed_fallback(async || ApiError::wrong_method())
 }
 

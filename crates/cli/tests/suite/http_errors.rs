@@ -13,7 +13,7 @@ const POST_ROUTES: [&str; 5] =
 fn an_unknown_route_is_404() {
     let server = TestServer::start();
     for target in
-        ["/", "/v1", "/v1/", "/v2/ping", "/v1/ping/x", "/v1/nothing", "/V1/ping", "/favicon.ico", "/v1/files"]
+        ["/v1", "/v1/", "/v2/ping", "/v1/ping/x", "/v1/nothing", "/V1/ping", "/p", "/badge", "/v1/files"]
     {
         server.get(target).error(404);
     }

@@ -83,4 +83,8 @@ mod slow_clients;
 mod status;
 mod tls;
 mod updates;
+mod web_badges;
+mod web_hostile;
+mod web_pages;
+mod web_requests;
 mod written;

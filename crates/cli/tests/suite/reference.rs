@@ -33,7 +33,7 @@ fn target(row: &Row) -> String {
 }
 
 fn contents(row: &Row) -> impl Iterator<Item = &Content> {
-    row.endpoint.answers.iter().filter_map(|answer| answer.content.as_ref()).chain(&row.endpoint.body)
+    row.endpoint.answers.iter().flat_map(|answer| &answer.contents).chain(&row.endpoint.body)
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn every_kind_of_route_that_is_counted_is_described() {
     let described: Vec<_> = Document::get().rows().iter().map(|row| Route::of(&target(row))).collect();
     for route in Route::ALL {
         // Metrics have their own listener.
-        let is_elsewhere = matches!(route, Route::Metrics | Route::Other | Route::Badge | Route::Events);
+        let is_elsewhere = matches!(route, Route::Metrics | Route::Other | Route::Events);
         assert_eq!(described.contains(&route), !is_elsewhere, "{route:?}");
     }
 }
@@ -169,7 +169,7 @@ fn examples_are_read_by_the_server_and_by_the_client() {
         }
         let successes = row.endpoint.answers.iter().filter(|answer| answer.status < 300);
         for (name, example) in
-            successes.filter_map(|answer| answer.content.as_ref()).flat_map(|c| &c.examples)
+            successes.flat_map(|answer| &answer.contents).flat_map(|content| &content.examples)
         {
             let bytes = example.to_string().into_bytes();
             let read = match row.endpoint.id {

@@ -8,8 +8,9 @@ use std::{collections::BTreeSet, time::Duration};
 
 use thiserror::Error;
 
-use self::{claim::Claim, nonces::Nonces, rerun::Rerun};
+use self::{nonces::Nonces, rerun::Rerun};
 use crate::{
+    claim::Claim,
     key::PublicKey,
     metadata::Origin,
     path::RepoPath,
@@ -17,7 +18,6 @@ use crate::{
     time::Timestamp,
 };
 
-mod claim;
 mod compare;
 mod nonces;
 mod proposals;

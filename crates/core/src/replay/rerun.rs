@@ -6,9 +6,10 @@ use std::{
     sync::Arc,
 };
 
-use super::{Fault, MAX_WAIT, Replay, Violation, around, claim::Claim};
+use super::{Fault, MAX_WAIT, Replay, Violation, around};
 use crate::{
     api::RevokeBody,
+    claim::Claim,
     decide::{
         assets::{self, Release},
         drop,
@@ -51,7 +52,7 @@ impl Replay {
     ) -> Result<Rerun, Violation> {
         match claim {
             Claim::Create => create(after),
-            Claim::Register { project } => self.register(before, after, project, time),
+            Claim::Register { project, .. } => self.register(before, after, project, time),
             Claim::Update { project, submitter, url } => {
                 self.update(before, after, (project, submitter, url), time)
             }

@@ -62,6 +62,17 @@ impl Signers {
         self.group("revocation_keys", threshold, &keys)
     }
 
+    /// Calls a key by a name, wherever it is listed so far.
+    pub(crate) fn named(mut self, key: &SecretKey, name: &str) -> Self {
+        let plain = signer_text(&key.public_key().to_string());
+        let end = format!(r#", "name": {}}}"#, serde_json::Value::from(name));
+        let named = plain.strip_suffix('}').expect("an object").to_owned() + &end;
+        for group in self.roles.iter_mut().flat_map(|(_, groups)| groups) {
+            *group = group.replace(&plain, &named);
+        }
+        self
+    }
+
     /// One more group; a second group of a role joins its first.
     fn group(mut self, role: &'static str, threshold: usize, keys: &[&SecretKey]) -> Self {
         let members: Vec<String> =

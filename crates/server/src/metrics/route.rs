@@ -53,7 +53,7 @@ impl Route {
                 "/healthz" => Self::Healthz,
                 "/readyz" => Self::Readyz,
                 "/metrics" => Self::Metrics,
-                "/" | "/activity" | "/verify" | "/docs" | "/openapi.json" => Self::Page,
+                "/" | "/activity" | "/verify" | "/docs" | "/openapi.json" | "/favicon.ico" => Self::Page,
                 _ if path.starts_with("/p/") || path.starts_with("/assets/") => Self::Page,
                 _ if path.starts_with("/badge/") => Self::Badge,
                 _ => Self::Other,

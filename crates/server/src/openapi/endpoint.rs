@@ -68,7 +68,8 @@ pub struct Answer {
     pub status: u16,
     pub about: String,
     pub headers: Vec<Header>,
-    pub content: Option<Content>,
+    /// In each of these forms, as the client prefers; in none where there is nothing to say.
+    pub contents: Vec<Content>,
 }
 
 /// A header that every answer of its kind has.
@@ -200,6 +201,14 @@ impl Endpoint {
             .limited()
     }
 
+    /// Browsers are told of errors on a page, except of those that come before anything is looked at.
+    pub fn with_error_pages(mut self) -> Self {
+        for answer in self.answers.iter_mut().filter(|answer| answer.status >= 400 && answer.status != 429) {
+            answer.contents.push(Content::text(HTML));
+        }
+        self
+    }
+
     pub fn optionally_signed(mut self) -> Self {
         self.access = Access::Optional;
         self
@@ -208,7 +217,7 @@ impl Endpoint {
 
 impl Answer {
     pub fn new(status: u16, about: &str) -> Self {
-        Self { status, about: about.to_owned(), headers: vec![REQUEST_ID], content: None }
+        Self { status, about: about.to_owned(), headers: vec![REQUEST_ID], contents: Vec::new() }
     }
 
     pub fn error(status: u16, about: &str, example: Value) -> Self {
@@ -217,8 +226,9 @@ impl Answer {
         Self::new(status, about).with_content(content)
     }
 
-    pub fn with_content(self, content: Content) -> Self {
-        Self { content: Some(content), ..self }
+    pub fn with_content(mut self, content: Content) -> Self {
+        self.contents.push(content);
+        self
     }
 
     pub fn with_header(mut self, header: Header) -> Self {
@@ -251,6 +261,7 @@ pub(super) const ETAG: Header =
     Header { name: "ETag", about: "Of this version; send it back in `If-None-Match`." };
 pub(super) const CACHE_CONTROL: Header =
     Header { name: "Cache-Control", about: "How long a copy may be used." };
+pub(super) const LOCATION: Header = Header { name: "Location", about: "Where it is." };
 pub(super) const CONTENT_LENGTH: Header = Header { name: "Content-Length", about: "In bytes." };
 
 /// Made by the decisions themselves; a test of core writes this file.

@@ -1,25 +1,98 @@
 //! Pages and what they load.
 
-use super::endpoint::{Answer, CACHE_CONTROL, Content, Endpoint, HTML, Section};
+use serde_json::json;
+
+use super::{
+    endpoint::{Answer, CACHE_CONTROL, Content, ETAG, Endpoint, HTML, LOCATION, Section},
+    parameters::{any_path, badge_path, if_none_match, page, search},
+};
+use crate::error::ApiError;
+
+const SVG: &str = "image/svg+xml";
 
 pub fn projects() -> Endpoint {
-    page("projects_page", "Projects", "The projects on this server.")
+    living("projects_page", "Projects", "The projects on this server.")
+        .with_parameter(search())
+        .with_error_pages()
+}
+
+pub fn place() -> Endpoint {
+    let about =
+        "What is stored at a path: a project, a release, proposed signers, or the history of the signers.";
+    living("place_page", "A project or a release", about)
+        .with_parameter(any_path())
+        .answers(Answer::new(307, "the page is under another address").with_header(LOCATION))
+        .refuses(400, "invalid path", "path.400")
+        .with_error_pages()
+}
+
+pub fn activity() -> Endpoint {
+    living("activity_page", "Activity", "What happened on this server lately.").with_error_pages()
+}
+
+pub fn verify() -> Endpoint {
+    let about = "A form that checks a file that you have, in your browser: the file is not sent anywhere.";
+    lasting("verify_page", "Verify a file", about)
 }
 
 pub fn docs() -> Endpoint {
-    page(
-        "docs_page",
-        "This reference, for people",
-        "Every endpoint with its parameters, answers and examples.",
+    let about = "Every endpoint with its parameters, answers and examples.";
+    lasting("docs_page", "This reference, for people", about)
+}
+
+pub fn badge() -> Endpoint {
+    let picture = |status, about| {
+        Answer::new(status, about).with_header(CACHE_CONTROL).with_content(Content::text(SVG))
+    };
+    Endpoint::new(
+        "badge",
+        Section::Pages,
+        "A badge",
+        "A small picture that says how far a release is signed, or how many signers a project has.",
     )
+    .with_parameter(badge_path())
+    .with_parameter(if_none_match())
+    .answers(picture(200, "the picture").with_header(ETAG))
+    .answers(not_modified())
+    .answers(picture(404, "a picture that says that nothing is known"))
+    .can_fail("")
+    .limited()
 }
 
 pub fn style() -> Endpoint {
     asset("style", "The style sheet", "text/css")
 }
 
-/// A page that is always there.
-fn page(id: &'static str, summary: &'static str, about: &str) -> Endpoint {
+/// A script that one of the pages loads.
+pub fn script(id: &'static str) -> Endpoint {
+    asset(id, "A script", "text/javascript")
+}
+
+pub fn icon() -> Endpoint {
+    asset("icon", "The icon", SVG)
+}
+
+pub fn favicon() -> Endpoint {
+    asset("favicon", "The icon, where browsers look for it", SVG)
+}
+
+/// A page that is made of the newest state.
+fn living(id: &'static str, summary: &'static str, about: &str) -> Endpoint {
+    let page_of = |about| Answer::new(200, about).with_header(ETAG).with_header(CACHE_CONTROL);
+    let missing = Answer::error(404, "nothing is there", json!({ "error": "The list has no such page" }));
+    Endpoint::new(id, Section::Pages, summary, about)
+        .with_parameter(page())
+        .with_parameter(if_none_match())
+        .answers(page_of("the page").with_content(Content::text(HTML)))
+        .answers(not_modified())
+        .answers(missing)
+        .can_fail("")
+        .fails("too many pages are being made; try again", &ApiError::busy())
+        .limited()
+}
+
+/// A page that is always the same.
+fn lasting(id: &'static str, summary: &'static str, about: &str) -> Endpoint {
     let answer = Answer::new(200, "the page").with_header(CACHE_CONTROL).with_content(Content::text(HTML));
     Endpoint::new(id, Section::Pages, summary, about).answers(answer).limited()
 }
@@ -29,4 +102,8 @@ fn asset(id: &'static str, summary: &'static str, media_type: &'static str) -> E
     let content = Content::text(media_type);
     let answer = Answer::new(200, "the file").with_header(CACHE_CONTROL).with_content(content);
     Endpoint::new(id, Section::Pages, summary, "Loaded by the pages.").answers(answer).limited()
+}
+
+fn not_modified() -> Answer {
+    Answer::new(304, "your copy is still right").with_header(ETAG).with_header(CACHE_CONTROL)
 }

@@ -21,10 +21,39 @@ pub fn any_path() -> Parameter {
     path("The path of any file or directory, there or not, with its slashes as they are.", PROJECT)
 }
 
-/// A path with another last part than that of a file.
-pub fn path(about: &'static str, example: &str) -> Parameter {
+fn path(about: &'static str, example: &str) -> Parameter {
     let schema = json!({ "type": "string", "minLength": 1, "maxLength": PATH_MAX, "pattern": PATH_PATTERN });
     Parameter { name: "path", place: Place::Path, about, schema, example: json!(example) }
+}
+
+/// The path of what a badge is about, and the ending of a picture.
+pub fn badge_path() -> Parameter {
+    let about = "The path of a project, a release or a pending signers file, and `.svg`.";
+    let schema =
+        json!({ "type": "string", "maxLength": PATH_MAX, "pattern": r"^[^\\\x00-\x1f\x7f-\x9f]+\.svg$" });
+    let example = json!(format!("{PROJECT}.svg"));
+    Parameter { name: "path", place: Place::Path, about, schema, example }
+}
+
+/// Which page of a long list.
+pub fn page() -> Parameter {
+    Parameter {
+        name: "page",
+        place: Place::Query,
+        about: "Which page of the list, from 1.",
+        schema: json!({ "type": "integer", "minimum": 1 }),
+        example: json!(1),
+    }
+}
+
+pub fn search() -> Parameter {
+    Parameter {
+        name: "q",
+        place: Place::Query,
+        about: "Words that the path of a project must have.",
+        schema: json!({ "type": "string" }),
+        example: json!("acme"),
+    }
 }
 
 pub fn if_none_match() -> Parameter {

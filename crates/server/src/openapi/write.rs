@@ -108,7 +108,7 @@ fn operation(endpoint: &Endpoint) -> Value {
         operation["parameters"] = endpoint.parameters.iter().map(parameter).collect();
     }
     if let Some(body) = &endpoint.body {
-        operation["requestBody"] = json!({ "required": true, "content": content(body) });
+        operation["requestBody"] = json!({ "required": true, "content": Map::from_iter([media(body)]) });
     }
     operation
 }
@@ -155,13 +155,14 @@ fn response(answer: &Answer) -> Value {
     };
     let headers: Map<_, _> = answer.headers.iter().map(header).collect();
     let mut response = json!({ "description": answer.about, "headers": headers });
-    if let Some(body) = &answer.content {
-        response["content"] = content(body);
+    if !answer.contents.is_empty() {
+        response["content"] = Value::Object(answer.contents.iter().map(media).collect());
     }
     response
 }
 
-fn content(content: &Content) -> Value {
+/// A content by its type.
+fn media(content: &Content) -> (String, Value) {
     let schema = match content.schema {
         ContentSchema::Type(of) => json!({ "$ref": format!("{PLACE}{}", of.name()) }),
         ContentSchema::Object => json!({ "type": "object" }),
@@ -174,12 +175,12 @@ fn content(content: &Content) -> Value {
         let example = |(name, value): &(&str, Value)| ((*name).to_owned(), json!({ "value": value }));
         media["examples"] = Value::Object(content.examples.iter().map(example).collect());
     }
-    json!({ content.media_type: media })
+    (content.media_type.to_owned(), media)
 }
 
 fn schemas(rows: &[Row]) -> Schemas {
     let contents = rows.iter().flat_map(|row| {
-        let answers = row.endpoint.answers.iter().filter_map(|answer| answer.content.as_ref());
+        let answers = row.endpoint.answers.iter().flat_map(|answer| &answer.contents);
         answers.chain(&row.endpoint.body)
     });
     let types = contents.filter_map(|content| match content.schema {

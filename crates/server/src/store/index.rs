@@ -69,6 +69,37 @@ impl Index {
         above.chain(below).cloned().collect()
     }
 
+    /// Every project, registered or pending, in the order of their identifiers in small letters, which come first.
+    pub fn projects(&self) -> impl Iterator<Item = (&str, &RepoPath)> {
+        self.projects.iter().map(|(folded, project)| (folded.as_str(), project))
+    }
+
+    pub fn project_count(&self) -> usize {
+        self.projects.len()
+    }
+
+    /// Whether this very path is a project.
+    pub fn is_project(&self, path: &RepoPath) -> bool {
+        self.projects.get(&path.as_str().to_ascii_lowercase()).is_some_and(|project| project == path)
+    }
+
+    /// Every project below `dir`, in the same order as `projects`.
+    pub fn projects_below(&self, dir: &RepoPath) -> Vec<RepoPath> {
+        let folded = below(&dir.as_str().to_ascii_lowercase());
+        let projects = self.projects.range::<_, str>(as_bounds(&folded)).map(|(_, project)| project);
+        projects.cloned().collect()
+    }
+
+    /// Whether a file still collects signatures.
+    pub fn is_collecting(&self, file: &RepoPath) -> bool {
+        self.collecting.contains_key(file)
+    }
+
+    /// How many files still collect signatures.
+    pub fn collecting_count(&self) -> usize {
+        self.collecting.len()
+    }
+
     /// When each registration below `dir` began that still waits for signatures.
     pub fn pending_registrations(&self, dir: &RepoPath) -> Vec<Timestamp> {
         let below = below(&dir.as_str().to_ascii_lowercase());

@@ -12,6 +12,7 @@ mod git;
 pub mod history;
 mod index;
 mod load;
+pub mod log;
 mod objects;
 mod pack;
 mod refs;
@@ -46,6 +47,7 @@ pub use self::{
 };
 use self::{
     fold::Folder,
+    log::Log,
     writer::{Job, Writer, job, load_head},
 };
 
@@ -98,6 +100,7 @@ pub struct Store {
     published: Arc<ArcSwap<Head>>,
     publishes: Arc<AtomicU64>,
     stats: Arc<Stats>,
+    log: Arc<Log>,
     jobs: Option<SyncSender<Job>>,
     writer: Option<JoinHandle<()>>,
 }
@@ -107,6 +110,7 @@ impl Store {
         let published = Arc::new(ArcSwap::from_pointee(load_head(&repository)));
         let publishes = Arc::new(AtomicU64::new(0));
         let stats = Arc::new(Stats::default());
+        let log = Arc::new(Log::new(Arc::clone(&repository.objects), repository.tip()));
         let unborn = repository.is_unborn();
         let spawn_error =
             |source: io::Error| DiskError::new("start a thread for", &repository.pack_dir(), source);
@@ -120,6 +124,7 @@ impl Store {
             clock: options.clock,
             publishes: Arc::clone(&publishes),
             stats: Arc::clone(&stats),
+            log: Arc::clone(&log),
             folder,
             unsettled: false,
             repository,
@@ -130,7 +135,7 @@ impl Store {
         let (jobs, queue) = sync_channel(QUEUE);
         let thread = thread::Builder::new().name("store-writer".to_owned());
         let writer = thread.spawn(move || writer.run(&queue)).map_err(|_| StoreError::Closed)?;
-        Ok(Self { published, publishes, stats, jobs: Some(jobs), writer: Some(writer) })
+        Ok(Self { published, publishes, stats, log, jobs: Some(jobs), writer: Some(writer) })
     }
 
     /// The newest published state.
@@ -169,6 +174,11 @@ impl Store {
 
     pub fn stats(&self) -> &Stats {
         &self.stats
+    }
+
+    /// What happened: the newest commits, and whatever came before them.
+    pub fn log(&self) -> &Arc<Log> {
+        &self.log
     }
 
     /// How many packs there are.

@@ -127,6 +127,13 @@ impl Files {
         files
     }
 
+    /// Calls `visit` with the path of every file below `dir`, sorted. Paths that nobody can ask for are among them.
+    pub fn walk_below(&self, dir: &RepoPath, visit: &mut dyn FnMut(&str)) {
+        if let Some(Node::Dir(below)) = self.root.find(dir) {
+            below.walk(&mut format!("{dir}/"), &mut |path, _| visit(path));
+        }
+    }
+
     /// Calls `visit` with the path and the blob id of every file, sorted by path.
     pub fn walk(&self, visit: &mut dyn FnMut(&str, ObjectId)) {
         self.root.walk(&mut String::new(), visit);

@@ -21,6 +21,7 @@ use super::{
     fold::Folder,
     git::Repository,
     index::Index,
+    log::{Log, Logged},
     snapshot::{Files, Head},
     stats::Stats,
 };
@@ -50,6 +51,7 @@ pub(super) struct Writer {
     pub(super) clock: Clock,
     pub(super) publishes: Arc<AtomicU64>,
     pub(super) stats: Arc<Stats>,
+    pub(super) log: Arc<Log>,
     pub(super) folder: Folder,
     /// A publish failed, and where the branch points has not been found out yet.
     pub(super) unsettled: bool,
@@ -59,7 +61,7 @@ pub(super) struct Writer {
 struct Draft {
     head: Head,
     batch: Batch,
-    commits: usize,
+    commits: Vec<Logged>,
     waiting: Vec<(Answer, Result<(), StoreError>)>,
 }
 
@@ -106,9 +108,10 @@ impl Writer {
     /// The very first commit, before anybody can ask for another one.
     pub(super) fn commit_initial(&mut self, change: &Change) -> Result<(), StoreError> {
         let mut draft = self.draft();
-        draft.head = self.extend(&mut draft.batch, &draft.head, change)?;
-        draft.commits = 1;
-        self.publish(&draft)
+        let (head, commit) = self.extend(&mut draft.batch, &draft.head, change)?;
+        draft.head = head;
+        draft.commits.push(commit);
+        self.publish(&mut draft)
     }
 
     fn run_batch(&mut self, first: Job, jobs: &Receiver<Job>) {
@@ -121,7 +124,7 @@ impl Writer {
             let full = taken == MAX_CHANGES || draft.batch.bytes() > MAX_BATCH_BYTES;
             next = if full { None } else { jobs.try_recv().ok().inspect(|_| self.stats.note_taken()) };
         }
-        let published = if draft.commits > 0 { self.publish(&draft) } else { Ok(()) };
+        let published = if draft.commits.is_empty() { Ok(()) } else { self.publish(&mut draft) };
         // Answers that were decided on top of unpublished changes share the fate of those, refusals too.
         for (answer, own) in draft.waiting {
             answer(published.clone().and(own));
@@ -134,13 +137,13 @@ impl Writer {
 
     fn draft(&self) -> Draft {
         let head = Head::clone(&self.published.load());
-        Draft { head, batch: Batch::default(), commits: 0, waiting: Vec::new() }
+        Draft { head, batch: Batch::default(), commits: Vec::new(), waiting: Vec::new() }
     }
 
     fn take(&self, job: Job, draft: &mut Draft) {
         let Some(Decided { change, answer }) = job(Ok(&draft.head)) else { return };
         let Some(change) = change else {
-            if draft.commits == 0 {
+            if draft.commits.is_empty() {
                 // It saw nothing but what is published.
                 answer(Ok(()));
             } else {
@@ -152,9 +155,9 @@ impl Writer {
         // the batch are objects that nothing refers to.
         let extended = catch_unwind(AssertUnwindSafe(|| self.extend(&mut draft.batch, &draft.head, &change)));
         match extended.unwrap_or(Err(StoreError::Panicked)) {
-            Ok(head) => {
+            Ok((head, commit)) => {
                 draft.head = head;
-                draft.commits += 1;
+                draft.commits.push(commit);
                 draft.waiting.push((answer, Ok(())));
             }
             Err(error) => draft.waiting.push((answer, Err(error))),
@@ -162,26 +165,29 @@ impl Writer {
     }
 
     /// `head` with one more commit, whose objects go into `batch`.
-    fn extend(&self, batch: &mut Batch, head: &Head, change: &Change) -> Result<Head, StoreError> {
+    fn extend(&self, batch: &mut Batch, head: &Head, change: &Change) -> Result<(Head, Logged), StoreError> {
         let objects = &head.files.objects;
-        let signature = Signature { author: &self.author, time: self.clock.now() };
+        let time = self.clock.now();
+        let signature = Signature { author: &self.author, time };
         let parent = Some(head.commit).filter(|commit| !commit.is_null());
         let (root, commit) = batch.commit(objects, (&head.files.root, parent), change, &signature)?;
         let files = Files { root, objects: Arc::clone(objects) };
         let touched: Vec<RepoPath> = change.files.keys().cloned().collect();
         let mut index = head.index.clone();
         index.update(&files, &touched);
-        Ok(Head { commit, files, index })
+        let logged = Logged::new(commit, time.to_whole_seconds(), change.recorded_message());
+        Ok((Head { commit, files, index }, logged))
     }
 
-    fn publish(&mut self, draft: &Draft) -> Result<(), StoreError> {
+    fn publish(&mut self, draft: &mut Draft) -> Result<(), StoreError> {
         self.unsettled = true;
         let published = self.repository.publish(&draft.batch, draft.head.commit);
         published.inspect_err(|_| self.stats.note_failed())?;
         self.unsettled = false;
         self.published.store(Arc::new(draft.head.clone()));
         self.publishes.fetch_add(1, Ordering::Relaxed);
-        self.stats.note_published(draft.commits);
+        self.stats.note_published(draft.commits.len());
+        self.log.append(draft.commits.drain(..));
         self.folder.wake();
         Ok(())
     }
@@ -191,7 +197,9 @@ impl Writer {
         if self.unsettled {
             let unmoved = self.repository.settle()?;
             if !unmoved {
-                self.published.store(Arc::new(load_head(&self.repository)));
+                let head = Arc::new(load_head(&self.repository));
+                self.published.store(Arc::clone(&head));
+                self.log.catch_up(head.commit);
             }
             self.unsettled = false;
         }

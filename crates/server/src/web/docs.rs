@@ -92,7 +92,7 @@ fn endpoint(row: &Row) -> Markup {
             (answer_table(answers))
             @for answer in answers.iter().filter(|answer| answer.status < 300) { (success(answer)) }
             h4 { "With curl" }
-            pre tabindex="0" { code { (curl_command(row)) } }
+            pre.command tabindex="0" { code { (curl_command(row)) } }
         }
     }
 }
@@ -143,7 +143,7 @@ fn describe_content(content: &Content) -> Markup {
         @for (name, value) in &content.examples {
             details {
                 summary { "Example: " (name.replace('_', " ")) }
-                pre tabindex="0" { code { (indented(value)) } }
+                pre.command tabindex="0" { code { (indented(value)) } }
             }
         }
     }
@@ -183,7 +183,7 @@ fn answer_table(answers: &[Answer]) -> Markup {
                                 (text(&answer.about))
                                 @if answer.status >= 400 { (error_example(answer)) }
                             }
-                            td { @if let Some(content) = &answer.content { code { (content.media_type) } } }
+                            td { @for content in &answer.contents { code { (content.media_type) } " " } }
                             td { (header_names(answer)) }
                         }
                     }
@@ -203,12 +203,12 @@ fn header_names(answer: &Answer) -> Markup {
 }
 
 fn error_example(answer: &Answer) -> Markup {
-    let examples = answer.content.iter().flat_map(|content| &content.examples);
+    let examples = answer.contents.iter().flat_map(|content| &content.examples);
     html! { @for (_, value) in examples { br; code.example { (value) } } }
 }
 
 fn success(answer: &Answer) -> Markup {
-    html! { @if let Some(content) = &answer.content { h4 { (answer.status) } (describe_content(content)) } }
+    html! { @for content in &answer.contents { h4 { (answer.status) } (describe_content(content)) } }
 }
 
 /// What to type. The headers of an authenticated request are those of a client, which signs anew each time.
@@ -223,7 +223,8 @@ fn curl_command(row: &Row) -> String {
         lines.extend(AuthHeader::ALL.iter().map(|header| format!("  -H '{}: …'", header.name)));
     }
     if let (Verb::Post, Some(body)) = (row.method, &row.endpoint.body) {
-        lines.extend(body.examples.first().map(|(_, value)| format!("  --data-raw '{value}'")));
+        let quoted = |value: &Value| value.to_string().replace('\'', r"'\''");
+        lines.extend(body.examples.first().map(|(_, value)| format!("  --data-raw '{}'", quoted(value))));
     }
     lines.join(" \\\n")
 }

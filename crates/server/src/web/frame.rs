@@ -11,7 +11,7 @@ use axum::{
 };
 use maud::{DOCTYPE, Markup, html};
 
-use super::assets::STYLE_PATH;
+use super::assets::{ICON_PATH, STYLE_ADDRESS};
 
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// The same for a page that has one of our scripts, which fetches from us alone.
@@ -50,14 +50,15 @@ impl Page {
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
                     title { (self.title) " · Countersign" }
-                    link rel="stylesheet" href=(STYLE_PATH);
+                    link rel="stylesheet" href=(*STYLE_ADDRESS);
+                    link rel="icon" type="image/svg+xml" href=(ICON_PATH);
                     @if let Some(script) = self.script {
                         script src=(script) type="module" {}
                     }
                 }
                 body {
                     a.skip href="#content" { "Skip to the content" }
-                    header {
+                    header.top {
                         nav aria-label="Main" {
                             a.home href="/" { "Countersign" }
                             a href="/activity" { "Activity" }
@@ -65,7 +66,14 @@ impl Page {
                             a href="/docs" { "API" }
                         }
                     }
-                    main #content { (self.body) }
+                    main #content tabindex="-1" { (self.body) }
+                    footer {
+                        p {
+                            "Pages show what this server says. To know, let "
+                            code { "countersign download" } " or " code { "countersign verify" }
+                            " check it: they believe nobody."
+                        }
+                    }
                 }
             }
         }

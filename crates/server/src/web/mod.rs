@@ -1,17 +1,45 @@
 //! Pages for people, made from the same snapshot as the answers for programs. They work without a script.
 
 mod assets;
+mod badge;
+mod command;
 mod docs;
 mod frame;
+mod links;
+mod paging;
+mod parts;
+mod places;
+mod project;
+mod projects;
+mod proposal;
+mod release;
+mod rendering;
+mod reply;
+mod timeline;
+mod visit;
 
-use maud::html;
+use axum::{extract::State, response::Response};
 
-pub use self::frame::Page;
-use crate::{openapi::pages, table::Table};
+pub(crate) use self::reply::report_unknown;
+pub use self::{frame::Page, rendering::Renderings};
+use self::{reply::reply, visit::Visit};
+use crate::{app::App, openapi::pages, table::Table};
 
 pub(crate) fn routes() -> Table {
     Table::default()
-        .get("/", async || Page::new("Projects", html! { h1 { "Projects" } }), pages::projects())
+        .get("/", home, pages::projects())
+        .get_below("/p", place, pages::place())
+        .get_below("/badge", badge::show, pages::badge())
         .get("/docs", docs::docs, pages::docs())
         .get(assets::STYLE_PATH, assets::style, pages::style())
+        .get(assets::ICON_PATH, assets::icon, pages::icon())
+        .get("/favicon.ico", assets::icon, pages::favicon())
+}
+
+async fn home(State(app): State<App>, visit: Visit) -> Response {
+    reply(app, visit, |_, head, visit| projects::show_all(head, visit)).await
+}
+
+async fn place(State(app): State<App>, visit: Visit) -> Response {
+    reply(app, visit, |_, head, visit| places::show(head, visit)).await
 }

@@ -6,6 +6,7 @@ pub(crate) mod files;
 pub(crate) mod fsck;
 pub(crate) mod git;
 pub(crate) mod hostile;
+pub(crate) mod html;
 pub(crate) mod http;
 pub(crate) mod past;
 pub(crate) mod people;

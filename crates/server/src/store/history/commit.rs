@@ -9,20 +9,20 @@ use super::super::{
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Commit {
-    pub(super) tree: ObjectId,
-    pub(super) parents: Vec<ObjectId>,
+pub(in crate::store) struct Commit {
+    pub(in crate::store) tree: ObjectId,
+    pub(in crate::store) parents: Vec<ObjectId>,
     /// When it was committed. Who did it is the operator's choice, and proves nothing.
-    pub(super) time: Timestamp,
-    pub(super) message: String,
+    pub(in crate::store) time: Timestamp,
+    pub(in crate::store) message: String,
     /// The names of its headers, where they are not those that the store writes, in its order.
-    pub(super) odd_headers: Option<String>,
+    pub(in crate::store) odd_headers: Option<String>,
     /// Whether its bytes are those that the store writes for what it says.
-    pub(super) is_ours: bool,
+    pub(in crate::store) is_ours: bool,
 }
 
 impl Commit {
-    pub(super) fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
+    pub(in crate::store) fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
         let end = bytes.windows(2).position(|pair| pair == b"\n\n").ok_or("it has no message")?;
         let head = String::from_utf8_lossy(&bytes[..end]);
         let message = String::from_utf8_lossy(&bytes[end + 2..]).into_owned();

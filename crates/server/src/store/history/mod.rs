@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use gix::ObjectId;
 use thiserror::Error;
 
+pub(super) use self::commit::Commit;
 use super::{StoreError, refs::BRANCH};
 
 /// How many findings are told; beyond it they are only counted.

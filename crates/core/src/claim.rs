@@ -3,9 +3,9 @@
 use crate::{decide::titles, key::PublicKey, layout, path::RepoPath};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Claim {
+pub(crate) enum Claim {
     Create,
-    Register { project: RepoPath },
+    Register { project: RepoPath, submitter: Option<PublicKey> },
     Update { project: RepoPath, submitter: PublicKey, url: String },
     Sign { file: RepoPath, signer: PublicKey, completes: bool },
     Assets { index: RepoPath, caller: PublicKey },
@@ -14,7 +14,7 @@ pub(super) enum Claim {
 }
 
 impl Claim {
-    pub(super) fn parse(message: &str) -> Option<Self> {
+    pub(crate) fn parse(message: &str) -> Option<Self> {
         let mut lines = message.lines();
         let first = lines.next()?;
         let field = |name: &str| lines.clone().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
@@ -26,7 +26,7 @@ impl Claim {
         if first == titles::CREATE {
             Some(Self::Create)
         } else if let Some(project) = subject(titles::REGISTER) {
-            Some(Self::Register { project })
+            Some(Self::Register { project, submitter: by })
         } else if let Some(project) = subject(titles::PROPOSE).or_else(|| subject(titles::REPLACE)) {
             Some(Self::Update { project, submitter: by?, url: from? })
         } else if let Some(project) = subject(titles::ACTIVATE) {

@@ -1,0 +1,100 @@
+//! What happened, for those who watch: told by the message of a commit alone, so it proves nothing.
+
+use crate::{claim::Claim, key::PublicKey, layout, path::RepoPath};
+
+/// The kinds of events, in the order of a project's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum EventKind {
+    /// A project was registered and collects its first signatures.
+    Registration,
+    /// Other signers were proposed for a project, or proposed ones replaced.
+    Proposal,
+    /// A signature was collected.
+    Signature,
+    /// The signatures on a release are enough.
+    Complete,
+    /// Proposed signers are those in force now.
+    Activated,
+    /// A release was registered, or corrected while it collected signatures.
+    Release,
+    /// One of several signatures that a revocation needs was recorded.
+    Revocation,
+    /// A release was revoked.
+    Revoked,
+    /// The operator dropped a pending registration or proposal.
+    Dropped,
+}
+
+/// One thing that happened to one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    pub kind: EventKind,
+    pub path: RepoPath,
+    /// Whose request it was, where the commit says so.
+    pub key: Option<PublicKey>,
+}
+
+impl EventKind {
+    pub const ALL: [Self; 9] = [
+        Self::Registration,
+        Self::Proposal,
+        Self::Signature,
+        Self::Complete,
+        Self::Activated,
+        Self::Release,
+        Self::Revocation,
+        Self::Revoked,
+        Self::Dropped,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Registration => "registration",
+            Self::Proposal => "proposal",
+            Self::Signature => "signature",
+            Self::Complete => "complete",
+            Self::Activated => "activated",
+            Self::Release => "release",
+            Self::Revocation => "revocation",
+            Self::Revoked => "revoked",
+            Self::Dropped => "dropped",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// What a commit with this message made happen, in order: a signature may also complete what it signs. Nothing for the
+/// first commit, nor for one that is not ours.
+pub fn events_of(message: &str) -> Vec<Event> {
+    let event = |kind, path, key| Event { kind, path, key };
+    match Claim::parse(message) {
+        None | Some(Claim::Create) => Vec::new(),
+        Some(Claim::Register { project, submitter }) => {
+            vec![event(EventKind::Registration, layout::pending_signers(&project), submitter)]
+        }
+        Some(Claim::Update { project, submitter, url: _ }) => {
+            vec![event(EventKind::Proposal, layout::pending_signers(&project), Some(submitter))]
+        }
+        Some(Claim::Sign { file, signer, completes }) => {
+            let completed = completes.then(|| match layout::project_of_signers_dir(&file) {
+                Some(project) => event(EventKind::Activated, layout::active_signers(&project), Some(signer)),
+                None => event(EventKind::Complete, file.clone(), Some(signer)),
+            });
+            let signed = event(EventKind::Signature, file, Some(signer));
+            [signed].into_iter().chain(completed).collect()
+        }
+        Some(Claim::Assets { index, caller }) => {
+            vec![event(EventKind::Release, index, Some(caller))]
+        }
+        Some(Claim::Revoke { file, revoker, completes }) => {
+            let kind = if completes { EventKind::Revoked } else { EventKind::Revocation };
+            vec![event(kind, file, Some(revoker))]
+        }
+        Some(Claim::Drop { project }) => {
+            vec![event(EventKind::Dropped, layout::pending_signers(&project), None)]
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Small pictures that say how far something is signed, for other people's pages.
+
+use axum::{
+    extract::State,
+    http::{
+        HeaderName, HeaderValue, StatusCode,
+        header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, X_CONTENT_TYPE_OPTIONS},
+    },
+    response::{IntoResponse as _, Response},
+};
+use countersign_core::{
+    digest::Sha512,
+    layout::{self, Signable},
+    overview::{
+        Tally,
+        project::{ProjectState, project_state},
+        proposal::tally_proposal,
+        release::{ReleaseState, ReleaseSummary, summarise_release},
+    },
+    path::RepoPath,
+    snapshot::ReadError,
+};
+use maud::{Markup, html};
+
+use super::visit::Visit;
+use crate::{app::App, error::ApiError, router::parse_tail, store::Head};
+
+const HEIGHT: usize = 20;
+/// On average, in the font that is asked for; the text is fitted into it.
+const CHAR_WIDTH: usize = 7;
+const PADDING: usize = 6;
+
+/// What a badge says, in words of our own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Badge {
+    label: &'static str,
+    value: String,
+    colour: Colour,
+}
+
+/// Dark enough for white text on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Colour {
+    Green,
+    Amber,
+    Red,
+    Grey,
+}
+
+pub(super) async fn show(State(app): State<App>, visit: Visit) -> Response {
+    let head = app.store().head();
+    let path = visit.path.strip_prefix("/badge/").and_then(|tail| tail.strip_suffix(".svg"));
+    let found = match path.map(parse_tail) {
+        Some(Ok(path)) => find(&head, &path),
+        Some(Err(_)) | None => Ok(None),
+    };
+    match found {
+        Ok(Some(badge)) => draw(&badge, StatusCode::OK, &visit),
+        Ok(None) => draw(&Badge::unknown(), StatusCode::NOT_FOUND, &visit),
+        Err(error) => ApiError::from(error).into_response(),
+    }
+}
+
+fn find(head: &Head, path: &RepoPath) -> Result<Option<Badge>, ReadError> {
+    match layout::signable(path) {
+        Some(Signable::Index) => Ok(summarise_release(head, path)?.map(Badge::of_release)),
+        Some(Signable::PendingSigners { project }) => {
+            Ok(tally_proposal(head, &project)?.map(|tally| Badge::collecting("signers", tally)))
+        }
+        None if head.index.is_project(path) => Ok(project_state(head, path)?.map(Badge::of_project)),
+        // The directory of a release stands for it.
+        None => Ok(summarise_release(head, &layout::index_in(path))?.map(Badge::of_release)),
+    }
+}
+
+impl Badge {
+    fn of_release(release: ReleaseSummary) -> Self {
+        let (value, colour) = match release.state {
+            ReleaseState::Collecting => return Self::collecting("signed", release.tally),
+            ReleaseState::Complete => ("complete", Colour::Green),
+            ReleaseState::Revoked => ("revoked", Colour::Red),
+        };
+        Self { label: "signed", value: value.to_owned(), colour }
+    }
+
+    fn of_project(state: ProjectState) -> Self {
+        match state {
+            ProjectState::Registering(tally) => Self::collecting("signers", tally),
+            ProjectState::Registered { signers, is_changing: false } => {
+                Self { label: "signers", value: signers.to_string(), colour: Colour::Green }
+            }
+            ProjectState::Registered { signers, is_changing: true } => {
+                let value = format!("{signers}, change pending");
+                Self { label: "signers", value, colour: Colour::Amber }
+            }
+        }
+    }
+
+    fn collecting(label: &'static str, tally: Tally) -> Self {
+        let value = format!("{}/{}", tally.collected, tally.needed);
+        Self { label, value, colour: Colour::Amber }
+    }
+
+    fn unknown() -> Self {
+        Self { label: "signed", value: "unknown".to_owned(), colour: Colour::Grey }
+    }
+}
+
+impl Colour {
+    fn code(self) -> &'static str {
+        match self {
+            Self::Green => "#1a7f37",
+            Self::Amber => "#8a5a00",
+            Self::Red => "#c5221f",
+            Self::Grey => "#5f6368",
+        }
+    }
+}
+
+fn draw(badge: &Badge, status: StatusCode, visit: &Visit) -> Response {
+    let picture = picture(badge).into_string();
+    let tag = format!("\"{}\"", Sha512::of(picture.as_bytes()).short());
+    let (status, body) = if status == StatusCode::OK && visit.knows(&tag) {
+        (StatusCode::NOT_MODIFIED, String::new())
+    } else {
+        (status, picture)
+    };
+    let fixed: [(HeaderName, HeaderValue); 4] = [
+        (CONTENT_TYPE, HeaderValue::from_static("image/svg+xml; charset=utf-8")),
+        (CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'")),
+        (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+        (CACHE_CONTROL, HeaderValue::from_static("max-age=60")),
+    ];
+    let mut response = (status, fixed, body).into_response();
+    if let (true, Ok(tag)) = (status != StatusCode::NOT_FOUND, HeaderValue::from_str(&tag)) {
+        response.headers_mut().insert(ETAG, tag);
+    }
+    response
+}
+
+fn picture(badge: &Badge) -> Markup {
+    let Badge { label, value, colour } = badge;
+    let [left, right] = [label.len(), value.len()].map(|length| length * CHAR_WIDTH + 2 * PADDING);
+    let text = |text: &str, from: usize, width: usize| {
+        html! {
+            text x=(from + width / 2) y="14" text-anchor="middle" textLength=(width - 2 * PADDING) { (text) }
+        }
+    };
+    html! {
+        svg xmlns="http://www.w3.org/2000/svg" width=(left + right) height=(HEIGHT) role="img"
+            aria-label={ (label) ": " (value) } {
+            title { (label) ": " (value) }
+            rect width=(left + right) height=(HEIGHT) rx="3" fill=(colour.code()) {}
+            path d={ "M3 0H" (left) "V" (HEIGHT) "H3A3 3 0 0 1 0 17V3A3 3 0 0 1 3 0Z" } fill="#3c4043" {}
+            g fill="#fff" font-family="Verdana, DejaVu Sans, Geneva, sans-serif" font-size="11" {
+                (text(label, 0, left)) (text(value, left, right))
+            }
+        }
+    }
+}

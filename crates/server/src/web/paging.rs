@@ -1,0 +1,96 @@
+//! Long lists, a page at a time.
+
+use std::ops::Range;
+
+use maud::{Markup, html};
+
+/// One page of a list, and how many there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Paging {
+    page: usize,
+    per_page: usize,
+    total: usize,
+}
+
+impl Paging {
+    /// `None` where there is no such page. The first one is always there.
+    pub(super) fn of(page: Option<usize>, per_page: usize, total: usize) -> Option<Self> {
+        let paging = Self { page: page?, per_page, total };
+        (paging.page <= paging.pages()).then_some(paging)
+    }
+
+    /// Which of the list are on the page.
+    pub(super) fn range(&self) -> Range<usize> {
+        let from = (self.page - 1) * self.per_page;
+        from..self.total.min(from + self.per_page)
+    }
+
+    /// The same of a list that is kept in the other order.
+    pub(super) fn range_from_end(&self) -> Range<usize> {
+        let Range { start, end } = self.range();
+        self.total - end..self.total - start
+    }
+
+    pub(super) fn page(&self) -> usize {
+        self.page
+    }
+
+    fn pages(&self) -> usize {
+        self.total.div_ceil(self.per_page).max(1)
+    }
+
+    /// Links to the other pages; nothing where there is one. `target` is the address up to the number.
+    pub(super) fn links(&self, what: &str, target: &str) -> Markup {
+        let Self { page, .. } = *self;
+        let pages = self.pages();
+        let link = |to: usize, name: &str, rel: &str| {
+            html! { a href={ (target) (to) } rel=(rel) { (name) } }
+        };
+        let near: Vec<usize> =
+            (1..=pages).filter(|other| *other == 1 || *other == pages || other.abs_diff(page) <= 1).collect();
+        html! {
+            @if pages > 1 {
+                nav.pager aria-label={ "Pages of " (what) } {
+                    @if page > 1 { (link(page - 1, "Previous", "prev")) }
+                    @for (i, other) in near.iter().enumerate() {
+                        @if i > 0 && near[i - 1] + 1 < *other { span aria-hidden="true" { "…" } }
+                        @if *other == page {
+                            span aria-current="page" { (page) }
+                        } @else {
+                            a href={ (target) (other) } aria-label={ "Page " (other) } { (other) }
+                        }
+                    }
+                    @if page < pages { (link(page + 1, "Next", "next")) }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_cover_a_list_without_gaps() {
+        let of = |page, total| Paging::of(Some(page), 50, total).map(|paging| paging.range());
+        assert_eq!((of(1, 0), of(2, 0)), (Some(0..0), None));
+        assert_eq!((of(1, 50), of(2, 50)), (Some(0..50), None));
+        assert_eq!((of(2, 51), of(3, 51)), (Some(50..51), None));
+        assert_eq!(of(usize::MAX, 51), None);
+        assert_eq!(Paging::of(None, 50, 51), None);
+        assert_eq!(Paging::of(Some(2), 50, 51).unwrap().range_from_end(), 0..1);
+        assert_eq!(Paging::of(Some(1), 50, 51).unwrap().range_from_end(), 1..51);
+    }
+
+    #[test]
+    fn the_way_to_other_pages_is_short() {
+        let links = Paging::of(Some(50), 10, 1_000).unwrap().links("x", "/?page=").into_string();
+        for page in [1, 49, 51, 100] {
+            assert!(links.contains(&format!("href=\"/?page={page}\"")), "{links}");
+        }
+        assert_eq!(links.matches("<a ").count(), 6);
+        assert!(links.contains("aria-current=\"page\">50<"), "{links}");
+        assert_eq!(Paging::of(Some(1), 10, 10).unwrap().links("x", "/").into_string(), "");
+    }
+}

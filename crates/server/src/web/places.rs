@@ -1,0 +1,66 @@
+//! Which page stands at a mirror path.
+
+use countersign_core::{
+    layout::{self, Signable},
+    path::RepoPath,
+    wire,
+};
+
+use super::{
+    links, project, projects, proposal, release,
+    reply::{Reply, Trouble},
+    timeline,
+    visit::Visit,
+};
+use crate::{router::parse_tail, store::Head};
+
+pub(super) fn show(head: &Head, visit: &Visit) -> Result<Reply, Trouble> {
+    let tail = visit.path.strip_prefix("/p/").unwrap_or_default();
+    let path = parse_tail(tail)?;
+    let canonical = links::page(&path);
+    if !is_same_address(&canonical, &visit.path) {
+        return Ok(Reply::Elsewhere(canonical));
+    }
+    if let Some(Signable::PendingSigners { project }) = layout::signable(&path) {
+        return proposal::show(head, &project, visit);
+    }
+    let found = match path.file_name() {
+        wire::INDEX_FILE => release::show(head, &path, visit)?,
+        wire::HISTORY_FILE => match path.parent() {
+            Some(project) => timeline::show(head, &project, visit)?,
+            None => None,
+        },
+        _ if head.index.is_project(&path) => Some(project::show(head, &path, visit)?),
+        _ => match projects::show_below(head, &path, visit)? {
+            Some(list) => Some(list),
+            None => find_elsewhere(head, &path),
+        },
+    };
+    found.ok_or_else(|| Trouble::Missing {
+        message: format!("Nothing is stored at {path}"),
+        near: find_near(head, &path),
+    })
+}
+
+/// The directory of a release stands for it, and what else a project stores for the project.
+fn find_elsewhere(head: &Head, path: &RepoPath) -> Option<Reply> {
+    head.entry(path)?;
+    let index = layout::index_in(path);
+    let page = match head.entry(&index) {
+        Some(_) => index,
+        None => path.self_and_ancestors().find(|above| head.index.is_project(above))?,
+    };
+    Some(Reply::Elsewhere(links::page(&page)))
+}
+
+/// The nearest place above that has a page.
+fn find_near(head: &Head, path: &RepoPath) -> Option<RepoPath> {
+    let has_page = |above: &RepoPath| head.index.is_project(above) || head.entry(above).is_some();
+    path.self_and_ancestors().skip(1).find(|above| above.segments().count() > 2 && has_page(above))
+}
+
+/// Whether two addresses differ in nothing but how they are encoded.
+fn is_same_address(a: &str, b: &str) -> bool {
+    let decode = |text| percent_encoding::percent_decode_str(text).collect::<Vec<u8>>();
+    decode(a) == decode(b)
+}

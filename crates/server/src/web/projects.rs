@@ -1,0 +1,131 @@
+//! Lists of projects: all of them, those that a search finds, those below a directory.
+
+use countersign_core::{
+    layout,
+    overview::{
+        releases::{ReleaseCounts, ReleaseList},
+        search::Search,
+    },
+    path::RepoPath,
+    shown::shown_text,
+};
+use maud::{Markup, html};
+use url::form_urlencoded;
+
+use super::{
+    frame::Page,
+    links,
+    paging::Paging,
+    parts,
+    reply::{Reply, Trouble},
+    visit::Visit,
+};
+use crate::store::Head;
+
+const PER_PAGE: usize = 50;
+
+pub(super) fn show_all(head: &Head, visit: &Visit) -> Result<Reply, Trouble> {
+    let search = Search::parse(&visit.search);
+    let found: Vec<&RepoPath> = head
+        .index
+        .projects()
+        .filter(|(folded, _)| search.matches(folded))
+        .map(|(_, project)| project)
+        .collect();
+    let paging = Paging::of(visit.page, PER_PAGE, found.len()).ok_or_else(no_such_page)?;
+    let query = form_urlencoded::Serializer::new(String::new()).append_pair("q", &visit.search).finish();
+    let target = if search.is_empty() { "/?page=".to_owned() } else { format!("/?{query}&page=") };
+    let body = html! {
+        h1 { "Projects" }
+        (parts::search_form(&visit.search))
+        @if search.is_empty() {
+            p.lede {
+                (parts::count(found.len(), "project", "projects")) ", "
+                (parts::count(head.index.collecting_count(), "file", "files")) " waiting for signatures"
+            }
+        } @else {
+            p.lede role="status" {
+                (parts::count(found.len(), "project", "projects")) " found for "
+                q { (shown_text(&visit.search)) } " · " a href="/" { "show all" }
+            }
+        }
+        @if found.is_empty() && search.is_empty() {
+            p { "Nobody has registered a project yet. " code { "countersign register URL" } " does." }
+        }
+        (list(head, &found[paging.range()]))
+        (paging.links("projects", &target))
+    };
+    let title = if search.is_empty() { "Projects".to_owned() } else { shown_text(&visit.search) };
+    Ok(Reply::Page(Page::new(title, body)))
+}
+
+/// `None` where no project lies below.
+pub(super) fn show_below(head: &Head, dir: &RepoPath, visit: &Visit) -> Result<Option<Reply>, Trouble> {
+    let found = head.index.projects_below(dir);
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let paging = Paging::of(visit.page, PER_PAGE, found.len()).ok_or_else(no_such_page)?;
+    let shown: Vec<&RepoPath> = found[paging.range()].iter().collect();
+    let name = links::shown_path(dir);
+    let body = html! {
+        (parts::crumbs(dir))
+        h1.wrap { (name) }
+        p.lede {
+            (parts::count(found.len(), "project", "projects")) " here · "
+            a href=(links::activity(dir)) { "Activity" }
+        }
+        (list(head, &shown))
+        (paging.links("projects", &format!("{}?page=", links::page(dir))))
+    };
+    Ok(Some(Reply::Page(Page::new(name, body))))
+}
+
+pub(super) fn no_such_page() -> Trouble {
+    Trouble::Missing { message: "The list has no such page".to_owned(), near: None }
+}
+
+fn list(head: &Head, projects: &[&RepoPath]) -> Markup {
+    html! {
+        @if !projects.is_empty() {
+            ul.cards {
+                @for project in projects {
+                    li {
+                        a.title.wrap href=(links::page(project)) { (links::shown_path(project)) }
+                        div.facts { (describe(head, project)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn describe(head: &Head, project: &RepoPath) -> Markup {
+    let is_registered = head.entry(&layout::active_signers(project)).is_some();
+    let is_pending = head.index.is_collecting(&layout::pending_signers(project));
+    html! {
+        @if !is_registered {
+            span.state.open { "registering" }
+        } @else {
+            (counts(count_releases(head, project).count()))
+            @if is_pending { span.state.open { "signers change pending" } }
+        }
+    }
+}
+
+pub(super) fn counts(counts: ReleaseCounts) -> Markup {
+    let ReleaseCounts { collecting, complete, revoked } = counts;
+    html! {
+        @if counts.total() == 0 { span.none { "no releases" } }
+        @if complete > 0 { span.state.good { (parts::number(complete as u64)) " complete" } }
+        @if collecting > 0 { span.state.open { (parts::number(collecting as u64)) " collecting" } }
+        @if revoked > 0 { span.state.bad { (parts::number(revoked as u64)) " revoked" } }
+    }
+}
+
+/// From the tree alone: no file is read.
+pub(super) fn count_releases(head: &Head, project: &RepoPath) -> ReleaseList {
+    let mut releases = ReleaseList::default();
+    head.files.walk_below(project, &mut |path| releases.see(path));
+    releases
+}

@@ -1,0 +1,145 @@
+//! The page of a signers file that waits for signatures.
+
+use countersign_core::{
+    consent::ConditionKind,
+    layout,
+    overview::proposal::{ConditionProgress, ProposalOverview, WayProgress, describe_proposal},
+    path::RepoPath,
+    signers::Role,
+};
+use maud::{Markup, html};
+
+use super::{
+    command,
+    frame::Page,
+    links, parts,
+    reply::{Reply, Trouble},
+    visit::Visit,
+};
+use crate::store::Head;
+
+pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Reply, Trouble> {
+    let missing = || Trouble::Missing {
+        message: format!(
+            "No signers file waits for signatures at {project}: it may be in force already, or was replaced"
+        ),
+        near: head.index.is_project(project).then(|| project.clone()),
+    };
+    let proposal = describe_proposal(head, project)?.ok_or_else(missing)?;
+    let name = links::shown_path(project);
+    let title = if proposal.is_first { "First signers" } else { "Change of the signers" };
+    let body = html! {
+        (parts::crumbs(&proposal.path))
+        h1 { (title) " of " a.wrap href=(links::page(project)) { (name) } }
+        p.lede { span.state.open { "collecting" } " takes effect when all of the conditions below are met" }
+        section aria-labelledby="changes" {
+            h2 #changes { @if proposal.is_first { "What it says" } @else { "What it changes" } }
+            (change_list(&proposal))
+        }
+        section aria-labelledby="signatures" {
+            h2 #signatures { "Signatures" }
+            (condition_list(&proposal))
+        }
+        (how_to_sign(&proposal, visit))
+        (about(&proposal))
+    };
+    Ok(Reply::Page(Page::new(format!("{title} of {name}"), body)))
+}
+
+fn change_list(proposal: &ProposalOverview) -> Markup {
+    html! {
+        ul.changes {
+            @for change in &proposal.changes { li.wrap.alarm[change.is_alarming()] { (change) } }
+            @if proposal.changes.is_empty() { li { "Nothing but its date." } }
+        }
+    }
+}
+
+pub(super) fn condition_list(proposal: &ProposalOverview) -> Markup {
+    html! {
+        ul.conditions {
+            @for condition in &proposal.conditions {
+                li {
+                    p {
+                        @if condition.is_met {
+                            span.state.good { "met" }
+                        } @else {
+                            span.state.open { "open" }
+                        }
+                        " " (condition_text(condition.kind))
+                    }
+                    (way_list(condition))
+                }
+            }
+        }
+    }
+}
+
+/// Where there are several ways, one is enough: then those not taken are of no interest.
+fn way_list(condition: &ConditionProgress) -> Markup {
+    let shown = |way: &&WayProgress| !condition.is_met || way.is_met;
+    html! {
+        @for (i, way) in condition.ways.iter().filter(shown).enumerate() {
+            div.way {
+                @if i > 0 { p.or { "or instead" } }
+                @if let Some(role) = way.role.filter(|_| condition.ways.len() > 1) {
+                    p.way-name { (way_name(role)) }
+                }
+                @for group in &way.groups { (parts::group(group, condition_text(condition.kind))) }
+            }
+        }
+    }
+}
+
+fn way_name(role: Role) -> &'static str {
+    match role {
+        Role::Artifact => "The artifact signers",
+        Role::Admin => "The admins",
+        Role::Master => "The masters",
+        Role::Revocation => "The revokers",
+    }
+}
+
+fn condition_text(kind: ConditionKind) -> &'static str {
+    match kind {
+        ConditionKind::Everyone => "Everyone who is listed agrees",
+        ConditionKind::Current => "Enough of those in force agree",
+        ConditionKind::Proposed => "Enough of those proposed agree",
+        ConditionKind::Added => "Everyone who joins agrees",
+    }
+}
+
+fn how_to_sign(proposal: &ProposalOverview, visit: &Visit) -> Markup {
+    let path = proposal.path.as_str();
+    html! {
+        section aria-labelledby="sign" {
+            h2 #sign { "Sign" }
+            p { "The client shows what would be signed, and asks:" }
+            (parts::command(command::client("sign", path, visit.origin.as_deref())))
+        }
+    }
+}
+
+fn about(proposal: &ProposalOverview) -> Markup {
+    let ProposalOverview { path, origin, submitter, digest, .. } = proposal;
+    html! {
+        section aria-labelledby="about" {
+            h2 #about { "About this file" }
+            dl {
+                dt { "Proposed by" }
+                dd { (parts::who(submitter)) }
+                dt { "Fetched" }
+                dd { (parts::when(origin.retrieved_at)) " from " (parts::outside(&origin.url)) }
+                dt { "Digest" }
+                dd { code.wrap { (digest.to_prefixed()) } }
+                dt { "Files" }
+                dd {
+                    a href=(links::file(path)) { "signers file" } ", "
+                    a href=(links::file(&layout::metadata_of(path))) { "metadata" } ", "
+                    a href=(links::file(&layout::registration_of(path))) { "request of the submitter" } ", "
+                    a href=(links::file(&layout::pending_signatures_of(path))) { "signatures" }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Pages are made beside the runtime, and few at a time, so that programs are answered whatever people look at.
+
+use std::{sync::Arc, thread, time::Duration};
+
+use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
+
+use crate::error::ApiError;
+
+/// How long a visitor waits for those before.
+const PATIENCE: Duration = Duration::from_secs(5);
+const MOST: usize = 4;
+
+#[derive(Debug)]
+pub struct Renderings {
+    turns: Arc<Semaphore>,
+    patience: Duration,
+}
+
+impl Default for Renderings {
+    /// Half of the processors is left to others.
+    fn default() -> Self {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        Self::new((processors / 2).clamp(1, MOST), PATIENCE)
+    }
+}
+
+impl Renderings {
+    fn new(most: usize, patience: Duration) -> Self {
+        Self { turns: Arc::new(Semaphore::new(most)), patience }
+    }
+
+    /// Runs `render` when it is its turn. Work that has begun goes on without its visitor, and keeps its turn.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        render: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let turn = timeout(self.patience, Arc::clone(&self.turns).acquire_owned()).await;
+        let Ok(Ok(turn)) = turn else { return Err(ApiError::busy()) };
+        let work = spawn_blocking(move || {
+            let rendered = render();
+            drop(turn);
+            rendered
+        });
+        work.await.map_err(|_| ApiError::panicked())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use axum::http::StatusCode;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn whoever_waits_too_long_is_told_to_come_back() {
+        let renderings = Renderings::new(1, Duration::from_millis(10));
+        let (release, released) = mpsc::channel::<()>();
+        let (begin, begun) = tokio::sync::oneshot::channel();
+        let first = renderings.run(move || {
+            let _ = begin.send(());
+            released.recv().is_ok()
+        });
+        let second = async {
+            begun.await.unwrap();
+            let refused = renderings.run(|| ()).await.unwrap_err();
+            release.send(()).unwrap();
+            refused
+        };
+        let (first, refused) = tokio::join!(first, second);
+        assert!(first.unwrap());
+        assert_eq!((refused.status, refused.retry_after), (StatusCode::SERVICE_UNAVAILABLE, Some(1)));
+        assert_eq!(renderings.run(|| 7).await.unwrap(), 7);
+    }
+
+    #[tokio::test]
+    async fn a_panic_gives_its_turn_back() {
+        let renderings = Renderings::new(1, Duration::from_secs(30));
+        let failed = renderings.run(|| panic!("on purpose")).await.unwrap_err();
+        assert_eq!(failed.status, StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(renderings.run(|| 7).await.unwrap(), 7);
+    }
+}

@@ -1,0 +1,137 @@
+//! From a visit to its answer: a page, that the visitor has it already, or what went wrong.
+
+use std::sync::Arc;
+
+use axum::{
+    http::{
+        HeaderMap, HeaderValue, StatusCode, Uri,
+        header::{CACHE_CONTROL, ETAG, RETRY_AFTER},
+    },
+    response::{IntoResponse as _, Redirect, Response},
+};
+use countersign_core::{digest::Sha512, path::RepoPath, shown::shown_text, snapshot::ReadError};
+use maud::html;
+
+use super::{
+    frame::Page,
+    links, parts,
+    visit::{Visit, wants_html},
+};
+use crate::{app::App, error::ApiError, store::Head};
+
+/// What a page comes to.
+#[derive(Debug)]
+pub(super) enum Reply {
+    Page(Page),
+    /// It is shown under another of our addresses.
+    Elsewhere(String),
+}
+
+#[derive(Debug)]
+pub(super) enum Trouble {
+    Failed(ApiError),
+    /// Nothing is there, but perhaps near it.
+    Missing {
+        message: String,
+        near: Option<RepoPath>,
+    },
+}
+
+impl From<ReadError> for Trouble {
+    fn from(error: ReadError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<ApiError> for Trouble {
+    fn from(error: ApiError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Answers with what `render` makes of the newest state.
+pub(super) async fn reply(
+    app: App,
+    visit: Visit,
+    render: impl FnOnce(&App, &Arc<Head>, &Visit) -> Result<Reply, Trouble> + Send + 'static,
+) -> Response {
+    let head = app.store().head();
+    let tag = entity_tag(&head, &visit);
+    if visit.knows(&tag) {
+        return with_tag(StatusCode::NOT_MODIFIED.into_response(), &tag);
+    }
+    let wants_html = visit.wants_html;
+    let shared = app.clone();
+    let rendered = app.renderings().run(move || {
+        let reply = render(&shared, &head, &visit)?;
+        Ok(match reply {
+            Reply::Page(page) => page.into_response(),
+            Reply::Elsewhere(address) => Redirect::temporary(&address).into_response(),
+        })
+    });
+    match rendered.await.unwrap_or_else(|busy| Err(Trouble::Failed(busy))) {
+        Ok(response) => with_tag(response, &tag),
+        Err(trouble) => report(trouble, wants_html),
+    }
+}
+
+/// Of everything that a page is made of: the state, the program, and how the visitor reaches us.
+fn entity_tag(head: &Head, visit: &Visit) -> String {
+    let others = format!("{} {:?}", env!("CARGO_PKG_VERSION"), visit.origin);
+    format!("\"{}-{}\"", head.commit, Sha512::of(others.as_bytes()).short())
+}
+
+fn with_tag(mut response: Response, tag: &str) -> Response {
+    if response.status() == StatusCode::OK || response.status() == StatusCode::NOT_MODIFIED {
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        if let Ok(tag) = HeaderValue::from_str(tag) {
+            response.headers_mut().insert(ETAG, tag);
+        }
+    }
+    response
+}
+
+/// For browsers a page, for programs JSON (D30).
+fn report(trouble: Trouble, wants_html: bool) -> Response {
+    let (error, near) = match trouble {
+        Trouble::Failed(error) => (error, None),
+        Trouble::Missing { message, near } => (ApiError::not_found(message), near),
+    };
+    if !wants_html {
+        return error.into_response();
+    }
+    let page = error_page(&error, near.as_ref());
+    // What the log is told, and when to come back, goes along.
+    let (told, _) = error.into_response().into_parts();
+    let mut response = page.into_response();
+    *response.extensions_mut() = told.extensions;
+    if let Some(seconds) = told.headers.get(RETRY_AFTER) {
+        response.headers_mut().insert(RETRY_AFTER, seconds.clone());
+    }
+    response
+}
+
+fn error_page(error: &ApiError, near: Option<&RepoPath>) -> Page {
+    let title = match error.status {
+        StatusCode::NOT_FOUND => "Not found",
+        StatusCode::BAD_REQUEST => "This address cannot be right",
+        StatusCode::SERVICE_UNAVAILABLE => "Busy",
+        _ => "Something went wrong",
+    };
+    let body = html! {
+        h1 { (title) }
+        p.wrap { (shown_text(&error.message)) }
+        @if let Some(near) = near {
+            p { "Nearest to it: " a.wrap href=(links::page(near)) { (links::shown_path(near)) } }
+        }
+        (parts::search_form(""))
+        p { a href="/" { "All projects" } }
+    };
+    Page::new(title, body).with_status(error.status)
+}
+
+/// What no route answers.
+pub(crate) fn report_unknown(uri: &Uri, headers: &HeaderMap) -> Response {
+    let is_page = wants_html(headers) && !uri.path().starts_with("/v1");
+    report(Trouble::Failed(ApiError::not_found("no such route")), is_page)
+}

@@ -1,0 +1,82 @@
+//! The signers history of a project, the newest step first.
+
+use countersign_core::{
+    layout,
+    overview::timeline::{Step, list_steps},
+    path::RepoPath,
+    stored,
+};
+use maud::{Markup, html};
+
+use super::{
+    command,
+    frame::Page,
+    links,
+    paging::Paging,
+    parts, projects,
+    reply::{Reply, Trouble},
+    visit::Visit,
+};
+use crate::store::Head;
+
+const PER_PAGE: usize = 20;
+
+pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Option<Reply>, Trouble> {
+    let history = stored::history(head, project)?;
+    if history.entries.is_empty() {
+        return Ok(None);
+    }
+    let paging =
+        Paging::of(visit.page, PER_PAGE, history.entries.len()).ok_or_else(projects::no_such_page)?;
+    let steps = list_steps(project, &history, paging.range_from_end())?;
+    let name = links::shown_path(project);
+    let path = layout::history(project);
+    let body = html! {
+        (parts::crumbs(&path))
+        h1 { "Signers history of " a.wrap href=(links::page(project)) { (name) } }
+        p.lede {
+            (parts::count(history.entries.len(), "signers file has", "signers files have"))
+            " been in force. Each was agreed to by those before it."
+        }
+        ol.timeline reversed start=(steps.last().map_or(0, |step| step.number)) {
+            @for step in steps.iter().rev() { (step_item(step, step.number == history.entries.len())) }
+        }
+        (paging.links("the history", &format!("{}?page=", links::page(&path))))
+        section aria-labelledby="check" {
+            h2 #check { "Check it" }
+            p { "This page is what the server says. The client fetches the whole history and verifies each step:" }
+            (parts::command(command::client("chain", project.as_str(), visit.origin.as_deref())))
+            p { a href=(links::file(&path)) { "The history as it is stored" } }
+        }
+    };
+    Ok(Some(Reply::Page(Page::new(format!("Signers history of {name}"), body))))
+}
+
+fn step_item(step: &Step, is_current: bool) -> Markup {
+    html! {
+        li #{ "step-" (step.number) } {
+            h2 {
+                "Step " (step.number) ", " (parts::when(step.activated_at))
+                @if is_current { " " span.state.good { "in force" } }
+            }
+            h3 { @if step.number == 1 { "What it says" } @else { "What changed" } }
+            ul.changes {
+                @for change in &step.changes { li.wrap.alarm[change.is_alarming()] { (change) } }
+                @if step.changes.is_empty() { li { "Nothing but its date." } }
+            }
+            h3 { "Who agreed" }
+            (parts::members(&step.agreed))
+            details {
+                summary { "Where it came from" }
+                dl {
+                    dt { "Fetched" }
+                    dd { (parts::when(step.origin.retrieved_at)) " from " (parts::outside(&step.origin.url)) }
+                    dt { "Dated" }
+                    dd { (parts::when(step.dated)) }
+                    dt { "Digest" }
+                    dd { code.wrap { (step.digest.to_prefixed()) } }
+                }
+            }
+        }
+    }
+}

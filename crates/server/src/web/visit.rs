@@ -1,0 +1,144 @@
+//! What a page may know of the request for it.
+
+use axum::{
+    extract::FromRequestParts,
+    http::{
+        HeaderMap,
+        header::{ACCEPT, HOST, HeaderName, IF_NONE_MATCH},
+        request::Parts,
+    },
+};
+use url::form_urlencoded;
+
+use crate::app::App;
+
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+/// Beyond this, a search can only be in vain.
+const MAX_SEARCH_CHARS: usize = 200;
+
+#[derive(Debug, Clone)]
+pub(super) struct Visit {
+    /// As it came, with its percent-encoding.
+    pub(super) path: String,
+    pub(super) wants_html: bool,
+    /// Where the visitor reaches us, such as `https://sign.example.org`; `None` where that cannot be told.
+    pub(super) origin: Option<String>,
+    /// From 1; `None` where something was given that is no number of a page.
+    pub(super) page: Option<usize>,
+    pub(super) search: String,
+    known_tags: Vec<String>,
+}
+
+impl Visit {
+    /// Whether the visitor has this version already.
+    pub(super) fn knows(&self, tag: &str) -> bool {
+        self.known_tags.iter().any(|known| known == tag)
+    }
+
+    fn of(parts: &Parts, is_tls: bool) -> Self {
+        let query = parts.uri.query().unwrap_or_default();
+        let field = |name: &str| {
+            let mut fields = form_urlencoded::parse(query.as_bytes());
+            fields.find_map(|(field, value)| (field == name).then(|| value.into_owned()))
+        };
+        let tags = parts.headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+        let tags = tags.flat_map(|value| value.split(','));
+        Self {
+            path: parts.uri.path().to_owned(),
+            wants_html: wants_html(&parts.headers),
+            origin: read_origin(&parts.headers, is_tls),
+            page: field("page").map_or(Some(1), |page| page.parse().ok().filter(|page| *page > 0)),
+            search: field("q").unwrap_or_default().trim().chars().take(MAX_SEARCH_CHARS).collect(),
+            known_tags: tags.map(|tag| tag.trim().trim_start_matches("W/").to_owned()).collect(),
+        }
+    }
+}
+
+impl FromRequestParts<App> for Visit {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Self::Rejection> {
+        Ok(Self::of(parts, app.is_tls()))
+    }
+}
+
+/// Browsers say so; programs are answered in JSON (D30).
+pub(super) fn wants_html(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepted.into_iter().any(|value| value.contains("text/html"))
+}
+
+/// It goes into commands that people paste, so it holds nothing that a shell or a browser could take for something else.
+fn read_origin(headers: &HeaderMap, is_tls: bool) -> Option<String> {
+    let host = headers.get(HOST)?.to_str().ok().filter(|host| is_host(host))?;
+    let forwarded = headers.get(FORWARDED_PROTO).and_then(|value| value.to_str().ok());
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    let is_here = matches!(name, "localhost" | "127.0.0.1" | "[::1]");
+    let scheme = match forwarded {
+        Some("http") => "http",
+        Some("https") => "https",
+        // Without a word from a proxy: what is not on the visitor's own machine should have TLS in front of it.
+        Some(_) | None if is_here && !is_tls => "http",
+        Some(_) | None => "https",
+    };
+    Some(format!("{scheme}://{host}"))
+}
+
+fn is_host(host: &str) -> bool {
+    let is_safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ':' | '[' | ']' | '-');
+    !host.is_empty() && host.len() <= 255 && host.chars().all(is_safe) && !host.starts_with('-')
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::Request;
+
+    use super::*;
+
+    fn visit(target: &str, headers: &[(&str, &str)]) -> Visit {
+        let request =
+            headers.iter().fold(Request::get(target), |request, (name, value)| request.header(*name, *value));
+        Visit::of(&request.body(()).unwrap().into_parts().0, false)
+    }
+
+    #[test]
+    fn the_origin_is_that_of_the_host_header_or_none() {
+        for (host, proto, origin) in [
+            ("sign.example.org", None, Some("https://sign.example.org")),
+            ("sign.example.org:8443", None, Some("https://sign.example.org:8443")),
+            ("127.0.0.1:3000", None, Some("http://127.0.0.1:3000")),
+            ("[::1]:3000", None, Some("http://[::1]:3000")),
+            ("10.0.0.1:3000", Some("http"), Some("http://10.0.0.1:3000")),
+            ("localhost", Some("https"), Some("https://localhost")),
+            ("localhost", Some("javascript"), Some("http://localhost")),
+            ("a$(reboot)", None, None),
+            ("a;b", None, None),
+            ("\"><script>", None, None),
+            ("--config=x", None, None),
+            ("a/b", None, None),
+            ("a@b", None, None),
+        ] {
+            let mut headers = vec![("host", host)];
+            headers.extend(proto.map(|proto| ("x-forwarded-proto", proto)));
+            assert_eq!(visit("/", &headers).origin.as_deref(), origin, "{host}");
+        }
+        assert_eq!(visit("/", &[]).origin, None);
+    }
+
+    #[test]
+    fn the_query_gives_words_and_a_page() {
+        let seen = visit("/?q=%3Cb%3E+acme&page=3", &[]);
+        assert_eq!((seen.search.as_str(), seen.page), ("<b> acme", Some(3)));
+        assert_eq!(visit("/", &[]).page, Some(1));
+        for page in ["0", "-1", "x", "99999999999999999999999", ""] {
+            assert_eq!(visit(&format!("/?page={page}"), &[]).page, None, "{page}");
+        }
+    }
+
+    #[test]
+    fn a_version_that_is_known_is_told_in_any_list() {
+        let seen = visit("/", &[("if-none-match", "\"a\", W/\"b\"")]);
+        assert!(seen.knows("\"a\"") && seen.knows("\"b\"") && !seen.knows("\"c\""));
+        assert!(!visit("/", &[("if-none-match", "*")]).knows("\"a\""));
+    }
+}
