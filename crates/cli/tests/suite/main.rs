@@ -83,6 +83,7 @@ mod slow_clients;
 mod status;
 mod tls;
 mod updates;
+mod web_activity;
 mod web_badges;
 mod web_hostile;
 mod web_pages;

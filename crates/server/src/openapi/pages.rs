@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{
     endpoint::{Answer, CACHE_CONTROL, Content, ETAG, Endpoint, HTML, LOCATION, Section},
-    parameters::{any_path, badge_path, if_none_match, page, search},
+    parameters::{any_path, badge_path, before, if_none_match, page, search},
 };
 use crate::error::ApiError;
 
@@ -21,13 +21,17 @@ pub fn place() -> Endpoint {
         "What is stored at a path: a project, a release, proposed signers, or the history of the signers.";
     living("place_page", "A project or a release", about)
         .with_parameter(any_path())
+        .with_parameter(page())
+        .with_parameter(before())
         .answers(Answer::new(307, "the page is under another address").with_header(LOCATION))
         .refuses(400, "invalid path", "path.400")
         .with_error_pages()
 }
 
 pub fn activity() -> Endpoint {
-    living("activity_page", "Activity", "What happened on this server lately.").with_error_pages()
+    living("activity_page", "Activity", "What happened on this server lately.")
+        .with_parameter(before())
+        .with_error_pages()
 }
 
 pub fn verify() -> Endpoint {
@@ -81,7 +85,6 @@ fn living(id: &'static str, summary: &'static str, about: &str) -> Endpoint {
     let page_of = |about| Answer::new(200, about).with_header(ETAG).with_header(CACHE_CONTROL);
     let missing = Answer::error(404, "nothing is there", json!({ "error": "The list has no such page" }));
     Endpoint::new(id, Section::Pages, summary, about)
-        .with_parameter(page())
         .with_parameter(if_none_match())
         .answers(page_of("the page").with_content(Content::text(HTML)))
         .answers(not_modified())

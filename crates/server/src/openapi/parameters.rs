@@ -46,6 +46,17 @@ pub fn page() -> Parameter {
     }
 }
 
+/// From which commit to look back.
+pub fn before() -> Parameter {
+    Parameter {
+        name: "before",
+        place: Place::Query,
+        about: "Only what happened before this commit.",
+        schema: json!({ "type": "string", "pattern": "^[0-9a-f]{40}$" }),
+        example: json!("cafecafecafecafecafecafecafecafecafecafe"),
+    }
+}
+
 pub fn search() -> Parameter {
     Parameter {
         name: "q",

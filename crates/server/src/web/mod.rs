@@ -1,5 +1,6 @@
 //! Pages for people, made from the same snapshot as the answers for programs. They work without a script.
 
+mod activity;
 mod assets;
 mod badge;
 mod command;
@@ -28,6 +29,7 @@ use crate::{app::App, openapi::pages, table::Table};
 pub(crate) fn routes() -> Table {
     Table::default()
         .get("/", home, pages::projects())
+        .get("/activity", all_activity, pages::activity())
         .get_below("/p", place, pages::place())
         .get_below("/badge", badge::show, pages::badge())
         .get("/docs", docs::docs, pages::docs())
@@ -41,5 +43,9 @@ async fn home(State(app): State<App>, visit: Visit) -> Response {
 }
 
 async fn place(State(app): State<App>, visit: Visit) -> Response {
-    reply(app, visit, |_, head, visit| places::show(head, visit)).await
+    reply(app, visit, |app, head, visit| places::show(app.store().log(), head, visit)).await
+}
+
+async fn all_activity(State(app): State<App>, visit: Visit) -> Response {
+    reply(app, visit, |app, head, visit| activity::show(app.store().log(), head, None, visit)).await
 }

@@ -7,14 +7,17 @@ use countersign_core::{
 };
 
 use super::{
-    links, project, projects, proposal, release,
+    activity, links, project, projects, proposal, release,
     reply::{Reply, Trouble},
     timeline,
     visit::Visit,
 };
-use crate::{router::parse_tail, store::Head};
+use crate::{
+    router::parse_tail,
+    store::{Head, log::Log},
+};
 
-pub(super) fn show(head: &Head, visit: &Visit) -> Result<Reply, Trouble> {
+pub(super) fn show(log: &Log, head: &Head, visit: &Visit) -> Result<Reply, Trouble> {
     let tail = visit.path.strip_prefix("/p/").unwrap_or_default();
     let path = parse_tail(tail)?;
     let canonical = links::page(&path);
@@ -28,6 +31,10 @@ pub(super) fn show(head: &Head, visit: &Visit) -> Result<Reply, Trouble> {
         wire::INDEX_FILE => release::show(head, &path, visit)?,
         wire::HISTORY_FILE => match path.parent() {
             Some(project) => timeline::show(head, &project, visit)?,
+            None => None,
+        },
+        links::ACTIVITY => match path.parent() {
+            Some(below) => Some(activity::show(log, head, Some(&below), visit)?),
             None => None,
         },
         _ if head.index.is_project(&path) => Some(project::show(head, &path, visit)?),

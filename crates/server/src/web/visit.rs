@@ -26,6 +26,8 @@ pub(super) struct Visit {
     /// From 1; `None` where something was given that is no number of a page.
     pub(super) page: Option<usize>,
     pub(super) search: String,
+    /// The commit from which to look back.
+    pub(super) before: Option<String>,
     known_tags: Vec<String>,
 }
 
@@ -49,6 +51,7 @@ impl Visit {
             origin: read_origin(&parts.headers, is_tls),
             page: field("page").map_or(Some(1), |page| page.parse().ok().filter(|page| *page > 0)),
             search: field("q").unwrap_or_default().trim().chars().take(MAX_SEARCH_CHARS).collect(),
+            before: field("before"),
             known_tags: tags.map(|tag| tag.trim().trim_start_matches("W/").to_owned()).collect(),
         }
     }
