@@ -3,6 +3,7 @@
 
 pub mod changes;
 mod endpoint;
+pub mod events;
 pub mod pages;
 pub mod parameters;
 pub mod reads;

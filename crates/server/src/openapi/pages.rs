@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{
-    endpoint::{Answer, CACHE_CONTROL, Content, ETAG, Endpoint, HTML, LOCATION, Section},
+    endpoint::{Answer, CACHE_CONTROL, Content, ETAG, Endpoint, HTML, LOCATION, Parameter, Section},
     parameters::{any_path, badge_path, before, if_none_match, page, search},
 };
 use crate::error::ApiError;
@@ -21,8 +21,8 @@ pub fn place() -> Endpoint {
         "What is stored at a path: a project, a release, proposed signers, or the history of the signers.";
     living("place_page", "A project or a release", about)
         .with_parameter(any_path())
-        .with_parameter(page())
-        .with_parameter(before())
+        .with_parameter(unchecked(page()))
+        .with_parameter(unchecked(before()))
         .answers(Answer::new(307, "the page is under another address").with_header(LOCATION))
         .refuses(400, "invalid path", "path.400")
         .with_error_pages()
@@ -92,6 +92,12 @@ fn living(id: &'static str, summary: &'static str, about: &str) -> Endpoint {
         .can_fail("")
         .fails("too many pages are being made; try again", &ApiError::busy())
         .limited()
+}
+
+/// Where it is not always looked at: a page that is under another address says so first.
+fn unchecked(parameter: Parameter) -> Parameter {
+    let example = parameter.example.as_str().map_or_else(|| parameter.example.to_string(), str::to_owned);
+    Parameter { schema: json!({ "type": "string" }), example: json!(example), ..parameter }
 }
 
 /// A page that is always the same.

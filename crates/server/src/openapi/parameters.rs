@@ -1,14 +1,17 @@
 //! Parameters that several endpoints share.
 
-use serde_json::json;
+use countersign_core::event::EventKind;
+use serde_json::{Value, json};
 
-use super::endpoint::{Parameter, Place};
+use super::endpoint::{Parameter, Place, find_example};
 
 const INDEX: &str = "https/github.com/443/acme/app/releases/tag/v1/svc.index.json";
 const PROJECT: &str = "https/github.com/443/acme/app";
 /// Segments of anything but slashes, backslashes and control characters; none of them a dot, two dots, or Git's own
 /// directory.
 const PATH_PATTERN: &str = r"^((?!\.{1,2}(/|$)|\.[gG][iI][tT](/|$))[^/\\\x00-\x1f\x7f-\x9f]+(/|$)){1,64}$";
+const COMMIT: &str = "cafecafecafecafecafecafecafecafecafecafe";
+const COMMIT_PATTERN: &str = "^[0-9a-f]{40}$";
 const PATH_MAX: usize = countersign_core::path::MAX_BYTES;
 
 /// The path of a file.
@@ -37,34 +40,55 @@ pub fn badge_path() -> Parameter {
 
 /// Which page of a long list.
 pub fn page() -> Parameter {
-    Parameter {
-        name: "page",
-        place: Place::Query,
-        about: "Which page of the list, from 1.",
-        schema: json!({ "type": "integer", "minimum": 1 }),
-        example: json!(1),
-    }
+    let schema = json!({ "type": "integer", "minimum": 1 });
+    query("page", "Which page of the list, from 1.", schema, json!(1))
 }
 
 /// From which commit to look back.
 pub fn before() -> Parameter {
-    Parameter {
-        name: "before",
-        place: Place::Query,
-        about: "Only what happened before this commit.",
-        schema: json!({ "type": "string", "pattern": "^[0-9a-f]{40}$" }),
-        example: json!("cafecafecafecafecafecafecafecafecafecafe"),
-    }
+    let schema = json!({ "type": "string", "pattern": COMMIT_PATTERN });
+    query("before", "Only what happened before this commit.", schema, json!(COMMIT))
 }
 
 pub fn search() -> Parameter {
+    let about = "Words that the path of a project must have.";
+    query("q", about, json!({ "type": "string" }), json!("acme"))
+}
+
+pub fn prefix() -> Parameter {
+    let Parameter { schema, example, .. } = any_path();
+    query("prefix", "Only what happens at or below this path.", schema, example)
+}
+
+pub fn waiting_key() -> Parameter {
+    let schema = json!({ "type": "string", "pattern": "^svc-pub:[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]$" });
+    query("key", "Only what waits for this public key.", schema, find_example("header.public_key"))
+}
+
+pub fn event_types() -> Parameter {
+    let names = EventKind::ALL.map(EventKind::name).join("|");
+    let schema = json!({ "type": "string", "pattern": format!("^({names})(,({names}))*$") });
+    query("type", "Only events of these kinds, with commas between them.", schema, json!("complete,revoked"))
+}
+
+pub fn last_event_id() -> Parameter {
     Parameter {
-        name: "q",
-        place: Place::Query,
-        about: "Words that the path of a project must have.",
-        schema: json!({ "type": "string" }),
-        example: json!("acme"),
+        name: "Last-Event-ID",
+        place: Place::Header,
+        about: "Go on after this event; browsers set it when they connect again.",
+        schema: json!({ "type": "string", "pattern": COMMIT_PATTERN }),
+        example: json!(COMMIT),
     }
+}
+
+/// The same for clients that cannot set headers.
+pub fn last_event_id_in_query() -> Parameter {
+    let about = "The same as the header `Last-Event-ID`, for clients that cannot set it.";
+    Parameter { name: "last_event_id", place: Place::Query, about, ..last_event_id() }
+}
+
+fn query(name: &'static str, about: &'static str, schema: Value, example: Value) -> Parameter {
+    Parameter { name, place: Place::Query, about, schema, example }
 }
 
 pub fn if_none_match() -> Parameter {
@@ -73,6 +97,6 @@ pub fn if_none_match() -> Parameter {
         place: Place::Header,
         about: "The `ETag` of a copy that you have: 304 if it is still right.",
         schema: json!({ "type": "string" }),
-        example: json!("\"cafecafecafecafecafecafecafecafecafecafe\""),
+        example: json!(format!("\"{COMMIT}\"")),
     }
 }
