@@ -15,29 +15,50 @@ use crate::{
 
 /// Body of `register_repo` and of `update_signers`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ProposeBody {
+    /// Where the signers file is published: on a branch of a code forge, or on a file server.
+    #[cfg_attr(feature = "openapi", schema(format = "uri"))]
     pub signers_file_url: String,
+    /// The submitter: the key that signs the request.
     pub public_key: PublicKey,
 }
 
+/// One signer's signatures on one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SignaturesBody {
+    /// The file that is signed.
     pub file_path: RepoPath,
+    /// The signer, who may be another than the caller.
     pub public_key: PublicKey,
+    /// By path: the file itself and, for a signers file, its metadata.
     pub signatures: BTreeMap<RepoPath, Signature>,
 }
 
+/// One signature on a revocation document.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RevokeBody {
+    /// The complete index that is withdrawn.
     pub file_path: RepoPath,
+    /// The exact text of the revocation document, which is JSON itself.
     pub revocation_json: String,
+    /// Over the SHA-512 digest of that text.
     pub signature: Signature,
+    /// The revoker.
     pub public_key: PublicKey,
 }
 
+/// Where a release is published. Exactly one of the two.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum AssetsBody {
+    /// The page of a release on a code forge.
+    #[cfg_attr(feature = "openapi", schema(rename = "forge_release_url"))]
     Release(String),
+    /// Checksums files, all in one directory of one server.
+    #[cfg_attr(feature = "openapi", schema(rename = "csum_files"))]
     Checksums(Vec<String>),
 }
 
@@ -159,83 +180,130 @@ fn parse_signature(field: &Field<'_>) -> Result<Signature, ParseError> {
     field.parsed(|text| Signature::parse(text).map_err(|error| format!("Invalid signature format: {error}")))
 }
 
+/// A signers file waits for signatures.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ProposedResponse {
+    /// Always true.
     pub success: bool,
+    /// The normalised path of the project.
     pub project_id: String,
     pub message: &'static str,
+    /// The keys that have yet to sign, as padded base64.
     pub required_signers: Vec<String>,
+    /// Where signatures go.
     pub signature_submission_url: &'static str,
 }
 
+/// A signature was taken.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SignedResponse {
+    /// Whether all signatures that are needed are there now.
     pub is_complete: bool,
 }
 
+/// How far a file has come.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct StatusResponse {
+    /// Normalised.
     pub file_path: String,
+    /// Whether all signatures that are needed are there, and the file is not revoked.
     pub is_complete: bool,
-    /// Present only where it is true (D18).
+    /// Present only where it is true.
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revoked: Option<bool>,
 }
 
+/// What there is to sign for a file.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FilesToSignResponse {
+    /// The content by path, as padded base64: the file itself and, for a signers file, its metadata.
     pub files: BTreeMap<String, String>,
 }
 
+/// How the signers of a file came to be.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ChainResponse {
     pub history: History,
 }
 
+/// A revocation was taken.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RevokedResponse {
+    /// Always true.
     pub success: bool,
     pub message: &'static str,
+    /// Whether the revocation is in force, or waits for more signatures.
     pub revoked: bool,
 }
 
+/// A release has an index, which waits for signatures.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AssetsResponse {
+    /// Always true.
     pub success: bool,
     pub message: &'static str,
+    /// The path of the index.
     pub index_file_path: String,
 }
 
+/// What waits for the caller.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PendingResponse {
+    /// Sorted.
     pub file_paths: Vec<String>,
 }
 
+/// The server is there.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PingResponse {
+    /// Always `pong`.
     pub message: &'static str,
     pub auth: PingAuth,
 }
 
+/// The server is well.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HealthResponse {
+    /// `ok` or `ready`.
     pub status: &'static str,
 }
 
+/// Whether the authentication headers of a request would be accepted.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum PingAuth {
+    /// There are none.
     Unauthenticated,
+    /// They are right, and the nonce is used up.
     Success { public_key: String },
-    Failed { public_key: Option<String>, reason: String },
+    /// `public_key` is null where the header does not hold a valid key.
+    Failed {
+        #[cfg_attr(feature = "openapi", schema(required))]
+        public_key: Option<String>,
+        reason: String,
+    },
 }
 
 /// One event, in a stream of them and in the body of a webhook.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EventBody {
     pub r#type: &'static str,
     pub path: String,
     /// Whose request it was, where the commit says so.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub key: Option<String>,
     pub time: String,
     pub commit: String,
@@ -254,7 +322,10 @@ impl EventBody {
     }
 }
 
+/// Every error, whatever its status.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ErrorResponse {
+    /// For people: what is wrong, and what helps.
     pub error: String,
 }

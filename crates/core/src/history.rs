@@ -8,16 +8,21 @@ use crate::{
     time::Timestamp,
 };
 
+/// All signers files that were ever in force, in order of activation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct History {
     pub entries: Vec<HistoryEntry>,
 }
 
 /// Signers file and metadata are kept as the exact text that was signed.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HistoryEntry {
+    /// The exact text of the signers file.
     pub signers_config: String,
     pub signatures: SignatureSet,
+    /// The exact text of its metadata.
     pub metadata: String,
     pub metadata_signatures: SignatureSet,
     /// When it became active.

@@ -22,10 +22,14 @@ const SSH_BLOB_HEAD: &[u8; 19] = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20";
 
 /// An Ed25519 public key. Compared by its 32 bytes, never as text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(value_type = String, description = "An Ed25519 public key: base64 of its 32 bytes, the same behind `svc-pub:`, or an OpenSSH line (`ssh-ed25519 AAAA… comment`). Compared by its bytes."))]
 pub struct PublicKey([u8; 32]);
 
 /// An Ed25519 signature. Well-formed; whether it is right only `PublicKey::verify` says.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(value_type = String, description = "An Ed25519 signature: base64 of its 64 bytes."))]
 pub struct Signature([u8; 64]);
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

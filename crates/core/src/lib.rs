@@ -20,6 +20,8 @@ pub mod json;
 pub mod key;
 pub mod layout;
 pub mod metadata;
+#[cfg(feature = "openapi")]
+pub mod openapi;
 pub mod overview;
 pub mod path;
 pub mod place;

@@ -18,6 +18,8 @@ const MAX_STORED_DIR_SEGMENTS: usize = MAX_SEGMENTS - 3;
 
 /// A normalised mirror-relative path.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(value_type = String, description = "A mirror-relative path: `<scheme>/<host>/<port>/…`."))]
 pub struct RepoPath(Arc<str>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

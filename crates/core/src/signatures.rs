@@ -13,11 +13,15 @@ use crate::{
 
 /// Signatures on one file, at most one a key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SignatureSet {
+    /// By key, `svc-pub:` and unpadded base64.
     entries: BTreeMap<PublicKey, Collected>,
 }
 
+/// One signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Collected {
     pub signature: Signature,
     pub collected_at: Timestamp,

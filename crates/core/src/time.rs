@@ -7,6 +7,8 @@ use time::{OffsetDateTime, UtcOffset, format_description::well_known::Rfc3339};
 
 /// A point in time, to the nanosecond, between the years 0 and 9999.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime, description = "A time as RFC 3339 writes it."))]
 pub struct Timestamp(OffsetDateTime);
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -5,54 +5,57 @@ use axum::{
     extract::FromRequestParts,
     http::{HeaderMap, Method, Uri, request::Parts},
     response::{IntoResponse as _, Response},
-    routing::{get, post},
+    routing::get,
 };
 use countersign_core::path::RepoPath;
 
 use crate::{
     app::App,
     error::ApiError,
-    routes::{assets, chain, files, health, metrics, pending, ping, propose, revoke, signatures},
+    openapi::{changes, reads, service},
+    routes::{assets, chain, files, health, metrics, pending, ping, propose, reference, revoke, signatures},
+    table::Table,
     web,
 };
 
 pub fn build(app: App) -> Router {
-    let routes = Router::new()
-        .route("/v1/register_repo", post(propose::register_repo))
-        .route("/v1/update_signers", post(propose::update_signers))
-        .route("/v1/signatures", post(signatures::submit))
-        .route("/v1/revoke", post(revoke::revoke))
-        .route("/v1/assets", post(assets::register))
-        .route("/v1/pending_signatures", get(pending::list))
-        .route("/v1/ping", get(ping::ping))
+    with_common_answers(table().into_router()).with_state(app)
+}
+
+/// Every route, with what the reference says of it.
+pub fn table() -> Table {
+    Table::default()
+        .post("/v1/register_repo", propose::register_repo, changes::register_repo())
+        .post("/v1/update_signers", propose::update_signers, changes::update_signers())
+        .post("/v1/signatures", signatures::submit, changes::submit_signatures())
+        .post("/v1/revoke", revoke::revoke, changes::revoke())
+        .post("/v1/assets", assets::register, changes::assets())
+        .get("/v1/pending_signatures", pending::list, reads::pending_signatures())
+        .get_below("/v1/signatures", signatures::status, reads::signature_status())
+        .get_below("/v1/files-to-sign", files::to_sign, reads::files_to_sign())
+        .get_below("/v1/files", files::raw, reads::file())
+        .get_below("/v1/get_signers", files::signers, reads::signers())
+        .get_below("/v1/get_signers_chain", chain::chain, reads::chain())
+        .get_below("/v1/get_artifact_signers_chain", chain::chain, reads::artifact_chain())
+        .get("/v1/ping", ping::ping, service::ping())
+        .get("/openapi.json", reference::document, service::document())
         .merge(health_routes())
-        .merge(web::routes());
-    let with_path = [
-        ("signatures", get(signatures::status)),
-        ("files-to-sign", get(files::to_sign)),
-        ("files", get(files::raw)),
-        ("get_signers", get(files::signers)),
-        ("get_signers_chain", get(chain::chain)),
-        ("get_artifact_signers_chain", get(chain::chain)),
-    ];
-    let routes = with_path.into_iter().fold(routes, |routes, (name, handler)| {
-        // A catch-all does not match the empty path, which has an answer of its own (D6).
-        routes
-            .route(&format!("/v1/{name}/"), handler.clone())
-            .route(&format!("/v1/{name}/{{*path}}"), handler)
-    });
-    with_common_answers(routes).with_state(app)
+        .merge(web::routes())
 }
 
 /// What the listener for metrics answers. It goes on while the server finishes its last requests, so it also says that
 /// the server is no longer ready.
 pub fn build_metrics(app: App) -> Router {
-    let routes = Router::new().route("/metrics", get(metrics::metrics)).merge(health_routes());
+    let routes = Router::new().route("/metrics", get(metrics::metrics)).merge(health_routes().into_router());
     with_common_answers(routes).with_state(app)
 }
 
-fn health_routes() -> Router<App> {
-    Router::new().route("/healthz", get(health::healthz)).route("/readyz", get(health::readyz))
+fn health_routes() -> Table {
+    Table::default().get("/healthz", health::healthz, service::healthz()).get(
+        "/readyz",
+        health::readyz,
+        service::readyz(),
+    )
 }
 
 /// Answers the two kinds of reads that are by far the most, without a detour through the route table, which would cost

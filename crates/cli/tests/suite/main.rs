@@ -70,6 +70,7 @@ mod metrics;
 mod outgoing;
 mod path_attacks;
 mod ping;
+mod reference;
 mod registration;
 mod request_bodies;
 mod restarts;

@@ -77,7 +77,7 @@ fn what_leads_to_no_release_is_refused_in_words() {
         ("path=a%2Fsvc.index.json&url=https%3A%2F%2Fa.example%2Fb", "not both"),
     ] {
         let html = visit(&server, &format!("/verify?{query}"));
-        assert_eq!(html.status, 400, "{query}");
+        assert_eq!(html.status, 200, "{query}");
         html.says(&[why]);
     }
 }
@@ -88,7 +88,7 @@ fn whatever_is_asked_stays_text() {
     let attack = "%22%3E%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E%E2%80%AE";
     for query in [format!("url={attack}"), format!("path={attack}"), format!("path={attack}&url={attack}")] {
         let html = visit(&server, &format!("/verify?{query}"));
-        assert_eq!(html.status, 400);
+        assert_eq!(html.status, 200);
         assert!(
             html.text.contains("&quot;&gt;&lt;img src=x") && !html.text.contains("<img"),
             "{}",

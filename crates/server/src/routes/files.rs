@@ -64,10 +64,14 @@ pub fn read_signers(app: &App, tail: &str, headers: &HeaderMap) -> Result<Respon
     let head = app.store().glance();
     match head.nearest_signers(&path) {
         Some(id) => Ok(serve(&head, &path, &id, JSON, headers)?),
-        None => Err(ApiError::not_found(format!(
-            "No signers file found for: {path}. Error: No signers file found in parent directories"
-        ))),
+        None => Err(no_signers(path.as_str())),
     }
+}
+
+pub fn no_signers(path: &str) -> ApiError {
+    ApiError::not_found(format!(
+        "No signers file found for: {path}. Error: No signers file found in parent directories"
+    ))
 }
 
 fn file_not_found(path: &RepoPath) -> ApiError {
@@ -112,7 +116,7 @@ fn entity_tag(id: &ObjectId) -> [u8; TAG_BYTES] {
 }
 
 /// Whether the client has this version already (`If-None-Match`, compared weakly as for any GET).
-fn matches_tag(headers: &HeaderMap, tag: &[u8]) -> bool {
+pub(crate) fn matches_tag(headers: &HeaderMap, tag: &[u8]) -> bool {
     let is_ours = |given: &str| given == "*" || given.trim_start_matches("W/").as_bytes() == tag;
     let mut given = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     given.any(|value| value.split(',').map(str::trim).any(is_ours))

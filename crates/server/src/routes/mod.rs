@@ -8,5 +8,6 @@ pub mod metrics;
 pub mod pending;
 pub mod ping;
 pub mod propose;
+pub mod reference;
 pub mod revoke;
 pub mod signatures;

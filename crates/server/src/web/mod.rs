@@ -4,6 +4,7 @@ mod activity;
 mod assets;
 mod badge;
 mod command;
+mod docs;
 mod frame;
 mod links;
 mod paging;
@@ -19,23 +20,24 @@ mod timeline;
 mod verify;
 mod visit;
 
-use axum::{Router, extract::State, response::Response, routing::get};
+use axum::{extract::State, response::Response};
 
 pub(crate) use self::reply::report_unknown;
 pub use self::{frame::Page, rendering::Renderings};
 use self::{reply::reply, visit::Visit};
-use crate::app::App;
+use crate::{app::App, openapi::pages, table::Table};
 
-pub(crate) fn routes() -> Router<App> {
-    Router::new()
-        .route("/", get(home))
-        .route("/activity", get(all_activity))
-        .route("/p/{*path}", get(place))
-        .route("/badge/{*path}", get(badge::show))
-        .route(assets::STYLE_PATH, get(assets::style))
+pub(crate) fn routes() -> Table {
+    Table::default()
+        .get("/", home, pages::projects())
+        .get("/activity", all_activity, pages::activity())
+        .get_below("/p", place, pages::place())
+        .get_below("/badge", badge::show, pages::badge())
+        .get("/docs", docs::docs, pages::docs())
+        .get(assets::STYLE_PATH, assets::style, pages::style())
+        .get(assets::ICON_PATH, assets::icon, pages::icon())
+        .get("/favicon.ico", assets::icon, pages::favicon())
         .merge(verify::routes())
-        .route(assets::ICON_PATH, get(assets::icon))
-        .route("/favicon.ico", get(assets::icon))
 }
 
 async fn home(State(app): State<App>, visit: Visit) -> Response {

@@ -1,39 +1,37 @@
 //! The page where a browser verifies a file. Which indexes could list it, the server says; all else the script does.
 
 use axum::{
-    Router,
     extract::RawQuery,
-    http::{
-        StatusCode,
-        header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
-    },
+    http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
     response::IntoResponse,
-    routing::get,
 };
 use countersign_core::{path::RepoPath, shown::shown_text, wire};
 use countersign_forge::download_url::{CandidateKind, locate_download};
 use maud::{Markup, html};
 
 use super::Page;
-use crate::app::App;
+use crate::{openapi::pages, table::Table};
 
-/// All of the script, which needs no build: the browser loads these modules as they are.
-const MODULES: [(&str, &str); 8] = [
-    (SCRIPT_PATH, include_str!("verify/page.mjs")),
-    ("/assets/verify/evidence.mjs", include_str!("verify/evidence.mjs")),
-    ("/assets/verify/rules.mjs", include_str!("verify/rules.mjs")),
-    ("/assets/verify/place.mjs", include_str!("verify/place.mjs")),
-    ("/assets/verify/documents.mjs", include_str!("verify/documents.mjs")),
-    ("/assets/verify/values.mjs", include_str!("verify/values.mjs")),
-    ("/assets/verify/keys.mjs", include_str!("verify/keys.mjs")),
-    ("/assets/verify/json.mjs", include_str!("verify/json.mjs")),
+/// All of the script, which needs no build: the browser loads these modules as they are. Each with its path, and its
+/// name in the reference.
+const MODULES: [(&str, &str, &str); 8] = [
+    (SCRIPT_PATH, "verify_page", include_str!("verify/page.mjs")),
+    ("/assets/verify/evidence.mjs", "verify_evidence", include_str!("verify/evidence.mjs")),
+    ("/assets/verify/rules.mjs", "verify_rules", include_str!("verify/rules.mjs")),
+    ("/assets/verify/place.mjs", "verify_place", include_str!("verify/place.mjs")),
+    ("/assets/verify/documents.mjs", "verify_documents", include_str!("verify/documents.mjs")),
+    ("/assets/verify/values.mjs", "verify_values", include_str!("verify/values.mjs")),
+    ("/assets/verify/keys.mjs", "verify_keys", include_str!("verify/keys.mjs")),
+    ("/assets/verify/json.mjs", "verify_json", include_str!("verify/json.mjs")),
 ];
 
 const SCRIPT_PATH: &str = "/assets/verify/page.mjs";
 
-pub(super) fn routes() -> Router<App> {
-    let page = Router::new().route("/verify", get(page));
-    MODULES.into_iter().fold(page, |routes, (path, text)| routes.route(path, get(async move || module(text))))
+pub(super) fn routes() -> Table {
+    let page = Table::default().get("/verify", page, pages::verify());
+    MODULES.into_iter().fold(page, |routes, (path, id, text)| {
+        routes.get(path, async move || module(text), pages::script(id))
+    })
 }
 
 fn module(text: &'static str) -> impl IntoResponse {
@@ -52,7 +50,7 @@ async fn page(RawQuery(query): RawQuery) -> Page {
             Page::new("Verify a file", html! { h1 { "Verify a file" } (intro()) (forms("", "")) (limits()) })
         }
         Ok(Some(asked)) => Page::new("Verify a file", asked.render()).with_script(SCRIPT_PATH),
-        Err(refused) => Page::new("Verify a file", refused.render()).with_status(StatusCode::BAD_REQUEST),
+        Err(refused) => Page::new("Verify a file", refused.render()),
     }
 }
 
@@ -228,9 +226,9 @@ mod tests {
 
     #[test]
     fn the_script_has_less_than_30_kb_and_makes_no_markup_of_text() {
-        let bytes: usize = MODULES.iter().map(|(_, text)| text.len()).sum();
+        let bytes: usize = MODULES.iter().map(|(_, _, text)| text.len()).sum();
         assert!(bytes < 30_000, "{bytes} bytes");
-        for (path, text) in MODULES {
+        for (path, _, text) in MODULES {
             for door in
                 ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function("]
             {
@@ -241,13 +239,13 @@ mod tests {
 
     #[test]
     fn every_module_that_is_imported_is_served() {
-        for (path, text) in MODULES {
+        for (path, _, text) in MODULES {
             for (_, rest) in
                 text.match_indices("from \"./").map(|(at, found)| text.split_at(at + found.len()))
             {
                 let name = rest.split('"').next().unwrap_or_default();
                 let served = format!("/assets/verify/{name}");
-                assert!(MODULES.iter().any(|(path, _)| *path == served), "{path} imports {name}");
+                assert!(MODULES.iter().any(|(path, ..)| *path == served), "{path} imports {name}");
             }
         }
     }

@@ -10,6 +10,7 @@ pub(crate) mod html;
 pub(crate) mod http;
 pub(crate) mod past;
 pub(crate) mod people;
+pub(crate) mod reference;
 pub(crate) mod rewriting;
 pub(crate) mod server;
 pub(crate) mod signers;

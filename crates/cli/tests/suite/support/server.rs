@@ -12,7 +12,10 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::http::{self, Reply, Request};
+use super::{
+    http::{self, Reply, Request},
+    reference,
+};
 
 const START: Duration = Duration::from_secs(30);
 
@@ -231,8 +234,12 @@ impl TestServer {
         &self.process().ready
     }
 
+    /// The answer, which must be one that the reference describes.
+    #[track_caller]
     pub(crate) fn send(&self, request: &Request) -> Reply {
-        http::send(self.address(), request)
+        let reply = http::send(self.address(), request);
+        reference::check_reply(request, &reply);
+        reply
     }
 
     pub(crate) fn get(&self, target: &str) -> Reply {

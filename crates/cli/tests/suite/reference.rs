@@ -1,0 +1,246 @@
+//! The API's reference, `/openapi.json` and `/docs`: it says what the server does, of every route. Besides what is
+//! here, every answer in these tests is compared with it (`support::reference`).
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use countersign_core::{
+    answer,
+    api::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody},
+    signers::SignersFile as Signers,
+};
+use countersign_server::{
+    metrics::Route,
+    openapi::{Access, Content, ContentSchema, Document, Place},
+    router,
+    table::{Row, Verb},
+};
+use serde_json::Value;
+
+use crate::support::{
+    Request, TestServer,
+    reference::{check_instance, document},
+};
+
+const METHODS: [&str; 8] = ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "QUERY"];
+
+/// The path of a route with its example.
+fn target(row: &Row) -> String {
+    let path = row.endpoint.parameters.iter().find(|parameter| parameter.place == Place::Path);
+    path.map_or_else(
+        || row.path.clone(),
+        |path| row.path.replace("{path}", path.example.as_str().expect("a path is text")),
+    )
+}
+
+fn contents(row: &Row) -> impl Iterator<Item = &Content> {
+    row.endpoint.answers.iter().flat_map(|answer| &answer.contents).chain(&row.endpoint.body)
+}
+
+#[test]
+fn every_route_is_in_the_document_and_the_other_way_round() {
+    let routes: BTreeSet<_> = router::table()
+        .into_rows()
+        .iter()
+        .map(|row| (row.path.clone(), row.method.name().to_lowercase()))
+        .collect();
+    let paths = document()["paths"].as_object().unwrap();
+    let described: BTreeSet<_> = paths
+        .iter()
+        .flat_map(|(path, methods)| {
+            methods.as_object().unwrap().keys().map(|method| (path.clone(), method.clone()))
+        })
+        .collect();
+    assert_eq!(routes, described);
+    let ids: BTreeSet<_> = Document::get().rows().iter().map(|row| row.endpoint.id).collect();
+    assert_eq!(ids.len(), routes.len(), "two endpoints share an id");
+}
+
+/// A route that does not go through the table would not be described: the table is the only one who makes any.
+#[test]
+fn no_route_is_made_outside_the_table() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/src");
+    let mut found = BTreeSet::new();
+    list_uses(&source, &mut found);
+    // The second has the route of the other listener, for metrics, and those of its tests.
+    let expected = ["table.rs", "router.rs"].map(str::to_owned);
+    assert_eq!(found, BTreeSet::from(expected));
+    let router = fs::read_to_string(source.join("router.rs")).unwrap();
+    let program = router.split("#[cfg(test)]").next().unwrap();
+    assert_eq!(program.matches(".route(").count(), 1, "only `/metrics` is routed by hand");
+}
+
+fn list_uses(dir: &Path, found: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            list_uses(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            let makes_routes = [".route(", ".route_service(", ".nest(", ".nest_service("];
+            if makes_routes.iter().any(|call| text.contains(call)) {
+                found.insert(path.file_name().unwrap().to_string_lossy().into_owned());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_kind_of_route_that_is_counted_is_described() {
+    let described: Vec<_> = Document::get().rows().iter().map(|row| Route::of(&target(row))).collect();
+    for route in Route::ALL {
+        // Metrics have their own listener.
+        let is_elsewhere = matches!(route, Route::Metrics | Route::Other | Route::Events);
+        assert_eq!(described.contains(&route), !is_elsewhere, "{route:?}");
+    }
+}
+
+#[test]
+fn every_described_route_exists_and_has_no_other_method() {
+    let server = TestServer::start();
+    for row in Document::get().rows() {
+        let others = METHODS.into_iter().filter(|method| {
+            !Document::get()
+                .rows()
+                .iter()
+                .any(|other| other.path == row.path && other.method.name() == *method)
+        });
+        for method in others {
+            let reply = server.send(&Request::new(method, target(row)));
+            reply.error(405);
+            let allowed = reply.header("allow").unwrap_or_else(|| panic!("{method} {}: no Allow", row.path));
+            assert!(allowed.split(',').any(|allowed| allowed == row.method.name()), "{allowed}");
+        }
+        let reply = server.send(&Request::new(row.method.name(), target(row)));
+        assert!(!reply.text().contains("no such route"), "{} {}", row.method.name(), row.path);
+        let expected = row.endpoint.access == Access::Signed;
+        assert_eq!(reply.status == 401, expected, "{} {}: {}", row.method.name(), row.path, reply.status);
+    }
+}
+
+#[test]
+fn every_example_is_what_its_schema_describes() {
+    let mut count = 0;
+    for row in Document::get().rows() {
+        for content in contents(row) {
+            let ContentSchema::Type(of) = content.schema else { continue };
+            assert!(!content.examples.is_empty(), "{}: {of:?} without an example", row.path);
+            let schema = &document()["components"]["schemas"][of.name().as_ref()];
+            for (name, example) in &content.examples {
+                check_instance(schema, example)
+                    .unwrap_or_else(|error| panic!("{} {name}: {error}", row.path));
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 100, "{count} examples were checked");
+}
+
+#[test]
+fn a_schema_refuses_what_is_not_of_its_type() {
+    let schema = |name: &str| &document()["components"]["schemas"][name];
+    for (name, value) in [
+        ("ErrorResponse", r#"{}"#),
+        ("ErrorResponse", r#"{"error": 1}"#),
+        ("SignedResponse", r#"{"is_complete": "yes"}"#),
+        ("AssetsBody", r#"{}"#),
+        ("AssetsBody", r#"{"forge_release_url": "https://a/", "csum_files": ["https://a/b"]}"#),
+        ("PingResponse", r#"{"message": "pong", "auth": {"status": "success"}}"#),
+        ("StatusResponse", r#"{"file_path": "a", "is_complete": true, "revoked": null}"#),
+        ("ChainResponse", r#"{"history": {"entries": [{}]}}"#),
+    ] {
+        let value = serde_json::from_str(value).unwrap();
+        assert!(check_instance(schema(name), &value).is_err(), "{name}: {value}");
+    }
+}
+
+#[test]
+fn examples_are_read_by_the_server_and_by_the_client() {
+    for row in Document::get().rows() {
+        for (name, example) in row.endpoint.body.iter().flat_map(|body| &body.examples) {
+            let bytes = example.to_string().into_bytes();
+            let read = match row.endpoint.id {
+                "register_repo" | "update_signers" => ProposeBody::parse(&bytes).map(drop),
+                "submit_signatures" => SignaturesBody::parse(&bytes).map(drop),
+                "revoke" => RevokeBody::parse(&bytes).map(drop),
+                "assets" => AssetsBody::parse(&bytes).map(drop),
+                id => panic!("{id} has a body that this test does not know"),
+            };
+            read.unwrap_or_else(|error| panic!("{} {name}: {error}", row.path));
+        }
+        let successes = row.endpoint.answers.iter().filter(|answer| answer.status < 300);
+        for (name, example) in
+            successes.flat_map(|answer| &answer.contents).flat_map(|content| &content.examples)
+        {
+            let bytes = example.to_string().into_bytes();
+            let read = match row.endpoint.id {
+                "register_repo" | "update_signers" => answer::parse_proposed(&bytes).map(drop),
+                "submit_signatures" => answer::parse_signed(&bytes).map(drop),
+                "files_to_sign" => answer::parse_files_to_sign(&bytes).map(drop),
+                "get_signers_chain" | "get_artifact_signers_chain" => answer::parse_chain(&bytes).map(drop),
+                "pending_signatures" => answer::parse_pending(&bytes).map(drop),
+                "assets" => answer::parse_registered_release(&bytes).map(drop),
+                "revoke" => answer::parse_revoked(&bytes).map(drop),
+                "ping" => answer::parse_ping(&bytes).map(drop),
+                "get_signers" => Signers::parse(&bytes).map(drop),
+                "signature_status" | "healthz" | "readyz" => continue,
+                id => panic!("{id} has an answer that this test does not know"),
+            };
+            read.unwrap_or_else(|error| panic!("{} {name}: {error}", row.path));
+        }
+    }
+}
+
+#[test]
+fn the_document_is_for_everybody_and_is_sent_to_whoever_does_not_have_it() {
+    let server = TestServer::start();
+    let reply = server.get("/openapi.json");
+    assert_eq!(reply.ok(), *document());
+    assert_eq!(document()["openapi"], "3.1.0");
+    assert_eq!(reply.header("access-control-allow-origin"), Some("*"));
+    let tag = reply.header("etag").unwrap();
+    let again = server.send(&Request::get("/openapi.json").with_header("if-none-match", tag));
+    assert_eq!((again.status, again.body.len(), again.header("etag")), (304, 0, Some(tag)));
+    let other = server.send(&Request::get("/openapi.json").with_header("if-none-match", "\"another\""));
+    assert_eq!(other.status, 200);
+}
+
+#[test]
+fn the_page_shows_every_endpoint_and_leads_to_it() {
+    let server = TestServer::start();
+    let reply = server.get("/docs");
+    assert_eq!((reply.status, reply.header("content-type")), (200, Some("text/html; charset=utf-8")));
+    let page = reply.text();
+    for row in Document::get().rows() {
+        let id = row.endpoint.id;
+        assert_eq!(page.matches(&format!("id=\"{id}\"")).count(), 1, "{id}");
+        assert!(page.contains(&format!("href=\"#{id}\"")), "{id}");
+        assert!(page.contains(&row.path), "{}", row.path);
+        for answer in &row.endpoint.answers {
+            let plain: String = answer.about.chars().take_while(|c| *c != '`' && *c != '\'').collect();
+            assert!(page.contains(&plain), "{id}: {plain}");
+        }
+    }
+    assert!(!page.contains("<script"));
+    // Examples are text from outside as much as any other.
+    assert!(page.contains("&quot;signers_file_url&quot;"), "the examples are not escaped");
+}
+
+#[test]
+fn authentication_is_described_where_it_is_asked_for() {
+    let schemes = document()["components"]["securitySchemes"].as_object().unwrap();
+    let names: BTreeSet<_> = schemes.values().map(|scheme| scheme["name"].as_str().unwrap()).collect();
+    assert_eq!(names, BTreeSet::from(["x-svc-timestamp", "x-svc-nonce", "x-svc-sig", "x-svc-pk"]));
+    for row in Document::get().rows() {
+        let method = match row.method {
+            Verb::Get => "get",
+            Verb::Post => "post",
+        };
+        let security = &document()["paths"][&row.path][method]["security"];
+        let all: Value = schemes.keys().map(|name| (name.clone(), Value::Array(Vec::new()))).collect();
+        match row.endpoint.access {
+            Access::Signed => assert_eq!(*security, Value::Array(vec![all])),
+            Access::Optional => assert_eq!(security[1], all),
+            Access::Open => assert_eq!(*security, Value::Array(Vec::new())),
+        }
+    }
+}

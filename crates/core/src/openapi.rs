@@ -1,0 +1,58 @@
+//! The signers file as an API describes it. Its own types cannot be asked: what they read is more than what they write.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// Who may sign for a project, and how many are needed. Stored as it was published.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct SignersConfig {
+    #[schema(minimum = 1, maximum = 1)]
+    pub version: u64,
+    #[schema(format = DateTime)]
+    pub timestamp: String,
+    /// Who signs releases. Every group has to agree.
+    #[schema(min_items = 1)]
+    pub artifact_signers: Vec<SignersGroup>,
+    /// Who changes the signers; without it, the artifact signers.
+    #[schema(nullable = false, min_items = 1)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admin_keys: Option<Vec<SignersGroup>>,
+    /// Who may replace admins; without it, nobody.
+    #[schema(nullable = false, min_items = 1)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub master_keys: Option<Vec<SignersGroup>>,
+    /// Who revokes; without it, any admin.
+    #[schema(nullable = false, min_items = 1)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revocation_keys: Option<Vec<SignersGroup>>,
+}
+
+/// Distinct keys, of which `threshold` must sign.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct SignersGroup {
+    #[schema(minimum = 1)]
+    pub threshold: u64,
+    #[schema(min_items = 1)]
+    pub signers: Vec<SignersEntry>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct SignersEntry {
+    /// Always `key`.
+    pub kind: String,
+    pub data: SignersKey,
+    /// A label for people, never to be shown without the key.
+    #[schema(nullable = false, max_length = 64)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct SignersKey {
+    /// In any spelling of a public key.
+    pub pubkey: String,
+    /// `ed25519`, if it is there.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+}

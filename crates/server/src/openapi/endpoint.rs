@@ -1,0 +1,276 @@
+//! What the reference says of one endpoint. The document for programs and the page for people are both made from it.
+
+use std::sync::LazyLock;
+
+use countersign_core::api::ErrorResponse;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use super::schemas::Type;
+use crate::{
+    error::ApiError,
+    limits::{Limit, Limited},
+};
+
+pub(super) const JSON: &str = "application/json";
+pub(super) const HTML: &str = "text/html";
+
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    pub id: &'static str,
+    pub section: Section,
+    pub summary: &'static str,
+    /// Paragraphs, between empty lines; what stands between backticks is code.
+    pub about: String,
+    pub access: Access,
+    pub parameters: Vec<Parameter>,
+    pub body: Option<Content>,
+    /// Sorted by status.
+    pub answers: Vec<Answer>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    Open,
+    /// Authentication headers may be there.
+    Optional,
+    Signed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Section {
+    Changing,
+    Signing,
+    Reading,
+    Watching,
+    Pages,
+}
+
+#[derive(Debug, Clone)]
+pub struct Parameter {
+    pub name: &'static str,
+    pub place: Place,
+    pub about: &'static str,
+    pub schema: Value,
+    pub example: Value,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Required, as the others are not.
+    Path,
+    Query,
+    Header,
+}
+
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub status: u16,
+    pub about: String,
+    pub headers: Vec<Header>,
+    /// In each of these forms, as the client prefers; in none where there is nothing to say.
+    pub contents: Vec<Content>,
+}
+
+/// A header that every answer of its kind has.
+#[derive(Debug, Clone, Copy)]
+pub struct Header {
+    pub name: &'static str,
+    pub about: &'static str,
+}
+
+#[derive(Debug, Clone)]
+pub struct Content {
+    pub media_type: &'static str,
+    pub schema: ContentSchema,
+    /// Each with a name of its own.
+    pub examples: Vec<(&'static str, Value)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum ContentSchema {
+    Type(Type),
+    /// Of whatever fields.
+    Object,
+    Text,
+    Bytes,
+}
+
+impl ContentSchema {
+    pub fn of<T: ToSchema>() -> Self {
+        Self::Type(Type::of::<T>())
+    }
+}
+
+impl Section {
+    pub const ALL: [Self; 5] = [Self::Changing, Self::Signing, Self::Reading, Self::Watching, Self::Pages];
+
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Changing => "Projects and releases",
+            Self::Signing => "Signing",
+            Self::Reading => "Reading and checking",
+            Self::Watching => "The service",
+            Self::Pages => "Pages",
+        }
+    }
+
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Changing => "Who signs for a project, and which releases there are.",
+            Self::Signing => "What waits for a signature, and submitting it.",
+            Self::Reading => "Everything that is needed to check a release. Public.",
+            Self::Watching => "Is the server there, and what does it offer?",
+            Self::Pages => "For people, in a browser.",
+        }
+    }
+}
+
+impl Endpoint {
+    pub fn new(id: &'static str, section: Section, summary: &'static str, about: &str) -> Self {
+        Self {
+            id,
+            section,
+            summary,
+            about: about.to_owned(),
+            access: Access::Open,
+            parameters: Vec::new(),
+            body: None,
+            answers: Vec::new(),
+        }
+    }
+
+    pub fn with_parameter(mut self, parameter: Parameter) -> Self {
+        self.parameters.push(parameter);
+        self
+    }
+
+    pub fn with_body<T: ToSchema>(mut self, examples: &[(&'static str, &str)]) -> Self {
+        self.body = Some(Content::of::<T>(examples));
+        self
+    }
+
+    pub fn answers(mut self, answer: Answer) -> Self {
+        let place = self.answers.partition_point(|other| other.status <= answer.status);
+        self.answers.insert(place, answer);
+        self
+    }
+
+    pub fn answers_with<T: ToSchema>(
+        self,
+        status: u16,
+        about: &str,
+        examples: &[(&'static str, &str)],
+    ) -> Self {
+        self.answers(Answer::new(status, about).with_content(Content::of::<T>(examples)))
+    }
+
+    /// An error that `core` gives, by the name of its example.
+    pub fn refuses(self, status: u16, about: &str, example: &str) -> Self {
+        self.answers(Answer::error(status, about, find_example(example)))
+    }
+
+    /// An error that the server itself makes.
+    pub fn fails(self, about: &str, error: &ApiError) -> Self {
+        let example = json!({ "error": error.message });
+        let mut answer = Answer::error(error.status.as_u16(), about, example);
+        if error.retry_after.is_some() {
+            answer = answer.with_header(RETRY_AFTER);
+        }
+        self.answers(answer)
+    }
+
+    /// Every endpoint but those for health checks.
+    pub fn limited(self) -> Self {
+        let limited = ApiError::from(Limited { limit: Limit::Address, seconds: 1 });
+        self.fails("too many requests from this address, or of this key; the message says which", &limited)
+    }
+
+    pub fn can_fail(self, about: &str) -> Self {
+        let about = format!("the server failed{about}; the message never names a path on its disk");
+        self.fails(&about, &ApiError::panicked())
+    }
+
+    /// What every endpoint that asks for a signature may answer before it looks at the request.
+    pub fn signed(mut self) -> Self {
+        self.access = Access::Signed;
+        self.refuses(401, "authentication headers are missing or invalid, or the nonce was used", "error.401")
+            .fails("the body did not arrive within 30 seconds", &ApiError::too_slow())
+            .fails("the body is too large", &ApiError::too_large(1_048_576))
+            .fails("too many requests wait; try again", &ApiError::busy())
+            .limited()
+    }
+
+    /// Browsers are told of errors on a page, except of those that come before anything is looked at.
+    pub fn with_error_pages(mut self) -> Self {
+        for answer in self.answers.iter_mut().filter(|answer| answer.status >= 400 && answer.status != 429) {
+            answer.contents.push(Content::text(HTML));
+        }
+        self
+    }
+
+    pub fn optionally_signed(mut self) -> Self {
+        self.access = Access::Optional;
+        self
+    }
+}
+
+impl Answer {
+    pub fn new(status: u16, about: &str) -> Self {
+        Self { status, about: about.to_owned(), headers: vec![REQUEST_ID], contents: Vec::new() }
+    }
+
+    pub fn error(status: u16, about: &str, example: Value) -> Self {
+        let schema = ContentSchema::of::<ErrorResponse>();
+        let content = Content { media_type: JSON, schema, examples: vec![("error", example)] };
+        Self::new(status, about).with_content(content)
+    }
+
+    pub fn with_content(mut self, content: Content) -> Self {
+        self.contents.push(content);
+        self
+    }
+
+    pub fn with_header(mut self, header: Header) -> Self {
+        self.headers.push(header);
+        self
+    }
+}
+
+impl Content {
+    /// Examples by name, and by their name in the file of examples.
+    pub fn of<T: ToSchema>(examples: &[(&'static str, &str)]) -> Self {
+        let examples = examples.iter().map(|(name, place)| (*name, find_example(place))).collect();
+        Self { media_type: JSON, schema: ContentSchema::of::<T>(), examples }
+    }
+
+    pub fn text(media_type: &'static str) -> Self {
+        Self { media_type, schema: ContentSchema::Text, examples: Vec::new() }
+    }
+
+    pub fn bytes() -> Self {
+        Self { media_type: "application/octet-stream", schema: ContentSchema::Bytes, examples: Vec::new() }
+    }
+}
+
+pub(super) const REQUEST_ID: Header =
+    Header { name: "X-Request-Id", about: "Of this request alone; the server's log lines repeat it." };
+pub(super) const RETRY_AFTER: Header =
+    Header { name: "Retry-After", about: "Seconds after which it is worth trying again." };
+pub(super) const ETAG: Header =
+    Header { name: "ETag", about: "Of this version; send it back in `If-None-Match`." };
+pub(super) const CACHE_CONTROL: Header =
+    Header { name: "Cache-Control", about: "How long a copy may be used." };
+pub(super) const LOCATION: Header = Header { name: "Location", about: "Where it is." };
+pub(super) const CONTENT_LENGTH: Header = Header { name: "Content-Length", about: "In bytes." };
+
+/// Made by the decisions themselves; a test of core writes this file.
+static EXAMPLES: LazyLock<Value> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("examples.json")).expect("a test has read the whole document")
+});
+
+/// # Panics
+/// Where there is none: the document is made in a test, and whole.
+pub(super) fn find_example(name: &str) -> Value {
+    EXAMPLES.get(name).unwrap_or_else(|| panic!("no example is named {name}")).clone()
+}

@@ -1,0 +1,120 @@
+//! Pages and what they load.
+
+use serde_json::json;
+
+use super::{
+    endpoint::{Answer, CACHE_CONTROL, Content, ETAG, Endpoint, HTML, LOCATION, Parameter, Section},
+    parameters::{address_of_file, any_path, badge_path, before, if_none_match, index_of_file, page, search},
+};
+use crate::error::ApiError;
+
+const SVG: &str = "image/svg+xml";
+
+pub fn projects() -> Endpoint {
+    living("projects_page", "Projects", "The projects on this server.")
+        .with_parameter(search())
+        .with_error_pages()
+}
+
+pub fn place() -> Endpoint {
+    let about =
+        "What is stored at a path: a project, a release, proposed signers, or the history of the signers.";
+    living("place_page", "A project or a release", about)
+        .with_parameter(any_path())
+        .with_parameter(unchecked(page()))
+        .with_parameter(unchecked(before()))
+        .answers(Answer::new(307, "the page is under another address").with_header(LOCATION))
+        .refuses(400, "invalid path", "path.400")
+        .with_error_pages()
+}
+
+pub fn activity() -> Endpoint {
+    living("activity_page", "Activity", "What happened on this server lately.")
+        .with_parameter(before())
+        .with_error_pages()
+}
+
+pub fn verify() -> Endpoint {
+    let about = "A form that checks a file that you have, in your browser: the file is not sent anywhere.";
+    lasting("verify_page", "Verify a file", about)
+        .with_parameter(index_of_file())
+        .with_parameter(address_of_file())
+}
+
+pub fn docs() -> Endpoint {
+    let about = "Every endpoint with its parameters, answers and examples.";
+    lasting("docs_page", "This reference, for people", about)
+}
+
+pub fn badge() -> Endpoint {
+    let picture = |status, about| {
+        Answer::new(status, about).with_header(CACHE_CONTROL).with_content(Content::text(SVG))
+    };
+    Endpoint::new(
+        "badge",
+        Section::Pages,
+        "A badge",
+        "A small picture that says how far a release is signed, or how many signers a project has.",
+    )
+    .with_parameter(badge_path())
+    .with_parameter(if_none_match())
+    .answers(picture(200, "the picture").with_header(ETAG))
+    .answers(not_modified())
+    .answers(picture(404, "a picture that says that nothing is known"))
+    .can_fail("")
+    .limited()
+}
+
+pub fn style() -> Endpoint {
+    asset("style", "The style sheet", "text/css")
+}
+
+/// A script that one of the pages loads.
+pub fn script(id: &'static str) -> Endpoint {
+    asset(id, "A script", "text/javascript")
+}
+
+pub fn icon() -> Endpoint {
+    asset("icon", "The icon", SVG)
+}
+
+pub fn favicon() -> Endpoint {
+    asset("favicon", "The icon, where browsers look for it", SVG)
+}
+
+/// A page that is made of the newest state.
+fn living(id: &'static str, summary: &'static str, about: &str) -> Endpoint {
+    let page_of = |about| Answer::new(200, about).with_header(ETAG).with_header(CACHE_CONTROL);
+    let missing = Answer::error(404, "nothing is there", json!({ "error": "The list has no such page" }));
+    Endpoint::new(id, Section::Pages, summary, about)
+        .with_parameter(if_none_match())
+        .answers(page_of("the page").with_content(Content::text(HTML)))
+        .answers(not_modified())
+        .answers(missing)
+        .can_fail("")
+        .fails("too many pages are being made; try again", &ApiError::busy())
+        .limited()
+}
+
+/// Where it is not always looked at: a page that is under another address says so first.
+fn unchecked(parameter: Parameter) -> Parameter {
+    let example = parameter.example.as_str().map_or_else(|| parameter.example.to_string(), str::to_owned);
+    Parameter { schema: json!({ "type": "string" }), example: json!(example), ..parameter }
+}
+
+/// A page that is always the same.
+fn lasting(id: &'static str, summary: &'static str, about: &str) -> Endpoint {
+    let answer = Answer::new(200, "the page").with_header(CACHE_CONTROL).with_content(Content::text(HTML));
+    Endpoint::new(id, Section::Pages, summary, about).answers(answer).limited()
+}
+
+/// A file that pages load.
+fn asset(id: &'static str, summary: &'static str, media_type: &'static str) -> Endpoint {
+    let content = Content::text(media_type);
+    let answer = Answer::new(200, "the file").with_header(CACHE_CONTROL).with_content(content);
+    Endpoint::new(id, Section::Pages, summary, "Loaded by the pages.").answers(answer).limited()
+}
+
+fn not_modified() -> Answer {
+    Answer::new(304, "your copy is still right").with_header(ETAG).with_header(CACHE_CONTROL)
+}

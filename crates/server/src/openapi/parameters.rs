@@ -1,0 +1,112 @@
+//! Parameters that several endpoints share.
+
+use countersign_core::event::EventKind;
+use serde_json::{Value, json};
+
+use super::endpoint::{Parameter, Place, find_example};
+
+const INDEX: &str = "https/github.com/443/acme/app/releases/tag/v1/svc.index.json";
+const PROJECT: &str = "https/github.com/443/acme/app";
+/// Segments of anything but slashes, backslashes and control characters; none of them a dot, two dots, or Git's own
+/// directory.
+const PATH_PATTERN: &str = r"^((?!\.{1,2}(/|$)|\.[gG][iI][tT](/|$))[^/\\\x00-\x1f\x7f-\x9f]+(/|$)){1,64}$";
+const COMMIT: &str = "cafecafecafecafecafecafecafecafecafecafe";
+const COMMIT_PATTERN: &str = "^[0-9a-f]{40}$";
+const PATH_MAX: usize = countersign_core::path::MAX_BYTES;
+
+/// The path of a file.
+pub fn file_path() -> Parameter {
+    path("A mirror-relative path, with its slashes as they are; `%2F` is a slash as well.", INDEX)
+}
+
+/// The path of anything at or below a project.
+pub fn any_path() -> Parameter {
+    path("The path of any file or directory, there or not, with its slashes as they are.", PROJECT)
+}
+
+fn path(about: &'static str, example: &str) -> Parameter {
+    let schema = json!({ "type": "string", "minLength": 1, "maxLength": PATH_MAX, "pattern": PATH_PATTERN });
+    Parameter { name: "path", place: Place::Path, about, schema, example: json!(example) }
+}
+
+/// The path of what a badge is about, and the ending of a picture.
+pub fn badge_path() -> Parameter {
+    let about = "The path of a project, a release or a pending signers file, and `.svg`.";
+    let schema =
+        json!({ "type": "string", "maxLength": PATH_MAX, "pattern": r"^[^\\\x00-\x1f\x7f-\x9f]+\.svg$" });
+    let example = json!(format!("{PROJECT}.svg"));
+    Parameter { name: "path", place: Place::Path, about, schema, example }
+}
+
+/// Which page of a long list.
+pub fn page() -> Parameter {
+    let schema = json!({ "type": "integer", "minimum": 1 });
+    query("page", "Which page of the list, from 1.", schema, json!(1))
+}
+
+/// From which commit to look back.
+pub fn before() -> Parameter {
+    let schema = json!({ "type": "string", "pattern": COMMIT_PATTERN });
+    query("before", "Only what happened before this commit.", schema, json!(COMMIT))
+}
+
+pub fn search() -> Parameter {
+    let about = "Words that the path of a project must have.";
+    query("q", about, json!({ "type": "string" }), json!("acme"))
+}
+
+pub fn index_of_file() -> Parameter {
+    let about = "The path of the index that lists the file.";
+    query("path", about, json!({ "type": "string" }), any_path().example)
+}
+
+pub fn address_of_file() -> Parameter {
+    let example = "https://github.com/acme/app/releases/download/v1.0/app.tar.gz";
+    query("url", "The address that the file came from.", json!({ "type": "string" }), json!(example))
+}
+
+pub fn prefix() -> Parameter {
+    let Parameter { schema, example, .. } = any_path();
+    query("prefix", "Only what happens at or below this path.", schema, example)
+}
+
+pub fn waiting_key() -> Parameter {
+    let schema = json!({ "type": "string", "pattern": "^svc-pub:[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]$" });
+    query("key", "Only what waits for this public key.", schema, find_example("header.public_key"))
+}
+
+pub fn event_types() -> Parameter {
+    let names = EventKind::ALL.map(EventKind::name).join("|");
+    let schema = json!({ "type": "string", "pattern": format!("^({names})(,({names}))*$") });
+    query("type", "Only events of these kinds, with commas between them.", schema, json!("complete,revoked"))
+}
+
+pub fn last_event_id() -> Parameter {
+    Parameter {
+        name: "Last-Event-ID",
+        place: Place::Header,
+        about: "Go on after this event; browsers set it when they connect again.",
+        schema: json!({ "type": "string", "pattern": COMMIT_PATTERN }),
+        example: json!(COMMIT),
+    }
+}
+
+/// The same for clients that cannot set headers.
+pub fn last_event_id_in_query() -> Parameter {
+    let about = "The same as the header `Last-Event-ID`, for clients that cannot set it.";
+    Parameter { name: "last_event_id", place: Place::Query, about, ..last_event_id() }
+}
+
+fn query(name: &'static str, about: &'static str, schema: Value, example: Value) -> Parameter {
+    Parameter { name, place: Place::Query, about, schema, example }
+}
+
+pub fn if_none_match() -> Parameter {
+    Parameter {
+        name: "If-None-Match",
+        place: Place::Header,
+        about: "The `ETag` of a copy that you have: 304 if it is still right.",
+        schema: json!({ "type": "string" }),
+        example: json!(format!("\"{COMMIT}\"")),
+    }
+}

@@ -1,0 +1,133 @@
+//! Endpoints that only read.
+
+use countersign_core::{
+    api::{ChainResponse, FilesToSignResponse, PendingResponse, StatusResponse},
+    openapi::SignersConfig,
+};
+
+use super::{
+    endpoint::{Answer, CACHE_CONTROL, CONTENT_LENGTH, Content, ETAG, Endpoint, Section},
+    parameters::{any_path, file_path, if_none_match},
+};
+use crate::routes::files::no_signers;
+
+pub fn pending_signatures() -> Endpoint {
+    Endpoint::new(
+        "pending_signatures",
+        Section::Signing,
+        "What waits for my signature",
+        "The files that are still collecting signatures, which the caller may sign and has not signed. Master keys see \
+         signers files only.",
+    )
+    .signed()
+    .answers_with::<PendingResponse>(200, "sorted paths", &[("one", "pending")])
+    .can_fail("")
+}
+
+pub fn signature_status() -> Endpoint {
+    Endpoint::new(
+        "signature_status",
+        Section::Signing,
+        "How far a file has come",
+        "For an index or a pending signers file. Only for keys, in any role, of the signers file in force; for a pending \
+         signers file, also for the keys in it.",
+    )
+    .signed()
+    .with_parameter(file_path())
+    .answers_with::<StatusResponse>(
+        200,
+        "whether it is complete",
+        &[("complete", "status"), ("revoked", "status.revoked")],
+    )
+    .refuses(400, "invalid path", "path.400")
+    .refuses(403, "the caller is not in the signers file", "status.403")
+    .refuses(
+        404,
+        "no such file, a file that collects no signatures, or no signers file for it",
+        "status.404",
+    )
+    .can_fail("")
+}
+
+pub fn files_to_sign() -> Endpoint {
+    Endpoint::new(
+        "files_to_sign",
+        Section::Signing,
+        "What to sign for a file",
+        "The content of the file and, for a signers file, of its metadata. Sign only what you could parse as the kind of \
+         document that the path names, for the project that the path names.",
+    )
+    .signed()
+    .with_parameter(file_path())
+    .answers_with::<FilesToSignResponse>(200, "the content by path", &[("index", "files_to_sign")])
+    .refuses(400, "invalid path", "path.400")
+    .refuses(404, "no file at the path", "status.404")
+    .can_fail("")
+}
+
+pub fn file() -> Endpoint {
+    Endpoint::new(
+        "file",
+        Section::Reading,
+        "A stored file",
+        "The bytes of any stored file. Keep copies as long as you like, but ask before using one again: the file at a \
+         path may change.",
+    )
+    .with_parameter(file_path())
+    .with_parameter(if_none_match())
+    .answers(stored("the bytes").with_content(Content::bytes()))
+    .answers(not_modified())
+    .refuses(400, "invalid path, or a directory", "path.400")
+    .refuses(404, "no file at the path", "status.404")
+    .can_fail("")
+    .limited()
+}
+
+pub fn signers() -> Endpoint {
+    Endpoint::new(
+        "get_signers",
+        Section::Reading,
+        "The signers in force for a path",
+        "The nearest signers file in force at or above the path, byte for byte as it was published.",
+    )
+    .with_parameter(any_path())
+    .with_parameter(if_none_match())
+    .answers(
+        stored("the signers file")
+            .with_content(Content::of::<SignersConfig>(&[("two_of_two", "get_signers")])),
+    )
+    .answers(not_modified())
+    .refuses(400, "invalid path", "path.400")
+    .fails("no signers file in any parent directory", &no_signers("https/github.com/443/acme/other"))
+    .can_fail("")
+    .limited()
+}
+
+pub fn chain() -> Endpoint {
+    describe_chain("get_signers_chain", "")
+}
+
+/// The other name in the specification.
+pub fn artifact_chain() -> Endpoint {
+    describe_chain("get_artifact_signers_chain", "\n\nThe same as `get_signers_chain`, under another name.")
+}
+
+fn describe_chain(id: &'static str, note: &str) -> Endpoint {
+    let about = "How the signers of a file came to be: the project's signers files in order, from the first to the one that \
+                 governs the file. The path is that of a complete or revoked index, or of a signers file in force; any \
+                 other, well-formed or not, is 400.";
+    Endpoint::new(id, Section::Reading, "How these signers came to be", &format!("{about}{note}"))
+        .with_parameter(file_path())
+        .answers_with::<ChainResponse>(200, "the history of the signers", &[("first_signers", "chain")])
+        .refuses(400, "invalid path, nothing there, not complete, or of another kind", "chain.400")
+        .can_fail("")
+        .limited()
+}
+
+fn stored(about: &str) -> Answer {
+    Answer::new(200, about).with_header(ETAG).with_header(CACHE_CONTROL).with_header(CONTENT_LENGTH)
+}
+
+fn not_modified() -> Answer {
+    Answer::new(304, "your copy is still right").with_header(ETAG).with_header(CACHE_CONTROL)
+}

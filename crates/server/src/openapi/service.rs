@@ -1,0 +1,75 @@
+//! Endpoints about the service itself.
+
+use countersign_core::api::{HealthResponse, PingResponse};
+use serde_json::json;
+
+use super::{
+    endpoint::{Answer, CACHE_CONTROL, Content, ContentSchema, ETAG, Endpoint, JSON, Section},
+    parameters::if_none_match,
+};
+use crate::health::NotReady;
+
+pub fn ping() -> Endpoint {
+    Endpoint::new(
+        "ping",
+        Section::Watching,
+        "Is the server there, does my signature work",
+        "Always 200. With any of the authentication headers, `auth` says whether they would be accepted, and why not. A \
+         success uses up the nonce.",
+    )
+    .optionally_signed()
+    .answers_with::<PingResponse>(
+        200,
+        "the server is there",
+        &[("unauthenticated", "ping"), ("success", "ping.success"), ("failed", "ping.failed")],
+    )
+    .limited()
+}
+
+pub fn healthz() -> Endpoint {
+    Endpoint::new(
+        "healthz",
+        Section::Watching,
+        "Does it answer",
+        "As long as the process answers. Without rate limits.",
+    )
+    .answers(health("the process answers", "ok"))
+}
+
+pub fn readyz() -> Endpoint {
+    let reason = json!({ "error": NotReady::Store.to_string() });
+    Endpoint::new(
+        "readyz",
+        Section::Watching,
+        "Can it accept changes",
+        "Not while the server is stopping, or while its disk refuses changes. Without rate limits.",
+    )
+    .answers(health("changes are accepted", "ready"))
+    .answers(Answer::error(503, "no changes can be accepted at the moment", reason))
+}
+
+pub fn document() -> Endpoint {
+    let schema = ContentSchema::Object;
+    Endpoint::new(
+        "openapi",
+        Section::Watching,
+        "This reference, for programs",
+        "An OpenAPI 3.1 document, made from the same descriptions as this page. Any origin may read it.",
+    )
+    .with_parameter(if_none_match())
+    .answers(
+        Answer::new(200, "the document").with_header(ETAG).with_header(CACHE_CONTROL).with_content(Content {
+            media_type: JSON,
+            schema,
+            examples: Vec::new(),
+        }),
+    )
+    .answers(Answer::new(304, "your copy is still right").with_header(ETAG).with_header(CACHE_CONTROL))
+    .limited()
+}
+
+fn health(about: &str, status: &'static str) -> Answer {
+    let schema = ContentSchema::of::<HealthResponse>();
+    let examples = vec![(status, json!({ "status": status }))];
+    Answer::new(200, about).with_content(Content { media_type: JSON, schema, examples })
+}

@@ -1,0 +1,191 @@
+//! Descriptions become an OpenAPI 3.1 document.
+
+use countersign_core::wire;
+use serde_json::{Map, Value, json};
+
+use super::{
+    endpoint::{
+        Access, Answer, Content, ContentSchema, Endpoint, Header, Parameter, Place, Section, find_example,
+    },
+    schemas::{PLACE, Schemas},
+};
+use crate::table::{Row, Verb};
+
+/// What holds for every endpoint.
+pub const ABOUT: &str = "Countersign collects signatures on software releases, and publishes everything that is \
+needed to check them. The server holds no signing key.\n\n\
+Every GET is also answered as HEAD. Another method than those listed is 405 with `Allow`, an unknown route 404; like \
+every error, these have a JSON body with `error`, a text for people, and an `X-Request-Id`. Only what is not HTTP at all, \
+or has too long a head, is refused without a body.\n\n\
+A body is read as JSON whatever its `Content-Type`. Unknown fields in it are ignored, repeated ones refused.";
+
+/// What a client does to prove who it is.
+pub const AUTHENTICATION: &str = "Four headers, each exactly once. Join timestamp, nonce and the raw request body \
+(or nothing) with `##`, take the SHA-512 digest of that string, and sign its 64 raw bytes with Ed25519. A request is \
+refused from 6 minutes after its timestamp, and when it is more than 10 seconds ahead.";
+
+/// A header of an authenticated request.
+#[derive(Debug)]
+pub struct AuthHeader {
+    scheme: &'static str,
+    pub name: &'static str,
+    pub about: &'static str,
+    example: &'static str,
+}
+
+impl AuthHeader {
+    pub const ALL: [Self; 4] = [
+        Self {
+            scheme: "timestamp",
+            name: wire::HEADER_TIMESTAMP,
+            about: "Now, as RFC 3339 in canonical form: the offset is `+00:00`, a fraction has no zeros at its end.",
+            example: "header.timestamp",
+        },
+        Self {
+            scheme: "nonce",
+            name: wire::HEADER_NONCE,
+            about: "A random UUID of version 4, used once.",
+            example: "header.nonce",
+        },
+        Self {
+            scheme: "signature",
+            name: wire::HEADER_SIGNATURE,
+            about: "The signature, unpadded base64 of its 64 bytes.",
+            example: "header.signature",
+        },
+        Self {
+            scheme: "public_key",
+            name: wire::HEADER_PUBLIC_KEY,
+            about: "The public key: `svc-pub:` and the unpadded base64 of its 32 bytes.",
+            example: "header.public_key",
+        },
+    ];
+
+    /// Of a request without a body.
+    pub fn example(&self) -> String {
+        find_example(self.example).as_str().unwrap_or_default().to_owned()
+    }
+}
+
+pub(super) fn document(rows: &[Row]) -> Value {
+    let mut paths = Map::new();
+    for row in rows {
+        let methods = paths.entry(row.path.clone()).or_insert_with(|| json!({}));
+        let method = match row.method {
+            Verb::Get => "get",
+            Verb::Post => "post",
+        };
+        methods[method] = operation(&row.endpoint);
+    }
+    let tags = Section::ALL.map(|section| json!({ "name": section.title(), "description": section.about() }));
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Countersign",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": format!("{ABOUT}\n\n**Authentication.** {AUTHENTICATION}"),
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "servers": [{ "url": "/" }],
+        "tags": tags,
+        "paths": paths,
+        "components": { "schemas": schemas(rows), "securitySchemes": security_schemes() },
+    })
+}
+
+fn operation(endpoint: &Endpoint) -> Value {
+    let responses: Map<_, _> =
+        endpoint.answers.iter().map(|answer| (answer.status.to_string(), response(answer))).collect();
+    let mut operation = json!({
+        "operationId": endpoint.id,
+        "tags": [endpoint.section.title()],
+        "summary": endpoint.summary,
+        "description": endpoint.about,
+        "security": security(endpoint.access),
+        "responses": responses,
+    });
+    if !endpoint.parameters.is_empty() {
+        operation["parameters"] = endpoint.parameters.iter().map(parameter).collect();
+    }
+    if let Some(body) = &endpoint.body {
+        operation["requestBody"] = json!({ "required": true, "content": Map::from_iter([media(body)]) });
+    }
+    operation
+}
+
+fn security(access: Access) -> Value {
+    let all: Map<_, _> = AuthHeader::ALL.iter().map(|header| (header.scheme.to_owned(), json!([]))).collect();
+    match access {
+        Access::Open => json!([]),
+        Access::Optional => json!([{}, all]),
+        Access::Signed => json!([all]),
+    }
+}
+
+fn security_schemes() -> Value {
+    let scheme = |header: &AuthHeader| {
+        let scheme =
+            json!({ "type": "apiKey", "in": "header", "name": header.name, "description": header.about });
+        (header.scheme.to_owned(), scheme)
+    };
+    Value::Object(AuthHeader::ALL.iter().map(scheme).collect())
+}
+
+fn parameter(parameter: &Parameter) -> Value {
+    let place = match parameter.place {
+        Place::Path => "path",
+        Place::Query => "query",
+        Place::Header => "header",
+    };
+    json!({
+        "name": parameter.name,
+        "in": place,
+        "required": parameter.place == Place::Path,
+        "description": parameter.about,
+        "schema": parameter.schema,
+        "example": parameter.example,
+    })
+}
+
+fn response(answer: &Answer) -> Value {
+    let header = |header: &Header| {
+        let header_object =
+            json!({ "description": header.about, "required": true, "schema": { "type": "string" } });
+        (header.name.to_owned(), header_object)
+    };
+    let headers: Map<_, _> = answer.headers.iter().map(header).collect();
+    let mut response = json!({ "description": answer.about, "headers": headers });
+    if !answer.contents.is_empty() {
+        response["content"] = Value::Object(answer.contents.iter().map(media).collect());
+    }
+    response
+}
+
+/// A content by its type.
+fn media(content: &Content) -> (String, Value) {
+    let schema = match content.schema {
+        ContentSchema::Type(of) => json!({ "$ref": format!("{PLACE}{}", of.name()) }),
+        ContentSchema::Object => json!({ "type": "object" }),
+        ContentSchema::Text => json!({ "type": "string" }),
+        // Bytes are no JSON, so there is nothing that a schema could say of them.
+        ContentSchema::Bytes => json!({}),
+    };
+    let mut media = json!({ "schema": schema });
+    if !content.examples.is_empty() {
+        let example = |(name, value): &(&str, Value)| ((*name).to_owned(), json!({ "value": value }));
+        media["examples"] = Value::Object(content.examples.iter().map(example).collect());
+    }
+    (content.media_type.to_owned(), media)
+}
+
+fn schemas(rows: &[Row]) -> Schemas {
+    let contents = rows.iter().flat_map(|row| {
+        let answers = row.endpoint.answers.iter().flat_map(|answer| &answer.contents);
+        answers.chain(&row.endpoint.body)
+    });
+    let types = contents.filter_map(|content| match content.schema {
+        ContentSchema::Type(of) => Some(of),
+        ContentSchema::Object | ContentSchema::Text | ContentSchema::Bytes => None,
+    });
+    types.flat_map(|of| of.schemas()).collect()
+}

@@ -1,0 +1,30 @@
+//! The API's description for programs.
+
+use axum::{
+    body::Bytes,
+    http::{
+        HeaderMap, StatusCode,
+        header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE, ETAG, X_CONTENT_TYPE_OPTIONS},
+    },
+    response::{IntoResponse, Response},
+};
+
+use super::files::matches_tag;
+use crate::openapi::Document;
+
+pub async fn document(headers: HeaderMap) -> Response {
+    let document = Document::get();
+    let tag = document.tag();
+    // Viewers of such documents run on pages of their own, and there is nothing in it that is not public.
+    let common = [
+        (ETAG, tag),
+        (CACHE_CONTROL, "no-cache"),
+        (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    if matches_tag(&headers, tag.as_bytes()) {
+        return (StatusCode::NOT_MODIFIED, common).into_response();
+    }
+    let content = Bytes::from_static(document.bytes());
+    (common, [(CONTENT_TYPE, "application/json")], content).into_response()
+}

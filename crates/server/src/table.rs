@@ -1,0 +1,83 @@
+//! Routes, each with what the reference says of it: there is no way to add one without the other.
+
+use axum::{
+    Router,
+    handler::Handler,
+    routing::{get, post},
+};
+
+use crate::{app::App, openapi::Endpoint};
+
+#[derive(Debug, Default)]
+pub struct Table {
+    router: Router<App>,
+    rows: Vec<Row>,
+}
+
+/// A route as the reference shows it.
+#[derive(Debug, Clone)]
+pub struct Row {
+    pub method: Verb,
+    /// With `{path}` for the rest of it.
+    pub path: String,
+    pub endpoint: Endpoint,
+}
+
+/// Every GET is also a HEAD.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    Get,
+    Post,
+}
+
+impl Verb {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+        }
+    }
+}
+
+impl Table {
+    pub fn get<H: Handler<T, App>, T: 'static>(self, path: &str, handler: H, endpoint: Endpoint) -> Self {
+        let router = self.router.route(path, get(handler));
+        Self { router, rows: self.rows }.with_row(Verb::Get, path.to_owned(), endpoint)
+    }
+
+    pub fn post<H: Handler<T, App>, T: 'static>(self, path: &str, handler: H, endpoint: Endpoint) -> Self {
+        let router = self.router.route(path, post(handler));
+        Self { router, rows: self.rows }.with_row(Verb::Post, path.to_owned(), endpoint)
+    }
+
+    /// Everything below a directory: what follows is one path, which may have slashes in it.
+    pub fn get_below<H: Handler<T, App>, T: 'static>(
+        self,
+        dir: &str,
+        handler: H,
+        endpoint: Endpoint,
+    ) -> Self {
+        // A catch-all does not match the empty path, which has an answer of its own (D6).
+        let router = self.router.route(&format!("{dir}/"), get(handler.clone()));
+        let router = router.route(&format!("{dir}/{{*path}}"), get(handler));
+        Self { router, rows: self.rows }.with_row(Verb::Get, format!("{dir}/{{path}}"), endpoint)
+    }
+
+    pub fn merge(mut self, other: Self) -> Self {
+        self.rows.extend(other.rows);
+        Self { router: self.router.merge(other.router), rows: self.rows }
+    }
+
+    pub fn into_router(self) -> Router<App> {
+        self.router
+    }
+
+    pub fn into_rows(self) -> Vec<Row> {
+        self.rows
+    }
+
+    fn with_row(mut self, method: Verb, path: String, endpoint: Endpoint) -> Self {
+        self.rows.push(Row { method, path, endpoint });
+        self
+    }
+}

@@ -1,0 +1,251 @@
+//! The reference of the API for people, from the same descriptions as `/openapi.json`.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::Page;
+use crate::{
+    openapi::{
+        ABOUT, AUTHENTICATION, Access, Answer, AuthHeader, Content, ContentSchema, Document, Endpoint, Field,
+        Parameter, Place, Section, Type,
+    },
+    table::{Row, Verb},
+};
+
+/// Stands for the server's own address in what people copy.
+const SERVER: &str = "https://sign.example.org";
+
+pub(super) async fn docs() -> Page {
+    let rows = Document::get().rows();
+    let body = html! {
+        h1 { "API" }
+        (paragraphs(ABOUT))
+        p {
+            "The same for programs: " a href="/openapi.json" { "openapi.json" } " (OpenAPI 3.1)."
+        }
+        nav.contents aria-label="Endpoints" {
+            @for section in Section::ALL {
+                h2 { (section.title()) }
+                ul { @for row in rows_of(rows, section) { li { (contents_entry(row)) } } }
+            }
+        }
+        (authentication())
+        @for section in Section::ALL {
+            section.endpoints {
+                h2 { (section.title()) }
+                p { (section.about()) }
+                @for row in rows_of(rows, section) { (endpoint(row)) }
+            }
+        }
+    };
+    Page::new("API", body)
+}
+
+fn rows_of(rows: &[Row], section: Section) -> impl Iterator<Item = &Row> {
+    rows.iter().filter(move |row| row.endpoint.section == section)
+}
+
+fn contents_entry(row: &Row) -> Markup {
+    html! {
+        a href={ "#" (row.endpoint.id) } { code { (row.method.name()) " " (row.path) } }
+        " " (row.endpoint.summary)
+    }
+}
+
+fn authentication() -> Markup {
+    html! {
+        section.endpoints {
+            h2 #authentication { "Authentication" }
+            (paragraphs(AUTHENTICATION))
+            div.wide tabindex="0" role="region" aria-label="Authentication headers" {
+                table {
+                    thead { tr { th scope="col" { "header" } th scope="col" { "value" } th scope="col" { "example" } } }
+                    tbody {
+                        @for header in &AuthHeader::ALL {
+                            tr {
+                                th scope="row" { code { (header.name) } }
+                                td { (text(header.about)) }
+                                td { code { (header.example()) } }
+                            }
+                        }
+                    }
+                }
+            }
+            p { "The examples are those of a request without a body." }
+        }
+    }
+}
+
+fn endpoint(row: &Row) -> Markup {
+    let Endpoint { id, summary, about, access, parameters, body, answers, section: _ } = &row.endpoint;
+    html! {
+        article.endpoint aria-labelledby=(id) {
+            h3 #(id) {
+                a.anchor href={ "#" (id) } { code { span.method { (row.method.name()) } " " (row.path) } }
+            }
+            p.summary { (summary) }
+            (paragraphs(about))
+            p.access { (describe_access(*access)) }
+            @if !parameters.is_empty() { h4 { "Parameters" } (parameter_table(parameters)) }
+            @if let Some(body) = body { h4 { "Body" } (describe_content(body)) }
+            h4 { "Answers" }
+            (answer_table(answers))
+            @for answer in answers.iter().filter(|answer| answer.status < 300) { (success(answer)) }
+            h4 { "With curl" }
+            pre.command tabindex="0" { code { (curl_command(row)) } }
+        }
+    }
+}
+
+fn describe_access(access: Access) -> Markup {
+    let here = html! { a href="#authentication" { "authentication headers" } };
+    match access {
+        Access::Open => html! { "Public." },
+        Access::Optional => html! { "The " (here) " may be there." },
+        Access::Signed => html! { "Needs the " (here) "." },
+    }
+}
+
+fn parameter_table(parameters: &[Parameter]) -> Markup {
+    html! {
+        div.wide tabindex="0" role="region" aria-label="Parameters" {
+            table {
+                thead { tr { th scope="col" { "name" } th scope="col" { "in" } th scope="col" { "what" } th scope="col" { "example" } } }
+                tbody {
+                    @for parameter in parameters {
+                        tr {
+                            th scope="row" { code { (parameter.name) } }
+                            td { (describe_place(parameter.place)) }
+                            td { (text(parameter.about)) }
+                            td { code { (plain(&parameter.example)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn describe_place(place: Place) -> &'static str {
+    match place {
+        Place::Path => "path",
+        Place::Query => "query, optional",
+        Place::Header => "header, optional",
+    }
+}
+
+fn describe_content(content: &Content) -> Markup {
+    html! {
+        @match content.schema {
+            ContentSchema::Type(of) => (field_table(of)),
+            ContentSchema::Object | ContentSchema::Text | ContentSchema::Bytes => {}
+        }
+        @for (name, value) in &content.examples {
+            details {
+                summary { "Example: " (name.replace('_', " ")) }
+                pre.command tabindex="0" { code { (indented(value)) } }
+            }
+        }
+    }
+}
+
+fn field_table(of: Type) -> Markup {
+    html! {
+        div.wide tabindex="0" role="region" aria-label={ "Fields of " (of.name()) } {
+            table {
+                thead { tr { th scope="col" { "field" } th scope="col" { "type" } th scope="col" { "what" } } }
+                tbody { @for field in of.fields() { (field_row(&field)) } }
+            }
+        }
+    }
+}
+
+fn field_row(field: &Field) -> Markup {
+    html! {
+        tr {
+            th scope="row" { code { (field.name) } }
+            td { (field.kind) @if !field.is_required { ", optional" } }
+            td { (text(&field.about)) }
+        }
+    }
+}
+
+fn answer_table(answers: &[Answer]) -> Markup {
+    html! {
+        div.wide tabindex="0" role="region" aria-label="Answers" {
+            table {
+                thead { tr { th scope="col" { "status" } th scope="col" { "when" } th scope="col" { "type" } th scope="col" { "headers" } } }
+                tbody {
+                    @for answer in answers {
+                        tr {
+                            th scope="row" { (answer.status) }
+                            td {
+                                (text(&answer.about))
+                                @if answer.status >= 400 { (error_example(answer)) }
+                            }
+                            td { @for content in &answer.contents { code { (content.media_type) } " " } }
+                            td { (header_names(answer)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn header_names(answer: &Answer) -> Markup {
+    html! {
+        @for (place, header) in answer.headers.iter().enumerate() {
+            @if place > 0 { ", " }
+            code title=(header.about) { (header.name) }
+        }
+    }
+}
+
+fn error_example(answer: &Answer) -> Markup {
+    let examples = answer.contents.iter().flat_map(|content| &content.examples);
+    html! { @for (_, value) in examples { br; code.example { (value) } } }
+}
+
+fn success(answer: &Answer) -> Markup {
+    html! { @for content in &answer.contents { h4 { (answer.status) } (describe_content(content)) } }
+}
+
+/// What to type. The headers of an authenticated request are those of a client, which signs anew each time.
+fn curl_command(row: &Row) -> String {
+    let path = row.endpoint.parameters.iter().find(|parameter| parameter.place == Place::Path);
+    let path = path.map_or_else(
+        || row.path.clone(),
+        |parameter| row.path.replace(&format!("{{{}}}", parameter.name), &plain(&parameter.example)),
+    );
+    let mut lines = vec![format!("curl '{SERVER}{path}'")];
+    if row.endpoint.access == Access::Signed {
+        lines.extend(AuthHeader::ALL.iter().map(|header| format!("  -H '{}: …'", header.name)));
+    }
+    if let (Verb::Post, Some(body)) = (row.method, &row.endpoint.body) {
+        let quoted = |value: &Value| value.to_string().replace('\'', r"'\''");
+        lines.extend(body.examples.first().map(|(_, value)| format!("  --data-raw '{}'", quoted(value))));
+    }
+    lines.join(" \\\n")
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn indented(value: &Value) -> String {
+    format!("{value:#}")
+}
+
+fn paragraphs(about: &str) -> Markup {
+    html! { @for paragraph in about.split("\n\n") { p { (text(paragraph)) } } }
+}
+
+/// What stands between backticks is code.
+fn text(line: &str) -> Markup {
+    html! {
+        @for (place, part) in line.split('`').enumerate() {
+            @if place % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
+}
