@@ -22,6 +22,7 @@ after(() => browser.close());
 
 // Gives the page a file, and waits for what it says: its heading and its lines.
 async function verify(page, file) {
+  await page.locator("#result").evaluate((result) => result.removeAttribute("class"));
   await page.locator("#file:enabled").setInputFiles(file);
   await page.locator("#result.verified, #result.refused").waitFor();
   const lines = await page.locator("#result li").allTextContents();
