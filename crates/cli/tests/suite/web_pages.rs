@@ -262,3 +262,19 @@ fn releases_come_highest_version_first_fifty_a_page() {
         assert_eq!(visit(&world.server, &format!("{project}?page={page}")).status, 404, "{page}");
     }
 }
+
+#[test]
+fn a_release_that_cannot_be_read_hides_no_other() {
+    let alice = Person::named("alice");
+    let mut world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
+    let broken = world.add_release(&alice, "acme/app/1.0");
+    world.add_signed_release("acme/app/2.0", &[&alice]);
+    world.server.stop();
+    world.git().commit_file(&format!("{broken}.signatures.json.pending"), b"not json");
+    world.server.start_again();
+    let page = open(&world.server, &format!("/p/{}", world.id("acme/app")));
+    page.says(&["1.0 collecting cannot be read", "2.0 complete 1 of 1 needed"]);
+    let page = visit(&world.server, &format!("/p/{broken}"));
+    assert_eq!(page.status, 500);
+    page.says(&["Something went wrong"]);
+}

@@ -11,7 +11,7 @@ const INDEX: &str = "https/github.com/443/acme/app/releases/tag/v1.0/svc.index.j
 
 /// What is given to the script: the attributes of the places where it looks.
 fn places(html: &Html) -> Vec<&str> {
-    html.text.split("<li data-index=").skip(1).map(|rest| rest.split('>').next().unwrap()).collect()
+    html.text.split("<span data-index=").skip(1).map(|rest| rest.split('>').next().unwrap()).collect()
 }
 
 #[test]

@@ -16,7 +16,6 @@ use crate::{
     signers::{Role, Signer},
     snapshot::{ReadError, Snapshot},
     stored::{self, StoredProposal},
-    time::Timestamp,
 };
 
 #[derive(Debug, Clone)]
@@ -36,7 +35,6 @@ pub struct ProposalOverview {
     /// Whom to ask next.
     pub missing: Vec<Signer>,
     pub tally: Tally,
-    pub last_signed_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone)]
@@ -100,7 +98,6 @@ pub fn describe_proposal(
             .collect(),
         signed: names.list_signed(set),
         missing: missing.into_iter().map(|key| names.signer(key)).collect(),
-        last_signed_at: set.iter().map(|(_, collected)| collected.collected_at).max(),
         path,
     }))
 }

@@ -9,20 +9,20 @@ use countersign_core::{path::RepoPath, shown::shown_text, wire};
 use countersign_forge::download_url::{CandidateKind, locate_download};
 use maud::{Markup, html};
 
-use super::Page;
+use super::{Page, links};
 use crate::{openapi::pages, table::Table};
 
 /// All of the script, which needs no build: the browser loads these modules as they are. Each with its path, and its
 /// name in the reference.
 const MODULES: [(&str, &str, &str); 8] = [
-    (SCRIPT_PATH, "verify_page", include_str!("verify/page.mjs")),
-    ("/assets/verify/evidence.mjs", "verify_evidence", include_str!("verify/evidence.mjs")),
-    ("/assets/verify/rules.mjs", "verify_rules", include_str!("verify/rules.mjs")),
-    ("/assets/verify/place.mjs", "verify_place", include_str!("verify/place.mjs")),
-    ("/assets/verify/documents.mjs", "verify_documents", include_str!("verify/documents.mjs")),
-    ("/assets/verify/values.mjs", "verify_values", include_str!("verify/values.mjs")),
-    ("/assets/verify/keys.mjs", "verify_keys", include_str!("verify/keys.mjs")),
-    ("/assets/verify/json.mjs", "verify_json", include_str!("verify/json.mjs")),
+    (SCRIPT_PATH, "script_page", include_str!("verify/page.mjs")),
+    ("/assets/verify/evidence.mjs", "script_evidence", include_str!("verify/evidence.mjs")),
+    ("/assets/verify/rules.mjs", "script_rules", include_str!("verify/rules.mjs")),
+    ("/assets/verify/place.mjs", "script_place", include_str!("verify/place.mjs")),
+    ("/assets/verify/documents.mjs", "script_documents", include_str!("verify/documents.mjs")),
+    ("/assets/verify/values.mjs", "script_values", include_str!("verify/values.mjs")),
+    ("/assets/verify/keys.mjs", "script_keys", include_str!("verify/keys.mjs")),
+    ("/assets/verify/json.mjs", "script_json", include_str!("verify/json.mjs")),
 ];
 
 const SCRIPT_PATH: &str = "/assets/verify/page.mjs";
@@ -121,11 +121,7 @@ impl Asked {
         html! {
             h1 { "Verify a file" }
             (intro())
-            @match &self.url {
-                Some(url) => p.wrap { "The file from " code { (shown_text(url)) } ", if one of these lists it:" },
-                None => p { "A file of this release:" },
-            }
-            ul.places { @for place in &self.places { (place.render()) } }
+            (self.render_places())
             p.choose {
                 label for="file" { "The downloaded file: choose it, or drop it on the field" }
                 // The script switches it on: without one it would do nothing.
@@ -139,13 +135,29 @@ impl Asked {
     }
 }
 
+impl Asked {
+    fn render_places(&self) -> Markup {
+        let Some(url) = &self.url else {
+            return html! { @for place in &self.places { p.wrap { "A file of the release " (place.render()) } } };
+        };
+        html! {
+            p.wrap { "The file from " code { (shown_text(url)) } }
+            details.places {
+                summary { "Where its release is looked for" }
+                ol { @for place in &self.places { li { (place.render()) } } }
+            }
+        }
+    }
+}
+
 impl Place {
+    /// The script reads the attributes.
     fn render(&self) -> Markup {
         html! {
-            li data-index=(self.index) data-name=[&self.file_name] data-only=[self.is_only.then_some("yes")] {
-                code { (shown_text(self.index.as_str())) }
-                @if let Some(name) = &self.file_name { " as " code { (shown_text(name)) } }
+            span data-index=(self.index) data-name=[&self.file_name] data-only=[self.is_only.then_some("yes")] {
+                a href=(links::page(&self.index)) { (shown_text(self.index.as_str())) }
             }
+            @if let Some(name) = &self.file_name { " as " code { (shown_text(name)) } }
         }
     }
 }

@@ -46,7 +46,7 @@ async function gatherFor(path, index) {
   };
 }
 
-// Finds the listed file that this one is, by name or by content.
+// Which listed file this one is, by name or by content.
 export async function checkFile(file, files, wanted, passed) {
   const { size } = file;
   refuseIf(size > 2 ** 30, "More than 1 GiB is too much for a browser: use the command line");

@@ -23,14 +23,14 @@ export function parseJson(source) {
   return json;
 }
 
-// Shapes: functions that take a value and its name, and give what they read of it, or fail.
+// Shapes: functions from a value and its name to what they read of it.
 
 export const integer = (value, at) => (Number.isSafeInteger(value) ? value : fail(at, "must be a whole number"));
 
 export const oneOf = (...values) => (value, at) =>
   values.includes(value) ? value : fail(at, `must be ${values.join(" or ")}`);
 
-// A string that `parse` makes something of: it gives `null` for what it refuses.
+// A string that `parse` accepts: for others it gives `null`.
 export const text = (parse = (string) => string, what = "") => (value, at) => {
   if (typeof value !== "string") fail(at, "must be a string");
   return parse(value) ?? fail(at, `must be ${what}`);

@@ -1,4 +1,4 @@
-// The page: takes a file, verifies it, and says what was checked.
+// The page: verifies a file, and says what was checked.
 
 import { checkFile, gatherEvidence } from "./evidence.mjs";
 import { hasEd25519 } from "./keys.mjs";
@@ -9,7 +9,7 @@ const [input, result] = ["file", "result"].map((id) => document.getElementById(i
 const places = [...document.querySelectorAll("[data-index]")].map((item) => item.dataset);
 let runs = 0;
 
-// Text only: nothing that comes from outside becomes markup.
+// Text only: nothing from outside becomes markup.
 const element = (tag, text, className = "") =>
   Object.assign(document.createElement(tag), { textContent: shownText(text), className });
 
@@ -41,6 +41,8 @@ async function verify(file) {
 if (await hasEd25519()) {
   input.disabled = false;
   result.replaceChildren();
+  // The same file may be chosen again.
+  input.addEventListener("click", () => (input.value = ""));
   input.addEventListener("change", () => input.files[0] && verify(input.files[0]));
 } else {
   const why = isSecureContext ? "It does not offer Ed25519" : "This page did not come over https";

@@ -1,4 +1,4 @@
-// Paths, times, digests and names, and how text from outside is shown.
+// Paths, times, digests, names, and how outside text is shown.
 
 import { utf8 } from "./keys.mjs";
 
