@@ -11,7 +11,7 @@ use countersign_core::overview::{
     search::Search,
 };
 use proptest::prelude::*;
-use support::steady;
+use support::{path, steady};
 
 #[test]
 fn versions_are_in_the_order_that_people_expect() {
@@ -68,7 +68,7 @@ proptest! {
 }
 
 fn list_of<'a>(releases: impl IntoIterator<Item = (&'a str, &'a str)>) -> ReleaseList {
-    let mut list = ReleaseList::default();
+    let mut list = ReleaseList::below(&path("p"));
     for (dir, ending) in releases {
         for file in ["svc.index.json", "svc.index.json.revocation.json.signatures.json.pending"] {
             list.see(&format!("p/{dir}/{file}"));

@@ -29,7 +29,7 @@ fn assert_in_order(page: &Html, parts: &[&str]) {
 fn the_newest_comes_first_with_whose_it_was() {
     let (world, alice, index) = lively();
     let page = open(&world.server, "/activity");
-    let release = format!("http://{}", world.files.url("/acme/app/1.0").trim_start_matches("http://"));
+    let release = world.files.url("/acme/app/1.0");
     assert_in_order(
         &page,
         &[

@@ -32,7 +32,7 @@ fn read(reply: &Reply) -> String {
 
 #[test]
 fn a_release_goes_from_collecting_to_complete_to_revoked() {
-    let [alice, bob] = ["alice", "bob"].map(|name| Person::named(name));
+    let [alice, bob] = ["alice", "bob"].map(Person::named);
     let world = World::with_project(&SignersFile::of(2, &[&alice, &bob]), &[&alice, &bob]);
     let index = world.add_release(&alice, "acme/app/1.0");
     assert_eq!(said(&world, &index), "signed: 0/2");
@@ -47,7 +47,7 @@ fn a_release_goes_from_collecting_to_complete_to_revoked() {
 
 #[test]
 fn a_project_tells_its_signers() {
-    let [alice, bob] = ["alice", "bob"].map(|name| Person::named(name));
+    let [alice, bob] = ["alice", "bob"].map(Person::named);
     let world = World::start();
     let file = SignersFile::of(2, &[&alice, &bob]);
     world.register(&alice, "acme/app", &file).ok();

@@ -140,7 +140,7 @@ fn a_path_that_is_not_there_is_text() {
     let world = World::start();
     for attack in ATTACKS.iter().chain(&["a\u{202e}b", "..\u{200b}"]) {
         let page = visit(&world.server, &format!("/p/{}", percent_encode(attack)));
-        assert_eq!(page.status, 404, "{attack}");
+        assert!(matches!(page.status, 400 | 404), "{attack}");
         visit(&world.server, &format!("/{}", percent_encode(attack)));
     }
     for path in ["a/../b", ".git/x", "a//b", "%00", "%FF", "a%5Cb"] {

@@ -102,7 +102,7 @@ fn a_first_registration_shows_who_is_missing() {
     let pending = world.pending_path("acme/app");
     world.sign(&team.bob, &pending).ok();
     let project = open(&world.server, &format!("/p/{}", world.id("acme/app")));
-    project.says(&["registering", "The first signers file waits", "1 of 3 needed", "Still missing: alice"]);
+    project.says(&["registering", "The first signers file waits", "1 of 3 needed", "Whom to ask next:"]);
     project.links_to(&format!("/p/{pending}")).lacks(&["Signers history"]);
     let page = open(&world.server, &format!("/p/{pending}"));
     page.says(&[
@@ -261,4 +261,20 @@ fn releases_come_highest_version_first_fifty_a_page() {
     for page in ["3", "0", "x", "-1", "18446744073709551616"] {
         assert_eq!(visit(&world.server, &format!("{project}?page={page}")).status, 404, "{page}");
     }
+}
+
+#[test]
+fn a_release_that_cannot_be_read_hides_no_other() {
+    let alice = Person::named("alice");
+    let mut world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
+    let broken = world.add_release(&alice, "acme/app/1.0");
+    world.add_signed_release("acme/app/2.0", &[&alice]);
+    world.server.stop();
+    world.git().commit_file(&format!("{broken}.signatures.json.pending"), b"not json");
+    world.server.start_again();
+    let page = open(&world.server, &format!("/p/{}", world.id("acme/app")));
+    page.says(&["1.0 collecting cannot be read", "2.0 complete 1 of 1 needed"]);
+    let page = visit(&world.server, &format!("/p/{broken}"));
+    assert_eq!(page.status, 500);
+    page.says(&["Something went wrong"]);
 }

@@ -69,7 +69,7 @@ fn other_spellings_of_an_address_lead_to_the_one() {
     let port = world.files.port();
     for (from, to) in [
         (format!("{project}/1.0"), index.clone()),
-        (format!("{project}/1.0/"), index.clone()),
+        (format!("{project}/1.0/"), format!("{project}/1.0")),
         (format!("{project}/svc.signers/svc.signers.json"), project.clone()),
         (format!("{project}/svc.signers"), project.clone()),
         (format!("{project}/"), project.clone()),
@@ -83,6 +83,7 @@ fn other_spellings_of_an_address_lead_to_the_one() {
     missing.says(&["Nothing is stored at"]).links_to(&format!("/p/{project}"));
     let other_case = visit(&world.server, &format!("/p/{}", project.replace("acme", "ACME")));
     assert_eq!(other_case.status, 404);
+    other_case.links_to(&format!("/p/{project}"));
 }
 
 #[test]

@@ -16,7 +16,6 @@ use crate::{
     signers::{Role, Signer},
     snapshot::{ReadError, Snapshot},
     stored::{self, StoredProposal},
-    time::Timestamp,
 };
 
 #[derive(Debug, Clone)]
@@ -36,13 +35,14 @@ pub struct ProposalOverview {
     /// Whom to ask next.
     pub missing: Vec<Signer>,
     pub tally: Tally,
-    pub last_signed_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone)]
 pub struct ConditionProgress {
     pub kind: ConditionKind,
     pub is_met: bool,
+    /// On the way that is nearest to its end.
+    pub tally: Tally,
     /// Any one of them is enough.
     pub ways: Vec<WayProgress>,
 }
@@ -84,6 +84,7 @@ pub fn describe_proposal(
             .map(|condition| ConditionProgress {
                 kind: condition.kind,
                 is_met: condition.is_met(&signed),
+                tally: count_condition(condition, &signed),
                 ways: condition
                     .ways
                     .iter()
@@ -97,7 +98,6 @@ pub fn describe_proposal(
             .collect(),
         signed: names.list_signed(set),
         missing: missing.into_iter().map(|key| names.signer(key)).collect(),
-        last_signed_at: set.iter().map(|(_, collected)| collected.collected_at).max(),
         path,
     }))
 }
@@ -114,9 +114,13 @@ pub fn tally_proposal(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Op
 
 fn count_conditions(conditions: &[Condition<'_>], signed: &BTreeSet<PublicKey>) -> Tally {
     conditions.iter().fold(Tally::default(), |tally, condition| {
-        let ways = condition.ways.iter().map(|way| Tally::of(way.groups.iter(), signed));
-        // The way that is nearest to its end: the others need not be gone.
-        let nearest = ways.min_by_key(|way| way.needed - way.collected).unwrap_or_default();
-        Tally { collected: tally.collected + nearest.collected, needed: tally.needed + nearest.needed }
+        let Tally { collected, needed } = count_condition(condition, signed);
+        Tally { collected: tally.collected + collected, needed: tally.needed + needed }
     })
+}
+
+/// On the way that is nearest to its end: the others need not be gone.
+fn count_condition(condition: &Condition<'_>, signed: &BTreeSet<PublicKey>) -> Tally {
+    let ways = condition.ways.iter().map(|way| Tally::of(way.groups.iter(), signed));
+    ways.min_by_key(|way| way.needed - way.collected).unwrap_or_default()
 }

@@ -1,12 +1,9 @@
 //! A release: its files, who has signed them, who has not, and whether it was revoked.
 
-use std::collections::BTreeSet;
-
 use super::{GroupProgress, Member, Names, Tally};
 use crate::{
     digest::Sha512,
     index::ReleaseIndex,
-    key::PublicKey,
     layout,
     path::RepoPath,
     revocation::Revocation,
@@ -102,14 +99,6 @@ pub fn summarise_release(
     let signers = stored::signers_copy(snapshot, path)?;
     let tally = Tally::of(signers.file.artifact_groups(), &set.signers());
     Ok(Some(ReleaseSummary { state, tally, last_signed_at: last_signed(&set) }))
-}
-
-impl ReleaseOverview {
-    /// Whoever of a group that is not met has not signed.
-    pub fn missing(&self) -> BTreeSet<PublicKey> {
-        let open = self.groups.iter().filter(|group| !group.is_met());
-        open.flat_map(|group| group.not_signed().map(|member| member.signer.key)).collect()
-    }
 }
 
 fn read_state(

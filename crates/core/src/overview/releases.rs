@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use super::{order::compare_versions, release::ReleaseState};
-use crate::wire;
+use crate::{path::RepoPath, wire};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReleaseEntry {
-    /// The directory, as `find` saw it.
+    /// The directory.
     pub dir: String,
     pub state: ReleaseState,
 }
@@ -19,21 +19,27 @@ pub struct ReleaseCounts {
     pub revoked: usize,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ReleaseList {
+    dir: RepoPath,
     entries: Vec<ReleaseEntry>,
 }
 
 impl ReleaseList {
+    /// Of the releases at or below `dir`.
+    pub fn below(dir: &RepoPath) -> Self {
+        Self { dir: dir.clone(), entries: Vec::new() }
+    }
+
     /// Takes note of a file. The files of one directory must come one after the other.
     pub fn see(&mut self, path: &str) {
         let Some((dir, name)) = path.rsplit_once('/') else { return };
         let Some(suffix) = name.strip_prefix(wire::INDEX_FILE) else { return };
         let Some(state) = state_told_by(suffix) else { return };
-        match self.entries.last_mut().filter(|last| last.dir == dir) {
-            // One that collects has no other signatures file; the first word counts.
-            Some(_) => {}
-            None => self.entries.push(ReleaseEntry { dir: dir.to_owned(), state }),
+        // An index has one signatures file; if there were two, the first word would count.
+        let is_new = self.entries.last().is_none_or(|last| last.dir != dir);
+        if is_new && dir.starts_with(self.dir.as_str()) {
+            self.entries.push(ReleaseEntry { dir: dir.to_owned(), state });
         }
     }
 
@@ -58,7 +64,9 @@ impl ReleaseList {
 
     /// These of them, the highest version first. Only they are put in order.
     pub fn newest(mut self, range: Range<usize>) -> Vec<ReleaseEntry> {
-        let descending = |a: &ReleaseEntry, b: &ReleaseEntry| compare_versions(&b.dir, &a.dir);
+        // What all have in common need not be compared.
+        let at = self.dir.as_str().len();
+        let descending = |a: &ReleaseEntry, b: &ReleaseEntry| compare_versions(&b.dir[at..], &a.dir[at..]);
         let (from, to) = (range.start.min(self.len()), range.end.min(self.len()));
         if from >= to {
             return Vec::new();

@@ -93,11 +93,14 @@ fn horizon(log: &Log) -> Markup {
 
 fn commit_item(head: &Head, commit: &Arc<Logged>, is_meant: &impl Fn(&Event) -> bool) -> Markup {
     html! {
-        @for event in commit.events().iter().filter(|event| is_meant(event)) {
+        @for event in commit.events().iter().rev().filter(|event| is_meant(event)) {
             li {
                 span.what { (mark(event.kind)) " " (subject(event)) }
                 span.by {
-                    @if let Some(key) = event.key { "by " (parts::who(&name_signer(head, &event.path, key))) " " }
+                    @if let Some(key) = event.key {
+                        span.who-by { "by " (parts::who(&name_signer(head, &event.path, key))) }
+                        " "
+                    }
                     span.at { (parts::when(commit.time)) }
                 }
             }

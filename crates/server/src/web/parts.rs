@@ -114,7 +114,7 @@ pub(super) fn group(group: &GroupProgress, what: &str) -> Markup {
             (bar(group.collected, group.threshold, what))
             @if group.collected > 0 { (members(group.signed())) }
             @if not_signed > 0 {
-                p.open-part {
+                p.open-part.enough[group.is_met()] {
                     @if group.is_met() {
                         "Not needed any more:"
                     } @else if group.missing_count() == not_signed {
@@ -153,7 +153,7 @@ pub(super) fn number(number: u64) -> String {
     let digits = number.to_string();
     let mut shown = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             shown.push(',');
         }
         shown.push(digit);

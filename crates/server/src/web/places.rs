@@ -60,10 +60,11 @@ fn find_elsewhere(head: &Head, path: &RepoPath) -> Option<Reply> {
     Some(Reply::Elsewhere(links::page(&page)))
 }
 
-/// The nearest place above that has a page.
+/// The project that is meant, perhaps in other letters, or else the nearest directory above that has a page.
 fn find_near(head: &Head, path: &RepoPath) -> Option<RepoPath> {
-    let has_page = |above: &RepoPath| head.index.is_project(above) || head.entry(above).is_some();
-    path.self_and_ancestors().skip(1).find(|above| above.segments().count() > 2 && has_page(above))
+    let project = head.index.projects_overlapping(path).into_iter().next();
+    let has_page = |above: &RepoPath| above.segments().count() > 2 && head.entry(above).is_some();
+    project.or_else(|| path.self_and_ancestors().skip(1).find(has_page))
 }
 
 /// Whether two addresses differ in nothing but how they are encoded.

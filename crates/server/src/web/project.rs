@@ -5,7 +5,7 @@ use countersign_core::{
     overview::{
         project::{ProjectOverview, RoleOverview, describe_project},
         proposal::ProposalOverview,
-        release::{ReleaseState, summarise_release},
+        release::{ReleaseState, ReleaseSummary, summarise_release},
         releases::ReleaseEntry,
     },
     path::RepoPath,
@@ -19,7 +19,7 @@ use super::{
     links,
     paging::Paging,
     parts, projects,
-    proposal::condition_list,
+    proposal::{change_list, condition_summary},
     reply::{Reply, Trouble},
     visit::Visit,
 };
@@ -45,7 +45,7 @@ pub(super) fn show(head: &Head, id: &RepoPath, visit: &Visit) -> Result<Reply, T
         section aria-labelledby="releases" {
             h2 #releases { "Releases" }
             p.facts { (projects::counts(counts)) }
-            @if !shown.is_empty() { (release_table(head, id, &shown)?) }
+            @if !shown.is_empty() { (release_table(head, id, &shown)) }
             (paging.links("releases", &format!("{}?page=", links::page(id))))
         }
         @if is_first_page {
@@ -90,23 +90,17 @@ fn notice(proposal: &ProposalOverview) -> Markup {
             }
             @if !proposal.is_first {
                 h3 { "What it changes" }
-                ul.changes {
-                    @for change in &proposal.changes {
-                        li.wrap.alarm[change.is_alarming()] { (change) }
-                    }
-                    @if proposal.changes.is_empty() { li { "Nothing but its date." } }
-                }
+                (change_list(proposal))
             }
             h3 { "Who is missing" }
-            (condition_list(proposal))
+            (condition_summary(proposal))
             p { a href=(links::page(&proposal.path)) { "Look at the proposal, and how to sign it" } }
         }
     }
 }
 
-fn release_table(head: &Head, id: &RepoPath, releases: &[ReleaseEntry]) -> Result<Markup, Trouble> {
-    let rows = releases.iter().map(|entry| release_row(head, id, entry)).collect::<Result<Vec<_>, _>>()?;
-    Ok(html! {
+fn release_table(head: &Head, id: &RepoPath, releases: &[ReleaseEntry]) -> Markup {
+    html! {
         table role="table" {
             caption { "Releases, the highest version first" }
             thead role="rowgroup" {
@@ -117,33 +111,37 @@ fn release_table(head: &Head, id: &RepoPath, releases: &[ReleaseEntry]) -> Resul
                     th scope="col" role="columnheader" { "Last signature" }
                 }
             }
-            tbody role="rowgroup" { @for row in &rows { (row) } }
+            tbody role="rowgroup" { @for entry in releases { (release_row(head, id, entry)) } }
         }
-    })
+    }
 }
 
-fn release_row(head: &Head, id: &RepoPath, entry: &ReleaseEntry) -> Result<Markup, Trouble> {
+fn release_row(head: &Head, id: &RepoPath, entry: &ReleaseEntry) -> Markup {
     // A name that somebody put there by hand may be none that a path can spell.
-    let Ok(dir) = RepoPath::parse(&entry.dir) else { return Ok(html! {}) };
+    let Ok(dir) = RepoPath::parse(&entry.dir) else { return html! {} };
     let index = layout::index_in(&dir);
-    let Some(summary) = summarise_release(head, &index)? else { return Ok(html! {}) };
-    let tally = summary.tally;
-    Ok(html! {
+    html! {
         tr role="row" {
             th.wrap scope="row" role="rowheader" { a href=(links::page(&index)) { (release_name(id, &dir)) } }
-            td role="cell" { (parts::state(summary.state)) }
-            td role="cell" {
-                @if summary.state == ReleaseState::Collecting {
-                    (parts::bar(tally.collected, tally.needed, "Signatures collected"))
-                } @else {
-                    (tally.collected) " of " (tally.needed) " needed"
+            td role="cell" { (parts::state(entry.state)) }
+            @match summarise_release(head, &index) {
+                Ok(Some(ReleaseSummary { state, tally, last_signed_at })) => {
+                    td role="cell" {
+                        @if state == ReleaseState::Collecting {
+                            (parts::bar(tally.collected, tally.needed, "Signatures collected"))
+                        } @else {
+                            (tally.collected) " of " (tally.needed) " needed"
+                        }
+                    }
+                    td role="cell" {
+                        @match last_signed_at { Some(at) => (parts::when(at)), None => "none yet" }
+                    }
                 }
-            }
-            td role="cell" {
-                @match summary.last_signed_at { Some(at) => (parts::when(at)), None => "none yet" }
+                // What is wrong with one must not hide the others.
+                Ok(None) | Err(_) => td role="cell" colspan="2" { "cannot be read" },
             }
         }
-    })
+    }
 }
 
 /// What a release is called within its project: its tag, or its directory.

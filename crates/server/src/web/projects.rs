@@ -125,7 +125,7 @@ pub(super) fn counts(counts: ReleaseCounts) -> Markup {
 
 /// From the tree alone: no file is read.
 pub(super) fn count_releases(head: &Head, project: &RepoPath) -> ReleaseList {
-    let mut releases = ReleaseList::default();
+    let mut releases = ReleaseList::below(project);
     head.files.walk_below(project, &mut |path| releases.see(path));
     releases
 }

@@ -46,7 +46,7 @@ pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Rep
     Ok(Reply::Page(Page::new(format!("{title} of {name}"), body)))
 }
 
-fn change_list(proposal: &ProposalOverview) -> Markup {
+pub(super) fn change_list(proposal: &ProposalOverview) -> Markup {
     html! {
         ul.changes {
             @for change in &proposal.changes { li.wrap.alarm[change.is_alarming()] { (change) } }
@@ -55,23 +55,40 @@ fn change_list(proposal: &ProposalOverview) -> Markup {
     }
 }
 
-pub(super) fn condition_list(proposal: &ProposalOverview) -> Markup {
+fn condition_list(proposal: &ProposalOverview) -> Markup {
     html! {
         ul.conditions {
             @for condition in &proposal.conditions {
                 li {
-                    p {
-                        @if condition.is_met {
-                            span.state.good { "met" }
-                        } @else {
-                            span.state.open { "open" }
-                        }
-                        " " (condition_text(condition.kind))
-                    }
+                    p { (condition_mark(condition)) " " (condition_text(condition.kind)) }
                     (way_list(condition))
                 }
             }
         }
+    }
+}
+
+/// The same in a few lines: how far each condition has come, and whom to ask next.
+pub(super) fn condition_summary(proposal: &ProposalOverview) -> Markup {
+    html! {
+        ul.conditions.brief {
+            @for condition in &proposal.conditions {
+                li {
+                    (condition_mark(condition)) " " (condition_text(condition.kind))
+                    (parts::bar(condition.tally.collected, condition.tally.needed, condition_text(condition.kind)))
+                }
+            }
+        }
+        p.open-part { "Whom to ask next:" }
+        (parts::people(&proposal.missing))
+    }
+}
+
+fn condition_mark(condition: &ConditionProgress) -> Markup {
+    if condition.is_met {
+        html! { span.state.good { "met" } }
+    } else {
+        html! { span.state.open { "open" } }
     }
 }
 

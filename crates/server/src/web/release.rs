@@ -197,7 +197,7 @@ fn about(release: &ReleaseOverview, visit: &Visit) -> Markup {
                 dt { "More" }
                 dd {
                     a href=(links::history(&index.project_id)) { "signers history" } ", "
-                    a href={ (links::page(path)) "/" (links::ACTIVITY) } { "activity" }
+                    a href=(links::activity(path)) { "activity" }
                 }
                 dt { "Badge" }
                 dd { img src=(links::badge(path)) alt="Badge of this release"; (parts::command(Some(markdown))) }

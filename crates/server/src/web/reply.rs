@@ -13,6 +13,7 @@ use countersign_core::{digest::Sha512, path::RepoPath, shown::shown_text, snapsh
 use maud::html;
 
 use super::{
+    assets::STYLE_ADDRESS,
     frame::Page,
     links, parts,
     visit::{Visit, wants_html},
@@ -77,7 +78,7 @@ pub(super) async fn reply(
 
 /// Of everything that a page is made of: the state, the program, and how the visitor reaches us.
 fn entity_tag(head: &Head, visit: &Visit) -> String {
-    let others = format!("{} {:?}", env!("CARGO_PKG_VERSION"), visit.origin);
+    let others = format!("{} {} {:?}", env!("CARGO_PKG_VERSION"), *STYLE_ADDRESS, visit.origin);
     format!("\"{}-{}\"", head.commit, Sha512::of(others.as_bytes()).short())
 }
 

@@ -8,7 +8,7 @@ const ELEMENTS: &str = " html head meta title link body a header nav main footer
     table caption thead tbody tr th td form label input button progress pre code q strong time details summary img ";
 const VOID: &str = " meta link input img ";
 const ATTRIBUTES: &str = " lang charset name content rel href type class id tabindex role action method for value maxlength \
-    autocomplete placeholder max datetime scope reversed start src alt ";
+    autocomplete placeholder max datetime scope colspan reversed start src alt ";
 
 pub(crate) struct Html {
     pub(crate) status: u16,
