@@ -14,10 +14,14 @@ mod index;
 mod load;
 mod objects;
 mod pack;
+mod places;
 mod refs;
 mod snapshot;
+mod spot;
 mod stats;
+mod stored;
 mod tree;
+mod trie;
 mod writer;
 
 use std::{
@@ -40,7 +44,7 @@ pub use self::{
     disk::{Disk, DiskError, Fault, Moment, Step},
     git::{OpenError, Repository},
     index::Index,
-    snapshot::{Entry, Files, Head},
+    snapshot::{Entry, Files, Found, Head},
     stats::Stats,
     tree::Dir,
 };
