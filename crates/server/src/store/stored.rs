@@ -40,24 +40,38 @@ pub(super) fn content(stream: &[u8]) -> Option<&[u8]> {
 fn adler32(data: &[u8]) -> u32 {
     const MODULUS: u32 = 65_521;
     const COLUMNS: usize = 16;
-    let (rows, rest) = data.as_chunks::<COLUMNS>();
+    /// After so many, the sums of a column still fit into two bytes.
+    const ROWS: usize = 16;
     let (mut sums, mut sums_of_sums) = ([0_u32; COLUMNS], [0_u32; COLUMNS]);
-    for row in rows {
-        for ((sum, sums), byte) in sums.iter_mut().zip(&mut sums_of_sums).zip(row) {
-            *sum += u32::from(*byte);
-            *sums += *sum;
+    for block in data.chunks(ROWS * COLUMNS) {
+        let (rows, _) = block.as_chunks::<COLUMNS>();
+        let (inner, inner_of_sums) = sum_columns(rows);
+        for column in 0..COLUMNS {
+            sums_of_sums[column] += sums[column] * rows.len() as u32 + u32::from(inner_of_sums[column]);
+            sums[column] += u32::from(inner[column]);
         }
     }
     // A byte counts once for itself and once for each that follows it; in its column only every sixteenth was counted.
     let too_many: u32 = sums.iter().zip(0..).map(|(sum, column)| sum * column).sum();
-    let in_rows = (rows.len() * COLUMNS) as u32;
+    let (rows, rest) = data.as_chunks::<COLUMNS>();
     let mut a = 1 + sums.iter().sum::<u32>();
-    let mut b = in_rows + sums_of_sums.iter().sum::<u32>() * COLUMNS as u32 - too_many;
+    let mut b = (rows.len() as u32 + sums_of_sums.iter().sum::<u32>()) * COLUMNS as u32 - too_many;
     for byte in rest {
         a += u32::from(*byte);
         b += a;
     }
     ((b % MODULUS) << 16) | (a % MODULUS)
+}
+
+fn sum_columns<const COLUMNS: usize>(rows: &[[u8; COLUMNS]]) -> ([u16; COLUMNS], [u16; COLUMNS]) {
+    let (mut sums, mut sums_of_sums) = ([0; COLUMNS], [0; COLUMNS]);
+    for row in rows {
+        for ((sum, of_sums), byte) in sums.iter_mut().zip(&mut sums_of_sums).zip(row) {
+            *sum += u16::from(*byte);
+            *of_sums += *sum;
+        }
+    }
+    (sums, sums_of_sums)
 }
 
 #[cfg(test)]
