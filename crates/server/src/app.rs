@@ -47,6 +47,7 @@ use crate::{
     router,
     store::{self, Author, OpenError, Repository, Store, StoreError},
     tls::{Tls, TlsError},
+    webhooks::{ProgressError, WebhookStats, Webhooks},
 };
 
 /// Larger bodies that are received at the same time.
@@ -72,6 +73,7 @@ struct Shared {
     limiter: Option<Arc<Limiter>>,
     connections: Arc<Connections>,
     requests: Arc<Requests>,
+    webhooks: Vec<Arc<WebhookStats>>,
     is_stopping: AtomicBool,
     clock: Clock,
     /// Dropped last: the directory stays ours until nobody writes to it any more.
@@ -113,6 +115,10 @@ impl App {
 
     pub fn requests(&self) -> &Requests {
         &self.0.requests
+    }
+
+    pub fn webhooks(&self) -> &[Arc<WebhookStats>] {
+        &self.0.webhooks
     }
 
     pub fn fetching(&self) -> &Fetching {
@@ -224,6 +230,8 @@ pub enum StartError {
     #[error(transparent)]
     Fetch(#[from] SetupError),
     #[error(transparent)]
+    Webhooks(#[from] ProgressError),
+    #[error(transparent)]
     Tls(#[from] TlsError),
     #[error("cannot listen on {address}")]
     Listen { address: SocketAddr, source: io::Error },
@@ -236,14 +244,16 @@ pub struct Running {
     pub metrics_address: Option<SocketAddr>,
     app: App,
     tls: Option<Arc<Tls>>,
-    main: Listening,
-    metrics: Option<Listening>,
+    main: Background,
+    metrics: Option<Background>,
+    webhooks: Vec<Background>,
 }
 
+/// Work that goes on until it is told to stop.
 #[derive(Debug)]
-struct Listening {
+struct Background {
     stop: watch::Sender<bool>,
-    serving: JoinHandle<()>,
+    working: JoinHandle<()>,
 }
 
 impl Running {
@@ -265,6 +275,7 @@ impl Running {
     pub async fn stop(self) -> io::Result<()> {
         self.app.0.is_stopping.store(true, Ordering::Relaxed);
         self.main.stop().await?;
+        futures_util::future::try_join_all(self.webhooks.into_iter().map(Background::stop)).await?;
         match self.metrics {
             Some(metrics) => metrics.stop().await,
             None => Ok(()),
@@ -272,10 +283,10 @@ impl Running {
     }
 }
 
-impl Listening {
+impl Background {
     async fn stop(self) -> io::Result<()> {
         self.stop.send_replace(true);
-        self.serving.await.map_err(io::Error::other)
+        self.working.await.map_err(io::Error::other)
     }
 }
 
@@ -286,6 +297,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let opened = open_repository(&data_dir, settings.author, &clock)?;
     let fetcher = Fetcher::new(settings.guard.clone(), settings.timeouts, Arc::new(SystemResolver))?;
     let fetcher = fetcher.with_asset_timeout(settings.asset_timeout);
+    let webhooks = Webhooks::open(settings.webhooks, &data_dir, &opened.store)?;
     let app = App(Arc::new(Shared {
         store: opened.store,
         nonces: opened.nonces,
@@ -299,6 +311,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         limiter: settings.rates.map(Limiter::new).map(Arc::new),
         connections: Arc::new(Connections::new(settings.connections)),
         requests: Arc::default(),
+        webhooks: webhooks.stats(),
         is_stopping: AtomicBool::new(false),
         clock,
         _data_dir: data_dir,
@@ -315,12 +328,13 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         proxies: Arc::new(settings.trusted_proxies),
         tls: tls.clone(),
     };
-    let main = Listening::start(|stopped| listen::serve(listener, service, stopped));
+    let main = Background::start(|stopped| listen::serve(listener, service, stopped));
     let (metrics, metrics_address) = metrics.map(|bound| serve_metrics(&app, bound)).unzip();
-    Ok(Running { address, metrics_address, app, tls, main, metrics })
+    let webhooks = webhooks.work(&app, &app.0.fetcher).map(Background::start).collect();
+    Ok(Running { address, metrics_address, app, tls, main, metrics, webhooks })
 }
 
-fn serve_metrics(app: &App, (listener, address): (TcpListener, SocketAddr)) -> (Listening, SocketAddr) {
+fn serve_metrics(app: &App, (listener, address): (TcpListener, SocketAddr)) -> (Background, SocketAddr) {
     let service = Service {
         router: router::build_metrics(app.clone()),
         read: |_: (&_, &_, &_)| None,
@@ -331,15 +345,13 @@ fn serve_metrics(app: &App, (listener, address): (TcpListener, SocketAddr)) -> (
         proxies: Arc::new(TrustedProxies::default()),
         tls: None,
     };
-    (Listening::start(|stopped| listen::serve(listener, service, stopped)), address)
+    (Background::start(|stopped| listen::serve(listener, service, stopped)), address)
 }
 
-impl Listening {
-    fn start<F: Future<Output = ()> + Send + 'static>(
-        serve: impl FnOnce(watch::Receiver<bool>) -> F,
-    ) -> Self {
+impl Background {
+    fn start<F: Future<Output = ()> + Send + 'static>(work: impl FnOnce(watch::Receiver<bool>) -> F) -> Self {
         let (stop, stopped) = watch::channel(false);
-        Self { stop, serving: tokio::spawn(serve(stopped)) }
+        Self { stop, working: tokio::spawn(work(stopped)) }
     }
 }
 

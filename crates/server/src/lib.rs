@@ -21,3 +21,4 @@ pub mod routes;
 pub mod store;
 pub mod tls;
 pub mod web;
+pub mod webhooks;

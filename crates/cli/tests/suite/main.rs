@@ -82,4 +82,7 @@ mod slow_clients;
 mod status;
 mod tls;
 mod updates;
+mod webhooks;
+mod webhooks_failing;
+mod webhooks_settings;
 mod written;

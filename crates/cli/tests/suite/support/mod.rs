@@ -9,10 +9,12 @@ pub(crate) mod hostile;
 pub(crate) mod http;
 pub(crate) mod past;
 pub(crate) mod people;
+pub(crate) mod receiver;
 pub(crate) mod rewriting;
 pub(crate) mod server;
 pub(crate) mod signers;
 pub(crate) mod terminal;
+pub(crate) mod webhooks;
 pub(crate) mod world;
 
 pub(crate) use self::{
