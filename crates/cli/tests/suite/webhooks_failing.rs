@@ -127,6 +127,20 @@ fn what_was_recorded_does_not_come_again() {
 }
 
 #[test]
+fn events_that_need_no_delivery_are_done_with_when_the_server_stops() {
+    let receiver = Receiver::start(Manner::Accept);
+    let mut hooked = HookedWorld::start(&webhook("ci", &receiver, "types = [\"activated\"]"));
+    let alice = hooked.activate();
+    receiver.await_accepted(1);
+    hooked.world.add_signed_release("acme/app/v1", &[&alice]);
+    hooked.world.server.restart();
+    hooked.world.server.stop();
+    let newest = hooked.world.git().run(&["rev-parse", "main"]);
+    assert_eq!(std::fs::read_to_string(hooked.progress_file("ci")).unwrap(), format!("{newest}\n"));
+    assert_eq!(receiver.tries().len(), 1);
+}
+
+#[test]
 fn a_receiver_that_hangs_holds_up_neither_requests_nor_other_webhooks_nor_the_stop() {
     let (silent, fine) = (Receiver::start(Manner::Silent), Receiver::start(Manner::Accept));
     let config = [webhook("silent", &silent, "timeout_seconds = 600"), webhook("fine", &fine, "")].concat();
