@@ -252,6 +252,11 @@ impl EventBody {
             commit,
         }
     }
+
+    /// On one line, without its end.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("our documents have string keys only")
+    }
 }
 
 #[derive(Debug, Clone, Serialize)]
