@@ -58,10 +58,10 @@ impl EventFilter {
 impl Event {
     /// Whether it is about one of these files, which are sorted. Signers that come into force are about all that
     /// collects signatures under them.
-    pub fn concerns(&self, waiting: &[&RepoPath]) -> bool {
+    pub fn concerns(&self, waiting: &[RepoPath]) -> bool {
         match layout::project_of_active_signers(&self.path) {
             Some(project) => waiting.iter().any(|file| file.is_inside(&project)),
-            None => waiting.binary_search(&&self.path).is_ok(),
+            None => waiting.binary_search(&self.path).is_ok(),
         }
     }
 }

@@ -1,14 +1,6 @@
 //! The running server: what its handlers share, and its start and end.
 
-use std::{
-    io,
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Instant,
-};
+use std::{io, net::SocketAddr, sync::Arc, time::Instant};
 
 use countersign_core::{
     decide::assets::Release,
@@ -36,6 +28,7 @@ use crate::{
     config::{Limits, Settings},
     data_dir::{DataDir, DataDirError},
     error::ApiError,
+    events::Events,
     fetching::{FetchKind, FetchOutcome, Fetching, Turn},
     health::NotReady,
     limits::Limiter,
@@ -73,8 +66,9 @@ struct Shared {
     limiter: Option<Arc<Limiter>>,
     connections: Arc<Connections>,
     requests: Arc<Requests>,
+    events: Arc<Events>,
     webhooks: Vec<Arc<WebhookStats>>,
-    is_stopping: AtomicBool,
+    is_stopping: watch::Sender<bool>,
     clock: Clock,
     /// Dropped last: the directory stays ours until nobody writes to it any more.
     _data_dir: DataDir,
@@ -134,10 +128,19 @@ impl App {
         &self.0.releases
     }
 
+    pub fn events(&self) -> &Arc<Events> {
+        &self.0.events
+    }
+
+    /// Tells when the server stops.
+    pub fn stopping(&self) -> watch::Receiver<bool> {
+        self.0.is_stopping.subscribe()
+    }
+
     /// Whether changes can be accepted, as far as is known.
     pub fn readiness(&self) -> Result<(), NotReady> {
         let now = Instant::now();
-        if self.0.is_stopping.load(Ordering::Relaxed) {
+        if *self.0.is_stopping.borrow() {
             Err(NotReady::Stopping)
         } else if self.0.store.stats().is_failing(now) {
             Err(NotReady::Store)
@@ -273,7 +276,7 @@ impl Running {
     /// Accepts no more requests, finishes those under way, and lets go of the data directory. Whoever reads metrics is
     /// answered until then.
     pub async fn stop(self) -> io::Result<()> {
-        self.app.0.is_stopping.store(true, Ordering::Relaxed);
+        self.app.0.is_stopping.send_replace(true);
         self.main.stop().await?;
         futures_util::future::try_join_all(self.webhooks.into_iter().map(Background::stop)).await?;
         match self.metrics {
@@ -297,6 +300,10 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let opened = open_repository(&data_dir, settings.author, &clock)?;
     let fetcher = Fetcher::new(settings.guard.clone(), settings.timeouts, Arc::new(SystemResolver))?;
     let fetcher = fetcher.with_asset_timeout(settings.asset_timeout);
+    let connections = Arc::new(Connections::new(settings.connections));
+    // Listeners keep their connections. The others are for whoever comes and goes.
+    let listeners = settings.limits.event_listeners.min(connections.limits().total / 2);
+    let events = Arc::new(Events::start(opened.store.log(), listeners));
     let webhooks = Webhooks::open(settings.webhooks, &data_dir, &opened.store)?;
     let app = App(Arc::new(Shared {
         store: opened.store,
@@ -309,10 +316,11 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         releases: Releases::default(),
         limits: settings.limits,
         limiter: settings.rates.map(Limiter::new).map(Arc::new),
-        connections: Arc::new(Connections::new(settings.connections)),
+        connections,
         requests: Arc::default(),
+        events,
         webhooks: webhooks.stats(),
-        is_stopping: AtomicBool::new(false),
+        is_stopping: watch::Sender::new(false),
         clock,
         _data_dir: data_dir,
     }));

@@ -80,6 +80,8 @@ pub struct Limits {
     pub release_time: Duration,
     pub collecting_per_project: usize,
     pub registration_expiry: Duration,
+    /// Half of all connections at most, whatever this says.
+    pub event_listeners: usize,
     pub caps: Caps,
 }
 
@@ -150,6 +152,7 @@ struct LimitsTable {
     asset_bytes: Option<u64>,
     collecting_per_project: Option<usize>,
     registration_expiry_days: Option<u64>,
+    event_listeners: Option<usize>,
     registrations_per_host: Option<usize>,
     registrations_per_owner: Option<usize>,
     superseded_per_project: Option<usize>,
@@ -323,6 +326,7 @@ impl LimitsTable {
                 10_000,
             )?,
             registration_expiry: Duration::from_secs(seconds),
+            event_listeners: positive("limits.event_listeners", self.event_listeners, 4_096)?,
             caps: Caps {
                 registrations_per_host: positive(
                     "limits.registrations_per_host",

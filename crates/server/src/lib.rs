@@ -7,6 +7,7 @@ pub mod clock;
 pub mod config;
 pub mod data_dir;
 pub mod error;
+pub mod events;
 pub mod fetching;
 pub mod health;
 pub mod limits;

@@ -12,7 +12,7 @@ use countersign_core::path::RepoPath;
 use crate::{
     app::App,
     error::ApiError,
-    routes::{assets, chain, files, health, metrics, pending, ping, propose, revoke, signatures},
+    routes::{assets, chain, events, files, health, metrics, pending, ping, propose, revoke, signatures},
     web,
 };
 
@@ -25,6 +25,7 @@ pub fn build(app: App) -> Router {
         .route("/v1/assets", post(assets::register))
         .route("/v1/pending_signatures", get(pending::list))
         .route("/v1/ping", get(ping::ping))
+        .route("/v1/events", get(events::listen))
         .merge(health_routes())
         .merge(web::routes());
     let with_path = [

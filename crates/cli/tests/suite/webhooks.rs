@@ -52,6 +52,21 @@ fn every_event_is_sent_in_the_order_of_the_commits_with_its_headers_and_a_signat
 }
 
 #[test]
+fn changes_that_are_made_at_the_same_time_are_told_in_the_order_of_their_commits() {
+    let receiver = Receiver::start(Manner::Accept);
+    let hooked = HookedWorld::start(&webhook("ci", &receiver, ""));
+    let alice = hooked.activate();
+    std::thread::scope(|scope| {
+        for number in 0..16 {
+            let (world, alice) = (&hooked.world, &alice);
+            scope.spawn(move || world.add_signed_release(&format!("acme/app/v{number}"), &[alice]));
+        }
+    });
+    let expected = hooked.history();
+    assert_eq!(events(&receiver.await_accepted(expected.len())), expected);
+}
+
+#[test]
 fn only_what_the_filters_let_pass_is_sent() {
     let receivers: [Receiver; 4] = std::array::from_fn(|_| Receiver::start(Manner::Accept));
     let [all, types, prefix, key] = &receivers;

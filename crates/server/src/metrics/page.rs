@@ -5,6 +5,7 @@ use std::fmt::{Display, Write as _};
 use super::{Histogram, Requests, Route, requests::BOUNDS};
 use crate::{
     app::App,
+    events::Events,
     fetching::{FetchKind, FetchOutcome},
     limits::Limit,
     webhooks::Outcome,
@@ -23,6 +24,7 @@ pub fn render(app: &App) -> String {
     write_store(&mut page, app);
     write_nonces(&mut page, app);
     write_fetches(&mut page, app);
+    write_events(&mut page, app.events());
     write_webhooks(&mut page, app);
     page.0
 }
@@ -70,6 +72,7 @@ fn write_limits(page: &mut Page, app: &App) {
             Limit::AddressAuthenticated => "address_authenticated",
             Limit::AddressFetches => "address_fetches",
             Limit::AddressFetching => "address_fetching",
+            Limit::AddressListening => "address_listening",
             Limit::Key => "key",
             Limit::KeyFetches => "key_fetches",
             Limit::KeyFetching => "key_fetching",
@@ -121,6 +124,11 @@ fn write_fetches(page: &mut Page, app: &App) {
         "Releases that are being downloaded.",
         app.releases().under_way(),
     );
+}
+
+fn write_events(page: &mut Page, events: &Events) {
+    page.gauge("countersign_event_listeners", "Connections that listen to events.", events.listeners());
+    page.counter("countersign_events_sent_total", "Events that were sent, to all listeners.", events.sent());
 }
 
 fn write_webhooks(page: &mut Page, app: &App) {

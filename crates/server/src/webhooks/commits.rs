@@ -57,7 +57,8 @@ impl Commits {
         if let Some(position) = log.position_of(commit) {
             return Ok(Found::At(reader(position, Older::default())));
         }
-        let Some((newest, tip)) = newest_of(log) else { return Ok(Found::GivenUp) };
+        let (end, tip) = log.newest();
+        let (newest, Some(tip)) = (end - 1, tip) else { return Ok(Found::GivenUp) };
         let mut milestones = Vec::new();
         for (distance, read) in log.read_back(tip).enumerate() {
             if give_up() {
@@ -107,11 +108,4 @@ impl Older {
         let milestone = self.milestones.pop()?;
         Some((milestone, self.newest - (self.milestones.len() * STEP) as i64))
     }
-}
-
-/// The newest commit, and its position. None where it cannot be read, or very many were made just now.
-fn newest_of(log: &Log) -> Option<(i64, ObjectId)> {
-    let newest = log.end() - 1;
-    let kept = log.from(newest, 1)?;
-    kept.first().map(|commit| (newest, commit.id))
 }

@@ -4,7 +4,6 @@ use std::{convert::Infallible, pin::Pin, sync::Arc, time::Duration};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header::CONTENT_TYPE};
 use countersign_core::{
-    api::EventBody,
     event::{Event, EventFilter},
     wire,
 };
@@ -20,7 +19,7 @@ use super::{
 };
 use crate::{
     app::App,
-    store::{Head, StoreError, log::Logged},
+    store::{Store, StoreError, log::Logged},
 };
 
 /// After a failure to read the repository.
@@ -117,7 +116,7 @@ impl Courier {
         let (events, place) = (commit.events(), self.progress.place());
         let done = if place.commit == commit.id { place.events.count(events.len()) } else { 0 };
         for (number, event) in events.iter().enumerate().skip(done) {
-            if is_wanted(&self.webhook.filters, event, &self.app.store().head()) {
+            if is_wanted(&self.webhook.filters, event, self.app.store()) {
                 self.deliver(commit, number, event).await?;
                 // A kill before this is on disk has the event delivered again.
                 self.progress.advance(Place { commit: commit.id, events: Done::First(number + 1) });
@@ -159,7 +158,7 @@ impl Courier {
     }
 
     fn post_for(&self, commit: &Logged, number: usize, event: &Event) -> Post {
-        let body = EventBody::new(event, commit.time, commit.id.to_string()).to_json();
+        let body = commit.bodies()[number].clone();
         let value = |text: &str| HeaderValue::from_str(text).expect("letters, digits and punctuation");
         let headers = HeaderMap::from_iter([
             (CONTENT_TYPE, HeaderValue::from_static("application/json")),
@@ -267,10 +266,10 @@ async fn wait_until_stopped(stop: &mut watch::Receiver<bool>) -> Stopped {
     Stopped
 }
 
-fn is_wanted(filters: &[EventFilter], event: &Event, head: &Head) -> bool {
+fn is_wanted(filters: &[EventFilter], event: &Event, store: &Store) -> bool {
+    let waiting_for = |key| store.head().index.waiting_for(key).cloned().collect::<Vec<_>>();
     filters.iter().any(|filter| {
-        filter.matches(event)
-            && filter.key.is_none_or(|key| event.concerns(&head.index.waiting_for(&key).collect::<Vec<_>>()))
+        filter.matches(event) && filter.key.as_ref().is_none_or(|key| event.concerns(&waiting_for(key)))
     })
 }
 

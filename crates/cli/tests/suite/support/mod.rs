@@ -1,6 +1,7 @@
 //! What the suite drives the real program with: a process, a socket, a file server, people with keys.
 
 pub(crate) mod client;
+pub(crate) mod events;
 pub(crate) mod fake_forge;
 pub(crate) mod files;
 pub(crate) mod fsck;
@@ -18,6 +19,7 @@ pub(crate) mod webhooks;
 pub(crate) mod world;
 
 pub(crate) use self::{
+    events::EventStream,
     files::{Answer, FileServer},
     git::Git,
     http::{Connection, Reply, Request},
