@@ -174,13 +174,25 @@ impl Log {
                 Ok(commit) if Some(commit.id) == newest => break,
                 Ok(commit) => missed.push(commit),
                 Err(error) => {
-                    tracing::error!(%error, "a commit is left out of the events");
-                    break;
+                    tracing::error!(%error, "a commit is left out of the log of events");
+                    return self.forget();
                 }
             }
         }
         missed.reverse();
         self.append(missed);
+    }
+
+    /// Keeps nothing of what was: whoever goes on from there is told so, rather than given a log with a gap.
+    fn forget(&self) {
+        *self.is_filled.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        let end = {
+            let mut kept = self.write();
+            kept.begin += kept.commits.len() as i64 + 1;
+            kept.commits.clear();
+            kept.begin
+        };
+        self.end.send_replace(end);
     }
 
     /// Reads back what came before the start, once. Not before somebody asks, so that a start waits for nothing.
