@@ -237,7 +237,7 @@ impl<'a> Contestant<'a> {
 
     fn take_turn(&mut self, turn: usize) -> Result<(), Failure> {
         let [begin, end] = [turn, turn + 1].map(|turn| self.requests.len() * turn / TURNS);
-        let open = |(count, query): &_| Listeners::open(self.process.address, *count, query);
+        let open = |(count, query): &(usize, String)| Listeners::open(self.process.address, *count, query);
         let listeners = self.listeners.as_ref().map(open).transpose()?;
         let before = self.process.cpu_time()?;
         self.figures.add(client::drive(self.process.address, self.clients, &self.requests[begin..end])?);

@@ -11,6 +11,7 @@ pub(crate) mod http;
 pub(crate) mod past;
 pub(crate) mod people;
 pub(crate) mod rewriting;
+pub(crate) mod running;
 pub(crate) mod server;
 pub(crate) mod signers;
 pub(crate) mod terminal;
@@ -22,6 +23,7 @@ pub(crate) use self::{
     git::Git,
     http::{Connection, Reply, Request},
     people::Person,
+    running::Running,
     server::{Launch, TestServer},
     signers::{SignersFile, days_ago, seconds_from_now},
     terminal::Terminal,
