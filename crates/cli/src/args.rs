@@ -161,7 +161,26 @@ On a computer without a network:
   countersign sign --submit signatures.json              where there is a network, with any key")]
     Sign(SignArgs),
     /// Show who has signed a file, and who is missing
+    #[command(after_help = "\
+Examples:
+  countersign status https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json
+  countersign status --wait --timeout 2h https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json
+
+With --wait it ends with 0 once a release is complete, or proposed signers are in force; with 4 where the release was \
+revoked; with 1 where it was replaced or dropped, or the time is over. It survives restarts of the server. No key is \
+needed. What it tells is what the server says: `countersign verify` and `countersign download` prove it.")]
     Status(StatusArgs),
+    /// Print what happens on the server, as it happens
+    #[command(after_help = "\
+Examples:
+  countersign watch                                         everything, until Ctrl-C
+  countersign watch https/github.com/443/acme               of one owner
+  countersign watch --mine --type registration,proposal,release --key KEY     what I am asked to sign
+  countersign watch --json --since COMMIT                   also what happened since
+
+One line for each event: when, what, where, and by which key. Without --since it begins now. After a lost connection it \
+goes on where it was. Events are what the server says, and prove nothing.")]
+    Watch(WatchArgs),
     /// Revoke a release that is fully signed
     #[command(after_help = "\
 Examples:

@@ -6,15 +6,19 @@ use std::{
 };
 
 use countersign_core::{
-    answer, auth::request_digest, history::History, json::ParseError, layout, path::RepoPath,
-    shown::shown_text, time::Timestamp, wire,
+    answer, auth::request_digest, event::EventFilter, history::History, json::ParseError, layout,
+    path::RepoPath, shown::shown_text, time::Timestamp, wire,
 };
-use reqwest::{Method, Response, StatusCode, header::LOCATION};
+use reqwest::{
+    Method, Response, StatusCode,
+    header::{CONTENT_TYPE, HeaderValue, LOCATION},
+};
 use serde::Serialize;
 use url::Url;
 
 use crate::{
     error::{CliError, ErrorKind},
+    events::write_kinds,
     keys::SigningKey,
 };
 
@@ -28,6 +32,16 @@ const RELEASE_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
 /// An index lists at most 1,000 files, a set of signatures 1,000 keys; a history may have grown for years.
 pub(crate) const MAX_DOCUMENT_BYTES: usize = 4 << 20;
 pub(crate) const MAX_HISTORY_BYTES: usize = 32 << 20;
+
+const LAST_EVENT_ID: &str = "last-event-id";
+
+/// Which events to listen to.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ListenQuery {
+    pub(crate) filter: EventFilter,
+    /// The newest commit that is known; without one, it is what happens from now on.
+    pub(crate) after: Option<String>,
+}
 
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
@@ -139,6 +153,36 @@ impl Client {
         answer::parse_ping(&bytes).map_err(|error| self.unusable(&"ping", error))
     }
 
+    /// A stream of events, which has begun and has no end.
+    pub(crate) async fn listen(&self, query: &ListenQuery) -> Result<Response, CliError> {
+        let mut url = self.route("events", None);
+        let EventFilter { prefix, key, kinds: _ } = &query.filter;
+        let parameters = [
+            ("prefix", prefix.as_ref().map(RepoPath::to_string)),
+            ("key", key.as_ref().map(ToString::to_string)),
+            ("type", write_kinds(&query.filter)),
+        ];
+        for (name, value) in parameters.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+            url.query_pairs_mut().append_pair(name, &value);
+        }
+        let request = self.http.get(url);
+        let request = match &query.after {
+            Some(after) => request.header(LAST_EVENT_ID, after),
+            None => request,
+        };
+        // There is no limit for the whole answer, only for its head.
+        let response = tokio::time::timeout(ANSWER_TIMEOUT, request.send()).await;
+        let response = response.map_err(|_| self.silent())?.map_err(|error| self.unreachable(&error))?;
+        if !response.status().is_success() {
+            return Err(self.read(response, 0).await.map_or_else(|error| error, |_| self.silent()));
+        }
+        let kind = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+        if kind.is_some_and(|kind| kind.starts_with(b"text/event-stream")) {
+            return Ok(response);
+        }
+        Err(self.unusable_event(ParseError::new("", "it is no stream of events")))
+    }
+
     fn route(&self, name: &str, path: Option<&RepoPath>) -> Url {
         let mut url = self.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
@@ -197,6 +241,10 @@ impl Client {
                 "it is done already, or something is in the way: `countersign chain PROJECT` and `countersign \
                  status PATH` show what is there",
             ),
+            410 => (
+                ErrorKind::Other,
+                "what happened since then can no longer be told: look at the state, and watch without --since",
+            ),
             429 => (ErrorKind::Unreachable, "there were too many requests: wait a little"),
             500 => (
                 ErrorKind::Other,
@@ -216,6 +264,18 @@ impl Client {
             "check the network and --server (COUNTERSIGN_SERVER); `countersign serve --dev` starts one here",
         )
         .because(reason)
+    }
+
+    fn silent(&self) -> CliError {
+        CliError::unreachable(
+            format!("the server {} does not answer", self.address()),
+            "check the network and --server (COUNTERSIGN_SERVER)",
+        )
+    }
+
+    /// Not an event.
+    pub(crate) fn unusable_event(&self, error: ParseError) -> CliError {
+        self.unusable(&"events", error)
     }
 
     /// An answer that is not what it must be.

@@ -37,12 +37,7 @@ pub(crate) enum SigningKey {
 impl SigningKey {
     /// The key of --key, unlocked with --password-file or by asking.
     pub(crate) fn load(global: &GlobalArgs) -> Result<Self, CliError> {
-        let Some(path) = &global.key else {
-            return Err(CliError::usage(
-                "no key is given",
-                "pass --key FILE or set COUNTERSIGN_KEY; `countersign keygen --out FILE` makes a key",
-            ));
-        };
+        let path = key_path(global)?;
         let output = Output::new(global.json, global.quiet, global.color);
         let content = read_bounded(path, MAX_KEY_FILE_BYTES)?;
         match KeyFile::parse(content.as_bytes()).map_err(|error| unusable(path, &error))? {
@@ -67,6 +62,25 @@ impl SigningKey {
             Self::File(key) => Ok(key.sign(digest)),
             Self::Agent(key) => key.sign(digest),
         }
+    }
+}
+
+fn key_path(global: &GlobalArgs) -> Result<&Path, CliError> {
+    global.key.as_deref().ok_or_else(|| {
+        CliError::usage(
+            "no key is given",
+            "pass --key FILE or set COUNTERSIGN_KEY; `countersign keygen --out FILE` makes a key",
+        )
+    })
+}
+
+/// The public half of the key of --key, as its file shows it without a passphrase.
+pub(crate) fn own_public_key(global: &GlobalArgs) -> Result<PublicKey, CliError> {
+    let path = key_path(global)?;
+    let content = read_bounded(path, MAX_KEY_FILE_BYTES)?;
+    match KeyFile::parse(content.as_bytes()).map_err(|error| unusable(path, &error))? {
+        KeyFile::Private(key) => key.public_key().map_err(|error| unusable(path, &error)),
+        KeyFile::Public(key) => Ok(key),
     }
 }
 
@@ -97,7 +111,7 @@ fn is_written_out(text: &str) -> bool {
     text.starts_with(wire::PUBLIC_KEY_PREFIX) || (first_word != text && key_file::is_ssh_type(first_word))
 }
 
-fn parse_key(text: &str) -> Result<PublicKey, CliError> {
+pub(crate) fn parse_key(text: &str) -> Result<PublicKey, CliError> {
     if is_written_out(text) {
         return key_file::parse_public_line(text).map_err(|error| {
             let message = format!("`{}` cannot be a signer: it is {error}", shown_text(text));

@@ -6,6 +6,7 @@ mod commands;
 mod comparison;
 mod download;
 mod error;
+mod events;
 mod evidence;
 mod files;
 mod keys;
@@ -84,6 +85,7 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Pending => ask(global, output, async |session| pending::run(session).await),
         Command::Sign(args) => ask(global, output, async |session| sign::run(session, &args).await),
         Command::Status(args) => ask(global, output, async |session| status::run(session, &args).await),
+        Command::Watch(args) => ask(global, output, async |session| watch::run(session, &args).await),
         Command::Revoke(args) => ask(global, output, async |session| revoke::run(session, &args).await),
         Command::Ping => ask(global, output, async |session| ping::run(session).await),
     }

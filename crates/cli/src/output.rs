@@ -72,6 +72,12 @@ impl Output {
         if self.json { print_json(value) } else { print(&self.lines(text)) }
     }
 
+    /// One of many results, each on a line of its own; false where nobody reads them any more.
+    pub(crate) fn item(&self, text: &str, value: &Value) -> Result<bool, CliError> {
+        let line = if self.json { json_line(value) } else { self.lines(text) };
+        write(&line)
+    }
+
     /// What a person should know besides the result; never on standard output.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet && !self.json {
@@ -143,20 +149,29 @@ impl Output {
     }
 }
 
-/// As one line of ASCII and visible characters (D39).
 fn print_json(value: &Value) -> Result<(), CliError> {
-    print(&(shown_json(&value.to_string()) + "\n"))
+    print(&json_line(value))
 }
 
+/// As one line of ASCII and visible characters (D39).
+fn json_line(value: &Value) -> String {
+    shown_json(&value.to_string()) + "\n"
+}
+
+/// `countersign … | head` is no failure of ours.
 fn print(text: &str) -> Result<(), CliError> {
+    write(text).map(drop)
+}
+
+/// Whether there is somebody who reads it.
+fn write(text: &str) -> Result<bool, CliError> {
     let mut out = io::stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    match written {
-        // `countersign … | head` is no failure of ours.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written.map_err(|error| {
-            CliError::other("the result could not be printed", "check standard output").because(error)
-        }),
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => {
+            Err(CliError::other("the result could not be printed", "check standard output").because(error))
+        }
     }
 }
 

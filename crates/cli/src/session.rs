@@ -1,7 +1,14 @@
 //! What every client command begins with.
 
+use countersign_core::key::PublicKey;
+
 use crate::{
-    args::GlobalArgs, client::Client, error::CliError, keys::SigningKey, output::Output, prompt::Confirmation,
+    args::GlobalArgs,
+    client::Client,
+    error::CliError,
+    keys::{self, SigningKey},
+    output::Output,
+    prompt::Confirmation,
 };
 
 #[derive(Debug)]
@@ -20,6 +27,11 @@ impl Session {
     /// The user's key; asked for only by commands that sign.
     pub(crate) fn key(&self) -> Result<SigningKey, CliError> {
         SigningKey::load(&self.global)
+    }
+
+    /// The public half of the user's key, for which nothing has to be unlocked.
+    pub(crate) fn public_key(&self) -> Result<PublicKey, CliError> {
+        keys::own_public_key(&self.global)
     }
 
     pub(crate) fn has_key(&self) -> bool {

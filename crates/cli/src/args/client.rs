@@ -1,10 +1,10 @@
 //! The arguments of the client commands.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{ArgGroup, Args, Subcommand};
 use clap_complete::Shell;
-use countersign_core::{digest::Sha512, path::RepoPath, place::path_of_url};
+use countersign_core::{digest::Sha512, event::EventKind, path::RepoPath, place::path_of_url};
 
 #[derive(Debug, Args)]
 pub(crate) struct DownloadArgs {
@@ -214,6 +214,37 @@ pub(crate) struct StatusArgs {
     /// A release's index, or a pending signers file
     #[arg(value_name = "PATH", value_parser = parse_path)]
     pub(crate) path: RepoPath,
+
+    /// Wait until the file is complete, or a pending signers file is in force
+    #[arg(long)]
+    pub(crate) wait: bool,
+
+    /// Wait no longer than this, as in 90s, 30m, 2h or 1d [default: as long as it takes]
+    #[arg(long, value_name = "TIME", requires = "wait", value_parser = parse_duration)]
+    pub(crate) timeout: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    /// Only what happens at this path and below it
+    #[arg(value_name = "PREFIX", value_parser = parse_path)]
+    pub(crate) prefix: Option<RepoPath>,
+
+    /// Only what waits for the signature of your key, as --key names it
+    #[arg(long, conflicts_with = "waiting_for")]
+    pub(crate) mine: bool,
+
+    /// Only what waits for the signature of this key: a .pub file, a svc-pub: string or an ssh-ed25519 line
+    #[arg(long, value_name = "KEY")]
+    pub(crate) waiting_for: Option<String>,
+
+    /// Only these kinds: registration, proposal, signature, complete, activated, release, revocation, revoked, dropped
+    #[arg(long = "type", value_name = "KIND", value_delimiter = ',', value_parser = parse_kind)]
+    pub(crate) kinds: Vec<EventKind>,
+
+    /// Begin after this commit, of the server's newest 10,000
+    #[arg(long, value_name = "COMMIT", value_parser = parse_commit)]
+    pub(crate) since: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -250,6 +281,31 @@ pub(crate) struct ServeFilesArgs {
     /// Address and port to listen on; port 0 picks a free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8000")]
     pub(crate) listen: SocketAddr,
+}
+
+fn parse_kind(text: &str) -> Result<EventKind, String> {
+    let known = EventKind::ALL.map(EventKind::name).join(", ");
+    EventKind::parse(text).ok_or_else(|| format!("it is none of {known}"))
+}
+
+fn parse_commit(text: &str) -> Result<String, &'static str> {
+    let is_id = text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_id.then(|| text.to_ascii_lowercase()).ok_or("write all 40 hexadecimal digits of the commit")
+}
+
+fn parse_duration(text: &str) -> Result<Duration, &'static str> {
+    const WRONG: &str = "write a number and a unit, as in 90s, 30m, 2h or 1d";
+    let end = text.find(|c: char| !c.is_ascii_digit()).ok_or(WRONG)?;
+    let (number, unit) = text.split_at(end);
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 60 * 60,
+        "d" => 24 * 60 * 60,
+        _ => return Err(WRONG),
+    };
+    let number: u32 = number.parse().map_err(|_| WRONG)?;
+    Ok(Duration::from_secs(seconds * u64::from(number)))
 }
 
 /// A path, or the URL that it stands for.

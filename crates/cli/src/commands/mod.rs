@@ -25,6 +25,7 @@ pub(crate) mod signers;
 pub(crate) mod status;
 pub(crate) mod trust;
 pub(crate) mod verify;
+pub(crate) mod watch;
 
 fn read_config(args: &FileArgs) -> Result<ConfigFile, CliError> {
     match &args.config {

@@ -1,9 +1,12 @@
 //! `countersign status`: from what the server shows to everybody, so that nobody needs a key for it.
 
+mod wait;
+
 use std::collections::BTreeSet;
 
 use countersign_core::{
     consent::Consent,
+    digest::Sha512,
     key::PublicKey,
     layout::{self, Signable},
     path::RepoPath,
@@ -23,6 +26,8 @@ use crate::{
 /// Where a file stands. The server's word, except that signatures which do not verify are not counted.
 struct Status {
     state: State,
+    /// Of the file itself.
+    digest: Sha512,
     signed: BTreeSet<PublicKey>,
     missing: BTreeSet<PublicKey>,
     /// For the names, the newest first.
@@ -46,16 +51,20 @@ enum State {
 
 pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliError> {
     let path = &args.path;
-    let status = match layout::signable(path) {
-        Some(Signable::Index) => index_status(&session.client, path).await?,
-        Some(Signable::PendingSigners { project }) => {
-            proposal_status(&session.client, path, &project).await?
-        }
-        None => {
-            return Err(CliError::usage(
-                format!("{path} collects no signatures"),
-                "give the path of an index (…/svc.index.json) or of a pending signers file",
-            ));
+    let subject = layout::signable(path).ok_or_else(|| {
+        CliError::usage(
+            format!("{path} collects no signatures"),
+            "give the path of an index (…/svc.index.json) or of a pending signers file",
+        )
+    })?;
+    if args.wait {
+        return wait::run(session, path, &subject, args.timeout).await;
+    }
+    let status = match &subject {
+        Signable::Index => index_status(&session.client, path).await?,
+        Signable::PendingSigners { project } => {
+            let status = proposal_status(&session.client, path, project).await?;
+            status.ok_or_else(|| not_pending(path))?
         }
     };
     session.output.answer(&status.text(path, session.output), &status.json(path))
@@ -141,7 +150,8 @@ async fn index_status(client: &Client, path: &RepoPath) -> Result<Status, CliErr
     let missing = open.flat_map(|group| group.signers.iter().map(|signer| signer.key));
     let missing = missing.filter(|key| !signed.contains(key)).collect();
     let begun = begun_revocation(client, path).await?;
-    Ok(Status { state, signed, missing, needs, begun, signers: vec![signers] })
+    let digest = Sha512::of(index.as_bytes());
+    Ok(Status { state, digest, signed, missing, needs, begun, signers: vec![signers] })
 }
 
 async fn begun_revocation(client: &Client, path: &RepoPath) -> Result<Option<Begun>, CliError> {
@@ -153,13 +163,13 @@ async fn begun_revocation(client: &Client, path: &RepoPath) -> Result<Option<Beg
     Ok(document.map(|document| Begun { reason: document.reason, signed }))
 }
 
-async fn proposal_status(client: &Client, path: &RepoPath, project: &RepoPath) -> Result<Status, CliError> {
-    let text = client.document(path).await?.ok_or_else(|| {
-        CliError::other(
-            format!("no signers file is pending at {path}"),
-            "it may be in force already: `countersign chain PROJECT` shows the history",
-        )
-    })?;
+/// `None` where nothing is pending.
+async fn proposal_status(
+    client: &Client,
+    path: &RepoPath,
+    project: &RepoPath,
+) -> Result<Option<Status>, CliError> {
+    let Some(text) = client.document(path).await? else { return Ok(None) };
     let proposed = SignersFile::parse(text.as_bytes()).map_err(|error| {
         CliError::unverified(format!("what the server shows as {path} is no signers file"), "check --server")
             .because(error)
@@ -174,7 +184,15 @@ async fn proposal_status(client: &Client, path: &RepoPath, project: &RepoPath) -
         Some(_) => "enough of the current and of the new admins, and everyone who joins",
     };
     let signers = std::iter::once(proposed).chain(current).collect();
-    Ok(Status { state: State::Collecting, signed, missing, needs: needs.to_owned(), begun: None, signers })
+    let (digest, needs) = (Sha512::of(text.as_bytes()), needs.to_owned());
+    Ok(Some(Status { state: State::Collecting, digest, signed, missing, needs, begun: None, signers }))
+}
+
+fn not_pending(path: &RepoPath) -> CliError {
+    CliError::other(
+        format!("no signers file is pending at {path}"),
+        "it may be in force already: `countersign chain PROJECT` shows the history",
+    )
 }
 
 fn not_found(path: &RepoPath) -> CliError {

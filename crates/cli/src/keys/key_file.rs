@@ -166,6 +166,12 @@ impl OpenSshKey {
         self.0.is_encrypted()
     }
 
+    /// As the file names it, which the private half does not prove where it is encrypted.
+    pub(crate) fn public_key(&self) -> Result<PublicKey, Unusable> {
+        let named = self.0.public_key().key_data().ed25519().ok_or(Unusable::Mismatch)?;
+        PublicKey::from_bytes(named.0).map_err(|_| Unusable::Mismatch)
+    }
+
     /// The key itself, where it is not encrypted.
     pub(crate) fn read(&self) -> Result<SecretKey, Unusable> {
         read_secret(&self.0)

@@ -25,6 +25,8 @@ mod client_sign;
 mod client_signers;
 mod client_terminal;
 mod client_trust;
+mod client_wait;
+mod client_watch;
 mod concurrency;
 mod configuration;
 mod damage;

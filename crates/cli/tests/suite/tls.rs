@@ -16,7 +16,7 @@ use rustls::{
 };
 use tempfile::TempDir;
 
-use crate::support::{Launch, TestServer};
+use crate::support::{EventStream, Launch, Request, TestServer};
 
 const FIRST: [&str; 2] =
     [include_str!("certificates/first.cert.pem"), include_str!("certificates/first.key.pem")];
@@ -102,6 +102,18 @@ fn a_server_with_a_certificate_speaks_https() {
         assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("pong"), "{answer}");
     }
     assert!(!is_presented(&server, SECOND[0]), "another certificate is not ours");
+}
+
+#[test]
+fn events_are_streamed_over_https_and_end_in_order() {
+    let mut server = Files::new(FIRST).serve();
+    let tls = connect(server.address(), FIRST[0], &[&TLS13]).unwrap();
+    let mut events = EventStream::over(tls, &Request::get("/v1/events"));
+    assert_eq!(events.head.status, 200);
+    let first = events.next_block().unwrap();
+    assert_eq!((first.comments, first.id.map(|id| id.len())), (1, Some(40)));
+    assert_eq!(server.stop().code(), Some(0));
+    assert_eq!(events.next_block(), None);
 }
 
 /// A handshake costs the server more than many an answer.

@@ -14,6 +14,7 @@ pub(crate) mod people;
 pub(crate) mod receiver;
 pub(crate) mod reference;
 pub(crate) mod rewriting;
+pub(crate) mod running;
 pub(crate) mod server;
 pub(crate) mod signers;
 pub(crate) mod terminal;
@@ -26,6 +27,7 @@ pub(crate) use self::{
     git::Git,
     http::{Connection, Reply, Request},
     people::Person,
+    running::Running,
     server::{Launch, TestServer},
     signers::{SignersFile, days_ago, seconds_from_now},
     terminal::Terminal,

@@ -40,6 +40,13 @@ impl Launch {
         Self::bare().args(["--listen", "127.0.0.1:0"]).args(["--data-dir", path_text(data_dir)])
     }
 
+    /// At an address that it keeps when it is started again.
+    pub(crate) fn at(mut self, address: SocketAddr) -> Self {
+        let flag = self.args.iter().position(|arg| arg == "--listen").expect("it listens somewhere");
+        self.args[flag + 1] = address.to_string();
+        self
+    }
+
     pub(crate) fn admin_drop(project: &str, data_dir: &Path) -> Self {
         Self::default().args(["admin", "drop", project, "--data-dir", path_text(data_dir)])
     }

@@ -1,0 +1,162 @@
+//! `countersign status --wait`: events say when to look again, and what is shown to everybody says how it stands.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use countersign_core::{
+    digest::Sha512,
+    event::EventFilter,
+    key::PublicKey,
+    layout::{self, Signable},
+    path::RepoPath,
+};
+use serde_json::json;
+
+use super::{State, Status, index_status, not_pending, proposal_status};
+use crate::{
+    client::{Client, ListenQuery},
+    error::{CliError, ErrorKind},
+    events::{Events, Gaps, Next},
+    review::names,
+    session::Session,
+};
+
+/// After an answer that may be another one in a moment.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// How a file stands that is waited for.
+enum Progress {
+    Waits(Box<Status>),
+    Done,
+}
+
+pub(super) async fn run(
+    session: &Session,
+    path: &RepoPath,
+    subject: &Signable,
+    timeout: Option<Duration>,
+) -> Result<(), CliError> {
+    let waiting = wait(session, path, subject);
+    match timeout {
+        Some(timeout) => tokio::time::timeout(timeout, waiting).await.map_err(|_| too_late(path))??,
+        None => waiting.await?,
+    }
+    let (done, text) = match subject {
+        Signable::Index => ("complete", format!("{path}: {}", session.output.good("complete"))),
+        Signable::PendingSigners { .. } => {
+            ("in force", format!("{path}: {}", session.output.good("in force")))
+        }
+    };
+    session.output.answer(&text, &json!({"file_path": path.as_str(), "is_complete": true, "state": done}))
+}
+
+async fn wait(session: &Session, path: &RepoPath, subject: &Signable) -> Result<(), CliError> {
+    // A project's signers come into force under another path than the one where they were pending.
+    let (prefix, other) = match subject {
+        Signable::Index => (path, None),
+        Signable::PendingSigners { project } => (project, Some(layout::active_signers(project))),
+    };
+    let filter = EventFilter { prefix: Some(prefix.clone()), ..EventFilter::default() };
+    let query = ListenQuery { filter, after: None };
+    // First of all, so that nothing happens between a look and the next event.
+    let mut events = Events::open(&session.client, session.output, query, Gaps::Left).await?;
+    let (mut digest, mut told) = (None, None);
+    loop {
+        match look(&session.client, path, subject, digest).await {
+            Ok(Progress::Done) => return Ok(()),
+            Ok(Progress::Waits(status)) => {
+                digest = Some(status.digest);
+                show_progress(session, path, &status, &mut told);
+            }
+            Err(error) if error.kind() == ErrorKind::Unreachable => {
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
+            Err(error) => return Err(error),
+        }
+        loop {
+            match events.next().await? {
+                Next::Again => break,
+                Next::Event(told) if told.event.path == *path || Some(&told.event.path) == other.as_ref() => {
+                    break;
+                }
+                Next::Event(_) => {}
+            }
+        }
+    }
+}
+
+/// `digest` is that of the file when it was first seen: signatures on another one are none on it.
+async fn look(
+    client: &Client,
+    path: &RepoPath,
+    subject: &Signable,
+    digest: Option<Sha512>,
+) -> Result<Progress, CliError> {
+    let status = match subject {
+        Signable::Index => Some(index_status(client, path).await?),
+        Signable::PendingSigners { project } => match proposal_status(client, path, project).await? {
+            None => return gone_signers(client, path, project, digest).await,
+            status => status,
+        },
+    };
+    let status = status.ok_or_else(|| not_pending(path))?;
+    if digest.is_some_and(|digest| digest != status.digest) {
+        return Err(CliError::other(
+            format!("{path} was replaced by another one while it was waited for"),
+            "look at the new one with `countersign status PATH`, and wait again if it is right",
+        ));
+    }
+    match &status.state {
+        State::Collecting => Ok(Progress::Waits(Box::new(status))),
+        State::Complete => Ok(Progress::Done),
+        State::Revoked { .. } => Err(CliError::new(
+            ErrorKind::Revoked,
+            format!("{path} was revoked"),
+            "do not publish it; `countersign status PATH` shows the reason",
+        )),
+    }
+}
+
+/// What is no longer pending is in force, or was dropped.
+async fn gone_signers(
+    client: &Client,
+    path: &RepoPath,
+    project: &RepoPath,
+    digest: Option<Sha512>,
+) -> Result<Progress, CliError> {
+    let digest = digest.ok_or_else(|| not_pending(path))?;
+    let history = client.history(project).await?;
+    let is_in_force =
+        history.entries.iter().any(|entry| Sha512::of(entry.signers_config.as_bytes()) == digest);
+    if is_in_force {
+        return Ok(Progress::Done);
+    }
+    Err(CliError::other(
+        format!("{path} was dropped while it was waited for"),
+        "ask the server's operator, or propose it again",
+    ))
+}
+
+/// Whoever has signed, when it is not as it was when this was last shown.
+fn show_progress(
+    session: &Session,
+    path: &RepoPath,
+    status: &Status,
+    told: &mut Option<BTreeSet<PublicKey>>,
+) {
+    if told.as_ref() == Some(&status.signed) {
+        return;
+    }
+    let files: Vec<_> = status.signers.iter().collect();
+    let signed =
+        if status.signed.is_empty() { "nobody yet".to_owned() } else { names(&status.signed, &files) };
+    session.output.note(&format!("{path}: signed by {signed}; needs {}", status.needs));
+    *told = Some(status.signed.clone());
+}
+
+fn too_late(path: &RepoPath) -> CliError {
+    CliError::other(
+        format!("{path} is not complete, and the time is over"),
+        "`countersign status PATH` shows who is missing; --timeout sets the time",
+    )
+}

@@ -1,0 +1,51 @@
+//! `countersign watch`
+
+use countersign_core::{answer::Announced, api::EventBody, event::EventFilter};
+use serde_json::Value;
+
+use crate::{
+    args::WatchArgs,
+    client::ListenQuery,
+    error::CliError,
+    events::{Events, Gaps, Next},
+    keys,
+    session::Session,
+};
+
+/// Ends with Ctrl-C, or when nobody reads what it prints.
+pub(crate) async fn run(session: &Session, args: &WatchArgs) -> Result<(), CliError> {
+    let key = match &args.waiting_for {
+        Some(key) => Some(keys::parse_key(key)?),
+        None => args.mine.then(|| session.public_key()).transpose()?,
+    };
+    let kinds = (!args.kinds.is_empty()).then(|| args.kinds.iter().copied().collect());
+    let filter = EventFilter { prefix: args.prefix.clone(), kinds, key };
+    let query = ListenQuery { filter, after: args.since.clone() };
+    let watching = async {
+        let mut events = Events::open(&session.client, session.output, query, Gaps::Filled).await?;
+        session.output.note(&format!("Watching {}.", session.client.address()));
+        loop {
+            match events.next().await? {
+                Next::Event(announced) if show(session, &announced)? => {}
+                Next::Event(_) => return Ok(()),
+                Next::Again => session.output.note("Connected again."),
+            }
+        }
+    };
+    tokio::select! {
+        ended = watching => ended,
+        interrupted = tokio::signal::ctrl_c() => interrupted.map_err(|error| {
+            CliError::other("Ctrl-C cannot be heard", "end it by another signal").because(error)
+        }),
+    }
+}
+
+/// False where nobody reads it.
+fn show(session: &Session, announced: &Announced) -> Result<bool, CliError> {
+    let Announced { event, time, commit } = announced;
+    let by = event.key.map(|key| format!("  by {key}")).unwrap_or_default();
+    let text = format!("{time}  {:<12}  {}{by}", event.kind.name(), event.path);
+    let value: Value = serde_json::to_value(EventBody::new(event, *time, commit.clone()))
+        .map_err(|error| CliError::other("an event cannot be written", "report this").because(error))?;
+    session.output.item(&text, &value)
+}
