@@ -178,7 +178,7 @@ mod tests {
         let mut versions = Vec::new();
         for n in 0..120_000_u64 {
             let (hash, check) = (universe(n), (n % 3) as u32);
-            if scatter(n + 1) % 3 == 0 {
+            if scatter(n + 1).is_multiple_of(3) {
                 node.remove(hash, check);
                 model.remove(&(hash, check));
             } else {
