@@ -104,7 +104,6 @@ pub fn parse_ping(bytes: &[u8]) -> Result<PingAuth, ParseError> {
     }
 }
 
-/// The text of an error, if the answer has one.
 /// `None` where it is of a kind that only a newer server knows.
 pub fn parse_event(bytes: &[u8]) -> Result<Option<Announced>, ParseError> {
     let json = Json::parse(bytes)?;
@@ -125,6 +124,7 @@ pub fn parse_event(bytes: &[u8]) -> Result<Option<Announced>, ParseError> {
     Ok(Some(Announced { event, time, commit: commit.string()?.to_owned() }))
 }
 
+/// The text of an error, if the answer has one.
 pub fn parse_error(bytes: &[u8]) -> Option<String> {
     let json = Json::parse(bytes).ok()?;
     let message = json.root().open_object().ok()?.required("error").ok()?;

@@ -320,6 +320,11 @@ impl EventBody {
             commit,
         }
     }
+
+    /// On one line, without its end.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("our documents have string keys only")
+    }
 }
 
 /// Every error, whatever its status.

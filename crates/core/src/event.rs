@@ -1,5 +1,7 @@
 //! What happened, for those who watch: told by the message of a commit alone, so it proves nothing.
 
+use std::collections::BTreeSet;
+
 use crate::{claim::Claim, key::PublicKey, layout, path::RepoPath};
 
 /// The kinds of events, in the order of a project's life.
@@ -32,6 +34,36 @@ pub struct Event {
     pub path: RepoPath,
     /// Whose request it was, where the commit says so.
     pub key: Option<PublicKey>,
+}
+
+/// Which events somebody wants to be told of: those that pass all that is set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EventFilter {
+    /// At this path, or below it.
+    pub prefix: Option<RepoPath>,
+    pub kinds: Option<BTreeSet<EventKind>>,
+    /// On what waits for this key's signature.
+    pub key: Option<PublicKey>,
+}
+
+impl EventFilter {
+    /// Whether an event passes, as far as it alone can tell.
+    pub fn matches(&self, event: &Event) -> bool {
+        let is_there = |prefix: &RepoPath| event.path == *prefix || event.path.is_inside(prefix);
+        self.prefix.as_ref().is_none_or(is_there)
+            && self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&event.kind))
+    }
+}
+
+impl Event {
+    /// Whether it is about one of these files, which are sorted. Signers that come into force are about all that
+    /// collects signatures under them.
+    pub fn concerns(&self, waiting: &[RepoPath]) -> bool {
+        match layout::project_of_active_signers(&self.path) {
+            Some(project) => waiting.iter().any(|file| file.is_inside(&project)),
+            None => waiting.binary_search(&self.path).is_ok(),
+        }
+    }
 }
 
 impl EventKind {

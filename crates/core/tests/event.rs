@@ -5,7 +5,7 @@ mod support;
 use countersign_core::{
     answer::{Announced, parse_event},
     api::EventBody,
-    event::{Event, EventKind, events_of},
+    event::{Event, EventFilter, EventKind, events_of},
     time::Timestamp,
 };
 use support::{ACTIVE, INDEX, PENDING, PROJECT, alice, path};
@@ -67,4 +67,42 @@ fn what_a_newer_server_tells_is_no_error_and_nonsense_is_one() {
     for (from, to) in [("moved", "signature"), ("{", "["), (r#""type""#, r#""kind""#)] {
         assert!(parse_event(text.replace(from, to).as_bytes()).is_err(), "{to}");
     }
+}
+
+#[test]
+fn a_filter_passes_whole_segments_and_the_kinds_that_are_asked_for() {
+    let release = event(EventKind::Release, INDEX, true);
+    let filter = |prefix: Option<&str>, kinds: &[EventKind]| EventFilter {
+        prefix: prefix.map(path),
+        kinds: (!kinds.is_empty()).then(|| kinds.iter().copied().collect()),
+        key: None,
+    };
+    let (parent, cut) = (path(INDEX).parent().expect("a directory"), &INDEX[..INDEX.len() - 1]);
+    for (prefix, kinds, passes) in [
+        (None, &[][..], true),
+        (Some(INDEX), &[], true),
+        (Some(parent.as_str()), &[], true),
+        (Some(PROJECT), &[EventKind::Complete, EventKind::Release], true),
+        (Some(PROJECT), &[EventKind::Complete], false),
+        (Some(cut), &[], false),
+        (Some(PENDING), &[], false),
+    ] {
+        assert_eq!(filter(prefix, kinds).matches(&release), passes, "{prefix:?} {kinds:?}");
+    }
+}
+
+#[test]
+fn an_event_concerns_those_for_whose_signatures_its_file_waits() {
+    let waiting = [path(INDEX)];
+    for (kind, at, concerns) in [
+        (EventKind::Release, INDEX, true),
+        (EventKind::Signature, INDEX, true),
+        (EventKind::Registration, PENDING, false),
+        // New signers: what collects under them waits for them anew.
+        (EventKind::Activated, ACTIVE, true),
+    ] {
+        assert_eq!(event(kind, at, true).concerns(&waiting), concerns, "{at}");
+        assert!(!event(kind, at, true).concerns(&[]));
+    }
+    assert!(!event(EventKind::Activated, ACTIVE, true).concerns(&[path("https/elsewhere.example.org/x")]));
 }

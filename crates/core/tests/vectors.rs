@@ -1,7 +1,7 @@
 //! Test vectors of bundles and chains, each named after an attack, for us and for other implementations.
 //!
-//! A file says itself what it is: `description`, what to `expect` (`verified`, `revoked` or `refused`) and by which
-//! rule (`reason`), the `project`, and a `bundle` or a `history`. The files are made here, from fixed seeds and times:
+//! A file says itself what it is: `description`, what to `expect` (`verified`, `revoked` or `refused`), by which `rule`
+//! and why (`reason`), the `project`, and a `bundle` or a `history`. The files are made here, from fixed seeds and times:
 //! `COUNTERSIGN_WRITE_VECTORS=1 cargo test -p countersign-core --test vectors` writes them anew.
 
 #[path = "vectors/chains.rs"]
@@ -13,6 +13,8 @@ mod hostile_bundles;
 #[path = "vectors/hostile_revocations.rs"]
 mod hostile_revocations;
 mod support;
+#[path = "vectors/values.rs"]
+mod values;
 
 use std::{collections::BTreeMap, env, fs, path::PathBuf};
 
@@ -109,9 +111,10 @@ impl Vector {
         // Line breaks inside strings are escaped, so that indenting the lines changes no value.
         let document = self.document.trim_end().replace('\n', "\n  ");
         format!(
-            "{{\n  \"description\": {},\n  \"expect\": {},\n  \"reason\": {},\n  \"project\": {},\n  \"{field}\": {document}\n}}\n",
+            "{{\n  \"description\": {},\n  \"expect\": {},\n  \"rule\": {},\n  \"reason\": {},\n  \"project\": {},\n  \"{field}\": {document}\n}}\n",
             quoted(self.description),
             quoted(self.expect.word()),
+            quoted(self.expect.kind()),
             quoted(self.expect.reason()),
             quoted(&self.project),
         )
@@ -156,16 +159,20 @@ fn write_files_if_asked(directory_name: &str, made: &BTreeMap<String, String>) {
     }
 }
 
-/// Compares the files with what they should be, or writes them where that is asked for.
 fn assert_fresh(directory_name: &str, field: &str, vectors: &[Vector]) {
     let made: BTreeMap<String, String> =
         vectors.iter().map(|vector| (vector.name.to_owned(), vector.text(field))).collect();
     assert_eq!(made.len(), vectors.len(), "two vectors have one name");
-    write_files_if_asked(directory_name, &made);
+    assert_fresh_files(directory_name, &made);
+}
+
+/// Compares the files with what they should be, or writes them where that is asked for.
+fn assert_fresh_files(directory_name: &str, made: &BTreeMap<String, String>) {
+    write_files_if_asked(directory_name, made);
     let found = read_files(directory_name);
     let names = |files: &BTreeMap<String, String>| files.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(&found), names(&made), "write them anew with COUNTERSIGN_WRITE_VECTORS=1");
-    for (name, text) in &made {
+    assert_eq!(names(&found), names(made), "write them anew with COUNTERSIGN_WRITE_VECTORS=1");
+    for (name, text) in made {
         assert!(found[name] == *text, "{name} is stale: write it anew with COUNTERSIGN_WRITE_VECTORS=1");
     }
 }
@@ -204,6 +211,21 @@ fn every_chain_is_fresh_and_gives_what_it_says() {
     let vectors = chains::all();
     assert_fresh("chain", "history", &vectors);
     assert_kinds(&run("chain", "history", judge_chain), &vectors);
+}
+
+#[test]
+fn every_value_at_the_edge_is_fresh_and_both_kinds_are_there() {
+    let made = values::all().into_iter().map(|(name, description, cases)| {
+        let is_refused = |case: &Value| {
+            case.get("reads_as").or(case.get("fault")).is_some_and(Value::is_null)
+                || case["verifies"] == false
+        };
+        let refused = cases.iter().filter(|case| is_refused(case)).count();
+        assert!(refused > 0 && refused < cases.len(), "{name}: {refused} of {}", cases.len());
+        let file = serde_json::json!({ "description": description, "cases": cases });
+        (name.to_owned(), serde_json::to_string_pretty(&file).expect("JSON") + "\n")
+    });
+    assert_fresh_files("values", &made.collect());
 }
 
 fn judge_bundle(document: &[u8], project: &str) -> String {

@@ -1,4 +1,4 @@
-//! Guarded fetching (D28): every hop is checked before it is requested, and nothing unbounded is read.
+//! Guarded requests (D28): every hop is checked before it is requested, and nothing unbounded is read.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,6 +15,7 @@ use crate::{forges::Credential, guard::Guard};
 pub use crate::https::SetupError;
 pub use download::Download;
 pub use error::{FetchError, Hop, HopRefusal, TryAgain, Wait};
+pub use send::{Post, SendError};
 
 use access::Access;
 
@@ -22,6 +23,7 @@ mod access;
 mod download;
 mod error;
 mod rate_limit;
+mod send;
 mod signers;
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,7 @@
-//! Where signers files and releases come from: URL forms (D6, D26, D27) and guarded fetching (D28).
+//! Where signers files and releases come from: URL forms (D6, D26, D27) and guarded requests (D28).
 //!
 //! The only code that opens outgoing connections on a user's behalf: a server's behind the guard, a client's wherever its
-//! user says. It has no opinion on HTTP status codes of
-//! ours, reads no configuration and logs nothing.
+//! user says. It has no opinion on HTTP status codes of ours, reads no configuration and logs nothing.
 
 pub mod address;
 pub mod checksums;

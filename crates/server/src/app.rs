@@ -1,14 +1,6 @@
 //! The running server: what its handlers share, and its start and end.
 
-use std::{
-    io,
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Instant,
-};
+use std::{io, net::SocketAddr, sync::Arc, time::Instant};
 
 use countersign_core::{
     decide::assets::Release,
@@ -36,6 +28,7 @@ use crate::{
     config::{Limits, Settings},
     data_dir::{DataDir, DataDirError},
     error::ApiError,
+    events::Events,
     fetching::{FetchKind, FetchOutcome, Fetching, Turn},
     health::NotReady,
     limits::Limiter,
@@ -48,6 +41,7 @@ use crate::{
     store::{self, Author, OpenError, Repository, Store, StoreError},
     tls::{Tls, TlsError},
     web::Renderings,
+    webhooks::{ProgressError, WebhookStats, Webhooks},
 };
 
 /// Larger bodies that are received at the same time.
@@ -75,7 +69,9 @@ struct Shared {
     limiter: Option<Arc<Limiter>>,
     connections: Arc<Connections>,
     requests: Arc<Requests>,
-    is_stopping: AtomicBool,
+    events: Arc<Events>,
+    webhooks: Vec<Arc<WebhookStats>>,
+    is_stopping: watch::Sender<bool>,
     clock: Clock,
     /// Dropped last: the directory stays ours until nobody writes to it any more.
     _data_dir: DataDir,
@@ -118,6 +114,10 @@ impl App {
         &self.0.requests
     }
 
+    pub fn webhooks(&self) -> &[Arc<WebhookStats>] {
+        &self.0.webhooks
+    }
+
     pub fn fetching(&self) -> &Fetching {
         &self.0.fetching
     }
@@ -140,10 +140,19 @@ impl App {
         self.0.is_tls
     }
 
+    pub fn events(&self) -> &Arc<Events> {
+        &self.0.events
+    }
+
+    /// Tells when the server stops.
+    pub fn stopping(&self) -> watch::Receiver<bool> {
+        self.0.is_stopping.subscribe()
+    }
+
     /// Whether changes can be accepted, as far as is known.
     pub fn readiness(&self) -> Result<(), NotReady> {
         let now = Instant::now();
-        if self.0.is_stopping.load(Ordering::Relaxed) {
+        if *self.0.is_stopping.borrow() {
             Err(NotReady::Stopping)
         } else if self.0.store.stats().is_failing(now) {
             Err(NotReady::Store)
@@ -236,6 +245,8 @@ pub enum StartError {
     #[error(transparent)]
     Fetch(#[from] SetupError),
     #[error(transparent)]
+    Webhooks(#[from] ProgressError),
+    #[error(transparent)]
     Tls(#[from] TlsError),
     #[error("cannot listen on {address}")]
     Listen { address: SocketAddr, source: io::Error },
@@ -248,14 +259,16 @@ pub struct Running {
     pub metrics_address: Option<SocketAddr>,
     app: App,
     tls: Option<Arc<Tls>>,
-    main: Listening,
-    metrics: Option<Listening>,
+    main: Background,
+    metrics: Option<Background>,
+    webhooks: Vec<Background>,
 }
 
+/// Work that goes on until it is told to stop.
 #[derive(Debug)]
-struct Listening {
+struct Background {
     stop: watch::Sender<bool>,
-    serving: JoinHandle<()>,
+    working: JoinHandle<()>,
 }
 
 impl Running {
@@ -275,8 +288,9 @@ impl Running {
     /// Accepts no more requests, finishes those under way, and lets go of the data directory. Whoever reads metrics is
     /// answered until then.
     pub async fn stop(self) -> io::Result<()> {
-        self.app.0.is_stopping.store(true, Ordering::Relaxed);
+        self.app.0.is_stopping.send_replace(true);
         self.main.stop().await?;
+        futures_util::future::try_join_all(self.webhooks.into_iter().map(Background::stop)).await?;
         match self.metrics {
             Some(metrics) => metrics.stop().await,
             None => Ok(()),
@@ -284,10 +298,10 @@ impl Running {
     }
 }
 
-impl Listening {
+impl Background {
     async fn stop(self) -> io::Result<()> {
         self.stop.send_replace(true);
-        self.serving.await.map_err(io::Error::other)
+        self.working.await.map_err(io::Error::other)
     }
 }
 
@@ -298,6 +312,11 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let opened = open_repository(&data_dir, settings.author, &clock)?;
     let fetcher = Fetcher::new(settings.guard.clone(), settings.timeouts, Arc::new(SystemResolver))?;
     let fetcher = fetcher.with_asset_timeout(settings.asset_timeout);
+    let connections = Arc::new(Connections::new(settings.connections));
+    // Listeners keep their connections. The others are for whoever comes and goes.
+    let listeners = settings.limits.event_listeners.min(connections.limits().total / 2);
+    let events = Arc::new(Events::start(opened.store.log(), listeners));
+    let webhooks = Webhooks::open(settings.webhooks, &data_dir, &opened.store)?;
     let app = App(Arc::new(Shared {
         store: opened.store,
         nonces: opened.nonces,
@@ -311,9 +330,11 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         is_tls: tls.is_some(),
         limits: settings.limits,
         limiter: settings.rates.map(Limiter::new).map(Arc::new),
-        connections: Arc::new(Connections::new(settings.connections)),
+        connections,
         requests: Arc::default(),
-        is_stopping: AtomicBool::new(false),
+        events,
+        webhooks: webhooks.stats(),
+        is_stopping: watch::Sender::new(false),
         clock,
         _data_dir: data_dir,
     }));
@@ -329,12 +350,13 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         proxies: Arc::new(settings.trusted_proxies),
         tls: tls.clone(),
     };
-    let main = Listening::start(|stopped| listen::serve(listener, service, stopped));
+    let main = Background::start(|stopped| listen::serve(listener, service, stopped));
     let (metrics, metrics_address) = metrics.map(|bound| serve_metrics(&app, bound)).unzip();
-    Ok(Running { address, metrics_address, app, tls, main, metrics })
+    let webhooks = webhooks.work(&app, &app.0.fetcher).map(Background::start).collect();
+    Ok(Running { address, metrics_address, app, tls, main, metrics, webhooks })
 }
 
-fn serve_metrics(app: &App, (listener, address): (TcpListener, SocketAddr)) -> (Listening, SocketAddr) {
+fn serve_metrics(app: &App, (listener, address): (TcpListener, SocketAddr)) -> (Background, SocketAddr) {
     let service = Service {
         router: router::build_metrics(app.clone()),
         read: |_: (&_, &_, &_)| None,
@@ -345,15 +367,13 @@ fn serve_metrics(app: &App, (listener, address): (TcpListener, SocketAddr)) -> (
         proxies: Arc::new(TrustedProxies::default()),
         tls: None,
     };
-    (Listening::start(|stopped| listen::serve(listener, service, stopped)), address)
+    (Background::start(|stopped| listen::serve(listener, service, stopped)), address)
 }
 
-impl Listening {
-    fn start<F: Future<Output = ()> + Send + 'static>(
-        serve: impl FnOnce(watch::Receiver<bool>) -> F,
-    ) -> Self {
+impl Background {
+    fn start<F: Future<Output = ()> + Send + 'static>(work: impl FnOnce(watch::Receiver<bool>) -> F) -> Self {
         let (stop, stopped) = watch::channel(false);
-        Self { stop, serving: tokio::spawn(serve(stopped)) }
+        Self { stop, working: tokio::spawn(work(stopped)) }
     }
 }
 

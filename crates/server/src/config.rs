@@ -2,6 +2,7 @@
 
 mod log;
 mod service;
+mod webhook;
 
 use std::{
     fmt,
@@ -11,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use countersign_core::{decide::caps::Caps, signers::MAX_SIGNERS_BYTES};
+use countersign_core::{decide::caps::Caps, shown::shown_text, signers::MAX_SIGNERS_BYTES};
 use countersign_forge::{
     fetch::Timeouts,
     file_server::{FileServerRule, FileServers},
@@ -22,13 +23,18 @@ use serde::Deserialize;
 use thiserror::Error;
 
 pub use self::log::{LogFormat, LogLevel, UnknownName};
-use self::service::{ConnectionsTable, RateLimitsTable, TlsTable};
+pub use self::webhook::WebhookProblem;
+use self::{
+    service::{ConnectionsTable, RateLimitsTable, TlsTable},
+    webhook::WebhookTable,
+};
 use crate::{
     limits::Rates,
     listen::ConnectionLimits,
     proxies::{ProxyNet, TrustedProxies},
     store::Author,
     tls::TlsFiles,
+    webhooks::Webhook,
 };
 
 const DEFAULT_DATA_DIR: &str = "countersign-data";
@@ -58,6 +64,7 @@ pub struct Settings {
     pub limits: Limits,
     /// Author and committer of every commit (D33).
     pub author: Author,
+    pub webhooks: Vec<Webhook>,
 }
 
 #[derive(Debug, Clone)]
@@ -73,6 +80,8 @@ pub struct Limits {
     pub release_time: Duration,
     pub collecting_per_project: usize,
     pub registration_expiry: Duration,
+    /// Half of all connections at most, whatever this says.
+    pub event_listeners: usize,
     pub caps: Caps,
 }
 
@@ -117,6 +126,8 @@ pub struct ConfigFile {
     fetch: FetchTable,
     #[serde(default)]
     commits: CommitsTable,
+    #[serde(default)]
+    webhook: Vec<WebhookTable>,
 }
 
 /// A code forge beside the well-known ones, or one of these with a token.
@@ -141,6 +152,7 @@ struct LimitsTable {
     asset_bytes: Option<u64>,
     collecting_per_project: Option<usize>,
     registration_expiry_days: Option<u64>,
+    event_listeners: Option<usize>,
     registrations_per_host: Option<usize>,
     registrations_per_owner: Option<usize>,
     superseded_per_project: Option<usize>,
@@ -169,6 +181,10 @@ pub enum ConfigError {
     Read { path: PathBuf, source: std::io::Error },
     #[error("the configuration file {path} is not valid")]
     Parse { path: PathBuf, source: Box<toml::de::Error> },
+    #[error("the configuration file {path} is not valid, in line {line}: {reason}")]
+    ParseSecretly { path: PathBuf, line: usize, reason: String },
+    #[error("the webhook `{}` in the configuration file: {problem}", shown_text(name))]
+    Webhook { name: String, problem: WebhookProblem },
     #[error(
         "--dev is for one's own machine only: {0} is not a loopback address. Leave out --dev, or listen on 127.0.0.1"
     )]
@@ -189,9 +205,18 @@ impl ConfigFile {
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
-        toml::from_str(&text)
-            .map_err(|source| ConfigError::Parse { path: path.to_owned(), source: Box::new(source) })
+        toml::from_str(&text).map_err(|source| explain(path.to_owned(), &text, source))
     }
+}
+
+/// Errors of the parser quote a line, which may hold a secret where the file can hold one.
+fn explain(path: PathBuf, text: &str, error: toml::de::Error) -> ConfigError {
+    if !text.contains("webhook") {
+        return ConfigError::Parse { path, source: Box::new(error) };
+    }
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    ConfigError::ParseSecretly { path, line, reason: error.message().to_owned() }
 }
 
 impl Settings {
@@ -222,6 +247,7 @@ impl Settings {
             timeouts: file.fetch.resolve()?,
             limits: file.limits.resolve()?,
             author: file.commits.resolve()?,
+            webhooks: webhook::resolve(file.webhook)?,
         })
     }
 }
@@ -300,6 +326,7 @@ impl LimitsTable {
                 10_000,
             )?,
             registration_expiry: Duration::from_secs(seconds),
+            event_listeners: positive("limits.event_listeners", self.event_listeners, 4_096)?,
             caps: Caps {
                 registrations_per_host: positive(
                     "limits.registrations_per_host",

@@ -12,6 +12,7 @@ use thiserror::Error;
 const LOCK_FILE: &str = "lock";
 const REPOSITORY_DIR: &str = "repo.git";
 const NONCES_FILE: &str = "nonces.sqlite";
+const WEBHOOKS_DIR: &str = "webhooks";
 
 /// Everything that we keep on disk lies in here. The directory is ours until this value is dropped.
 #[derive(Debug)]
@@ -63,6 +64,11 @@ impl DataDir {
 
     pub fn nonces(&self) -> PathBuf {
         self.path.join(NONCES_FILE)
+    }
+
+    /// Where each webhook keeps how far it came.
+    pub fn webhooks(&self) -> PathBuf {
+        self.path.join(WEBHOOKS_DIR)
     }
 }
 

@@ -84,6 +84,12 @@ impl ApiError {
         Self { retry_after: Some(1), ..busy }
     }
 
+    pub fn too_many_listeners() -> Self {
+        let message =
+            "too many others listen to events: try again later, or ask for the state of what you watch";
+        Self { retry_after: Some(60), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, message) }
+    }
+
     fn refused(status: StatusCode, refusal: &impl StdError) -> Self {
         Self::new(status, refusal.to_string())
     }

@@ -33,6 +33,8 @@ const MAX_KEYS: usize = 16_384;
 /// ([`crate::fetching`]).
 const FETCHING_PER_KEY: u32 = 8;
 const FETCHING_PER_ADDRESS: u32 = 16;
+/// Listeners to events at one address.
+const LISTENING_PER_ADDRESS: u32 = 1_024;
 
 /// What the operator allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,17 +58,19 @@ pub enum Limit {
     AddressAuthenticated,
     AddressFetches,
     AddressFetching,
+    AddressListening,
     Key,
     KeyFetches,
     KeyFetching,
 }
 
 impl Limit {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Address,
         Self::AddressAuthenticated,
         Self::AddressFetches,
         Self::AddressFetching,
+        Self::AddressListening,
         Self::Key,
         Self::KeyFetches,
         Self::KeyFetching,
@@ -78,6 +82,7 @@ impl Limit {
             Self::AddressAuthenticated => "too many signed requests from this address",
             Self::AddressFetches => "too many requests from this address for which the server fetches",
             Self::AddressFetching => "too many requests from this address fetch at the same time",
+            Self::AddressListening => "too many listeners to events at this address",
             Self::Key => "too many requests of this key",
             Self::KeyFetches => "too many requests of this key for which the server fetches",
             Self::KeyFetching => "too many requests of this key fetch at the same time",
@@ -108,6 +113,7 @@ struct Address {
     authenticated: Bucket,
     fetches: Bucket,
     fetching: Arc<Count>,
+    listening: Arc<Count>,
 }
 
 #[derive(Debug, Default)]
@@ -129,6 +135,10 @@ pub struct Client {
 pub struct FetchShare {
     _held: [Held; 2],
 }
+
+/// One of the listeners to events at an address; given back when it is dropped.
+#[derive(Debug)]
+pub struct ListenShare(#[expect(dead_code, reason = "held for its end")] Held);
 
 impl Limiter {
     pub fn new(rates: Rates) -> Self {
@@ -191,6 +201,11 @@ impl Client {
         let own = take(&key.fetching, FETCHING_PER_KEY, Limit::KeyFetching)?;
         let shared = take(&self.address.fetching, FETCHING_PER_ADDRESS, Limit::AddressFetching)?;
         Ok(FetchShare { _held: [own, shared] })
+    }
+
+    pub fn share_listening(&self) -> Result<ListenShare, Limited> {
+        let held = self.address.listening.hold(LISTENING_PER_ADDRESS).map(ListenShare);
+        held.ok_or_else(|| self.limiter.refuse(Limit::AddressListening, Duration::from_secs(1)))
     }
 
     fn charge(&self, bucket: &Bucket, rate: Rate, limit: Limit, now: Instant) -> Result<(), Limited> {

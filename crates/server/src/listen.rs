@@ -2,6 +2,8 @@
 
 mod connections;
 mod patience;
+#[cfg(test)]
+mod tests;
 
 use std::{
     convert::Infallible,
@@ -24,7 +26,7 @@ use tokio::{
 };
 
 pub use self::connections::{ConnectionCounts, ConnectionLimits, Connections};
-pub(crate) use self::patience::Patience;
+pub(crate) use self::patience::{Listening, Patience};
 use self::{connections::Admitted, patience::Stream};
 use crate::{
     answer::{Read, Visitor, answer},

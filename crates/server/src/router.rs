@@ -12,8 +12,10 @@ use countersign_core::path::RepoPath;
 use crate::{
     app::App,
     error::ApiError,
-    openapi::{changes, reads, service},
-    routes::{assets, chain, files, health, metrics, pending, ping, propose, reference, revoke, signatures},
+    openapi::{self, changes, reads, service},
+    routes::{
+        assets, chain, events, files, health, metrics, pending, ping, propose, reference, revoke, signatures,
+    },
     table::Table,
     web,
 };
@@ -37,6 +39,7 @@ pub fn table() -> Table {
         .get_below("/v1/get_signers", files::signers, reads::signers())
         .get_below("/v1/get_signers_chain", chain::chain, reads::chain())
         .get_below("/v1/get_artifact_signers_chain", chain::chain, reads::artifact_chain())
+        .get("/v1/events", events::listen, openapi::events::events())
         .get("/v1/ping", ping::ping, service::ping())
         .get("/openapi.json", reference::document, service::document())
         .merge(health_routes())

@@ -14,7 +14,7 @@ use countersign_core::{
     snapshot::{Change, Snapshot},
     time::Timestamp,
 };
-use countersign_server::store::{Head, Index, Store};
+use countersign_server::store::{Entry, Head, Index, Store};
 use store_support::{
     Fixture, path,
     requests::{proposal, release, revocation, submission},
@@ -31,6 +31,7 @@ async fn the_index_equals_a_rebuild_after_every_change_and_after_a_restart() {
         world.step(&store, step).await;
         let head = store.head();
         assert_eq!(head.index, Index::build(&head.files), "after step {step}: {:?}", world.log.last());
+        check_signers(&head, &world.projects);
     }
     let before = store.head();
     std::mem::drop(store);
@@ -40,6 +41,20 @@ async fn the_index_equals_a_rebuild_after_every_change_and_after_a_restart() {
     let expected = ["activate", "add", "complete", "drop", "propose", "register", "revoke", "sign"];
     assert_eq!(kinds, BTreeSet::from(expected), "every kind of change took place");
     assert!(world.keys.iter().any(|key| after.index.waiting_for(&key.public_key()).next().is_some()));
+}
+
+/// Those that govern a path are found by it, whether or not there is something at the path.
+fn check_signers(head: &Head, projects: &[RepoPath]) {
+    for project in projects {
+        let own = match head.entry(&layout::active_signers(project)) {
+            Some(Entry::File(id)) => Some(id),
+            Some(Entry::Directory) | None => None,
+        };
+        for below in ["", "/v1", "/no/such/release", "/far/below/in/a/b/c/d/e/f/g/h/i/j/k"] {
+            let found = head.nearest_signers(&path(&format!("{project}{below}")));
+            assert_eq!(found.map(|found| found.id), own, "{project}{below}");
+        }
+    }
 }
 
 /// Random requests, the same at every run; refused ones do no harm.

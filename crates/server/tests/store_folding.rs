@@ -27,6 +27,30 @@ async fn folding_keeps_everything_readable_and_the_packs_few() {
     fixture.check(&head);
 }
 
+/// A head notes where the content of its files lies, and packs go.
+#[tokio::test]
+async fn what_was_read_before_its_pack_was_folded_is_read_again_afterwards() {
+    let fixture = Fixture::new();
+    let store = fixture.start();
+    // Larger ones are compressed, and found in another way.
+    for (n, length) in [0, 1, 4_096, 4_097, 20_000].into_iter().enumerate() {
+        put(&store, &[&format!("+dir/{n}={}", "x".repeat(length))]).await.unwrap();
+    }
+    let early = store.head();
+    let before = contents(&early);
+    assert_eq!(contents(&early), before);
+    for n in 0..60 {
+        put(&store, &[&format!("+more/{n}={n}")]).await.unwrap();
+        assert_eq!(contents(&early), before);
+    }
+    let late = contents(&store.head());
+    assert!(before.iter().all(|file| late.get(file.0) == Some(file.1)));
+    assert_eq!(late.len(), before.len() + 60);
+    assert_eq!(contents(&store.head()), late);
+    drop(store);
+    assert!(!fixture.fold_lists().is_empty(), "they were folded");
+}
+
 #[tokio::test]
 async fn folding_keeps_versions_of_a_wide_directory_as_differences() {
     let fixture = Fixture::new();

@@ -9,10 +9,10 @@ pub(crate) fn free_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-struct Page(String);
+pub(crate) struct Page(String);
 
 impl Page {
-    fn read(address: SocketAddr) -> Self {
+    pub(crate) fn read(address: SocketAddr) -> Self {
         let reply = http::send(address, &Request::get("/metrics"));
         assert_eq!(reply.status, 200);
         assert_eq!(reply.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
@@ -21,7 +21,7 @@ impl Page {
 
     /// The value of exactly this sample.
     #[track_caller]
-    fn value(&self, sample: &str) -> f64 {
+    pub(crate) fn value(&self, sample: &str) -> f64 {
         let line = self.0.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("no {sample} in\n{}", self.0)).parse().unwrap()
     }

@@ -4,26 +4,58 @@ use std::cmp::Ordering;
 
 /// Compares names with the numbers inside them as numbers. Equal only where the names are.
 pub fn compare_versions(left: &str, right: &str) -> Ordering {
-    let (mut a, mut b) = (left.as_bytes(), right.as_bytes());
+    let start = count_common(left.as_bytes(), right.as_bytes());
+    let (mut a, mut b) = (&left.as_bytes()[start..], &right.as_bytes()[start..]);
     loop {
         let ((token_a, rest_a), (token_b, rest_b)) = (split_token(a), split_token(b));
-        match token_a.cmp(&token_b) {
-            Ordering::Equal if token_a == Token::End => return left.cmp(right),
-            Ordering::Equal => (a, b) = (rest_a, rest_b),
-            order @ (Ordering::Less | Ordering::Greater) => return order,
+        let order = token_a.compare(&token_b);
+        if order.is_ne() {
+            return order;
         }
+        if matches!(token_a, Token::End) {
+            return left.cmp(right);
+        }
+        (a, b) = (rest_a, rest_b);
     }
 }
 
+/// How much two names have in common, up to the end of a piece: what follows a digit or a hyphen belongs to it.
+fn count_common(a: &[u8], b: &[u8]) -> usize {
+    let common = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let is_whole = |byte: &u8| !byte.is_ascii_digit() && *byte != b'-';
+    a[..common].iter().rposition(is_whole).map_or(0, |last| last + 1)
+}
+
 /// A piece of a name. Comparing one by one gives an order without contradictions, which sorting needs.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Token<'a> {
     /// The hyphen of `-rc1` and `-beta`, or a tilde: such a version comes before the one that ends here.
     BeforeTheRelease,
     End,
     Hyphen,
-    /// A number lies where its first digit would. Without leading zeros, the longer number is the greater.
-    Text(u8, usize, &'a [u8]),
+    /// Without leading zeros.
+    Number(&'a [u8]),
+    Byte(u8),
+}
+
+impl Token<'_> {
+    fn compare(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            // The longer number is the greater.
+            (Self::Number(a), Self::Number(b)) => a.len().cmp(&b.len()).then_with(|| a.cmp(b)),
+            (a, b) => a.rank().cmp(&b.rank()),
+        }
+    }
+
+    /// A number lies where its first digit would.
+    fn rank(&self) -> (u8, u8) {
+        match self {
+            Self::BeforeTheRelease => (0, 0),
+            Self::End => (1, 0),
+            Self::Hyphen => (2, 0),
+            Self::Number(_) => (3, b'0'),
+            Self::Byte(byte) => (3, *byte),
+        }
+    }
 }
 
 fn split_token(text: &[u8]) -> (Token<'_>, &[u8]) {
@@ -38,9 +70,8 @@ fn split_token(text: &[u8]) -> (Token<'_>, &[u8]) {
             let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
             let (number, rest) = text.split_at(end);
             let zeros = number.iter().take_while(|byte| **byte == b'0').count();
-            let number = &number[zeros..];
-            (Token::Text(b'0', number.len(), number), rest)
+            (Token::Number(&number[zeros..]), rest)
         }
-        [byte, rest @ ..] => (Token::Text(*byte, 0, &[]), rest),
+        [byte, rest @ ..] => (Token::Byte(*byte), rest),
     }
 }

@@ -132,17 +132,36 @@ impl Route {
     }
 
     pub(super) fn failed(&self, error: &reqwest::Error, timeouts: Timeouts) -> FetchError {
+        match Failure::of(error, timeouts) {
+            Failure::Refused(refusal) => self.refused(refusal.into()),
+            Failure::TimedOut(wait) => self.timed_out(wait),
+            Failure::Broken(reason) => FetchError::Broken { url: self.shown(), reason },
+        }
+    }
+}
+
+/// Why there was no answer.
+pub(super) enum Failure {
+    Refused(GuardRefusal),
+    TimedOut(Wait),
+    Broken(String),
+}
+
+impl Failure {
+    pub(super) fn of(error: &reqwest::Error, timeouts: Timeouts) -> Self {
         if let Some(refusal) = causes(error).find_map(|cause| cause.downcast_ref::<GuardRefusal>()) {
-            return self.refused(refusal.clone().into());
+            return Self::Refused(refusal.clone());
         }
         if error.is_timeout() {
-            let wait =
-                if error.is_connect() { Wait::Connect(timeouts.connect) } else { Wait::Idle(timeouts.idle) };
-            return self.timed_out(wait);
+            return Self::TimedOut(if error.is_connect() {
+                Wait::Connect(timeouts.connect)
+            } else {
+                Wait::Idle(timeouts.idle)
+            });
         }
         // The outer layers only repeat the URL, with its query, and say that sending failed.
         let innermost = causes(error).last().map(ToString::to_string).unwrap_or_default();
-        FetchError::Broken { url: self.shown(), reason: shown_text(&innermost) }
+        Self::Broken(shown_text(&innermost))
     }
 }
 

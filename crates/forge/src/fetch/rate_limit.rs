@@ -41,8 +41,8 @@ enum Counts {
 
 /// GitHub says `x-ratelimit-…`, GitLab `RateLimit-…`; both give the reset as seconds since 1970.
 fn try_again(headers: &HeaderMap, counts: Counts) -> Option<TryAgain> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    if let Some(again) = text(RETRY_AFTER.as_str()).and_then(retry_after) {
+    let text = |name| header_text(headers, name);
+    if let Some(again) = retry_after(headers) {
         return Some(again);
     }
     for (remaining, reset) in
@@ -58,13 +58,18 @@ fn try_again(headers: &HeaderMap, counts: Counts) -> Option<TryAgain> {
 }
 
 /// Seconds, or a date.
-fn retry_after(text: &str) -> Option<TryAgain> {
+pub(super) fn retry_after(headers: &HeaderMap) -> Option<TryAgain> {
+    let text = header_text(headers, RETRY_AFTER.as_str())?;
     if let Ok(seconds) = text.parse() {
         return Some(TryAgain::In(Duration::from_secs(seconds)));
     }
     let date = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
     let seconds = i64::try_from(date.as_secs()).ok()?;
     Timestamp::from_unix_seconds(seconds).ok().map(TryAgain::At)
+}
+
+fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim)
 }
 
 /// The IETF draft's `RateLimit-Reset` counts seconds from now; no server's clock stands before 2001.

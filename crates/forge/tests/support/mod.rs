@@ -59,7 +59,7 @@ impl Server {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
-    /// The heads of all requests so far.
+    /// All requests so far: their heads, and the bodies that were announced.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
@@ -69,14 +69,19 @@ async fn answer(mut stream: TcpStream, seen: Arc<Mutex<Vec<String>>>, routes: Ar
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let byte = stream.read_u8().await?;
-        if head.is_empty() && byte != b'G' {
+        if head.is_empty() && !matches!(byte, b'G' | b'P') {
             return stream.write_all(b"HTTP/1.1 400 This is no TLS\r\n\r\n").await;
         }
         head.push(byte);
     }
-    let head = String::from_utf8(head).unwrap();
-    let target = head.split(' ').nth(1).unwrap_or_default().to_owned();
-    seen.lock().unwrap().push(head);
+    let mut request = String::from_utf8(head).unwrap();
+    let target = request.split(' ').nth(1).unwrap_or_default().to_owned();
+    let lines: Vec<_> = request.lines().map(str::to_ascii_lowercase).collect();
+    let length = lines.iter().find_map(|line| line.strip_prefix("content-length: "));
+    let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
+    stream.read_exact(&mut body).await?;
+    request.push_str(str::from_utf8(&body).unwrap());
+    seen.lock().unwrap().push(request);
     if let Some(text) = routes.get(&target) {
         return stream.write_all(text.as_bytes()).await;
     }

@@ -5,6 +5,7 @@
 mod baseline;
 mod client;
 mod documents;
+mod listeners;
 mod measure;
 mod operation;
 mod options;

@@ -11,6 +11,8 @@ use crate::{
     Failure,
     baseline::{self, Weight, Writes},
     client::{self, Figures, Request},
+    documents::Collecting,
+    listeners::Listeners,
     operation::{self, Operation, WARM_UP},
     options::Options,
     plan::Plan,
@@ -92,6 +94,7 @@ impl Bench<'_> {
             let requests = turns(own, server.address)?;
             let bare = operation.is_public().then(|| vec![request::get("/"); requests.len()]);
             let bare = bare.map(|requests| Contestant::new("(bare handler)", self.bare, clients, requests));
+            let bare = bare.map(|bare| ("the bare handler", bare));
             let first = first.as_ref().map(|(prepared, process)| {
                 let requests = turns(prepared, process.address)?;
                 Ok::<_, Failure>(Contestant::new(&prepared.name(), process, clients, requests))
@@ -117,13 +120,15 @@ impl Bench<'_> {
         let mut repository_before = None;
         let mut serve = |prepared: &Prepared| -> Result<_, Failure> {
             let (dir, plan) = (prepared.seeded.data_dir(), prepared.plan);
-            let indexes = seed::add_collecting(self.runtime, &dir, plan, submissions / 2)?;
+            let parts = if self.options.listeners > 0 { 3 } else { 1 };
+            let indexes = seed::add_collecting(self.runtime, &dir, plan, parts * submissions / 2)?;
             repository_before.get_or_insert(Weight::of(&prepared.seeded.repository())?);
             let server = prepared.serve()?;
             server.wait_until_idle()?;
             Ok((server, indexes))
         };
-        let (server, indexes) = serve(own)?;
+        let (server, mut indexes) = serve(own)?;
+        let for_listeners = indexes.split_off(submissions / 2);
         let first = first.map(|first| Ok::<_, Failure>((first, serve(first)?))).transpose()?;
         let baseline_before = Writes::measure(own.seeded.beside())?;
         let submit = Operation::Submit.to_string();
@@ -136,6 +141,9 @@ impl Bench<'_> {
         let baseline = baseline_before.mean(Writes::measure(own.seeded.beside())?);
         for row in rows.iter_mut().filter(|row| row.operation == submit) {
             row.compare(baseline.git_commits_per_second, "git commit");
+        }
+        if self.options.listeners > 0 {
+            rows.extend(self.measure_listened(&server, &for_listeners)?);
         }
         server.wait_until_idle()?;
         let memory_after_writes = server.memory()?;
@@ -155,6 +163,17 @@ impl Bench<'_> {
 }
 
 impl Bench<'_> {
+    /// Submissions while others listen to what happens, and while nobody does.
+    fn measure_listened(&self, server: &Process, indexes: &[Collecting]) -> Result<Vec<Row>, Failure> {
+        let Options { clients, listeners, listen_query, .. } = self.options;
+        let (alone, listened) = indexes.split_at(indexes.len() / 2);
+        let alone = Contestant::new("(nobody listens)", server, *clients, operation::submissions(alone));
+        let requests = operation::submissions(listened);
+        let mut listened = Contestant::new(&format!("{listeners} listen"), server, *clients, requests);
+        listened.listeners = Some((*listeners, listen_query.clone()));
+        take_turns(listened, None, Some(("submissions to which nobody listens", alone)))
+    }
+
     /// A start and a clone of what has grown.
     fn measure_afterwards(&self, own: &Prepared) -> Result<Afterwards, Failure> {
         let server = own.serve()?;
@@ -184,15 +203,17 @@ struct Contestant<'a> {
     requests: Vec<Request>,
     figures: Figures,
     cpu: Duration,
+    /// How many listen meanwhile, and what for.
+    listeners: Option<(usize, String)>,
 }
 
 /// The rows of all, that of the server to be measured after those to compare with.
 fn take_turns(
     own: Contestant<'_>,
     first: Option<Contestant<'_>>,
-    bare: Option<Contestant<'_>>,
+    bare: Option<(&'static str, Contestant<'_>)>,
 ) -> Result<Vec<Row>, Failure> {
-    let (has_first, has_bare) = (first.is_some(), bare.is_some());
+    let (has_first, (bare_name, bare)) = (first.is_some(), bare.unzip());
     let mut contestants: Vec<_> = bare.into_iter().chain(first).chain([own]).collect();
     for turn in 0..TURNS {
         contestants.iter_mut().try_for_each(|contestant| contestant.take_turn(turn))?;
@@ -200,10 +221,10 @@ fn take_turns(
     let mut rows: Vec<Row> = contestants.into_iter().map(Contestant::into_row).collect();
     let rates: Vec<f64> = rows.iter().map(|row| row.per_second).collect();
     if let Some(own) = rows.last_mut() {
-        if has_bare {
-            own.compare(rates[0], "the bare handler");
+        if let Some(name) = bare_name {
+            own.compare(rates[0], name);
         }
-        own.to_first_size = has_first.then(|| own.per_second / rates[usize::from(has_bare)]);
+        own.to_first_size = has_first.then(|| own.per_second / rates[usize::from(bare_name.is_some())]);
     }
     Ok(rows)
 }
@@ -211,15 +232,17 @@ fn take_turns(
 impl<'a> Contestant<'a> {
     fn new(name: &str, process: &'a Process, clients: usize, requests: Vec<Request>) -> Self {
         let (figures, cpu) = (Figures::default(), Duration::ZERO);
-        Self { name: name.to_owned(), process, clients, requests, figures, cpu }
+        Self { name: name.to_owned(), process, clients, requests, figures, cpu, listeners: None }
     }
 
     fn take_turn(&mut self, turn: usize) -> Result<(), Failure> {
         let [begin, end] = [turn, turn + 1].map(|turn| self.requests.len() * turn / TURNS);
+        let open = |(count, query): &(usize, String)| Listeners::open(self.process.address, *count, query);
+        let listeners = self.listeners.as_ref().map(open).transpose()?;
         let before = self.process.cpu_time()?;
         self.figures.add(client::drive(self.process.address, self.clients, &self.requests[begin..end])?);
         self.cpu += self.process.cpu_time()?.saturating_sub(before);
-        Ok(())
+        listeners.map_or(Ok(()), Listeners::close)
     }
 
     fn into_row(self) -> Row {

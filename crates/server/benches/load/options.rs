@@ -20,6 +20,8 @@ Usage: cargo bench -p countersign-server --bench load -- [OPTIONS]
   --clients N       connections at a time [default: 64]
   --only OP,...     files, files-hot, signers, chain, status, pending, pending-many, submit [default: all]
   --submissions N   how many signatures are submitted, half as many releases are signed [default: 6400]
+  --listeners N     measure submissions also while so many clients listen to events, and alone in turns with that
+  --listen QUERY    what they listen to, such as prefix=https/example.org [default: everything]
   --keep DIR        seed into DIR where it has no such repository yet, and measure a copy of that
   --json            one JSON object on standard output instead of tables
 ";
@@ -39,6 +41,8 @@ pub(crate) struct Options {
     pub(crate) clients: usize,
     pub(crate) operations: Vec<Operation>,
     pub(crate) submissions: usize,
+    pub(crate) listeners: usize,
+    pub(crate) listen_query: String,
     pub(crate) keep: Option<PathBuf>,
     pub(crate) json: bool,
 }
@@ -47,7 +51,7 @@ impl Command {
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, Failure> {
         let (mut sizes, mut operations) = (Vec::new(), Operation::ALL.to_vec());
         let (mut shape, mut clients, mut keep, mut json) = (Shape::Standard, 64, None, false);
-        let mut submissions = SUBMISSIONS;
+        let (mut submissions, mut listeners, mut listen_query) = (SUBMISSIONS, 0, String::new());
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or(format!("{argument} needs a value; see --help"));
             match argument.as_str() {
@@ -56,6 +60,8 @@ impl Command {
                 "--clients" => clients = value()?.parse()?,
                 "--only" => operations = parse_list(&value()?)?,
                 "--submissions" => submissions = value()?.parse::<usize>()?.next_multiple_of(2).max(2),
+                "--listeners" => listeners = value()?.parse()?,
+                "--listen" => listen_query = value()?,
                 "--keep" => keep = Some(PathBuf::from(value()?)),
                 "--json" => json = true,
                 "--serve" => return Ok(Self::Serve(PathBuf::from(value()?))),
@@ -72,7 +78,17 @@ impl Command {
         if clients == 0 || sizes.contains(&0) {
             return Err("--clients and --files must be above 0".into());
         }
-        Ok(Self::Measure(Options { sizes, shape, clients, operations, submissions, keep, json }))
+        Ok(Self::Measure(Options {
+            sizes,
+            shape,
+            clients,
+            operations,
+            submissions,
+            listeners,
+            listen_query,
+            keep,
+            json,
+        }))
     }
 }
 

@@ -19,7 +19,8 @@ pub(crate) struct Report {
 pub(crate) const NOTES: &str = "\
 Server and bare handler are processes of their own; the load shares the machine with them. Requests were signed before
 the clock started. `cpu us` is the processor time of the server for one request. `ratio` is throughput compared with
-the bare handler, which takes turns with the server (reads), or with a loop of durable `git commit` (submit); `to first`
+the bare handler, which takes turns with the server (reads), with a loop of durable `git commit` (submit), or with
+submissions to which nobody listens, which take turns with those to which many do (listen); `to first`
 is throughput compared with a repository of the run's first size, which takes turns as well.";
 
 #[derive(Serialize)]
@@ -110,7 +111,7 @@ impl fmt::Display for SizeReport {
         }
         writeln!(
             f,
-            "  {:<15}{:>8}{:>12}{:>10}{:>10}{:>10}{:>9}{:>8}{:>10}",
+            "  {:<17}{:>8}{:>12}{:>10}{:>10}{:>10}{:>9}{:>8}{:>10}",
             "operation",
             "clients",
             "per second",
@@ -134,7 +135,7 @@ impl fmt::Display for Shown<'_, Row> {
         let optional = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
         write!(
             f,
-            "{:<15}{:>8}{:>12}{:>10.3}{:>10.3}{:>10.3}{:>9.1}{:>8}{:>10}",
+            "{:<17}{:>8}{:>12}{:>10.3}{:>10.3}{:>10.3}{:>9.1}{:>8}{:>10}",
             row.operation,
             row.clients,
             Grouped(row.per_second as usize).to_string(),

@@ -32,7 +32,7 @@ const RELEASES_PER_COMMIT: usize = 1_000;
 /// Commits that are being made while the store writes others.
 const AHEAD: usize = 4;
 /// Changes with what is seeded, so that no older directory is taken for it.
-const KEPT_AS: &str = "1";
+const KEPT_AS: &str = "2";
 
 /// A data directory that the measurement may change.
 pub(crate) struct Seeded {

@@ -83,6 +83,11 @@ impl Connections {
         }
     }
 
+    /// Those that hold, with as many files as there are.
+    pub fn limits(&self) -> ConnectionLimits {
+        self.limits
+    }
+
     pub fn counts(&self) -> ConnectionCounts {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         ConnectionCounts {

@@ -31,6 +31,10 @@ pub(crate) struct Patience {
     progress: AtomicU64,
     /// It is we who take the time, in order to wait for a body. That has a time limit of its own.
     awaits_body: AtomicBool,
+    /// The answer is a stream of events: the client waits for us, except while it does not take what is there.
+    is_listened_to: AtomicBool,
+    /// The client has not taken what was there to send.
+    is_blocked: AtomicBool,
     /// When the newest request came, or else the connection.
     since: AtomicU64,
     has_to_go: Notify,
@@ -49,6 +53,8 @@ impl Patience {
         Self {
             progress: AtomicU64::new(0),
             awaits_body: AtomicBool::new(false),
+            is_listened_to: AtomicBool::new(false),
+            is_blocked: AtomicBool::new(false),
             since: AtomicU64::new(uptime_nanos(now)),
             has_to_go: Notify::new(),
         }
@@ -67,12 +73,23 @@ impl Patience {
         BodyRead(self)
     }
 
+    /// Until the result is dropped, the client listens to events.
+    pub(crate) fn listen(self: &Arc<Self>) -> Listening {
+        self.is_listened_to.store(true, Ordering::Relaxed);
+        Listening(Arc::clone(self))
+    }
+
     fn note_progress(&self) {
         self.progress.store(self.progress.load(Ordering::Relaxed).wrapping_add(2), Ordering::Relaxed);
     }
 
     pub(super) fn is_waiting(&self) -> bool {
-        self.progress.load(Ordering::Relaxed).is_multiple_of(2) || self.awaits_body.load(Ordering::Relaxed)
+        self.awaits_client() || self.awaits_body.load(Ordering::Relaxed)
+    }
+
+    fn awaits_client(&self) -> bool {
+        self.progress.load(Ordering::Relaxed).is_multiple_of(2)
+            && (!self.is_listened_to.load(Ordering::Relaxed) || self.is_blocked.load(Ordering::Relaxed))
     }
 
     pub(super) fn since(&self) -> u64 {
@@ -93,7 +110,7 @@ impl Patience {
             tokio::select! {
                 () = tokio::time::sleep(CLIENT_TIMEOUT / LOOKS) => {
                     let now = self.progress.load(Ordering::Relaxed);
-                    waited = if now == seen && now.is_multiple_of(2) { waited + 1 } else { 0 };
+                    waited = if now == seen && self.awaits_client() { waited + 1 } else { 0 };
                     seen = now;
                 }
                 () = self.has_to_go.notified() => has_to_go = true,
@@ -125,6 +142,23 @@ impl Drop for BodyRead<'_> {
     }
 }
 
+/// The client of a connection, while it listens to events.
+#[derive(Debug)]
+pub(crate) struct Listening(Arc<Patience>);
+
+impl Listening {
+    /// Whether it has yet to take what it was sent.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.0.is_blocked.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.0.is_listened_to.store(false, Ordering::Relaxed);
+    }
+}
+
 /// A stream that notes when its client takes something.
 pub(super) struct Stream<S> {
     pub(super) inner: S,
@@ -136,7 +170,12 @@ impl<S> Stream<S> {
         if matches!(written, Poll::Ready(Ok(1..))) {
             self.patience.note_progress();
         }
+        self.note_blocked(written.is_pending());
         written
+    }
+
+    fn note_blocked(&self, is_blocked: bool) {
+        self.patience.is_blocked.store(is_blocked, Ordering::Relaxed);
     }
 }
 
@@ -174,10 +213,71 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stream<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_flush(context)
+        let flushed = Pin::new(&mut self.inner).poll_flush(context);
+        self.note_blocked(flushed.is_pending());
+        flushed
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.inner).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        time::timeout,
+    };
+
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(60 * 60);
+
+    fn patience() -> Arc<Patience> {
+        Arc::new(Patience::new(Instant::now()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_sends_no_request_is_dropped() {
+        let patience = patience();
+        assert!(patience.is_waiting());
+        assert_eq!(timeout(2 * CLIENT_TIMEOUT, patience.run_out()).await, Ok(Dropped::TooSlow));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_listener_that_is_told_nothing_is_not_the_one_that_is_waited_for() {
+        let patience = patience();
+        let (inner, mut client) = tokio::io::duplex(64);
+        let mut stream = Stream { inner, patience: Arc::clone(&patience) };
+        let listening = patience.listen();
+        stream.write_all(b"event").await.unwrap();
+        stream.flush().await.unwrap();
+        assert!(!listening.is_blocked() && !patience.is_waiting());
+        assert!(timeout(HOUR, patience.run_out()).await.is_err(), "nobody has to go");
+        client.read_exact(&mut [0; 5]).await.unwrap();
+        // The next request on the same connection is waited for as on any other.
+        drop(listening);
+        assert_eq!(timeout(2 * CLIENT_TIMEOUT, patience.run_out()).await, Ok(Dropped::TooSlow));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_listener_that_takes_nothing_is_dropped() {
+        let patience = patience();
+        let (inner, mut client) = tokio::io::duplex(64);
+        let mut stream = Stream { inner, patience: Arc::clone(&patience) };
+        let listening = patience.listen();
+        let writing = tokio::spawn(async move { stream.write_all(&[0; 200]).await });
+        // It takes a little at a time, which is fine.
+        for _ in 0..2 {
+            assert!(timeout(CLIENT_TIMEOUT / 2, patience.run_out()).await.is_err());
+            assert!(listening.is_blocked() && patience.is_waiting());
+            client.read_exact(&mut [0; 64]).await.unwrap();
+        }
+        assert_eq!(timeout(2 * CLIENT_TIMEOUT, patience.run_out()).await, Ok(Dropped::TooSlow));
+        client.read_exact(&mut [0; 72]).await.unwrap();
+        writing.await.unwrap().unwrap();
+        assert!(!listening.is_blocked());
     }
 }

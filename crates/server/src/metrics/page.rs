@@ -5,8 +5,10 @@ use std::fmt::{Display, Write as _};
 use super::{Histogram, Requests, Route, requests::BOUNDS};
 use crate::{
     app::App,
+    events::Events,
     fetching::{FetchKind, FetchOutcome},
     limits::Limit,
+    webhooks::Outcome,
 };
 
 /// Everything that is counted, as it is now.
@@ -22,6 +24,8 @@ pub fn render(app: &App) -> String {
     write_store(&mut page, app);
     write_nonces(&mut page, app);
     write_fetches(&mut page, app);
+    write_events(&mut page, app.events());
+    write_webhooks(&mut page, app);
     page.0
 }
 
@@ -68,6 +72,7 @@ fn write_limits(page: &mut Page, app: &App) {
             Limit::AddressAuthenticated => "address_authenticated",
             Limit::AddressFetches => "address_fetches",
             Limit::AddressFetching => "address_fetching",
+            Limit::AddressListening => "address_listening",
             Limit::Key => "key",
             Limit::KeyFetches => "key_fetches",
             Limit::KeyFetching => "key_fetching",
@@ -121,12 +126,41 @@ fn write_fetches(page: &mut Page, app: &App) {
     );
 }
 
+fn write_events(page: &mut Page, events: &Events) {
+    page.gauge("countersign_event_listeners", "Connections that listen to events.", events.listeners());
+    page.counter("countersign_events_sent_total", "Events that were sent, to all listeners.", events.sent());
+}
+
+fn write_webhooks(page: &mut Page, app: &App) {
+    let name = "countersign_webhook_deliveries_total";
+    page.family(name, "counter", "What was sent to webhooks, by outcome; each try counts.");
+    for webhook in app.webhooks() {
+        for outcome in Outcome::ALL {
+            let labels: [(&str, &dyn Display); 2] =
+                [("webhook", &webhook.name), ("outcome", &outcome.name())];
+            page.sample(name, &labels, webhook.count(outcome));
+        }
+    }
+    let name = "countersign_webhook_failing";
+    page.family(name, "gauge", "Whether the last try of a webhook did not arrive.");
+    for webhook in app.webhooks() {
+        page.sample(name, &[("webhook", &webhook.name)], u8::from(webhook.is_failing()));
+    }
+    let name = "countersign_webhook_commits_behind";
+    page.family(name, "gauge", "Commits that a webhook has not dealt with yet.");
+    for webhook in app.webhooks() {
+        if let Some(behind) = webhook.behind(app.store().log().end()) {
+            page.sample(name, &[("webhook", &webhook.name)], behind);
+        }
+    }
+}
+
 #[derive(Default)]
 struct Page(String);
 
 type Labels<'a> = &'a [(&'a str, &'a dyn Display)];
 
-// Writing to a string cannot fail. Labels and names are our own words, and need no escapes.
+// Writing to a string cannot fail. Labels and names are our own words, or plain, and need no escapes.
 impl Page {
     fn family(&mut self, name: &str, kind: &str, help: &str) {
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");

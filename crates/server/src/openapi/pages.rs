@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{
     endpoint::{Answer, CACHE_CONTROL, Content, ETAG, Endpoint, HTML, LOCATION, Parameter, Section},
-    parameters::{any_path, badge_path, before, if_none_match, page, search},
+    parameters::{address_of_file, any_path, badge_path, before, if_none_match, index_of_file, page, search},
 };
 use crate::error::ApiError;
 
@@ -37,6 +37,8 @@ pub fn activity() -> Endpoint {
 pub fn verify() -> Endpoint {
     let about = "A form that checks a file that you have, in your browser: the file is not sent anywhere.";
     lasting("verify_page", "Verify a file", about)
+        .with_parameter(index_of_file())
+        .with_parameter(address_of_file())
 }
 
 pub fn docs() -> Endpoint {

@@ -55,6 +55,16 @@ pub fn search() -> Parameter {
     query("q", about, json!({ "type": "string" }), json!("acme"))
 }
 
+pub fn index_of_file() -> Parameter {
+    let about = "The path of the index that lists the file.";
+    query("path", about, json!({ "type": "string" }), any_path().example)
+}
+
+pub fn address_of_file() -> Parameter {
+    let example = "https://github.com/acme/app/releases/download/v1.0/app.tar.gz";
+    query("url", "The address that the file came from.", json!({ "type": "string" }), json!(example))
+}
+
 pub fn prefix() -> Parameter {
     let Parameter { schema, example, .. } = any_path();
     query("prefix", "Only what happens at or below this path.", schema, example)

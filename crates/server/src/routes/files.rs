@@ -2,7 +2,7 @@
 
 use axum::{
     Json,
-    body::{Body, Bytes},
+    body::Body,
     extract::State,
     http::{
         HeaderMap, HeaderValue, StatusCode,
@@ -19,7 +19,7 @@ use crate::{
     auth::Authenticated,
     error::ApiError,
     router::{Tail, parse_tail},
-    store::{Entry, Head, ObjectId},
+    store::{Entry, Found, Head, ObjectId},
 };
 
 const OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-stream");
@@ -52,10 +52,12 @@ pub async fn signers(State(app): State<App>, tail: Tail, headers: HeaderMap) -> 
 pub fn read_raw(app: &App, tail: &str, headers: &HeaderMap) -> Result<Response, ApiError> {
     let path = parse_tail(tail)?;
     let head = app.store().glance();
+    if let Some(file) = head.file(&path) {
+        return Ok(serve(&head, &path, file, OCTET_STREAM, headers)?);
+    }
     match head.entry(&path) {
-        Some(Entry::File(id)) => Ok(serve(&head, &path, &id, OCTET_STREAM, headers)?),
         Some(Entry::Directory) => Err(ApiError::bad_request(format!("{path} is a directory"))),
-        None => Err(file_not_found(&path)),
+        Some(Entry::File(_)) | None => Err(file_not_found(&path)),
     }
 }
 
@@ -63,7 +65,7 @@ pub fn read_signers(app: &App, tail: &str, headers: &HeaderMap) -> Result<Respon
     let path = parse_tail(tail)?;
     let head = app.store().glance();
     match head.nearest_signers(&path) {
-        Some(id) => Ok(serve(&head, &path, &id, JSON, headers)?),
+        Some(file) => Ok(serve(&head, &path, file, JSON, headers)?),
         None => Err(no_signers(path.as_str())),
     }
 }
@@ -82,17 +84,17 @@ fn file_not_found(path: &RepoPath) -> ApiError {
 fn serve(
     head: &Head,
     path: &RepoPath,
-    id: &ObjectId,
+    file: Found<'_>,
     content_type: HeaderValue,
     headers: &HeaderMap,
 ) -> Result<Response, ReadError> {
-    let tag = entity_tag(id);
+    let tag = entity_tag(&file.id);
     let mut response = if matches_tag(headers, &tag) {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
-        let content = head.content(path, id)?;
+        let content = head.content(path, file)?;
         let length = HeaderValue::from(content.len());
-        let mut response = Response::new(Body::from(Bytes::from_owner(content)));
+        let mut response = Response::new(Body::from(content));
         // Room for all that will be there, so that it is made once.
         *response.headers_mut() = HeaderMap::with_capacity(8);
         response.headers_mut().insert(CONTENT_TYPE, content_type);

@@ -2,6 +2,7 @@
 
 pub mod assets;
 pub mod chain;
+pub mod events;
 pub mod files;
 pub mod health;
 pub mod metrics;

@@ -2,10 +2,12 @@
 
 use std::{
     collections::VecDeque,
+    ops::ControlFlow,
     sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
 use countersign_core::{
+    api::EventBody,
     event::{Event, events_of},
     time::Timestamp,
 };
@@ -25,6 +27,7 @@ pub struct Logged {
     pub time: Timestamp,
     message: String,
     events: OnceLock<Vec<Event>>,
+    bodies: OnceLock<Vec<String>>,
 }
 
 /// Commits by position: those made since the start count from 0, those before it have negative positions.
@@ -49,12 +52,20 @@ struct Kept {
 
 impl Logged {
     pub(super) fn new(id: ObjectId, time: Timestamp, message: String) -> Self {
-        Self { id, time, message, events: OnceLock::new() }
+        Self { id, time, message, events: OnceLock::new(), bodies: OnceLock::new() }
     }
 
     /// What it made happen. Found out when first asked, which is not the writer's time.
     pub fn events(&self) -> &[Event] {
         self.events.get_or_init(|| events_of(&self.message))
+    }
+
+    /// The same events as JSON, written once for all who are told.
+    pub fn bodies(&self) -> &[String] {
+        self.bodies.get_or_init(|| {
+            let write = |event| EventBody::new(event, self.time, self.id.to_string()).to_json();
+            self.events().iter().map(write).collect()
+        })
     }
 }
 
@@ -75,6 +86,13 @@ impl Log {
         *self.end.borrow()
     }
 
+    /// The position behind the newest commit, and that commit.
+    pub fn newest(&self) -> (i64, Option<ObjectId>) {
+        let kept = self.read();
+        let newest = kept.commits.back().map(|commit| commit.id).or(self.earlier);
+        (kept.begin + kept.commits.len() as i64, newest)
+    }
+
     /// The position of a commit, if it is one of those that are kept.
     pub fn position_of(&self, id: &ObjectId) -> Option<i64> {
         self.fill();
@@ -91,6 +109,15 @@ impl Log {
         let kept = self.read();
         let skipped = usize::try_from(position - kept.begin).ok()?;
         Some(kept.commits.iter().skip(skipped).take(count).cloned().collect())
+    }
+
+    /// Shows the commits from this position on, oldest first, until one of them is enough; `None` where they are no longer
+    /// kept. New commits wait meanwhile, so `look` must not take long.
+    pub fn look_from(&self, position: i64, mut look: impl FnMut(&Logged) -> ControlFlow<()>) -> Option<()> {
+        let kept = self.read();
+        let skipped = usize::try_from(position - kept.begin).ok()?;
+        let _ = kept.commits.range(skipped.min(kept.commits.len())..).try_for_each(|commit| look(commit));
+        Some(())
     }
 
     /// Up to `count` kept commits before this position that `is_wanted`, newest first, each with its position.

@@ -15,10 +15,14 @@ mod load;
 pub mod log;
 mod objects;
 mod pack;
+mod places;
 mod refs;
 mod snapshot;
+mod spot;
 mod stats;
+mod stored;
 mod tree;
+mod trie;
 mod writer;
 
 use std::{
@@ -41,7 +45,7 @@ pub use self::{
     disk::{Disk, DiskError, Fault, Moment, Step},
     git::{OpenError, Repository},
     index::Index,
-    snapshot::{Entry, Files, Head},
+    snapshot::{Entry, Files, Found, Head},
     stats::Stats,
     tree::Dir,
 };

@@ -6,21 +6,37 @@ use std::{
     collections::HashMap,
     fmt, fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use arc_swap::ArcSwap;
+use bytes::Bytes;
 use countersign_core::snapshot::StoredSigners;
 use gix::{
     ObjectId,
     hash::Kind as HashKind,
+    hashtable,
     objs::Kind,
-    odb::{loose, pack},
+    odb::{
+        loose,
+        pack::{self, data::entry::Header},
+    },
     zlib::Inflate,
 };
 use quick_cache::{Weighter, sync::Cache};
 
-use super::{StoreError, disk::DiskError, filter::Filter, folded::Folded, tree::hash};
+use super::{
+    StoreError,
+    disk::DiskError,
+    filter::Filter,
+    folded::Folded,
+    spot::{Known, Spot},
+    stored,
+    tree::hash,
+};
 
 const SIGNERS_CACHE_BYTES: u64 = 16 << 20;
 /// How large an object may be for a check: what a stranger made could be a thousand times as large as its file. Stored
@@ -30,6 +46,7 @@ const MAX_CHECKED_BYTES: usize = 256 << 20;
 pub(super) struct Objects {
     /// Our own, and those of repositories that this one borrows from.
     pack_dirs: Vec<PathBuf>,
+    /// Sorted by number.
     packs: ArcSwap<Vec<Arc<Pack>>>,
     /// Held by whoever replaces the list, so that no replacement is lost.
     replacing: Mutex<()>,
@@ -45,6 +62,8 @@ pub(super) struct Objects {
 }
 
 pub(super) struct Pack {
+    /// Of all that this process opened, and given to no other one.
+    number: u64,
     /// The file without `.pack` or `.idx`.
     pub(super) stem: PathBuf,
     pub(super) bundle: pack::Bundle,
@@ -107,6 +126,44 @@ impl Objects {
         self.packs.load_full()
     }
 
+    /// The content of a blob for whoever sends it away. `spot` is where it was found before, if it was; it is corrected
+    /// where packs have come and gone. What lies in a pack as it is needs no copy, and no place in the cache.
+    pub(super) fn content(&self, id: &ObjectId, spot: &Spot) -> Result<Bytes, StoreError> {
+        let known = spot.known();
+        if known != Known::Elsewhere
+            && let Some(content) = self.find_stored(id, known, spot)
+        {
+            return Ok(content);
+        }
+        self.blob(id).map(Bytes::from_owner)
+    }
+
+    /// The same for whoever works with it.
+    pub(super) fn blob_at(&self, id: &ObjectId, spot: &Spot) -> Result<Arc<[u8]>, StoreError> {
+        match spot.known() {
+            known @ Known::At { .. } => match self.find_stored(id, known, spot) {
+                Some(content) => Ok(Arc::from(&*content)),
+                None => self.blob(id),
+            },
+            // Perhaps it was just written, and then it is in the cache.
+            Known::Nothing | Known::Elsewhere => self.blob(id),
+        }
+    }
+
+    /// Where every object of every pack lies.
+    pub(super) fn spots(&self) -> hashtable::HashMap<ObjectId, Spot> {
+        let packs = self.packs.load();
+        let mut spots = hashtable::HashMap::default();
+        spots.reserve(packs.iter().map(|pack| pack.bundle.index.num_objects() as usize).sum());
+        for pack in packs.iter() {
+            let index = &pack.bundle.index;
+            for at in 0..index.num_objects() {
+                spots.insert(index.oid_at_index(at).to_owned(), Spot::of(pack.known(at)));
+            }
+        }
+        spots
+    }
+
     pub(super) fn blob(&self, id: &ObjectId) -> Result<Arc<[u8]>, StoreError> {
         if let Some(blob) = self.recent.get(id) {
             return Ok(blob);
@@ -165,6 +222,7 @@ impl Objects {
         let gone = |pack: &Arc<Pack>| pack.stem == new.stem || old.iter().any(|old| old.stem == pack.stem);
         let mut packs: Vec<_> = self.packs.load().iter().filter(|pack| !gone(pack)).cloned().collect();
         packs.push(Arc::new(new));
+        packs.sort_unstable_by_key(|pack| pack.number);
         self.packs.store(Arc::new(packs));
     }
 
@@ -193,6 +251,7 @@ impl Objects {
                 Err(error) => return Err(error),
             }
         }
+        packs.sort_unstable_by_key(|pack| pack.number);
         self.packs.store(Arc::new(packs));
         Ok(())
     }
@@ -214,6 +273,31 @@ impl Objects {
 
     fn lock_list(&self) -> MutexGuard<'_, ()> {
         self.replacing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A blob that lies in a pack as it is; notes where.
+    fn find_stored(&self, id: &ObjectId, known: Known, spot: &Spot) -> Option<Bytes> {
+        let packs = self.packs.load();
+        let noted = match known {
+            Known::At { pack, offset } => {
+                packs.binary_search_by_key(&pack, |pack| pack.number).ok().map(|at| (&packs[at], offset))
+            }
+            Known::Nothing | Known::Elsewhere => None,
+        };
+        let (pack, offset) = match noted {
+            Some(found) => found,
+            None => {
+                let mut newest_first = packs.iter().rev();
+                let (pack, at) = newest_first.find_map(|pack| Some((pack, pack.find(id)?)))?;
+                spot.note(pack.known(at));
+                (pack, pack.bundle.index.pack_offset_at_index(at))
+            }
+        };
+        let content = StoredBlob::at(pack, offset);
+        if content.is_none() {
+            spot.note(Known::Elsewhere);
+        }
+        content.map(Bytes::from_owner)
     }
 
     fn find_packed(&self, id: &ObjectId) -> Result<Option<(Kind, Vec<u8>)>, StoreError> {
@@ -246,12 +330,13 @@ impl Objects {
 
 impl Pack {
     pub(super) fn open(stem: PathBuf) -> Result<Self, StoreError> {
+        static OPENED: AtomicU64 = AtomicU64::new(0);
         let index = stem.with_extension("idx");
         let bundle = pack::Bundle::at(&index, HashKind::Sha1)
             .map_err(|error| StoreError::corrupt(index.display(), error))?;
         let ids = (0..bundle.index.num_objects()).map(|at| bundle.index.oid_at_index(at));
         let filter = Filter::of(bundle.index.num_objects() as usize, ids);
-        Ok(Self { stem, bundle, filter })
+        Ok(Self { number: OPENED.fetch_add(1, Ordering::Relaxed), stem, bundle, filter })
     }
 
     /// The same pack, from which nothing larger is read.
@@ -265,8 +350,41 @@ impl Pack {
         if self.filter.may_contain(id) { self.bundle.index.lookup(id) } else { None }
     }
 
+    /// What there is to note about an object, by where in the index it is.
+    fn known(&self, at: u32) -> Known {
+        Known::At { pack: self.number, offset: self.bundle.index.pack_offset_at_index(at) }
+    }
+
     pub(super) fn bytes(&self) -> u64 {
         self.bundle.pack.data_len() as u64
+    }
+}
+
+/// A blob where it lies in its pack, which stays open for as long as somebody reads it.
+struct StoredBlob {
+    pack: Arc<Pack>,
+    begin: u64,
+    end: u64,
+}
+
+impl StoredBlob {
+    fn at(pack: &Arc<Pack>, offset: u64) -> Option<Self> {
+        let entry = pack.bundle.pack.entry(offset).ok()?;
+        let bytes =
+            usize::try_from(entry.decompressed_size).ok().filter(|bytes| *bytes <= stored::MAX_BYTES)?;
+        let stream_end = entry.data_offset + stored::encoded_len(bytes) as u64;
+        let content = stored::content(pack.bundle.pack.entry_slice(entry.data_offset..stream_end)?)?;
+        if entry.header != Header::Blob || content.len() != bytes {
+            return None;
+        }
+        let begin = entry.data_offset + stored::HEAD_BYTES as u64;
+        Some(Self { pack: Arc::clone(pack), begin, end: begin + bytes as u64 })
+    }
+}
+
+impl AsRef<[u8]> for StoredBlob {
+    fn as_ref(&self) -> &[u8] {
+        self.pack.bundle.pack.entry_slice(self.begin..self.end).unwrap_or_default()
     }
 }
 

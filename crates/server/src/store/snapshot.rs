@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
+use bytes::Bytes;
 use countersign_core::{
     path::RepoPath,
     snapshot::{ReadError, Snapshot, StoredSigners},
@@ -11,9 +12,13 @@ use countersign_core::{
 use gix::ObjectId;
 
 use super::{
+    StoreError,
     index::Index,
     objects::Objects,
+    places::{Far, Places},
+    spot::Spot,
     tree::{Dir, Node},
+    trie::Place,
 };
 
 /// One commit. Never changes; cheap to clone.
@@ -29,7 +34,16 @@ pub struct Head {
 #[derive(Clone)]
 pub struct Files {
     pub(super) root: Arc<Dir>,
+    /// The same files, for who serves them; a check that goes through many commits does without.
+    pub(super) places: Option<Places>,
     pub(super) objects: Arc<Objects>,
+}
+
+/// A file of one commit.
+#[derive(Debug, Clone, Copy)]
+pub struct Found<'a> {
+    pub id: ObjectId,
+    spot: Option<&'a Spot>,
 }
 
 /// What stands at a path.
@@ -44,14 +58,32 @@ impl Head {
         self.files.entry(path)
     }
 
-    /// The nearest active signers file at or above `path`, by its blob.
-    pub fn nearest_signers(&self, path: &RepoPath) -> Option<ObjectId> {
-        self.files.root.find_nearest(path, [wire::ACTIVE_DIR, wire::SIGNERS_FILE])
+    /// The file at `path`; `None` where there is none, or a directory.
+    pub fn file(&self, path: &RepoPath) -> Option<Found<'_>> {
+        self.files.find(path)
     }
 
-    /// The content of a file of this commit, by the id that `entry` or `nearest_signers` gave for `path`.
-    pub fn content(&self, path: &RepoPath, id: &ObjectId) -> Result<Arc<[u8]>, ReadError> {
-        self.files.blob(path, id)
+    /// The nearest active signers file at or above `path`.
+    pub fn nearest_signers(&self, path: &RepoPath) -> Option<Found<'_>> {
+        let files = &self.files;
+        match files.places.as_ref().map_or(Err(Far), |places| places.find_nearest_signers(path)) {
+            Ok(place) => place.map(Found::at),
+            Err(Far) => {
+                let id = files.root.find_nearest(path, [wire::ACTIVE_DIR, wire::SIGNERS_FILE])?;
+                Some(Found { id, spot: None })
+            }
+        }
+    }
+
+    /// The content of what was found for `path` at this commit.
+    pub fn content(&self, path: &RepoPath, found: Found<'_>) -> Result<Bytes, ReadError> {
+        let Found { id, spot } = found;
+        let objects = &self.files.objects;
+        let content = match spot {
+            Some(spot) => objects.content(&id, spot),
+            None => objects.blob(&id).map(Bytes::from_owner),
+        };
+        content.map_err(|error| unreadable(path, &error))
     }
 
     /// The root of the tree; two heads with the same files have equal ones.
@@ -88,6 +120,9 @@ impl Snapshot for Head {
 
 impl Files {
     pub fn entry(&self, path: &RepoPath) -> Option<Entry> {
+        if let Some(found) = self.find(path) {
+            return Some(Entry::File(found.id));
+        }
         match self.root.find(path)? {
             Node::File(id) => Some(Entry::File(*id)),
             Node::Dir(_) => Some(Entry::Directory),
@@ -96,26 +131,51 @@ impl Files {
     }
 
     pub fn read(&self, path: &RepoPath) -> Result<Option<Arc<[u8]>>, ReadError> {
-        let Some(Node::File(id)) = self.root.find(path) else { return Ok(None) };
-        self.blob(path, id).map(Some)
+        self.find(path).map(|found| self.blob(path, found)).transpose()
     }
 
     pub fn read_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, ReadError> {
-        let Some(Node::File(id)) = self.root.find(path) else { return Ok(None) };
-        if let Some(signers) = self.objects.signers.get(id) {
+        let Some(found) = self.find(path) else { return Ok(None) };
+        if let Some(signers) = self.objects.signers.get(&found.id) {
             return Ok(Some(signers));
         }
-        let signers = StoredSigners::parse(path, self.blob(path, id)?)?;
-        self.objects.signers.insert(*id, signers.clone());
+        let signers = StoredSigners::parse(path, self.blob(path, found)?)?;
+        self.objects.signers.insert(found.id, signers.clone());
         Ok(Some(signers))
     }
 
-    fn blob(&self, path: &RepoPath, id: &ObjectId) -> Result<Arc<[u8]>, ReadError> {
-        self.objects.blob(id).map_err(|error| {
-            // Where on disk it is missing is for the log; callers are told the file alone.
-            tracing::error!(%path, %error, "a stored file cannot be read");
-            ReadError { path: path.clone(), reason: "it cannot be read from the repository".to_owned() }
-        })
+    fn find(&self, path: &RepoPath) -> Option<Found<'_>> {
+        if let Some(places) = &self.places {
+            return places.find(path.as_str()).map(Found::at);
+        }
+        match self.root.find(path)? {
+            Node::File(id) => Some(Found { id: *id, spot: None }),
+            Node::Dir(_) | Node::Foreign(_) => None,
+        }
+    }
+
+    fn blob(&self, path: &RepoPath, found: Found<'_>) -> Result<Arc<[u8]>, ReadError> {
+        let Found { id, spot } = found;
+        let blob = match spot {
+            Some(spot) => self.objects.blob_at(&id, spot),
+            None => self.objects.blob(&id),
+        };
+        blob.map_err(|error| unreadable(path, &error))
+    }
+
+    /// The files after a change of those `touched`, which made the tree `root`.
+    pub(super) fn next(&self, root: Arc<Dir>, touched: &[RepoPath]) -> Self {
+        let mut places = self.places.clone();
+        if let Some(places) = &mut places {
+            for path in touched {
+                let id = match root.find(path) {
+                    Some(Node::File(id)) => Some(*id),
+                    Some(Node::Dir(_) | Node::Foreign(_)) | None => None,
+                };
+                places.set(path.as_str(), id);
+            }
+        }
+        Self { root, places, objects: Arc::clone(&self.objects) }
     }
 
     /// Every file below `dir`, sorted.
@@ -144,6 +204,18 @@ impl fmt::Debug for Files {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Files").field(&self.root.id).finish()
     }
+}
+
+impl<'a> Found<'a> {
+    fn at(place: &'a Place) -> Self {
+        Self { id: place.id, spot: Some(&place.spot) }
+    }
+}
+
+/// Where on disk it is missing is for the log; callers are told the file alone.
+fn unreadable(path: &RepoPath, error: &StoreError) -> ReadError {
+    tracing::error!(%path, %error, "a stored file cannot be read");
+    ReadError { path: path.clone(), reason: "it cannot be read from the repository".to_owned() }
 }
 
 /// A name that somebody put into the tree by hand may be none that a path can spell; nobody can ask for such a file.

@@ -22,6 +22,7 @@ use super::{
     git::Repository,
     index::Index,
     log::{Log, Logged},
+    places::Places,
     snapshot::{Files, Head},
     stats::Stats,
 };
@@ -171,8 +172,8 @@ impl Writer {
         let signature = Signature { author: &self.author, time };
         let parent = Some(head.commit).filter(|commit| !commit.is_null());
         let (root, commit) = batch.commit(objects, (&head.files.root, parent), change, &signature)?;
-        let files = Files { root, objects: Arc::clone(objects) };
         let touched: Vec<RepoPath> = change.files.keys().cloned().collect();
+        let files = head.files.next(root, &touched);
         let mut index = head.index.clone();
         index.update(&files, &touched);
         let logged = Logged::new(commit, time.to_whole_seconds(), change.recorded_message());
@@ -209,7 +210,9 @@ impl Writer {
 
 /// The head as the repository has it, with an index built from its files.
 pub(super) fn load_head(repository: &Repository) -> Head {
-    let files = Files { root: Arc::clone(&repository.root), objects: Arc::clone(&repository.objects) };
+    let (root, objects) = (Arc::clone(&repository.root), Arc::clone(&repository.objects));
+    let places = Some(Places::of(&root, &objects.spots()));
+    let files = Files { root, places, objects };
     let commit = repository.tip().unwrap_or(ObjectId::null(HashKind::Sha1));
     Head { commit, index: Index::build(&files), files }
 }

@@ -17,6 +17,7 @@ mod release;
 mod rendering;
 mod reply;
 mod timeline;
+mod verify;
 mod visit;
 
 use axum::{extract::State, response::Response};
@@ -36,6 +37,7 @@ pub(crate) fn routes() -> Table {
         .get(assets::STYLE_PATH, assets::style, pages::style())
         .get(assets::ICON_PATH, assets::icon, pages::icon())
         .get("/favicon.ico", assets::icon, pages::favicon())
+        .merge(verify::routes())
 }
 
 async fn home(State(app): State<App>, visit: Visit) -> Response {

@@ -78,7 +78,15 @@ pub(crate) fn read(head: &Head, name: &str) -> Option<String> {
 pub(crate) fn contents(head: &Head) -> BTreeMap<String, String> {
     let mut names = Vec::new();
     head.files.walk(&mut |name, _| names.push(name.to_owned()));
-    names.into_iter().map(|name| (name.clone(), read(head, &name).unwrap())).collect()
+    names.into_iter().map(|name| (name.clone(), read_both_ways(head, &name))).collect()
+}
+
+/// As decisions read it, and as it is served.
+fn read_both_ways(head: &Head, name: &str) -> String {
+    let (name, content) = (path(name), read(head, name).unwrap());
+    let served = head.content(&name, head.file(&name).unwrap()).unwrap();
+    assert_eq!(served, content.as_bytes(), "{name}");
+    content
 }
 
 /// Occupies the writer; it goes on once the barrier is waited for. Everything that is spawned in between, on a

@@ -8,7 +8,7 @@ const ELEMENTS: &str = " html head meta title link body a header nav main footer
     table caption thead tbody tr th td form label input button progress pre code q strong time details summary img ";
 const VOID: &str = " meta link input img ";
 const ATTRIBUTES: &str = " lang charset name content rel href type class id tabindex role action method for value maxlength \
-    autocomplete placeholder max datetime scope colspan reversed start src alt ";
+    autocomplete placeholder max datetime scope colspan reversed start src alt disabled ";
 
 pub(crate) struct Html {
     pub(crate) status: u16,
@@ -21,13 +21,31 @@ pub(crate) struct Html {
 /// Asks as a browser does. Whatever the page is, its headers and its markup are checked.
 #[track_caller]
 pub(crate) fn visit(server: &TestServer, target: &str) -> Html {
+    let (status, text) = ask(server, target, POLICY);
+    Html::read(status, text)
+}
+
+/// The same for a page that has this script, and may fetch from us.
+#[track_caller]
+pub(crate) fn open_with_script(server: &TestServer, target: &str, script: &str) -> Html {
+    let policy = POLICY.replace("form-action", "script-src 'self'; connect-src 'self'; form-action");
+    let (status, text) = ask(server, target, &policy);
+    let element = format!("<script src=\"{script}\" type=\"module\"></script>");
+    let (before, after) = text.split_once(&element).expect("the script");
+    let html = Html::read(status, format!("{before}{after}"));
+    assert_eq!(html.status, 200, "{target}: {}", html.words);
+    html
+}
+
+#[track_caller]
+fn ask(server: &TestServer, target: &str, policy: &str) -> (u16, String) {
     let reply = server.send(&Request::get(target).with_header("accept", "text/html,application/xhtml+xml"));
     assert_eq!(reply.header("content-type"), Some("text/html; charset=utf-8"), "{target}: {}", reply.text());
-    assert_eq!(reply.header("content-security-policy"), Some(POLICY));
+    assert_eq!(reply.header("content-security-policy"), Some(policy));
     assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
     assert_eq!(reply.header("referrer-policy"), Some("no-referrer"));
     assert_eq!(reply.header("cache-control"), Some("no-cache"));
-    Html::read(reply.status, reply.text())
+    (reply.status, reply.text())
 }
 
 /// As `visit`, for a page that must be there.
@@ -108,11 +126,14 @@ fn read_attributes(element: &str, text: &str) -> Option<String> {
         let end = rest.find(['=', ' ']).unwrap_or(rest.len());
         let name = &rest[..end];
         assert!(
-            name.starts_with("aria-") || ATTRIBUTES.contains(&format!(" {name} ")),
+            name.starts_with("aria-")
+                || name.starts_with("data-")
+                || ATTRIBUTES.contains(&format!(" {name} ")),
             "{name:?} in <{element} {text}>"
         );
         let Some(after) = rest[end..].strip_prefix("=\"") else {
-            assert_eq!(name, "reversed", "an attribute without a value in <{element} {text}>");
+            let is_known = matches!(name, "reversed" | "disabled");
+            assert!(is_known, "an attribute without a value in <{element} {text}>");
             rest = rest[end..].trim_start();
             continue;
         };

@@ -69,7 +69,7 @@ impl Request {
         &held.expect("the header was set").1
     }
 
-    fn head_bytes(&self) -> Vec<u8> {
+    pub(super) fn head_bytes(&self) -> Vec<u8> {
         let mut head = [self.method.as_bytes(), b" ", &self.target, b" HTTP/1.1\r\n"].concat();
         head.extend(b"host: localhost\r\nconnection: close\r\n");
         for (name, value) in &self.headers {
@@ -221,7 +221,7 @@ impl Connection {
     }
 }
 
-fn parse_reply(received: &[u8]) -> Option<Reply> {
+pub(super) fn parse_reply(received: &[u8]) -> Option<Reply> {
     let end = received.windows(4).position(|window| window == b"\r\n\r\n")?;
     let head = std::str::from_utf8(&received[..end]).ok()?;
     let mut lines = head.split("\r\n");

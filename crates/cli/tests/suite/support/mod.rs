@@ -1,6 +1,7 @@
 //! What the suite drives the real program with: a process, a socket, a file server, people with keys.
 
 pub(crate) mod client;
+pub(crate) mod events;
 pub(crate) mod fake_forge;
 pub(crate) mod files;
 pub(crate) mod fsck;
@@ -10,14 +11,17 @@ pub(crate) mod html;
 pub(crate) mod http;
 pub(crate) mod past;
 pub(crate) mod people;
+pub(crate) mod receiver;
 pub(crate) mod reference;
 pub(crate) mod rewriting;
 pub(crate) mod server;
 pub(crate) mod signers;
 pub(crate) mod terminal;
+pub(crate) mod webhooks;
 pub(crate) mod world;
 
 pub(crate) use self::{
+    events::EventStream,
     files::{Answer, FileServer},
     git::Git,
     http::{Connection, Reply, Request},

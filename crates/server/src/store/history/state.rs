@@ -26,7 +26,7 @@ pub(super) struct State {
 impl State {
     /// What is there before the first commit.
     pub(super) fn empty(objects: Arc<Objects>) -> Self {
-        Self { files: Files { root: Dir::empty(), objects }, index: Index::default() }
+        Self { files: Files { root: Dir::empty(), places: None, objects }, index: Index::default() }
     }
 
     /// A state to begin with.
@@ -36,7 +36,7 @@ impl State {
 
     /// The state that differs from this one in the files `touched`.
     pub(super) fn next(&self, root: Arc<Dir>, touched: &[RepoPath]) -> Self {
-        let files = Files { root, objects: Arc::clone(&self.files.objects) };
+        let files = self.files.next(root, touched);
         let mut index = self.index.clone();
         index.update(&files, touched);
         Self { files, index }

@@ -90,7 +90,7 @@ fn begin(opened: &Opened, since: Option<ObjectId>) -> Result<State, CheckError> 
     let commit = read_commit(opened, since).map_err(unreadable)?;
     let root = load::load_tree(&opened.objects, commit.tree);
     let root = root.map_err(|error| unreadable(reason_of(&error)))?;
-    Ok(State::of(Files { root, objects: Arc::clone(&opened.objects) }))
+    Ok(State::of(Files { root, places: None, objects: Arc::clone(&opened.objects) }))
 }
 
 fn read_commit(opened: &Opened, id: ObjectId) -> Result<Commit, String> {

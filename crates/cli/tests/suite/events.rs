@@ -1,0 +1,181 @@
+//! GET /v1/events: what is told, and to whom.
+
+use serde_json::json;
+
+use crate::support::{EventStream, Launch, Person, Request, SignersFile, World, days_ago};
+
+fn people() -> (Person, Person, Person) {
+    (Person::named("alice"), Person::named("bob"), Person::named("carol"))
+}
+
+fn listen(world: &World, query: &str) -> EventStream {
+    EventStream::at(world.server.address(), &format!("/v1/events{query}"))
+}
+
+/// The next event must be this one, and what the newest commit did.
+#[track_caller]
+fn assert_told(world: &World, events: &mut EventStream, kind: &str, path: &str, by: Option<&Person>) {
+    let block = events.next_event();
+    let commit = world.git().run(&["rev-parse", "main"]).trim().to_owned();
+    let time = world.git().run(&["log", "-1", "--format=%ct", "main"]).trim().parse().unwrap();
+    let time = countersign_core::time::Timestamp::from_unix_seconds(time).unwrap().to_string();
+    assert_eq!(block.kind.as_deref(), Some(kind));
+    let expected =
+        json!({ "type": kind, "path": path, "key": by.map(Person::key), "time": time, "commit": commit });
+    assert_eq!(block.data, Some(expected));
+    let has_id = kind != "signature" || world.is_only_a_signature();
+    assert_eq!(block.id, has_id.then_some(commit), "{kind}");
+}
+
+impl World {
+    /// Whether the newest commit made nothing complete.
+    fn is_only_a_signature(&self) -> bool {
+        self.git().last_message().starts_with("Sign http")
+    }
+}
+
+#[test]
+fn every_kind_of_event_is_told_as_it_happens() {
+    let (alice, bob, carol) = people();
+    let mut world = World::start();
+    let mut events = listen(&world, "");
+    let head = &events.head;
+    for (name, value) in
+        [("content-type", "text/event-stream"), ("cache-control", "no-store"), ("x-accel-buffering", "no")]
+    {
+        assert_eq!(head.header(name), Some(value), "{name}");
+    }
+    let (pending, active) = (world.pending_path("acme/app"), world.active_path("acme/app"));
+    let file = SignersFile::of(2, &[&alice, &bob]).revocation(2, &[&alice, &bob]);
+    world.register(&alice, "acme/app", &file).ok();
+    assert_told(&world, &mut events, "registration", &pending, Some(&alice));
+    world.sign(&bob, &pending).ok();
+    assert_told(&world, &mut events, "signature", &pending, Some(&bob));
+    world.sign(&alice, &pending).ok();
+    assert_told(&world, &mut events, "signature", &pending, Some(&alice));
+    assert_told(&world, &mut events, "activated", &active, Some(&alice));
+
+    let index = world.add_release(&bob, "acme/app/v1");
+    assert_told(&world, &mut events, "release", &index, Some(&bob));
+    world.sign(&alice, &index).ok();
+    assert_told(&world, &mut events, "signature", &index, Some(&alice));
+    world.sign(&bob, &index).ok();
+    assert_told(&world, &mut events, "signature", &index, Some(&bob));
+    assert_told(&world, &mut events, "complete", &index, Some(&bob));
+    let document = world.revocation_of(&index, "key leaked");
+    assert_eq!(world.revoke_with(&alice, &index, &document).status, 202);
+    assert_told(&world, &mut events, "revocation", &index, Some(&alice));
+    assert_eq!(world.revoke_with(&bob, &index, &document).status, 200);
+    assert_told(&world, &mut events, "revoked", &index, Some(&bob));
+
+    let next = SignersFile::dated(days_ago(5)).artifact(1, &[&alice, &bob, &carol]);
+    world.propose(&alice, "acme/app", &next).ok();
+    assert_told(&world, &mut events, "proposal", &pending, Some(&alice));
+    let known = world.git().run(&["rev-parse", "main"]).trim().to_owned();
+    world.server.stop();
+    assert_eq!(events.next_block(), None);
+    let dropped = Launch::admin_drop(&world.id("acme/app"), &world.server.data_dir()).output();
+    assert_eq!(dropped.status.code(), Some(0));
+    world.server.start_again();
+    let request = Request::get("/v1/events").with_header("Last-Event-ID", &known);
+    let mut events = EventStream::open(world.server.address(), &request);
+    assert_told(&world, &mut events, "dropped", &pending, None);
+}
+
+#[test]
+fn a_prefix_is_a_path_of_whole_segments_in_any_spelling() {
+    let (alice, ..) = people();
+    let world = World::start();
+    let upper = world.id("acme/app").replacen("http/127", "HTTP/127", 1);
+    let mut all = listen(&world, "");
+    let mut own = listen(&world, &format!("?prefix={upper}/"));
+    let mut file = listen(&world, &format!("?prefix={}", world.pending_path("acme/app")));
+    let mut owner = listen(&world, &format!("?prefix={}", world.id("acme")));
+    let mut encoded = listen(&world, &format!("?prefix={}", world.id("acme/app").replace('/', "%2F")));
+    for project in ["acme/application", "other/app", "acme/app"] {
+        world.activate(project, &SignersFile::of(1, &[&alice]), &[&alice]);
+    }
+    let paths = |events: &mut EventStream, count: usize| -> Vec<String> {
+        (0..count).map(|_| events.next_event().data.unwrap()["path"].as_str().unwrap().to_owned()).collect()
+    };
+    let of = |project: &str| {
+        let (pending, active) = (world.pending_path(project), world.active_path(project));
+        vec![pending.clone(), pending, active]
+    };
+    let everything = [of("acme/application"), of("other/app"), of("acme/app")].concat();
+    assert_eq!(paths(&mut all, 9), everything);
+    assert_eq!(paths(&mut owner, 6), [of("acme/application"), of("acme/app")].concat());
+    assert_eq!(paths(&mut own, 3), of("acme/app"));
+    assert_eq!(paths(&mut encoded, 3), of("acme/app"));
+    assert_eq!(paths(&mut file, 2), of("acme/app")[..2]);
+}
+
+#[test]
+fn kinds_are_chosen_by_name_and_the_one_that_is_told_has_the_id() {
+    let (alice, ..) = people();
+    let world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
+    let mut signatures = listen(&world, "?type=signature");
+    let mut others = listen(&world, "?type=complete,release");
+    let index = world.add_signed_release("acme/app/v1", &[&alice]);
+    let commit = world.git().run(&["rev-parse", "main"]).trim().to_owned();
+    let signature = signatures.next_event();
+    assert_eq!((signature.kind.as_deref(), signature.id.as_ref()), (Some("signature"), Some(&commit)));
+    assert_eq!(others.next_kinds(), ["release"]);
+    let complete = others.next_event();
+    assert_eq!((complete.kind.as_deref(), complete.id.as_ref()), (Some("complete"), Some(&commit)));
+    assert_eq!(complete.data.unwrap()["path"], json!(index));
+}
+
+#[test]
+fn a_key_is_told_of_what_waits_for_its_signature() {
+    let (alice, bob, carol) = people();
+    let world = World::start();
+    let file = SignersFile::of(2, &[&alice, &bob]);
+    for spelling in [bob.key(), bob.key().replace('+', "%2B"), bob.ssh_key().replace(' ', "%20")] {
+        drop(listen(&world, &format!("?key={spelling}")));
+    }
+    let mut bobs = listen(&world, &format!("?key={}", bob.key()));
+    let mut carols = listen(&world, &format!("?key={}", carol.key()));
+    world.register(&alice, "acme/app", &file).ok();
+    assert_eq!(bobs.next_kinds(), ["registration"]);
+    world.sign(&alice, &world.pending_path("acme/app")).ok();
+    assert_eq!(bobs.next_kinds(), ["signature"]);
+    // With his own signature nothing waits for him.
+    world.sign(&bob, &world.pending_path("acme/app")).ok();
+    let index = world.add_release(&alice, "acme/app/v1");
+    let told = bobs.next_event();
+    assert_eq!((told.kind.as_deref(), &told.data.unwrap()["path"]), (Some("release"), &json!(index)));
+    // New signers of what still collects: it waits for all of them anew.
+    let next = SignersFile::dated(days_ago(5)).artifact(1, &[&alice, &bob, &carol]);
+    world.propose(&alice, "acme/app", &next).ok();
+    assert_eq!(bobs.next_kinds(), ["proposal"]);
+    world.sign(&alice, &world.pending_path("acme/app")).ok();
+    assert_eq!(bobs.next_kinds(), ["signature"]);
+    world.sign(&bob, &world.pending_path("acme/app")).ok();
+    world.sign(&carol, &world.pending_path("acme/app")).ok();
+    assert_eq!(bobs.next_kinds(), ["activated"]);
+    assert_eq!(carols.next_kinds(), ["proposal", "signature", "signature", "activated"]);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let world = World::start();
+    for (query, words) in [
+        ("prefix=", "prefix: "),
+        ("prefix=a/../b", "path traversal"),
+        ("prefix=a//b", "prefix: "),
+        ("prefix=a&prefix=b", "prefix: given more than once"),
+        ("key=svc-pub:AAAA", "key: "),
+        ("key=", "key: "),
+        ("type=signature,moved", "`moved` is none of registration, "),
+        ("type=", "`` is none of"),
+        ("prefx=a", "`prefx` is none of `prefix`, `key`, `type` and `last_event_id`"),
+        ("last_event_id=", "40 hexadecimal digits"),
+    ] {
+        world.server.get(&format!("/v1/events?{query}")).refused(400, words);
+    }
+    world.server.send(&Request::new("POST", "/v1/events")).error(405);
+    world.server.get("/v1/events/").error(404);
+    let head = world.server.send(&Request::head("/v1/events"));
+    assert_eq!((head.status, head.body.as_slice()), (200, &b""[..]));
+}

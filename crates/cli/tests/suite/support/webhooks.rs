@@ -1,0 +1,90 @@
+//! A server with webhooks, and what they should say.
+
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use super::{Person, SignersFile, World, receiver::Receiver};
+
+pub(crate) const SECRET: &str = "a secret of thirty-two characters";
+
+/// A world whose server has a configuration file, which can be changed before the next start.
+pub(crate) struct HookedWorld {
+    pub(crate) world: World,
+    dir: TempDir,
+}
+
+impl HookedWorld {
+    /// In development mode, with this configuration.
+    #[track_caller]
+    pub(crate) fn start(config: &str) -> Self {
+        Self::start_with(config, &["--dev"])
+    }
+
+    #[track_caller]
+    pub(crate) fn start_with(config: &str, flags: &[&str]) -> Self {
+        let dir = TempDir::new().expect("a temporary directory");
+        std::fs::write(dir.path().join("countersign.toml"), config).expect("it can be written");
+        let path = dir.path().join("countersign.toml").to_str().expect("a plain name").to_owned();
+        let world = World::start_with(|launch, files| {
+            let port = files.port().to_string();
+            let launch = launch.args(["--config", &path]);
+            flags.iter().fold(launch, |launch, flag| launch.arg(&flag.replace("PORT", &port)))
+        });
+        Self { world, dir }
+    }
+
+    pub(crate) fn configure(&self, config: &str) {
+        std::fs::write(self.dir.path().join("countersign.toml"), config).expect("it can be written");
+    }
+
+    pub(crate) fn progress_file(&self, name: &str) -> PathBuf {
+        self.world.server.data_dir().join("webhooks").join(name)
+    }
+
+    /// The project `acme/app` with alice as its only signer.
+    #[track_caller]
+    pub(crate) fn activate(&self) -> Person {
+        let alice = Person::named("alice");
+        self.world.activate("acme/app", &SignersFile::of(1, &[&alice]), &[&alice]);
+        alice
+    }
+
+    /// Type, path and commit of all events, oldest first, as Git tells them.
+    pub(crate) fn history(&self) -> Vec<[String; 3]> {
+        let log = self.world.git().run(&["log", "--reverse", "--format=%H %s", "main"]);
+        let lines = log.lines().filter_map(|line| line.split_once(' '));
+        lines.flat_map(|(commit, title)| tell(commit, title)).collect()
+    }
+}
+
+/// What a commit with this title made happen.
+fn tell(commit: &str, title: &str) -> Vec<[String; 3]> {
+    let event = |kind: &str, path: String| [kind.to_owned(), path, commit.to_owned()];
+    let pending = |project: &str| format!("{project}/svc.signers.pending/svc.signers.json");
+    let words: Vec<_> = title.split(' ').collect();
+    let path = words.last().expect("a title has words").to_string();
+    match words[0] {
+        "Create" => vec![],
+        "Register" => vec![event("registration", pending(&path))],
+        "Activate" => vec![
+            event("signature", pending(&path)),
+            event("activated", format!("{path}/svc.signers/svc.signers.json")),
+        ],
+        "Add" => vec![event("release", path)],
+        "Sign" if words[1] == "and" => vec![event("signature", path.clone()), event("complete", path)],
+        "Sign" => vec![event("signature", path)],
+        "Revoke" => vec![event("revoked", path)],
+        "Drop" => vec![event("dropped", pending(&path))],
+        _ => panic!("{title}"),
+    }
+}
+
+/// A webhook with this name and these settings besides, that tries again each second.
+pub(crate) fn webhook(name: &str, receiver: &Receiver, settings: &str) -> String {
+    webhook_to(name, &receiver.url(), &format!("retry_max_seconds = 1\n{settings}"))
+}
+
+pub(crate) fn webhook_to(name: &str, url: &str, settings: &str) -> String {
+    format!("[[webhook]]\nname = {name:?}\nurl = {url:?}\nsecret = {SECRET:?}\n{settings}\n")
+}

@@ -1,0 +1,112 @@
+//! Sending to a URL that the operator chose (D28): behind the same guard, and never on to where a redirect leads.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::{Response, header::HeaderMap};
+use thiserror::Error;
+use tokio::time::{Instant, timeout_at};
+use url::Url;
+
+use super::{Fetcher, HopRefusal, Route, TryAgain, Wait, error::Failure, rate_limit};
+
+/// What is read of an answer, so that its connection can be used again. Nobody looks at it.
+const MAX_ANSWER_BYTES: usize = 64 * 1024;
+
+/// What is sent.
+#[derive(Debug, Clone)]
+pub struct Post {
+    pub headers: HeaderMap,
+    pub body: Bytes,
+    /// For all of it, from resolving the name to the end of the answer.
+    pub timeout: Duration,
+}
+
+/// Why it is not known to have arrived. Names the scheme, host and port alone: the rest of such a URL is often a secret.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SendError {
+    #[error("nothing is sent to `{to}`: {reason}")]
+    Refused { to: String, reason: HopRefusal },
+    #[error("`{to}` answered with status {status}")]
+    Status { to: String, status: u16, again: Option<TryAgain> },
+    #[error(
+        "`{to}` answered with status {status}, and redirects are not followed: use the URL that it leads to"
+    )]
+    Redirected { to: String, status: u16 },
+    #[error("`{to}` timed out: {wait}")]
+    TimedOut { to: String, wait: Wait },
+    #[error("`{to}` could not be reached: {reason}")]
+    Broken { to: String, reason: String },
+}
+
+impl SendError {
+    /// When the receiver wants to be asked again, if it says so.
+    pub fn again(&self) -> Option<TryAgain> {
+        match self {
+            Self::Status { again, .. } => *again,
+            Self::Refused { .. } | Self::Redirected { .. } | Self::TimedOut { .. } | Self::Broken { .. } => {
+                None
+            }
+        }
+    }
+
+    pub fn is_refused(&self) -> bool {
+        matches!(self, Self::Refused { .. })
+    }
+}
+
+impl Fetcher {
+    /// Whether anything may be sent to a URL, as far as can be told without resolving its name.
+    pub fn check_target(&self, url: &Url) -> Result<(), SendError> {
+        self.access
+            .client_for(&Route::start(url))
+            .map(drop)
+            .map_err(|reason| SendError::Refused { to: shown_origin(url), reason })
+    }
+
+    /// Sends a POST request. It arrived if the answer is a 2xx; what else the answer says is ignored.
+    pub async fn post(&self, url: &Url, post: Post) -> Result<(), SendError> {
+        let (to, deadline) = (shown_origin(url), Instant::now() + post.timeout);
+        let client = match self.access.client_for(&Route::start(url)) {
+            Ok(client) => client,
+            Err(reason) => return Err(SendError::Refused { to, reason }),
+        };
+        let request = client.post(url.clone()).headers(post.headers).body(post.body);
+        let response = match timeout_at(deadline, request.send()).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(SendError::new(to, Failure::of(&error, self.timeouts))),
+            Err(_) => return Err(SendError::TimedOut { to, wait: Wait::Total(post.timeout) }),
+        };
+        let status = response.status();
+        let again = rate_limit::retry_after(response.headers());
+        // Whether the rest of the answer comes changes nothing.
+        let _ = timeout_at(deadline, discard(response)).await;
+        match status.as_u16() {
+            _ if status.is_success() => Ok(()),
+            status @ 300..=399 => Err(SendError::Redirected { to, status }),
+            status => Err(SendError::Status { to, status, again }),
+        }
+    }
+}
+
+impl SendError {
+    fn new(to: String, failure: Failure) -> Self {
+        match failure {
+            Failure::Refused(reason) => Self::Refused { to, reason: reason.into() },
+            Failure::TimedOut(wait) => Self::TimedOut { to, wait },
+            Failure::Broken(reason) => Self::Broken { to, reason },
+        }
+    }
+}
+
+async fn discard(mut response: Response) {
+    let mut left = MAX_ANSWER_BYTES;
+    while let Ok(Some(chunk)) = response.chunk().await {
+        let Some(rest) = left.checked_sub(chunk.len()) else { return };
+        left = rest;
+    }
+}
+
+fn shown_origin(url: &Url) -> String {
+    url.origin().ascii_serialization()
+}

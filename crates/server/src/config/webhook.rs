@@ -1,0 +1,187 @@
+//! The `[[webhook]]` tables.
+
+use std::{collections::BTreeSet, fmt, io, path::PathBuf, time::Duration};
+
+use countersign_core::{
+    event::{EventFilter, EventKind},
+    key::{KeyError, PublicKey},
+    path::{PathError, RepoPath},
+    shown::shown_text,
+};
+use serde::Deserialize;
+use thiserror::Error;
+use url::Url;
+
+use super::ConfigError;
+use crate::webhooks::{Retries, Secret, ShortSecret, Webhook, WebhookName, WebhookNameError};
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// A day.
+const MAX_SECONDS: u64 = 24 * 60 * 60;
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WebhookTable {
+    name: String,
+    url: String,
+    secret: Option<SecretText>,
+    secret_file: Option<PathBuf>,
+    prefix: Option<Vec<String>>,
+    types: Option<Vec<String>>,
+    key: Option<String>,
+    timeout_seconds: Option<u64>,
+    retry_min_seconds: Option<u64>,
+    retry_max_seconds: Option<u64>,
+}
+
+/// A secret as the file has it. Not even a value of another type is shown in errors.
+#[derive(Clone)]
+struct SecretText(String);
+
+#[derive(Debug, Error)]
+pub enum WebhookProblem {
+    #[error(transparent)]
+    Name(#[from] WebhookNameError),
+    #[error("another one has the same name: each keeps its progress under its own")]
+    SameName,
+    #[error("its url {0}")]
+    Url(&'static str),
+    #[error("it has no secret: set `secret`, or `secret_file`")]
+    NoSecret,
+    #[error("it has both `secret` and `secret_file`: leave one out")]
+    TwoSecrets,
+    #[error("cannot read its secret file {}: {source}", path.display())]
+    SecretFile { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    ShortSecret(#[from] ShortSecret),
+    #[error("`{}` is no type of event: they are {}", shown_text(given), known_types())]
+    Type { given: String },
+    #[error("`{key}` is empty, so nothing would be sent: leave it out in order to send all")]
+    Nothing { key: &'static str },
+    #[error("its prefix `{}`: {source}", shown_text(given))]
+    Prefix { given: String, source: PathError },
+    #[error("its key: {0}")]
+    Key(#[from] KeyError),
+    #[error("`{key}` must be from 1 to {MAX_SECONDS}")]
+    Time { key: &'static str },
+    #[error("`retry_max_seconds` is less than `retry_min_seconds`")]
+    Retries,
+}
+
+/// All of them, whose names differ.
+pub(super) fn resolve(tables: Vec<WebhookTable>) -> Result<Vec<Webhook>, ConfigError> {
+    let mut names = BTreeSet::new();
+    let webhooks = tables.into_iter().map(|table| {
+        let name = table.name.clone();
+        let webhook = table.resolve().and_then(|webhook| {
+            if names.insert(webhook.name.clone()) { Ok(webhook) } else { Err(WebhookProblem::SameName) }
+        });
+        webhook.map_err(|problem| ConfigError::Webhook { name, problem })
+    });
+    webhooks.collect()
+}
+
+impl WebhookTable {
+    fn resolve(self) -> Result<Webhook, WebhookProblem> {
+        Ok(Webhook {
+            name: WebhookName::parse(&self.name)?,
+            url: parse_url(&self.url)?,
+            filters: self.filters()?,
+            retries: self.retries()?,
+            timeout: seconds("timeout_seconds", self.timeout_seconds, TIMEOUT)?,
+            secret: read_secret(self.secret, self.secret_file)?,
+        })
+    }
+
+    /// One for each prefix.
+    fn filters(&self) -> Result<Vec<EventFilter>, WebhookProblem> {
+        let kinds = self.types.as_ref().map(|names| {
+            let parse =
+                |name: &String| EventKind::parse(name).ok_or(WebhookProblem::Type { given: name.clone() });
+            names.iter().map(parse).collect::<Result<BTreeSet<_>, _>>()
+        });
+        let kinds = kinds.transpose()?;
+        if kinds.as_ref().is_some_and(BTreeSet::is_empty) {
+            return Err(WebhookProblem::Nothing { key: "types" });
+        }
+        let key = self.key.as_deref().map(PublicKey::parse).transpose()?;
+        let filter = |prefix| EventFilter { prefix, kinds: kinds.clone(), key };
+        let Some(prefixes) = &self.prefix else { return Ok(vec![filter(None)]) };
+        if prefixes.is_empty() {
+            return Err(WebhookProblem::Nothing { key: "prefix" });
+        }
+        let parse = |given: &String| match RepoPath::parse(given) {
+            Ok(prefix) => Ok(filter(Some(prefix))),
+            Err(source) => Err(WebhookProblem::Prefix { given: given.clone(), source }),
+        };
+        prefixes.iter().map(parse).collect()
+    }
+
+    fn retries(&self) -> Result<Retries, WebhookProblem> {
+        let default = Retries::default();
+        let min = seconds("retry_min_seconds", self.retry_min_seconds, default.min)?;
+        let max = seconds("retry_max_seconds", self.retry_max_seconds, default.max.max(min))?;
+        if max < min { Err(WebhookProblem::Retries) } else { Ok(Retries { min, max }) }
+    }
+}
+
+/// The text stays out of errors: what is wrong with it can be said without, and it may hold a token.
+fn parse_url(text: &str) -> Result<Url, WebhookProblem> {
+    let refuse = |reason| Err(WebhookProblem::Url(reason));
+    if text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\') {
+        return refuse("has whitespace, a control character or a backslash: remove it");
+    }
+    let Ok(url) = Url::parse(text) else { return refuse("is not a URL") };
+    if !matches!(url.scheme(), "https" | "http") || !url.has_host() {
+        return refuse("does not begin with `https://` or `http://` and a host");
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return refuse(
+            "has user information before an `@`: leave it out, the secret tells the receiver who sends",
+        );
+    }
+    if url.fragment().is_some() {
+        return refuse("has a fragment: leave out the `#` and what follows");
+    }
+    Ok(url)
+}
+
+fn read_secret(secret: Option<SecretText>, file: Option<PathBuf>) -> Result<Secret, WebhookProblem> {
+    let secret = match (secret, file) {
+        (Some(SecretText(secret)), None) => secret,
+        (None, Some(path)) => match std::fs::read_to_string(&path) {
+            Ok(text) => text.trim().to_owned(),
+            Err(source) => return Err(WebhookProblem::SecretFile { path, source }),
+        },
+        (None, None) => return Err(WebhookProblem::NoSecret),
+        (Some(_), Some(_)) => return Err(WebhookProblem::TwoSecrets),
+    };
+    Ok(Secret::new(secret.as_bytes())?)
+}
+
+fn seconds(key: &'static str, value: Option<u64>, default: Duration) -> Result<Duration, WebhookProblem> {
+    match value {
+        Some(seconds @ 1..=MAX_SECONDS) => Ok(Duration::from_secs(seconds)),
+        Some(_) => Err(WebhookProblem::Time { key }),
+        None => Ok(default),
+    }
+}
+
+fn known_types() -> String {
+    EventKind::ALL.map(EventKind::name).join(", ")
+}
+
+impl<'de> Deserialize<'de> for SecretText {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match toml::Value::deserialize(deserializer)? {
+            toml::Value::String(text) => Ok(Self(text)),
+            _ => Err(serde::de::Error::custom("`secret` is not a string")),
+        }
+    }
+}
+
+impl fmt::Debug for SecretText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretText(…)")
+    }
+}

@@ -1,0 +1,252 @@
+//! One listener: from the log to Server-Sent Events.
+
+use std::{
+    convert::Infallible, fmt::Write as _, mem, ops::ControlFlow, sync::atomic::Ordering, time::Duration,
+};
+
+use axum::{
+    body::{Body, Bytes},
+    http::{
+        HeaderName, HeaderValue,
+        header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
+    },
+    response::{IntoResponse, Response},
+};
+use countersign_core::{
+    event::{Event, EventFilter},
+    path::RepoPath,
+};
+use futures_util::stream;
+use tokio::{sync::watch, task::spawn_blocking, time::Instant};
+
+use super::{ListenRequest, Place, request::not_kept};
+use crate::{
+    answer::Origin,
+    app::App,
+    error::ApiError,
+    limits::ListenShare,
+    listen::Listening,
+    store::{ObjectId, Store, log::Logged},
+};
+
+/// Shorter than what proxies take for the end of a connection.
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
+/// What is told at once, in bytes, and what is looked at for it, in commits.
+const MAX_TOLD: usize = 16 * 1024;
+const MAX_LOOKED_AT: usize = 4_096;
+/// A client that does not take what it was sent is told nothing more; we look again after this time.
+const BLOCKED: Duration = Duration::from_millis(100);
+
+const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+/// Has nginx pass on what it gets at once.
+const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+const NO: HeaderValue = HeaderValue::from_static("no");
+
+#[derive(Debug)]
+pub(crate) struct Listener {
+    app: App,
+    filter: EventFilter,
+    /// Of the next commit to look at.
+    position: i64,
+    /// The newest commit that was looked at.
+    seen: Option<ObjectId>,
+    is_new: bool,
+    rest_until: Instant,
+    heartbeat_at: Instant,
+    end: watch::Receiver<i64>,
+    is_stopping: watch::Receiver<bool>,
+    client: Option<Listening>,
+    place: Place,
+    _share: Option<ListenShare>,
+}
+
+/// What a look at the log came to.
+enum Look {
+    Told(String),
+    Nothing,
+    /// What comes next is no longer kept.
+    Behind,
+}
+
+impl Listener {
+    pub(crate) async fn start(
+        app: App,
+        request: ListenRequest,
+        origin: Option<Origin>,
+    ) -> Result<Self, ApiError> {
+        let client = origin.as_ref().and_then(|origin| origin.client.as_ref());
+        let share = client.map(|client| client.share_listening()).transpose()?;
+        let place = app.events().admit().ok_or_else(ApiError::too_many_listeners)?;
+        let (position, seen) = match request.after {
+            None => app.store().log().newest(),
+            Some(after) => (find(&app, after).await?, Some(after)),
+        };
+        let now = Instant::now();
+        Ok(Self {
+            filter: request.filter,
+            position,
+            seen,
+            is_new: true,
+            rest_until: now,
+            heartbeat_at: now + HEARTBEAT,
+            end: app.events().end.subscribe(),
+            is_stopping: app.stopping(),
+            client: origin.map(|origin| origin.patience.listen()),
+            place,
+            _share: share,
+            app,
+        })
+    }
+
+    /// The next bytes to send; `None` where the stream ends.
+    pub(super) async fn next(&mut self) -> Option<Bytes> {
+        if mem::take(&mut self.is_new) {
+            return Some(self.write_mark("retry: 2000\n", "events follow"));
+        }
+        loop {
+            self.rest().await?;
+            if self.client.as_ref().is_some_and(Listening::is_blocked) {
+                self.rest_until = Instant::now() + BLOCKED.max(self.place.rest());
+                continue;
+            }
+            match self.look() {
+                Look::Told(text) => {
+                    self.heartbeat_at = Instant::now() + HEARTBEAT;
+                    return Some(text.into());
+                }
+                Look::Nothing if Instant::now() >= self.heartbeat_at => return Some(self.beat()),
+                Look::Nothing => {}
+                Look::Behind => return None,
+            }
+            self.wait().await?;
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn fall_behind(&mut self) {
+        self.position = -1;
+    }
+
+    /// Until there are new commits, or it is time for a sign of life. `None` where the server stops.
+    async fn wait(&mut self) -> Option<()> {
+        let position = self.position;
+        tokio::select! {
+            _ = self.is_stopping.wait_for(|is_stopping| *is_stopping) => None,
+            changed = self.end.wait_for(|end| *end > position) => changed.ok().map(drop),
+            () = tokio::time::sleep_until(self.heartbeat_at) => Some(()),
+        }
+    }
+
+    /// New commits do not wake those who rest. `None` where the server stops.
+    async fn rest(&mut self) -> Option<()> {
+        tokio::select! {
+            biased;
+            _ = self.is_stopping.wait_for(|is_stopping| *is_stopping) => None,
+            () = tokio::time::sleep_until(self.rest_until) => Some(()),
+        }
+    }
+
+    /// Looks at commits until there is enough to tell.
+    fn look(&mut self) -> Look {
+        let mut told = Telling::new(&self.filter, self.app.store());
+        let (mut looked_at, mut seen) = (0, self.seen);
+        let kept = self.app.store().log().look_from(self.position, |commit| {
+            told.add(commit);
+            seen = Some(commit.id);
+            looked_at += 1;
+            match told.text.len() >= MAX_TOLD || looked_at == MAX_LOOKED_AT {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        let (text, count) = (told.text, told.count);
+        self.seen = seen;
+        self.position += looked_at as i64;
+        if looked_at > 0 {
+            self.rest_until = Instant::now() + self.place.rest();
+        }
+        self.place.events.sent.fetch_add(count, Ordering::Relaxed);
+        match kept {
+            None => Look::Behind,
+            Some(()) if text.is_empty() => Look::Nothing,
+            Some(()) => Look::Told(text),
+        }
+    }
+
+    fn beat(&mut self) -> Bytes {
+        self.heartbeat_at = Instant::now() + HEARTBEAT;
+        self.write_mark("", "nothing new")
+    }
+
+    /// Has the client remember how far we looked, so that it goes on from there, whatever it was told of. Without data
+    /// it is no event.
+    fn write_mark(&self, fields: &str, comment: &str) -> Bytes {
+        let id = self.seen.map(|id| format!("id: {id}\n")).unwrap_or_default();
+        format!(": {comment}\n{fields}{id}\n").into()
+    }
+}
+
+impl IntoResponse for Listener {
+    fn into_response(self) -> Response {
+        let told = stream::unfold(self, |mut listener| async {
+            listener.next().await.map(|bytes| (Ok::<_, Infallible>(bytes), listener))
+        });
+        let headers = [
+            (CONTENT_TYPE, EVENT_STREAM),
+            (CACHE_CONTROL, NO_STORE),
+            (X_CONTENT_TYPE_OPTIONS, NOSNIFF),
+            (ACCEL_BUFFERING, NO),
+        ];
+        (headers, Body::from_stream(told)).into_response()
+    }
+}
+
+/// The position behind a commit. What came before the start may have to be read from disk.
+async fn find(app: &App, after: ObjectId) -> Result<i64, ApiError> {
+    let log = app.store().log().clone();
+    let found = spawn_blocking(move || log.position_of(&after)).await;
+    found.map_err(|_| ApiError::panicked())?.map(|position| position + 1).ok_or_else(|| not_kept(&after))
+}
+
+/// What a listener will be told.
+struct Telling<'a> {
+    filter: &'a EventFilter,
+    store: &'a Store,
+    /// What waits for the key that is asked for, sorted; found out when it is first needed.
+    waiting: Option<Vec<RepoPath>>,
+    text: String,
+    count: u64,
+}
+
+impl<'a> Telling<'a> {
+    fn new(filter: &'a EventFilter, store: &'a Store) -> Self {
+        Self { filter, store, waiting: None, text: String::new(), count: 0 }
+    }
+
+    /// Of two events of one commit the last one has its id: whoever is cut off between them hears both again.
+    fn add(&mut self, commit: &Logged) {
+        let before = self.count;
+        for (place, event) in commit.events().iter().enumerate() {
+            if self.filter.matches(event) && self.concerns_key(event) {
+                let end = if self.count > before { "\n" } else { "" };
+                let (kind, body) = (event.kind.name(), &commit.bodies()[place]);
+                let _ = write!(self.text, "{end}event: {kind}\ndata: {body}\n");
+                self.count += 1;
+            }
+        }
+        if self.count > before {
+            let _ = write!(self.text, "id: {}\n\n", commit.id);
+        }
+    }
+
+    /// The state is looked at after the log: it has all that is being told of.
+    fn concerns_key(&mut self, event: &Event) -> bool {
+        let Some(key) = &self.filter.key else { return true };
+        let store = self.store;
+        event.concerns(
+            self.waiting.get_or_insert_with(|| store.head().index.waiting_for(key).cloned().collect()),
+        )
+    }
+}

@@ -1,0 +1,97 @@
+//! What a listener asks for.
+
+use std::borrow::Cow;
+
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use countersign_core::{
+    event::{EventFilter, EventKind},
+    key::PublicKey,
+    path::RepoPath,
+};
+use url::form_urlencoded;
+
+use crate::{
+    error::ApiError,
+    store::{ObjectId, log::KEPT},
+};
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct ListenRequest {
+    pub(crate) filter: EventFilter,
+    /// The newest commit that the client knows of; without one, it is told of what happens from now on.
+    pub(crate) after: Option<ObjectId>,
+}
+
+impl ListenRequest {
+    pub(crate) fn parse(query: &str, headers: &HeaderMap) -> Result<Self, ApiError> {
+        let mut request = Self::default();
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            let is_new = match name.as_ref() {
+                "prefix" => {
+                    request.filter.prefix.replace(RepoPath::parse(&value).map_err(bad("prefix"))?).is_none()
+                }
+                "key" => request.filter.key.replace(parse_key(&value)?).is_none(),
+                "type" => request.filter.kinds.replace(parse_kinds(&value)?).is_none(),
+                "last_event_id" => request.after.replace(parse_commit(&value)?).is_none(),
+                _ => return Err(ApiError::bad_request(format!("`{name}` is none of {PARAMETERS}"))),
+            };
+            if !is_new {
+                return Err(ApiError::bad_request(format!("{name}: given more than once")));
+            }
+        }
+        // A client that was cut off sets the header; what its URL says is from the first time.
+        let mut ids = headers.get_all(LAST_EVENT_ID).iter();
+        match (ids.next(), ids.next()) {
+            // An empty id is how a server has clients forget the last one.
+            (None, _) => {}
+            (Some(id), None) if id.is_empty() => {}
+            (Some(id), None) => request.after = Some(parse_commit(&String::from_utf8_lossy(id.as_bytes()))?),
+            (Some(_), Some(_)) => return Err(ApiError::bad_request("Last-Event-ID: given more than once")),
+        }
+        Ok(request)
+    }
+}
+
+const PARAMETERS: &str = "`prefix`, `key`, `type` and `last_event_id`";
+
+/// The answer to a client that wants to go on from a commit that we do not keep, or never had.
+pub(super) fn not_kept(after: &ObjectId) -> ApiError {
+    let message = format!(
+        "the commit {after} is not among the newest {KEPT}: ask for the state of what you watch, and listen without \
+         Last-Event-ID"
+    );
+    ApiError::new(StatusCode::GONE, message)
+}
+
+fn bad<E: std::fmt::Display>(name: &str) -> impl Fn(E) -> ApiError {
+    move |error| ApiError::bad_request(format!("{name}: {error}"))
+}
+
+fn parse_key(text: &str) -> Result<PublicKey, ApiError> {
+    // A plus sign in a query is a space, unless it is written as %2B; keys have plus signs.
+    let parsed = PublicKey::parse(text).or_else(|error| match text.contains(' ') {
+        true => PublicKey::parse(&text.replace(' ', "+")),
+        false => Err(error),
+    });
+    parsed.map_err(bad("key"))
+}
+
+fn parse_kinds(text: &str) -> Result<std::collections::BTreeSet<EventKind>, ApiError> {
+    let parse = |name: &str| {
+        EventKind::parse(name).ok_or_else(|| {
+            let known: Vec<_> = EventKind::ALL.map(EventKind::name).into();
+            ApiError::bad_request(format!("type: `{name}` is none of {}", known.join(", ")))
+        })
+    };
+    text.split(',').map(parse).collect()
+}
+
+fn parse_commit(text: &str) -> Result<ObjectId, ApiError> {
+    let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let parsed = ObjectId::from_hex(Cow::from(text).to_ascii_lowercase().as_bytes()).ok();
+    parsed.filter(|_| is_hex && text.len() == 40).ok_or_else(|| {
+        ApiError::bad_request("Last-Event-ID: must be the id of a commit, of 40 hexadecimal digits")
+    })
+}

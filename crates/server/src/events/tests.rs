@@ -1,0 +1,148 @@
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use countersign_core::{path::RepoPath, snapshot::Change};
+use tempfile::TempDir;
+use tokio::time::{Instant, timeout};
+
+use super::{listener::HEARTBEAT, *};
+use crate::{
+    app::{self, App, Running},
+    clock::Clock,
+    config::{ConfigFile, Overrides, Settings},
+};
+
+pub(crate) const INDEX: &str = "https/dl.example.org/443/acme/app/v1/svc.index.json";
+const KEY: &str = "svc-pub:6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw";
+
+pub(crate) async fn start() -> (TempDir, Running) {
+    let dir = TempDir::new().unwrap();
+    let overrides = Overrides {
+        listen: Some("127.0.0.1:0".parse().unwrap()),
+        data_dir: Some(dir.path().join("data")),
+        dev: Some(true),
+        ..Overrides::default()
+    };
+    let settings = Settings::resolve(overrides, ConfigFile::default()).unwrap();
+    (dir, app::start(settings, Clock::system()).await.unwrap())
+}
+
+/// A commit that says this, and changes a file of its own.
+pub(crate) async fn commit(app: &App, message: &str) -> String {
+    let mut change = Change::new(format!("{message}\n\nBy: {KEY}\n"));
+    let name = format!("notes/{}", app.store().log().end());
+    change.write(RepoPath::parse(&name).unwrap(), name.into_bytes());
+    app.store().transact(move |_| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+    app.store().head().commit.to_string()
+}
+
+async fn listen(app: &App, query: &str) -> Listener {
+    let request = ListenRequest::parse(query, &Default::default()).unwrap();
+    let mut listener = Listener::start(app.clone(), request, None).await.unwrap();
+    let first = next(&mut listener).await;
+    assert!(first.starts_with(": ") && first.contains("\nretry: 2000\nid: "), "{first}");
+    listener
+}
+
+async fn next(listener: &mut Listener) -> String {
+    String::from_utf8(listener.next().await.unwrap().to_vec()).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sign_of_life_says_how_far_was_looked_and_is_no_event() {
+    let (_dir, running) = start().await;
+    let mut listener = listen(running.app(), "type=dropped").await;
+    let first = running.app().store().head().commit.to_string();
+    for _ in 0..3 {
+        let asked = Instant::now();
+        assert_eq!(next(&mut listener).await, format!(": nothing new\nid: {first}\n\n"));
+        assert_eq!(asked.elapsed(), HEARTBEAT);
+    }
+    // It was not told of this one, and would not be told after having been cut off.
+    let newest = commit(running.app(), &format!("Add {INDEX}")).await;
+    assert_eq!(next(&mut listener).await, format!(": nothing new\nid: {newest}\n\n"));
+    drop(listener);
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_happens_to_others_all_the_time_does_not_keep_a_sign_of_life_away() {
+    let (_dir, running) = start().await;
+    let mut listener = listen(running.app(), "prefix=https/elsewhere.example.org").await;
+    let asked = Instant::now();
+    let app = running.app().clone();
+    let busy = tokio::spawn(async move {
+        loop {
+            commit(&app, &format!("Add {INDEX}")).await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    });
+    assert!(next(&mut listener).await.starts_with(": nothing new\nid: "));
+    assert!(asked.elapsed() < 2 * HEARTBEAT, "{:?}", asked.elapsed());
+    busy.abort();
+    assert!(busy.await.unwrap_err().is_cancelled());
+    drop(listener);
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_event_is_told_at_once_and_those_that_follow_it_together() {
+    let (_dir, running) = start().await;
+    let app = running.app();
+    let mut listener = listen(app, "").await;
+    let others: Vec<_> = futures_util::future::join_all((0..500).map(|_| listen(app, "type=dropped"))).await;
+    tokio::time::sleep(HEARTBEAT / 2).await;
+    let quiet = Instant::now();
+    commit(app, &format!("Add {INDEX}")).await;
+    assert_eq!(next(&mut listener).await.matches("data: ").count(), 1);
+    assert_eq!(quiet.elapsed(), Duration::ZERO);
+    for _ in 0..5 {
+        commit(app, &format!("Sign {INDEX}")).await;
+    }
+    assert_eq!(next(&mut listener).await.matches("data: ").count(), 5);
+    let rested = quiet.elapsed();
+    assert!(rested > Duration::from_millis(300) && rested < Duration::from_secs(1), "{rested:?}");
+    drop((listener, others));
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn much_is_told_in_pieces_and_nothing_twice() {
+    let (_dir, running) = start().await;
+    let app = running.app();
+    let mut listener = listen(app, "").await;
+    let title = format!("Sign and complete {INDEX}");
+    let commits = futures_util::future::join_all((0..200).map(|_| commit(app, &title))).await.len();
+    let (mut ids, mut events) = (Vec::new(), 0);
+    while ids.len() < commits {
+        let piece = next(&mut listener).await;
+        assert!(piece.len() < 18 * 1024, "{}", piece.len());
+        events += piece.matches("\ndata: ").count();
+        ids.extend(piece.lines().filter_map(|line| line.strip_prefix("id: ")).map(str::to_owned));
+    }
+    let log = app.store().log().from(1, usize::MAX).unwrap();
+    assert_eq!(ids, log.iter().map(|commit| commit.id.to_string()).collect::<Vec<_>>());
+    assert_eq!(events, 400);
+    drop(listener);
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_falls_behind_what_is_kept_is_let_go() {
+    let (_dir, running) = start().await;
+    let mut listener = listen(running.app(), "").await;
+    listener.fall_behind();
+    assert_eq!(listener.next().await, None);
+    drop(listener);
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_ends_a_listener_that_rests() {
+    let (_dir, running) = start().await;
+    let mut listener = listen(running.app(), "").await;
+    commit(running.app(), &format!("Add {INDEX}")).await;
+    next(&mut listener).await;
+    let ending = tokio::spawn(async move { listener.next().await });
+    timeout(Duration::from_secs(1), running.stop()).await.unwrap().unwrap();
+    assert_eq!(ending.await.unwrap(), None);
+}

@@ -1,0 +1,264 @@
+//! The page where a browser verifies a file. Which indexes could list it, the server says; all else the script does.
+
+use axum::{
+    extract::RawQuery,
+    http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
+    response::IntoResponse,
+};
+use countersign_core::{path::RepoPath, shown::shown_text, wire};
+use countersign_forge::download_url::{CandidateKind, locate_download};
+use maud::{Markup, html};
+
+use super::{Page, links};
+use crate::{openapi::pages, table::Table};
+
+/// All of the script, which needs no build: the browser loads these modules as they are. Each with its path, and its
+/// name in the reference.
+const MODULES: [(&str, &str, &str); 8] = [
+    (SCRIPT_PATH, "script_page", include_str!("verify/page.mjs")),
+    ("/assets/verify/evidence.mjs", "script_evidence", include_str!("verify/evidence.mjs")),
+    ("/assets/verify/rules.mjs", "script_rules", include_str!("verify/rules.mjs")),
+    ("/assets/verify/place.mjs", "script_place", include_str!("verify/place.mjs")),
+    ("/assets/verify/documents.mjs", "script_documents", include_str!("verify/documents.mjs")),
+    ("/assets/verify/values.mjs", "script_values", include_str!("verify/values.mjs")),
+    ("/assets/verify/keys.mjs", "script_keys", include_str!("verify/keys.mjs")),
+    ("/assets/verify/json.mjs", "script_json", include_str!("verify/json.mjs")),
+];
+
+const SCRIPT_PATH: &str = "/assets/verify/page.mjs";
+
+pub(super) fn routes() -> Table {
+    let page = Table::default().get("/verify", page, pages::verify());
+    MODULES.into_iter().fold(page, |routes, (path, id, text)| {
+        routes.get(path, async move || module(text), pages::script(id))
+    })
+}
+
+fn module(text: &'static str) -> impl IntoResponse {
+    let headers = [
+        (CONTENT_TYPE, "text/javascript; charset=utf-8"),
+        // Modules of two versions do not belong together.
+        (CACHE_CONTROL, "no-cache"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    (headers, text)
+}
+
+async fn page(RawQuery(query): RawQuery) -> Page {
+    match Asked::of(query.as_deref().unwrap_or_default()) {
+        Ok(None) => {
+            Page::new("Verify a file", html! { h1 { "Verify a file" } (intro()) (forms("", "")) (limits()) })
+        }
+        Ok(Some(asked)) => Page::new("Verify a file", asked.render()).with_script(SCRIPT_PATH),
+        Err(refused) => Page::new("Verify a file", refused.render()),
+    }
+}
+
+/// What somebody wants to verify a file against.
+struct Asked {
+    /// Where the index is looked for, in this order.
+    places: Vec<Place>,
+    /// The address of the file, where that was asked for.
+    url: Option<String>,
+}
+
+struct Place {
+    index: RepoPath,
+    /// The name that the index lists the file under; `None` where any of its files will do.
+    file_name: Option<String>,
+    /// Where there is an index here, no other is asked.
+    is_only: bool,
+}
+
+/// A question that cannot be answered, and why.
+struct Refused {
+    url: String,
+    path: String,
+    reason: String,
+}
+
+impl Asked {
+    fn of(query: &str) -> Result<Option<Self>, Refused> {
+        let field = |wanted: &str| {
+            let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+            pairs
+                .find(|(name, _)| name == wanted)
+                .map(|(_, value)| value.trim().to_owned())
+                .unwrap_or_default()
+        };
+        let (url, path) = (field("url"), field("path"));
+        let asked = match (url.as_str(), path.as_str()) {
+            ("", "") => return Ok(None),
+            (url, "") => Self::at_url(url),
+            ("", path) => Self::at_path(path),
+            (_, _) => Err("give either an address or a path, not both".to_owned()),
+        };
+        asked.map(Some).map_err(|reason| Refused { url, path, reason })
+    }
+
+    fn at_url(url: &str) -> Result<Self, String> {
+        let located = locate_download(url).map_err(|error| error.to_string())?;
+        let places = located.candidates.into_iter().map(|candidate| Place {
+            index: candidate.index,
+            file_name: Some(candidate.file_name.as_str().to_owned()),
+            is_only: match candidate.kind {
+                CandidateKind::Release => true,
+                CandidateKind::Directory => false,
+            },
+        });
+        Ok(Self { places: places.collect(), url: Some(url.to_owned()) })
+    }
+
+    fn at_path(path: &str) -> Result<Self, String> {
+        let index = RepoPath::parse(path).map_err(|error| error.to_string())?;
+        if index.file_name() != wire::INDEX_FILE {
+            return Err(format!("the path of a release ends in /{}", wire::INDEX_FILE));
+        }
+        Ok(Self { places: vec![Place { index, file_name: None, is_only: true }], url: None })
+    }
+
+    fn render(&self) -> Markup {
+        html! {
+            h1 { "Verify a file" }
+            (intro())
+            (self.render_places())
+            p.choose {
+                label for="file" { "The downloaded file: choose it, or drop it on the field" }
+                // The script switches it on: without one it would do nothing.
+                input #file type="file" disabled;
+            }
+            // The script clears it once it runs: so it is also read where a browser is too old for it.
+            div #result role="status" { (without_script()) }
+            (limits())
+            p { a href="/verify" { "Verify another file" } }
+        }
+    }
+}
+
+impl Asked {
+    fn render_places(&self) -> Markup {
+        let Some(url) = &self.url else {
+            return html! { @for place in &self.places { p.wrap { "A file of the release " (place.render()) } } };
+        };
+        html! {
+            p.wrap { "The file from " code { (shown_text(url)) } }
+            details.places {
+                summary { "Where its release is looked for" }
+                ol { @for place in &self.places { li { (place.render()) } } }
+            }
+        }
+    }
+}
+
+impl Place {
+    /// The script reads the attributes.
+    fn render(&self) -> Markup {
+        html! {
+            span data-index=(self.index) data-name=[&self.file_name] data-only=[self.is_only.then_some("yes")] {
+                a href=(links::page(&self.index)) { (shown_text(self.index.as_str())) }
+            }
+            @if let Some(name) = &self.file_name { " as " code { (shown_text(name)) } }
+        }
+    }
+}
+
+impl Refused {
+    fn render(&self) -> Markup {
+        html! {
+            h1 { "Verify a file" }
+            p.problem role="alert" { "This does not lead to a release: " (shown_text(&self.reason)) "." }
+            (forms(&self.url, &self.path))
+            (limits())
+        }
+    }
+}
+
+fn intro() -> Markup {
+    html! {
+        p {
+            "Your browser hashes the file and checks the signatures of the release itself. The file stays on your "
+            "computer: nothing of it is sent anywhere."
+        }
+    }
+}
+
+fn forms(url: &str, path: &str) -> Markup {
+    html! {
+        form.ask action="/verify" {
+            label for="url" { "Where the file was downloaded from" }
+            input #url name="url" value=(url) autocomplete="off"
+                placeholder="https://github.com/acme/app/releases/download/v1.0/app.tar.gz";
+            button { "Find the release" }
+        }
+        form.ask action="/verify" {
+            label for="path" { "Or the path of the release on this server" }
+            input #path name="path" value=(path) autocomplete="off"
+                placeholder="https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json";
+            button { "Use this release" }
+        }
+    }
+}
+
+fn without_script() -> Markup {
+    html! {
+        p {
+            "Nothing has been checked: this page verifies with a script, which your browser does not run. Use the command "
+            "line, which does the same and more: "
+            code { "countersign verify FILE --url URL --server SERVER" }
+        }
+    }
+}
+
+fn limits() -> Markup {
+    html! {
+        section.limits {
+            h2 { "What this protects against, and what not" }
+            p {
+                "It finds files that a mirror, a proxy or a broken download has changed, and releases that too few of "
+                "their signers have signed, or that were revoked."
+            }
+            p {
+                "It does " strong { "not" } " protect against this server. Page and script came from it, and so did the "
+                "signers: your browser remembers none from earlier visits, so it would not notice if all of them were "
+                "exchanged. Nor does it show that this is the newest release."
+            }
+            p {
+                "The command line does not depend on this server: it remembers the signers, and at first asks the "
+                "project's own forge for them. "
+                code { "countersign download URL --server SERVER" } " downloads a file, "
+                code { "countersign verify FILE --url URL --server SERVER" } " checks one that is here, of any size."
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_has_less_than_30_kb_and_makes_no_markup_of_text() {
+        let bytes: usize = MODULES.iter().map(|(_, _, text)| text.len()).sum();
+        assert!(bytes < 30_000, "{bytes} bytes");
+        for (path, _, text) in MODULES {
+            for door in
+                ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function("]
+            {
+                assert!(!text.contains(door), "{path} has {door}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_module_that_is_imported_is_served() {
+        for (path, _, text) in MODULES {
+            for (_, rest) in
+                text.match_indices("from \"./").map(|(at, found)| text.split_at(at + found.len()))
+            {
+                let name = rest.split('"').next().unwrap_or_default();
+                let served = format!("/assets/verify/{name}");
+                assert!(MODULES.iter().any(|(path, ..)| *path == served), "{path} imports {name}");
+            }
+        }
+    }
+}

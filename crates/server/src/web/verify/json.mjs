@@ -1,0 +1,68 @@
+// The strict reader of documents (D5).
+
+const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"([ \t\n\r]*:)?/g;
+
+export function fail(field, reason) {
+  throw new Error(field ? `field \`${field}\`: ${reason}` : reason);
+}
+
+// JSON.parse keeps the last of two fields with one name: so the names in the text are counted against those it kept.
+export function parseJson(source) {
+  let [kept, written] = [-1, 0]; // The document itself has no name.
+  const json = JSON.parse(source, function (name, value) {
+    if (typeof value === "string" && /\p{Cs}/u.test(value)) fail("", "a string has half a character");
+    kept += Array.isArray(this) ? 0 : 1;
+    return value;
+  });
+  const rest = source.replace(STRING, (string, colon) => {
+    written += colon ? 1 : 0;
+    return "";
+  });
+  if (/[-+.]|\d[eE]/.test(rest)) fail("", "a number is not in plain digits");
+  if (kept !== written) fail("", "a name occurs twice in one object");
+  return json;
+}
+
+// Shapes: functions from a value and its name to what they read of it.
+
+export const integer = (value, at) => (Number.isSafeInteger(value) ? value : fail(at, "must be a whole number"));
+
+export const oneOf = (...values) => (value, at) =>
+  values.includes(value) ? value : fail(at, `must be ${values.join(" or ")}`);
+
+// A string that `parse` accepts: for others it gives `null`.
+export const text = (parse = (string) => string, what = "") => (value, at) => {
+  if (typeof value !== "string") fail(at, "must be a string");
+  return parse(value) ?? fail(at, `must be ${what}`);
+};
+
+export const orNull = (shape) => (value, at) => (value === null ? null : shape(value, at));
+
+export const list = (shape) => (value, at) =>
+  Array.isArray(value) ? value.map((item, i) => shape(item, `${at}[${i}]`)) : fail(at, "must be a list");
+
+const entriesOf = (value, at) => {
+  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+  return isObject ? Object.entries(value) : fail(at, "must be an object");
+};
+
+// An object used as a map: its names are data.
+export const map = (parseName, shape) => (value, at) =>
+  new Map(entriesOf(value, at).map(([name, member]) => {
+    const named = `${at}[${JSON.stringify(name)}]`;
+    return [parseName(name) ?? fail(named, "its name is not valid"), shape(member, named)];
+  }));
+
+// An object with these fields, of which those with a `?` may be missing, and no other.
+export const object = (shapes) => (value, at) => {
+  const unread = new Map(entriesOf(value, at));
+  const named = (name) => (at ? `${at}.${name}` : name);
+  const read = {};
+  for (const [key, shape] of Object.entries(shapes)) {
+    const name = key.replace("?", "");
+    if (unread.delete(name)) read[name] = shape(value[name], named(name));
+    else if (name === key) fail(named(name), "missing");
+  }
+  for (const name of unread.keys()) fail(named(name), "unknown field");
+  return read;
+};

@@ -1,0 +1,57 @@
+// Paths, times, digests, names, and how outside text is shown.
+
+import { utf8 } from "./keys.mjs";
+
+const DECEPTIVE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+const UNSEEN =
+  /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\u{e0100}-\u{e01ef}]/gu;
+const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(?:Z|([+-])(\d\d):(\d\d))$/;
+
+export const lowerAscii = (text) => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+export const isPort = (text) => /^[1-9]\d{0,4}$/.test(text) && text < 65536;
+export const isDots = (segment) => ["", ".", ".."].includes(segment);
+
+// A mirror-relative path in its normal form (D6).
+export function parsePath(text) {
+  const segments = text.split("/");
+  const [scheme, host, port = ""] = segments;
+  const isForbidden = (segment) => isDots(segment) || lowerAscii(segment) === ".git";
+  if (segments.some(isForbidden) || /[\p{Cc}\\]/u.test(text)) return null;
+  if (utf8(text).length > 1024 || segments.length > 64) return null;
+  if (!/^https?$/i.test(scheme)) return text;
+  const isNormal = host === undefined || (host === lowerAscii(host) && isPort(port));
+  return isNormal && scheme === lowerAscii(scheme) ? text : null;
+}
+
+// RFC 3339 with capital letters and no leap second, as nanoseconds since 1970.
+export function parseTime(text) {
+  const [, clock, fraction = "", sign = "+", hours = "0", minutes = "0"] = TIME.exec(text) ?? [];
+  const local = Date.parse(`${clock}Z`);
+  const spell = (time) => new Date(time).toISOString();
+  if (Number.isNaN(local) || !spell(local).startsWith(clock) || hours > 23 || minutes > 59) return null;
+  const utc = local - `${sign}60000` * (hours * 60 + Number(minutes));
+  return /^\d{4}-/.test(spell(utc)) ? BigInt(utc) * 1_000_000n + BigInt(fraction.slice(0, 9).padEnd(9, "0")) : null;
+}
+
+export const parseHex = (bytes) => (text) => text.length === 2 * bytes && /^[0-9a-f]*$/.test(text) ? text : null;
+export const parseDigest = (text) => (text.startsWith("sha512:") ? parseHex(64)(text.slice(7)) : null);
+
+// The name of a published file: a relative path that is safe to show (D24).
+export function parseAssetName(text) {
+  const isFine = (segment) => !isDots(segment) && utf8(segment).length <= 200;
+  return text.split("/").every(isFine) && !text.includes("\\") && !DECEPTIVE.test(text) ? text : null;
+}
+
+export const parseSignerName = (text) => ([...text].length <= 64 && !DECEPTIVE.test(text) ? text : null);
+
+// Text with control and invisible characters escaped (D39), and cut where it gets long.
+export const shownText = (text) =>
+  text.slice(0, 2000).replace(UNSEEN, (c) => `\\u{${c.codePointAt().toString(16)}}`);
+
+export const quoted = (text) => `"${text.replace(/[\\"]/g, "\\$&")}"`;
+
+// A name never stands without its key; one that is more than a plain word is quoted.
+export function shownSigner(key, name) {
+  if (!name) return key;
+  return `${/^[\p{Alphabetic}\p{N}\-_.@+]*$/u.test(name) ? name : quoted(name)} (${key})`;
+}

@@ -1,0 +1,111 @@
+//! Commits in their order, from any one on: from memory, or from the repository where they are no longer kept.
+
+use std::sync::Arc;
+
+use crate::store::{
+    ObjectId, StoreError,
+    log::{Log, Logged},
+};
+
+/// Commits that are in memory at a time.
+const STEP: usize = 500;
+
+/// Where somebody reads. All of it reads from disk now and then, and is not for a thread that others wait for.
+#[derive(Debug)]
+pub(super) struct Commits {
+    log: Arc<Log>,
+    /// The position of the next commit.
+    next: i64,
+    older: Older,
+}
+
+/// Commits that have to be read back, which goes from new to old. However many they are, only every so many's id is
+/// kept, from which those behind it are read again.
+#[derive(Debug, Default)]
+struct Older {
+    /// The newest first.
+    milestones: Vec<ObjectId>,
+    /// The position of the newest.
+    newest: i64,
+}
+
+/// Some commits, oldest first, and the position of the first of them.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub(super) begin: i64,
+    pub(super) commits: Vec<Arc<Logged>>,
+}
+
+/// What looking for a commit came to.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// Reading begins with that commit.
+    At(Commits),
+    /// It is not in the history. Reading would begin with the newest commit.
+    Nowhere { commits: Commits, newest: ObjectId },
+    /// Not looked for to the end, or not now.
+    GivenUp,
+}
+
+impl Commits {
+    pub(super) fn find(
+        log: &Arc<Log>,
+        commit: &ObjectId,
+        give_up: impl Fn() -> bool,
+    ) -> Result<Found, StoreError> {
+        let reader = |next, older| Self { log: Arc::clone(log), next, older };
+        if let Some(position) = log.position_of(commit) {
+            return Ok(Found::At(reader(position, Older::default())));
+        }
+        let (end, tip) = log.newest();
+        let (newest, Some(tip)) = (end - 1, tip) else { return Ok(Found::GivenUp) };
+        let mut milestones = Vec::new();
+        for (distance, read) in log.read_back(tip).enumerate() {
+            if give_up() {
+                return Ok(Found::GivenUp);
+            }
+            let id = read?.id;
+            if distance % STEP == 0 {
+                milestones.push(id);
+            }
+            if id == *commit {
+                return Ok(Found::At(reader(newest - distance as i64, Older { milestones, newest })));
+            }
+        }
+        Ok(Found::Nowhere { commits: reader(newest, Older::default()), newest: tip })
+    }
+
+    /// The next commits; none where there are no newer ones yet. `None` where they are no longer kept: then they have to
+    /// be looked for again.
+    pub(super) fn read(&mut self) -> Result<Option<Piece>, StoreError> {
+        let begin = self.next;
+        let commits = match self.older.take_oldest() {
+            Some((milestone, position)) => {
+                let count = usize::try_from(position + 1 - begin).unwrap_or(0);
+                let read = self.log.read_back(milestone).take(count);
+                let mut commits = read.map(|read| read.map(Arc::new)).collect::<Result<Vec<_>, _>>();
+                if let Ok(commits) = &mut commits {
+                    commits.reverse();
+                } else {
+                    // Not skipped because of an error.
+                    self.older.milestones.push(milestone);
+                }
+                commits?
+            }
+            None => match self.log.from(begin, STEP) {
+                Some(commits) => commits,
+                None => return Ok(None),
+            },
+        };
+        self.next += commits.len() as i64;
+        Ok(Some(Piece { begin, commits }))
+    }
+}
+
+impl Older {
+    /// The oldest milestone, and its position.
+    fn take_oldest(&mut self) -> Option<(ObjectId, i64)> {
+        let milestone = self.milestones.pop()?;
+        Some((milestone, self.newest - (self.milestones.len() * STEP) as i64))
+    }
+}

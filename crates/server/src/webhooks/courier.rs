@@ -1,0 +1,298 @@
+//! The task of one webhook: reads commits, sends what is wanted of them, and remembers how far it came.
+
+use std::{convert::Infallible, pin::Pin, sync::Arc, time::Duration};
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header::CONTENT_TYPE};
+use countersign_core::{
+    event::{Event, EventFilter},
+    wire,
+};
+use countersign_forge::fetch::{Fetcher, Post, SendError, TryAgain};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use tokio::{sync::watch, time::sleep_until};
+
+use super::{
+    Outcome, Webhook, WebhookStats,
+    backoff::Backoff,
+    commits::{Commits, Found, Piece},
+    progress::{Done, Place, ProgressFile},
+};
+use crate::{
+    app::App,
+    store::{Store, StoreError, log::Logged},
+};
+
+/// After a failure to read the repository.
+const UNREADABLE_WAIT: Duration = Duration::from_secs(60);
+const GONE: u16 = 410;
+
+#[derive(Debug)]
+pub(super) struct Courier {
+    pub(super) webhook: Webhook,
+    pub(super) progress: ProgressFile,
+    pub(super) stats: Arc<WebhookStats>,
+    pub(super) app: App,
+    pub(super) fetcher: Fetcher,
+    pub(super) stop: watch::Receiver<bool>,
+    pub(super) said: Said,
+}
+
+/// What the log was told, and is not told again.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    is_gone: bool,
+    is_unrecorded: bool,
+}
+
+pub(super) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The server stops.
+struct Stopped;
+
+impl Courier {
+    pub(super) fn start(mut self) -> Work {
+        Box::pin(async move {
+            if let Err(error) = self.fetcher.check_target(&self.webhook.url) {
+                tracing::warn!(webhook = %self.webhook.name, %error, "nothing of this webhook will be delivered");
+            }
+            let Err(Stopped) = self.deliver_all().await;
+            self.record().await;
+        })
+    }
+
+    async fn deliver_all(&mut self) -> Result<Infallible, Stopped> {
+        let mut new_commits = self.app.store().log().subscribe();
+        let mut commits = self.find_place().await?;
+        loop {
+            new_commits.borrow_and_update();
+            let read;
+            (read, commits) = read_on(commits).await;
+            match read {
+                Ok(Some(piece)) if piece.commits.is_empty() => self.wait_for(&mut new_commits).await?,
+                Ok(Some(piece)) => self.deliver_piece(piece).await?,
+                Ok(None) => commits = self.find_place().await?,
+                Err(error) => self.wait_after(&error).await?,
+            }
+        }
+    }
+
+    /// From where to read on: the first commit is the last one that was looked at.
+    async fn find_place(&mut self) -> Result<Commits, Stopped> {
+        loop {
+            let (log, stop) = (Arc::clone(self.app.store().log()), self.stop.clone());
+            let commit = self.progress.place().commit;
+            let finding = move || Commits::find(&log, &commit, || *stop.borrow());
+            match in_background(finding).await {
+                Ok(Found::At(commits)) => return Ok(commits),
+                Ok(Found::Nowhere { commits, newest }) => {
+                    let webhook = &self.webhook.name;
+                    tracing::warn!(
+                        %webhook, last = %commit, %newest,
+                        "the last commit that was delivered is not in the repository: was it restored? The webhook hears \
+                         of what comes after the newest commit"
+                    );
+                    self.progress.advance(Place::after(newest));
+                    self.record().await;
+                    return Ok(commits);
+                }
+                Ok(Found::GivenUp) => self.wait(UNREADABLE_WAIT).await?,
+                Err(error) => self.wait_after(&error).await?,
+            }
+        }
+    }
+
+    async fn deliver_piece(&mut self, piece: Piece) -> Result<(), Stopped> {
+        for (position, commit) in (piece.begin..).zip(&piece.commits) {
+            self.deliver_commit(commit).await?;
+            self.stats.note_done(position);
+            if self.progress.due().is_some_and(|due| due <= tokio::time::Instant::now()) {
+                self.record().await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn deliver_commit(&mut self, commit: &Logged) -> Result<(), Stopped> {
+        let (events, place) = (commit.events(), self.progress.place());
+        let done = if place.commit == commit.id { place.events.count(events.len()) } else { 0 };
+        for (number, event) in events.iter().enumerate().skip(done) {
+            if is_wanted(&self.webhook.filters, event, self.app.store()) {
+                self.deliver(commit, number, event).await?;
+                // A kill before this is on disk has the event delivered again.
+                self.progress.advance(Place { commit: commit.id, events: Done::First(number + 1) });
+                if number + 1 < events.len() {
+                    self.record().await;
+                }
+            }
+        }
+        let is_delivered = matches!(self.progress.place().events, Done::First(_));
+        self.progress.advance(Place::after(commit.id));
+        if is_delivered {
+            self.record().await;
+        }
+        Ok(())
+    }
+
+    /// Tries until it arrives.
+    async fn deliver(&mut self, commit: &Logged, number: usize, event: &Event) -> Result<(), Stopped> {
+        let post = self.post_for(commit, number, event);
+        let mut backoff = Backoff::new(self.webhook.retries);
+        let mut failures = 0_u64;
+        loop {
+            let fetcher = self.fetcher.clone();
+            let url = self.webhook.url.clone();
+            let sending = fetcher.post(&url, post.clone());
+            match self.unless_stopped(sending).await? {
+                Ok(()) => {
+                    self.note_success(failures);
+                    return Ok(());
+                }
+                Err(error) => {
+                    self.note_failure(&error, failures);
+                    failures += 1;
+                    let asked = error.again().and_then(|again| self.until(again));
+                    self.wait(backoff.next_wait(chance(), asked)).await?;
+                }
+            }
+        }
+    }
+
+    fn post_for(&self, commit: &Logged, number: usize, event: &Event) -> Post {
+        let body = commit.bodies()[number].clone();
+        let value = |text: &str| HeaderValue::from_str(text).expect("letters, digits and punctuation");
+        let headers = HeaderMap::from_iter([
+            (CONTENT_TYPE, HeaderValue::from_static("application/json")),
+            (HeaderName::from_static(wire::HEADER_EVENT), HeaderValue::from_static(event.kind.name())),
+            (HeaderName::from_static(wire::HEADER_DELIVERY), value(&format!("{}.{number}", commit.id))),
+            (
+                HeaderName::from_static(wire::HEADER_WEBHOOK_SIGNATURE),
+                value(&self.webhook.secret.sign(body.as_bytes())),
+            ),
+        ]);
+        Post { headers, body: body.into(), timeout: self.webhook.timeout }
+    }
+
+    fn note_success(&mut self, failures: u64) {
+        if self.stats.is_failing() {
+            let (webhook, behind) = (&self.webhook.name, self.behind());
+            tracing::info!(%webhook, failures, behind, "the webhook works again");
+        }
+        self.said.is_gone = false;
+        self.stats.note(Outcome::Delivered);
+    }
+
+    /// Said when it begins, and when the receiver begins to say that it is gone for good; not for each try.
+    fn note_failure(&mut self, error: &SendError, failures: u64) {
+        let (webhook, behind) = (&self.webhook.name, self.behind());
+        let is_gone = matches!(error, SendError::Status { status: GONE, .. });
+        if !self.stats.is_failing() {
+            tracing::warn!(%webhook, %error, behind, "the webhook fails: it is tried again until it works");
+        } else {
+            tracing::debug!(%webhook, %error, failures, behind, "the webhook still fails");
+        }
+        if is_gone && !self.said.is_gone {
+            self.said.is_gone = true;
+            tracing::warn!(%webhook, "the receiver says that it is gone for good: remove the webhook, or change its URL");
+        }
+        self.stats.note(if error.is_refused() { Outcome::Refused } else { Outcome::Failed });
+    }
+
+    fn behind(&self) -> Option<i64> {
+        self.stats.behind(self.app.store().log().end())
+    }
+
+    fn until(&self, again: TryAgain) -> Option<Duration> {
+        match again {
+            TryAgain::In(wait) => Some(wait),
+            TryAgain::At(time) => time.ahead_of(self.app.now()),
+            TryAgain::Later => None,
+        }
+    }
+
+    /// What was delivered and cannot be recorded is delivered again after a restart, and that is all.
+    async fn record(&mut self) {
+        let recorded = self.progress.record().await;
+        let was_unrecorded = std::mem::replace(&mut self.said.is_unrecorded, recorded.is_err());
+        let webhook = &self.webhook.name;
+        match recorded {
+            Ok(()) if was_unrecorded => {
+                tracing::info!(%webhook, "the progress of the webhook is stored again");
+            }
+            Err(error) if !was_unrecorded => tracing::error!(
+                %webhook, %error,
+                "the progress of the webhook cannot be stored: after a restart, events will be delivered again"
+            ),
+            Ok(()) | Err(_) => {}
+        }
+    }
+
+    /// Until there are new commits. Meanwhile it is written down which events needed no delivery.
+    async fn wait_for(&mut self, new_commits: &mut watch::Receiver<i64>) -> Result<(), Stopped> {
+        loop {
+            let due = self.progress.due();
+            let is_lazy = due.is_some();
+            let due = due.unwrap_or_else(tokio::time::Instant::now);
+            tokio::select! {
+                // The log lives as long as the app, which we hold.
+                _ = new_commits.changed() => return Ok(()),
+                () = sleep_until(due), if is_lazy => {}
+                stopped = wait_until_stopped(&mut self.stop) => return Err(stopped),
+            }
+            self.record().await;
+        }
+    }
+
+    async fn wait_after(&mut self, error: &StoreError) -> Result<(), Stopped> {
+        let webhook = &self.webhook.name;
+        tracing::error!(%webhook, %error, "the webhook waits: commits cannot be read");
+        self.wait(UNREADABLE_WAIT).await
+    }
+
+    async fn wait(&mut self, time: Duration) -> Result<(), Stopped> {
+        self.unless_stopped(tokio::time::sleep(time)).await
+    }
+
+    async fn unless_stopped<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Stopped> {
+        tokio::select! {
+            done = work => Ok(done),
+            stopped = wait_until_stopped(&mut self.stop) => Err(stopped),
+        }
+    }
+}
+
+/// A server that was dropped has stopped as well.
+async fn wait_until_stopped(stop: &mut watch::Receiver<bool>) -> Stopped {
+    let _ = stop.wait_for(|is_stopping| *is_stopping).await;
+    Stopped
+}
+
+fn is_wanted(filters: &[EventFilter], event: &Event, store: &Store) -> bool {
+    let waiting_for = |key| store.head().index.waiting_for(key).cloned().collect::<Vec<_>>();
+    filters.iter().any(|filter| {
+        filter.matches(event) && filter.key.as_ref().is_none_or(|key| event.concerns(&waiting_for(key)))
+    })
+}
+
+/// Between 0 and 1.
+fn chance() -> f64 {
+    let mut bytes = [0; 4];
+    // Without it, whoever failed together tries again together, which is no harm.
+    let _ = SystemRandom::new().fill(&mut bytes);
+    f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)
+}
+
+async fn read_on(mut commits: Commits) -> (Result<Option<Piece>, StoreError>, Commits) {
+    in_background(move || (commits.read(), commits)).await
+}
+
+/// On a thread that nobody waits for.
+async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        // It panicked, or the program ends: nothing is lost that is not read again at the next start.
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => std::future::pending().await,
+        },
+    }
+}

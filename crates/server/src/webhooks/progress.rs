@@ -1,0 +1,219 @@
+//! How far a webhook came, on disk: a file for each, replaced whole.
+//!
+//! The file may say less than what was delivered, after a crash between the two; then that is delivered again. It never
+//! says more. So its content is synced before it gets its name, and its name only when it is new.
+
+use std::{
+    fmt,
+    fs::{self, File},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use thiserror::Error;
+use tokio::time::Instant;
+
+use super::WebhookName;
+use crate::store::ObjectId;
+
+/// How long it may be known only in memory that events need no delivery: looking at them again is cheap.
+const LAZINESS: Duration = Duration::from_secs(5);
+
+/// A commit, and how many of its events are done with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) commit: ObjectId,
+    pub(super) events: Done,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Done {
+    First(usize),
+    All,
+}
+
+/// The progress of one webhook, and its file.
+#[derive(Debug)]
+pub(super) struct ProgressFile {
+    path: Arc<Path>,
+    place: Place,
+    /// Since when the file says less than `place`.
+    behind_since: Option<Instant>,
+}
+
+#[derive(Debug, Error)]
+pub enum ProgressError {
+    #[error("the progress of a webhook cannot be kept in {}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error(
+        "{} does not say how far the webhook came: put a commit of the repository in it, or remove it in order to begin \
+         at the newest one", path.display()
+    )]
+    Unreadable { path: PathBuf },
+}
+
+impl Done {
+    pub(super) fn count(self, of: usize) -> usize {
+        match self {
+            Self::First(count) => count.min(of),
+            Self::All => of,
+        }
+    }
+}
+
+impl Place {
+    pub(super) fn after(commit: ObjectId) -> Self {
+        Self { commit, events: Done::All }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let text = text.strip_suffix('\n')?;
+        let (commit, events) = match text.split_once(' ') {
+            Some((commit, count)) => (commit, Done::First(count.parse().ok()?)),
+            None => (text, Done::All),
+        };
+        Some(Self { commit: ObjectId::from_hex(commit.as_bytes()).ok()?, events })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.events {
+            Done::First(count) => writeln!(f, "{} {count}", self.commit),
+            Done::All => writeln!(f, "{}", self.commit),
+        }
+    }
+}
+
+impl ProgressFile {
+    /// Makes the file where there is none: then nothing up to `newest` is delivered.
+    pub(super) fn open(dir: &Path, name: &WebhookName, newest: ObjectId) -> Result<Self, ProgressError> {
+        let path = dir.join(name.as_str());
+        let fail = |source| ProgressError::Io { path: path.clone(), source };
+        let place = match fs::read_to_string(&path) {
+            Ok(text) => Place::parse(&text).ok_or(ProgressError::Unreadable { path: path.clone() })?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let place = Place::after(newest);
+                create(dir, &path, place).map_err(fail)?;
+                tracing::info!(webhook = %name, commit = %newest, "a new webhook: it hears of what comes after this");
+                place
+            }
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                return Err(ProgressError::Unreadable { path });
+            }
+            Err(error) => return Err(fail(error)),
+        };
+        Ok(Self { path: path.into(), place, behind_since: None })
+    }
+
+    pub(super) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Events up to here need no delivery, or had it. Known in memory only.
+    pub(super) fn advance(&mut self, place: Place) {
+        if self.place != place {
+            self.place = place;
+            self.behind_since.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// When the file should be written at the latest.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.behind_since.map(|since| since + LAZINESS)
+    }
+
+    /// Writes what is known. Not to be given up half-way: the file has one writer at a time.
+    pub(super) async fn record(&mut self) -> io::Result<()> {
+        if self.behind_since.is_none() {
+            return Ok(());
+        }
+        let (path, place) = (Arc::clone(&self.path), self.place);
+        let written = tokio::task::spawn_blocking(move || replace(&path, place)).await;
+        // What cannot be written is tried again, but not at once.
+        self.behind_since = Some(Instant::now());
+        written.map_err(io::Error::other)??;
+        self.behind_since = None;
+        Ok(())
+    }
+}
+
+fn create(dir: &Path, path: &Path, place: Place) -> io::Result<()> {
+    fs::create_dir_all(dir)?;
+    replace(path, place)?;
+    for dir in [Some(dir), dir.parent()].into_iter().flatten() {
+        File::open(dir)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// A power cut leaves the old content or the new one.
+fn replace(path: &Path, place: Place) -> io::Result<()> {
+    // No name of a webhook has a dot.
+    let unfinished = path.with_extension("new");
+    let mut file = File::create(&unfinished)?;
+    file.write_all(place.to_string().as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&unfinished, path)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+
+    fn id(digit: u8) -> ObjectId {
+        ObjectId::from_hex(&[digit; 40]).unwrap()
+    }
+
+    fn open(dir: &Path) -> Result<ProgressFile, ProgressError> {
+        ProgressFile::open(dir, &WebhookName::parse("ci").unwrap(), id(b'1'))
+    }
+
+    #[tokio::test]
+    async fn progress_is_read_as_it_was_written_and_begins_at_the_newest_commit() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let dir = &dir.path().join("webhooks");
+        assert_eq!(open(dir).unwrap().place(), Place::after(id(b'1')));
+        for place in [Place { commit: id(b'2'), events: Done::First(1) }, Place::after(id(b'3'))] {
+            let mut file = open(dir).unwrap();
+            file.advance(place);
+            assert_ne!(open(dir).unwrap().place(), place, "not yet");
+            file.record().await.unwrap();
+            assert_eq!(open(dir).unwrap().place(), place);
+            assert_eq!(file.due(), None);
+        }
+        assert_eq!(fs::read_dir(dir).unwrap().count(), 1, "nothing unfinished is left");
+    }
+
+    #[test]
+    fn what_does_not_say_how_far_is_an_error_that_names_the_file() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let commit = id(b'1').to_string();
+        for text in
+            [String::new(), "x\n".into(), commit.clone(), format!("{commit} x\n"), format!("{commit}\n\n")]
+        {
+            fs::write(dir.path().join("ci"), &text).unwrap();
+            let said = open(dir.path()).unwrap_err().to_string();
+            assert!(said.contains("/ci") && said.contains("remove it"), "{text:?}: {said}");
+        }
+        fs::write(dir.path().join("ci"), [0xff; 41]).unwrap();
+        assert!(matches!(open(dir.path()), Err(ProgressError::Unreadable { .. })));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_needs_no_delivery_is_written_after_a_while() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let mut file = open(dir.path()).unwrap();
+        assert_eq!(file.due(), None);
+        file.advance(Place::after(id(b'1')));
+        assert_eq!(file.due(), None, "nothing new");
+        let begun = Instant::now();
+        file.advance(Place::after(id(b'2')));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        file.advance(Place::after(id(b'3')));
+        assert_eq!(file.due(), Some(begun + LAZINESS), "since the first of them");
+    }
+}

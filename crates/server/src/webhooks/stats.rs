@@ -1,0 +1,72 @@
+//! How a webhook fares.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+
+use super::WebhookName;
+
+/// Of one try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Delivered,
+    /// Not sent, because of what the URL or its address is.
+    Refused,
+    Failed,
+}
+
+#[derive(Debug)]
+pub struct WebhookStats {
+    pub name: WebhookName,
+    counts: [AtomicU64; Outcome::ALL.len()],
+    is_failing: AtomicBool,
+    /// The position in the log of the newest commit that needs nothing more; the least number where it is not known yet.
+    done: AtomicI64,
+}
+
+const UNKNOWN: i64 = i64::MIN;
+
+impl Outcome {
+    pub const ALL: [Self; 3] = [Self::Delivered, Self::Refused, Self::Failed];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::Refused => "refused",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl WebhookStats {
+    pub(super) fn new(name: WebhookName) -> Self {
+        Self {
+            name,
+            counts: Default::default(),
+            is_failing: AtomicBool::new(false),
+            done: AtomicI64::new(UNKNOWN),
+        }
+    }
+
+    pub fn count(&self, outcome: Outcome) -> u64 {
+        self.counts[outcome as usize].load(Ordering::Relaxed)
+    }
+
+    /// Whether the last try did not arrive.
+    pub fn is_failing(&self) -> bool {
+        self.is_failing.load(Ordering::Relaxed)
+    }
+
+    /// How many commits it has not dealt with yet, in a log that ends at this position.
+    pub fn behind(&self, end: i64) -> Option<i64> {
+        let done = self.done.load(Ordering::Relaxed);
+        (done != UNKNOWN).then(|| (end - 1 - done).max(0))
+    }
+
+    pub(super) fn note(&self, outcome: Outcome) {
+        self.counts[outcome as usize].fetch_add(1, Ordering::Relaxed);
+        self.is_failing.store(outcome != Outcome::Delivered, Ordering::Relaxed);
+    }
+
+    pub(super) fn note_done(&self, position: i64) {
+        self.done.store(position, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,86 @@
+// Runs test vectors through the script of the page. This function uses nothing from outside itself, so that a browser
+// can be given it as well; `base` is where the modules are.
+
+export async function judge({ base, kind, vectors }) {
+  const { history, signatures } = await import(`${base}/documents.mjs`);
+  const { object, oneOf, orNull, parseJson, text } = await import(`${base}/json.mjs`);
+  const { verifyChain, verifyEvidence } = await import(`${base}/rules.mjs`);
+  const { parseDigest, parsePath, parseTime } = await import(`${base}/values.mjs`);
+
+  const digest = text(parseDigest, "a digest");
+  const revocation = object({ document: text(), signatures, signers_file_digest: digest, request: (value) => value });
+  const bundle = object({
+    version: oneOf(1),
+    bundled_at: text(parseTime, "a time"),
+    index_path: text(parsePath, "a path"),
+    index: text(),
+    signatures,
+    signers_file_digest: digest,
+    signers_history: history,
+    revocation: orNull(revocation),
+  });
+  const read = (shape, document) => {
+    try {
+      return shape(parseJson(JSON.stringify(document)), "");
+    } catch (error) {
+      throw new Error(`Not a ${kind}: ${error.message}`);
+    }
+  };
+  const verify = {
+    bundle: async (vector) => {
+      const shown = read(bundle, vector.bundle);
+      const { index_path: path, signers_file_digest: governedBy, signers_history, ...rest } = shown;
+      const evidence = { ...rest, path, governedBy, history: signers_history };
+      return verifyEvidence({ ...evidence, revocation: shown.revocation?.document ?? null }, () => {});
+    },
+    chain: (vector) => verifyChain(read(history, vector.history), vector.project),
+  }[kind];
+
+  const verdicts = {};
+  for (const [name, vector] of Object.entries(vectors)) {
+    verdicts[name] = await verify(vector).then(() => "verified", (error) => error.message);
+  }
+  return verdicts;
+}
+
+// What the script makes of each value, in the form of the vectors. As self-contained as `judge`.
+export async function judgeValues({ base, files }) {
+  const { readIndex, readSigners, signatures } = await import(`${base}/documents.mjs`);
+  const { parseJson } = await import(`${base}/json.mjs`);
+  const { hash, isSignedBy, parseKey, parseSignature, utf8 } = await import(`${base}/keys.mjs`);
+  const { checkPlace } = await import(`${base}/place.mjs`);
+  const { parseAssetName, parsePath, parseTime } = await import(`${base}/values.mjs`);
+
+  const orNull = (read) => {
+    try {
+      return read();
+    } catch {
+      return null;
+    }
+  };
+  const faults = {
+    "this is not the path of an index": "not an index",
+    "it is of another project": "other project",
+    "it is of another release": "other release",
+    "a file in it comes from another place": "other source",
+  };
+  const content = await hash("SHA-512", utf8("content"));
+  const read = {
+    keys: ({ text }) => ({ text, reads_as: parseKey(text) }),
+    times: ({ text }) => ({ text, reads_as: parseTime(text)?.toString() ?? null }),
+    paths: ({ text }) => ({ text, reads_as: parsePath(text) }),
+    names: ({ text }) => ({ text, reads_as: parseAssetName(text) }),
+    json: ({ text }) => ({ text, reads_as: orNull(() => `${signatures(parseJson(text), "").size}`) }),
+    signers: ({ text }) => ({ text, reads_as: orNull(() => `${readSigners(text).keys.size}`) }),
+    indexes: ({ text }) => ({ text, reads_as: orNull(() => `${readIndex(text).published_files.length}`) }),
+    signatures: async ({ key, signature }) =>
+      ({ key, signature, verifies: await isSignedBy(key, content, parseSignature(signature)) }),
+    places: ({ path, index }) =>
+      ({ path, index, fault: faults[checkPlace(readIndex(JSON.stringify(index)), path)] ?? null }),
+  };
+  const judged = {};
+  for (const [name, { cases }] of Object.entries(files)) {
+    judged[name] = await Promise.all(cases.map(read[name.replace(".json", "")]));
+  }
+  return judged;
+}

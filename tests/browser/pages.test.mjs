@@ -1,0 +1,153 @@
+// Every page, in both colour schemes, on a wide screen and on a phone: it renders, asks nobody else for anything, can be
+// used by everyone, and has its picture taken.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+
+import { launch, open, root, screenshots, site, withPage } from "./browser.mjs";
+
+const app = `/p/${root}/acme/app`;
+const verifyAt = (release) => `/verify?path=${encodeURIComponent(`${root}/acme/${release}/svc.index.json`)}`;
+
+const PAGES = {
+  projects: "/",
+  "search-with-a-result": "/?q=tools",
+  "search-without-one": "/?q=nothing-like-this",
+  project: app,
+  "project-that-waits": `/p/${root}/acme/new`,
+  "release-complete": `${app}/1.0/svc.index.json`,
+  "release-collecting": `${app}/1.1/svc.index.json`,
+  "release-revoked": `${app}/0.9/svc.index.json`,
+  "release-with-odd-names": `/p/${root}/acme/tools/2.0/svc.index.json`,
+  "signers-pending": `${app}/svc.signers.pending/svc.signers.json`,
+  "first-signers-pending": `/p/${root}/acme/new/svc.signers.pending/svc.signers.json`,
+  history: `${app}/svc.signers.history.json`,
+  "project-activity": `${app}/svc.activity`,
+  activity: "/activity",
+  verify: "/verify",
+  "verify-a-release": verifyAt("app/1.0"),
+  "verify-an-address": `/verify?url=${encodeURIComponent(`${site}/acme/app/1.0/extra/plug-in.tar.gz`)}`,
+};
+
+const DEVICES = { desktop: { width: 1280, height: 800 }, phone: { width: 360, height: 740 } };
+
+const axe = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+
+let browser;
+before(async () => {
+  browser = await launch();
+});
+after(() => browser.close());
+
+const takePicture = (page, name) => page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true });
+
+// WCAG 2.2, levels A and AA, as far as a program can tell: contrast, labels, landmarks, names of links and fields.
+async function assertAccessible(page, name) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() =>
+    window.axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], resultTypes: ["violations"] }));
+  const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 200)).join(" | ")}`);
+  assert.deepEqual(found, [], name);
+}
+
+async function assertWellFormed(page, name) {
+  const seen = await page.evaluate(() => ({
+    headings: document.querySelectorAll("h1").length,
+    mains: document.querySelectorAll("main").length,
+    title: document.title,
+    language: document.documentElement.lang,
+    inline: document.querySelectorAll("script:not([src]), style, [style], [onclick], [onerror]").length,
+    overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  }));
+  assert.equal(seen.headings, 1, `${name} has one first heading`);
+  assert.equal(seen.mains, 1, name);
+  assert.match(seen.title, /\S.* · Countersign$/, name);
+  assert.equal(seen.language, "en", name);
+  assert.equal(seen.inline, 0, `${name} has nothing inline`);
+  assert.ok(seen.overflow <= 0, `${name} is ${seen.overflow} pixels too wide`);
+}
+
+for (const colorScheme of ["light", "dark"]) {
+  for (const [device, viewport] of Object.entries(DEVICES)) {
+    test(`every page renders: ${colorScheme}, ${device}`, (t) =>
+      withPage(browser, { colorScheme, viewport }, async (page, troubles) => {
+        for (const [name, path] of Object.entries(PAGES)) {
+          await t.test(name, async () => {
+            await open(page, path);
+            await assertWellFormed(page, name);
+            await takePicture(page, `${name}-${colorScheme}-${device}`);
+            if (device === "desktop") await assertAccessible(page, name);
+            assert.deepEqual(troubles.splice(0), []);
+          });
+        }
+      }));
+  }
+}
+
+const file = (text) => ({ name: "app.tar.gz", mimeType: "", buffer: Buffer.from(text) });
+
+for (const [outcome, text] of [["verified", "pretend that this is a program\n"], ["refused", "tampered"]]) {
+  test(`what a verification says can be read by everyone: ${outcome}`, async () => {
+    for (const colorScheme of ["light", "dark"]) {
+      for (const [device, viewport] of Object.entries(DEVICES)) {
+        await withPage(browser, { colorScheme, viewport }, async (page) => {
+          await open(page, verifyAt("app/1.0"));
+          await page.locator("#file:enabled").setInputFiles(file(text));
+          await page.locator(`#result.${outcome}`).waitFor();
+          await assertWellFormed(page, outcome);
+          await takePicture(page, `verify-${outcome}-${colorScheme}-${device}`);
+          if (device === "desktop") await assertAccessible(page, outcome);
+        });
+      }
+    }
+  });
+}
+
+test("search finds projects by what is typed", () =>
+  withPage(browser, {}, async (page) => {
+    await open(page, "/");
+    assert.ok(await page.getByRole("link", { name: /acme\/app/ }).first().isVisible());
+    const field = page.getByRole("searchbox");
+    await field.fill("tools");
+    await field.press("Enter");
+    await page.waitForURL(/\?q=tools/);
+    assert.ok(await page.getByRole("main").getByRole("link", { name: /acme\/tools/ }).first().isVisible());
+    assert.equal(await page.getByRole("main").getByRole("link", { name: /acme\/app/ }).count(), 0);
+    assert.equal(await page.getByRole("searchbox").inputValue(), "tools");
+  }));
+
+test("a release leads to the page that verifies its files", () =>
+  withPage(browser, {}, async (page) => {
+    await open(page, `${app}/1.0/svc.index.json`);
+    await page.getByRole("main").getByRole("link", { name: /check a file/i }).first().click();
+    await page.locator("#file:enabled").waitFor();
+    assert.match(page.url(), /\/verify\?path=/);
+  }));
+
+test("names that try to be more are text on every page", () =>
+  withPage(browser, {}, async (page) => {
+    for (const path of ["/activity", `/p/${root}/acme/tools`, PAGES["release-with-odd-names"], PAGES["release-revoked"]]) {
+      await open(page, path);
+      assert.equal(await page.locator("main img[src=x], main script, main b").count(), 0, path);
+      assert.doesNotMatch(await page.locator("body").innerText(), /[\u202a-\u202e\u2066-\u2069\u200b-\u200f\u3164]/, path);
+    }
+  }));
+
+test("the first stop of the keyboard skips to the content", () =>
+  withPage(browser, {}, async (page) => {
+    await open(page, "/");
+    await page.keyboard.press("Tab");
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), "Skip to the content");
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Tab");
+    assert.ok(await page.evaluate(() => document.activeElement.closest("main") !== null));
+  }));
+
+test("pages can be read without scripts", () =>
+  withPage(browser, { javaScriptEnabled: false }, async (page) => {
+    for (const [name, path] of Object.entries(PAGES)) {
+      await open(page, path);
+      assert.ok(await page.locator("h1").isVisible(), name);
+    }
+  }));

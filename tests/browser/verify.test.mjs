@@ -1,0 +1,285 @@
+// The page that verifies files: on good ones, on bad ones, and on answers that were changed on their way.
+
+import assert from "node:assert/strict";
+import { truncateSync, writeFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+
+import { insecureServer, launch, open, root, server, site, withPage, work } from "./browser.mjs";
+import { judge, judgeValues } from "./judge.mjs";
+import { assertValues, assertVerdicts, readVectors } from "./vectors.mjs";
+
+const index = (release) => `${root}/acme/${release}/svc.index.json`;
+const verifyAt = (release) => `/verify?path=${encodeURIComponent(index(release))}`;
+const published = (path) => `${work}/site/acme/${path}`;
+const good = published("app/1.0/app.tar.gz");
+const ask = async (path) => (await fetch(`${server}/v1/${path}`)).text();
+
+let browser;
+before(async () => {
+  browser = await launch();
+});
+after(() => browser.close());
+
+// Gives the page a file, and waits for what it says: its heading and its lines.
+async function verify(page, file) {
+  await page.locator("#result").evaluate((result) => result.removeAttribute("class"));
+  await page.locator("#file:enabled").setInputFiles([]);
+  await page.locator("#file").setInputFiles(file);
+  await page.locator("#result.verified, #result.refused").waitFor();
+  const lines = await page.locator("#result li").allTextContents();
+  return { outcome: await page.locator("#result").getAttribute("class"), lines, last: lines.at(-1) };
+}
+
+const withVerify = (path, use, options, expected) =>
+  withPage(browser, options ?? {}, async (page) => {
+    await open(page, path);
+    await use(page);
+  }, expected);
+
+function assertVerified({ outcome, lines }) {
+  assert.equal(outcome, "verified", lines.join("\n"));
+  assert.ok(lines.length >= 7 && lines.every((line) => line.startsWith("✓ ")), lines.join("\n"));
+}
+
+function assertRefused({ outcome, lines, last }, why) {
+  assert.equal(outcome, "refused", lines.join("\n"));
+  assert.match(last, /^✗ /);
+  assert.match(last, why);
+}
+
+test("a good file is verified, and the page says what it checked", () =>
+  withVerify(verifyAt("app/1.0"), async (page) => {
+    const said = await verify(page, good);
+    assertVerified(said);
+    for (const part of [
+      /belongs where it lies, at .*\/acme\/app\/1\.0\/svc\.index\.json$/,
+      /Everyone in the project's first signers file, of 20\S+, has signed it$/,
+      /Signers files after it: 1, each agreed to by those before and after it$/,
+      /byte for byte$/,
+      /: 2 of 3 artifact signers needed, 2 signed$/,
+      /Signed by alice \(svc-pub:\S{43}\)$/,
+      /Signed by carol \(svc-pub:\S{43}\)$/,
+      /no revocation$/,
+      /The file is app\.tar\.gz of the signed index: 31 bytes, sha256 [0-9a-f]{64}$/,
+    ]) assert.ok(said.lines.some((line) => part.test(line)), `${part}\n${said.lines.join("\n")}`);
+    assert.equal(await page.locator("#result h2").textContent(), "Verified: app.tar.gz");
+    assert.equal(await page.locator("#result").getAttribute("role"), "status");
+  }));
+
+test("a file is found by the address that it was downloaded from", () =>
+  withVerify("/verify", async (page) => {
+    await page.getByLabel("Where the file was downloaded from").fill(`${site}/acme/app/1.0/extra/plug-in.tar.gz`);
+    await page.getByRole("button", { name: "Find the release" }).click();
+    assertVerified(await verify(page, published("app/1.0/extra/plug-in.tar.gz")));
+    // The other file of the release is not the one from this address.
+    assertRefused(await verify(page, good), /not the one that was signed/);
+  }, {}, /404.*\/extra\/svc\.index\.json$/));
+
+test("a file that was renamed is known by what it is", () =>
+  withVerify(verifyAt("app/1.0"), async (page) => {
+    const copy = { name: "app (1).tar.gz", mimeType: "", buffer: Buffer.from("pretend that this is a program\n") };
+    assertVerified(await verify(page, copy));
+  }));
+
+test("a file may be dropped on the field", () =>
+  withVerify(verifyAt("app/1.0"), async (page) => {
+    const { x, y, width, height } = await page.locator("#file:enabled").boundingBox();
+    assert.ok(width > 250 && height > 80, "there is room to drop a file");
+    const session = await page.context().newCDPSession(page);
+    const data = { items: [], files: [good], dragOperationsMask: 1 };
+    for (const type of ["dragEnter", "dragOver", "drop"]) {
+      await session.send("Input.dispatchDragEvent", { type, x: x + width / 2, y: y + height / 2, data });
+    }
+    await page.locator("#result.verified").waitFor();
+  }));
+
+test("a file is chosen with the keyboard", () =>
+  withVerify(verifyAt("app/1.0"), async (page) => {
+    await page.locator("#file:enabled").waitFor();
+    let chooser = page.waitForEvent("filechooser");
+    const focused = () => page.evaluate(() => document.activeElement.id);
+    for (let i = 0; i < 20 && (await focused()) !== "file"; i += 1) await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await (await chooser).setFiles(good);
+    await page.locator("#result.verified").waitFor();
+    // The same file once more: it may have been replaced meanwhile.
+    chooser = page.waitForEvent("filechooser");
+    await page.locator("#result").evaluate((result) => result.removeAttribute("class"));
+    await page.keyboard.press("Enter");
+    await (await chooser).setFiles(good);
+    await page.locator("#result.verified").waitFor();
+  }));
+
+test("tampered files are refused, and the page says why", () =>
+  withVerify(verifyAt("app/1.0"), async (page) => {
+    const named = (text) => ({ name: "app.tar.gz", mimeType: "", buffer: Buffer.from(text) });
+    for (const text of ["pretend that this is a prograM\n", "pretend that this is a program", ""]) {
+      const said = await verify(page, named(text));
+      assertRefused(said, new RegExp(`not the one that was signed: it has ${text.length} bytes and sha256 [0-9a-f]{64}$`));
+      assert.match(await page.locator("#result h2").textContent(), /^Not verified, do not use it: app\.tar\.gz$/);
+    }
+    assertVerified(await verify(page, good));
+  }));
+
+test("a file of more than 1 GiB is left to the command line", () =>
+  withVerify(verifyAt("app/1.0"), async (page) => {
+    writeFileSync(`${work}/large`, "");
+    truncateSync(`${work}/large`, 2 ** 30 + 1);
+    assertRefused(await verify(page, `${work}/large`), /1 GiB.*command line/);
+  }));
+
+test("releases that are revoked, unfinished or unknown are refused", async () => {
+  for (const [release, file, why] of [
+    ["app/0.9", "app/0.9/app.tar.gz", /is revoked: "a flaw\\u\{202e\} in <b>everything<\/b>"$/],
+    ["app/1.1", "app/1.1/app.tar.gz", /Not enough people have signed/],
+    ["app/7.0", "app/1.0/app.tar.gz", /no index that lists it/],
+  ]) {
+    await withVerify(verifyAt(release), async (page) => {
+      assertRefused(await verify(page, published(file)), why);
+      assert.equal(await page.locator("#result b").count(), 0);
+    }, {}, /404/);
+  }
+});
+
+test("an older release is verified by the signers of its time", () =>
+  withVerify(verifyAt("app/0.8"), async (page) => assertVerified(await verify(page, published("app/0.8/app.tar.gz")))));
+
+test("names that try to be more are shown as what they are", () =>
+  withVerify(verifyAt("tools/2.0"), async (page) => {
+    const said = await verify(page, published("tools/2.0/tools <script>alert(1)<script>.zip"));
+    assertVerified(said);
+    assert.ok(said.lines.some((line) => /^✓ Signed by "<img src=x onerror=alert\(1\)>" \(svc-pub:\S{43}\)$/.test(line)));
+    assert.equal(await page.locator("#result img, #result script").count(), 0);
+  }));
+
+const edit = (text, change) => {
+  const document = JSON.parse(text);
+  change(document);
+  return JSON.stringify(document);
+};
+const firstKey = (entries) => Object.keys(entries)[0];
+
+// What is changed on its way, how, and what the page says.
+const MANIPULATIONS = {
+  "a digest in the index": [".index.json", (text) => text.replace(/("sha256": ")(.)/, (_, name, digit) => name + (digit === "0" ? "1" : "0")), /index: the signature of \S+ does not verify/],
+  "white space in the index": [".index.json", (text) => `${text} `, /index: the signature of \S+ does not verify/],
+  "a field twice in the index": [".index.json", (text) => text.replace('"version": 1', '"version": 1, "version": 1'), /occurs twice/],
+  "the index of another release": [".index.json", () => ask(`files/${index("app/0.8")}`), /does not belong where it lies: a file in it comes from another place/],
+  "the index of another project": [".index.json", () => ask(`files/${index("tools/2.0")}`), /does not belong where it lies: it is of another project/],
+  "an index that is not text": [".index.json", () => Buffer.from([0x7b, 0xff, 0x7d]), /is not valid/],
+  "a signature that is missing": [".signatures.json", (text) => edit(text, ({ entries }) => delete entries[firstKey(entries)]), /2 of 3 artifact signers needed, 1 signed/],
+  "all signatures": [".signatures.json", () => '{"entries": {}}', /2 of 3 artifact signers needed, 0 signed/],
+  "one key in two spellings": [".signatures.json", (text) => edit(text, ({ entries }) => {
+    const [first, second] = Object.keys(entries);
+    entries[`${first}=`] = entries[first];
+    delete entries[second];
+  }), /its name is not valid/],
+  "one key twice": [".signatures.json", (text) => {
+    const { entries } = JSON.parse(text);
+    const entry = `"${firstKey(entries)}": ${JSON.stringify(entries[firstKey(entries)])}`;
+    return `{"entries": {${entry}, ${entry}}}`;
+  }, /occurs twice/],
+  "the signature of somebody else": [".signatures.json", (text) => edit(text, ({ entries }) => {
+    const [first, second] = Object.keys(entries);
+    entries[first].signature = entries[second].signature;
+  }), /index: the signature of \S+ does not verify/],
+  "the signatures of a stranger": [".signatures.json", () => ask(`files/${index("tools/2.0")}.signatures.json`), /index: the signature of \S+ does not verify/],
+  "a signature with a field too many": [".signatures.json", (text) => edit(text, ({ entries }) => {
+    entries[firstKey(entries)].note = "";
+  }), /unknown field/],
+  "the governing signers file": [".index.json.signers.json", (text) => text.replace('"threshold": 2', '"threshold": 1'), /not in the project's history/],
+  "the chain of another project": ["chain", () => ask(`get_signers_chain/${index("tools/2.0")}`), /Signers file 1 belongs to another project/],
+  "a chain without its root": ["chain", (text) => edit(text, ({ history }) => history.entries.shift()), /Signers file 1 does not continue the one before/],
+  "a chain that ends early": ["chain", (text) => edit(text, ({ history }) => history.entries.pop()), /not in the project's history/],
+  "a chain that is empty": ["chain", () => '{"history": {"entries": []}}', /The chain has no signers file/],
+  "a threshold in the chain": ["chain", (text) => edit(text, ({ history }) => {
+    history.entries[1].signers_config = history.entries[1].signers_config.replace('"threshold": 2', '"threshold": 1');
+  }), /Signers file 2 has the metadata of another/],
+  "a rotation that nobody agreed to": ["chain", (text) => edit(text, ({ history }) => {
+    history.entries[1].signatures = { entries: {} };
+    history.entries[1].metadata_signatures = { entries: {} };
+  }), /Signers file 2 is not signed by everyone who had to/],
+  "a splice of two projects": ["chain", async (text) => {
+    const other = JSON.parse(await ask(`get_signers_chain/${index("tools/2.0")}`));
+    return edit(text, ({ history }) => history.entries.splice(0, 1, other.history.entries[0]));
+  }, /Signers file 1 belongs to another project/],
+  "no answer about the chain": ["chain", null, /could not be checked/],
+};
+
+test("whatever is changed on its way is found", () =>
+  withVerify(verifyAt("app/1.0"), async (page) => {
+    for (const [name, [where, change, why]] of Object.entries(MANIPULATIONS)) {
+      const matches = ({ pathname }) =>
+        where === "chain" ? pathname.startsWith("/v1/get_signers_chain/") : pathname.startsWith("/v1/files/") && pathname.endsWith(where);
+      let count = 0;
+      await page.route(matches, async (route) => {
+        count += 1;
+        if (change === null) return route.abort();
+        const response = await route.fetch();
+        const body = await change(await response.text());
+        return route.fulfill({ response, body, headers: { "content-type": "application/octet-stream" } });
+      });
+      const said = await verify(page, good);
+      await page.unroute(matches);
+      assert.equal(count, 1, name);
+      assert.equal(said.outcome, "refused", name);
+      assertRefused(said, why);
+    }
+    assertVerified(await verify(page, good));
+  }, {}, /404|ERR_FAILED/));
+
+test("a revocation that is kept back is missed", () =>
+  withVerify(verifyAt("app/0.9"), async (page) => {
+    await page.route((url) => url.pathname.endsWith(".revocation.json"), (route) => route.fulfill({ status: 404, body: "" }));
+    assertRefused(await verify(page, published("app/0.9/app.tar.gz")), /revoked, but the server does not show why/);
+  }, {}, /404/));
+
+test("an answer that leads elsewhere is not followed", () =>
+  withVerify(verifyAt("app/1.0"), async (page) => {
+    await page.route("**/*.signatures.json", (route) =>
+      route.fulfill({ status: 302, headers: { location: `${server}/healthz` }, body: "" }));
+    assertRefused(await verify(page, good), /could not be checked/);
+  }, {}, /redirect|404|ERR_FAILED/));
+
+test("a browser without Ed25519 says so", () =>
+  withPage(browser, {}, async (page) => {
+    await page.addInitScript(() => {
+      SubtleCrypto.prototype.importKey = async () => {
+        throw new DOMException("Unrecognized name.", "NotSupportedError");
+      };
+    });
+    await open(page, verifyAt("app/1.0"));
+    await page.locator("#result.refused").waitFor();
+    assert.match(await page.locator("#result").textContent(), /cannot verify here.*does not offer Ed25519.*command line/);
+    assert.ok(await page.locator("#file").isDisabled());
+  }));
+
+test("a page that did not come over https says so", () =>
+  withPage(browser, {}, async (page) => {
+    await page.goto(insecureServer + verifyAt("app/1.0"));
+    await page.locator("#result.refused").waitFor();
+    assert.match(await page.locator("#result").textContent(), /did not come over https.*command line/);
+  }));
+
+test("without scripts the page says what to use instead", () =>
+  withVerify(verifyAt("app/1.0"), async (page) => {
+    assert.ok(await page.getByText("which your browser does not run").isVisible());
+    assert.ok(await page.locator("#file").isDisabled());
+  }, { javaScriptEnabled: false }));
+
+test("the page says what it does not protect against", () =>
+  withVerify(verifyAt("app/1.0"), async (page) => {
+    assert.match(await page.locator(".limits").textContent(), /not protect against this server/);
+  }));
+
+for (const kind of ["bundle", "chain"]) {
+  test(`every ${kind} of the client's vectors is judged in the browser as the client does`, () =>
+    withVerify(verifyAt("app/1.0"), async (page) => {
+      assertVerdicts(kind, await page.evaluate(judge, { base: "/assets/verify", kind, vectors: readVectors(kind) }));
+    }));
+}
+
+test("every value at the edge of what is accepted is read in the browser as the client does", () =>
+  withVerify(verifyAt("app/1.0"), async (page) => {
+    assertValues(await page.evaluate(judgeValues, { base: "/assets/verify", files: readVectors("values") }));
+  }));
