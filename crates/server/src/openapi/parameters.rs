@@ -86,7 +86,8 @@ pub fn last_event_id() -> Parameter {
         name: "Last-Event-ID",
         place: Place::Header,
         about: "Go on after this event; browsers set it when they connect again.",
-        schema: json!({ "type": "string", "pattern": COMMIT_PATTERN }),
+        // Empty is how clients say that they have none.
+        schema: json!({ "type": "string", "pattern": "^([0-9a-fA-F]{40})?$" }),
         example: json!(COMMIT),
     }
 }
@@ -94,7 +95,7 @@ pub fn last_event_id() -> Parameter {
 /// The same for clients that cannot set headers.
 pub fn last_event_id_in_query() -> Parameter {
     let about = "The same as the header `Last-Event-ID`, for clients that cannot set it.";
-    Parameter { name: "last_event_id", place: Place::Query, about, ..last_event_id() }
+    query("last_event_id", about, json!({ "type": "string", "pattern": "^[0-9a-fA-F]{40}$" }), json!(COMMIT))
 }
 
 fn query(name: &'static str, about: &'static str, schema: Value, example: Value) -> Parameter {
