@@ -35,6 +35,9 @@ pub(crate) const MAX_HISTORY_BYTES: usize = 32 << 20;
 
 const LAST_EVENT_ID: &str = "last-event-id";
 
+const TOO_OLD: &str =
+    "what happened since then can no longer be told: look at the state, and watch without --since";
+
 /// Which events to listen to.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ListenQuery {
@@ -174,7 +177,9 @@ impl Client {
         let response = tokio::time::timeout(ANSWER_TIMEOUT, request.send()).await;
         let response = response.map_err(|_| self.silent())?.map_err(|error| self.unreachable(&error))?;
         if !response.status().is_success() {
-            return Err(self.read(response, 0).await.map_or_else(|error| error, |_| self.silent()));
+            let is_too_old = response.status() == StatusCode::NOT_FOUND && query.after.is_some();
+            let refused = self.read(response, 0).await.map_or_else(|error| error, |_| self.silent());
+            return Err(if is_too_old { refused.with_hint(TOO_OLD) } else { refused });
         }
         let kind = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
         if kind.is_some_and(|kind| kind.starts_with(b"text/event-stream")) {
@@ -240,10 +245,6 @@ impl Client {
                 ErrorKind::Other,
                 "it is done already, or something is in the way: `countersign chain PROJECT` and `countersign \
                  status PATH` show what is there",
-            ),
-            410 => (
-                ErrorKind::Other,
-                "what happened since then can no longer be told: look at the state, and watch without --since",
             ),
             429 => (ErrorKind::Unreachable, "there were too many requests: wait a little"),
             500 => (

@@ -2,7 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::{claim::Claim, key::PublicKey, layout, path::RepoPath};
+use crate::{
+    claim::Claim,
+    key::{KeyError, PublicKey},
+    layout,
+    path::RepoPath,
+};
 
 /// The kinds of events, in the order of a project's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -47,6 +52,11 @@ pub struct EventFilter {
 }
 
 impl EventFilter {
+    /// A key to filter by. Bytes that are nobody's key are fine: nothing waits for them.
+    pub fn parse_key(text: &str) -> Result<PublicKey, KeyError> {
+        PublicKey::parse(text).or_else(|error| PublicKey::parse_recorded(text).map_err(|_| error))
+    }
+
     /// Whether an event passes, as far as it alone can tell.
     pub fn matches(&self, event: &Event) -> bool {
         let is_there = |prefix: &RepoPath| event.path == *prefix || event.path.is_inside(prefix);

@@ -81,7 +81,7 @@ fn a_commit_that_is_not_kept_is_answered_with_the_way_out() {
     let world = World::start();
     let unknown = "0123456789abcdef0123456789abcdef01234567";
     let request = Request::get("/v1/events").with_header("last-event-id", unknown);
-    let message = world.server.send(&request).error(410);
+    let message = world.server.send(&request).error(404);
     for words in [unknown, "newest 10000", "without Last-Event-ID"] {
         assert!(message.contains(words), "`{words}` is missing in: {message}");
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::http::{HeaderMap, HeaderName};
 use countersign_core::{
     event::{EventFilter, EventKind},
     key::PublicKey,
@@ -62,7 +62,7 @@ pub(super) fn not_kept(after: &ObjectId) -> ApiError {
         "the commit {after} is not among the newest {KEPT}: ask for the state of what you watch, and listen without \
          Last-Event-ID"
     );
-    ApiError::new(StatusCode::GONE, message)
+    ApiError::not_found(message)
 }
 
 fn bad<E: std::fmt::Display>(name: &str) -> impl Fn(E) -> ApiError {
@@ -71,8 +71,8 @@ fn bad<E: std::fmt::Display>(name: &str) -> impl Fn(E) -> ApiError {
 
 fn parse_key(text: &str) -> Result<PublicKey, ApiError> {
     // A plus sign in a query is a space, unless it is written as %2B; keys have plus signs.
-    let parsed = PublicKey::parse(text).or_else(|error| match text.contains(' ') {
-        true => PublicKey::parse(&text.replace(' ', "+")),
+    let parsed = EventFilter::parse_key(text).or_else(|error| match text.contains(' ') {
+        true => EventFilter::parse_key(&text.replace(' ', "+")),
         false => Err(error),
     });
     parsed.map_err(bad("key"))

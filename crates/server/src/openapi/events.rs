@@ -29,7 +29,7 @@ pub fn events() -> Endpoint {
     .with_parameter(last_event_id_in_query())
     .answers(Answer::new(200, "the stream").with_header(CACHE_CONTROL).with_content(stream))
     .answers(Answer::error(400, "a parameter is malformed, unknown, or there twice", malformed))
-    .answers(Answer::error(410, "the last event is too long ago, or never was", gone))
+    .answers(Answer::error(404, "the last event is too long ago, or never was", gone))
     .fails("too many listeners; try again", &ApiError::busy())
     .limited()
 }
