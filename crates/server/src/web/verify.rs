@@ -133,9 +133,7 @@ impl Asked {
             p { a href="/verify" { "Verify another file" } }
         }
     }
-}
 
-impl Asked {
     fn render_places(&self) -> Markup {
         let Some(url) = &self.url else {
             return html! { @for place in &self.places { p.wrap { "A file of the release " (place.render()) } } };
@@ -155,9 +153,12 @@ impl Place {
     fn render(&self) -> Markup {
         html! {
             span data-index=(self.index) data-name=[&self.file_name] data-only=[self.is_only.then_some("yes")] {
-                a href=(links::page(&self.index)) { (shown_text(self.index.as_str())) }
+                @match &self.file_name {
+                    // Most of the places where a file could be listed do not exist.
+                    Some(name) => { code { (shown_text(self.index.as_str())) } " as " code { (shown_text(name)) } }
+                    None => a href=(links::page(&self.index)) { (shown_text(self.index.as_str())) },
+                }
             }
-            @if let Some(name) = &self.file_name { " as " code { (shown_text(name)) } }
         }
     }
 }
