@@ -94,6 +94,10 @@ impl UrlPlace {
     /// The segments below a project, if the URL lies in it.
     fn below(&self, project: &RepoPath) -> Option<&[String]> {
         let inside = project.as_str().strip_prefix(self.server.as_str())?;
+        // Port 4430 begins like port 443, and is another server.
+        if !inside.is_empty() && !inside.starts_with('/') {
+            return None;
+        }
         let names: Vec<&str> = inside.split('/').skip(1).collect();
         let (own, below) = self.segments.split_at_checked(names.len())?;
         (own == names).then_some(below)

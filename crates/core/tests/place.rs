@@ -155,6 +155,8 @@ fn a_tag_is_read_from_the_page_of_its_own_project_only() {
         (PROJECT, "https://github.com/acme/App/releases/tag/v1", None),
         (PROJECT, "https://github.com/acme/app/x/releases/tag/v1", None),
         (PROJECT, "https://github.com:444/acme/app/releases/tag/v1", None),
+        (PROJECT, "https://github.com:44/acme/app/releases/tag/v1", None),
+        ("https/github.com/4430/acme/app", "https://github.com/acme/app/releases/tag/v1", None),
         (PROJECT, "http://github.com/acme/app/releases/tag/v1", None),
         (PROJECT, "http://github.com:443/acme/app/releases/tag/v1", None),
         (PROJECT, "https://github.com.evil.example/acme/app/releases/tag/v1", None),
