@@ -25,6 +25,7 @@ const PAGES = {
   history: `${app}/svc.signers.history.json`,
   "project-activity": `${app}/svc.activity`,
   activity: "/activity",
+  docs: "/docs",
   verify: "/verify",
   "verify-a-release": verifyAt("app/1.0"),
   "verify-an-address": `/verify?url=${encodeURIComponent(`${site}/acme/app/1.0/extra/plug-in.tar.gz`)}`,
