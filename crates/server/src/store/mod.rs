@@ -14,6 +14,7 @@ mod index;
 mod load;
 mod objects;
 mod pack;
+mod packs;
 mod places;
 mod refs;
 mod snapshot;
