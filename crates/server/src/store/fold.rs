@@ -21,8 +21,9 @@ use super::{
     disk::{Disk, DiskError},
     folded::{self, Folded, List, is_kept},
     git::{finish_pack, unfinished},
-    objects::{Objects, Pack},
+    objects::Objects,
     pack::{IndexEntry, encode_delta, encode_entry, encode_index, finish_checksum, header},
+    packs::Pack,
 };
 
 /// So many packs of similar size are folded into one.

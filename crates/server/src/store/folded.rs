@@ -17,7 +17,7 @@ use gix::{hash::Kind as HashKind, odb::pack::index};
 
 use super::{
     disk::{Disk, DiskError},
-    objects::Pack,
+    packs::Pack,
 };
 
 pub(super) const ENDING: &str = "folded";

@@ -16,8 +16,9 @@ use super::{
     disk::{Disk, DiskError},
     folded::{self, Folded},
     load::load_tree,
-    objects::{Objects, Pack},
+    objects::Objects,
     pack::{self, EncodedPack},
+    packs::Pack,
     refs::{BRANCH, Branch, remove_stale_locks},
     tree::{Dir, Node},
 };

@@ -15,6 +15,7 @@ mod load;
 pub mod log;
 mod objects;
 mod pack;
+mod packs;
 mod places;
 mod refs;
 mod snapshot;

@@ -1,0 +1,108 @@
+//! An open pack, and what lies in it as it is.
+
+use std::{
+    fmt, fs, io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use gix::{
+    ObjectId,
+    hash::Kind as HashKind,
+    odb::pack::{self, data::entry::Header},
+};
+
+use super::{StoreError, disk::DiskError, filter::Filter, spot::Known, stored};
+
+pub(super) struct Pack {
+    /// Of all that this process opened, and given to no other one.
+    pub(super) number: u64,
+    /// The file without `.pack` or `.idx`.
+    pub(super) stem: PathBuf,
+    pub(super) bundle: pack::Bundle,
+    filter: Filter,
+}
+
+impl Pack {
+    pub(super) fn open(stem: PathBuf) -> Result<Self, StoreError> {
+        static OPENED: AtomicU64 = AtomicU64::new(0);
+        let index = stem.with_extension("idx");
+        let bundle = pack::Bundle::at(&index, HashKind::Sha1)
+            .map_err(|error| StoreError::corrupt(index.display(), error))?;
+        let ids = (0..bundle.index.num_objects()).map(|at| bundle.index.oid_at_index(at));
+        let filter = Filter::of(bundle.index.num_objects() as usize, ids);
+        Ok(Self { number: OPENED.fetch_add(1, Ordering::Relaxed), stem, bundle, filter })
+    }
+
+    /// The same pack, from which nothing larger is read.
+    pub(super) fn bounded(mut self, max_bytes: usize) -> Self {
+        self.bundle.pack = self.bundle.pack.with_alloc_limit_bytes(Some(max_bytes));
+        self
+    }
+
+    /// Where in its index an object is.
+    pub(super) fn find(&self, id: &ObjectId) -> Option<u32> {
+        if self.filter.may_contain(id) { self.bundle.index.lookup(id) } else { None }
+    }
+
+    /// What there is to note about an object, by where in the index it is.
+    pub(super) fn known(&self, at: u32) -> Known {
+        Known::At { pack: self.number, offset: self.bundle.index.pack_offset_at_index(at) }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bundle.pack.data_len() as u64
+    }
+}
+
+/// A blob where it lies in its pack, which stays open for as long as somebody reads it.
+pub(super) struct StoredBlob {
+    pack: Arc<Pack>,
+    begin: u64,
+    end: u64,
+}
+
+impl StoredBlob {
+    pub(super) fn at(pack: &Arc<Pack>, offset: u64) -> Option<Self> {
+        let entry = pack.bundle.pack.entry(offset).ok()?;
+        let bytes =
+            usize::try_from(entry.decompressed_size).ok().filter(|bytes| *bytes <= stored::MAX_BYTES)?;
+        let stream_end = entry.data_offset + stored::encoded_len(bytes) as u64;
+        let content = stored::content(pack.bundle.pack.entry_slice(entry.data_offset..stream_end)?)?;
+        if entry.header != Header::Blob || content.len() != bytes {
+            return None;
+        }
+        let begin = entry.data_offset + stored::HEAD_BYTES as u64;
+        Some(Self { pack: Arc::clone(pack), begin, end: begin + bytes as u64 })
+    }
+}
+
+impl AsRef<[u8]> for StoredBlob {
+    fn as_ref(&self) -> &[u8] {
+        self.pack.bundle.pack.entry_slice(self.begin..self.end).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Pack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Pack").field(&self.stem).finish()
+    }
+}
+
+/// The packs in a directory, without their endings.
+pub(super) fn list_packs(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let list = || -> io::Result<Vec<PathBuf>> {
+        let mut stems = Vec::new();
+        for entry in fs::read_dir(dir)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|ending| ending == "idx") {
+                stems.push(path.with_extension(""));
+            }
+        }
+        Ok(stems)
+    };
+    Ok(list().map_err(|source| DiskError::new("list", dir, source))?)
+}
