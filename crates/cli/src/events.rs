@@ -5,7 +5,7 @@ mod parser;
 use std::{collections::VecDeque, time::Duration};
 
 use countersign_core::{
-    answer::{Announced, parse_event},
+    answer::{Announced, is_commit_id, parse_event},
     event::{EventFilter, EventKind},
     json::ParseError,
 };
@@ -94,6 +94,10 @@ impl<'a> Events<'a> {
         if let Some(id) = block.id
             && self.gaps == Gaps::Filled
         {
+            // It goes back to the server: what no header can hold would keep us from ever connecting again.
+            if !id.is_empty() && !is_commit_id(&id) {
+                return Err(self.client.unusable_event(ParseError::new("id", "must be the id of a commit")));
+            }
             self.query.after = Some(id).filter(|id| !id.is_empty());
         }
         Ok(())

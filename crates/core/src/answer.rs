@@ -104,14 +104,18 @@ pub fn parse_ping(bytes: &[u8]) -> Result<PingAuth, ParseError> {
     }
 }
 
+/// Whether a text is the id of a commit, as our events have it.
+pub fn is_commit_id(text: &str) -> bool {
+    text.len() == 40 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 /// `None` where it is of a kind that only a newer server knows.
 pub fn parse_event(bytes: &[u8]) -> Result<Option<Announced>, ParseError> {
     let json = Json::parse(bytes)?;
     let object = json.root().open_object()?;
     let Some(kind) = EventKind::parse(object.required("type")?.string()?) else { return Ok(None) };
     let commit = object.required("commit")?;
-    let is_id = commit.string()?.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    if !is_id || commit.string()?.len() != 40 {
+    if !is_commit_id(commit.string()?) {
         return Err(commit.error("must be the id of a commit"));
     }
     let key = object.optional("key").filter(|key| !key.is_null());

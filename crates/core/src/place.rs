@@ -93,12 +93,12 @@ impl UrlPlace {
 
     /// The segments below a project, if the URL lies in it.
     fn below(&self, project: &RepoPath) -> Option<&[String]> {
-        let inside = project.as_str().strip_prefix(self.server.as_str())?;
-        // Port 4430 begins like port 443, and is another server.
-        if !inside.is_empty() && !inside.starts_with('/') {
+        let mut own = project.segments();
+        // Segment by segment: port 443 is not the beginning of port 4430.
+        if !self.server.split('/').all(|part| own.next() == Some(part)) {
             return None;
         }
-        let names: Vec<&str> = inside.split('/').skip(1).collect();
+        let names: Vec<&str> = own.collect();
         let (own, below) = self.segments.split_at_checked(names.len())?;
         (own == names).then_some(below)
     }

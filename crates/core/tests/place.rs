@@ -352,6 +352,19 @@ fn a_gitlab_asset_is_named_by_the_last_segment_of_its_link() {
 }
 
 #[test]
+fn a_port_is_not_the_beginning_of_another() {
+    let project = path("https/github.com/4430/acme/app");
+    for (url, tag) in [
+        ("https://github.com:4430/acme/app/releases/tag/v1", Some("v1")),
+        ("https://github.com/acme/app/releases/tag/v1", None),
+        ("https://github.com:44/acme/app/releases/tag/v1", None),
+        ("https://github.com:44300/acme/app/releases/tag/v1", None),
+    ] {
+        assert_eq!(release_tag(url, &project).as_deref(), tag, "{url}");
+    }
+}
+
+#[test]
 fn without_a_release_page_every_file_lies_below_the_index() {
     let at = path("https/files.example/8443/app/1.0/svc.index.json");
     let base = "https://files.example:8443/app/1.0";

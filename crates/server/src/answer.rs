@@ -11,7 +11,7 @@ use std::{
 
 use axum::{
     Router,
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header::CACHE_CONTROL},
     response::{IntoResponse as _, Response},
 };
 use futures_util::FutureExt as _;
@@ -28,6 +28,7 @@ use crate::{
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
 /// Method, target and headers of a request.
 pub(crate) type Asked<'a> = (&'a Method, &'a Uri, &'a HeaderMap);
@@ -113,6 +114,8 @@ pub(crate) async fn answer<R: Read>(
             false => tracing::info!(status = status.as_u16(), ms, "answered"),
         });
     }
+    // Caches keep even a 404 on their own account, such as the one that says that a release is not revoked.
+    response.headers_mut().entry(CACHE_CONTROL).or_insert(NO_STORE);
     if let Ok(value) = HeaderValue::from_str(id.as_str()) {
         response.headers_mut().insert(REQUEST_ID, value);
     }

@@ -136,6 +136,8 @@ fn a_lying_server_can_neither_draw_on_the_terminal_nor_fill_the_memory() {
         stream(&event("a/../b")),
         stream("data: {}\n\n"),
         stream("data: nothing\n\n"),
+        stream("id: \u{1}\n\n"),
+        stream("id: 12\n\n"),
         Lie::bytes("<!DOCTYPE html>").with_header("content-type", "text/html"),
         Lie::bytes("data: {}\n\n"),
         Lie::Endless,

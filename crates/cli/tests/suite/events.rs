@@ -170,6 +170,8 @@ fn what_makes_no_sense_is_refused() {
         ("type=signature,moved", "`moved` is none of registration, "),
         ("type=", "`` is none of"),
         ("prefx=a", "`prefx` is none of `prefix`, `key`, `type` and `last_event_id`"),
+        ("%E2%80%AEprefix=a", "`\\u{202e}prefix` is none of"),
+        ("type=%E2%80%AEmoved", "`\\u{202e}moved` is none of"),
         ("last_event_id=", "40 hexadecimal digits"),
     ] {
         world.server.get(&format!("/v1/events?{query}")).refused(400, words);

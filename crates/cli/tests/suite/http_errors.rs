@@ -21,6 +21,27 @@ fn an_unknown_route_is_404() {
     server.send(&Request::new("DELETE", "/nothing")).error(404);
 }
 
+/// A cache that keeps the 404 of a revocation hides the revocation.
+#[test]
+fn caches_keep_only_what_they_ask_for_again() {
+    let alice = Person::named("alice");
+    let world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
+    let index = world.add_signed_release("acme/app/v1", &[&alice]);
+    for (target, status, control) in [
+        (format!("/v1/files/{index}"), 200, "no-cache"),
+        (format!("/v1/files/{index}.revocation.json"), 404, "no-store"),
+        (format!("/v1/get_signers_chain/{index}"), 200, "no-store"),
+        ("/v1/pending_signatures".to_owned(), 401, "no-store"),
+        ("/v1/files/a/../b".to_owned(), 400, "no-store"),
+        ("/p/nowhere".to_owned(), 404, "no-store"),
+        ("/nowhere".to_owned(), 404, "no-store"),
+        ("/healthz".to_owned(), 200, "no-store"),
+    ] {
+        let reply = world.server.get(&target);
+        assert_eq!((reply.status, reply.header("cache-control")), (status, Some(control)), "{target}");
+    }
+}
+
 #[test]
 fn a_wrong_method_is_405() {
     let server = TestServer::start();

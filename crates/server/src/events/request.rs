@@ -7,6 +7,7 @@ use countersign_core::{
     event::{EventFilter, EventKind},
     key::PublicKey,
     path::RepoPath,
+    shown::shown_text,
 };
 use url::form_urlencoded;
 
@@ -35,7 +36,12 @@ impl ListenRequest {
                 "key" => request.filter.key.replace(parse_key(&value)?).is_none(),
                 "type" => request.filter.kinds.replace(parse_kinds(&value)?).is_none(),
                 "last_event_id" => request.after.replace(parse_commit(&value)?).is_none(),
-                _ => return Err(ApiError::bad_request(format!("`{name}` is none of {PARAMETERS}"))),
+                _ => {
+                    return Err(ApiError::bad_request(format!(
+                        "`{}` is none of {PARAMETERS}",
+                        shown_text(&name)
+                    )));
+                }
             };
             if !is_new {
                 return Err(ApiError::bad_request(format!("{name}: given more than once")));
@@ -82,7 +88,7 @@ fn parse_kinds(text: &str) -> Result<std::collections::BTreeSet<EventKind>, ApiE
     let parse = |name: &str| {
         EventKind::parse(name).ok_or_else(|| {
             let known: Vec<_> = EventKind::ALL.map(EventKind::name).into();
-            ApiError::bad_request(format!("type: `{name}` is none of {}", known.join(", ")))
+            ApiError::bad_request(format!("type: `{}` is none of {}", shown_text(name), known.join(", ")))
         })
     };
     text.split(',').map(parse).collect()

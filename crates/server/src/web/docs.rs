@@ -1,6 +1,8 @@
 //! The reference of the API for people, from the same descriptions as `/openapi.json`.
 
-use maud::{Markup, html};
+use std::sync::LazyLock;
+
+use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
 use super::Page;
@@ -15,9 +17,16 @@ use crate::{
 /// Stands for the server's own address in what people copy.
 const SERVER: &str = "https://sign.example.org";
 
+/// The same for everybody, and long: so it is written once.
+static REFERENCE: LazyLock<String> = LazyLock::new(|| reference().into_string());
+
 pub(super) async fn docs() -> Page {
+    Page::new("API", PreEscaped(REFERENCE.clone()))
+}
+
+fn reference() -> Markup {
     let rows = Document::get().rows();
-    let body = html! {
+    html! {
         h1 { "API" }
         (paragraphs(ABOUT))
         p {
@@ -37,8 +46,7 @@ pub(super) async fn docs() -> Page {
                 @for row in rows_of(rows, section) { (endpoint(row)) }
             }
         }
-    };
-    Page::new("API", body)
+    }
 }
 
 fn rows_of(rows: &[Row], section: Section) -> impl Iterator<Item = &Row> {

@@ -18,7 +18,11 @@ use super::{
     links, parts,
     visit::{Visit, wants_html},
 };
-use crate::{app::App, error::ApiError, store::Head};
+use crate::{
+    app::App,
+    error::ApiError,
+    store::{Head, ObjectId},
+};
 
 /// What a page comes to.
 #[derive(Debug)]
@@ -56,8 +60,10 @@ pub(super) async fn reply(
     visit: Visit,
     render: impl FnOnce(&App, &Arc<Head>, &Visit) -> Result<Reply, Trouble> + Send + 'static,
 ) -> Response {
+    // Before the page is made: what is logged meanwhile makes the page newer than its tag, never older.
+    let (_, logged) = app.store().log().newest();
     let head = app.store().head();
-    let tag = entity_tag(&head, &visit);
+    let tag = entity_tag(&head, logged, &visit);
     if visit.knows(&tag) {
         return with_tag(StatusCode::NOT_MODIFIED.into_response(), &tag);
     }
@@ -76,9 +82,11 @@ pub(super) async fn reply(
     }
 }
 
-/// Of everything that a page is made of: the state, the program, and how the visitor reaches us.
-fn entity_tag(head: &Head, visit: &Visit) -> String {
-    let others = format!("{} {} {:?}", env!("CARGO_PKG_VERSION"), *STYLE_ADDRESS, visit.origin);
+/// Of everything that a page is made of: the state, the log, the program, and how the visitor reaches us. A commit is in
+/// the state a moment before it is in the log: an activity page of that moment lacks it.
+fn entity_tag(head: &Head, logged: Option<ObjectId>, visit: &Visit) -> String {
+    let program = format!("{} {}", env!("CARGO_PKG_VERSION"), *STYLE_ADDRESS);
+    let others = format!("{program} {logged:?} {:?}", visit.origin);
     format!("\"{}-{}\"", head.commit, Sha512::of(others.as_bytes()).short())
 }
 
@@ -135,4 +143,38 @@ fn error_page(error: &ApiError, near: Option<&RepoPath>) -> Page {
 pub(crate) fn report_unknown(uri: &Uri, headers: &HeaderMap) -> Response {
     let is_page = wants_html(headers) && !uri.path().starts_with("/v1");
     report(Trouble::Failed(ApiError::not_found("no such route")), is_page)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{
+        extract::FromRequestParts as _,
+        http::{Request, StatusCode, header::IF_NONE_MATCH},
+    };
+
+    use super::*;
+    use crate::events::tests::{INDEX, commit, start};
+
+    /// The writer publishes a commit first and logs it then. A page of the moment in between must not be taken for one
+    /// of the moment after.
+    #[tokio::test]
+    async fn a_page_from_before_a_commit_was_logged_is_not_kept_after_it() {
+        let (_dir, running) = start().await;
+        let app = running.app();
+        let (_, before) = app.store().log().newest();
+        commit(app, &format!("Add {INDEX}")).await;
+        let visit = async |tag: &str| {
+            let request = Request::get("/activity").header(IF_NONE_MATCH, tag).body(()).unwrap();
+            Visit::from_request_parts(&mut request.into_parts().0, app).await.unwrap()
+        };
+        let between = entity_tag(&app.store().head(), before, &visit("").await);
+        let (_, after) = app.store().log().newest();
+        let now = entity_tag(&app.store().head(), after, &visit("").await);
+        for (tag, status) in [(between, StatusCode::OK), (now, StatusCode::NOT_MODIFIED)] {
+            let page = Page::new("Activity", html! {});
+            let replied = reply(app.clone(), visit(&tag).await, |_, _, _| Ok(Reply::Page(page))).await;
+            assert_eq!(replied.status(), status);
+        }
+        running.stop().await.unwrap();
+    }
 }
