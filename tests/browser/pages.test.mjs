@@ -25,6 +25,7 @@ const PAGES = {
   history: `${app}/svc.signers.history.json`,
   "project-activity": `${app}/svc.activity`,
   activity: "/activity",
+  reference: "/docs",
   verify: "/verify",
   "verify-a-release": verifyAt("app/1.0"),
   "verify-an-address": `/verify?url=${encodeURIComponent(`${site}/acme/app/1.0/extra/plug-in.tar.gz`)}`,
@@ -40,7 +41,9 @@ before(async () => {
 });
 after(() => browser.close());
 
-const takePicture = (page, name) => page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true });
+// The reference is long, and its picture takes a while.
+const takePicture = (page, name) =>
+  page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true, timeout: 60_000 });
 
 // WCAG 2.2, levels A and AA, as far as a program can tell: contrast, labels, landmarks, names of links and fields.
 async function assertAccessible(page, name) {
