@@ -41,7 +41,9 @@ before(async () => {
 });
 after(() => browser.close());
 
-const takePicture = (page, name) => page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true });
+// The reference is long, and its picture takes a while.
+const takePicture = (page, name) =>
+  page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true, timeout: 60_000 });
 
 // WCAG 2.2, levels A and AA, as far as a program can tell: contrast, labels, landmarks, names of links and fields.
 async function assertAccessible(page, name) {

@@ -33,8 +33,6 @@ const RELEASE_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
 pub(crate) const MAX_DOCUMENT_BYTES: usize = 4 << 20;
 pub(crate) const MAX_HISTORY_BYTES: usize = 32 << 20;
 
-const LAST_EVENT_ID: &str = "last-event-id";
-
 const TOO_OLD: &str =
     "what happened since then can no longer be told: look at the state, and watch without --since";
 
@@ -170,7 +168,7 @@ impl Client {
         }
         let request = self.http.get(url);
         let request = match &query.after {
-            Some(after) => request.header(LAST_EVENT_ID, after),
+            Some(after) => request.header(wire::HEADER_LAST_EVENT_ID, after),
             None => request,
         };
         // There is no limit for the whole answer, only for its head.

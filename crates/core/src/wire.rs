@@ -10,6 +10,9 @@ pub const HEADER_EVENT: &str = "x-svc-event";
 pub const HEADER_DELIVERY: &str = "x-svc-delivery";
 pub const HEADER_WEBHOOK_SIGNATURE: &str = "x-svc-signature-256";
 
+/// From which commit a listener to events goes on.
+pub const HEADER_LAST_EVENT_ID: &str = "last-event-id";
+
 pub const PUBLIC_KEY_PREFIX: &str = "svc-pub:";
 pub const SSH_KEY_TYPE: &str = "ssh-ed25519";
 

@@ -19,7 +19,10 @@ use std::{
 
 use tokio::sync::watch;
 
-pub(crate) use self::{listener::Listener, request::ListenRequest};
+pub(crate) use self::{
+    listener::Listener,
+    request::{ListenRequest, not_kept},
+};
 use crate::store::log::Log;
 
 /// Looks of all listeners together come this far apart, once there is much to tell.

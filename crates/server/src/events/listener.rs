@@ -1,8 +1,6 @@
 //! One listener: from the log to Server-Sent Events.
 
-use std::{
-    convert::Infallible, fmt::Write as _, mem, ops::ControlFlow, sync::atomic::Ordering, time::Duration,
-};
+use std::{convert::Infallible, fmt::Write as _, mem, sync::atomic::Ordering, time::Duration};
 
 use axum::{
     body::{Body, Bytes},
@@ -19,7 +17,7 @@ use countersign_core::{
 use futures_util::stream;
 use tokio::{sync::watch, task::spawn_blocking, time::Instant};
 
-use super::{ListenRequest, Place, request::not_kept};
+use super::{ListenRequest, Place, not_kept};
 use crate::{
     answer::Origin,
     app::App,
@@ -33,7 +31,9 @@ use crate::{
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
 /// What is told at once, in bytes, and what is looked at for it, in commits.
 const MAX_TOLD: usize = 16 * 1024;
-const MAX_LOOKED_AT: usize = 4_096;
+const MAX_LOOKED_AT: i64 = 4_096;
+/// Commits that are taken from the log at a time: whoever makes new ones waits for no more than that.
+const PIECE: usize = 64;
 /// A client that does not take what it was sent is told nothing more; we look again after this time.
 const BLOCKED: Duration = Duration::from_millis(100);
 
@@ -151,27 +151,33 @@ impl Listener {
     /// Looks at commits until there is enough to tell.
     fn look(&mut self) -> Look {
         let mut told = Telling::new(&self.filter, self.app.store());
-        let (mut looked_at, mut seen) = (0, self.seen);
-        let kept = self.app.store().log().look_from(self.position, |commit| {
-            told.add(commit);
-            seen = Some(commit.id);
-            looked_at += 1;
-            match told.text.len() >= MAX_TOLD || looked_at == MAX_LOOKED_AT {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
+        let (begin, mut is_behind) = (self.position, false);
+        while told.text.len() < MAX_TOLD && self.position < begin + MAX_LOOKED_AT {
+            let commits = self.app.store().log().from(self.position, PIECE);
+            is_behind = commits.is_none();
+            let commits = commits.unwrap_or_default();
+            if commits.is_empty() {
+                break;
             }
-        });
+            told.waiting = None;
+            for commit in commits {
+                told.add(&commit);
+                self.seen = Some(commit.id);
+                self.position += 1;
+                if told.text.len() >= MAX_TOLD {
+                    break;
+                }
+            }
+        }
         let (text, count) = (told.text, told.count);
-        self.seen = seen;
-        self.position += looked_at as i64;
-        if looked_at > 0 {
+        if self.position > begin {
             self.rest_until = Instant::now() + self.place.rest();
         }
         self.place.events.sent.fetch_add(count, Ordering::Relaxed);
-        match kept {
-            None => Look::Behind,
-            Some(()) if text.is_empty() => Look::Nothing,
-            Some(()) => Look::Told(text),
+        match (text.is_empty(), is_behind) {
+            (false, _) => Look::Told(text),
+            (true, true) => Look::Behind,
+            (true, false) => Look::Nothing,
         }
     }
 
@@ -207,14 +213,14 @@ impl IntoResponse for Listener {
 async fn find(app: &App, after: ObjectId) -> Result<i64, ApiError> {
     let log = app.store().log().clone();
     let found = spawn_blocking(move || log.position_of(&after)).await;
-    found.map_err(|_| ApiError::panicked())?.map(|position| position + 1).ok_or_else(|| not_kept(&after))
+    found.map_err(|_| ApiError::panicked())?.map(|position| position + 1).ok_or_else(|| not_kept(after))
 }
 
 /// What a listener will be told.
 struct Telling<'a> {
     filter: &'a EventFilter,
     store: &'a Store,
-    /// What waits for the key that is asked for, sorted; found out when it is first needed.
+    /// What waits for the key that is asked for, sorted; found out when it is first needed for some commits.
     waiting: Option<Vec<RepoPath>>,
     text: String,
     count: u64,

@@ -1,13 +1,14 @@
 //! What a listener asks for.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt::Display};
 
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::HeaderMap;
 use countersign_core::{
     event::{EventFilter, EventKind},
     key::PublicKey,
     path::RepoPath,
     shown::shown_text,
+    wire,
 };
 use url::form_urlencoded;
 
@@ -15,8 +16,6 @@ use crate::{
     error::ApiError,
     store::{ObjectId, log::KEPT},
 };
-
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ListenRequest {
@@ -48,7 +47,7 @@ impl ListenRequest {
             }
         }
         // A client that was cut off sets the header; what its URL says is from the first time.
-        let mut ids = headers.get_all(LAST_EVENT_ID).iter();
+        let mut ids = headers.get_all(wire::HEADER_LAST_EVENT_ID).iter();
         match (ids.next(), ids.next()) {
             // An empty id is how a server has clients forget the last one.
             (None, _) => {}
@@ -63,7 +62,7 @@ impl ListenRequest {
 const PARAMETERS: &str = "`prefix`, `key`, `type` and `last_event_id`";
 
 /// The answer to a client that wants to go on from a commit that we do not keep, or never had.
-pub(super) fn not_kept(after: &ObjectId) -> ApiError {
+pub(crate) fn not_kept(after: impl Display) -> ApiError {
     let message = format!(
         "the commit {after} is not among the newest {KEPT}: ask for the state of what you watch, and listen without \
          Last-Event-ID"
@@ -71,7 +70,7 @@ pub(super) fn not_kept(after: &ObjectId) -> ApiError {
     ApiError::not_found(message)
 }
 
-fn bad<E: std::fmt::Display>(name: &str) -> impl Fn(E) -> ApiError {
+fn bad<E: Display>(name: &str) -> impl Fn(E) -> ApiError {
     move |error| ApiError::bad_request(format!("{name}: {error}"))
 }
 

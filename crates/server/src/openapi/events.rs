@@ -4,16 +4,15 @@ use serde_json::json;
 
 use super::{
     endpoint::{Answer, CACHE_CONTROL, Content, ContentSchema, Endpoint, Section},
-    parameters::{event_types, last_event_id, last_event_id_in_query, prefix, waiting_key},
+    parameters::{COMMIT, event_types, last_event_id, last_event_id_in_query, prefix, waiting_key},
 };
-use crate::error::ApiError;
+use crate::{error::ApiError, events::not_kept};
 
 pub fn events() -> Endpoint {
     // Nothing that a schema could say: it has no end.
     let stream =
         Content { media_type: "text/event-stream", schema: ContentSchema::Bytes, examples: Vec::new() };
     let malformed = json!({ "error": "Last-Event-ID: must be the id of a commit, of 40 hexadecimal digits" });
-    let gone = json!({ "error": "that commit is not kept any more: ask for the state of what you watch" });
     Endpoint::new(
         "events",
         Section::Watching,
@@ -29,7 +28,7 @@ pub fn events() -> Endpoint {
     .with_parameter(last_event_id_in_query())
     .answers(Answer::new(200, "the stream").with_header(CACHE_CONTROL).with_content(stream))
     .answers(Answer::error(400, "a parameter is malformed, unknown, or there twice", malformed))
-    .answers(Answer::error(404, "the last event is too long ago, or never was", gone))
-    .fails("too many listeners; try again", &ApiError::busy())
+    .fails("the last event is too long ago, or never was", &not_kept(COMMIT))
+    .fails("too many listeners; try again", &ApiError::too_many_listeners())
     .limited()
 }

@@ -10,7 +10,7 @@ const PROJECT: &str = "https/github.com/443/acme/app";
 /// Segments of anything but slashes, backslashes and control characters; none of them a dot, two dots, or Git's own
 /// directory.
 const PATH_PATTERN: &str = r"^((?!\.{1,2}(/|$)|\.[gG][iI][tT](/|$))[^/\\\x00-\x1f\x7f-\x9f]+(/|$)){1,64}$";
-const COMMIT: &str = "cafecafecafecafecafecafecafecafecafecafe";
+pub(super) const COMMIT: &str = "cafecafecafecafecafecafecafecafecafecafe";
 const COMMIT_PATTERN: &str = "^[0-9a-f]{40}$";
 const PATH_MAX: usize = countersign_core::path::MAX_BYTES;
 

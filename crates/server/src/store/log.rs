@@ -2,7 +2,6 @@
 
 use std::{
     collections::VecDeque,
-    ops::ControlFlow,
     sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
@@ -48,6 +47,8 @@ struct Kept {
     commits: VecDeque<Arc<Logged>>,
     /// The position of the oldest of them.
     begin: i64,
+    /// The newest commit there is, kept or not.
+    newest: Option<ObjectId>,
 }
 
 impl Logged {
@@ -71,7 +72,7 @@ impl Logged {
 
 impl Log {
     pub(super) fn new(objects: Arc<Objects>, tip: Option<ObjectId>) -> Self {
-        let kept = RwLock::new(Kept { commits: VecDeque::new(), begin: 0 });
+        let kept = RwLock::new(Kept { commits: VecDeque::new(), begin: 0, newest: tip });
         let (end, is_filled) = (watch::Sender::new(0), Mutex::new(false));
         Self { kept, end, objects, earlier: tip, is_filled }
     }
@@ -89,8 +90,7 @@ impl Log {
     /// The position behind the newest commit, and that commit.
     pub fn newest(&self) -> (i64, Option<ObjectId>) {
         let kept = self.read();
-        let newest = kept.commits.back().map(|commit| commit.id).or(self.earlier);
-        (kept.begin + kept.commits.len() as i64, newest)
+        (kept.begin + kept.commits.len() as i64, kept.newest)
     }
 
     /// The position of a commit, if it is one of those that are kept.
@@ -109,15 +109,6 @@ impl Log {
         let kept = self.read();
         let skipped = usize::try_from(position - kept.begin).ok()?;
         Some(kept.commits.iter().skip(skipped).take(count).cloned().collect())
-    }
-
-    /// Shows the commits from this position on, oldest first, until one of them is enough; `None` where they are no longer
-    /// kept. New commits wait meanwhile, so `look` must not take long.
-    pub fn look_from(&self, position: i64, mut look: impl FnMut(&Logged) -> ControlFlow<()>) -> Option<()> {
-        let kept = self.read();
-        let skipped = usize::try_from(position - kept.begin).ok()?;
-        let _ = kept.commits.range(skipped.min(kept.commits.len())..).try_for_each(|commit| look(commit));
-        Some(())
     }
 
     /// Up to `count` kept commits before this position that `is_wanted`, newest first, each with its position.
@@ -154,6 +145,7 @@ impl Log {
         let end = {
             let mut kept = self.write();
             for commit in commits {
+                kept.newest = Some(commit.id);
                 kept.commits.push_back(Arc::new(commit));
                 if kept.commits.len() > KEPT {
                     kept.commits.pop_front();
@@ -167,7 +159,7 @@ impl Log {
 
     /// Appends what was published up to `tip` without our knowing it.
     pub(super) fn catch_up(&self, tip: ObjectId) {
-        let newest = self.read().commits.back().map(|commit| commit.id).or(self.earlier);
+        let newest = self.read().newest;
         let mut missed = Vec::new();
         for read in self.read_back(tip).take(KEPT) {
             match read {
@@ -175,7 +167,7 @@ impl Log {
                 Ok(commit) => missed.push(commit),
                 Err(error) => {
                     tracing::error!(%error, "a commit is left out of the log of events");
-                    return self.forget();
+                    return self.forget(tip);
                 }
             }
         }
@@ -184,12 +176,13 @@ impl Log {
     }
 
     /// Keeps nothing of what was: whoever goes on from there is told so, rather than given a log with a gap.
-    fn forget(&self) {
+    fn forget(&self, tip: ObjectId) {
         *self.is_filled.lock().unwrap_or_else(PoisonError::into_inner) = true;
         let end = {
             let mut kept = self.write();
             kept.begin += kept.commits.len() as i64 + 1;
             kept.commits.clear();
+            kept.newest = Some(tip);
             kept.begin
         };
         self.end.send_replace(end);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use countersign_core::{
-    event::{Event, EventKind},
+    event::{Event, EventFilter, EventKind},
     key::PublicKey,
     layout::{self, Signable},
     path::RepoPath,
@@ -38,7 +38,8 @@ pub(super) fn show(
         None => i64::MAX,
         Some(id) => find_position(log, id).ok_or_else(|| no_such_commit(below))?,
     };
-    let is_meant = |event: &Event| below.is_none_or(|dir| event.path == *dir || event.path.is_inside(dir));
+    let filter = EventFilter { prefix: below.cloned(), ..EventFilter::default() };
+    let is_meant = |event: &Event| filter.matches(event);
     let is_wanted = |commit: &Logged| commit.events().iter().any(is_meant);
     let mut commits = log.before(position, PER_PAGE + 1, is_wanted);
     if let Some(path) = below.filter(|path| commits.is_empty() && head.entry(path).is_none()) {

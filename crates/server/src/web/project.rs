@@ -207,7 +207,7 @@ fn badge(id: &RepoPath, visit: &Visit) -> Markup {
     html! {
         section aria-labelledby="badge" {
             h2 #badge { "Badge" }
-            p { img src=(links::badge(id)) alt="Badge of this project"; }
+            p { a href=(links::badge(id)) { "The badge of this project" } ", for a README:" }
             (parts::command(Some(markdown)))
         }
     }

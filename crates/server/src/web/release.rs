@@ -200,7 +200,10 @@ fn about(release: &ReleaseOverview, visit: &Visit) -> Markup {
                     a href=(links::activity(path)) { "activity" }
                 }
                 dt { "Badge" }
-                dd { img src=(links::badge(path)) alt="Badge of this release"; (parts::command(Some(markdown))) }
+                dd {
+                    a href=(links::badge(path)) { "of this release" } ", for a README:"
+                    (parts::command(Some(markdown)))
+                }
             }
         }
     }
