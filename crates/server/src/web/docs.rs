@@ -191,7 +191,7 @@ fn answer_table(answers: &[Answer]) -> Markup {
                                 (text(&answer.about))
                                 @if answer.status >= 400 { (error_example(answer)) }
                             }
-                            td { @for content in &answer.contents { code { (content.media_type) } " " } }
+                            td.name { @for content in &answer.contents { code { (content.media_type) } " " } }
                             td { (header_names(answer)) }
                         }
                     }
