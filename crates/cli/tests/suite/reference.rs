@@ -186,6 +186,12 @@ fn examples_are_read_by_the_server_and_by_the_client() {
                 "revoke" => answer::parse_revoked(&bytes).map(drop),
                 "ping" => answer::parse_ping(&bytes).map(drop),
                 "get_signers" => Signers::parse(&bytes).map(drop),
+                "events" => {
+                    let data =
+                        example.as_str().and_then(|text| text.lines().find_map(|l| l.strip_prefix("data: ")));
+                    let event = answer::parse_event(data.expect("an event has data").as_bytes());
+                    event.map(|event| drop(event.expect("a kind that the client knows")))
+                }
                 "signature_status" | "healthz" | "readyz" => continue,
                 id => panic!("{id} has an answer that this test does not know"),
             };

@@ -1,17 +1,23 @@
 //! The stream of what happens.
 
+use countersign_core::event::EventKind;
 use serde_json::json;
 
 use super::{
-    endpoint::{Answer, CACHE_CONTROL, Content, ContentSchema, Endpoint, Section},
-    parameters::{COMMIT, event_types, last_event_id, last_event_id_in_query, prefix, waiting_key},
+    endpoint::{Answer, CACHE_CONTROL, Content, ContentSchema, Endpoint, Section, find_example},
+    parameters::{
+        COMMIT, event_types, file_path, last_event_id, last_event_id_in_query, prefix, waiting_key,
+    },
 };
 use crate::{error::ApiError, events::not_kept};
 
 pub fn events() -> Endpoint {
     // Nothing that a schema could say: it has no end.
-    let stream =
-        Content { media_type: "text/event-stream", schema: ContentSchema::Bytes, examples: Vec::new() };
+    let stream = Content {
+        media_type: "text/event-stream",
+        schema: ContentSchema::Bytes,
+        examples: vec![("events", json!(write_example()))],
+    };
     let malformed = json!({ "error": "Last-Event-ID: must be the id of a commit, of 40 hexadecimal digits" });
     Endpoint::new(
         "events",
@@ -31,4 +37,16 @@ pub fn events() -> Endpoint {
     .fails("the last event is too long ago, or never was", &not_kept(COMMIT))
     .fails("too many listeners; try again", &ApiError::too_many_listeners())
     .limited()
+}
+
+/// One event as it is sent.
+fn write_example() -> String {
+    let event = json!({
+        "type": EventKind::Signature.name(),
+        "path": file_path().example,
+        "key": find_example("header.public_key"),
+        "time": "2026-01-31T10:00:00Z",
+        "commit": COMMIT,
+    });
+    format!("event: {}\ndata: {event}\nid: {COMMIT}\n\n", EventKind::Signature.name())
 }
