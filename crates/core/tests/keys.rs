@@ -7,7 +7,7 @@ use countersign_core::{
     key::{BadSignature, KeyError, PublicKey, SecretKey, Signature, encode_base64},
 };
 use proptest::prelude::*;
-use support::{alice, bob, steady};
+use support::{SMALL_ORDER, alice, bob, steady};
 
 fn hex(text: &str) -> [u8; 32] {
     let byte = |i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("hexadecimal");
@@ -188,16 +188,7 @@ fn a_header_key_needs_its_prefix() {
 
 #[test]
 fn keys_of_small_order_are_refused_as_weak() {
-    for point in [
-        "0100000000000000000000000000000000000000000000000000000000000000",
-        "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-        "0000000000000000000000000000000000000000000000000000000000000000",
-        "0000000000000000000000000000000000000000000000000000000000000080",
-        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
-        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
-        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
-        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
-    ] {
+    for point in SMALL_ORDER {
         assert_eq!(PublicKey::from_bytes(hex(point)), Err(KeyError::Weak), "{point}");
         assert_eq!(PublicKey::parse(&encode_base64(&hex(point))), Err(KeyError::Weak), "{point}");
     }

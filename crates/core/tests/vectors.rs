@@ -13,6 +13,10 @@ mod hostile_bundles;
 #[path = "vectors/hostile_revocations.rs"]
 mod hostile_revocations;
 mod support;
+#[path = "vectors/value_documents.rs"]
+mod value_documents;
+#[path = "vectors/value_places.rs"]
+mod value_places;
 #[path = "vectors/values.rs"]
 mod values;
 

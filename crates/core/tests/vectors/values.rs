@@ -6,14 +6,17 @@ use countersign_core::{
     index::{AssetName, ReleaseIndex},
     key::{PublicKey, Signature, encode_base64},
     path::RepoPath,
-    place::{PlaceError, check_place},
     signatures::SignatureSet,
     signers::SignersFile,
     time::Timestamp,
 };
 use serde_json::{Value, json};
 
-use super::support::{alice, bob};
+use super::{
+    support::{SMALL_ORDER, alice, bob},
+    value_documents::{documents, indexes, signers},
+    value_places::places,
+};
 
 /// Each file: its name, what it is about, and its cases with what came out.
 pub(crate) fn all() -> Vec<(&'static str, &'static str, Vec<Value>)> {
@@ -76,17 +79,6 @@ fn hex(text: &str) -> Vec<u8> {
         .map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("hexadecimal"))
         .collect()
 }
-
-const SMALL_ORDER: [&str; 8] = [
-    "0100000000000000000000000000000000000000000000000000000000000000",
-    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-    "0000000000000000000000000000000000000000000000000000000000000000",
-    "0000000000000000000000000000000000000000000000000000000000000080",
-    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
-    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
-    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
-    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
-];
 
 fn keys() -> Vec<String> {
     let key = alice().public_key();
@@ -261,180 +253,6 @@ fn names() -> Vec<String> {
     texts
 }
 
-/// A list of signatures with one entry, as it should be and as it should not.
-fn documents() -> Vec<String> {
-    let key = alice().public_key().to_string();
-    let signature = alice().sign(&Sha512::of(b"content")).to_base64();
-    let entry = format!(r#"{{"signature":"{signature}","collected_at":"2026-01-31T10:00:00Z"}}"#);
-    let set = |entries: &str| format!(r#"{{"entries":{{{entries}}}}}"#);
-    let one = format!(r#""{key}":{entry}"#);
-    let good = set(&one);
-    let far = format!(r#""{key}"{}:{entry}"#, " ".repeat(100));
-    let escaped = format!(r#""\u0073{}":{entry}"#, &key[1..]);
-    vec![
-        good.clone(),
-        set(""),
-        format!(" \t\r\n{good}\n"),
-        set(&far),
-        set(&escaped),
-        set(&format!("{one},{one}")),
-        set(&format!("{one},{escaped}")),
-        set(&format!("{far},{one}")),
-        format!(r#"{{"entries":{{}},"entries":{{{one}}}}}"#),
-        format!(r#"{{"entries":{{}},"\u0065ntries":{{{one}}}}}"#),
-        set(&one.replace("\"collected_at\"", "\"signature\":\"\",\"collected_at\"")),
-        set(&one.replace("\"collected_at\"", "\"extra\":1,\"collected_at\"")),
-        set(&one.replace("\"collected_at\"", "\"__proto__\":1,\"collected_at\"")),
-        set(&one.replace("\"collected_at\"", "\"constructor\":1,\"collected_at\"")),
-        set(&one.replace("\"collected_at\"", "\"collected_at?\":1,\"collected_at\"")),
-        set(&one.replace("\"2026-01-31T10:00:00Z\"", "1")),
-        set(&one.replace("\"2026-01-31T10:00:00Z\"", "null")),
-        set(&one.replace("2026-01", "2026\\u002d01")),
-        set(&one.replace("2026-01", "\\ud800")),
-        set(&format!(r#""{key}=":{entry}"#)),
-        set(&format!(r#""{}":{entry}"#, &key["svc-pub:".len()..])),
-        set(&one.replace(&signature, signature.trim_end_matches('='))),
-        set(&one.replace(&signature, &signature[..signature.len() - 1])),
-        set(&format!("{one},")),
-        format!("{good}x"),
-        format!("{good},"),
-        format!("\u{feff}{good}"),
-        good.replace(':', " "),
-        good.replace('"', "'"),
-        good[..good.len() - 1].to_owned(),
-        format!("{good}//"),
-        r#"{"entries":[]}"#.to_owned(),
-        r#"{"entries":null}"#.to_owned(),
-        r#"{"entries":""}"#.to_owned(),
-        r#"{"entries":{},"a":-1}"#.to_owned(),
-        r#"{"entries":{},"version":1}"#.to_owned(),
-        "{}".to_owned(),
-        "[]".to_owned(),
-        "null".to_owned(),
-        "0".to_owned(),
-        String::new(),
-    ]
-}
-
-fn signers() -> Vec<String> {
-    let [alice, bob] = [alice(), bob()].map(|key| key.public_key().to_string());
-    let one =
-        |key: &str, name: &str| format!(r#"{{"kind":"key","data":{{"pubkey":"{key}"}},"name":"{name}"}}"#);
-    let group =
-        |threshold: &str, members: &str| format!(r#"[{{"threshold":{threshold},"signers":[{members}]}}]"#);
-    let file = |roles: &str| format!(r#"{{"version":1,"timestamp":"2026-01-01T00:00:00Z",{roles}}}"#);
-    let artifact = |threshold: &str, members: &[String]| {
-        file(&format!(r#""artifact_signers":{}"#, group(threshold, &members.join(","))))
-    };
-    let named = |name: &str| artifact("1", &[one(&alice, name), one(&bob, "bob")]);
-    let with = |role: &str| {
-        let own = group("1", &one(&alice, "alice"));
-        file(&format!(r#""artifact_signers":{own},{role}"#))
-    };
-    let good = named("alice");
-    vec![
-        good.clone(),
-        named(""),
-        named("a b <c>"),
-        named(&"ü".repeat(64)),
-        named(&"ü".repeat(65)),
-        named("a\\u202eb"),
-        named("a\\u0000"),
-        named("a\\u3164"),
-        named("bob"),
-        artifact("1", &[one(&alice, ""), one(&bob, "")]),
-        artifact("1", &[one(&alice, "alice"), one(&alice, "alice")]),
-        artifact("1", &[one(&alice, "alice"), one(alice.trim_start_matches("svc-pub:"), "alice")]),
-        artifact("2", &[one(&alice, "alice"), one(&bob, "bob")]),
-        artifact("3", &[one(&alice, "alice"), one(&bob, "bob")]),
-        artifact("1", &[]),
-        artifact("0", &[one(&alice, "alice")]),
-        artifact("-1", &[one(&alice, "alice")]),
-        artifact("-0", &[one(&alice, "alice")]),
-        artifact("1.0", &[one(&alice, "alice")]),
-        artifact("1e0", &[one(&alice, "alice")]),
-        artifact("1E0", &[one(&alice, "alice")]),
-        artifact("\"1\"", &[one(&alice, "alice")]),
-        artifact("01", &[one(&alice, "alice")]),
-        artifact("18446744073709551617", &[one(&alice, "alice")]),
-        artifact("null", &[one(&alice, "alice")]),
-        with(&format!(r#""admin_keys":{}"#, group("1", &one(&bob, "bob")))),
-        with(&format!(r#""admin_keys":{}"#, group("1", &one(&alice, "bob")))),
-        with(&format!(r#""admin_keys":{}"#, group("1", &one(&bob, "alice")))),
-        with(&format!(r#""master_keys":{}"#, group("1", &one(&bob, "bob")))),
-        with(&format!(r#""master_keys":{}"#, group("1", &one(&alice, "alice")))),
-        with(&format!(r#""revocation_keys":{}"#, group("1", &one(&alice, "alice")))),
-        with(&format!(r#""other_keys":{}"#, group("1", &one(&alice, "alice")))),
-        with(r#""admin_keys":null"#),
-        with(r#""admin_keys":[]"#),
-        with(r#""admin_keys":{}"#),
-        file(r#""admin_keys":[]"#),
-        good.replace("\"version\":1", "\"version\":2"),
-        good.replace("\"version\":1", "\"version\":1.0"),
-        good.replace("\"version\":1", "\"version\":true"),
-        good.replace("\"version\":1,", ""),
-        good.replace("2026-01-01T", "2026-01-01 "),
-        good.replace("\"kind\":\"key\"", "\"kind\":\"gpg\""),
-        good.replace("\"kind\":\"key\",", ""),
-        good.replace("\"data\":{", "\"data\":{\"format\":\"ed25519\","),
-        good.replace("\"data\":{", "\"data\":{\"format\":\"rsa\","),
-        good.replace("\"data\":{", "\"data\":{\"format\":null,"),
-        good.replace("\"name\":\"alice\"", "\"name\":null"),
-        good.replace("\"name\":\"alice\"", "\"name\":1"),
-        good.replace("\"name\":\"alice\"", "\"Name\":\"alice\""),
-    ]
-}
-
-fn indexes() -> Vec<String> {
-    let digest = "0".repeat(64);
-    let entry = |name: &str| {
-        format!(
-            r#"{{"file_name":"{name}","size":1,"source":"https://a.example/x","digests":{{"sha256":"{digest}"}}}}"#
-        )
-    };
-    let of = |names: &[&str]| {
-        let files = names.iter().map(|name| entry(name)).collect::<Vec<_>>().join(",");
-        format!(
-            r#"{{"version":1,"project_id":"https/a.example/443/x","release_url":null,"mirrored_on":"2026-01-01T00:00:00Z","published_on":null,"published_files":[{files}]}}"#
-        )
-    };
-    let good = of(&["a"]);
-    vec![
-        good.clone(),
-        of(&[]),
-        of(&["a", "b"]),
-        of(&["a", "ab", "a/b"]),
-        of(&["a", "a/b", "ab"]),
-        of(&["b", "a"]),
-        of(&["a", "a"]),
-        of(&["a", "\\u0061"]),
-        of(&["B", "a"]),
-        of(&["a", "B"]),
-        // In UTF-16 the second comes first.
-        of(&["\u{ff61}", "\u{10000}"]),
-        of(&["\u{10000}", "\u{ff61}"]),
-        good.replace(&format!("\"sha256\":\"{digest}\""), ""),
-        good.replace(&digest, &digest.replace('0', "A")),
-        good.replace(&digest, &digest[1..]),
-        good.replace("sha256", "sha512"),
-        good.replace("sha256", "md5"),
-        good.replace("\"size\":1", "\"size\":null"),
-        good.replace("\"size\":1", "\"size\":9007199254740991"),
-        good.replace("\"size\":1", "\"size\":-1"),
-        good.replace("\"size\":1", "\"size\":1.5"),
-        good.replace("\"size\":1", "\"size\":1e3"),
-        good.replace("\"size\":1", "\"size\":\"1\""),
-        good.replace("\"size\":1,", ""),
-        good.replace("/x\"", "/\\ud800\""),
-        good.replace("/x\"", "/\\ud83d\\ude00\""),
-        good.replace("\"release_url\":null", "\"release_url\":\"\""),
-        good.replace("\"release_url\":null,", ""),
-        good.replace("\"published_on\":null", "\"published_on\":\"2026\""),
-        good.replace("https/a.example/443/x", "https/a.example/x"),
-        good.replace("\"version\":1", "\"version\":1,\"version\":1"),
-    ]
-}
-
 fn signatures() -> Vec<Value> {
     let digest = Sha512::of(b"content");
     let right = decoded(&alice().sign(&digest).to_base64());
@@ -470,121 +288,4 @@ fn signatures() -> Vec<Value> {
 
 fn decoded(text: &str) -> Vec<u8> {
     countersign_core::key::decode_base64(text).expect("base64")
-}
-
-/// Project, path of the index, page of the release, source and name of its one file.
-fn places() -> Vec<Value> {
-    const APP: &str = "https/github.com/443/acme/app";
-    const V1: &str = "https/github.com/443/acme/app/releases/tag/v1/svc.index.json";
-    const PAGE: &str = "https://github.com/acme/app/releases/tag/v1";
-    const GOOD: &str = "https://github.com/acme/app/releases/download/v1/a";
-    let pages = [
-        PAGE,
-        "https://github.com/acme/app/releases/tag/v1/",
-        "https://github.com:443/acme/app/releases/tag/v1",
-        "HTTPS://GitHub.com/acme/app/releases/tag/v1",
-        "https://github.com/acme/app/-/releases/v1",
-        "https://github.com/acme/app/releases/tag/%76%31",
-        "https://github.com/acme/app/releases/tag/v2",
-        "https://github.com/acme/app/releases/tag/v1//",
-        "https://github.com/acme/app/releases/tag/",
-        "https://github.com/acme/app/releases/v1",
-        "https://github.com/ACME/app/releases/tag/v1",
-        "https://github.com/acme/app2/releases/tag/v1",
-        "https://github.com:8443/acme/app/releases/tag/v1",
-        "https://github.com:0443/acme/app/releases/tag/v1",
-        "https://github.com:/acme/app/releases/tag/v1",
-        "https://user@github.com/acme/app/releases/tag/v1",
-        "https://github.com./acme/app/releases/tag/v1",
-        "https://github.com/acme/app/releases/tag/v1?x",
-        "https://github.com/acme/app/releases/tag/v1#x",
-        "https://github.com/acme/app/releases/tag/./v1",
-        "https://github.com/acme/app/x/../releases/tag/v1",
-        "https://github.com/acme/app/releases/tag/%2e%2e/v1",
-        "https://github.com\\acme/app/releases/tag/v1",
-        "https://github.com/acme/app/releases/tag/v1 ",
-        "https:/github.com/acme/app/releases/tag/v1",
-        "//github.com/acme/app/releases/tag/v1",
-        "http://github.com/acme/app/releases/tag/v1",
-        "ftp://github.com/acme/app/releases/tag/v1",
-        "https://github.com/acme/app/releases/tag/%ff",
-        "",
-    ];
-    let assets = [
-        GOOD,
-        "https://github.com/acme/app/-/releases/v1/downloads/a",
-        "https://github.com/acme/app/-/releases/v1/downloads/linux/a",
-        "https://cdn.example/anything",
-        "https://github.com/acme/other/releases/download/v9/a",
-        "https://github.com/acme/app/archive/a",
-        "not a url",
-        "https://github.com/acme/app/releases/download/v2/a",
-        "https://github.com/acme/app/releases/download/v1/b",
-        "https://github.com/ACME/App/Releases/download/v2/a",
-        "https://GITHUB.com./acme/app/releases/download/v2/a",
-        "https://user@github.com/acme/app/releases/download/v1/a",
-        "https://github.com:8443/acme/app/releases/download/v1/a",
-        "https://github.com//acme/app/releases/download/v2/a",
-        "https://github.com/x/../acme/app/releases/download/v2/a",
-        "https://github.com/x/%2e%2e/acme/app/releases/download/v2/a",
-        "https:\\\\github.com\\acme\\app\\releases\\download\\v2\\a",
-        "https:github.com/acme/app/releases/download/v2/a",
-        "https:///github.com/acme/app/releases/download/v2/a",
-        " https://github.com/acme/app/releases/download/v2/a",
-        "https://git\thub.com/acme/app/releases/download/v2/a",
-        "https://github.com/%61cme/app/releases/download/v2/a",
-        "https://github.com/acme/app/releases/download/v1/a?x=1",
-        "https://github.com/acme/app/-/releases/v2/downloads/a",
-        "https://github.com/acme/app/releases",
-        "https://github.com/acme/app/releasesx/v2/a",
-    ];
-    const FILES: &str = "https/dl.example/443/app";
-    const INDEX: &str = "https/dl.example/443/app/1.0/svc.index.json";
-    let sources = [
-        "https://dl.example/app/1.0/a",
-        "https://dl.example:443/app/1.0/a",
-        "https://DL.example/app/1.0/%61",
-        "https://dl.example/app/1.0/a/",
-        "https://dl.example/app/1.1/a",
-        "https://dl.example/app/1.0/x/a",
-        "https://dl.example/app/1.0%2Fa",
-        "https://dl.example/app/1.0/b",
-        "https://dl.example/app/1.0/../1.0/a",
-        "http://dl.example/app/1.0/a",
-        "https://dl.example/app/1.0/a?",
-        "https://evil.example/app/1.0/a",
-        "https://dl.example.evil.example/app/1.0/a",
-    ];
-    let elsewhere = [
-        "https/github.com/443/acme/app/releases/tag/v1/svc.index.json.x",
-        "https/github.com/443/acme/app/releases/tag/v1/index.json",
-        "https/github.com/443/acme/app/releases/tag/v2/svc.index.json",
-        "https/github.com/443/acme/app/svc.index.json",
-        "https/github.com/443/acme/application/releases/tag/v1/svc.index.json",
-        "https/github.com/443/acme/svc.index.json",
-        "svc.index.json",
-    ];
-    let pages = pages.into_iter().map(|page| place(APP, V1, Some(page), GOOD));
-    let assets = assets.into_iter().map(|source| place(APP, V1, Some(PAGE), source));
-    let sources = sources.into_iter().map(|source| place(FILES, INDEX, None, source));
-    let elsewhere = elsewhere.into_iter().map(|path| place(APP, path, Some(PAGE), GOOD));
-    pages.chain(assets).chain(sources).chain(elsewhere).collect()
-}
-
-fn place(project: &str, path: &str, page: Option<&str>, source: &str) -> Value {
-    let digests = json!({ "sha256": "00".repeat(32) });
-    let file = json!({ "file_name": "a", "size": null, "source": source, "digests": digests });
-    let index = json!({
-        "version": 1, "project_id": project, "release_url": page, "mirrored_on": "2026-02-01T12:00:00Z",
-        "published_on": null, "published_files": [file],
-    });
-    let parsed = ReleaseIndex::parse(index.to_string().as_bytes()).expect("an index");
-    let fault = match check_place(&parsed, &RepoPath::parse(path).expect("a path")) {
-        Ok(()) => None,
-        Err(PlaceError::NotAnIndex(_)) => Some("not an index"),
-        Err(PlaceError::OtherProject(_)) => Some("other project"),
-        Err(PlaceError::OtherRelease(_)) => Some("other release"),
-        Err(PlaceError::OtherSource { .. }) => Some("other source"),
-    };
-    json!({ "path": path, "index": index, "fault": fault })
 }

@@ -9,7 +9,7 @@ use countersign_core::{path::RepoPath, shown::shown_text, wire};
 use countersign_forge::download_url::{CandidateKind, locate_download};
 use maud::{Markup, html};
 
-use super::{Page, links};
+use super::{Page, links, visit::find_field};
 use crate::{openapi::pages, table::Table};
 
 /// All of the script, which needs no build: the browser loads these modules as they are. Each with its path, and its
@@ -79,13 +79,7 @@ struct Refused {
 
 impl Asked {
     fn of(query: &str) -> Result<Option<Self>, Refused> {
-        let field = |wanted: &str| {
-            let mut pairs = url::form_urlencoded::parse(query.as_bytes());
-            pairs
-                .find(|(name, _)| name == wanted)
-                .map(|(_, value)| value.trim().to_owned())
-                .unwrap_or_default()
-        };
+        let field = |name: &str| find_field(query, name).unwrap_or_default().trim().to_owned();
         let (url, path) = (field("url"), field("path"));
         let asked = match (url.as_str(), path.as_str()) {
             ("", "") => return Ok(None),

@@ -39,10 +39,7 @@ impl Visit {
 
     fn of(parts: &Parts, is_tls: bool) -> Self {
         let query = parts.uri.query().unwrap_or_default();
-        let field = |name: &str| {
-            let mut fields = form_urlencoded::parse(query.as_bytes());
-            fields.find_map(|(field, value)| (field == name).then(|| value.into_owned()))
-        };
+        let field = |name: &str| find_field(query, name);
         let tags = parts.headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
         let tags = tags.flat_map(|value| value.split(','));
         Self {
@@ -90,6 +87,12 @@ fn read_origin(headers: &HeaderMap, is_tls: bool) -> Option<String> {
 fn is_host(host: &str) -> bool {
     let is_safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ':' | '[' | ']' | '-');
     !host.is_empty() && host.len() <= 255 && host.chars().all(is_safe) && !host.starts_with('-')
+}
+
+/// The first value of this name in a query.
+pub(super) fn find_field(query: &str, name: &str) -> Option<String> {
+    let mut fields = form_urlencoded::parse(query.as_bytes());
+    fields.find_map(|(field, value)| (field == name).then(|| value.into_owned()))
 }
 
 #[cfg(test)]
