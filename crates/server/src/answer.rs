@@ -1,6 +1,7 @@
 //! What every answer has in common: an id, a line in the log, and that a panic is answered too.
 
 use std::{
+    cell::Cell,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, LazyLock,
@@ -10,13 +11,12 @@ use std::{
 };
 
 use axum::{
-    Router,
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header::CACHE_CONTROL},
     response::{IntoResponse as _, Response},
 };
-use futures_util::FutureExt as _;
 use hyper::{Request, body::Incoming, service::Service as _};
 use hyper_util::service::TowerToHyperService;
+use tokio::task::JoinSet;
 use tracing::{Instrument as _, Span};
 use uuid::{Uuid, fmt::Simple};
 
@@ -98,7 +98,7 @@ pub(crate) async fn answer<R: Read>(
         None => {
             let (method, uri) = (method.clone(), uri.clone());
             let origin = Origin { client: client.cloned(), patience: Arc::clone(&visitor.patience) };
-            let mut response = answer_routed(&visitor.service.router, request, origin, &span).await;
+            let mut response = answer_routed(&visitor.service, request, origin, &span).await;
             report_failure(&span, &id, (&method, &uri), &mut response);
             response
         }
@@ -122,19 +122,21 @@ pub(crate) async fn answer<R: Read>(
     response
 }
 
-async fn answer_routed(
-    router: &Router,
+/// Away from the connection's thread, which serves others meanwhile. Ends with the connection.
+async fn answer_routed<R: Read>(
+    service: &Service<R>,
     mut request: Request<Incoming>,
     origin: Origin,
     span: &Span,
 ) -> Response {
     request.extensions_mut().insert(origin);
-    let work = TowerToHyperService::new(router.clone()).call(request);
-    let work = AssertUnwindSafe(work).catch_unwind().instrument(span.clone());
-    match work.await {
-        Ok(Ok(response)) => response,
-        Ok(Err(never)) => match never {},
-        Err(_) => panicked(),
+    let mut work = JoinSet::new();
+    let asked = TowerToHyperService::new(service.router.clone()).call(request);
+    work.spawn_on(asked.instrument(span.clone()), &service.workers);
+    match work.join_next().await {
+        Some(Ok(Ok(response))) => response,
+        Some(Ok(Err(never))) => match never {},
+        Some(Err(_)) | None => panicked(),
     }
 }
 
@@ -155,6 +157,19 @@ fn report_failure(span: &Span, id: &RequestId, asked: (&Method, &Uri), response:
     }
 }
 
+/// A number that nobody else gets. Threads take many at a time, and so need not wait for each other with each request.
+fn next_number() -> u64 {
+    const MANY: u64 = 1_024;
+    static TAKEN: AtomicU64 = AtomicU64::new(0);
+    thread_local! {
+        static NEXT: Cell<u64> = const { Cell::new(0) };
+    }
+    let next = NEXT.get();
+    let number = if next.is_multiple_of(MANY) { TAKEN.fetch_add(MANY, Ordering::Relaxed) } else { next };
+    NEXT.set(number + 1);
+    number
+}
+
 /// Different for every request of every run.
 struct RequestId([u8; RequestId::BYTES]);
 
@@ -168,10 +183,9 @@ impl RequestId {
             Uuid::new_v4().simple().encode_lower(&mut digits);
             digits
         });
-        static COUNT: AtomicU64 = AtomicU64::new(0);
         let mut id = [b'-'; Self::BYTES];
         id[..Self::RUN_BYTES].copy_from_slice(&RUN[..Self::RUN_BYTES]);
-        let mut left = COUNT.fetch_add(1, Ordering::Relaxed);
+        let mut left = next_number();
         for digit in id[Self::RUN_BYTES + 1..].iter_mut().rev() {
             *digit = b"0123456789abcdef"[(left % 16) as usize];
             left /= 16;

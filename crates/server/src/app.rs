@@ -17,6 +17,7 @@ use countersign_forge::{
 use thiserror::Error;
 use tokio::{
     net::TcpListener,
+    runtime::Handle,
     sync::{Semaphore, SemaphorePermit, watch},
     task::JoinHandle,
 };
@@ -32,7 +33,7 @@ use crate::{
     fetching::{FetchKind, FetchOutcome, Fetching, Turn},
     health::NotReady,
     limits::Limiter,
-    listen::{self, ConnectionLimits, Connections, Service},
+    listen::{self, ConnectionLimits, Connections, Lanes, Service},
     metrics::Requests,
     nonces::{self, NonceError, Nonces},
     proxies::TrustedProxies,
@@ -248,6 +249,8 @@ pub enum StartError {
     Webhooks(#[from] ProgressError),
     #[error(transparent)]
     Tls(#[from] TlsError),
+    #[error("the threads that serve connections cannot be started")]
+    Threads(#[source] io::Error),
     #[error("cannot listen on {address}")]
     Listen { address: SocketAddr, source: io::Error },
 }
@@ -349,8 +352,10 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         limiter: app.0.limiter.clone(),
         proxies: Arc::new(settings.trusted_proxies),
         tls: tls.clone(),
+        workers: Handle::current(),
     };
-    let main = Background::start(|stopped| listen::serve(listener, service, stopped));
+    let lanes = Lanes::start().map_err(StartError::Threads)?;
+    let main = Background::start(|stopped| listen::serve(listener, service, lanes, stopped));
     let (metrics, metrics_address) = metrics.map(|bound| serve_metrics(&app, bound)).unzip();
     let webhooks = webhooks.work(&app, &app.0.fetcher).map(Background::start).collect();
     Ok(Running { address, metrics_address, app, tls, main, metrics, webhooks })
@@ -366,8 +371,9 @@ fn serve_metrics(app: &App, (listener, address): (TcpListener, SocketAddr)) -> (
         limiter: None,
         proxies: Arc::new(TrustedProxies::default()),
         tls: None,
+        workers: Handle::current(),
     };
-    (Background::start(|stopped| listen::serve(listener, service, stopped)), address)
+    (Background::start(|stopped| listen::serve(listener, service, Lanes::shared(), stopped)), address)
 }
 
 impl Background {

@@ -1,9 +1,10 @@
 //! Connections: accepting them, bounding them, and ending them.
 
 mod connections;
+mod lanes;
 mod patience;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::{
     convert::Infallible,
@@ -22,10 +23,13 @@ use hyper_util::{
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpSocket, TcpStream},
+    runtime::Handle,
     sync::watch,
+    task::JoinSet,
 };
 
 pub use self::connections::{ConnectionCounts, ConnectionLimits, Connections};
+pub use self::lanes::Lanes;
 pub(crate) use self::patience::{Listening, Patience};
 use self::{connections::Admitted, patience::Stream};
 use crate::{
@@ -62,10 +66,17 @@ pub struct Service<R> {
     pub limiter: Option<Arc<Limiter>>,
     pub proxies: Arc<TrustedProxies>,
     pub tls: Option<Arc<Tls>>,
+    /// Where whatever takes longer than a read is worked on.
+    pub workers: Handle,
 }
 
 /// Serves until `stopped` holds true or has no sender any more; then finishes the requests under way.
-pub async fn serve<R: Read>(listener: TcpListener, service: Service<R>, mut stopped: watch::Receiver<bool>) {
+pub async fn serve<R: Read>(
+    listener: TcpListener,
+    service: Service<R>,
+    lanes: Lanes,
+    mut stopped: watch::Receiver<bool>,
+) {
     let service = Arc::new(service);
     let watched = GracefulShutdown::new();
     loop {
@@ -79,7 +90,7 @@ pub async fn serve<R: Read>(listener: TcpListener, service: Service<R>, mut stop
         let Some(place) = service.connections.admit(counted, Instant::now()) else { continue };
         let (watcher, stopped) = (watched.watcher(), stopped.clone());
         let connection = Connection { place, peer: peer.ip(), is_proxy, watcher, stopped };
-        tokio::spawn(connection.run(stream, Arc::clone(&service)));
+        lanes.spawn(stream, |stream| connection.run(stream, Arc::clone(&service)));
     }
     drop(listener);
     watched.shutdown().await;
@@ -123,7 +134,7 @@ impl Connection {
         }
         let patience = Arc::clone(&place.patience);
         let visitor = Visitor { service, client, is_proxy, patience, number: place.number };
-        let serving = async {
+        let serving = async move {
             match tls {
                 None => serve_stream(stream, visitor, watcher).await,
                 Some(tls) => {
@@ -138,8 +149,11 @@ impl Connection {
                 }
             }
         };
+        // A task of its own: what happens on the stream then wakes nothing else.
+        let mut served = JoinSet::new();
+        served.spawn(serving);
         tokio::select! {
-            () = serving => {}
+            _ = served.join_next() => {}
             dropped = place.patience.run_out() => {
                 tracing::debug!(%peer, ?dropped, "a connection waited for its client in vain");
                 connections.note_dropped(dropped);

@@ -122,13 +122,12 @@ mod tests {
     use std::{
         io::{Read as _, Write as _},
         net::{SocketAddr, TcpStream},
-        sync::Arc,
     };
 
     use tokio::{net::TcpListener, sync::watch, task::spawn_blocking};
 
     use super::*;
-    use crate::listen::{self, ConnectionLimits, Connections, Service};
+    use crate::listen::{self, Lanes, tests::service};
 
     /// A server whose `/panics/…` do what they say, under the layers of every route.
     async fn serve() -> (SocketAddr, watch::Sender<bool>) {
@@ -140,16 +139,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = watch::channel(false);
-        let service = Service {
-            router: with_common_answers(routes),
-            read: |_: (&_, &_, &_)| None,
-            connections: Arc::new(Connections::new(ConnectionLimits { total: 64, per_address: None })),
-            requests: Arc::default(),
-            limiter: None,
-            proxies: Arc::default(),
-            tls: None,
-        };
-        tokio::spawn(listen::serve(listener, service, stopped));
+        let service = service(with_common_answers(routes));
+        tokio::spawn(listen::serve(listener, service, Lanes::shared(), stopped));
         (address, stop)
     }
 

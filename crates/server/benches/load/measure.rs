@@ -17,13 +17,10 @@ use crate::{
     options::Options,
     plan::Plan,
     process::Process,
-    report::{Afterwards, Grouped, Reads, Row, SizeReport, Submitted},
+    report::{Afterwards, Grouped, Ratio, Reads, Row, SizeReport, Submitted},
     request,
     seed::{self, IDLE_RELEASES, Seeded},
 };
-
-/// How often each has its turn.
-const TURNS: usize = 5;
 
 pub(crate) struct Bench<'a> {
     pub(crate) options: &'a Options,
@@ -100,7 +97,7 @@ impl Bench<'_> {
                 Ok::<_, Failure>(Contestant::new(&prepared.name(), process, clients, requests))
             });
             let own = Contestant::new(&operation.to_string(), &server, clients, requests);
-            rows.extend(take_turns(own, first.transpose()?, bare)?);
+            rows.extend(take_turns(operation.turns(), own, first.transpose()?, bare)?);
         }
         let reads = Reads {
             start_s: server.started_in.as_secs_f64(),
@@ -137,10 +134,11 @@ impl Bench<'_> {
         let first_contestant = first.as_ref().map(|(prepared, (process, indexes))| {
             Contestant::new(&prepared.name(), process, clients, operation::submissions(indexes))
         });
-        let mut rows = take_turns(contestant, first_contestant, None)?;
+        let mut rows = take_turns(Operation::Submit.turns(), contestant, first_contestant, None)?;
         let baseline = baseline_before.mean(Writes::measure(own.seeded.beside())?);
         for row in rows.iter_mut().filter(|row| row.operation == submit) {
-            row.compare(baseline.git_commits_per_second, "git commit");
+            let value = row.per_second / baseline.git_commits_per_second;
+            row.ratio = Some(Ratio { value, to: "git commit" });
         }
         if self.options.listeners > 0 {
             rows.extend(self.measure_listened(&server, &for_listeners)?);
@@ -171,7 +169,8 @@ impl Bench<'_> {
         let requests = operation::submissions(listened);
         let mut listened = Contestant::new(&format!("{listeners} listen"), server, *clients, requests);
         listened.listeners = Some((*listeners, listen_query.clone()));
-        take_turns(listened, None, Some(("submissions to which nobody listens", alone)))
+        let bare = Some(("submissions to which nobody listens", alone));
+        take_turns(Operation::Submit.turns(), listened, None, bare)
     }
 
     /// A start and a clone of what has grown.
@@ -202,45 +201,56 @@ struct Contestant<'a> {
     clients: usize,
     requests: Vec<Request>,
     figures: Figures,
+    /// Requests per second, turn by turn.
+    rates: Vec<f64>,
     cpu: Duration,
     /// How many listen meanwhile, and what for.
     listeners: Option<(usize, String)>,
 }
 
-/// The rows of all, that of the server to be measured after those to compare with.
+/// The rows of all, that of the server to be measured after those to compare with. Rates are compared turn by turn.
 fn take_turns(
+    turns: usize,
     own: Contestant<'_>,
     first: Option<Contestant<'_>>,
     bare: Option<(&'static str, Contestant<'_>)>,
 ) -> Result<Vec<Row>, Failure> {
     let (has_first, (bare_name, bare)) = (first.is_some(), bare.unzip());
     let mut contestants: Vec<_> = bare.into_iter().chain(first).chain([own]).collect();
-    for turn in 0..TURNS {
-        contestants.iter_mut().try_for_each(|contestant| contestant.take_turn(turn))?;
+    for turn in 0..turns {
+        contestants.iter_mut().try_for_each(|contestant| contestant.take_turn(turn, turns))?;
     }
+    let rates: Vec<Vec<f64>> = contestants.iter_mut().map(|each| std::mem::take(&mut each.rates)).collect();
     let mut rows: Vec<Row> = contestants.into_iter().map(Contestant::into_row).collect();
-    let rates: Vec<f64> = rows.iter().map(|row| row.per_second).collect();
-    if let Some(own) = rows.last_mut() {
-        if let Some(name) = bare_name {
-            own.compare(rates[0], name);
-        }
-        own.to_first_size = has_first.then(|| own.per_second / rates[usize::from(bare_name.is_some())]);
+    if let (Some(own), Some(own_rates)) = (rows.last_mut(), rates.last()) {
+        own.ratio = bare_name.map(|to| Ratio { value: median_ratio(own_rates, &rates[0]), to });
+        own.to_first_size =
+            has_first.then(|| median_ratio(own_rates, &rates[usize::from(bare_name.is_some())]));
     }
     Ok(rows)
 }
 
+/// The median of what each turn says.
+fn median_ratio(own: &[f64], other: &[f64]) -> f64 {
+    let mut ratios: Vec<f64> = own.iter().zip(other).map(|(own, other)| own / other).collect();
+    ratios.sort_unstable_by(f64::total_cmp);
+    ratios[ratios.len() / 2]
+}
+
 impl<'a> Contestant<'a> {
     fn new(name: &str, process: &'a Process, clients: usize, requests: Vec<Request>) -> Self {
-        let (figures, cpu) = (Figures::default(), Duration::ZERO);
-        Self { name: name.to_owned(), process, clients, requests, figures, cpu, listeners: None }
+        let (figures, rates, cpu) = (Figures::default(), Vec::new(), Duration::ZERO);
+        Self { name: name.to_owned(), process, clients, requests, figures, rates, cpu, listeners: None }
     }
 
-    fn take_turn(&mut self, turn: usize) -> Result<(), Failure> {
-        let [begin, end] = [turn, turn + 1].map(|turn| self.requests.len() * turn / TURNS);
+    fn take_turn(&mut self, turn: usize, of: usize) -> Result<(), Failure> {
+        let [begin, end] = [turn, turn + 1].map(|turn| self.requests.len() * turn / of);
         let open = |(count, query): &(usize, String)| Listeners::open(self.process.address, *count, query);
         let listeners = self.listeners.as_ref().map(open).transpose()?;
         let before = self.process.cpu_time()?;
-        self.figures.add(client::drive(self.process.address, self.clients, &self.requests[begin..end])?);
+        let figures = client::drive(self.process.address, self.clients, &self.requests[begin..end])?;
+        self.rates.push(figures.per_second());
+        self.figures.add(figures);
         self.cpu += self.process.cpu_time()?.saturating_sub(before);
         listeners.map_or(Ok(()), Listeners::close)
     }

@@ -21,7 +21,8 @@ Server and bare handler are processes of their own; the load shares the machine 
 the clock started. `cpu us` is the processor time of the server for one request. `ratio` is throughput compared with
 the bare handler, which takes turns with the server (reads), with a loop of durable `git commit` (submit), or with
 submissions to which nobody listens, which take turns with those to which many do (listen); `to first`
-is throughput compared with a repository of the run's first size, which takes turns as well.";
+is throughput compared with a repository of the run's first size, which takes turns as well. Of turns, the median of
+their ratios is given.";
 
 #[derive(Serialize)]
 pub(crate) struct SizeReport {
@@ -85,12 +86,6 @@ pub(crate) struct Row {
 pub(crate) struct Ratio {
     pub(crate) value: f64,
     pub(crate) to: &'static str,
-}
-
-impl Row {
-    pub(crate) fn compare(&mut self, baseline: f64, to: &'static str) {
-        self.ratio = Some(Ratio { value: self.per_second / baseline, to });
-    }
 }
 
 impl fmt::Display for SizeReport {

@@ -16,23 +16,28 @@ use crate::{
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-/// A connection with room for 1 KiB between server and client, on which a request has been sent.
-async fn connect(app: &App, target: &str) -> (impl Future<Output = Option<Dropped>> + use<>, DuplexStream) {
-    let service = Service {
-        router: router::build(app.clone()),
+/// For anybody, with as little as there can be besides the routes.
+pub(crate) fn service(router: Router) -> Service<impl Read> {
+    Service {
+        router,
         read: |_: (&_, &_, &_)| None,
         connections: Arc::new(Connections::new(ConnectionLimits { total: 64, per_address: None })),
         requests: Arc::default(),
         limiter: None,
         proxies: Arc::default(),
         tls: None,
-    };
+        workers: Handle::current(),
+    }
+}
+
+/// A connection with room for 1 KiB between server and client, on which a request has been sent.
+async fn connect(app: &App, target: &str) -> (impl Future<Output = Option<Dropped>> + use<>, DuplexStream) {
     let (stream, mut client) = tokio::io::duplex(1024);
     let request = format!("GET {target} HTTP/1.1\r\nhost: localhost\r\n\r\n");
     client.write_all(request.as_bytes()).await.unwrap();
     let patience = Arc::new(Patience::new(Instant::now()));
     let visitor = Visitor {
-        service: Arc::new(service),
+        service: Arc::new(service(router::build(app.clone()))),
         client: None,
         is_proxy: false,
         patience: Arc::clone(&patience),

@@ -6,20 +6,18 @@ use axum::{
     extract::State,
     http::{
         HeaderMap, HeaderValue, StatusCode,
-        header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS},
+        header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS},
     },
     response::{IntoResponse, Response},
 };
-use countersign_core::{
-    api::FilesToSignResponse, key::encode_base64, path::RepoPath, query, snapshot::ReadError,
-};
+use countersign_core::{api::FilesToSignResponse, key::encode_base64, path::RepoPath, query};
 
 use crate::{
     app::App,
     auth::Authenticated,
     error::ApiError,
     router::{Tail, parse_tail},
-    store::{Entry, Found, Head, ObjectId},
+    store::{Entry, Found, Head, ObjectId, unreadable},
 };
 
 const OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-stream");
@@ -50,10 +48,15 @@ pub async fn signers(State(app): State<App>, tail: Tail, headers: HeaderMap) -> 
 }
 
 pub fn read_raw(app: &App, tail: &str, headers: &HeaderMap) -> Result<Response, ApiError> {
-    let path = parse_tail(tail)?;
     let head = app.store().glance();
+    // As nearly everybody asks.
+    let file = if tail.contains('%') { None } else { head.file_as_spelled(tail) };
+    if let Some(file) = file {
+        return serve(&head, tail, file, OCTET_STREAM, headers);
+    }
+    let path = parse_tail(tail)?;
     if let Some(file) = head.file(&path) {
-        return Ok(serve(&head, &path, file, OCTET_STREAM, headers)?);
+        return serve(&head, tail, file, OCTET_STREAM, headers);
     }
     match head.entry(&path) {
         Some(Entry::Directory) => Err(ApiError::bad_request(format!("{path} is a directory"))),
@@ -65,7 +68,7 @@ pub fn read_signers(app: &App, tail: &str, headers: &HeaderMap) -> Result<Respon
     let path = parse_tail(tail)?;
     let head = app.store().glance();
     match head.nearest_signers(&path) {
-        Some(file) => Ok(serve(&head, &path, file, JSON, headers)?),
+        Some(file) => serve(&head, tail, file, JSON, headers),
         None => Err(no_signers(path.as_str())),
     }
 }
@@ -80,25 +83,26 @@ fn file_not_found(path: &RepoPath) -> ApiError {
     ApiError::not_found(format!("File not found: {path}"))
 }
 
-/// A stored file, or that the client has it already.
+/// A stored file that was found for `tail`, or that the client has it already.
 fn serve(
     head: &Head,
-    path: &RepoPath,
+    tail: &str,
     file: Found<'_>,
     content_type: HeaderValue,
     headers: &HeaderMap,
-) -> Result<Response, ReadError> {
+) -> Result<Response, ApiError> {
     let tag = entity_tag(&file.id);
     let mut response = if matches_tag(headers, &tag) {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
-        let content = head.content(path, file)?;
-        let length = HeaderValue::from(content.len());
+        let content = match head.content(file) {
+            Ok(content) => content,
+            Err(error) => return Err(unreadable(&parse_tail(tail)?, &error).into()),
+        };
         let mut response = Response::new(Body::from(content));
         // Room for all that will be there, so that it is made once.
         *response.headers_mut() = HeaderMap::with_capacity(8);
         response.headers_mut().insert(CONTENT_TYPE, content_type);
-        response.headers_mut().insert(CONTENT_LENGTH, length);
         response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
         response
     };

@@ -12,7 +12,8 @@ use super::{
     Author, StoreError,
     objects::Objects,
     pack::PackObject,
-    tree::{self, Dir, Edit, EncodedTree, Unfit, hash},
+    sums::hash,
+    tree::{self, Conflict, Dir, Edit, EncodedTree},
 };
 
 #[derive(Debug, Default)]
@@ -63,7 +64,8 @@ impl Batch {
             let hashed = content.as_ref().map(|bytes| hash(Kind::Blob, bytes).ok_or(path));
             edits.push((path, hashed.transpose().map_err(collision)?));
         }
-        let (root, trees) = tree::apply(root, &edits).map_err(explain)?;
+        let (root, trees) =
+            tree::apply(root, &edits).map_err(|Conflict(path)| StoreError::Conflict { path })?;
         let text = commit_text(root.id, parent, &change.recorded_message(), signature);
         let tip = hash(Kind::Commit, &text).ok_or_else(|| collision("the commit"))?;
         for ((_, id), content) in edits.iter().zip(change.files.values()) {
@@ -113,13 +115,6 @@ pub(super) fn commit_text(
     let parent = parent.map(|id| format!("parent {id}\n")).unwrap_or_default();
     let who = format!("{name} <{email}> {time} +0000");
     format!("tree {tree}\n{parent}author {who}\ncommitter {who}\n\n{message}").into_bytes()
-}
-
-fn explain(unfit: Unfit) -> StoreError {
-    match unfit {
-        Unfit::Conflict(path) => StoreError::Conflict { path },
-        Unfit::Collision(path) => collision(path),
-    }
 }
 
 fn collision(what: impl std::fmt::Display) -> StoreError {

@@ -55,7 +55,7 @@ mod tests {
     use gix::objs::Kind;
 
     use super::*;
-    use crate::store::tree::hash;
+    use crate::store::sums::hash;
 
     #[test]
     fn what_is_in_it_is_always_found_and_little_else() {

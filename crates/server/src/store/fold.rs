@@ -14,7 +14,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use gix::{ObjectId, hash::Kind as HashKind, odb::pack::data::entry::Header, zlib::Inflate};
+use gix::{ObjectId, odb::pack::data::entry::Header, zlib::Inflate};
 
 use super::{
     StoreError,
@@ -22,8 +22,9 @@ use super::{
     folded::{self, Folded, List, is_kept},
     git::{finish_pack, unfinished},
     objects::Objects,
-    pack::{IndexEntry, encode_delta, encode_entry, encode_index, finish_checksum, header},
+    pack::{IndexEntry, encode_delta, encode_entry, encode_index, header},
     packs::Pack,
+    sums::Checksum,
 };
 
 /// So many packs of similar size are folded into one.
@@ -201,7 +202,7 @@ fn concatenate(
 ) -> io::Result<(ObjectId, Vec<IndexEntry>)> {
     let distinct: HashSet<ObjectId> =
         sources.iter().flat_map(|pack| pack.bundle.index.iter()).map(|entry| entry.oid).collect();
-    let mut out = Hashing { out, hasher: gix::hash::hasher(HashKind::Sha1), written: 0 };
+    let mut out = Hashing { out, checksum: Checksum::default(), written: 0 };
     out.write(&header(distinct.len()))?;
     let mut index: Vec<IndexEntry> = Vec::with_capacity(distinct.len());
     let mut places: HashMap<ObjectId, u64> = HashMap::with_capacity(distinct.len());
@@ -209,7 +210,7 @@ fn concatenate(
     for pack in sources {
         append_pack(pack, &mut out, (&mut index, &mut places, &mut trees), stop)?;
     }
-    let id = finish_checksum(out.hasher);
+    let id = out.checksum.finish();
     out.out.write_all(id.as_slice())?;
     Ok((id, index))
 }
@@ -322,13 +323,13 @@ fn damaged(pack: &Pack) -> io::Error {
 /// Counts and hashes what passes through.
 struct Hashing<'a> {
     out: &'a mut dyn Write,
-    hasher: gix::hash::Hasher,
+    checksum: Checksum,
     written: u64,
 }
 
 impl Hashing<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.hasher.update(bytes);
+        self.checksum.update(bytes);
         self.written += bytes.len() as u64;
         self.out.write_all(bytes)
     }

@@ -22,6 +22,7 @@ mod snapshot;
 mod spot;
 mod stats;
 mod stored;
+mod sums;
 mod tree;
 mod trie;
 mod writer;
@@ -46,7 +47,7 @@ pub use self::{
     disk::{Disk, DiskError, Fault, Moment, Step},
     git::{OpenError, Repository},
     index::Index,
-    snapshot::{Entry, Files, Found, Head},
+    snapshot::{Entry, Files, Found, Head, unreadable},
     stats::Stats,
     tree::Dir,
 };

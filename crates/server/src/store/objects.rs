@@ -25,9 +25,9 @@ use quick_cache::{Weighter, sync::Cache};
 use super::{
     StoreError,
     folded::Folded,
-    packs::{Pack, StoredBlob, list_packs},
+    packs::{Pack, list_packs},
     spot::{Known, Spot},
-    tree::hash,
+    sums::hash,
 };
 
 const SIGNERS_CACHE_BYTES: u64 = 16 << 20;
@@ -110,11 +110,12 @@ impl Objects {
     }
 
     /// The content of a blob for whoever sends it away. `spot` is where it was found before, if it was; it is corrected
-    /// where packs have come and gone. What lies in a pack as it is needs no copy, and no place in the cache.
+    /// where packs have come and gone. What lies in a pack as it is needs no place in the cache: it is small, and a copy
+    /// costs less than to count who still reads it where it lies.
     pub(super) fn content(&self, id: &ObjectId, spot: &Spot) -> Result<Bytes, StoreError> {
         let known = spot.known();
         if known != Known::Elsewhere
-            && let Some(content) = self.find_stored(id, known, spot)
+            && let Some(content) = self.find_stored(id, known, spot, Bytes::copy_from_slice)
         {
             return Ok(content);
         }
@@ -124,8 +125,9 @@ impl Objects {
     /// The same for whoever works with it.
     pub(super) fn blob_at(&self, id: &ObjectId, spot: &Spot) -> Result<Arc<[u8]>, StoreError> {
         match spot.known() {
-            known @ Known::At { .. } => match self.find_stored(id, known, spot) {
-                Some(content) => Ok(Arc::from(&*content)),
+            known @ Known::At { .. } => match self.find_stored(id, known, spot, |content| Arc::from(content))
+            {
+                Some(content) => Ok(content),
                 None => self.blob(id),
             },
             // Perhaps it was just written, and then it is in the cache.
@@ -258,8 +260,14 @@ impl Objects {
         self.replacing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A blob that lies in a pack as it is; notes where.
-    fn find_stored(&self, id: &ObjectId, known: Known, spot: &Spot) -> Option<Bytes> {
+    /// A copy of a blob that lies in a pack as it is; notes where.
+    fn find_stored<T>(
+        &self,
+        id: &ObjectId,
+        known: Known,
+        spot: &Spot,
+        copy: impl FnOnce(&[u8]) -> T,
+    ) -> Option<T> {
         let packs = self.packs.load();
         let noted = match known {
             Known::At { pack, offset } => {
@@ -276,11 +284,11 @@ impl Objects {
                 (pack, pack.bundle.index.pack_offset_at_index(at))
             }
         };
-        let content = StoredBlob::at(pack, offset);
+        let content = pack.stored(offset);
         if content.is_none() {
             spot.note(Known::Elsewhere);
         }
-        content.map(Bytes::from_owner)
+        content.map(copy)
     }
 
     fn find_packed(&self, id: &ObjectId) -> Result<Option<(Kind, Vec<u8>)>, StoreError> {

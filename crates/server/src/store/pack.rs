@@ -5,9 +5,9 @@
 use std::cmp::min;
 
 use flate2::{Compress, Compression, FlushCompress, Status};
-use gix::{ObjectId, hash::Kind as HashKind, objs::Kind, odb::pack::data::entry::Header};
+use gix::{ObjectId, objs::Kind, odb::pack::data::entry::Header};
 
-use super::stored;
+use super::{stored, sums::Checksum};
 
 pub(super) const HEADER_BYTES: usize = 12;
 /// Git itself stops chains here, since a reader has to walk all of one.
@@ -74,7 +74,7 @@ pub(super) fn encode(objects: &[PackObject<'_>]) -> EncodedPack {
         let crc32 = crc32fast::hash(&pack[start..]);
         index.push(IndexEntry { id: object.id, crc32, offset: start as u64 });
     }
-    let id = checksum(&pack);
+    let id = Checksum::of(&pack);
     pack.extend_from_slice(id.as_slice());
     EncodedPack { id, index: encode_index(index, id), pack }
 }
@@ -114,7 +114,7 @@ pub(super) fn encode_index(mut entries: Vec<IndexEntry>, pack: ObjectId) -> Vec<
     }
     large.iter().for_each(|offset| out.extend_from_slice(&offset.to_be_bytes()));
     out.extend_from_slice(pack.as_slice());
-    let own = checksum(&out);
+    let own = Checksum::of(&out);
     out.extend_from_slice(own.as_slice());
     out
 }
@@ -150,16 +150,6 @@ fn append_entry(header: &Header, data: &[u8], deflate: &mut Compress, out: &mut 
             return;
         }
     }
-}
-
-fn checksum(bytes: &[u8]) -> ObjectId {
-    let mut hasher = gix::hash::hasher(HashKind::Sha1);
-    hasher.update(bytes);
-    finish_checksum(hasher)
-}
-
-pub(super) fn finish_checksum(hasher: gix::hash::Hasher) -> ObjectId {
-    hasher.try_finalize().expect("every object in it passed the collision check, and they are compressed")
 }
 
 /// `target` as a difference to `base`: what both begin and end with is copied, what lies between is inserted.
@@ -220,12 +210,16 @@ fn append_copy(mut offset: usize, mut size: usize, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use gix::odb::pack::{cache, data, index};
+    use gix::{
+        hash::Kind as HashKind,
+        odb::pack::{cache, data, index},
+    };
 
     use super::*;
+    use crate::store::sums::hash;
 
     fn object(kind: Kind, data: &[u8], base: Option<usize>) -> PackObject<'_> {
-        let id = gix::objs::compute_hash(HashKind::Sha1, kind, data).unwrap();
+        let id = hash(kind, data).unwrap();
         PackObject { kind, id, data, base }
     }
 

@@ -3,10 +3,7 @@
 use std::{
     fmt, fs, io,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use gix::{
@@ -53,36 +50,18 @@ impl Pack {
         Known::At { pack: self.number, offset: self.bundle.index.pack_offset_at_index(at) }
     }
 
-    pub(super) fn bytes(&self) -> u64 {
-        self.bundle.pack.data_len() as u64
-    }
-}
-
-/// A blob where it lies in its pack, which stays open for as long as somebody reads it.
-pub(super) struct StoredBlob {
-    pack: Arc<Pack>,
-    begin: u64,
-    end: u64,
-}
-
-impl StoredBlob {
-    pub(super) fn at(pack: &Arc<Pack>, offset: u64) -> Option<Self> {
-        let entry = pack.bundle.pack.entry(offset).ok()?;
+    /// The content of a blob that lies at this offset as it is.
+    pub(super) fn stored(&self, offset: u64) -> Option<&[u8]> {
+        let entry = self.bundle.pack.entry(offset).ok()?;
         let bytes =
             usize::try_from(entry.decompressed_size).ok().filter(|bytes| *bytes <= stored::MAX_BYTES)?;
         let stream_end = entry.data_offset + stored::encoded_len(bytes) as u64;
-        let content = stored::content(pack.bundle.pack.entry_slice(entry.data_offset..stream_end)?)?;
-        if entry.header != Header::Blob || content.len() != bytes {
-            return None;
-        }
-        let begin = entry.data_offset + stored::HEAD_BYTES as u64;
-        Some(Self { pack: Arc::clone(pack), begin, end: begin + bytes as u64 })
+        let content = stored::content(self.bundle.pack.entry_slice(entry.data_offset..stream_end)?)?;
+        (entry.header == Header::Blob && content.len() == bytes).then_some(content)
     }
-}
 
-impl AsRef<[u8]> for StoredBlob {
-    fn as_ref(&self) -> &[u8] {
-        self.pack.bundle.pack.entry_slice(self.begin..self.end).unwrap_or_default()
+    pub(super) fn bytes(&self) -> u64 {
+        self.bundle.pack.data_len() as u64
     }
 }
 

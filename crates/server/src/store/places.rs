@@ -3,6 +3,9 @@
 //!
 //! Paths are not kept, only what two keyed hashes make of them: 96 bits, of keys that nobody knows. That another path
 //! has the same is less likely than that two files have one id.
+//!
+//! Only paths are there that are spelled as [`RepoPath`] spells them. Whoever asks for one of these in just this way need
+//! not have it parsed first.
 
 use std::{
     fmt,
@@ -13,6 +16,7 @@ use countersign_core::{path::RepoPath, wire};
 use gix::{ObjectId, hashtable::HashMap};
 
 use super::{
+    snapshot::addressable,
     spot::Spot,
     tree::Dir,
     trie::{Node, Place},
@@ -35,6 +39,9 @@ impl Places {
         let keys = [RandomState::new(), RandomState::new()];
         let (mut files, mut signers) = (Vec::new(), Vec::new());
         root.walk(&mut String::new(), &mut |path, id| {
+            if addressable(path).is_none() {
+                return;
+            }
             let spot = spots.get(&id).cloned().unwrap_or_default();
             signers.extend(project_of(path).map(|project| place(&keys, project, id, spot.clone())));
             files.push(place(&keys, path, id, spot));
@@ -117,7 +124,10 @@ mod tests {
     use gix::objs::Kind;
 
     use super::*;
-    use crate::store::tree::{Edit, Node as TreeNode, apply, hash};
+    use crate::store::{
+        sums::hash,
+        tree::{Edit, Node as TreeNode, apply},
+    };
 
     /// Some hundred paths in a few directories, projects inside projects among them.
     fn path(n: u64) -> RepoPath {

@@ -63,6 +63,11 @@ impl Head {
         self.files.find(path)
     }
 
+    /// The same for a path that nobody has looked at yet; `None` also where it is not spelled as [`RepoPath`] does.
+    pub fn file_as_spelled(&self, path: &str) -> Option<Found<'_>> {
+        self.files.places.as_ref()?.find(path).map(Found::at)
+    }
+
     /// The nearest active signers file at or above `path`.
     pub fn nearest_signers(&self, path: &RepoPath) -> Option<Found<'_>> {
         let files = &self.files;
@@ -75,15 +80,14 @@ impl Head {
         }
     }
 
-    /// The content of what was found for `path` at this commit.
-    pub fn content(&self, path: &RepoPath, found: Found<'_>) -> Result<Bytes, ReadError> {
+    /// The content of what was found at this commit.
+    pub fn content(&self, found: Found<'_>) -> Result<Bytes, StoreError> {
         let Found { id, spot } = found;
         let objects = &self.files.objects;
-        let content = match spot {
+        match spot {
             Some(spot) => objects.content(&id, spot),
             None => objects.blob(&id).map(Bytes::from_owner),
-        };
-        content.map_err(|error| unreadable(path, &error))
+        }
     }
 
     /// The root of the tree; two heads with the same files have equal ones.
@@ -213,12 +217,12 @@ impl<'a> Found<'a> {
 }
 
 /// Where on disk it is missing is for the log; callers are told the file alone.
-fn unreadable(path: &RepoPath, error: &StoreError) -> ReadError {
+pub fn unreadable(path: &RepoPath, error: &StoreError) -> ReadError {
     tracing::error!(%path, %error, "a stored file cannot be read");
     ReadError { path: path.clone(), reason: "it cannot be read from the repository".to_owned() }
 }
 
 /// A name that somebody put into the tree by hand may be none that a path can spell; nobody can ask for such a file.
-fn addressable(path: &str) -> Option<RepoPath> {
+pub(super) fn addressable(path: &str) -> Option<RepoPath> {
     RepoPath::parse(path).ok().filter(|parsed| parsed.as_str() == path)
 }

@@ -1,7 +1,9 @@
 //! Content that lies in a pack as it is: a zlib stream of one block that is not compressed. Writing it costs a copy, and
 //! reading it nothing, since the pack is in memory wherever somebody reads it.
 
-/// What one such block can hold is more, but here the sums of the checksum cannot overflow before they are reduced.
+use zlib_rs::adler32::adler32;
+
+/// One such block can hold more, but what is larger is worth compressing.
 pub(super) const MAX_BYTES: usize = 4_096;
 /// A header for small windows and no preset dictionary, then "the last block, as it is".
 const BEGINNING: [u8; 3] = [0x78, 0x01, 0x01];
@@ -15,7 +17,7 @@ pub(super) fn append(data: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&length.to_le_bytes());
     out.extend_from_slice(&(!length).to_le_bytes());
     out.extend_from_slice(data);
-    out.extend_from_slice(&adler32(data).to_be_bytes());
+    out.extend_from_slice(&checksum(data));
 }
 
 /// How many bytes `append` makes of so many.
@@ -28,50 +30,14 @@ pub(super) fn content(stream: &[u8]) -> Option<&[u8]> {
     let (head, rest) = stream.split_at_checked(HEAD_BYTES)?;
     let &[a, b] = head.strip_prefix(&BEGINNING)?.first_chunk::<2>()?;
     let length = u16::from_le_bytes([a, b]);
-    let (data, checksum) = rest.split_at_checked(usize::from(length))?;
-    let is_whole = head.ends_with(&(!length).to_le_bytes())
-        && data.len() <= MAX_BYTES
-        && checksum == adler32(data).to_be_bytes();
+    let (data, sum) = rest.split_at_checked(usize::from(length))?;
+    let is_whole =
+        head.ends_with(&(!length).to_le_bytes()) && data.len() <= MAX_BYTES && sum == checksum(data);
     is_whole.then_some(data)
 }
 
-/// The sum of the bytes, and the sum of all sums on the way. Counted in columns, each by itself, so that the processor
-/// takes many at a time: one byte after the other would cost more than the rest of a read.
-fn adler32(data: &[u8]) -> u32 {
-    const MODULUS: u32 = 65_521;
-    const COLUMNS: usize = 16;
-    /// After so many, the sums of a column still fit into two bytes.
-    const ROWS: usize = 16;
-    let (mut sums, mut sums_of_sums) = ([0_u32; COLUMNS], [0_u32; COLUMNS]);
-    for block in data.chunks(ROWS * COLUMNS) {
-        let (rows, _) = block.as_chunks::<COLUMNS>();
-        let (inner, inner_of_sums) = sum_columns(rows);
-        for column in 0..COLUMNS {
-            sums_of_sums[column] += sums[column] * rows.len() as u32 + u32::from(inner_of_sums[column]);
-            sums[column] += u32::from(inner[column]);
-        }
-    }
-    // A byte counts once for itself and once for each that follows it; in its column only every sixteenth was counted.
-    let too_many: u32 = sums.iter().zip(0..).map(|(sum, column)| sum * column).sum();
-    let (rows, rest) = data.as_chunks::<COLUMNS>();
-    let mut a = 1 + sums.iter().sum::<u32>();
-    let mut b = (rows.len() as u32 + sums_of_sums.iter().sum::<u32>()) * COLUMNS as u32 - too_many;
-    for byte in rest {
-        a += u32::from(*byte);
-        b += a;
-    }
-    ((b % MODULUS) << 16) | (a % MODULUS)
-}
-
-fn sum_columns<const COLUMNS: usize>(rows: &[[u8; COLUMNS]]) -> ([u16; COLUMNS], [u16; COLUMNS]) {
-    let (mut sums, mut sums_of_sums) = ([0; COLUMNS], [0; COLUMNS]);
-    for row in rows {
-        for ((sum, of_sums), byte) in sums.iter_mut().zip(&mut sums_of_sums).zip(row) {
-            *sum += u16::from(*byte);
-            *of_sums += *sum;
-        }
-    }
-    (sums, sums_of_sums)
+fn checksum(data: &[u8]) -> [u8; CHECKSUM_BYTES] {
+    adler32(1, data).to_be_bytes()
 }
 
 #[cfg(test)]

@@ -10,15 +10,14 @@ use countersign_core::{
     path::{RepoPath, Segments},
     wire,
 };
-use gix::{
-    ObjectId,
-    hash::Kind as HashKind,
-    objs::{Kind, tree::EntryKind},
-};
+use gix::{ObjectId, hash::Kind as HashKind, objs::tree::EntryKind};
 
 use smol_str::SmolStr;
 
-use super::entries::{At, Entries};
+use super::{
+    entries::{At, Entries},
+    sums::hash_tree,
+};
 
 /// A directory: the id of its Git tree, and its entries in Git's order.
 #[derive(Debug, PartialEq, Eq)]
@@ -59,14 +58,9 @@ pub(super) struct EncodedTree {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Why a change cannot become a tree.
+/// A change cannot become a tree: a file would become a directory, or a directory a file (D6).
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unfit {
-    /// A file would become a directory, or a directory a file (D6).
-    Conflict(RepoPath),
-    /// Content made so that SHA-1 gives it the id of other content.
-    Collision(RepoPath),
-}
+pub(super) struct Conflict(pub(super) RepoPath);
 
 /// A file's new content, or `None` where it goes away.
 pub(super) type Edit<'a> = (&'a RepoPath, Option<ObjectId>);
@@ -175,7 +169,7 @@ impl Node {
 }
 
 /// The tree after `edits`, which must be sorted by path, and every directory that is new in it.
-pub(super) fn apply(root: &Arc<Dir>, edits: &[Edit<'_>]) -> Result<(Arc<Dir>, Vec<EncodedTree>), Unfit> {
+pub(super) fn apply(root: &Arc<Dir>, edits: &[Edit<'_>]) -> Result<(Arc<Dir>, Vec<EncodedTree>), Conflict> {
     let mut trees = Vec::new();
     let new = edit_dir(Some(root), 0, edits, &mut trees)?;
     Ok((new.unwrap_or_else(Dir::empty), trees))
@@ -193,7 +187,7 @@ fn edit_dir(
     at: usize,
     edits: &[Edit<'_>],
     trees: &mut Vec<EncodedTree>,
-) -> Result<Option<Arc<Dir>>, Unfit> {
+) -> Result<Option<Arc<Dir>>, Conflict> {
     let old_entries = old.map(|dir| dir.entries.clone()).unwrap_or_default();
     let mut entries = old_entries.clone();
     let mut changed = false;
@@ -213,7 +207,7 @@ fn edit_dir(
         let writes = inside.iter().any(|(_, blob)| blob.is_some());
         // Looked up in `old` too: deleting a file does not make room for a directory in the same change.
         if writes && (entries.locate(name, false).is_ok() || old_entries.locate(name, false).is_ok()) {
-            return Err(Unfit::Conflict(path.clone()));
+            return Err(Conflict(path.clone()));
         }
         changed |= edit_subdir(&mut entries, name, |dir| edit_dir(dir, below_at, inside, trees))?;
         rest = others;
@@ -226,7 +220,7 @@ fn edit_dir(
     }
     let here = edits[0].0;
     let bytes = Dir::encode(&entries);
-    let id = hash(Kind::Tree, &bytes).ok_or_else(|| Unfit::Collision(here.clone()))?;
+    let id = hash_tree(&bytes);
     trees.push(EncodedTree { path: here.as_str()[..at].to_owned(), id, bytes });
     Ok(Some(Arc::new(Dir { id, entries })))
 }
@@ -236,11 +230,11 @@ fn edit_file(
     name: &str,
     blob: Option<ObjectId>,
     path: &RepoPath,
-) -> Result<bool, Unfit> {
+) -> Result<bool, Conflict> {
     let at = entries.locate(name, false);
     let is_foreign = at.is_ok_and(|at| matches!(entries.node(at), Node::Foreign(_)));
     if is_foreign || entries.locate(name, true).is_ok() {
-        return Err(Unfit::Conflict(path.clone()));
+        return Err(Conflict(path.clone()));
     }
     Ok(match (at, blob) {
         (Ok(at), Some(id)) => replace(entries, at, Node::File(id)),
@@ -259,8 +253,8 @@ fn edit_file(
 fn edit_subdir(
     entries: &mut Entries,
     name: &str,
-    edit: impl FnOnce(Option<&Arc<Dir>>) -> Result<Option<Arc<Dir>>, Unfit>,
-) -> Result<bool, Unfit> {
+    edit: impl FnOnce(Option<&Arc<Dir>>) -> Result<Option<Arc<Dir>>, Conflict>,
+) -> Result<bool, Conflict> {
     let found = entries.locate(name, true);
     let old = match found.map(|at| entries.node(at)) {
         Ok(Node::Dir(dir)) => Some(dir),
@@ -294,11 +288,6 @@ fn replace(entries: &mut Entries, at: At, node: Node) -> bool {
     changes
 }
 
-/// The id of an object; `None` where the content was made to collide.
-pub(super) fn hash(kind: Kind, bytes: &[u8]) -> Option<ObjectId> {
-    gix::objs::compute_hash(HashKind::Sha1, kind, bytes).ok()
-}
-
 static FREQUENT_NAMES: LazyLock<HashSet<SmolStr>> = LazyLock::new(|| {
     use wire::*;
     let directories =
@@ -320,7 +309,10 @@ static FREQUENT_NAMES: LazyLock<HashSet<SmolStr>> = LazyLock::new(|| {
 
 #[cfg(test)]
 mod tests {
+    use gix::objs::Kind;
+
     use super::*;
+    use crate::store::sums::hash;
 
     fn path(text: &str) -> RepoPath {
         RepoPath::parse(text).unwrap()
@@ -331,7 +323,7 @@ mod tests {
     }
 
     /// Applies lines such as `+a/b` and `-a/c`.
-    fn change(root: &Arc<Dir>, lines: &[&str]) -> Result<Arc<Dir>, Unfit> {
+    fn change(root: &Arc<Dir>, lines: &[&str]) -> Result<Arc<Dir>, Conflict> {
         let mut edits: Vec<(RepoPath, Option<ObjectId>)> =
             lines.iter().map(|line| (path(&line[1..]), line.starts_with('+').then(|| blob(line)))).collect();
         edits.sort();
@@ -347,7 +339,7 @@ mod tests {
 
     fn refused(root: &Arc<Dir>, lines: &[&str]) -> String {
         match change(root, lines) {
-            Err(Unfit::Conflict(path)) => path.to_string(),
+            Err(Conflict(path)) => path.to_string(),
             other => panic!("expected a conflict, not {other:?}"),
         }
     }

@@ -146,7 +146,7 @@ mod tests {
     use gix::objs::Kind;
 
     use super::*;
-    use crate::store::tree::hash as hash_object;
+    use crate::store::sums::hash as hash_object;
 
     /// Spread evenly, the same in every run.
     fn scatter(n: u64) -> u64 {

@@ -84,7 +84,7 @@ pub(crate) fn contents(head: &Head) -> BTreeMap<String, String> {
 /// As decisions read it, and as it is served.
 fn read_both_ways(head: &Head, name: &str) -> String {
     let (name, content) = (path(name), read(head, name).unwrap());
-    let served = head.content(&name, head.file(&name).unwrap()).unwrap();
+    let served = head.content(head.file(&name).unwrap()).unwrap();
     assert_eq!(served, content.as_bytes(), "{name}");
     content
 }

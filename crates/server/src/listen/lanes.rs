@@ -1,0 +1,171 @@
+//! Threads that each serve connections of their own. A connection stays with its thread: one that handed its work to
+//! whichever thread is free would spend as much on waking threads as on a read.
+
+use std::{io, sync::Arc, thread};
+
+use tokio::{
+    net::TcpStream,
+    runtime::{Builder, Handle},
+    sync::oneshot,
+};
+
+#[derive(Debug)]
+pub struct Lanes(Vec<Arc<Lane>>);
+
+/// Whoever holds one is served there.
+#[derive(Debug)]
+struct Lane {
+    runtime: Handle,
+    /// Its end ends the thread.
+    _running: Option<oneshot::Sender<()>>,
+}
+
+impl Lanes {
+    /// As many as there are processors.
+    pub fn start() -> io::Result<Self> {
+        Self::start_some(thread::available_parallelism()?.get())
+    }
+
+    pub(super) fn start_some(count: usize) -> io::Result<Self> {
+        (0..count).map(|number| Lane::start(number).map(Arc::new)).collect::<io::Result<_>>().map(Self)
+    }
+
+    /// The threads that the caller runs on, for a listener where little happens.
+    pub fn shared() -> Self {
+        Self(vec![Arc::new(Lane { runtime: Handle::current(), _running: None })])
+    }
+
+    /// Serves a connection where the fewest are served.
+    pub(super) fn spawn<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        stream: TcpStream,
+        serve: impl FnOnce(TcpStream) -> F,
+    ) {
+        let Some(lane) = self.0.iter().min_by_key(|lane| Arc::strong_count(lane)).cloned() else { return };
+        let moved = {
+            let _inside = lane.runtime.enter();
+            stream.into_std().and_then(TcpStream::from_std)
+        };
+        match moved {
+            Ok(stream) => {
+                let serving = serve(stream);
+                lane.runtime.clone().spawn(async move {
+                    let _lane = lane;
+                    serving.await;
+                });
+            }
+            Err(error) => tracing::warn!(%error, "a connection could not be served"),
+        }
+    }
+}
+
+impl Lane {
+    fn start(number: usize) -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let (running, ended) = oneshot::channel();
+        let serve = move || {
+            // It never sends; it ends.
+            let _ = runtime.block_on(ended);
+        };
+        thread::Builder::new().name(format!("connections-{number}")).spawn(serve)?;
+        Ok(Self { runtime: handle, _running: Some(running) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{Read as _, Write as _},
+        net::{SocketAddr, TcpStream as StdStream},
+        sync::{Mutex, mpsc},
+        time::Duration,
+    };
+
+    use axum::{Router, routing::get};
+    use tokio::{
+        net::TcpListener,
+        sync::{Notify, watch},
+        task::{JoinHandle, spawn_blocking},
+        time::timeout,
+    };
+
+    use super::*;
+    use crate::listen::{serve, tests::service};
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    async fn start(router: Router, lanes: Lanes) -> (SocketAddr, watch::Sender<bool>, JoinHandle<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = watch::channel(false);
+        (address, stop, tokio::spawn(serve(listener, service(router), lanes, stopped)))
+    }
+
+    /// The answer to a request over a connection of its own.
+    fn ask(address: SocketAddr, target: &'static str) -> JoinHandle<String> {
+        spawn_blocking(move || {
+            let mut stream = StdStream::connect(address).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            write!(stream, "GET {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            answer
+        })
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_request_that_takes_its_time_does_not_hold_up_the_others_of_its_lane() {
+        let (go, gone) = mpsc::channel();
+        let (go, gone) = (Arc::new(Mutex::new(go)), Arc::new(Mutex::new(gone)));
+        let begun = Arc::new(Notify::new());
+        let has_begun = Arc::clone(&begun);
+        // Blocks its thread until the other one was asked.
+        let slow = async move || {
+            begun.notify_one();
+            if gone.lock().unwrap().recv().is_ok() { "late" } else { "never" }
+        };
+        let quick = async move || go.lock().unwrap().send(()).map_or("alone", |()| "prompt");
+        let router = Router::new().route("/slow", get(slow)).route("/quick", get(quick));
+        let (address, _stop, _serving) = start(router, Lanes::start_some(1).unwrap()).await;
+        let slow = ask(address, "/slow");
+        timeout(PATIENCE, has_begun.notified()).await.unwrap();
+        assert!(timeout(PATIENCE, ask(address, "/quick")).await.unwrap().unwrap().ends_with("prompt"));
+        assert!(timeout(PATIENCE, slow).await.unwrap().unwrap().ends_with("late"));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_new_connection_goes_where_the_fewest_are_served() {
+        let lanes = Lanes::start_some(2).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (name_of, names) = mpsc::channel();
+        let (_keep, kept) = watch::channel(());
+        for _ in 0..4 {
+            let (_, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+            let (name_of, mut kept) = (name_of.clone(), kept.clone());
+            lanes.spawn(accepted.unwrap().0, |_| async move {
+                name_of.send(thread::current().name().map(str::to_owned)).unwrap();
+                let _ = kept.changed().await;
+            });
+        }
+        let mut served: Vec<_> = names.iter().take(4).map(Option::unwrap).collect();
+        served.sort_unstable();
+        assert_eq!(served, ["connections-0", "connections-0", "connections-1", "connections-1"]);
+    }
+
+    #[tokio::test]
+    async fn lanes_end_with_the_listener() {
+        let lanes = Lanes::start_some(1).unwrap();
+        let (task, ended) = oneshot::channel::<()>();
+        lanes.0[0].runtime.spawn(async move {
+            let _task = task;
+            std::future::pending::<()>().await;
+        });
+        let (_, stop, serving) = start(Router::new(), lanes).await;
+        stop.send_replace(true);
+        timeout(PATIENCE, serving).await.unwrap().unwrap();
+        // What goes on in a lane is dropped with it.
+        assert!(timeout(PATIENCE, ended).await.unwrap().is_err());
+    }
+}
