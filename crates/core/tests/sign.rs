@@ -3,7 +3,7 @@
 mod support;
 
 use countersign_core::{
-    decide::sign::{SignRefusal, Signed, Submission},
+    decide::sign::{SignRefusal, Signed, Submission, sign_prepared},
     digest::Sha512,
     signatures::SignatureSet,
 };
@@ -187,6 +187,25 @@ fn a_signature_over_other_content_or_by_another_key_is_refused() {
     let bobs = world.submission(INDEX, &bob()).signatures;
     let posed = Submission { signatures: bobs, ..submission };
     assert_eq!(refusal(&mut world, &posed), SignRefusal::BadSignature(path(INDEX)));
+}
+
+#[test]
+fn what_was_verified_before_counts_for_the_same_content_only() {
+    let mut world = registering();
+    let submission = world.submission(PENDING, &alice());
+    let prepared = submission.clone().prepare(&world.repo);
+    let before = World::new();
+    let prepared_too_early = submission.clone().prepare(&before.repo);
+    for prepared in [&prepared, &prepared_too_early] {
+        assert!(sign_prepared(&world.repo, prepared, world.now).is_ok());
+    }
+    world.drop_pending().unwrap();
+    world.register(&team().artifact(1, [&alice()]), &alice()).unwrap();
+    for prepared in [prepared, prepared_too_early] {
+        let refused = sign_prepared(&world.repo, &prepared, world.now).unwrap_err();
+        assert_eq!(refused, SignRefusal::BadSignature(path(PENDING)));
+    }
+    assert_eq!(refusal(&mut world, &submission), SignRefusal::BadSignature(path(PENDING)));
 }
 
 #[test]

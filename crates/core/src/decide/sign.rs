@@ -28,6 +28,15 @@ pub struct Submission {
     pub signatures: BTreeMap<RepoPath, Signature>,
 }
 
+/// A submission, and which of its signatures are known to verify. Verifying takes longer than the rest of the decision, and
+/// may be done before its turn comes.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    submission: Submission,
+    /// What was signed, by path.
+    verified: BTreeMap<RepoPath, Sha512>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signed {
     pub is_complete: bool,
@@ -64,11 +73,21 @@ pub fn sign(
     submission: &Submission,
     now: Timestamp,
 ) -> Result<(Change, Signed), SignRefusal> {
+    sign_prepared(snapshot, &Prepared { submission: submission.clone(), verified: BTreeMap::new() }, now)
+}
+
+/// The same decision. What is known of the signatures counts only where the same content is signed.
+pub fn sign_prepared(
+    snapshot: &impl Snapshot,
+    prepared: &Prepared,
+    now: Timestamp,
+) -> Result<(Change, Signed), SignRefusal> {
+    let submission = &prepared.submission;
     let signable = layout::signable(&submission.file);
     submission.check_paths(signable.as_ref())?;
     match signable {
-        Some(Signable::Index) => sign_index(snapshot, submission, now),
-        Some(Signable::PendingSigners { project }) => sign_proposal(snapshot, submission, &project, now),
+        Some(Signable::Index) => sign_index(snapshot, prepared, now),
+        Some(Signable::PendingSigners { project }) => sign_proposal(snapshot, prepared, &project, now),
         None => match snapshot.read(&submission.file)? {
             Some(_) => Err(SignRefusal::NotSignable(submission.file.clone())),
             None => Err(SignRefusal::NotFound(submission.file.clone())),
@@ -77,6 +96,21 @@ pub fn sign(
 }
 
 impl Submission {
+    /// Verifies the signatures on what `snapshot` has. Whatever is wrong is left to the decision.
+    pub fn prepare(self, snapshot: &impl Snapshot) -> Prepared {
+        let mut verified = BTreeMap::new();
+        if self.check_paths(layout::signable(&self.file).as_ref()).is_ok() {
+            for (path, signature) in &self.signatures {
+                let Ok(Some(bytes)) = snapshot.read(path) else { continue };
+                let digest = Sha512::of(&bytes);
+                if self.signer.verify(&digest, signature).is_ok() {
+                    verified.insert(path.clone(), digest);
+                }
+            }
+        }
+        Prepared { submission: self, verified }
+    }
+
     fn check_paths(&self, signable: Option<&Signable>) -> Result<(), SignRefusal> {
         if !self.signatures.contains_key(&self.file) {
             return Err(SignRefusal::MissingPrimary(self.file.clone()));
@@ -105,7 +139,13 @@ impl Submission {
         Ok(())
     }
 
-    /// Adds this submission's signature on `path` to `set`, if it verifies.
+    fn commit_message(&self, title: &str, subject: &RepoPath) -> String {
+        format!("{title} {subject}\n\nBy: {}\n", self.signer)
+    }
+}
+
+impl Prepared {
+    /// Adds the submission's signature on `path` to `set`, if it verifies.
     fn collect(
         &self,
         path: &RepoPath,
@@ -113,24 +153,23 @@ impl Submission {
         set: &mut SignatureSet,
         now: Timestamp,
     ) -> Result<(), SignRefusal> {
-        let signature = self.signatures.get(path).ok_or_else(|| SignRefusal::MissingPrimary(path.clone()))?;
-        self.signer
-            .verify(&Sha512::of(bytes), signature)
-            .map_err(|_| SignRefusal::BadSignature(path.clone()))?;
-        set.add(self.signer, Collected { signature: *signature, collected_at: now.to_whole_seconds() });
+        let Submission { signer, signatures, .. } = &self.submission;
+        let signature = signatures.get(path).ok_or_else(|| SignRefusal::MissingPrimary(path.clone()))?;
+        let digest = Sha512::of(bytes);
+        if self.verified.get(path) != Some(&digest) {
+            signer.verify(&digest, signature).map_err(|_| SignRefusal::BadSignature(path.clone()))?;
+        }
+        set.add(*signer, Collected { signature: *signature, collected_at: now.to_whole_seconds() });
         Ok(())
-    }
-
-    fn commit_message(&self, title: &str, subject: &RepoPath) -> String {
-        format!("{title} {subject}\n\nBy: {}\n", self.signer)
     }
 }
 
 fn sign_index(
     snapshot: &impl Snapshot,
-    submission: &Submission,
+    prepared: &Prepared,
     now: Timestamp,
 ) -> Result<(Change, Signed), SignRefusal> {
+    let submission = &prepared.submission;
     let file = &submission.file;
     let mut set = match stored::index_state(snapshot, file)? {
         None => return Err(SignRefusal::NotFound(file.clone())),
@@ -146,7 +185,7 @@ fn sign_index(
     }
     let is_accepted = keys_of(governing.artifact_groups()).any(|key| key == submission.signer);
     submission.check_new(&set, is_accepted)?;
-    submission.collect(file, &stored::require(snapshot, file)?, &mut set, now)?;
+    prepared.collect(file, &stored::require(snapshot, file)?, &mut set, now)?;
     let is_complete = quorum::is_met(governing.artifact_groups(), &set.signers());
     let mut change;
     if is_complete {
@@ -162,10 +201,11 @@ fn sign_index(
 
 fn sign_proposal(
     snapshot: &impl Snapshot,
-    submission: &Submission,
+    prepared: &Prepared,
     project: &RepoPath,
     now: Timestamp,
 ) -> Result<(Change, Signed), SignRefusal> {
+    let submission = &prepared.submission;
     let (file, metadata_file) = (&submission.file, layout::metadata_of(&submission.file));
     let proposal = StoredProposal::load(snapshot, file)?;
     let mut proposal = proposal.ok_or_else(|| SignRefusal::NotFound(file.clone()))?;
@@ -174,8 +214,8 @@ fn sign_proposal(
     let consent = Consent { current: current.as_deref(), proposed: &proposed };
     let is_accepted = consent.accepted_signers().contains(&submission.signer);
     submission.check_new(&proposal.signatures, is_accepted)?;
-    submission.collect(file, &proposal.signers_bytes, &mut proposal.signatures, now)?;
-    submission.collect(&metadata_file, &proposal.metadata_bytes, &mut proposal.metadata_signatures, now)?;
+    prepared.collect(file, &proposal.signers_bytes, &mut proposal.signatures, now)?;
+    prepared.collect(&metadata_file, &proposal.metadata_bytes, &mut proposal.metadata_signatures, now)?;
     let signed = [&proposal.signatures, &proposal.metadata_signatures].map(SignatureSet::signers);
     let is_complete = signed.iter().all(|signed| consent.is_complete(signed));
     let change = if is_complete {

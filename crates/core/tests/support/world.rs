@@ -10,7 +10,7 @@ use countersign_core::{
         drop::{DropRefusal, drop_pending},
         register::{RegisterRefusal, register},
         revoke::{RevokeOutcome, RevokeRefusal, RevokeRequest, revoke},
-        sign::{SignRefusal, Signed, Submission, sign},
+        sign::{SignRefusal, Signed, Submission, sign, sign_prepared},
         update::{UpdateRefusal, update},
     },
     digest::{Sha256, Sha512},
@@ -125,7 +125,11 @@ impl World {
     }
 
     pub(crate) fn submit(&mut self, submission: &Submission) -> Result<Signed, SignRefusal> {
-        sign(&self.repo, submission, self.now).map(|done| self.commit(done))
+        let decided = sign(&self.repo, submission, self.now);
+        // Whether the signatures were verified before must not make a difference.
+        let prepared = submission.clone().prepare(&self.repo);
+        assert_eq!(sign_prepared(&self.repo, &prepared, self.now), decided);
+        decided.map(|done| self.commit(done))
     }
 
     pub(crate) fn sign_all(&mut self, file: &str, keys: &[&SecretKey]) {

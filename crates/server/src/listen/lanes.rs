@@ -82,7 +82,7 @@ mod tests {
         time::Duration,
     };
 
-    use axum::{Router, routing::get};
+    use axum::{Router, http::Uri};
     use tokio::{
         net::TcpListener,
         sync::{Notify, watch},
@@ -120,13 +120,14 @@ mod tests {
         let (go, gone) = (Arc::new(Mutex::new(go)), Arc::new(Mutex::new(gone)));
         let begun = Arc::new(Notify::new());
         let has_begun = Arc::clone(&begun);
-        // Blocks its thread until the other one was asked.
-        let slow = async move || {
+        let router = Router::new().fallback(async move |uri: Uri| {
+            if uri.path() == "/quick" {
+                return go.lock().unwrap().send(()).map_or("alone", |()| "prompt");
+            }
             begun.notify_one();
-            if gone.lock().unwrap().recv().is_ok() { "late" } else { "never" }
-        };
-        let quick = async move || go.lock().unwrap().send(()).map_or("alone", |()| "prompt");
-        let router = Router::new().route("/slow", get(slow)).route("/quick", get(quick));
+            // Blocks its thread until the other one is asked.
+            gone.lock().unwrap().recv().map_or("never", |()| "late")
+        });
         let (address, _stop, _serving) = start(router, Lanes::start_some(1).unwrap()).await;
         let slow = ask(address, "/slow");
         timeout(PATIENCE, has_begun.notified()).await.unwrap();

@@ -16,8 +16,8 @@ pub async fn submit(
     let body = SignaturesBody::parse(&request.body)?;
     let submission =
         Submission { file: body.file_path, signer: body.public_key, signatures: body.signatures };
-    let now = app.now();
-    let signed = app.store().transact(move |head| sign::sign(head, &submission, now)).await??;
+    let (prepared, now) = (submission.prepare(&*app.store().head()), app.now());
+    let signed = app.store().transact(move |head| sign::sign_prepared(head, &prepared, now)).await??;
     Ok(Json(SignedResponse { is_complete: signed.is_complete }))
 }
 

@@ -14,7 +14,11 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use gix::{ObjectId, odb::pack::data::entry::Header, zlib::Inflate};
+use gix::{
+    ObjectId,
+    odb::pack::data::{self, entry::Header},
+    zlib::Inflate,
+};
 
 use super::{
     StoreError,
@@ -254,7 +258,7 @@ fn append_pack(
                 crc32fast::hash(&bytes)
             }
             Header::Tree if parsed.decompressed_size >= MIN_TREE_BYTES => {
-                let tree = inflate(pack, &parsed)?;
+                let tree = inflate(pack, &parsed, &mut trees.inflate)?;
                 let bytes = trees.shorten(tree, place).filter(|bytes| bytes.len() < raw.len());
                 let bytes = bytes.as_deref().unwrap_or(raw);
                 out.write(bytes)?;
@@ -272,11 +276,11 @@ fn append_pack(
     Ok(())
 }
 
-fn inflate(pack: &Pack, entry: &gix::odb::pack::data::Entry) -> io::Result<Vec<u8>> {
+fn inflate(pack: &Pack, entry: &data::Entry, inflate: &mut Inflate) -> io::Result<Vec<u8>> {
     let size = usize::try_from(entry.decompressed_size).map_err(|_| damaged(pack))?;
     let mut tree = vec![0; size];
     let data = &pack.bundle.pack;
-    data.decompress_entry(entry, &mut Inflate::default(), &mut tree).map_err(|_| damaged(pack))?;
+    data.decompress_entry(entry, inflate, &mut tree).map_err(|_| damaged(pack))?;
     Ok(tree)
 }
 
@@ -285,6 +289,8 @@ fn inflate(pack: &Pack, entry: &gix::odb::pack::data::Entry) -> io::Result<Vec<u
 struct Trees {
     by_beginning: HashMap<[u8; BEGINNING], Version>,
     bytes: usize,
+    /// Larger than most of what it decompresses, so it is used again.
+    inflate: Inflate,
 }
 
 struct Version {

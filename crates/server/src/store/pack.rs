@@ -18,6 +18,8 @@ const MAX_INSERT: usize = 0x7f;
 /// What is written as it is: shorter than a commit, longer than most differences between versions of a directory. They
 /// hardly get smaller, and to make the compressor ready for each would cost more than all else. Blobs are also read as
 /// they lie, and most are small: up to [`stored::MAX_BYTES`] they are larger on disk, and several times as fast to read.
+/// Directories are mostly ids, which do not get smaller; until they are folded they lie as they are where one block holds
+/// them.
 const MAX_STORED: usize = 192;
 
 /// An object on its way into a pack.
@@ -137,7 +139,11 @@ pub(super) fn encode_entry(header: &Header, data: &[u8]) -> Vec<u8> {
 
 fn append_entry(header: &Header, data: &[u8], deflate: &mut Compress, out: &mut Vec<u8>) {
     header.write_to(data.len() as u64, out).expect("writing to memory cannot fail");
-    let max_stored = if *header == Header::Blob { stored::MAX_BYTES } else { MAX_STORED };
+    let max_stored = match header {
+        Header::Blob => stored::MAX_BYTES,
+        Header::Tree => stored::MAX_BLOCK,
+        Header::Commit | Header::Tag | Header::RefDelta { .. } | Header::OfsDelta { .. } => MAX_STORED,
+    };
     if data.len() <= max_stored {
         return stored::append(data, out);
     }
@@ -253,7 +259,9 @@ mod tests {
     #[test]
     fn objects_of_every_size_are_read_back() {
         let data: Vec<Vec<u8>> =
-            [0, 1, 15, 16, 127, MAX_STORED, MAX_STORED + 1, 4_096, 4_097, 70_000].map(noise).into();
+            [0, 1, 15, 16, 127, MAX_STORED, MAX_STORED + 1, 4_096, 4_097, 65_535, 65_536, 70_000]
+                .map(noise)
+                .into();
         let kinds = [Kind::Blob, Kind::Tree];
         let objects = kinds.iter().flat_map(|kind| data.iter().map(|data| object(*kind, data, None)));
         check(&objects.collect::<Vec<_>>());

@@ -3,7 +3,9 @@
 
 use zlib_rs::adler32::adler32;
 
-/// One such block can hold more, but what is larger is worth compressing.
+/// What one such block can hold.
+pub(super) const MAX_BLOCK: usize = u16::MAX as usize;
+/// Files that are larger are worth compressing.
 pub(super) const MAX_BYTES: usize = 4_096;
 /// A header for small windows and no preset dictionary, then "the last block, as it is".
 const BEGINNING: [u8; 3] = [0x78, 0x01, 0x01];
@@ -12,7 +14,7 @@ pub(super) const HEAD_BYTES: usize = BEGINNING.len() + 4;
 const CHECKSUM_BYTES: usize = 4;
 
 pub(super) fn append(data: &[u8], out: &mut Vec<u8>) {
-    let length = u16::try_from(data.len()).expect("at most MAX_BYTES");
+    let length = u16::try_from(data.len()).expect("at most MAX_BLOCK");
     out.extend_from_slice(&BEGINNING);
     out.extend_from_slice(&length.to_le_bytes());
     out.extend_from_slice(&(!length).to_le_bytes());
