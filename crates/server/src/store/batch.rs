@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use bytes::Bytes;
 use countersign_core::{snapshot::Change, time::Timestamp};
 use gix::{ObjectId, objs::Kind};
 
@@ -29,7 +30,7 @@ pub(super) struct Batch {
 struct Object {
     kind: Kind,
     id: ObjectId,
-    data: Arc<[u8]>,
+    data: Bytes,
     base: Option<usize>,
 }
 
@@ -82,7 +83,7 @@ impl Batch {
     fn add_blob(&mut self, objects: &Objects, id: ObjectId, bytes: &Arc<[u8]>) {
         if !self.ids.contains(&id) && !objects.has_blob(&id) {
             objects.stage(id, Arc::clone(bytes));
-            self.add(Kind::Blob, id, Arc::clone(bytes), None);
+            self.add(Kind::Blob, id, Bytes::from_owner(Arc::clone(bytes)), None);
         }
     }
 
@@ -94,7 +95,7 @@ impl Batch {
         }
     }
 
-    fn add(&mut self, kind: Kind, id: ObjectId, data: Arc<[u8]>, base: Option<usize>) {
+    fn add(&mut self, kind: Kind, id: ObjectId, data: Bytes, base: Option<usize>) {
         if self.ids.insert(id) {
             self.bytes += data.len();
             self.objects.push(Object { kind, id, data, base });
