@@ -15,7 +15,7 @@ use std::{
 };
 
 use axum::Router;
-use hyper::{server::conn::http1, service::service_fn};
+use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::{
     rt::TokioIo,
     server::graceful::{GracefulShutdown, Watcher},
@@ -90,7 +90,10 @@ pub async fn serve<R: Read>(
         let Some(place) = service.connections.admit(counted, Instant::now()) else { continue };
         let (watcher, stopped) = (watched.watcher(), stopped.clone());
         let connection = Connection { place, peer: peer.ip(), is_proxy, watcher, stopped };
-        lanes.spawn(stream, |stream| connection.run(stream, Arc::clone(&service)));
+        let served = lanes.spawn(stream, |stream| connection.run(stream, Arc::clone(&service)));
+        if let Err(error) = served {
+            pause_after(&error, "a connection could not be served").await;
+        }
     }
     drop(listener);
     watched.shutdown().await;
@@ -106,11 +109,15 @@ async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
             Some((stream, peer))
         }
         Err(error) => {
-            tracing::warn!(%error, "a connection could not be accepted");
-            tokio::time::sleep(PAUSE).await;
+            pause_after(&error, "a connection could not be accepted").await;
             None
         }
     }
+}
+
+async fn pause_after(error: &io::Error, what: &str) {
+    tracing::warn!(%error, "{what}");
+    tokio::time::sleep(PAUSE).await;
 }
 
 struct Connection {
@@ -167,14 +174,15 @@ async fn serve_stream<R: Read>(
     visitor: Visitor<R>,
     watcher: Watcher,
 ) {
-    let stream = Stream { inner: stream, patience: Arc::clone(&visitor.patience) };
+    let stream = Stream::new(stream, Arc::clone(&visitor.patience));
     // One count for each connection: threads that share one for all requests would wait for each other's caches.
     let visitor = Arc::new(visitor);
-    let service = service_fn(move |request| {
+    let service = service_fn(move |request: Request<Incoming>| {
         let visitor = Arc::clone(&visitor);
+        let now = Instant::now();
+        visitor.patience.begin(request.method(), now);
         async move {
-            let now = Instant::now();
-            let _answering = visitor.patience.pause(now);
+            let _answering = visitor.patience.pause();
             Ok::<_, Infallible>(answer(&visitor, request, now).await)
         }
     });

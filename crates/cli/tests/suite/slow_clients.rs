@@ -2,7 +2,7 @@
 
 use std::{
     io::{Read as _, Write as _},
-    net::{SocketAddr, TcpStream},
+    net::{Shutdown, SocketAddr, TcpStream},
     time::{Duration, Instant},
 };
 
@@ -108,4 +108,21 @@ fn silent_connections_beyond_the_limit_of_an_address_make_room() {
     let closed: Vec<bool> = silent.iter_mut().map(is_closed).collect();
     assert_eq!(closed.iter().filter(|closed| **closed).count(), 21, "{closed:?}");
     assert!(closed[..21].iter().all(|closed| *closed), "the oldest went first: {closed:?}");
+}
+
+#[test]
+fn a_client_that_ends_its_half_after_the_request_is_answered() {
+    let server = TestServer::start();
+    for _ in 0..50 {
+        for target in ["/v1/ping", "/", "/healthz", "/v1/files/https/example.org/443/none"] {
+            let mut stream = TcpStream::connect(server.address()).unwrap();
+            stream.set_read_timeout(Some(PROMPTLY)).unwrap();
+            write!(stream, "GET {target} HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+            stream.shutdown(Shutdown::Write).unwrap();
+            let mut answer = String::new();
+            // The server ends its half as well, and does so at once.
+            stream.read_to_string(&mut answer).expect(target);
+            assert!(answer.starts_with("HTTP/1.1 "), "{target}: {answer:?}");
+        }
+    }
 }

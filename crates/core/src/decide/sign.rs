@@ -96,7 +96,8 @@ pub fn sign_prepared(
 }
 
 impl Submission {
-    /// Verifies the signatures on what `snapshot` has. Whatever is wrong is left to the decision.
+    /// Verifies the signatures on what `snapshot` has, of at most two files. Whatever is wrong is left to the decision: who
+    /// may sign is checked there.
     pub fn prepare(self, snapshot: &impl Snapshot) -> Prepared {
         let mut verified = BTreeMap::new();
         if self.check_paths(layout::signable(&self.file).as_ref()).is_ok() {

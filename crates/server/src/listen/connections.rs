@@ -212,6 +212,8 @@ fn raise_file_limit() -> Option<u64> {
 mod tests {
     use std::time::Duration;
 
+    use axum::http::Method;
+
     use super::*;
 
     const HERE: Option<IpAddr> = Some(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
@@ -237,7 +239,8 @@ mod tests {
         let connections = connections(100, 4);
         let held = admit_many(&connections, HERE, 4);
         // The first has just sent a request, and waits for the next one.
-        drop(held[0].patience.pause(Instant::now() + Duration::from_secs(60)));
+        held[0].patience.begin(&Method::GET, Instant::now() + Duration::from_secs(60));
+        drop(held[0].patience.pause());
         let new = connections.admit(HERE, Instant::now() + Duration::from_secs(60)).unwrap();
         let open: Vec<_> = held.iter().chain([&new]).map(|held| is_open(&connections, held)).collect();
         assert_eq!(open, [true, false, true, true, true]);
@@ -266,7 +269,8 @@ mod tests {
     fn a_connection_at_work_keeps_its_place() {
         let connections = connections(100, 2);
         let held = admit_many(&connections, HERE, 2);
-        let working: Vec<_> = held.iter().map(|held| held.patience.pause(Instant::now())).collect();
+        held.iter().for_each(|held| held.patience.begin(&Method::GET, Instant::now()));
+        let working: Vec<_> = held.iter().map(|held| held.patience.pause()).collect();
         assert!(connections.admit(HERE, Instant::now()).is_none());
         assert_eq!(connections.counts().refused, 1);
         // Waiting for a body is no work.

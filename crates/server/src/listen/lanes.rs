@@ -1,12 +1,18 @@
 //! Threads that each serve connections of their own. A connection stays with its thread: one that handed its work to
 //! whichever thread is free would spend as much on waking threads as on a read.
 
-use std::{io, sync::Arc, thread};
+use std::{
+    io,
+    num::NonZero,
+    sync::{Arc, mpsc},
+    thread,
+};
 
 use tokio::{
     net::TcpStream,
     runtime::{Builder, Handle},
     sync::oneshot,
+    task::JoinHandle,
 };
 
 #[derive(Debug)]
@@ -23,7 +29,7 @@ struct Lane {
 impl Lanes {
     /// As many as there are processors.
     pub fn start() -> io::Result<Self> {
-        Self::start_some(thread::available_parallelism()?.get())
+        Self::start_some(thread::available_parallelism().map_or(1, NonZero::get))
     }
 
     pub(super) fn start_some(count: usize) -> io::Result<Self> {
@@ -40,36 +46,36 @@ impl Lanes {
         &self,
         stream: TcpStream,
         serve: impl FnOnce(TcpStream) -> F,
-    ) {
-        let Some(lane) = self.0.iter().min_by_key(|lane| Arc::strong_count(lane)).cloned() else { return };
-        let moved = {
-            let _inside = lane.runtime.enter();
-            stream.into_std().and_then(TcpStream::from_std)
-        };
-        match moved {
-            Ok(stream) => {
-                let serving = serve(stream);
-                lane.runtime.clone().spawn(async move {
-                    let _lane = lane;
-                    serving.await;
-                });
-            }
-            Err(error) => tracing::warn!(%error, "a connection could not be served"),
-        }
+    ) -> io::Result<JoinHandle<()>> {
+        let lane = self.0.iter().min_by_key(|lane| Arc::strong_count(lane)).cloned();
+        let lane = lane.ok_or(io::ErrorKind::NotFound)?;
+        let runtime = lane.runtime.clone();
+        let _inside = runtime.enter();
+        let serving = serve(TcpStream::from_std(stream.into_std()?)?);
+        Ok(runtime.spawn(async move {
+            let _lane = lane;
+            serving.await;
+        }))
     }
 }
 
 impl Lane {
     fn start(number: usize) -> io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        let handle = runtime.handle().clone();
         let (running, ended) = oneshot::channel();
-        let serve = move || {
-            // It never sends; it ends.
-            let _ = runtime.block_on(ended);
+        let (started, start) = mpsc::channel();
+        let serve = move || match Builder::new_current_thread().enable_io().enable_time().build() {
+            Ok(runtime) => {
+                let _ = started.send(Ok(runtime.handle().clone()));
+                // It never sends; it ends.
+                let _ = runtime.block_on(ended);
+            }
+            Err(error) => {
+                let _ = started.send(Err(error));
+            }
         };
         thread::Builder::new().name(format!("connections-{number}")).spawn(serve)?;
-        Ok(Self { runtime: handle, _running: Some(running) })
+        let runtime = start.recv().map_err(io::Error::other)??;
+        Ok(Self { runtime, _running: Some(running) })
     }
 }
 
@@ -78,7 +84,7 @@ mod tests {
     use std::{
         io::{Read as _, Write as _},
         net::{SocketAddr, TcpStream as StdStream},
-        sync::{Mutex, mpsc},
+        sync::Mutex,
         time::Duration,
     };
 
@@ -86,7 +92,7 @@ mod tests {
     use tokio::{
         net::TcpListener,
         sync::{Notify, watch},
-        task::{JoinHandle, spawn_blocking},
+        task::spawn_blocking,
         time::timeout,
     };
 
@@ -140,19 +146,28 @@ mod tests {
         let lanes = Lanes::start_some(2).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (name_of, names) = mpsc::channel();
-        let (_keep, kept) = watch::channel(());
-        for _ in 0..4 {
+        // A connection that lasts until its sender ends, and the lane that it is in.
+        let connect = async || {
             let (_, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
-            let (name_of, mut kept) = (name_of.clone(), kept.clone());
-            lanes.spawn(accepted.unwrap().0, |_| async move {
-                name_of.send(thread::current().name().map(str::to_owned)).unwrap();
-                let _ = kept.changed().await;
-            });
+            let (keep, kept) = oneshot::channel::<()>();
+            let (say, lane) = oneshot::channel();
+            let serve = |_| async move {
+                say.send(thread::current().name().map(str::to_owned)).unwrap();
+                let _ = kept.await;
+            };
+            let serving = lanes.spawn(accepted.unwrap().0, serve).unwrap();
+            (lane.await.unwrap().unwrap(), keep, serving)
+        };
+        let [first, second, third, fourth] =
+            [connect().await, connect().await, connect().await, connect().await];
+        let lanes_of = [&first, &second, &third, &fourth].map(|connection| &*connection.0);
+        assert_eq!(lanes_of, ["connections-0", "connections-1", "connections-0", "connections-1"]);
+        for (_, keep, serving) in [first, third] {
+            drop(keep);
+            timeout(PATIENCE, serving).await.unwrap().unwrap();
         }
-        let mut served: Vec<_> = names.iter().take(4).map(Option::unwrap).collect();
-        served.sort_unstable();
-        assert_eq!(served, ["connections-0", "connections-0", "connections-1", "connections-1"]);
+        let newer = [connect().await, connect().await];
+        assert_eq!(newer.each_ref().map(|connection| &*connection.0), ["connections-0", "connections-0"]);
     }
 
     #[tokio::test]

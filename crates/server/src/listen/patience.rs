@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use axum::http::Method;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     sync::Notify,
@@ -35,6 +36,8 @@ pub(crate) struct Patience {
     is_listened_to: AtomicBool,
     /// The client has not taken what was there to send.
     is_blocked: AtomicBool,
+    /// The newest request reads.
+    is_read: AtomicBool,
     /// When the newest request came, or else the connection.
     since: AtomicU64,
     has_to_go: Notify,
@@ -55,16 +58,29 @@ impl Patience {
             awaits_body: AtomicBool::new(false),
             is_listened_to: AtomicBool::new(false),
             is_blocked: AtomicBool::new(false),
+            is_read: AtomicBool::new(false),
             since: AtomicU64::new(uptime_nanos(now)),
             has_to_go: Notify::new(),
         }
     }
 
-    /// Until the result is dropped, it is we who take the time, for a request that came now.
-    pub(super) fn pause(&self, now: Instant) -> impl Drop + use<'_> {
+    /// From now on it is we who take the time, for a request that came now.
+    pub(super) fn begin(&self, method: &Method, now: Instant) {
+        self.is_read.store(method.is_safe(), Ordering::Relaxed);
         self.since.store(uptime_nanos(now), Ordering::Relaxed);
         self.progress.store(self.progress.load(Ordering::Relaxed) | 1, Ordering::Relaxed);
+    }
+
+    /// Until the result is dropped.
+    pub(super) fn pause(&self) -> impl Drop + use<'_> {
         Resume(self)
+    }
+
+    /// Whether a read is worked on, or its answer has yet to be taken. A change that nobody waits for any more is left to
+    /// whoever tries again.
+    fn is_reading(&self) -> bool {
+        let is_working = !self.progress.load(Ordering::Relaxed).is_multiple_of(2);
+        self.is_read.load(Ordering::Relaxed) && (is_working || self.is_blocked.load(Ordering::Relaxed))
     }
 
     /// Until the result is dropped, the request waits for its body.
@@ -159,13 +175,20 @@ impl Drop for Listening {
     }
 }
 
-/// A stream that notes when its client takes something.
+/// A stream that notes when its client takes something, and whose end is not seen before a read is answered: whoever ends
+/// the sending half after asking still waits for the answer. Whoever has gone altogether is found out by writing.
 pub(super) struct Stream<S> {
-    pub(super) inner: S,
-    pub(super) patience: Arc<Patience>,
+    inner: S,
+    patience: Arc<Patience>,
+    /// The client has ended its half, and we have not said so yet.
+    holds_end: bool,
 }
 
 impl<S> Stream<S> {
+    pub(super) fn new(inner: S, patience: Arc<Patience>) -> Self {
+        Self { inner, patience, holds_end: false }
+    }
+
     fn noted(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if matches!(written, Poll::Ready(Ok(1..))) {
             self.patience.note_progress();
@@ -185,7 +208,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stream<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_read(context, buffer)
+        let (before, has_room) = (buffer.filled().len(), buffer.remaining() > 0);
+        let read = Pin::new(&mut self.inner).poll_read(context, buffer);
+        let has_ended = matches!(read, Poll::Ready(Ok(()))) && has_room && buffer.filled().len() == before;
+        self.holds_end = has_ended && self.patience.is_reading();
+        if self.holds_end { Poll::Pending } else { read }
     }
 }
 
@@ -215,6 +242,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stream<S> {
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.inner).poll_flush(context);
         self.note_blocked(flushed.is_pending());
+        if self.holds_end && !self.patience.is_reading() {
+            // Nothing else would: the end was there already.
+            self.holds_end = false;
+            context.waker().wake_by_ref();
+        }
         flushed
     }
 
@@ -227,7 +259,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stream<S> {
 #[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
     use tokio::{
-        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream},
         time::timeout,
     };
 
@@ -250,7 +282,7 @@ mod tests {
     async fn a_listener_that_is_told_nothing_is_not_the_one_that_is_waited_for() {
         let patience = patience();
         let (inner, mut client) = tokio::io::duplex(64);
-        let mut stream = Stream { inner, patience: Arc::clone(&patience) };
+        let mut stream = Stream::new(inner, Arc::clone(&patience));
         let listening = patience.listen();
         stream.write_all(b"event").await.unwrap();
         stream.flush().await.unwrap();
@@ -266,7 +298,7 @@ mod tests {
     async fn a_listener_that_takes_nothing_is_dropped() {
         let patience = patience();
         let (inner, mut client) = tokio::io::duplex(64);
-        let mut stream = Stream { inner, patience: Arc::clone(&patience) };
+        let mut stream = Stream::new(inner, Arc::clone(&patience));
         let listening = patience.listen();
         let writing = tokio::spawn(async move { stream.write_all(&[0; 200]).await });
         // It takes a little at a time, which is fine.
@@ -279,5 +311,23 @@ mod tests {
         client.read_exact(&mut [0; 72]).await.unwrap();
         writing.await.unwrap().unwrap();
         assert!(!listening.is_blocked());
+    }
+
+    /// A stream whose client has gone.
+    fn ended(patience: &Arc<Patience>) -> Stream<DuplexStream> {
+        Stream::new(tokio::io::duplex(64).0, Arc::clone(patience))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_end_of_a_client_that_waits_for_an_answer_is_seen_after_it() {
+        let patience = patience();
+        let mut stream = ended(&patience);
+        assert_eq!(stream.read(&mut [0; 8]).await.unwrap(), 0);
+        patience.begin(&Method::GET, Instant::now());
+        assert!(timeout(HOUR, stream.read(&mut [0; 8])).await.is_err(), "an answer is under way");
+        drop(patience.pause());
+        assert_eq!(stream.read(&mut [0; 8]).await.unwrap(), 0);
+        patience.begin(&Method::POST, Instant::now());
+        assert_eq!(stream.read(&mut [0; 8]).await.unwrap(), 0);
     }
 }

@@ -18,8 +18,8 @@ const MAX_INSERT: usize = 0x7f;
 /// What is written as it is: shorter than a commit, longer than most differences between versions of a directory. They
 /// hardly get smaller, and to make the compressor ready for each would cost more than all else. Blobs are also read as
 /// they lie, and most are small: up to [`stored::MAX_BYTES`] they are larger on disk, and several times as fast to read.
-/// Directories are mostly ids, which do not get smaller; until they are folded they lie as they are where one block holds
-/// them.
+/// Directories are mostly ids, which do not get smaller: where one block holds them, they lie as they are. Folding makes
+/// differences of most.
 const MAX_STORED: usize = 192;
 
 /// An object on its way into a pack.

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
     use crate::store::{
         sums::hash,
-        tree::{Edit, Node as TreeNode, apply},
+        tree::{DirEntry, Edit, Node as TreeNode, apply},
     };
 
     /// Some hundred paths in a few directories, projects inside projects among them.
@@ -197,6 +197,27 @@ mod tests {
         let near = RepoPath::parse("a/b/x/y/z").unwrap();
         places.set("a/b/svc.signers/svc.signers.json", Some(ObjectId::empty_blob(gix::hash::Kind::Sha1)));
         assert!(matches!(places.find_nearest_signers(&near), Ok(Some(place)) if place.id.is_empty_blob()));
+    }
+
+    #[test]
+    fn a_path_that_nobody_can_ask_for_is_not_found_however_it_is_asked_for() {
+        let id = hash(Kind::Blob, b"secret").unwrap();
+        // Somebody put these into the tree by hand.
+        let dir = |name: &str, node| {
+            let entry = DirEntry { name: name.into(), node };
+            TreeNode::Dir(Dir::from_stored(id, vec![entry]).unwrap())
+        };
+        let names = [["https", "EXAMPLE.org", "443"], ["https", "example.org", ".."], ["a", ".git", "x"]];
+        for [first, second, third] in names {
+            let TreeNode::Dir(root) = dir(first, dir(second, dir(third, TreeNode::File(id)))) else {
+                panic!()
+            };
+            let below = [first, second, third].join("/");
+            let mut walked = Vec::new();
+            root.walk(&mut String::new(), &mut |path, _| walked.push(path.to_owned()));
+            assert_eq!(walked, [below.as_str()]);
+            assert!(Places::of(&root, &HashMap::default()).find(&below).is_none(), "{below}");
+        }
     }
 
     #[test]

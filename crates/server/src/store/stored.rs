@@ -1,5 +1,5 @@
-//! Content that lies in a pack as it is: a zlib stream of one block that is not compressed. Writing it costs a copy, and
-//! reading it nothing, since the pack is in memory wherever somebody reads it.
+//! Content that lies in a pack as it is: a zlib stream of one block that is not compressed. Writing it costs a copy, and so
+//! does reading it, since the pack is in memory wherever somebody reads it.
 
 use zlib_rs::adler32::adler32;
 
@@ -10,7 +10,7 @@ pub(super) const MAX_BYTES: usize = 4_096;
 /// A header for small windows and no preset dictionary, then "the last block, as it is".
 const BEGINNING: [u8; 3] = [0x78, 0x01, 0x01];
 /// The beginning, and the length with its complement.
-pub(super) const HEAD_BYTES: usize = BEGINNING.len() + 4;
+const HEAD_BYTES: usize = BEGINNING.len() + 4;
 const CHECKSUM_BYTES: usize = 4;
 
 pub(super) fn append(data: &[u8], out: &mut Vec<u8>) {

@@ -1,6 +1,7 @@
 //! SHA-1, as Git uses it, in two ways. What strangers wrote is hashed with an eye on content that was made to collide.
-//! Directories, and the checksums of packs, are hashed as fast as the processor can: in a directory strangers choose names
-//! alone, and no ids, so they have no room for what makes two of them collide; and every commit hashes directories whole.
+//! Directories, and the checksums of packs, are hashed as fast as the processor can, since every commit hashes directories
+//! whole. In a directory strangers choose names alone, which are text without control characters; the blocks that make two
+//! contents collide are not. And nothing is believed because of an id: signatures are over other digests.
 
 use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
 use sha1::{Digest as _, Sha1};
