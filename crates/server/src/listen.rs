@@ -8,23 +8,27 @@ pub(crate) mod tests;
 
 use std::{
     convert::Infallible,
+    future::poll_fn,
     io,
     net::{IpAddr, SocketAddr},
-    sync::Arc,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::Context,
     time::{Duration, Instant},
 };
 
 use axum::Router;
+use futures_util::task::AtomicWaker;
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::{
-    rt::TokioIo,
-    server::graceful::{GracefulShutdown, Watcher},
-};
+use hyper_util::rt::TokioIo;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpSocket, TcpStream},
     runtime::Handle,
-    sync::watch,
+    sync::{mpsc, watch},
     task::JoinSet,
 };
 
@@ -78,7 +82,8 @@ pub async fn serve<R: Read>(
     mut stopped: watch::Receiver<bool>,
 ) {
     let service = Arc::new(service);
-    let watched = GracefulShutdown::new();
+    // Has ended when no connection has its sender any more.
+    let (open, mut all_closed) = mpsc::channel(1);
     loop {
         let accepted = tokio::select! {
             _ = stopped.wait_for(|stop| *stop) => break,
@@ -88,15 +93,15 @@ pub async fn serve<R: Read>(
         let is_proxy = service.proxies.contains(peer.ip());
         let counted = (!is_proxy).then(|| network_of(peer.ip()));
         let Some(place) = service.connections.admit(counted, Instant::now()) else { continue };
-        let (watcher, stopped) = (watched.watcher(), stopped.clone());
-        let connection = Connection { place, peer: peer.ip(), is_proxy, watcher, stopped };
+        let (stopped, open) = (stopped.clone(), open.clone());
+        let connection = Connection { place, peer: peer.ip(), is_proxy, stopped, _open: open };
         let served = lanes.spawn(stream, |stream| connection.run(stream, Arc::clone(&service)));
         if let Err(error) = served {
             pause_after(&error, "a connection could not be served").await;
         }
     }
-    drop(listener);
-    watched.shutdown().await;
+    drop((listener, open));
+    all_closed.recv().await;
 }
 
 async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
@@ -124,13 +129,13 @@ struct Connection {
     place: Admitted,
     peer: IpAddr,
     is_proxy: bool,
-    watcher: Watcher,
     stopped: watch::Receiver<bool>,
+    _open: mpsc::Sender<Infallible>,
 }
 
 impl Connection {
     async fn run<R: Read>(self, stream: TcpStream, service: Arc<Service<R>>) {
-        let Self { place, peer, is_proxy, watcher, mut stopped } = self;
+        let Self { place, peer, is_proxy, mut stopped, _open } = self;
         let connections = Arc::clone(&service.connections);
         let tls = service.tls.clone();
         let client = service.limiter.as_ref().map(|limiter| limiter.client(peer));
@@ -141,17 +146,19 @@ impl Connection {
         }
         let patience = Arc::clone(&place.patience);
         let visitor = Visitor { service, client, is_proxy, patience, number: place.number };
+        let farewell = Arc::new(Farewell::default());
+        let (mut has_stopped, said) = (stopped.clone(), Arc::clone(&farewell));
         let serving = async move {
             match tls {
-                None => serve_stream(stream, visitor, watcher).await,
+                None => serve_stream(stream, visitor, &said).await,
                 Some(tls) => {
                     let stream = tokio::select! {
                         stream = tls.accept(stream, peer) => stream,
                         // No request has come yet, so there is nothing to finish.
-                        _ = stopped.wait_for(|stop| *stop) => None,
+                        _ = has_stopped.wait_for(|stop| *stop) => None,
                     };
                     if let Some(stream) = stream {
-                        serve_stream(stream, visitor, watcher).await;
+                        serve_stream(stream, visitor, &said).await;
                     }
                 }
             }
@@ -159,20 +166,49 @@ impl Connection {
         // A task of its own: what happens on the stream then wakes nothing else.
         let mut served = JoinSet::new();
         served.spawn(serving);
-        tokio::select! {
-            _ = served.join_next() => {}
-            dropped = place.patience.run_out() => {
-                tracing::debug!(%peer, ?dropped, "a connection waited for its client in vain");
-                connections.note_dropped(dropped);
+        let mut run_out = pin!(place.patience.run_out());
+        let mut is_ending = false;
+        loop {
+            tokio::select! {
+                _ = served.join_next() => break,
+                dropped = &mut run_out => {
+                    tracing::debug!(%peer, ?dropped, "a connection waited for its client in vain");
+                    connections.note_dropped(dropped);
+                    break;
+                }
+                _ = stopped.wait_for(|stop| *stop), if !is_ending => {
+                    is_ending = true;
+                    farewell.say();
+                }
             }
         }
+    }
+}
+
+/// Ends a connection after the request that is under way.
+#[derive(Default)]
+struct Farewell {
+    is_said: AtomicBool,
+    connection: AtomicWaker,
+}
+
+impl Farewell {
+    fn say(&self) {
+        self.is_said.store(true, Ordering::Release);
+        self.connection.wake();
+    }
+
+    fn was_said(&self, context: &Context<'_>) -> bool {
+        // In this order: what is said in between is seen.
+        self.connection.register(context.waker());
+        self.is_said.load(Ordering::Acquire)
     }
 }
 
 async fn serve_stream<R: Read>(
     stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
     visitor: Visitor<R>,
-    watcher: Watcher,
+    farewell: &Farewell,
 ) {
     let stream = Stream::new(stream, Arc::clone(&visitor.patience));
     // One count for each connection: threads that share one for all requests would wait for each other's caches.
@@ -190,8 +226,16 @@ async fn serve_stream<R: Read>(
     // Hyper's own limit sets a timer for each request, which costs as much as some answers do; `Patience` sets one for
     // each connection.
     http.header_read_timeout(None);
-    let connection = watcher.watch(http.serve_connection(TokioIo::new(stream), service));
-    if let Err(error) = connection.await {
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+    let mut is_ending = false;
+    let served = poll_fn(|context| {
+        if !is_ending && farewell.was_said(context) {
+            is_ending = true;
+            connection.as_mut().graceful_shutdown();
+        }
+        connection.as_mut().poll(context)
+    });
+    if let Err(error) = served.await {
         tracing::debug!(%error, "a connection ended early");
     }
 }

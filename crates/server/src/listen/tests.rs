@@ -44,9 +44,9 @@ async fn connect(app: &App, target: &str) -> (impl Future<Output = Option<Droppe
         number: 0,
     };
     let serving = async move {
-        let watched = GracefulShutdown::new();
+        let farewell = Farewell::default();
         tokio::select! {
-            () = serve_stream(stream, visitor, watched.watcher()) => None,
+            () = serve_stream(stream, visitor, &farewell) => None,
             dropped = patience.run_out() => Some(dropped),
         }
     };
