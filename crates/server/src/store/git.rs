@@ -111,7 +111,7 @@ impl Repository {
     pub fn marker(&self) -> Result<Option<Arc<[u8]>>, StoreError> {
         match self.root.find(&RepositoryMarker::path()) {
             Some(Node::File(id)) => self.objects.blob(id).map(Some),
-            Some(Node::Dir(_) | Node::Foreign(_)) | None => Ok(None),
+            Some(Node::Dir(..) | Node::Foreign(_)) | None => Ok(None),
         }
     }
 
@@ -186,7 +186,7 @@ impl Repository {
     fn check_ours(&self) -> Result<(), OpenError> {
         match self.root.find(&RepositoryMarker::path()) {
             Some(Node::File(_)) => Ok(()),
-            Some(Node::Dir(_) | Node::Foreign(_)) | None => {
+            Some(Node::Dir(..) | Node::Foreign(_)) | None => {
                 let reason = format!("there is no file {} at the root of {BRANCH}", wire::REPOSITORY_FILE);
                 Err(OpenError::NotOurs { path: self.dir.clone(), reason })
             }

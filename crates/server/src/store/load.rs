@@ -194,7 +194,7 @@ impl<'a> Loader<'a> {
                     let known = previous.and_then(|previous| previous.subdir(name));
                     let dir = self.load_dir(entry.oid.to_owned(), known)?;
                     self.depth -= 1;
-                    Node::Dir(dir)
+                    Node::of(dir)
                 }
                 kind @ (EntryKind::Link | EntryKind::Commit | EntryKind::BlobExecutable) => {
                     tracing::warn!(path = self.path, "not a plain file, and none of ours: it is not served");
@@ -217,7 +217,7 @@ impl<'a> Loader<'a> {
 fn count_entries(dir: &Dir, max: usize) -> Option<usize> {
     dir.entries.iter().try_fold(0, |count: usize, entry| {
         let below = match &entry.node {
-            Node::Dir(dir) => count_entries(dir, max - count)?,
+            Node::Dir(_, dir) => count_entries(dir, max - count)?,
             Node::File(_) | Node::Foreign(_) => 0,
         };
         Some(count + below + 1).filter(|count| *count <= max)

@@ -163,7 +163,7 @@ mod tests {
         for path in (0..2_912).map(path) {
             let by_tree = match root.find(&path) {
                 Some(TreeNode::File(id)) => Some(*id),
-                Some(TreeNode::Dir(_) | TreeNode::Foreign(_)) | None => None,
+                Some(TreeNode::Dir(..) | TreeNode::Foreign(_)) | None => None,
             };
             let signers = root.find_nearest(&path, [wire::ACTIVE_DIR, wire::SIGNERS_FILE]);
             for places in [places, &loaded] {
@@ -205,11 +205,11 @@ mod tests {
         // Somebody put these into the tree by hand.
         let dir = |name: &str, node| {
             let entry = DirEntry { name: name.into(), node };
-            TreeNode::Dir(Dir::from_stored(id, vec![entry]).unwrap())
+            TreeNode::of(Dir::from_stored(id, vec![entry]).unwrap())
         };
         let names = [["https", "EXAMPLE.org", "443"], ["https", "example.org", ".."], ["a", ".git", "x"]];
         for [first, second, third] in names {
-            let TreeNode::Dir(root) = dir(first, dir(second, dir(third, TreeNode::File(id)))) else {
+            let TreeNode::Dir(_, root) = dir(first, dir(second, dir(third, TreeNode::File(id)))) else {
                 panic!()
             };
             let below = [first, second, third].join("/");

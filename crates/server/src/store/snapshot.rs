@@ -129,7 +129,7 @@ impl Files {
         }
         match self.root.find(path)? {
             Node::File(id) => Some(Entry::File(*id)),
-            Node::Dir(_) => Some(Entry::Directory),
+            Node::Dir(..) => Some(Entry::Directory),
             Node::Foreign(_) => None,
         }
     }
@@ -154,7 +154,7 @@ impl Files {
         }
         match self.root.find(path)? {
             Node::File(id) => Some(Found { id: *id, spot: None }),
-            Node::Dir(_) | Node::Foreign(_) => None,
+            Node::Dir(..) | Node::Foreign(_) => None,
         }
     }
 
@@ -174,7 +174,7 @@ impl Files {
             for path in touched {
                 let id = match root.find(path) {
                     Some(Node::File(id)) => Some(*id),
-                    Some(Node::Dir(_) | Node::Foreign(_)) | None => None,
+                    Some(Node::Dir(..) | Node::Foreign(_)) | None => None,
                 };
                 places.set(path.as_str(), id);
             }
@@ -185,7 +185,7 @@ impl Files {
     /// Every file below `dir`, sorted.
     pub fn files_below(&self, dir: &RepoPath) -> Vec<RepoPath> {
         let mut files = Vec::new();
-        if let Some(Node::Dir(below)) = self.root.find(dir) {
+        if let Some(Node::Dir(_, below)) = self.root.find(dir) {
             below.walk(&mut format!("{dir}/"), &mut |path, _| files.extend(addressable(path)));
         }
         files
@@ -193,7 +193,7 @@ impl Files {
 
     /// Calls `visit` with the path of every file below `dir`, sorted. Paths that nobody can ask for are among them.
     pub fn walk_below(&self, dir: &RepoPath, visit: &mut dyn FnMut(&str)) {
-        if let Some(Node::Dir(below)) = self.root.find(dir) {
+        if let Some(Node::Dir(_, below)) = self.root.find(dir) {
             below.walk(&mut format!("{dir}/"), &mut |path, _| visit(path));
         }
     }

@@ -36,7 +36,9 @@ pub(super) struct DirEntry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Node {
     File(ObjectId),
-    Dir(Arc<Dir>),
+    /// With its id, which is here as well: whoever writes a directory of thousands needs the ids of all, and would wait for
+    /// memory at each that lies elsewhere.
+    Dir(ObjectId, Arc<Dir>),
     /// Boxed, since there should be none.
     Foreign(Box<Foreign>),
 }
@@ -93,7 +95,7 @@ impl Dir {
         let [inner, file] = relative;
         dir.find_below(segments, relative).or_else(|| match dir.subdir(inner)?.get(file)? {
             Node::File(id) => Some(*id),
-            Node::Dir(_) | Node::Foreign(_) => None,
+            Node::Dir(..) | Node::Foreign(_) => None,
         })
     }
 
@@ -105,7 +107,7 @@ impl Dir {
             prefix.push_str(&entry.name);
             match &entry.node {
                 Node::File(id) => visit(prefix, *id),
-                Node::Dir(dir) => {
+                Node::Dir(_, dir) => {
                     prefix.push('/');
                     dir.walk(prefix, visit);
                 }
@@ -117,7 +119,7 @@ impl Dir {
 
     pub(super) fn subdir(&self, name: &str) -> Option<&Arc<Dir>> {
         match self.entries.node(self.entries.locate(name, true).ok()?) {
-            Node::Dir(dir) => Some(dir),
+            Node::Dir(_, dir) => Some(dir),
             Node::File(_) | Node::Foreign(_) => None,
         }
     }
@@ -155,16 +157,20 @@ impl DirEntry {
 }
 
 impl Node {
+    pub(super) fn of(dir: Arc<Dir>) -> Self {
+        Self::Dir(dir.id, dir)
+    }
+
     fn kind_and_id(&self) -> (EntryKind, &ObjectId) {
         match self {
             Node::File(id) => (EntryKind::Blob, id),
-            Node::Dir(dir) => (EntryKind::Tree, &dir.id),
+            Node::Dir(id, _) => (EntryKind::Tree, id),
             Node::Foreign(foreign) => (foreign.kind, &foreign.id),
         }
     }
 
     pub(super) fn is_dir(&self) -> bool {
-        matches!(self, Node::Dir(_))
+        matches!(self, Node::Dir(..))
     }
 }
 
@@ -257,18 +263,18 @@ fn edit_subdir(
 ) -> Result<bool, Conflict> {
     let found = entries.locate(name, true);
     let old = match found.map(|at| entries.node(at)) {
-        Ok(Node::Dir(dir)) => Some(dir),
+        Ok(Node::Dir(_, dir)) => Some(dir),
         Ok(Node::File(_) | Node::Foreign(_)) | Err(_) => None,
     };
     let new = edit(old)?;
     Ok(match (found, new) {
-        (Ok(at), Some(dir)) => replace(entries, at, Node::Dir(dir)),
+        (Ok(at), Some(dir)) => replace(entries, at, Node::of(dir)),
         (Ok(at), None) => {
             entries.remove(at);
             true
         }
         (Err(at), Some(dir)) => {
-            entries.insert(at, DirEntry { name: intern(name), node: Node::Dir(dir) });
+            entries.insert(at, DirEntry { name: intern(name), node: Node::of(dir) });
             true
         }
         (Err(_), None) => false,
@@ -279,7 +285,7 @@ fn edit_subdir(
 fn replace(entries: &mut Entries, at: At, node: Node) -> bool {
     let changes = match (entries.node(at), &node) {
         // Directories with the same id are the same, however large they are.
-        (Node::Dir(old), Node::Dir(new)) => old.id != new.id,
+        (Node::Dir(old, _), Node::Dir(new, _)) => old != new,
         (old, new) => old != new,
     };
     if changes {
@@ -350,7 +356,7 @@ mod tests {
         assert_eq!(list(&root), ["a/b/c", "a/d", "e"]);
         let root = change(&root, &["-a/b/c", "-e", "-never/there", "-a/d/below/a/file"]).unwrap();
         assert_eq!(list(&root), ["a/d"]);
-        assert!(matches!(root.find(&path("a")), Some(Node::Dir(_))));
+        assert!(matches!(root.find(&path("a")), Some(Node::Dir(..))));
         let root = change(&root, &["-a/d"]).unwrap();
         assert_eq!(root, Dir::empty());
     }
@@ -386,7 +392,8 @@ mod tests {
         let (new, trees) = apply(&root, &[(&path("a/b"), Some(blob("new")))]).unwrap();
         let paths: Vec<_> = trees.iter().map(|tree| tree.path.as_str()).collect();
         assert_eq!(paths, ["a/", ""]);
-        let (Some(Node::Dir(before)), Some(Node::Dir(after))) = (root.find(&path("c")), new.find(&path("c")))
+        let (Some(Node::Dir(_, before)), Some(Node::Dir(_, after))) =
+            (root.find(&path("c")), new.find(&path("c")))
         else {
             panic!("c is a directory");
         };
@@ -395,6 +402,6 @@ mod tests {
 
     #[test]
     fn an_entry_is_small() {
-        assert_eq!(size_of::<DirEntry>(), 48);
+        assert_eq!(size_of::<DirEntry>(), 56);
     }
 }

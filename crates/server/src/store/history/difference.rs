@@ -83,7 +83,7 @@ impl Difference {
         let (old, new) = (old.map(|entry| &entry.node), new.map(|entry| &entry.node));
         let is_same = match (old, new) {
             // Directories with the same id are the same, however large they are.
-            (Some(Node::Dir(old)), Some(Node::Dir(new))) => old.id == new.id,
+            (Some(Node::Dir(old, _)), Some(Node::Dir(new, _))) => old == new,
             (old, new) => old == new,
         };
         if is_same {
@@ -96,7 +96,7 @@ impl Difference {
         let length = path.len();
         path.push_str(&entry.name);
         match (old, new) {
-            (None | Some(Node::Dir(_)), None | Some(Node::Dir(_))) => {
+            (None | Some(Node::Dir(..)), None | Some(Node::Dir(..))) => {
                 if !is_plain(&entry.name) {
                     self.odd.insert(path.clone(), "no path can spell this name");
                 }
@@ -104,7 +104,7 @@ impl Difference {
                 self.compare(dir_of(old), dir_of(new), path)?;
             }
             (None | Some(Node::File(_)), None | Some(Node::File(_))) => self.touch(path, &entry.name),
-            (Some(Node::File(_) | Node::Dir(_) | Node::Foreign(_)) | None, _) => {
+            (Some(Node::File(_) | Node::Dir(..) | Node::Foreign(_)) | None, _) => {
                 let what =
                     "it is a link, an executable or a submodule, and the server stores plain files only";
                 self.odd.insert(path.clone(), what);
@@ -124,7 +124,7 @@ impl Difference {
 
 fn dir_of(node: Option<&Node>) -> Option<&Dir> {
     match node {
-        Some(Node::Dir(dir)) => Some(dir),
+        Some(Node::Dir(_, dir)) => Some(dir),
         Some(Node::File(_) | Node::Foreign(_)) | None => None,
     }
 }
