@@ -80,24 +80,8 @@ impl Bench<'_> {
         let first = first.map(|first| Ok::<_, Failure>((first, first.serve()?))).transpose()?;
         let mut rows = Vec::new();
         for operation in self.options.operations.iter().filter(|operation| **operation != Operation::Submit) {
-            let clients = operation.clients(self.options.clients);
-            let turns = |prepared: &Prepared, process| {
-                let mut requests = operation.requests(prepared.plan)?;
-                if operation.is_public() {
-                    client::drive(process, clients, &requests.split_off(requests.len() - WARM_UP))?;
-                }
-                Ok::<_, Failure>(requests)
-            };
-            let requests = turns(own, server.address)?;
-            let bare = operation.is_public().then(|| vec![request::get("/"); requests.len()]);
-            let bare = bare.map(|requests| Contestant::new("(bare handler)", self.bare, clients, requests));
-            let bare = bare.map(|bare| ("the bare handler", bare));
-            let first = first.as_ref().map(|(prepared, process)| {
-                let requests = turns(prepared, process.address)?;
-                Ok::<_, Failure>(Contestant::new(&prepared.name(), process, clients, requests))
-            });
-            let own = Contestant::new(&operation.to_string(), &server, clients, requests);
-            rows.extend(take_turns(operation.turns(), own, first.transpose()?, bare)?);
+            let first = first.as_ref().map(|(prepared, process)| (*prepared, process));
+            rows.extend(self.measure_read(*operation, &operation.to_string(), (own, &server), first)?);
         }
         let reads = Reads {
             start_s: server.started_in.as_secs_f64(),
@@ -106,6 +90,38 @@ impl Bench<'_> {
         };
         server.stop()?;
         Ok((reads, rows))
+    }
+
+    /// One of the reads, whose row gets this name.
+    fn measure_read(
+        &self,
+        operation: Operation,
+        name: &str,
+        (own, server): (&Prepared, &Process),
+        first: Option<(&Prepared, &Process)>,
+    ) -> Result<Vec<Row>, Failure> {
+        let clients = operation.clients(self.options.clients);
+        let turns = |prepared: &Prepared, process| {
+            let mut requests = operation.requests(prepared.plan)?;
+            if operation.is_public() {
+                client::drive(process, clients, &requests.split_off(requests.len() - WARM_UP))?;
+            }
+            Ok::<_, Failure>(requests)
+        };
+        let requests = turns(own, server.address)?;
+        let bare = operation.is_public().then(|| vec![request::get("/"); requests.len()]);
+        let bare = bare.map(|requests| Contestant::new("(bare handler)", self.bare, clients, requests));
+        let bare = bare.map(|bare| ("the bare handler", bare));
+        let first = first.map(|(prepared, process)| {
+            let requests = turns(prepared, process.address)?;
+            Ok::<_, Failure>(Contestant::new(&prepared.name(), process, clients, requests))
+        });
+        take_turns(
+            operation.turns(),
+            Contestant::new(name, server, clients, requests),
+            first.transpose()?,
+            bare,
+        )
     }
 
     fn measure_submissions(
@@ -147,10 +163,12 @@ impl Bench<'_> {
         let memory_after_writes = server.memory()?;
         let rounds = server.stop()?;
         let repository_after = Weight::of(&own.seeded.repository())?;
+        let (afterwards, more) = self.measure_afterwards(own)?;
+        rows.extend(more);
         let submitted = Submitted {
             submissions,
             commits_per_fsync_round: submissions as f64 / rounds.max(1) as f64,
-            afterwards: self.measure_afterwards(own)?,
+            afterwards,
             baseline,
             memory_after_writes,
             repository_before: repository_before.ok_or("nothing was served")?,
@@ -173,13 +191,18 @@ impl Bench<'_> {
         take_turns(Operation::Submit.turns(), listened, None, bare)
     }
 
-    /// A start and a clone of what has grown.
-    fn measure_afterwards(&self, own: &Prepared) -> Result<Afterwards, Failure> {
+    /// A start, reads and a clone of what has grown.
+    fn measure_afterwards(&self, own: &Prepared) -> Result<(Afterwards, Vec<Row>), Failure> {
         let server = own.serve()?;
         let start_s = server.started_in.as_secs_f64();
+        server.wait_until_idle()?;
+        let mut rows = Vec::new();
+        for operation in [Operation::Files, Operation::Signers] {
+            rows.extend(self.measure_read(operation, &format!("{operation} after"), (own, &server), None)?);
+        }
         server.stop()?;
         let clone_s = baseline::clone_time(&own.seeded.repository(), own.seeded.beside())?;
-        Ok(Afterwards { start_s, clone_s })
+        Ok((Afterwards { start_s, clone_s }, rows))
     }
 }
 

@@ -115,20 +115,26 @@ fn describe_access(access: Access) -> Markup {
 }
 
 fn parameter_table(parameters: &[Parameter]) -> Markup {
+    let rows = html! {
+        @for parameter in parameters {
+            tr {
+                th scope="row" { code { (parameter.name) } }
+                td { (describe_place(parameter.place)) }
+                td { (text(parameter.about)) }
+                td { code { (plain(&parameter.example)) } }
+            }
+        }
+    };
+    table("Parameters", &["name", "in", "what", "example"], &rows)
+}
+
+/// Scrolls by itself where it is too wide.
+fn table(label: &str, columns: &[&str], rows: &Markup) -> Markup {
     html! {
-        div.wide tabindex="0" role="region" aria-label="Parameters" {
+        div.wide tabindex="0" role="region" aria-label=(label) {
             table {
-                thead { tr { th scope="col" { "name" } th scope="col" { "in" } th scope="col" { "what" } th scope="col" { "example" } } }
-                tbody {
-                    @for parameter in parameters {
-                        tr {
-                            th scope="row" { code { (parameter.name) } }
-                            td { (describe_place(parameter.place)) }
-                            td { (text(parameter.about)) }
-                            td { code { (plain(&parameter.example)) } }
-                        }
-                    }
-                }
+                thead { tr { @for column in columns { th scope="col" { (column) } } } }
+                tbody { (rows) }
             }
         }
     }
@@ -158,14 +164,8 @@ fn describe_content(content: &Content) -> Markup {
 }
 
 fn field_table(of: Type) -> Markup {
-    html! {
-        div.wide tabindex="0" role="region" aria-label={ "Fields of " (of.name()) } {
-            table {
-                thead { tr { th scope="col" { "field" } th scope="col" { "type" } th scope="col" { "what" } } }
-                tbody { @for field in of.fields() { (field_row(&field)) } }
-            }
-        }
-    }
+    let rows = html! { @for field in of.fields() { (field_row(&field)) } };
+    table(&format!("Fields of {}", of.name()), &["field", "type", "what"], &rows)
 }
 
 fn field_row(field: &Field) -> Markup {
@@ -179,26 +179,20 @@ fn field_row(field: &Field) -> Markup {
 }
 
 fn answer_table(answers: &[Answer]) -> Markup {
-    html! {
-        div.wide tabindex="0" role="region" aria-label="Answers" {
-            table {
-                thead { tr { th scope="col" { "status" } th scope="col" { "when" } th scope="col" { "type" } th scope="col" { "headers" } } }
-                tbody {
-                    @for answer in answers {
-                        tr {
-                            th scope="row" { (answer.status) }
-                            td {
-                                (text(&answer.about))
-                                @if answer.status >= 400 { (error_example(answer)) }
-                            }
-                            td.name { @for content in &answer.contents { code { (content.media_type) } " " } }
-                            td { (header_names(answer)) }
-                        }
-                    }
+    let rows = html! {
+        @for answer in answers {
+            tr {
+                th scope="row" { (answer.status) }
+                td {
+                    (text(&answer.about))
+                    @if answer.status >= 400 { (error_example(answer)) }
                 }
+                td.name { @for content in &answer.contents { code { (content.media_type) } " " } }
+                td { (header_names(answer)) }
             }
         }
-    }
+    };
+    table("Answers", &["status", "when", "type", "headers"], &rows)
 }
 
 fn header_names(answer: &Answer) -> Markup {
