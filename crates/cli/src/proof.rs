@@ -1,12 +1,12 @@
 //! From shown evidence to a release that this computer accepts: core's verification, then the root of trust.
 
 use countersign_core::{
+    bounds::SIGNERS_FILE_BYTES,
     chain::VerifiedChain,
     digest::Sha512,
     metadata::Origin,
     path::RepoPath,
     shown::{quoted, shown_text},
-    signers::MAX_SIGNERS_BYTES,
     time::Timestamp,
     trust::{Pin, Root, SeenRevocation, Shown, TrustError, TrustStore},
     verify::{Evidence, RevokedArtifact, VerifiedArtifact, VerifyError, verify},
@@ -221,7 +221,7 @@ async fn fetch_root_from(chain: &VerifiedChain, source: SignersSource) -> Result
     let fetcher = Fetcher::for_user(Timeouts::default());
     let fetcher = fetcher.map_err(|error| Unproven::Otherwise(CliError::no_https(error)))?;
     let url = shown_text(&source.url);
-    let fetched = fetcher.fetch_signers(&source, MAX_SIGNERS_BYTES as u64).await.map_err(|error| {
+    let fetched = fetcher.fetch_signers(&source, SIGNERS_FILE_BYTES as u64).await.map_err(|error| {
         let is_gone = error.is_absence();
         let error = unproven(chain, &format!("{url} could not be read")).because(error);
         if is_gone { Unproven::Gone(error) } else { Unproven::Otherwise(error) }

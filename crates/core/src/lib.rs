@@ -5,6 +5,7 @@
 pub mod answer;
 pub mod api;
 pub mod auth;
+pub mod bounds;
 pub mod bundle;
 pub mod chain;
 pub mod checksums;

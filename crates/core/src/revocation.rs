@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use crate::{
+    bounds::REVOCATION_BYTES,
     digest::Sha512,
     json::{self, Field, Json, ParseError},
     key::PublicKey,
@@ -14,8 +15,6 @@ use crate::{
     time::Timestamp,
 };
 
-/// Enough for the longest reason with every character escaped; the rest could only be white space.
-const MAX_BYTES: usize = 16 * 1024;
 const MAX_REASON_CHARS: usize = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +28,7 @@ pub struct Revocation {
 
 impl Revocation {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        if bytes.len() > MAX_BYTES {
+        if bytes.len() > REVOCATION_BYTES {
             return Err(ParseError::new("", "a revocation document has at most 16 KiB"));
         }
         let json = Json::parse(bytes)?;

@@ -8,6 +8,7 @@ use std::{
 use serde::Serialize;
 
 use crate::{
+    bounds::{SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES},
     json::{self, Field, Json, ParseError},
     key::PublicKey,
     path::is_deceptive,
@@ -15,8 +16,6 @@ use crate::{
     time::Timestamp,
 };
 
-pub const MAX_SIGNERS_BYTES: usize = 256 * 1024;
-const MAX_ENTRIES: usize = 1_000;
 const MAX_NAME_CHARS: usize = 64;
 const VERSION: u64 = 1;
 const KIND: &str = "key";
@@ -81,7 +80,7 @@ const REVOCATION: &str = "revocation_keys";
 
 impl SignersFile {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        if bytes.len() > MAX_SIGNERS_BYTES {
+        if bytes.len() > SIGNERS_FILE_BYTES {
             return Err(ParseError::new("", "a signers file has at most 256 KiB"));
         }
         let json = Json::parse(bytes)?;
@@ -172,8 +171,9 @@ impl SignersFile {
     fn check_entry_count(&self) -> Result<(), ParseError> {
         let entries: usize =
             self.roles().flat_map(|(_, groups)| groups).map(|group| group.signers.len()).sum();
-        if entries > MAX_ENTRIES {
-            let reason = format!("{entries} in all roles together; at most {MAX_ENTRIES} are allowed");
+        if entries > SIGNERS_FILE_ENTRIES {
+            let reason =
+                format!("{entries} in all roles together; at most {SIGNERS_FILE_ENTRIES} are allowed");
             return Err(ParseError::new("signers", reason));
         }
         Ok(())

@@ -3,9 +3,7 @@
 mod support;
 
 use countersign_core::{
-    checksums::Checksums,
-    digest::Sha256,
-    signers::{MAX_SIGNERS_BYTES, SignersFile},
+    bounds::SIGNERS_FILE_BYTES, checksums::Checksums, digest::Sha256, signers::SignersFile,
 };
 use support::{alice, assert_mentions, signers};
 
@@ -34,7 +32,7 @@ fn unknown_field_messages(name: &str) -> [String; 2] {
     let text = signers("2026-01-31T10:00:00Z").artifact(1, [&alice()]).text();
     ["\"version\"", "\"threshold\""].map(|place| {
         let text = text.replacen(place, &format!("{name}: 1, {place}"), 1);
-        assert!(text.len() <= MAX_SIGNERS_BYTES, "it must fail for its name, not for its size");
+        assert!(text.len() <= SIGNERS_FILE_BYTES, "it must fail for its name, not for its size");
         SignersFile::parse(text.as_bytes()).expect_err("an unknown field").to_string()
     })
 }

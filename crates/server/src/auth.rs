@@ -9,6 +9,7 @@ use axum::{
 };
 use countersign_core::{
     auth::{self, AuthHeaders, VerifiedRequest},
+    bounds::KEPT_REQUEST_BYTES,
     key::PublicKey,
     registration::SignedRequest,
     wire,
@@ -26,8 +27,6 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Nearly every body is smaller. Of larger ones, and of those that do not say their length, only some are received at a
 /// time: until a body is there, nobody knows who sends it.
 const SMALL_BODY_BYTES: u64 = 64 * 1024;
-/// What a request that is kept in the repository may weigh: it is stored for good.
-const MAX_KEPT_BYTES: usize = 64 * 1024;
 
 /// A request whose sender is proved, with its raw body. Its nonce is used up.
 #[derive(Debug)]
@@ -61,8 +60,8 @@ impl Authenticated {
 
     /// The request in the form in which it is kept for later verification (D14).
     pub fn to_signed_request(&self) -> Result<SignedRequest, ApiError> {
-        if self.body.len() > MAX_KEPT_BYTES {
-            return Err(ApiError::too_large(MAX_KEPT_BYTES));
+        if self.body.len() > KEPT_REQUEST_BYTES {
+            return Err(ApiError::too_large(KEPT_REQUEST_BYTES));
         }
         let payload = std::str::from_utf8(&self.body);
         let payload = payload.map_err(|_| ApiError::bad_request("the body is not UTF-8"))?;

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use countersign_core::{decide::caps::Caps, shown::shown_text, signers::MAX_SIGNERS_BYTES};
+use countersign_core::{bounds::SIGNERS_FILE_BYTES, decide::caps::Caps, shown::shown_text};
 use countersign_forge::{
     fetch::Timeouts,
     file_server::{FileServerRule, FileServers},
@@ -296,7 +296,7 @@ fn read_token(path: PathBuf) -> Result<Token, ConfigError> {
 
 impl LimitsTable {
     fn resolve(self) -> Result<Limits, ConfigError> {
-        let max_signers = MAX_SIGNERS_BYTES as u64;
+        let max_signers = SIGNERS_FILE_BYTES as u64;
         let signers_file_bytes = positive("limits.signers_file_bytes", self.signers_file_bytes, max_signers)?;
         if signers_file_bytes > max_signers {
             let reason = format!("at most {max_signers}: no client accepts a larger signers file");
