@@ -17,7 +17,7 @@ use crate::{
     signatures::SignatureSet,
     signers::SignersFile,
     snapshot::{ReadError, Snapshot},
-    stored::{self, IndexState},
+    stored,
     time::Timestamp,
 };
 
@@ -29,30 +29,43 @@ pub enum ChainRefusal {
     Stored(#[from] ReadError),
 }
 
-/// The history up to and including the signers file that governs `path`.
-pub fn build(snapshot: &impl Snapshot, path: &RepoPath) -> Result<History, ChainRefusal> {
+/// A chain, as a part of the history of its project: the entries from the first to this one, counted from 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainPlace {
+    pub project: RepoPath,
+    pub last: usize,
+}
+
+/// Where the chain up to the signers file that governs `path` is.
+pub fn locate(snapshot: &impl Snapshot, path: &RepoPath) -> Result<ChainPlace, ChainRefusal> {
     let not_signed = || ChainRefusal::NotSigned(path.clone());
     if let Some(project) = layout::project_of_active_signers(path) {
-        snapshot.read(path)?.ok_or_else(not_signed)?;
-        return Ok(stored::history(snapshot, &project)?);
+        if !snapshot.contains(path) {
+            return Err(not_signed());
+        }
+        let last = stored::history_len(snapshot, &project);
+        return Ok(ChainPlace { project, last });
     }
-    if layout::signable(path) != Some(Signable::Index) {
+    if layout::signable(path) != Some(Signable::Index) || !stored::has_been_complete(snapshot, path)? {
         return Err(not_signed());
     }
-    match stored::index_state(snapshot, path)? {
-        Some(IndexState::Complete | IndexState::Revoked) => {}
-        Some(IndexState::Collecting(_)) | None => return Err(not_signed()),
-    }
     let active = stored::governing_signers(snapshot, path)?;
-    let active = active.ok_or_else(|| stored::corrupt(path, "no signers file governs it"))?;
-    let copy = stored::signers_copy(snapshot, path)?.bytes;
-    let mut history = stored::history(snapshot, &active.project)?;
-    // Bytes never recur in a history: each file's timestamp is later than the one before.
-    let last = history.entries.iter().position(|entry| entry.signers_config.as_bytes() == &*copy);
-    let last =
-        last.ok_or_else(|| stored::corrupt(path, "its signers file is not in the project's history"))?;
-    history.entries.truncate(last + 1);
-    Ok(history)
+    let project = active.ok_or_else(|| stored::corrupt(path, "no signers file governs it"))?.project;
+    let copy = stored::signers_copy(snapshot, path)?.digest;
+    // From the end: most releases are governed by the newest. Bytes never recur in a history, since each file's
+    // timestamp is later than the one before.
+    for last in (1..=stored::history_len(snapshot, &project)).rev() {
+        if stored::entry_facts(snapshot, &project, last)?.signers == copy {
+            return Ok(ChainPlace { project, last });
+        }
+    }
+    Err(stored::corrupt(path, "its signers file is not in the project's history").into())
+}
+
+/// The history up to and including the signers file that governs `path`.
+pub fn build(snapshot: &impl Snapshot, path: &RepoPath) -> Result<History, ChainRefusal> {
+    let ChainPlace { project, last } = locate(snapshot, path)?;
+    Ok(stored::history(snapshot, &project, 1..=last)?)
 }
 
 /// A chain in which every step was agreed to by those who had to.

@@ -53,8 +53,23 @@ pub fn superseded_signers(project: &RepoPath, digest: &Sha512) -> RepoPath {
     superseded_dir(project).join(&digest.short()).join(wire::SIGNERS_FILE)
 }
 
+/// The history as it is served: no file lies here, it is assembled from its entries (D42).
 pub fn history(project: &RepoPath) -> RepoPath {
     project.join(wire::HISTORY_FILE)
+}
+
+pub fn history_dir(project: &RepoPath) -> RepoPath {
+    project.join(wire::HISTORY_DIR)
+}
+
+/// An entry of the history, counted from 1. Numbers of six digits sort as text; the bound of a history allows fewer.
+pub fn history_entry(project: &RepoPath, number: usize) -> RepoPath {
+    history_dir(project).join(&format!("{number:06}.json"))
+}
+
+/// The project whose history is served at this path.
+pub fn project_of_history(path: &RepoPath) -> Option<RepoPath> {
+    if path.file_name() == wire::HISTORY_FILE { path.parent() } else { None }
 }
 
 pub fn index_in(dir: &RepoPath) -> RepoPath {

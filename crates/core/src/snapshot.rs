@@ -4,18 +4,30 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use thiserror::Error;
 
-use crate::{path::RepoPath, signers::SignersFile, time::Timestamp};
+use crate::{
+    digest::Sha512, history::EntryFacts, path::RepoPath, signers::SignersFile, stored, time::Timestamp,
+};
 
 /// The repository at one commit. Implemented by the server's store, and by a map in tests.
 pub trait Snapshot {
     /// The bytes of the file at `path`; `None` where there is no file (a directory is none).
     fn read(&self, path: &RepoPath) -> Result<Option<Arc<[u8]>>, ReadError>;
 
+    /// Whether there is a file at `path`, without reading it.
+    fn contains(&self, path: &RepoPath) -> bool;
+
     /// The signers file at `path`. Checking its keys is the costliest part of most decisions, so an implementation may
     /// remember the result: the same bytes are always the same signers.
     fn read_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, ReadError> {
         let bytes = self.read(path)?;
         bytes.map(|bytes| StoredSigners::parse(path, bytes)).transpose()
+    }
+
+    /// What is known of the entry of a history that is stored at `path`. The same bytes always say the same, so an
+    /// implementation may remember it.
+    fn read_entry_facts(&self, path: &RepoPath) -> Result<Option<EntryFacts>, ReadError> {
+        let parse = |bytes: Arc<[u8]>| stored::parse_stored(path, EntryFacts::parse(&bytes));
+        self.read(path)?.map(parse).transpose()
     }
 
     /// Every file below the directory `dir`, sorted.
@@ -35,13 +47,14 @@ pub trait Snapshot {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredSigners {
     pub bytes: Arc<[u8]>,
+    pub digest: Sha512,
     pub file: Arc<SignersFile>,
 }
 
 impl StoredSigners {
     pub fn parse(path: &RepoPath, bytes: Arc<[u8]>) -> Result<Self, ReadError> {
         match SignersFile::parse(&bytes) {
-            Ok(file) => Ok(Self { bytes, file: Arc::new(file) }),
+            Ok(file) => Ok(Self { digest: Sha512::of(&bytes), bytes, file: Arc::new(file) }),
             Err(error) => Err(ReadError { path: path.clone(), reason: error.to_string() }),
         }
     }

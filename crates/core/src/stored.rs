@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use crate::{
     consent::Consent,
     digest::Sha512,
-    history::History,
+    history::{EntryFacts, History, HistoryEntry},
     json::ParseError,
     key::PublicKey,
     layout::{self, Signable},
@@ -15,6 +15,9 @@ use crate::{
     signers::{SignersFile, keys_of},
     snapshot::{Change, ReadError, Snapshot, StoredSigners},
 };
+
+/// What is wrong with an index that neither collects signatures nor has them.
+const NO_SIGNATURES: &str = "it has no signatures file";
 
 /// A signers file in force, and the project that it governs.
 #[derive(Debug, Clone)]
@@ -42,15 +45,63 @@ pub fn active_signers(
     project: &RepoPath,
 ) -> Result<Option<ActiveSigners>, ReadError> {
     let stored = snapshot.read_signers(&layout::active_signers(project))?;
-    Ok(stored.map(|StoredSigners { bytes, file }| ActiveSigners { project: project.clone(), bytes, file }))
+    let of =
+        |StoredSigners { bytes, file, digest: _ }| ActiveSigners { project: project.clone(), bytes, file };
+    Ok(stored.map(of))
 }
 
-pub fn history(snapshot: &impl Snapshot, project: &RepoPath) -> Result<History, ReadError> {
-    let path = layout::history(project);
-    match snapshot.read(&path)? {
-        Some(bytes) => parse_stored(&path, History::parse(&bytes)),
-        None => Ok(History::default()),
+/// How many entries the history of a project has. They are numbered without a gap.
+pub fn history_len(snapshot: &impl Snapshot, project: &RepoPath) -> usize {
+    let has = |number: usize| snapshot.contains(&layout::history_entry(project, number));
+    // Most histories have a few entries, and none is asked for all of them.
+    let mut beyond = 1;
+    while has(beyond) {
+        beyond *= 2;
     }
+    let (mut known, mut beyond) = (beyond / 2, beyond);
+    while beyond - known > 1 {
+        let middle = known + (beyond - known) / 2;
+        if has(middle) { known = middle } else { beyond = middle }
+    }
+    known
+}
+
+/// What is known of an entry that must be there, counted from 1.
+pub fn entry_facts(
+    snapshot: &impl Snapshot,
+    project: &RepoPath,
+    number: usize,
+) -> Result<EntryFacts, ReadError> {
+    let path = layout::history_entry(project, number);
+    snapshot.read_entry_facts(&path)?.ok_or_else(|| corrupt(&path, "it is missing"))
+}
+
+/// What is known of the first `count` entries.
+pub fn history_facts(
+    snapshot: &impl Snapshot,
+    project: &RepoPath,
+    count: usize,
+) -> Result<Vec<EntryFacts>, ReadError> {
+    (1..=count).map(|number| entry_facts(snapshot, project, number)).collect()
+}
+
+/// These entries of a project's history, counted from 1.
+pub fn history(
+    snapshot: &impl Snapshot,
+    project: &RepoPath,
+    numbers: impl IntoIterator<Item = usize>,
+) -> Result<History, ReadError> {
+    let entry = |number| {
+        let path = layout::history_entry(project, number);
+        parse_stored(&path, HistoryEntry::parse(&*require(snapshot, &path)?))
+    };
+    Ok(History { entries: numbers.into_iter().map(entry).collect::<Result<_, _>>()? })
+}
+
+/// Whether something is served at `path`: a stored file, or a history that is assembled.
+pub fn is_served(snapshot: &impl Snapshot, path: &RepoPath) -> bool {
+    let first_entry = layout::project_of_history(path).map(|project| layout::history_entry(&project, 1));
+    snapshot.contains(path) || first_entry.is_some_and(|entry| snapshot.contains(&entry))
 }
 
 /// How far an index has come.
@@ -63,19 +114,31 @@ pub enum IndexState {
 
 /// The state of the index at `path`; `None` where there is no such file.
 pub fn index_state(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<IndexState>, ReadError> {
-    if snapshot.read(path)?.is_none() {
+    if !snapshot.contains(path) {
         return Ok(None);
     }
     if let Some(set) = read_signatures(snapshot, &layout::pending_signatures_of(path))? {
         return Ok(Some(IndexState::Collecting(set)));
     }
-    if snapshot.read(&layout::signatures_of(path))?.is_some() {
+    if snapshot.contains(&layout::signatures_of(path)) {
         return Ok(Some(IndexState::Complete));
     }
-    if snapshot.read(&layout::revoked_signatures_of(path))?.is_some() {
+    if snapshot.contains(&layout::revoked_signatures_of(path)) {
         return Ok(Some(IndexState::Revoked));
     }
-    Err(corrupt(path, "it has no signatures file"))
+    Err(corrupt(path, NO_SIGNATURES))
+}
+
+/// Whether the index at `path` is complete, or was before it was revoked.
+pub fn has_been_complete(snapshot: &impl Snapshot, path: &RepoPath) -> Result<bool, ReadError> {
+    if !snapshot.contains(path) || snapshot.contains(&layout::pending_signatures_of(path)) {
+        return Ok(false);
+    }
+    let files = [layout::signatures_of(path), layout::revoked_signatures_of(path)];
+    if files.iter().any(|file| snapshot.contains(file)) {
+        return Ok(true);
+    }
+    Err(corrupt(path, NO_SIGNATURES))
 }
 
 /// Who may still sign a file that collects signatures, and who has.
@@ -126,7 +189,9 @@ pub struct StoredProposal {
 impl StoredProposal {
     /// The proposal whose signers file is at `path`, pending or superseded.
     pub fn load(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Self>, ReadError> {
-        let Some(StoredSigners { bytes, file }) = snapshot.read_signers(path)? else { return Ok(None) };
+        let Some(StoredSigners { bytes, file, digest: _ }) = snapshot.read_signers(path)? else {
+            return Ok(None);
+        };
         let metadata_path = layout::metadata_of(path);
         let metadata_bytes = require(snapshot, &metadata_path)?;
         let signatures = |file: &RepoPath| {

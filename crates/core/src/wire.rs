@@ -25,7 +25,9 @@ pub const RESERVED_PREFIX: &str = "svc.";
 pub const REPOSITORY_FILE: &str = "svc.repository.json";
 pub const SIGNERS_FILE: &str = "svc.signers.json";
 pub const INDEX_FILE: &str = "svc.index.json";
+/// What is served as one document, and the directory of the entries that it is assembled from (D42).
 pub const HISTORY_FILE: &str = "svc.signers.history.json";
+pub const HISTORY_DIR: &str = "svc.signers.history";
 
 pub const ACTIVE_DIR: &str = "svc.signers";
 pub const PENDING_DIR: &str = "svc.signers.pending";

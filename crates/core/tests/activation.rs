@@ -6,14 +6,13 @@ use countersign_core::{
     chain,
     decide::sign::{SignRefusal, Signed},
     digest::Sha512,
-    history::History,
     key::SecretKey,
     signatures::SignatureSet,
 };
 use proptest::prelude::*;
 use support::{
-    ACTIVE, HISTORY, INDEX, PENDING, PENDING_METADATA, PROJECT, Signers, World, alice, assert_mentions, at,
-    bob, carol, dave, key, mallory, path, public, release, signers, steady,
+    ACTIVE, INDEX, PENDING, PENDING_METADATA, PROJECT, Signers, World, alice, assert_mentions, at, bob,
+    carol, dave, key, mallory, path, public, release, signers, steady,
 };
 
 const COMPLETE: Result<Signed, SignRefusal> = Ok(Signed { is_complete: true });
@@ -155,7 +154,7 @@ fn the_pending_directory_becomes_the_active_one_and_nothing_is_left_behind() {
     assert_eq!(
         world.repo.names_below(PROJECT),
         [
-            "svc.signers.history.json",
+            "svc.signers.history/000001.json",
             "svc.signers/svc.signers.json",
             "svc.signers/svc.signers.json.metadata.json",
             "svc.signers/svc.signers.json.metadata.json.signatures.json",
@@ -177,11 +176,12 @@ fn the_pending_directory_becomes_the_active_one_and_nothing_is_left_behind() {
 #[test]
 fn a_rotation_replaces_every_active_file() {
     let mut world = active();
-    let before: Vec<String> = world.repo.names_below(PROJECT).into_iter().map(str::to_owned).collect();
+    let mut expected: Vec<String> = world.repo.names_below(PROJECT).into_iter().map(str::to_owned).collect();
+    expected.insert(1, "svc.signers.history/000002.json".to_owned());
     let file = new_file().artifact(1, [&alice()]).master(1, [&dave()]);
     world.pass(60);
     world.rotate(&file, &[&dave()]);
-    assert_eq!(world.repo.names_below(PROJECT), before);
+    assert_eq!(world.repo.names_below(PROJECT), expected);
     for suffix in
         ["", ".metadata.json", ".registration.json", ".signatures.json", ".metadata.json.signatures.json"]
     {
@@ -193,14 +193,14 @@ fn a_rotation_replaces_every_active_file() {
 #[test]
 fn the_history_grows_by_the_exact_texts_and_the_time_of_activation() {
     let mut world = active();
-    let first = History::parse(&world.repo.bytes(HISTORY)).unwrap();
+    let first = world.repo.history(PROJECT);
     assert_eq!(first.entries.len(), 1);
     let file = new_file().artifact(1, [&alice()]).master(1, [&dave()]);
     world.update(&file, &alice()).unwrap();
     let metadata = world.repo.text(PENDING_METADATA);
     world.now = at("2026-02-03T04:05:06.789Z");
     world.sign(PENDING, &dave()).unwrap();
-    let history = History::parse(&world.repo.bytes(HISTORY)).unwrap();
+    let history = world.repo.history(PROJECT);
     assert_eq!(history.entries[..1], first.entries);
     let [_, last] = &history.entries[..] else { panic!("two entries") };
     assert_eq!((&last.signers_config, &last.metadata), (&file.text(), &metadata));
@@ -218,10 +218,10 @@ fn a_clock_that_was_set_back_does_not_make_the_history_run_backwards() {
     for (dated, now) in generations.into_iter().zip(clock) {
         world.now = at(now);
         world.rotate(&signers(dated).artifact(1, [&alice()]).master(1, [&dave()]), &[&dave()]);
-        let history = History::parse(&world.repo.bytes(HISTORY)).unwrap();
+        let history = world.repo.history(PROJECT);
         chain::verify(&history, &path(PROJECT)).unwrap();
     }
-    let history = History::parse(&world.repo.bytes(HISTORY)).unwrap();
+    let history = world.repo.history(PROJECT);
     let times: Vec<_> = history.entries.iter().map(|entry| entry.timestamp).collect();
     assert_eq!(times, [first, first, first, at("2026-02-01T12:00:01Z")]);
 }

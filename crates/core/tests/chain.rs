@@ -62,8 +62,7 @@ fn index(n: usize) -> String {
 }
 
 fn history() -> History {
-    static VALID: LazyLock<History> =
-        LazyLock::new(|| History::parse(&world().repo.bytes(HISTORY)).expect("a history"));
+    static VALID: LazyLock<History> = LazyLock::new(|| world().repo.history(PROJECT));
     VALID.clone()
 }
 

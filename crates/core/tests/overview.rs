@@ -15,7 +15,6 @@ use countersign_core::{
         timeline::list_steps,
     },
     signers::{Role, SignersFile},
-    stored,
 };
 use support::{
     INDEX, PENDING, PROJECT, Signers, World, alice, at, bob, carol, dave, key, path, public, release, signers,
@@ -218,16 +217,15 @@ fn the_history_tells_each_step_with_those_who_agreed() {
     world.pass(3_600);
     let next = signers("2026-02-01T09:00:00Z").artifact(1, [&alice(), &bob()]).admin(1, [&carol()]);
     world.rotate(&next, &[&carol(), &bob()]);
-    let history = stored::history(&world.repo, &path(PROJECT)).unwrap();
-    let steps = list_steps(&path(PROJECT), &history, 0..9).unwrap();
+    let steps = list_steps(&world.repo, &path(PROJECT), 0..9).unwrap();
     assert_eq!(steps.iter().map(|step| step.number).collect::<Vec<_>>(), [1, 2]);
     assert_eq!((steps[0].agreed.len(), steps[1].agreed.len()), (3, 2));
     assert_eq!(steps[1].activated_at, at("2026-02-01T13:00:00Z"));
-    let last = list_steps(&path(PROJECT), &history, 1..2).unwrap();
+    let last = list_steps(&world.repo, &path(PROJECT), 1..2).unwrap();
     assert_eq!(last.len(), 1);
     assert_eq!(
         last[0].changes, steps[1].changes,
         "compared with the step before it, though that is not shown"
     );
-    assert!(list_steps(&path(PROJECT), &history, 2..9).unwrap().is_empty());
+    assert!(list_steps(&world.repo, &path(PROJECT), 2..9).unwrap().is_empty());
 }

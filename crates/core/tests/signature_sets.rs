@@ -13,8 +13,7 @@ use countersign_core::{
     signers::{Group, Signer, SignersFile},
 };
 use support::{
-    HISTORY, INDEX, PROJECT, World, alice, bob, documents::signature_set, path, public, release, signer_text,
-    signers,
+    INDEX, PROJECT, World, alice, bob, documents::signature_set, path, public, release, signer_text, signers,
 };
 
 const CONTENT: &[u8] = b"content";
@@ -162,7 +161,7 @@ fn useless_keys_that_crept_into_a_collecting_set_complete_nothing() {
 #[test]
 fn a_chain_with_a_useless_key_among_its_signatures_does_not_verify() {
     let world = World::with(&signers("2026-01-31T10:00:00Z").artifact(1, [&alice()]), &[&alice()]);
-    let text = world.repo.text(HISTORY);
+    let text = String::from_utf8(world.repo.history(PROJECT).write()).expect("text");
     let sound = History::parse(text.as_bytes()).expect("a history");
     assert_eq!(sound.entries[0].signatures.signers(), public([&alice()]));
     chain::verify(&sound, &path(PROJECT)).expect("a sound chain");

@@ -6,7 +6,6 @@ use countersign_core::{
     chain::ChainFault,
     decide::assets::Release,
     digest::Sha512,
-    history::History,
     key::{PublicKey, SecretKey},
     registration::SignedRequest,
     signatures::SignatureSet,
@@ -15,7 +14,7 @@ use countersign_core::{
     },
 };
 use support::{
-    HISTORY, INDEX, PROJECT, World, alice, assert_mentions, bob, carol, dave,
+    INDEX, PROJECT, World, alice, assert_mentions, bob, carol, dave,
     evidence::{
         Past, evidence, evidence_of_text, founded, founders, good, index_path, index_text, release_index,
         revocation_by_request, revocation_document, revocation_of, revocation_with, revoked, rotated,
@@ -58,7 +57,7 @@ fn shown_by_server(world: &World) -> Evidence {
         index: repo.text(INDEX),
         signatures: set(&of(signatures)),
         governed_by: Sha512::of(&repo.bytes(&of(".signers.json"))),
-        history: History::parse(&repo.bytes(HISTORY)).expect("a history"),
+        history: repo.history(PROJECT),
         revocation: is_revoked.then(|| RevocationEvidence {
             document: repo.text(&of(".revocation.json")),
             signatures: set(&of(".revocation.json.signatures.json")),

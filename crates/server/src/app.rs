@@ -39,6 +39,7 @@ use crate::{
     proxies::TrustedProxies,
     releases::{DownloadError, ReleaseLimits, Releases},
     router,
+    sending::Sending,
     store::{self, Author, OpenError, Repository, Store, StoreError},
     tls::{Tls, TlsError},
     web::Renderings,
@@ -65,6 +66,7 @@ struct Shared {
     forges: Forges,
     releases: Releases,
     renderings: Renderings,
+    sending: Sending,
     is_tls: bool,
     limits: Limits,
     limiter: Option<Arc<Limiter>>,
@@ -134,6 +136,10 @@ impl App {
 
     pub fn renderings(&self) -> &Renderings {
         &self.0.renderings
+    }
+
+    pub fn sending(&self) -> &Sending {
+        &self.0.sending
     }
 
     /// Whether connections are encrypted by ourselves.
@@ -330,6 +336,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         forges: settings.forges,
         releases: Releases::default(),
         renderings: Renderings::default(),
+        sending: Sending::default(),
         is_tls: tls.is_some(),
         limits: settings.limits,
         limiter: settings.rates.map(Limiter::new).map(Arc::new),

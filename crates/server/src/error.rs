@@ -273,7 +273,7 @@ impl From<UpdateRefusal> for ApiError {
             | R::NotListed { .. }
             | R::TimestampNotLater { .. }
             | R::TimestampAhead(_) => StatusCode::BAD_REQUEST,
-            R::OtherPending(_) => StatusCode::CONFLICT,
+            R::OtherPending(_) | R::HistoryFull { .. } => StatusCode::CONFLICT,
             R::InvalidSigners(error) => return invalid_signers(error),
             R::Stored(error) => return error.into(),
         };

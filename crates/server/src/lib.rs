@@ -20,6 +20,7 @@ pub mod proxies;
 pub mod releases;
 pub mod router;
 pub mod routes;
+pub mod sending;
 pub mod store;
 pub mod table;
 pub mod tls;

@@ -33,6 +33,8 @@ const MAX_KEYS: usize = 16_384;
 /// ([`crate::fetching`]).
 const FETCHING_PER_KEY: u32 = 8;
 const FETCHING_PER_ADDRESS: u32 = 16;
+/// Bytes of large answers on their way to one address ([`crate::sending`]).
+const SENDING_PER_ADDRESS: u32 = 32 << 20;
 /// Listeners to events at one address.
 const LISTENING_PER_ADDRESS: u32 = 1_024;
 
@@ -59,18 +61,20 @@ pub enum Limit {
     AddressFetches,
     AddressFetching,
     AddressListening,
+    AddressSending,
     Key,
     KeyFetches,
     KeyFetching,
 }
 
 impl Limit {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Address,
         Self::AddressAuthenticated,
         Self::AddressFetches,
         Self::AddressFetching,
         Self::AddressListening,
+        Self::AddressSending,
         Self::Key,
         Self::KeyFetches,
         Self::KeyFetching,
@@ -83,6 +87,7 @@ impl Limit {
             Self::AddressFetches => "too many requests from this address for which the server fetches",
             Self::AddressFetching => "too many requests from this address fetch at the same time",
             Self::AddressListening => "too many listeners to events at this address",
+            Self::AddressSending => "too many large answers are on their way to this address",
             Self::Key => "too many requests of this key",
             Self::KeyFetches => "too many requests of this key for which the server fetches",
             Self::KeyFetching => "too many requests of this key fetch at the same time",
@@ -114,6 +119,7 @@ struct Address {
     fetches: Bucket,
     fetching: Arc<Count>,
     listening: Arc<Count>,
+    sending: Arc<Count>,
 }
 
 #[derive(Debug, Default)]
@@ -139,6 +145,10 @@ pub struct FetchShare {
 /// One of the listeners to events at an address; given back when it is dropped.
 #[derive(Debug)]
 pub struct ListenShare(#[expect(dead_code, reason = "held for its end")] Held);
+
+/// The bytes of an answer on its way to an address; given back when it is dropped.
+#[derive(Debug)]
+pub struct SendShare(#[expect(dead_code, reason = "held for its end")] Held);
 
 impl Limiter {
     pub fn new(rates: Rates) -> Self {
@@ -206,6 +216,13 @@ impl Client {
     pub fn share_listening(&self) -> Result<ListenShare, Limited> {
         let held = self.address.listening.hold(LISTENING_PER_ADDRESS).map(ListenShare);
         held.ok_or_else(|| self.limiter.refuse(Limit::AddressListening, Duration::from_secs(1)))
+    }
+
+    /// Room for an answer of so many bytes. One that is larger than an address may have takes all of it.
+    pub fn share_sending(&self, bytes: usize) -> Result<SendShare, Limited> {
+        let bytes = u32::try_from(bytes).map_or(SENDING_PER_ADDRESS, |bytes| bytes.min(SENDING_PER_ADDRESS));
+        let held = self.address.sending.hold_many(bytes, SENDING_PER_ADDRESS).map(SendShare);
+        held.ok_or_else(|| self.limiter.refuse(Limit::AddressSending, Duration::from_secs(1)))
     }
 
     fn charge(&self, bucket: &Bucket, rate: Rate, limit: Limit, now: Instant) -> Result<(), Limited> {

@@ -1,8 +1,9 @@
 //! The history of signers files (D12), and whether a chain of them holds.
 
 use countersign_core::{
+    answer,
     chain::{self, ChainFault},
-    history::History,
+    history::{Assembly, EntryFacts, History, HistoryEntry},
     metadata::Metadata,
     path::RepoPath,
 };
@@ -10,8 +11,28 @@ use countersign_core::{
 use super::promises::{assert_shown, check_document};
 
 pub fn check(data: &[u8]) {
+    check_document(data, HistoryEntry::parse, HistoryEntry::write);
     if let Some(history) = check_document(data, History::parse, History::write) {
+        check_assembly(&history);
         check_chain(&history);
+    }
+}
+
+/// What is put together from stored entries is the document that they are the entries of.
+fn check_assembly(history: &History) {
+    let count = history.entries.len();
+    let stored: Vec<Vec<u8>> = history.entries.iter().map(HistoryEntry::write).collect();
+    let facts: Vec<EntryFacts> = stored.iter().map(|entry| EntryFacts::parse(entry).unwrap()).collect();
+    let (document, chain) = (Assembly::document(count), Assembly::chain(count));
+    let (mut file, mut answered) = (Vec::new(), Vec::new());
+    for (number, entry) in (1..).zip(&stored) {
+        document.append(number, entry, &mut file);
+        chain.append(number, entry, &mut answered);
+    }
+    if count > 0 {
+        assert_eq!((file.len(), &file), (document.len(facts.clone()), &history.write()));
+        assert_eq!(answered.len(), chain.len(facts));
+        assert_eq!(answer::parse_chain(&answered).as_ref(), Ok(history));
     }
 }
 

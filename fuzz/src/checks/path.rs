@@ -102,6 +102,7 @@ fn check_storable(path: &RepoPath) {
             &countersign_core::digest::Sha512::of(b""),
         )),
         layout::history(path),
+        layout::history_entry(path, 999_999),
     ];
     deepest.iter().for_each(assert_path);
 }

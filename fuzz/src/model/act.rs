@@ -320,7 +320,7 @@ impl<'s> Player<'s> {
 
     /// Something that is stored, mostly, or could be.
     pub(super) fn choose_path(&self, choices: &mut Choices<'_>) -> String {
-        let files: Vec<String> = self.spec.files().into_keys().collect();
+        let files: Vec<String> = self.spec.served().into_keys().collect();
         let open = sign::open_files(&self.spec);
         match choices.below(8) {
             0..=2 if !files.is_empty() => choices.of(&files),

@@ -86,21 +86,23 @@ impl Caps {
         project: &RepoPath,
         now: Timestamp,
     ) -> Result<(), CapRefusal> {
-        let history = stored::history(snapshot, project)?;
-        // The first entry is the registration.
-        let ages = history.entries.iter().skip(1).filter_map(|entry| now.ahead_of(entry.timestamp));
-        let recent: Vec<Duration> = ages.filter(|age| *age < DAY).collect();
-        if recent.len() < self.rotations_per_day {
+        // The first entry is the registration. Entries are in order of activation, so the one that is so many before
+        // the next says whether all since then came within a day.
+        let Some(oldest) = stored::history_len(snapshot, project).checked_sub(self.rotations_per_day) else {
+            return Ok(());
+        };
+        if oldest == 0 {
             return Ok(());
         }
-        // Once those that are too many are older than a day; entries are in order of activation.
-        let too_many = recent.len() - self.rotations_per_day;
-        let wait = recent.get(too_many).map_or(DAY, |age| DAY.saturating_sub(*age));
-        Err(CapRefusal::Rotations {
-            project: project.clone(),
-            rotations: recent.len(),
-            wait_seconds: wait.as_secs() + 1,
-        })
+        let age = now.ahead_of(stored::entry_facts(snapshot, project, oldest + 1)?.activated_at);
+        match age.and_then(|age| DAY.checked_sub(age)).filter(|wait| !wait.is_zero()) {
+            None => Ok(()),
+            Some(wait) => Err(CapRefusal::Rotations {
+                project: project.clone(),
+                rotations: self.rotations_per_day,
+                wait_seconds: wait.as_secs() + 1,
+            }),
+        }
     }
 
     /// Whether the project may have one more proposal.
@@ -116,7 +118,7 @@ impl Caps {
             return Ok(());
         };
         let known = layout::superseded_signers(project, &Sha512::of(&proposal.signers_bytes));
-        if pending.signers_bytes == proposal.signers_bytes || snapshot.read(&known)?.is_some() {
+        if pending.signers_bytes == proposal.signers_bytes || snapshot.contains(&known) {
             return Ok(());
         }
         let files = snapshot.files_below(&layout::superseded_dir(project))?;

@@ -49,7 +49,7 @@ pub fn check_register(
     if let Some(other) = others.into_iter().find(|other| other != project) {
         return Err(RegisterRefusal::Overlaps { project: project.clone(), other });
     }
-    if snapshot.read(&layout::active_signers(project))?.is_some() {
+    if snapshot.contains(&layout::active_signers(project)) {
         return Err(RegisterRefusal::AlreadyRegistered(project.clone()));
     }
     match StoredProposal::load(snapshot, &layout::pending_signers(project))? {

@@ -107,7 +107,7 @@ pub fn revoke(
 
 /// Gives the complete signatures of the file.
 fn check_state(snapshot: &impl Snapshot, file: &RepoPath) -> Result<Arc<[u8]>, RevokeRefusal> {
-    if snapshot.read(file)?.is_none() {
+    if !stored::is_served(snapshot, file) {
         return Err(RevokeRefusal::NotFound(file.clone()));
     }
     if layout::signable(file) != Some(Signable::Index) {
@@ -202,7 +202,7 @@ fn record_revocation(
     change.write(layout::revoked_signatures_of(file), recorded.signatures);
     change.delete(layout::signatures_of(file));
     for pending in [layout::pending_revocation_of(file), layout::pending_signatures_of(&revocation)] {
-        if snapshot.read(&pending)?.is_some() {
+        if snapshot.contains(&pending) {
             change.delete(pending);
         }
     }

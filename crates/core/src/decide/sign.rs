@@ -88,10 +88,10 @@ pub fn sign_prepared(
     match signable {
         Some(Signable::Index) => sign_index(snapshot, prepared, now),
         Some(Signable::PendingSigners { project }) => sign_proposal(snapshot, prepared, &project, now),
-        None => match snapshot.read(&submission.file)? {
-            Some(_) => Err(SignRefusal::NotSignable(submission.file.clone())),
-            None => Err(SignRefusal::NotFound(submission.file.clone())),
-        },
+        None if stored::is_served(snapshot, &submission.file) => {
+            Err(SignRefusal::NotSignable(submission.file.clone()))
+        }
+        None => Err(SignRefusal::NotFound(submission.file.clone())),
     }
 }
 
@@ -178,7 +178,7 @@ fn sign_index(
         Some(IndexState::Revoked) => return Err(SignRefusal::Revoked(file.clone())),
         Some(IndexState::Collecting(set)) => set,
     };
-    let StoredSigners { bytes: copy, file: governing } = stored::signers_copy(snapshot, file)?;
+    let StoredSigners { bytes: copy, file: governing, digest: _ } = stored::signers_copy(snapshot, file)?;
     // Nothing becomes complete except under the configuration in force (D16).
     let active = stored::governing_signers(snapshot, file)?;
     if active.is_none_or(|active| active.bytes != copy) {
@@ -244,17 +244,20 @@ fn activate(
     let text = |path: &RepoPath, bytes: &[u8]| {
         String::from_utf8(bytes.to_vec()).map_err(|_| stored::corrupt(path, "it is not UTF-8"))
     };
-    let mut history = stored::history(snapshot, project)?;
-    // A clock that was set back must not make the history run backwards: nobody could verify it any more.
-    let latest = history.entries.last().map_or(now, |entry| entry.timestamp.max(now));
-    history.entries.push(HistoryEntry {
+    let before = stored::history_len(snapshot, project);
+    // A clock that was set back must not make the history run backwards: no client could verify it any more.
+    let latest = match before {
+        0 => now,
+        last => stored::entry_facts(snapshot, project, last)?.activated_at.max(now),
+    };
+    let entry = HistoryEntry {
         signers_config: text(&pending, &proposal.signers_bytes)?,
         signatures: proposal.signatures.clone(),
         metadata: text(&layout::metadata_of(&pending), &proposal.metadata_bytes)?,
         metadata_signatures: proposal.metadata_signatures.clone(),
         timestamp: latest.to_whole_seconds(),
-    });
-    change.write(layout::history(project), history.write());
+    };
+    change.write(layout::history_entry(project, before + 1), entry.write());
 
     let active = layout::active_signers(project);
     let metadata = layout::metadata_of(&active);

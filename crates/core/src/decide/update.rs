@@ -9,8 +9,10 @@ use super::{
     titles,
 };
 use crate::{
+    bounds::HISTORY_BYTES,
     consent::Consent,
     digest::Sha512,
+    history::{self, HistoryEntry},
     key::PublicKey,
     layout,
     path::RepoPath,
@@ -41,6 +43,11 @@ pub enum UpdateRefusal {
          Sign the pending one, or ask an admin"
     )]
     OtherPending(RepoPath),
+    #[error(
+        "The signers history of {project} would have up to {bytes} bytes with this signers file, and may have \
+         {HISTORY_BYTES}: propose a smaller file"
+    )]
+    HistoryFull { project: RepoPath, bytes: usize },
     #[error(transparent)]
     Stored(#[from] ReadError),
 }
@@ -52,7 +59,7 @@ pub fn check_update(
     submitter: &PublicKey,
 ) -> Result<ActiveSigners, UpdateRefusal> {
     let Some(active) = stored::active_signers(snapshot, project)? else {
-        let is_pending = snapshot.read(&layout::pending_signers(project))?.is_some();
+        let is_pending = snapshot.contains(&layout::pending_signers(project));
         let refusal = if is_pending { UpdateRefusal::NotActive } else { UpdateRefusal::NotRegistered };
         return Err(refusal(project.clone()));
     };
@@ -91,6 +98,7 @@ pub fn update(
         Some(superseded) => superseded,
         None => proposal.to_stored(signers, Some(Sha512::of(&active.bytes))),
     };
+    check_history_room(snapshot, &active, &stored, now)?;
     stored.write_to(&mut change, &pending_path);
     Ok((change, proposed(project, &active.file, &stored)))
 }
@@ -108,6 +116,27 @@ fn check_timestamp(
         return Err(UpdateRefusal::TimestampAhead(proposed_time));
     }
     Ok(())
+}
+
+/// Whether the history has room for this proposal with the signatures of everyone who may sign it (D41): whatever is
+/// proposed can also come into force.
+fn check_history_room(
+    snapshot: &impl Snapshot,
+    active: &ActiveSigners,
+    proposal: &StoredProposal,
+    now: Timestamp,
+) -> Result<(), UpdateRefusal> {
+    let project = &active.project;
+    let facts = stored::history_facts(snapshot, project, stored::history_len(snapshot, project))?;
+    let consent = Consent { current: Some(&active.file), proposed: &proposal.signers };
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (signers, metadata) = (text(&proposal.signers_bytes), text(&proposal.metadata_bytes));
+    let largest = HistoryEntry::largest_assembled(signers, metadata, &consent.accepted_signers(), now);
+    let bytes = history::grown_len(&facts, largest);
+    if bytes <= HISTORY_BYTES {
+        return Ok(());
+    }
+    Err(UpdateRefusal::HistoryFull { project: project.clone(), bytes })
 }
 
 /// A proposal that was replaced before comes back with its metadata and signatures (D15).

@@ -63,7 +63,7 @@ pub fn describe_project(
 pub fn project_state(snapshot: &impl Snapshot, id: &RepoPath) -> Result<Option<ProjectState>, ReadError> {
     Ok(match stored::active_signers(snapshot, id)? {
         Some(active) => {
-            let is_changing = snapshot.read(&layout::pending_signers(id))?.is_some();
+            let is_changing = snapshot.contains(&layout::pending_signers(id));
             Some(ProjectState::Registered { signers: active.file.keys().len(), is_changing })
         }
         None => tally_proposal(snapshot, id)?.map(ProjectState::Registering),

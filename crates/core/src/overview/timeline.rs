@@ -6,13 +6,13 @@ use super::{Member, Names};
 use crate::{
     difference::{Change, list_changes},
     digest::Sha512,
-    history::{History, HistoryEntry},
+    history::HistoryEntry,
     json::ParseError,
     layout,
     metadata::{Metadata, Origin},
     path::RepoPath,
     signers::SignersFile,
-    snapshot::ReadError,
+    snapshot::{ReadError, Snapshot},
     stored,
     time::Timestamp,
 };
@@ -30,22 +30,24 @@ pub struct Step {
     pub agreed: Vec<Member>,
 }
 
-/// These steps of a project's history, counted from 0 at the oldest.
+/// These steps of a project's history, counted from 0 at the oldest; no other entry is read but the one before them.
 pub fn list_steps(
+    snapshot: &impl Snapshot,
     project: &RepoPath,
-    history: &History,
     range: Range<usize>,
 ) -> Result<Vec<Step>, ReadError> {
-    let entries = &history.entries;
-    let (from, to) = (range.start.min(entries.len()), range.end.min(entries.len()));
-    let parse = |entry: &HistoryEntry| SignersFile::parse(entry.signers_config.as_bytes());
-    let corrupt = |parsed| stored::parse_stored(&layout::history(project), parsed);
-    let mut before = corrupt(from.checked_sub(1).map(|last| parse(&entries[last])).transpose())?;
+    let len = stored::history_len(snapshot, project);
+    let (from, to) = (range.start.min(len), range.end.min(len));
+    let entries = stored::history(snapshot, project, from.max(1)..=to)?.entries;
+    let mut before = None;
     let mut steps = Vec::new();
-    for (number, entry) in entries.iter().enumerate().take(to).skip(from) {
-        let signers = stored::parse_stored(&layout::history(project), parse(entry))?;
-        let step = describe_step(entry, number + 1, before.as_ref(), &signers);
-        steps.push(stored::parse_stored(&layout::history(project), step)?);
+    for (number, entry) in (from.max(1)..).zip(&entries) {
+        let path = layout::history_entry(project, number);
+        let signers = stored::parse_stored(&path, SignersFile::parse(entry.signers_config.as_bytes()))?;
+        if number > from {
+            let step = describe_step(entry, number, before.as_ref(), &signers);
+            steps.push(stored::parse_stored(&path, step)?);
+        }
         before = Some(signers);
     }
     Ok(steps)

@@ -36,9 +36,7 @@ pub(super) fn compare(
         violations.push(Violation::at(path, fault));
     }
     for path in touched.iter().filter(|path| !change.files.contains_key(*path)) {
-        // A file that cannot be read is there all the same.
-        let is_there = |state: Result<Option<_>, _>| state.map_or(true, |found| found.is_some());
-        let fault = match (is_there(before.read(path)), is_there(after.read(path))) {
+        let fault = match (before.contains(path), after.contains(path)) {
             (false, _) => Fault::Added,
             (true, true) => Fault::Changed,
             (true, false) => Fault::Removed,

@@ -26,7 +26,7 @@ pub(crate) struct Kind {
     pub(crate) example: fn() -> Vec<u8>,
 }
 
-pub(crate) const KINDS: [Kind; 8] = [
+pub(crate) const KINDS: [Kind; 9] = [
     Kind {
         name: "signers file",
         rewrite: |b| SignersFile::parse(b).map(|d| d.write()),
@@ -56,6 +56,11 @@ pub(crate) const KINDS: [Kind; 8] = [
         name: "history",
         rewrite: |b| History::parse(b).map(|d| d.write()),
         example: || history().write(),
+    },
+    Kind {
+        name: "history entry",
+        rewrite: |b| HistoryEntry::parse(b).map(|d| d.write()),
+        example: || history().entries[0].write(),
     },
     Kind {
         name: "registration",

@@ -3,9 +3,11 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use countersign_core::{
+    history::History,
     metadata::Metadata,
     path::RepoPath,
     snapshot::{Change, ReadError, Snapshot},
+    stored,
     time::Timestamp,
 };
 
@@ -57,6 +59,13 @@ impl Repo {
         String::from_utf8(self.bytes(file).to_vec()).expect("our files are text")
     }
 
+    /// The history of a project, from its entries; empty where it has none.
+    pub(crate) fn history(&self, project: &str) -> History {
+        let project = path(project);
+        let entries = 1..=stored::history_len(self, &project);
+        stored::history(self, &project, entries).expect("a readable history")
+    }
+
     pub(crate) fn has(&self, file: &str) -> bool {
         self.files.contains_key(&path(file))
     }
@@ -84,6 +93,10 @@ impl Repo {
 impl Snapshot for Repo {
     fn read(&self, path: &RepoPath) -> Result<Option<Arc<[u8]>>, ReadError> {
         Ok(self.files.get(path).cloned())
+    }
+
+    fn contains(&self, path: &RepoPath) -> bool {
+        self.files.contains_key(path)
     }
 
     fn files_below(&self, dir: &RepoPath) -> Result<Vec<RepoPath>, ReadError> {

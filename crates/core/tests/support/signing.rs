@@ -55,15 +55,10 @@ pub(crate) fn sign(to_sign: &ToSign, person: &SecretKey) -> (SignaturesBody, Vec
 pub(crate) fn sign_at(world: &mut World, file: &str, person: &SecretKey) -> bool {
     let files = files_to_sign(&world.repo, &path(file)).expect("readable").expect("files to sign");
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("text");
-    let history = if world.repo.has(HISTORY) {
-        History::parse(&world.repo.bytes(HISTORY))
-    } else {
-        Ok(History::default())
-    };
     let request = SigningRequest {
         path: path(file),
         files: files.iter().map(|(file, bytes)| (file.clone(), text(bytes))).collect(),
-        history: history.expect("a history"),
+        history: world.repo.history(PROJECT),
         collected: SignatureSet::default(),
     };
     let (body, _) = sign(&request.check().expect("what our server asks for"), person);

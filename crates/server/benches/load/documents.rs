@@ -170,6 +170,10 @@ impl Snapshot for Scratch {
         Ok(self.0.get(path).cloned())
     }
 
+    fn contains(&self, path: &RepoPath) -> bool {
+        self.0.contains_key(path)
+    }
+
     fn files_below(&self, dir: &RepoPath) -> Result<Vec<RepoPath>, ReadError> {
         let dir = format!("{dir}/");
         Ok(self.0.keys().filter(|path| path.as_str().starts_with(&dir)).cloned().collect())

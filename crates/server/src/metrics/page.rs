@@ -73,6 +73,7 @@ fn write_limits(page: &mut Page, app: &App) {
             Limit::AddressFetches => "address_fetches",
             Limit::AddressFetching => "address_fetching",
             Limit::AddressListening => "address_listening",
+            Limit::AddressSending => "address_sending",
             Limit::Key => "key",
             Limit::KeyFetches => "key_fetches",
             Limit::KeyFetching => "key_fetching",

@@ -1,15 +1,49 @@
 //! The signers history behind an artifact.
 
-use axum::{Json, extract::State};
-use countersign_core::{api::ChainResponse, chain};
+use axum::{
+    Extension,
+    extract::State,
+    http::header::CONTENT_TYPE,
+    response::{IntoResponse as _, Response},
+};
 
-use crate::{app::App, error::ApiError, router::Tail};
+use countersign_core::path::RepoPath;
 
-pub async fn chain(State(app): State<App>, tail: Tail) -> Result<Json<ChainResponse>, ApiError> {
-    let path = tail.parse().map_err(|error| ApiError {
-        message: format!("Invalid artifact path: {}", error.message),
-        ..error
-    })?;
-    let history = chain::build(&*app.store().head(), &path)?;
-    Ok(Json(ChainResponse { history }))
+use super::{
+    files::{JSON, sized},
+    history::{Entries, chain_at_hand},
+};
+use crate::{
+    answer::Origin,
+    app::App,
+    error::ApiError,
+    router::{Tail, parse_tail},
+};
+
+pub(crate) async fn chain(
+    State(app): State<App>,
+    origin: Option<Extension<Origin>>,
+    tail: Tail,
+) -> Result<Response, ApiError> {
+    let path = parse_artifact(tail.as_str())?;
+    let head = app.store().head();
+    let entries = app.sending().read(move || Entries::chain(head, &path)).await??;
+    let length = entries.len();
+    let body = entries.send(&app, origin.as_deref()).await?;
+    Ok(sized(body, JSON, length))
+}
+
+/// The same without waiting for anything; `None` leaves the request to the handler.
+pub(crate) fn read_chain(app: &App, tail: &str) -> Option<Result<Response, ApiError>> {
+    let path = match parse_artifact(tail) {
+        Ok(path) => path,
+        Err(error) => return Some(Err(error)),
+    };
+    let chain = chain_at_hand(&app.store().glance(), &path)?;
+    Some(chain.map(|chain| ([(CONTENT_TYPE, JSON)], chain).into_response()).map_err(ApiError::from))
+}
+
+fn parse_artifact(tail: &str) -> Result<RepoPath, ApiError> {
+    parse_tail(tail)
+        .map_err(|error| ApiError { message: format!("Invalid artifact path: {}", error.message), ..error })
 }

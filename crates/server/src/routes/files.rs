@@ -1,75 +1,110 @@
 //! Stored files: raw, as the signers file that governs a path, and as what there is to sign.
 
+use std::sync::Arc;
+
 use axum::{
-    Json,
-    body::Body,
+    Extension,
+    body::{Body, Bytes},
     extract::State,
     http::{
         HeaderMap, HeaderValue, StatusCode,
-        header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS},
+        header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS},
     },
     response::{IntoResponse, Response},
 };
-use countersign_core::{api::FilesToSignResponse, key::encode_base64, path::RepoPath, query};
+use countersign_core::{api::FilesToSignResponse, key::encode_base64, layout, path::RepoPath, query};
 
+use super::history::Entries;
 use crate::{
+    answer::Origin,
     app::App,
     auth::Authenticated,
     error::ApiError,
     router::{Tail, parse_tail},
+    sending::SMALL_BYTES,
     store::{Entry, Found, Head, ObjectId, unreadable},
 };
 
 const OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-stream");
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
 /// Forty hexadecimal digits and two quotation marks.
 const TAG_BYTES: usize = 42;
 
-pub async fn to_sign(
+pub(crate) async fn to_sign(
     State(app): State<App>,
+    origin: Option<Extension<Origin>>,
     tail: Tail,
     _: Authenticated,
-) -> Result<Json<FilesToSignResponse>, ApiError> {
+) -> Result<Response, ApiError> {
     let path = tail.parse()?;
-    let files = query::files_to_sign(&*app.store().head(), &path)?;
-    let files = files.ok_or_else(|| file_not_found(&path))?;
+    let head = app.store().head();
+    let answer = app.sending().read(move || list_to_sign(&head, &path)).await??;
+    let length = answer.len();
+    Ok(sized(app.sending().body(answer, origin.as_deref()).await?, JSON, length))
+}
+
+fn list_to_sign(head: &Head, path: &RepoPath) -> Result<Bytes, ApiError> {
+    let files = query::files_to_sign(head, path)?.ok_or_else(|| file_not_found(path))?;
     let files = files.iter().map(|(path, bytes)| (path.to_string(), encode_base64(bytes))).collect();
-    Ok(Json(FilesToSignResponse { files }))
+    let answer = FilesToSignResponse { files };
+    Ok(serde_json::to_vec(&answer).expect("text by text is always JSON").into())
 }
 
-pub async fn raw(State(app): State<App>, tail: Tail, headers: HeaderMap) -> Result<Response, ApiError> {
-    read_raw(&app, tail.as_str(), &headers)
+pub(crate) async fn raw(
+    State(app): State<App>,
+    origin: Option<Extension<Origin>>,
+    tail: Tail,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let (path, head) = (tail.parse()?, app.store().head());
+    let project = layout::project_of_history(&path);
+    match project.and_then(|project| Some((head.history_id(&project)?, project))) {
+        Some((id, project)) => send_history(&app, origin.as_deref(), (head, project, id), &headers).await,
+        None => send_file(&app, origin.as_deref(), (head, path), Wanted::File, &headers).await,
+    }
 }
 
-pub async fn signers(State(app): State<App>, tail: Tail, headers: HeaderMap) -> Result<Response, ApiError> {
-    read_signers(&app, tail.as_str(), &headers)
+pub(crate) async fn signers(
+    State(app): State<App>,
+    origin: Option<Extension<Origin>>,
+    tail: Tail,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let (path, head) = (tail.parse()?, app.store().head());
+    send_file(&app, origin.as_deref(), (head, path), Wanted::Signers, &headers).await
 }
 
-pub fn read_raw(app: &App, tail: &str, headers: &HeaderMap) -> Result<Response, ApiError> {
+/// Answers with a stored file without waiting for anything; `None` leaves the request to the handler.
+pub fn read_raw(app: &App, tail: &str, headers: &HeaderMap) -> Option<Result<Response, ApiError>> {
     let head = app.store().glance();
     // As nearly everybody asks.
     let file = if tail.contains('%') { None } else { head.file_as_spelled(tail) };
     if let Some(file) = file {
-        return serve(&head, tail, file, OCTET_STREAM, headers);
+        return serve_at_hand(&head, file, OCTET_STREAM, headers).map(Ok);
     }
-    let path = parse_tail(tail)?;
-    if let Some(file) = head.file(&path) {
-        return serve(&head, tail, file, OCTET_STREAM, headers);
-    }
-    match head.entry(&path) {
-        Some(Entry::Directory) => Err(ApiError::bad_request(format!("{path} is a directory"))),
-        Some(Entry::File(_)) | None => Err(file_not_found(&path)),
+    let path = match parse_tail(tail) {
+        Ok(path) => path,
+        Err(error) => return Some(Err(error)),
+    };
+    match head.file(&path) {
+        Some(file) => serve_at_hand(&head, file, OCTET_STREAM, headers).map(Ok),
+        // It may be one that has to be assembled.
+        None if layout::project_of_history(&path).is_some() => None,
+        None => Some(Err(not_a_file(&head, &path))),
     }
 }
 
-pub fn read_signers(app: &App, tail: &str, headers: &HeaderMap) -> Result<Response, ApiError> {
-    let path = parse_tail(tail)?;
+pub fn read_signers(app: &App, tail: &str, headers: &HeaderMap) -> Option<Result<Response, ApiError>> {
+    let path = match parse_tail(tail) {
+        Ok(path) => path,
+        Err(error) => return Some(Err(error)),
+    };
     let head = app.store().glance();
     match head.nearest_signers(&path) {
-        Some(file) => serve(&head, tail, file, JSON, headers),
-        None => Err(no_signers(path.as_str())),
+        Some(file) => serve_at_hand(&head, file, JSON, headers).map(Ok),
+        None => Some(Err(no_signers(path.as_str()))),
     }
 }
 
@@ -83,35 +118,127 @@ fn file_not_found(path: &RepoPath) -> ApiError {
     ApiError::not_found(format!("File not found: {path}"))
 }
 
-/// A stored file that was found for `tail`, or that the client has it already.
-fn serve(
+fn not_a_file(head: &Head, path: &RepoPath) -> ApiError {
+    match head.entry(path) {
+        Some(Entry::Directory) => ApiError::bad_request(format!("{path} is a directory")),
+        Some(Entry::File(_)) | None => file_not_found(path),
+    }
+}
+
+/// A stored file, or that the client has it already; `None` where it must be read first.
+fn serve_at_hand(
     head: &Head,
-    tail: &str,
     file: Found<'_>,
     content_type: HeaderValue,
     headers: &HeaderMap,
-) -> Result<Response, ApiError> {
+) -> Option<Response> {
     let tag = entity_tag(&file.id);
-    let mut response = if matches_tag(headers, &tag) {
-        StatusCode::NOT_MODIFIED.into_response()
-    } else {
-        let content = match head.content(file) {
-            Ok(content) => content,
-            Err(error) => return Err(unreadable(&parse_tail(tail)?, &error).into()),
-        };
-        let mut response = Response::new(Body::from(content));
-        // Room for all that will be there, so that it is made once.
-        *response.headers_mut() = HeaderMap::with_capacity(8);
-        response.headers_mut().insert(CONTENT_TYPE, content_type);
-        response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
-        response
-    };
-    // Whoever keeps a copy asks again before using it: the file at a path may change.
+    if matches_tag(headers, &tag) {
+        return Some(not_modified(&tag));
+    }
+    let content = head.content_at_hand(file, SMALL_BYTES)?;
+    Some(tagged(Response::new(Body::from(content)), content_type, &tag))
+}
+
+/// Which file answers for a path.
+#[derive(Debug, Clone, Copy)]
+enum Wanted {
+    File,
+    Signers,
+}
+
+impl Wanted {
+    fn find<'a>(self, head: &'a Head, path: &RepoPath) -> Option<Found<'a>> {
+        match self {
+            Self::File => head.file(path),
+            Self::Signers => head.nearest_signers(path),
+        }
+    }
+
+    fn missing(self, head: &Head, path: &RepoPath) -> ApiError {
+        match self {
+            Self::File => not_a_file(head, path),
+            Self::Signers => no_signers(path.as_str()),
+        }
+    }
+
+    fn content_type(self) -> HeaderValue {
+        match self {
+            Self::File => OCTET_STREAM,
+            Self::Signers => JSON,
+        }
+    }
+
+    fn read(self, head: &Head, path: &RepoPath) -> Result<Bytes, ApiError> {
+        let found = self.find(head, path).ok_or_else(|| self.missing(head, path))?;
+        Ok(head.content(found).map_err(|error| unreadable(path, &error))?)
+    }
+}
+
+/// The same for a file that has to be read, away from the threads of connections.
+async fn send_file(
+    app: &App,
+    origin: Option<&Origin>,
+    (head, path): (Arc<Head>, RepoPath),
+    wanted: Wanted,
+    headers: &HeaderMap,
+) -> Result<Response, ApiError> {
+    let Some(file) = wanted.find(&head, &path) else { return Err(wanted.missing(&head, &path)) };
+    let tag = entity_tag(&file.id);
+    if matches_tag(headers, &tag) {
+        return Ok(not_modified(&tag));
+    }
+    let content = app.sending().read(move || wanted.read(&head, &path)).await??;
+    let body = app.sending().body(content, origin).await?;
+    Ok(tagged(Response::new(body), wanted.content_type(), &tag))
+}
+
+async fn send_history(
+    app: &App,
+    origin: Option<&Origin>,
+    (head, project, id): (Arc<Head>, RepoPath, ObjectId),
+    headers: &HeaderMap,
+) -> Result<Response, ApiError> {
+    let tag = entity_tag(&id);
+    if matches_tag(headers, &tag) {
+        return Ok(not_modified(&tag));
+    }
+    let path = layout::history(&project);
+    let entries = app.sending().read(move || Entries::document(head, project)).await??;
+    let entries = entries.ok_or_else(|| file_not_found(&path))?;
+    let length = entries.len();
+    let body = entries.send(app, origin).await?;
+    Ok(tagged(sized(body, OCTET_STREAM, length), OCTET_STREAM, &tag))
+}
+
+/// An answer of a length that is known before its body is.
+pub(super) fn sized(body: Body, content_type: HeaderValue, length: usize) -> Response {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    response.headers_mut().insert(CONTENT_LENGTH, length.into());
+    response
+}
+
+fn not_modified(tag: &[u8]) -> Response {
+    with_tag(StatusCode::NOT_MODIFIED.into_response(), tag)
+}
+
+/// A stored file with all that is said of it.
+fn tagged(mut response: Response, content_type: HeaderValue, tag: &[u8]) -> Response {
+    // Room for all that will be there, so that it is made once.
+    response.headers_mut().reserve(8);
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+    with_tag(response, tag)
+}
+
+fn with_tag(mut response: Response, tag: &[u8]) -> Response {
+    // A client that keeps a copy asks again before it uses it: the file at a path may change.
     response.headers_mut().insert(CACHE_CONTROL, NO_CACHE);
-    if let Ok(tag) = HeaderValue::from_bytes(&tag) {
+    if let Ok(tag) = HeaderValue::from_bytes(tag) {
         response.headers_mut().insert(ETAG, tag);
     }
-    Ok(response)
+    response
 }
 
 /// The id of a blob between quotation marks.

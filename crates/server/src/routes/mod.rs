@@ -5,6 +5,7 @@ pub mod chain;
 pub mod events;
 pub mod files;
 pub mod health;
+pub mod history;
 pub mod metrics;
 pub mod pending;
 pub mod ping;

@@ -186,6 +186,10 @@ impl Snapshot for FilesOnly<'_> {
         self.0.read(path)
     }
 
+    fn contains(&self, path: &RepoPath) -> bool {
+        self.0.contains(path)
+    }
+
     fn read_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, ReadError> {
         self.0.read_signers(path)
     }

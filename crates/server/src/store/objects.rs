@@ -11,7 +11,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use countersign_core::snapshot::StoredSigners;
+use countersign_core::{history::EntryFacts, snapshot::StoredSigners};
 use gix::{
     ObjectId,
     hash::Kind as HashKind,
@@ -31,6 +31,8 @@ use super::{
 };
 
 const SIGNERS_CACHE_BYTES: u64 = 16 << 20;
+/// Each takes some hundred bytes.
+const MAX_ENTRY_FACTS: usize = 32_768;
 /// How large an object may be for a check: what a stranger made could be a thousand times as large as its file. Stored
 /// files have some megabytes, and a directory of a million names has 50, three times that while a difference is undone.
 const MAX_CHECKED_BYTES: usize = 256 << 20;
@@ -47,6 +49,8 @@ pub(super) struct Objects {
     recent: Cache<ObjectId, Arc<[u8]>, ByBytes>,
     /// Parsed signers files: one project's copies are all one blob.
     pub(super) signers: Cache<ObjectId, StoredSigners, ByBytes>,
+    /// What is known of entries of histories. They never change, and each chain asks for some.
+    pub(super) entry_facts: Cache<ObjectId, EntryFacts>,
     /// Blobs of changes that are decided and not yet published: only the writer's own head names them.
     staged: RwLock<HashMap<ObjectId, Arc<[u8]>>>,
     /// Whether what is read must hash to its id. The server trusts its disk; a check does not.
@@ -98,6 +102,7 @@ impl Objects {
                 SIGNERS_CACHE_BYTES,
                 ByBytes,
             ),
+            entry_facts: Cache::new(MAX_ENTRY_FACTS),
             staged: RwLock::default(),
             verifies,
         };
@@ -120,6 +125,19 @@ impl Objects {
             return Ok(content);
         }
         self.blob(id).map(Bytes::from_owner)
+    }
+
+    /// The same, where it needs neither decompression nor a look into each pack.
+    pub(super) fn content_at_hand(&self, id: &ObjectId, spot: Option<&Spot>, most: usize) -> Option<Bytes> {
+        if let Some(spot) = spot {
+            let known = spot.known();
+            if known != Known::Elsewhere
+                && let Some(content) = self.find_stored(id, known, spot, Bytes::copy_from_slice)
+            {
+                return Some(content);
+            }
+        }
+        self.recent.get(id).filter(|blob| blob.len() <= most).map(Bytes::from_owner)
     }
 
     /// The same for whoever works with it.

@@ -4,8 +4,11 @@ use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
 use countersign_core::{
+    history::EntryFacts,
+    layout,
     path::RepoPath,
     snapshot::{ReadError, Snapshot, StoredSigners},
+    stored,
     time::Timestamp,
     wire,
 };
@@ -90,6 +93,20 @@ impl Head {
         }
     }
 
+    /// The same where it costs no more than a look: it lies in a pack as it is, or is in the cache and small.
+    pub fn content_at_hand(&self, found: Found<'_>, most: usize) -> Option<Bytes> {
+        let Found { id, spot } = found;
+        self.files.objects.content_at_hand(&id, spot, most)
+    }
+
+    /// The state of a project's signers history, which names exactly its entries; `None` where it has none.
+    pub fn history_id(&self, project: &RepoPath) -> Option<ObjectId> {
+        match self.files.root.find(&layout::history_dir(project))? {
+            Node::Dir(id, _) => Some(*id),
+            Node::File(_) | Node::Foreign(_) => None,
+        }
+    }
+
     /// The root of the tree; two heads with the same files have equal ones.
     pub fn root(&self) -> &Arc<Dir> {
         &self.files.root
@@ -101,8 +118,16 @@ impl Snapshot for Head {
         self.files.read(path)
     }
 
+    fn contains(&self, path: &RepoPath) -> bool {
+        self.files.contains(path)
+    }
+
     fn read_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, ReadError> {
         self.files.read_signers(path)
+    }
+
+    fn read_entry_facts(&self, path: &RepoPath) -> Result<Option<EntryFacts>, ReadError> {
+        self.files.read_entry_facts(path)
     }
 
     fn files_below(&self, dir: &RepoPath) -> Result<Vec<RepoPath>, ReadError> {
@@ -139,13 +164,39 @@ impl Files {
     }
 
     pub fn read_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, ReadError> {
-        let Some(found) = self.find(path) else { return Ok(None) };
-        if let Some(signers) = self.objects.signers.get(&found.id) {
-            return Ok(Some(signers));
-        }
+        let found = match self.known_signers(path) {
+            Ok(known) => return Ok(known),
+            Err(found) => found,
+        };
         let signers = StoredSigners::parse(path, self.blob(path, found)?)?;
         self.objects.signers.insert(found.id, signers.clone());
         Ok(Some(signers))
+    }
+
+    /// The signers file at `path`, where it was parsed before; else what has to be parsed.
+    pub fn known_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, Found<'_>> {
+        let Some(found) = self.find(path) else { return Ok(None) };
+        self.objects.signers.get(&found.id).map(Some).ok_or(found)
+    }
+
+    /// The same for the entry of a history.
+    pub fn known_entry_facts(&self, path: &RepoPath) -> Result<Option<EntryFacts>, Found<'_>> {
+        let Some(found) = self.find(path) else { return Ok(None) };
+        self.objects.entry_facts.get(&found.id).map(Some).ok_or(found)
+    }
+
+    pub fn contains(&self, path: &RepoPath) -> bool {
+        self.find(path).is_some()
+    }
+
+    pub fn read_entry_facts(&self, path: &RepoPath) -> Result<Option<EntryFacts>, ReadError> {
+        let found = match self.known_entry_facts(path) {
+            Ok(known) => return Ok(known),
+            Err(found) => found,
+        };
+        let facts = stored::parse_stored(path, EntryFacts::parse(&self.blob(path, found)?))?;
+        self.objects.entry_facts.insert(found.id, facts);
+        Ok(Some(facts))
     }
 
     fn find(&self, path: &RepoPath) -> Option<Found<'_>> {

@@ -22,24 +22,23 @@ use crate::store::Head;
 const PER_PAGE: usize = 20;
 
 pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Option<Reply>, Trouble> {
-    let history = stored::history(head, project)?;
-    if history.entries.is_empty() {
+    let len = stored::history_len(head, project);
+    if len == 0 {
         return Ok(None);
     }
-    let paging =
-        Paging::of(visit.page, PER_PAGE, history.entries.len()).ok_or_else(projects::no_such_page)?;
-    let steps = list_steps(project, &history, paging.range_from_end())?;
+    let paging = Paging::of(visit.page, PER_PAGE, len).ok_or_else(projects::no_such_page)?;
+    let steps = list_steps(head, project, paging.range_from_end())?;
     let name = links::shown_path(project);
     let path = layout::history(project);
     let body = html! {
         (parts::crumbs(&path))
         h1 { "Signers history of " a.wrap href=(links::page(project)) { (name) } }
         p.lede {
-            (parts::count(history.entries.len(), "signers file has", "signers files have"))
+            (parts::count(len, "signers file has", "signers files have"))
             " been in force. Each was agreed to by those before it."
         }
         ol.timeline reversed start=(steps.last().map_or(0, |step| step.number)) {
-            @for step in steps.iter().rev() { (step_item(step, step.number == history.entries.len())) }
+            @for step in steps.iter().rev() { (step_item(step, step.number == len)) }
         }
         (paging.links("the history", &format!("{}?page=", links::page(&path))))
         section aria-labelledby="check" {

@@ -27,12 +27,26 @@ impl Spec {
             }
             if let Some(last) = project.history.last() {
                 put_proposal(&mut files, &active_signers(id), &last.proposal, "");
-                let history = history(&project.history).document();
-                files.insert(format!("{id}/svc.signers.history.json"), history);
+                for (number, activated) in (1..).zip(&project.history) {
+                    let path = format!("{id}/svc.signers.history/{number:06}.json");
+                    files.insert(path, entry(activated).document());
+                }
             }
         }
         for (dir, index) in &self.indexes {
             put_index(&mut files, &index_in(dir), index);
+        }
+        files
+    }
+}
+
+impl Spec {
+    /// Every file that is served: those that are stored, and the history that is assembled of each project (D42).
+    pub(crate) fn served(&self) -> Files {
+        let mut files = self.files();
+        for (id, project) in self.projects.iter().filter(|(_, project)| !project.history.is_empty()) {
+            let document = history(&project.history).document();
+            files.insert(format!("{id}/svc.signers.history.json"), document);
         }
         files
     }
@@ -81,15 +95,17 @@ fn collected(signatures: &Signatures) -> Node {
     object([("entries", Node::Object(entries))])
 }
 
+fn entry(Activated { proposal, at }: &Activated) -> Node {
+    object([
+        ("signers_config", text(&proposal.config.text)),
+        ("signatures", collected(&proposal.signatures)),
+        ("metadata", text(&proposal.metadata)),
+        ("metadata_signatures", collected(&proposal.metadata_signatures)),
+        ("timestamp", text(time(*at))),
+    ])
+}
+
+/// The history as it is served: its entries in one document (D42).
 pub(super) fn history(entries: &[Activated]) -> Node {
-    let entry = |Activated { proposal, at }: &Activated| {
-        object([
-            ("signers_config", text(&proposal.config.text)),
-            ("signatures", collected(&proposal.signatures)),
-            ("metadata", text(&proposal.metadata)),
-            ("metadata_signatures", collected(&proposal.metadata_signatures)),
-            ("timestamp", text(time(*at))),
-        ])
-    };
     object([("entries", Node::List(entries.iter().map(entry).collect()))])
 }

@@ -62,7 +62,7 @@ impl Spec {
     }
 
     pub(crate) fn file(&self, path: &str) -> Expected {
-        let files = self.files();
+        let files = self.served();
         if let Some(content) = files.get(path) {
             return Expected::Bytes(content.clone().into_bytes());
         }

@@ -39,7 +39,7 @@ impl Spec {
     pub(crate) fn revoke(&mut self, revoking: &Revoking) -> Expected {
         let Revoking { path, revoker, document, .. } = revoking;
         let now = self.seconds();
-        if !self.files().contains_key(path) {
+        if !self.served().contains_key(path) {
             return refuse(404);
         }
         let Some(dir) = path.strip_suffix("/svc.index.json") else { return refuse(400) };

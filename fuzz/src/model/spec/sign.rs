@@ -58,7 +58,7 @@ impl Spec {
         match signing {
             Signing::Proposal(project) => self.sign_proposal(&project, submitted),
             Signing::Index(dir) => self.sign_index(&dir, submitted),
-            Signing::Nothing if self.files().contains_key(path) => refuse(400),
+            Signing::Nothing if self.served().contains_key(path) => refuse(400),
             Signing::Nothing => refuse_saying(400, format!("File not found: {path}")),
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use countersign_core::{
+    history::EntryFacts,
     path::RepoPath,
     snapshot::{ReadError, Snapshot, StoredSigners},
     time::Timestamp,
@@ -48,6 +49,15 @@ impl Snapshot for State {
         let Some(Node::File(id)) = self.files.root.find(path) else { return Ok(None) };
         let unreadable = |error| ReadError { path: path.clone(), reason: reason_of(&error) };
         self.files.objects.blob(id).map(Some).map_err(unreadable)
+    }
+
+    fn contains(&self, path: &RepoPath) -> bool {
+        self.files.contains(path)
+    }
+
+    fn read_entry_facts(&self, path: &RepoPath) -> Result<Option<EntryFacts>, ReadError> {
+        self.read(path)?;
+        self.files.read_entry_facts(path)
     }
 
     fn read_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, ReadError> {

@@ -1,0 +1,161 @@
+//! Histories of signers, put together from their entries (D42): as the file of the specification, and as a chain.
+//!
+//! Nothing is parsed. A short one that is at hand is answered where the connection is served; any other is read beside
+//! the runtime, a part at a time, so that a reader costs no more than one part.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use countersign_core::{
+    bounds::FILE_BYTES,
+    chain::{self, ChainPlace, ChainRefusal},
+    history::{Assembly, EntryFacts},
+    layout,
+    path::RepoPath,
+    snapshot::{ReadError, Snapshot, StoredSigners},
+    stored,
+    time::Timestamp,
+};
+
+use crate::{
+    answer::Origin,
+    app::App,
+    error::ApiError,
+    sending::SMALL_BYTES,
+    store::{Head, unreadable},
+};
+
+/// Parts are at least this long, except the last.
+const PART_BYTES: usize = 128 << 10;
+
+/// A text that is made of the first entries of a history.
+#[derive(Debug)]
+pub(crate) struct Entries {
+    head: Arc<Head>,
+    project: RepoPath,
+    count: usize,
+    assembly: Assembly,
+    bytes: usize,
+}
+
+impl Entries {
+    /// The history file of a project; `None` where it has none.
+    pub(crate) fn document(head: Arc<Head>, project: RepoPath) -> Result<Option<Self>, ReadError> {
+        let count = stored::history_len(&*head, &project);
+        if count == 0 {
+            return Ok(None);
+        }
+        let facts = stored::history_facts(&*head, &project, count)?;
+        let assembly = Assembly::document(count);
+        Ok(Some(Self { bytes: assembly.len(facts), head, project, count, assembly }))
+    }
+
+    /// The chain of a signed file.
+    pub(crate) fn chain(head: Arc<Head>, path: &RepoPath) -> Result<Self, ChainRefusal> {
+        let ChainPlace { project, last: count } = chain::locate(&*head, path)?;
+        let facts = stored::history_facts(&*head, &project, count)?;
+        let assembly = Assembly::chain(count);
+        Ok(Self { bytes: assembly.len(facts), head, project, count, assembly })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// The body of an answer with all of it.
+    pub(crate) async fn send(self, app: &App, origin: Option<&Origin>) -> Result<Body, ApiError> {
+        let is_small = self.bytes <= SMALL_BYTES;
+        let room = match is_small {
+            true => None,
+            // What is in memory at a time: a part, and the entry that it ends with.
+            false => Some(app.sending().hold(self.bytes.min(PART_BYTES + FILE_BYTES), origin).await?),
+        };
+        let entries = Arc::new(self);
+        let reader = Arc::clone(&entries);
+        let (first, next) = app.sending().read(move || reader.read_part(1)).await??;
+        Ok(match (room, next) {
+            (Some(room), next) => {
+                app.sending().stream(room, (first, next), move |from| entries.read_part(from))
+            }
+            (None, _) => Body::from(first),
+        })
+    }
+
+    /// The part that begins with the entry of this number, and the number that the next one begins with.
+    fn read_part(&self, from: usize) -> Result<(Bytes, Option<usize>), ReadError> {
+        let mut part = Vec::with_capacity(self.bytes.min(PART_BYTES));
+        for number in from..=self.count {
+            let path = layout::history_entry(&self.project, number);
+            let found = self.head.file(&path).ok_or_else(|| stored::corrupt(&path, "it is missing"))?;
+            let content = self.head.content(found).map_err(|error| unreadable(&path, &error))?;
+            self.assembly.append(number, &content, &mut part);
+            if part.len() >= PART_BYTES && number < self.count {
+                return Ok((part.into(), Some(number + 1)));
+            }
+        }
+        Ok((part.into(), None))
+    }
+}
+
+/// The chain of a signed file, where it is short and at hand; `None` where it has to be looked for.
+pub(crate) fn chain_at_hand(head: &Head, path: &RepoPath) -> Option<Result<Bytes, ChainRefusal>> {
+    let place = match chain::locate(&AtHand(head), path) {
+        Ok(place) => place,
+        Err(ChainRefusal::Stored(_)) => return None,
+        Err(refusal @ ChainRefusal::NotSigned(_)) => return Some(Err(refusal)),
+    };
+    let ChainPlace { project, last } = place;
+    let assembly = Assembly::chain(last);
+    let mut chain = Vec::new();
+    for number in 1..=last {
+        let found = head.file(&layout::history_entry(&project, number))?;
+        let content = head.content_at_hand(found, SMALL_BYTES)?;
+        if chain.len() + content.len() > SMALL_BYTES {
+            return None;
+        }
+        chain.reserve(content.len() + 64);
+        assembly.append(number, &content, &mut chain);
+    }
+    Some(Ok(chain.into()))
+}
+
+/// What a head knows without reading. Whatever it would have to read is an error here.
+struct AtHand<'a>(&'a Head);
+
+fn not_at_hand(path: &RepoPath) -> ReadError {
+    stored::corrupt(path, "it is not at hand")
+}
+
+impl Snapshot for AtHand<'_> {
+    fn read(&self, path: &RepoPath) -> Result<Option<Arc<[u8]>>, ReadError> {
+        if self.0.contains(path) { Err(not_at_hand(path)) } else { Ok(None) }
+    }
+
+    fn contains(&self, path: &RepoPath) -> bool {
+        self.0.contains(path)
+    }
+
+    fn read_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, ReadError> {
+        self.0.files.known_signers(path).map_err(|_| not_at_hand(path))
+    }
+
+    fn read_entry_facts(&self, path: &RepoPath) -> Result<Option<EntryFacts>, ReadError> {
+        self.0.files.known_entry_facts(path).map_err(|_| not_at_hand(path))
+    }
+
+    fn files_below(&self, dir: &RepoPath) -> Result<Vec<RepoPath>, ReadError> {
+        Err(not_at_hand(dir))
+    }
+
+    fn projects_overlapping(&self, id: &RepoPath) -> Vec<RepoPath> {
+        self.0.projects_overlapping(id)
+    }
+
+    fn pending_registrations(&self, dir: &RepoPath) -> Vec<Timestamp> {
+        self.0.pending_registrations(dir)
+    }
+
+    fn collecting_indexes(&self, project: &RepoPath) -> Vec<RepoPath> {
+        self.0.collecting_indexes(project)
+    }
+}

@@ -1,0 +1,184 @@
+//! Large answers (D45). Their bytes are read away from the threads that serve connections, shared with everyone else who
+//! reads the same, and sent in pieces. How many of them are on their way at the same time is bounded, in all and for
+//! each address: clients that take their answers slowly do not fill the memory.
+
+use std::{
+    convert::Infallible,
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    thread,
+    time::Duration,
+};
+
+use axum::body::{Body, Bytes, HttpBody};
+use countersign_core::snapshot::ReadError;
+use futures_util::stream;
+use hyper::body::{Frame, SizeHint};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::spawn_blocking,
+    time::timeout,
+};
+
+use crate::{answer::Origin, error::ApiError, limits::SendShare};
+
+/// What is not larger is answered without asking for room.
+pub(crate) const SMALL_BYTES: usize = 64 << 10;
+/// Of all answers that are being sent.
+const MOST_BYTES: usize = 128 << 20;
+/// A connection that encrypts copies what it sends: not more than this at a time.
+const PIECE_BYTES: usize = 64 << 10;
+/// How long a request waits for room, and for its turn to read.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+/// In which room is counted.
+const UNIT_BYTES: usize = 1 << 10;
+
+/// Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Sending {
+    room: Arc<Semaphore>,
+    /// Those who read large content at the same time.
+    readers: Arc<Semaphore>,
+}
+
+/// The room that an answer takes, until all of it was sent.
+#[derive(Debug)]
+pub(crate) struct Room {
+    _room: OwnedSemaphorePermit,
+    _share: Option<SendShare>,
+}
+
+impl Default for Sending {
+    fn default() -> Self {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            room: Arc::new(Semaphore::new(MOST_BYTES / UNIT_BYTES)),
+            readers: Arc::new(Semaphore::new(processors.max(2))),
+        }
+    }
+}
+
+impl Sending {
+    /// Waits for room for an answer that has so many bytes in memory at a time.
+    pub(crate) async fn hold(&self, bytes: usize, origin: Option<&Origin>) -> Result<Room, ApiError> {
+        let client = origin.and_then(|origin| origin.client.as_ref());
+        let share = client.map(|client| client.share_sending(bytes)).transpose()?;
+        let units = u32::try_from(bytes.min(MOST_BYTES).div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX);
+        let room = timeout(MAX_WAIT, Arc::clone(&self.room).acquire_many_owned(units)).await;
+        let Ok(Ok(room)) = room else { return Err(ApiError::busy()) };
+        Ok(Room { _room: room, _share: share })
+    }
+
+    /// Reads beside the runtime, when it is its turn. A request that was given up before does not begin.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        timeout(MAX_WAIT, self.take_turn()).await.map_err(|_| ApiError::busy())?.read(read).await
+    }
+
+    async fn take_turn(&self) -> ReadTurn {
+        ReadTurn { _permit: Arc::clone(&self.readers).acquire_owned().await.ok() }
+    }
+
+    /// A body of bytes that are there already.
+    pub(crate) async fn body(&self, bytes: Bytes, origin: Option<&Origin>) -> Result<Body, ApiError> {
+        if bytes.len() <= SMALL_BYTES {
+            return Ok(Body::from(bytes));
+        }
+        let room = self.hold(bytes.len(), origin).await?;
+        Ok(Body::new(Pieces { rest: bytes, _room: room }))
+    }
+
+    /// A body that is read part by part, each when the one before was sent; it ends with its connection. `read` gives
+    /// the part that begins at a position, and where the next one begins.
+    pub(crate) fn stream(
+        &self,
+        room: Room,
+        (first, next): (Bytes, Option<usize>),
+        read: impl Fn(usize) -> Result<(Bytes, Option<usize>), ReadError> + Send + Sync + 'static,
+    ) -> Body {
+        let streamed =
+            Streamed { sending: self.clone(), read: Arc::new(read), rest: first, next, _room: room };
+        Body::from_stream(stream::try_unfold(streamed, |mut streamed| async move {
+            // The head was sent already: all that can be done is to break off.
+            streamed.fill().await.map_err(|error| io::Error::other(error.message))?;
+            let piece = next_piece(&mut streamed.rest);
+            Ok::<_, io::Error>((!piece.is_empty()).then_some((piece, streamed)))
+        }))
+    }
+
+    /// How many bytes of large answers are being sent.
+    pub fn bytes(&self) -> usize {
+        MOST_BYTES.saturating_sub(self.room.available_permits() * UNIT_BYTES)
+    }
+}
+
+struct ReadTurn {
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl ReadTurn {
+    async fn read<T: Send + 'static>(self, read: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
+        let reading = spawn_blocking(move || {
+            let read = read();
+            drop(self);
+            read
+        });
+        reading.await.map_err(|_| ApiError::panicked())
+    }
+}
+
+struct Streamed<R> {
+    sending: Sending,
+    read: Arc<R>,
+    /// What was read, and not sent yet.
+    rest: Bytes,
+    next: Option<usize>,
+    _room: Room,
+}
+
+impl<R: Fn(usize) -> Result<(Bytes, Option<usize>), ReadError> + Send + Sync + 'static> Streamed<R> {
+    async fn fill(&mut self) -> Result<(), ApiError> {
+        while let Some(from) = self.next.filter(|_| self.rest.is_empty()) {
+            let read = Arc::clone(&self.read);
+            // Others come first for a while; but what has begun is not given up because of them.
+            let (part, next) = self.sending.take_turn().await.read(move || read(from)).await??;
+            (self.rest, self.next) = (part, next);
+        }
+        Ok(())
+    }
+}
+
+/// Bytes that others may read as well.
+struct Pieces {
+    rest: Bytes,
+    _room: Room,
+}
+
+fn next_piece(rest: &mut Bytes) -> Bytes {
+    rest.split_to(rest.len().min(PIECE_BYTES))
+}
+
+impl HttpBody for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let piece = Some(next_piece(&mut self.rest)).filter(|piece| !piece.is_empty());
+        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.rest.len() as u64)
+    }
+}
