@@ -95,8 +95,10 @@ fn a_broken_governing_copy_breaks_its_own_release_only() {
 #[test]
 fn a_broken_history_breaks_its_own_chain_only() {
     let mut world = two_projects();
+    let entry = format!("{}/svc.signers.history/000001.json", world.id("broken"));
+    damage(&mut world, &entry, b"[]");
     let history = format!("{}/svc.signers.history.json", world.id("broken"));
-    damage(&mut world, &history, b"[]");
+    world.file(&history).refused(500, &entry);
     world.server.get(&format!("/v1/get_signers_chain/{}", world.index_path("broken/v1"))).error(500);
     assert_sound_project_works(&world);
 }
@@ -158,7 +160,7 @@ fn a_file_whose_content_is_lost_is_an_error_that_names_it_and_no_place_on_disk()
             world.active_path("broken"),
             world.index_path("broken/v1"),
             format!("{}.signatures.json.pending", world.index_path("broken/v2")),
-            format!("{}/svc.signers.history.json", world.id("broken")),
+            format!("{}/svc.signers.history/000001.json", world.id("broken")),
         ];
         for path in &paths {
             lose(&mut world, path, harm);
@@ -180,7 +182,7 @@ fn every_route_that_needs_lost_content_keeps_the_disk_to_itself() {
     let body = world.signature_body(&bob, &v2);
     let document = world.revocation_of(&v1, "key leaked");
     let checksums = world.publish_checksums("broken/v9", &format!("{}  app\n", "a".repeat(64)));
-    let history = format!("{}/svc.signers.history.json", world.id("broken"));
+    let history = format!("{}/svc.signers.history/000001.json", world.id("broken"));
     let active = world.active_path("broken");
     for path in [&active, &history] {
         lose(&mut world, path, HARMS[1]);
@@ -189,6 +191,7 @@ fn every_route_that_needs_lost_content_keeps_the_disk_to_itself() {
     for reply in [
         world.server.get(&format!("/v1/get_signers/{v1}")),
         world.server.get(&format!("/v1/get_signers_chain/{v1}")),
+        world.file(&format!("{}/svc.signers.history.json", world.id("broken"))),
         world.get_as(&alice, &format!("/v1/files-to-sign/{active}")),
         world.status(&alice, &v1),
         world.submit(&bob, &body),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Person, Request, SignersFile,
-    fsck::{Expected, Tampering, assert_found},
+    fsck::{Tampering, assert_found},
     past::Past,
     people::now,
     rewriting::Commit,
@@ -14,7 +14,7 @@ use crate::support::{
 const APP: &str = "acme/app";
 const ACTIVE: &str = "acme/app/svc.signers/svc.signers.json";
 const PENDING: &str = "acme/app/svc.signers.pending/svc.signers.json";
-const HISTORY: &str = "acme/app/svc.signers.history.json";
+const HISTORY: &str = "acme/app/svc.signers.history";
 
 fn lower(text: &[u8]) -> String {
     let text = String::from_utf8(text.to_vec()).unwrap();
@@ -242,38 +242,63 @@ fn nobody_gets_into_force_without_those_who_must_agree() {
 
 #[test]
 fn the_history_of_signers_is_what_happened() {
-    fn rewrite(past: &Past, commits: &mut [Commit], change: fn(&mut Vec<Value>)) -> Expected {
-        let (at, path) = (past.nth(1, "Activate the signers of", APP), past.path(HISTORY));
-        let mut history: Value = serde_json::from_slice(&past.content(at, &path)).unwrap();
-        change(history["entries"].as_array_mut().unwrap());
-        commits[at].write(&path, pretty(&history));
-        (at, path, "not what the rules give")
+    /// The second activation, and the entries of the history after it.
+    fn entries(past: &Past) -> (usize, [String; 2]) {
+        let entry = |number| past.path(&format!("{HISTORY}/{number:06}.json"));
+        (past.nth(1, "Activate the signers of", APP), [entry(1), entry(2)])
     }
     assert_found(&[
         Tampering {
             name: "its entries are in another order",
-            tamper: |past, commits| rewrite(past, commits, |entries| entries.reverse()),
+            tamper: |past, commits| {
+                let (at, [first, second]) = entries(past);
+                let [one, two] = [&first, &second].map(|path| past.content(at, path));
+                commits[at].write(&first, two);
+                commits[at].write(&second, one);
+                (at, second, "not what the rules give")
+            },
         },
         Tampering {
             name: "an entry is left out",
-            tamper: |past, commits| rewrite(past, commits, |entries| drop(entries.remove(0))),
+            tamper: |past, commits| {
+                let (at, [first, _]) = entries(past);
+                commits[at].remove(&first);
+                (at, first, "it was removed")
+            },
         },
         Tampering {
             name: "an entry is there twice",
-            tamper: |past, commits| rewrite(past, commits, |entries| entries.push(entries[1].clone())),
+            tamper: |past, commits| {
+                let (at, [_, second]) = entries(past);
+                let third = second.replace("000002", "000003");
+                commits[at].write(&third, past.content(at, &second));
+                (at, third, "it was added")
+            },
         },
         Tampering {
             name: "it says another time",
             tamper: |past, commits| {
-                rewrite(past, commits, |entries| entries[1]["timestamp"] = json!("2026-01-01T00:00:00Z"))
+                let (at, [_, second]) = entries(past);
+                let mut entry: Value = serde_json::from_slice(&past.content(at, &second)).unwrap();
+                entry["timestamp"] = json!("2026-01-01T00:00:00Z");
+                commits[at].write(&second, pretty(&entry));
+                (at, second, "not what the rules give")
             },
         },
         Tampering {
             name: "it is removed",
             tamper: |past, commits| {
-                let (at, path) = (past.find("Register", "acme/new"), past.path(HISTORY));
-                commits[at].remove(&path);
-                (at, path, "it was removed")
+                let (at, (_, [_, second])) = (past.find("Register", "acme/new"), entries(past));
+                commits[at].remove(&second);
+                (at, second, "it was removed")
+            },
+        },
+        Tampering {
+            name: "the document that is assembled of it is there as a file",
+            tamper: |past, commits| {
+                let (at, path) = (past.find("Register", "acme/new"), past.path(&format!("{HISTORY}.json")));
+                commits[at].write(&path, b"{\n  \"entries\": []\n}\n".to_vec());
+                (at, path, "it was added")
             },
         },
     ]);
