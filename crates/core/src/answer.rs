@@ -8,6 +8,7 @@ use crate::{
     json::{Field, Json, ParseError},
     key::{PublicKey, decode_base64},
     path::RepoPath,
+    query::WaitingList,
     time::Timestamp,
 };
 
@@ -69,10 +70,16 @@ pub fn parse_chain(bytes: &[u8]) -> Result<History, ParseError> {
     History::parse_field(&Json::parse(bytes)?.root().open_object()?.required("history")?)
 }
 
-pub fn parse_pending(bytes: &[u8]) -> Result<Vec<RepoPath>, ParseError> {
+/// What waits for the caller, and how many more files do that the answer had no room for.
+pub fn parse_pending(bytes: &[u8]) -> Result<WaitingList, ParseError> {
     let json = Json::parse(bytes)?;
-    let paths = json.root().open_object()?.required("file_paths")?.array()?;
-    paths.iter().map(|path| path.parsed(RepoPath::parse)).collect()
+    let object = json.root().open_object()?;
+    let paths = object.required("file_paths")?.array()?;
+    let left_out = object.optional("left_out").map(|count| count.integer()).transpose()?;
+    Ok(WaitingList {
+        paths: paths.iter().map(|path| path.parsed(RepoPath::parse)).collect::<Result<_, _>>()?,
+        left_out: left_out.map_or(0, |count| usize::try_from(count).unwrap_or(usize::MAX)),
+    })
 }
 
 /// The path of the index that was made of a release.

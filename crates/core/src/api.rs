@@ -260,6 +260,10 @@ pub struct AssetsResponse {
 pub struct PendingResponse {
     /// Sorted.
     pub file_paths: Vec<String>,
+    /// How many more there are than the list has room for. First registrations are left out before anything else.
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<usize>,
 }
 
 /// The server is there.

@@ -12,6 +12,7 @@ use countersign_core::{
     api,
     json::ParseError,
     key::encode_base64,
+    query::WaitingList,
 };
 use serde::Serialize;
 use support::{INDEX, PENDING, PENDING_METADATA, PROJECT, alice, bob, evidence::rotated, path};
@@ -39,8 +40,12 @@ fn the_answers_of_our_own_server_are_read() {
     }
     let history = rotated(PROJECT).history;
     assert_eq!(parse_chain(&json(&api::ChainResponse { history: history.clone() })), Ok(history));
-    let pending = api::PendingResponse { file_paths: vec![INDEX.to_owned(), PENDING.to_owned()] };
-    assert_eq!(parse_pending(&json(&pending)), Ok(vec![path(INDEX), path(PENDING)]));
+    for left_out in [None, Some(7)] {
+        let file_paths = vec![INDEX.to_owned(), PENDING.to_owned()];
+        let read = parse_pending(&json(&api::PendingResponse { file_paths, left_out }));
+        let paths = vec![path(INDEX), path(PENDING)];
+        assert_eq!(read, Ok(WaitingList { paths, left_out: left_out.unwrap_or(0) }));
+    }
     let made = api::AssetsResponse { success: true, message: "…", index_file_path: INDEX.to_owned() };
     assert_eq!(parse_registered_release(&json(&made)), Ok(path(INDEX)));
     let error = api::ErrorResponse { error: "no".to_owned() };

@@ -137,7 +137,7 @@ fn tell_release(examples: &mut Examples, world: &mut World) {
     examples.add_refusal("revoke.409", world.revoke(&early).expect_err("not complete"));
     world.sign(INDEX, &alice()).expect("a signature");
     examples.add_refusal("sign.409", world.sign(INDEX, &alice()).expect_err("signed before"));
-    examples.add("pending", PendingResponse { file_paths: vec![INDEX.to_owned()] });
+    examples.add("pending", PendingResponse { file_paths: vec![INDEX.to_owned()], left_out: None });
     let files = query::files_to_sign(&world.repo, &path(INDEX)).expect("a sound repository").expect("a file");
     let encode = |(path, bytes): (&RepoPath, &std::sync::Arc<[u8]>)| (path.to_string(), encode_base64(bytes));
     examples.add("files_to_sign", FilesToSignResponse { files: files.iter().map(encode).collect() });

@@ -353,6 +353,22 @@ mod tests {
     }
 
     #[test]
+    fn an_address_has_a_part_of_the_room_for_large_answers_and_one_answer_always_fits() {
+        let limiter = limiter();
+        let client = limiter.client(address("192.0.2.1"));
+        let held: Vec<_> =
+            (0..16).map(|_| client.share_sending(SENDING_PER_ADDRESS as usize / 16).unwrap()).collect();
+        let refused = client.share_sending(1).unwrap_err();
+        assert_eq!((refused.limit, refused.seconds), (Limit::AddressSending, 1));
+        limiter.client(address("192.0.2.2")).share_sending(1).unwrap();
+        drop(held);
+        let largest = client.share_sending(usize::MAX).unwrap();
+        assert!(client.share_sending(1).is_err());
+        drop(largest);
+        client.share_sending(1).unwrap();
+    }
+
+    #[test]
     fn strangers_without_number_are_forgotten_not_collected() {
         let (limiter, now) = (limiter(), Instant::now());
         for n in 0..MAX_ADDRESSES as u32 * 2 {

@@ -24,7 +24,7 @@ pub fn check(data: &[u8]) {
         parse_chain(data).inspect_err(assert_shown).inspect(check_chain).is_ok(),
         parse_pending(data)
             .inspect_err(assert_shown)
-            .inspect(|paths| paths.iter().for_each(assert_path))
+            .inspect(|waiting| waiting.paths.iter().for_each(assert_path))
             .is_ok(),
         parse_registered_release(data).inspect_err(assert_shown).inspect(assert_path).is_ok(),
         parse_revoked(data).inspect_err(assert_shown).is_ok(),

@@ -16,6 +16,7 @@ use countersign_core::{
 };
 use serde_json::{Value, json};
 
+use super::pending;
 use crate::{
     args::SignArgs,
     client::{Client, Route},
@@ -38,17 +39,13 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
         return sign_detached(session, args, file, output);
     }
     let key = session.key()?;
-    let paths = if args.all {
-        session.client.ask(&key, Route::Pending, answer::parse_pending).await?
-    } else {
-        args.paths.clone()
-    };
+    let paths = if args.all { pending::list(session, &key).await?.paths } else { args.paths.clone() };
     let mut requests = Vec::new();
     for path in &paths {
         requests.push(gather(session, &key, path).await?);
     }
     if requests.is_empty() {
-        let text = format!("Nothing waits for {}.", key.public_key());
+        let text = pending::say_nothing(&key.public_key());
         return session.output.result(&text, &to_json(&key, &[]));
     }
     if let Some(file) = &args.export {

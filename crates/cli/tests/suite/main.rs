@@ -49,6 +49,7 @@ mod fsck_places;
 mod fsck_releases;
 mod fsck_signers;
 mod health;
+mod histories;
 mod hostile_answers;
 mod hostile_download;
 mod hostile_files;

@@ -21,6 +21,7 @@ pub fn render(app: &App) -> String {
     write_requests(&mut page, app.requests());
     write_connections(&mut page, app);
     write_limits(&mut page, app);
+    write_answers(&mut page, app);
     write_store(&mut page, app);
     write_nonces(&mut page, app);
     write_fetches(&mut page, app);
@@ -81,6 +82,14 @@ fn write_limits(page: &mut Page, app: &App) {
         let count = app.limiter().map_or(0, |limiter| limiter.refusals(limit));
         page.sample(name, &[("limit", &label)], count);
     }
+}
+
+fn write_answers(page: &mut Page, app: &App) {
+    page.gauge(
+        "countersign_large_answer_bytes",
+        "Bytes of large answers that are being sent.",
+        app.sending().bytes(),
+    );
 }
 
 fn write_store(page: &mut Page, app: &App) {

@@ -191,6 +191,11 @@ impl Endpoint {
         self.fails(&about, &ApiError::panicked())
     }
 
+    /// Where large answers wait for room.
+    pub fn can_be_busy(self) -> Self {
+        self.fails("too many large answers are on their way; try again", &ApiError::busy())
+    }
+
     /// What every endpoint that asks for a signature may answer before it looks at the request.
     pub fn signed(mut self) -> Self {
         self.access = Access::Signed;

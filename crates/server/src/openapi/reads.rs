@@ -80,6 +80,7 @@ pub fn file() -> Endpoint {
     .refuses(400, "invalid path, or a directory", "path.400")
     .refuses(404, "no file at the path", "status.404")
     .can_fail("")
+    .can_be_busy()
     .limited()
 }
 
@@ -100,6 +101,7 @@ pub fn signers() -> Endpoint {
     .refuses(400, "invalid path", "path.400")
     .fails("no signers file in any parent directory", &no_signers("https/github.com/443/acme/other"))
     .can_fail("")
+    .can_be_busy()
     .limited()
 }
 
@@ -121,6 +123,7 @@ fn describe_chain(id: &'static str, note: &str) -> Endpoint {
         .answers_with::<ChainResponse>(200, "the history of the signers", &[("first_signers", "chain")])
         .refuses(400, "invalid path, nothing there, not complete, or of another kind", "chain.400")
         .can_fail("")
+        .can_be_busy()
         .limited()
 }
 

@@ -1,12 +1,33 @@
 //! What waits for the caller's signature.
 
-use axum::{Json, extract::State};
-use countersign_core::api::PendingResponse;
+use axum::{Extension, extract::State, response::Response};
+use countersign_core::{
+    api::PendingResponse,
+    bounds::PENDING_LIST_BYTES,
+    query::{WaitingList, list_waiting},
+};
 
-use crate::{app::App, auth::Authenticated};
+use super::files::{JSON, sized};
+use crate::{answer::Origin, app::App, auth::Authenticated, error::ApiError};
 
-pub async fn list(State(app): State<App>, request: Authenticated) -> Json<PendingResponse> {
+/// A shorter list is put together at once.
+const LONG: usize = 256;
+
+pub(crate) async fn list(
+    State(app): State<App>,
+    origin: Option<Extension<Origin>>,
+    request: Authenticated,
+) -> Result<Response, ApiError> {
     let head = app.store().head();
-    let file_paths = head.index.waiting_for(&request.caller).map(ToString::to_string).collect();
-    Json(PendingResponse { file_paths })
+    let is_long = head.index.waiting_for(&request.caller).nth(LONG).is_some();
+    let write = move || {
+        let waiting = head.index.waiting_for(&request.caller);
+        let WaitingList { paths, left_out } = list_waiting(&*head, waiting, PENDING_LIST_BYTES);
+        let file_paths = paths.iter().map(ToString::to_string).collect();
+        let answer = PendingResponse { file_paths, left_out: (left_out > 0).then_some(left_out) };
+        serde_json::to_vec(&answer).expect("a list of text is always JSON")
+    };
+    let answer = if is_long { app.sending().read(write).await? } else { write() };
+    let length = answer.len();
+    Ok(sized(app.sending().body(answer.into(), origin.as_deref()).await?, JSON, length))
 }

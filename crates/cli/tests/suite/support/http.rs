@@ -210,7 +210,8 @@ impl Connection {
     pub(crate) fn read_reply(&mut self) -> Reply {
         let mut reply = self.read_heading();
         let length = reply.header("content-length").expect("a length").parse().expect("a number");
-        reply.body = (0..length).map(|_| self.read_byte()).collect();
+        reply.body = vec![0; length];
+        self.stream.read_exact(&mut reply.body).expect("the server answers");
         reply
     }
 

@@ -8,6 +8,8 @@ use super::people::{Person, seconds_ago};
 #[derive(Clone)]
 pub(crate) struct SignersFile {
     json: Value,
+    /// How long it is at least: with spaces behind it, which are part of what is signed.
+    length: usize,
 }
 
 impl SignersFile {
@@ -17,7 +19,7 @@ impl SignersFile {
     }
 
     pub(crate) fn dated(timestamp: Timestamp) -> Self {
-        Self { json: json!({ "version": 1, "timestamp": timestamp.to_string() }) }
+        Self { json: json!({ "version": 1, "timestamp": timestamp.to_string() }), length: 0 }
     }
 
     /// One group of artifact signers and no other role.
@@ -57,6 +59,11 @@ impl SignersFile {
         self
     }
 
+    pub(crate) fn padded_to(mut self, length: usize) -> Self {
+        self.length = length;
+        self
+    }
+
     pub(crate) fn with(mut self, field: &str, value: Value) -> Self {
         self.json[field] = value;
         self
@@ -73,7 +80,9 @@ impl SignersFile {
 
     /// Not our own layout, so that a server which stores anything but the fetched bytes is found out.
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        format!(" {} \n\n", self.json).into_bytes()
+        let mut bytes = format!(" {} \n\n", self.json).into_bytes();
+        bytes.resize(bytes.len().max(self.length), b' ');
+        bytes
     }
 }
 
