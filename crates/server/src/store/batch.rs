@@ -6,13 +6,14 @@ use std::{
 };
 
 use bytes::Bytes;
-use countersign_core::{snapshot::Change, time::Timestamp};
+use countersign_core::{path::RepoPath, snapshot::Change, time::Timestamp};
 use gix::{ObjectId, objs::Kind};
 
 use super::{
     Author, StoreError,
     objects::Objects,
     pack::PackObject,
+    stored,
     sums::hash,
     tree::{self, Conflict, Dir, Edit, EncodedTree},
 };
@@ -23,6 +24,8 @@ pub(super) struct Batch {
     ids: HashSet<ObjectId>,
     /// The newest version of each directory that the batch touched, as a position in `objects`.
     newest_trees: HashMap<String, usize>,
+    /// The same for files, as far as they are worth a difference.
+    newest_blobs: HashMap<RepoPath, usize>,
     bytes: usize,
 }
 
@@ -69,9 +72,9 @@ impl Batch {
             tree::apply(root, &edits).map_err(|Conflict(path)| StoreError::Conflict { path })?;
         let text = commit_text(root.id, parent, &change.recorded_message(), signature);
         let tip = hash(Kind::Commit, &text).ok_or_else(|| collision("the commit"))?;
-        for ((_, id), content) in edits.iter().zip(change.files.values()) {
+        for ((path, id), content) in edits.iter().zip(change.files.values()) {
             if let (Some(id), Some(bytes)) = (id, content) {
-                self.add_blob(objects, *id, bytes);
+                self.add_blob(objects, path, *id, bytes);
             }
         }
         trees.into_iter().for_each(|tree| self.add_tree(tree));
@@ -80,10 +83,14 @@ impl Batch {
     }
 
     /// The same signers file lies beside every release of a project: what is there already is not written again.
-    fn add_blob(&mut self, objects: &Objects, id: ObjectId, bytes: &Arc<[u8]>) {
+    /// A set of signatures grows by one at a time, and is written whole each time: the later versions are differences.
+    fn add_blob(&mut self, objects: &Objects, path: &RepoPath, id: ObjectId, bytes: &Arc<[u8]>) {
         if !self.ids.contains(&id) && !objects.has_blob(&id) {
             objects.stage(id, Arc::clone(bytes));
-            self.add(Kind::Blob, id, Bytes::from_owner(Arc::clone(bytes)), None);
+            // Smaller ones are read as they lie in the pack.
+            let is_large = bytes.len() > stored::MAX_BYTES;
+            let base = if is_large { self.newest_blobs.insert(path.clone(), self.objects.len()) } else { None };
+            self.add(Kind::Blob, id, Bytes::from_owner(Arc::clone(bytes)), base);
         }
     }
 

@@ -3,6 +3,7 @@
 //! Readers take the [`Head`] and wait for nobody. Changes go through [`Store::transact`], and through nothing else.
 
 mod batch;
+mod delta;
 mod disk;
 mod entries;
 mod filter;
@@ -25,6 +26,7 @@ mod stored;
 mod sums;
 mod tree;
 mod trie;
+mod versions;
 mod writer;
 
 use std::{
