@@ -1,0 +1,453 @@
+//! How much may be stored in a day (D44): of one project, of one owner, on one host, and in all. It catches what no bound of
+//! a single file or request foresees.
+//!
+//! What counts are the bytes of new files and the texts of commits. Allowances come back steadily, and a whole day's may be
+//! used at once. They are kept in memory, for a bounded number of projects, owners and hosts: a restart begins anew, and so
+//! does what is forgotten.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use countersign_core::{layout, path::RepoPath, snapshot::Change};
+use quick_cache::sync::Cache;
+use thiserror::Error;
+
+use super::{index::Index, snapshot::Entry, snapshot::Head};
+use crate::{
+    clock::uptime_nanos,
+    limits::{Bucket, Rate, find_or_make},
+};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_PROJECTS: usize = 16_384;
+const MAX_OWNERS: usize = 16_384;
+const MAX_HOSTS: usize = 4_096;
+/// Scheme, host and port.
+const HOST_SEGMENTS: usize = 3;
+
+/// Bytes in a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StorageLimits {
+    pub project: u64,
+    pub owner: u64,
+    pub host: u64,
+    pub total: u64,
+    /// What a project with active signers may store though others have used up what they share with it.
+    pub project_reserved: u64,
+}
+
+/// Whose use is limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BudgetScope {
+    Project,
+    /// The first name behind host and port.
+    Owner,
+    Host,
+    Total,
+}
+
+impl BudgetScope {
+    pub const ALL: [Self; 4] = [Self::Project, Self::Owner, Self::Host, Self::Total];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Project => "project",
+            Self::Owner => "owner",
+            Self::Host => "host",
+            Self::Total => "total",
+        }
+    }
+}
+
+/// A change does not fit into what may be stored.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub struct OverBudget {
+    pub scope: BudgetScope,
+    /// The project, owner or host.
+    pub whose: String,
+    /// Of this change.
+    pub bytes: u64,
+    pub bytes_per_day: u64,
+    /// Until it would fit, rounded up.
+    pub seconds: u64,
+}
+
+impl fmt::Display for OverBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { scope, whose, bytes, bytes_per_day, seconds } = self;
+        match scope {
+            BudgetScope::Project => write!(f, "the project {whose}")?,
+            BudgetScope::Owner => write!(f, "the owner {whose}, with all projects together,")?,
+            BudgetScope::Host => write!(f, "the host {whose}, with all projects together,")?,
+            BudgetScope::Total => write!(f, "this server")?,
+        }
+        if bytes > bytes_per_day {
+            write!(
+                f,
+                " may store {bytes_per_day} bytes in a day, and this change alone has {bytes}: make it smaller, or"
+            )?;
+        } else {
+            write!(
+                f,
+                " has stored what it may in a day ({bytes_per_day} bytes): try again in {seconds} s, or"
+            )?;
+        }
+        write!(f, " ask the operator to raise limits.{}_bytes_per_day", scope.name())
+    }
+}
+
+#[derive(Debug)]
+pub struct StorageBudget {
+    limits: StorageLimits,
+    projects: Cache<String, Arc<ProjectUse>>,
+    owners: Cache<String, Arc<Bucket>>,
+    hosts: Cache<String, Arc<Bucket>>,
+    total: Arc<Bucket>,
+    /// Reserves have a bound as well: all of them together take as much as the total at most.
+    reserves: Arc<Bucket>,
+    refused: [AtomicU64; BudgetScope::ALL.len()],
+}
+
+#[derive(Debug, Default)]
+struct ProjectUse {
+    all: Arc<Bucket>,
+    reserve: Arc<Bucket>,
+}
+
+/// What a change needs.
+#[derive(Debug)]
+pub(super) struct Need {
+    project: RepoPath,
+    /// Whether the project has active signers.
+    is_established: bool,
+    bytes: u64,
+}
+
+/// What was taken for a change. It is given back when it is dropped, unless the change was published.
+#[derive(Debug)]
+#[must_use]
+pub(super) struct Charge {
+    taken: Vec<(Arc<Bucket>, Rate)>,
+    bytes: u64,
+}
+
+impl StorageBudget {
+    pub fn new(limits: StorageLimits) -> Self {
+        Self {
+            limits,
+            projects: Cache::new(MAX_PROJECTS),
+            owners: Cache::new(MAX_OWNERS),
+            hosts: Cache::new(MAX_HOSTS),
+            total: Arc::default(),
+            reserves: Arc::default(),
+            refused: Default::default(),
+        }
+    }
+
+    /// How many changes were refused since the start.
+    pub fn refusals(&self, scope: BudgetScope) -> u64 {
+        self.refused[scope as usize].load(Ordering::Relaxed)
+    }
+
+    /// What all projects together may store now.
+    pub fn bytes_left(&self, now: Instant) -> u64 {
+        self.total.left(self.rate(BudgetScope::Total), uptime_nanos(now))
+    }
+
+    /// Takes what a change needs. Nobody else's use keeps an established project from storing its reserve.
+    pub(super) fn charge(&self, need: &Need, now: Instant) -> Result<Charge, OverBudget> {
+        let now = uptime_nanos(now);
+        let project = find_or_make(&self.projects, fold(&need.project));
+        let mut charge = Charge { taken: Vec::with_capacity(4), bytes: need.bytes };
+        let own = charge.take(&project.all, self.rate(BudgetScope::Project), now);
+        own.map_err(|wait| self.refuse(BudgetScope::Project, &need.project, need.bytes, wait))?;
+        let Err((scope, whose, wait)) = self.charge_shared(&mut charge, &need.project, now) else {
+            return Ok(charge);
+        };
+        let reserve = [
+            (&project.reserve, per_day(self.limits.project_reserved)),
+            (&self.reserves, self.rate(BudgetScope::Total)),
+        ];
+        let is_reserved = need.is_established
+            && reserve.iter().all(|(bucket, rate)| charge.take(bucket, *rate, now).is_ok());
+        if is_reserved { Ok(charge) } else { Err(self.refuse(scope, &whose, need.bytes, wait)) }
+    }
+
+    /// Takes from what the project shares with others, from all or from none.
+    fn charge_shared(
+        &self,
+        charge: &mut Charge,
+        project: &RepoPath,
+        now: u64,
+    ) -> Result<(), (BudgetScope, RepoPath, Duration)> {
+        let (owner, host) =
+            (first_segments(project, HOST_SEGMENTS + 1), first_segments(project, HOST_SEGMENTS));
+        let shared = [
+            (BudgetScope::Owner, find_or_make(&self.owners, fold(&owner)), owner),
+            (BudgetScope::Host, find_or_make(&self.hosts, fold(&host)), host.clone()),
+            (BudgetScope::Total, Arc::clone(&self.total), host),
+        ];
+        let mut taken = Charge { taken: Vec::with_capacity(4), bytes: charge.bytes };
+        for (scope, bucket, whose) in shared {
+            taken.take(&bucket, self.rate(scope), now).map_err(|wait| (scope, whose, wait))?;
+        }
+        charge.taken.append(&mut taken.taken);
+        Ok(())
+    }
+
+    fn rate(&self, scope: BudgetScope) -> Rate {
+        per_day(self.bytes_per_day(scope))
+    }
+
+    fn bytes_per_day(&self, scope: BudgetScope) -> u64 {
+        match scope {
+            BudgetScope::Project => self.limits.project,
+            BudgetScope::Owner => self.limits.owner,
+            BudgetScope::Host => self.limits.host,
+            BudgetScope::Total => self.limits.total,
+        }
+    }
+
+    fn refuse(&self, scope: BudgetScope, whose: &RepoPath, bytes: u64, wait: Duration) -> OverBudget {
+        self.refused[scope as usize].fetch_add(1, Ordering::Relaxed);
+        // What never fits is not worth another try before somebody has changed something.
+        let bytes_per_day = self.bytes_per_day(scope);
+        let wait = if bytes > bytes_per_day { DAY } else { wait };
+        let seconds = (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1);
+        OverBudget { scope, whose: whose.to_string(), bytes, bytes_per_day, seconds }
+    }
+}
+
+impl Need {
+    /// What `change` needs on top of `head`, with so many bytes of new content.
+    pub(super) fn of(head: &Head, change: &Change, bytes: u64) -> Option<Self> {
+        let project = project_of(&head.index, change)?;
+        let is_established = matches!(head.entry(&layout::active_signers(&project)), Some(Entry::File(_)));
+        Some(Self { project, is_established, bytes })
+    }
+}
+
+impl Charge {
+    fn take(&mut self, bucket: &Arc<Bucket>, rate: Rate, now: u64) -> Result<(), Duration> {
+        bucket.take_many(rate, self.bytes, now)?;
+        self.taken.push((Arc::clone(bucket), rate));
+        Ok(())
+    }
+
+    /// The change is on disk.
+    pub(super) fn keep(mut self) {
+        self.taken.clear();
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.taken.iter().for_each(|(bucket, rate)| bucket.give_back(*rate, self.bytes));
+    }
+}
+
+/// The project that a change is about: the one in whose directory it lies, or the new one that it makes.
+fn project_of(index: &Index, change: &Change) -> Option<RepoPath> {
+    let mut paths = change.files.keys();
+    let known = |path: &RepoPath| path.self_and_ancestors().find(|dir| index.is_project(dir));
+    let found =
+        paths.clone().find_map(known).or_else(|| paths.clone().find_map(layout::project_of_signers_dir));
+    found.or_else(|| paths.next().map(|path| path.parent().unwrap_or_else(|| path.clone())))
+}
+
+/// The path down to so many segments, or all of it.
+fn first_segments(path: &RepoPath, count: usize) -> RepoPath {
+    let depth = path.segments().count();
+    path.self_and_ancestors().nth(depth.saturating_sub(count)).unwrap_or_else(|| path.clone())
+}
+
+/// Letter case does not make two of one (D35).
+fn fold(path: &RepoPath) -> String {
+    path.as_str().to_ascii_lowercase()
+}
+
+fn per_day(bytes: u64) -> Rate {
+    Rate::new(bytes, DAY, bytes)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// A byte comes back to a project in a second.
+    const LIMITS: StorageLimits = StorageLimits {
+        project: 86_400,
+        owner: 2 * 86_400,
+        host: 3 * 86_400,
+        total: 4 * 86_400,
+        project_reserved: 1_000,
+    };
+
+    fn budget() -> StorageBudget {
+        // Starts the clock before any test looks at it.
+        uptime_nanos(Instant::now());
+        StorageBudget::new(LIMITS)
+    }
+
+    fn need(project: &str, bytes: u64) -> Need {
+        Need { project: RepoPath::parse(project).unwrap(), is_established: false, bytes }
+    }
+
+    fn established(project: &str, bytes: u64) -> Need {
+        Need { is_established: true, ..need(project, bytes) }
+    }
+
+    /// Stores it, or says whose budget does not allow it.
+    fn store(budget: &StorageBudget, need: &Need, now: Instant) -> Result<(), (BudgetScope, String)> {
+        budget.charge(need, now).map(Charge::keep).map_err(|over| (over.scope, over.whose))
+    }
+
+    fn over(scope: BudgetScope, whose: &str) -> Result<(), (BudgetScope, String)> {
+        Err((scope, whose.to_owned()))
+    }
+
+    const APP: &str = "https/forge.example/443/acme/app";
+
+    #[test]
+    fn a_day_may_be_used_at_once_and_comes_back_steadily() {
+        let (budget, now) = (budget(), Instant::now());
+        store(&budget, &need(APP, 86_399), now).unwrap();
+        store(&budget, &need(APP, 1), now).unwrap();
+        let refused = budget.charge(&need(APP, 1), now).unwrap_err();
+        assert_eq!((refused.scope, refused.seconds), (BudgetScope::Project, 1));
+        let refused = budget.charge(&need(APP, 100), now + SECOND).unwrap_err();
+        assert_eq!(refused.seconds, 99);
+        assert!(budget.charge(&need(APP, 100), now + 100 * SECOND - Duration::from_nanos(1)).is_err());
+        store(&budget, &need(APP, 100), now + 100 * SECOND).unwrap();
+        // However long the rest was, no more than a day's.
+        let later = now + 10 * DAY;
+        assert_eq!(store(&budget, &need(APP, 86_401), later), over(BudgetScope::Project, APP));
+        store(&budget, &need(APP, 86_400), later).unwrap();
+        assert_eq!(budget.refusals(BudgetScope::Project), 4);
+    }
+
+    #[test]
+    fn owner_host_and_all_together_have_budgets_of_their_own() {
+        let (budget, now, day) = (budget(), Instant::now(), LIMITS.project);
+        for project in ["https/a.example/443/x/1", "https/a.example/443/x/2"] {
+            store(&budget, &need(project, day), now).unwrap();
+        }
+        let full = over(BudgetScope::Owner, "https/a.example/443/x");
+        assert_eq!(store(&budget, &need("https/a.example/443/x/3", 1), now), full);
+        assert_eq!(store(&budget, &need("https/a.example/443/x/deep/er", 1), now), full);
+        let other_case = over(BudgetScope::Owner, "https/a.example/443/X");
+        assert_eq!(store(&budget, &need("https/a.example/443/X/3", 1), now), other_case);
+        store(&budget, &need("https/a.example/443/y/1", day), now).unwrap();
+        let full = over(BudgetScope::Host, "https/a.example/443");
+        assert_eq!(store(&budget, &need("https/a.example/443/z", 1), now), full);
+        assert_eq!(budget.bytes_left(now), day);
+        store(&budget, &need("https/a.example/444/z", day - 1), now).unwrap();
+        assert_eq!(budget.bytes_left(now), 1);
+        assert_eq!(store(&budget, &need("https/b.example/443/z", 2), now).unwrap_err().0, BudgetScope::Total);
+        store(&budget, &need("https/b.example/443/z", 1), now).unwrap();
+        assert_eq!(BudgetScope::ALL.map(|scope| budget.refusals(scope)), [0, 3, 1, 1]);
+    }
+
+    #[test]
+    fn who_is_refused_by_one_budget_takes_nothing_from_the_others() {
+        let (budget, now) = (budget(), Instant::now());
+        store(&budget, &need("https/a.example/443/x/1", LIMITS.project), now).unwrap();
+        store(&budget, &need("https/a.example/443/x/2", LIMITS.project), now).unwrap();
+        let left = budget.bytes_left(now);
+        for _ in 0..1_000 {
+            assert!(store(&budget, &need("https/a.example/443/x/3", 1_000), now).is_err());
+            assert!(store(&budget, &need("https/a.example/443/x/1", 1_000), now).is_err());
+        }
+        assert_eq!(budget.bytes_left(now), left);
+        // Its own budget is whole as well, once its owner has room.
+        store(&budget, &need("https/a.example/443/x/3", LIMITS.project), now + DAY).unwrap();
+    }
+
+    #[test]
+    fn nobody_else_keeps_an_established_project_from_its_reserve() {
+        let (budget, now) = (budget(), Instant::now());
+        for n in 0..4 {
+            store(&budget, &need(&format!("https/h{n}.example/443/x/1"), LIMITS.project), now).unwrap();
+        }
+        assert_eq!(store(&budget, &need(APP, 1), now).unwrap_err().0, BudgetScope::Total);
+        store(&budget, &established(APP, 600), now).unwrap();
+        store(&budget, &established(APP, 400), now).unwrap();
+        assert_eq!(store(&budget, &established(APP, 1), now).unwrap_err().0, BudgetScope::Total);
+        store(&budget, &established("https/forge.example/443/acme/other", 1_000), now).unwrap();
+        assert!(store(&budget, &established("https/forge.example/443/acme/third", 1_001), now).is_err());
+        // It counts for the project itself, and a project that has used up its own has no reserve.
+        let rest = LIMITS.project - 1_000;
+        assert!(store(&budget, &established(APP, rest + 1), now + SECOND / 2).is_err());
+        let full = established("https/h0.example/443/x/1", 1);
+        assert_eq!(store(&budget, &full, now).unwrap_err().0, BudgetScope::Project);
+    }
+
+    #[test]
+    fn reserves_are_bounded_together() {
+        let (budget, now) = (budget(), Instant::now());
+        let projects = |count: u64| (0..count).map(|n| format!("https/h{n}.example/443/x/1"));
+        for project in projects(4) {
+            store(&budget, &need(&project, LIMITS.project), now).unwrap();
+        }
+        let many = LIMITS.total / LIMITS.project_reserved + 100;
+        let reserve = |project: String| established(&format!("{project}/new"), LIMITS.project_reserved);
+        let stored = projects(many).filter(|project| store(&budget, &reserve(project.clone()), now).is_ok());
+        assert_eq!(stored.count() as u64, LIMITS.total / LIMITS.project_reserved);
+    }
+
+    #[test]
+    fn what_was_not_published_is_given_back() {
+        let (budget, now) = (budget(), Instant::now());
+        let charge = budget.charge(&need(APP, 86_400), now).unwrap();
+        assert!(budget.charge(&need(APP, 1), now).is_err());
+        assert_eq!(budget.bytes_left(now), LIMITS.total - 86_400);
+        drop(charge);
+        assert_eq!(budget.bytes_left(now), LIMITS.total);
+        store(&budget, &need(APP, 86_400), now).unwrap();
+    }
+
+    #[test]
+    fn messages_name_whose_budget_it_is_and_the_way_out() {
+        let (budget, now) = (budget(), Instant::now());
+        store(&budget, &need(APP, 86_400), now).unwrap();
+        let told = |need: &Need| budget.charge(need, now).unwrap_err();
+        assert_eq!(
+            told(&need(APP, 3)).to_string(),
+            format!(
+                "the project {APP} has stored what it may in a day (86400 bytes): try again in 3 s, or ask the \
+                 operator to raise limits.project_bytes_per_day"
+            )
+        );
+        let large = told(&need("https/a.example/443/x", 86_401));
+        assert_eq!(
+            large.to_string(),
+            "the project https/a.example/443/x may store 86400 bytes in a day, and this change alone has 86401: make \
+             it smaller, or ask the operator to raise limits.project_bytes_per_day"
+        );
+        assert_eq!(large.seconds, 86_400);
+    }
+
+    #[test]
+    fn projects_without_number_are_forgotten_not_collected() {
+        let (budget, now) = (budget(), Instant::now());
+        for n in 0..MAX_PROJECTS * 2 {
+            store(&budget, &need(&format!("https/h{n}.example/443/o{n}/app"), 1), now).unwrap();
+        }
+        assert!(budget.projects.len() <= MAX_PROJECTS);
+        assert!(budget.owners.len() <= MAX_OWNERS && budget.hosts.len() <= MAX_HOSTS);
+        assert_eq!(
+            budget.bytes_left(now),
+            LIMITS.total - 2 * MAX_PROJECTS as u64,
+            "the total forgets nothing"
+        );
+    }
+}
