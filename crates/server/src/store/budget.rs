@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use countersign_core::{layout, path::RepoPath, snapshot::Change};
+use countersign_core::{layout, path::RepoPath, snapshot::Change, wire};
 use quick_cache::sync::Cache;
 use thiserror::Error;
 
@@ -38,7 +38,8 @@ pub struct StorageLimits {
     pub owner: u64,
     pub host: u64,
     pub total: u64,
-    /// What a project with active signers may store though others have used up what they share with it.
+    /// What a project with active signers may store though others have used up what they share with it; and as much
+    /// again for revocations and new signers, though it has used up its own.
     pub project_reserved: u64,
 }
 
@@ -118,6 +119,7 @@ pub struct StorageBudget {
 struct ProjectUse {
     all: Arc<Bucket>,
     reserve: Arc<Bucket>,
+    protection: Arc<Bucket>,
 }
 
 /// What a change needs.
@@ -126,6 +128,8 @@ pub(super) struct Need {
     project: RepoPath,
     /// Whether the project has active signers.
     is_established: bool,
+    /// Whether it revokes, or is about who signs.
+    is_protection: bool,
     bytes: u64,
 }
 
@@ -160,45 +164,55 @@ impl StorageBudget {
         self.total.left(self.rate(BudgetScope::Total), uptime_nanos(now))
     }
 
-    /// Takes what a change needs. Nobody else's use keeps an established project from storing its reserve.
+    /// Takes what a change needs: from all four budgets, or from a reserve, or not at all.
     pub(super) fn charge(&self, need: &Need, now: Instant) -> Result<Charge, OverBudget> {
         let now = uptime_nanos(now);
         let project = find_or_make(&self.projects, fold(&need.project));
-        let mut charge = Charge { taken: Vec::with_capacity(4), bytes: need.bytes };
-        let own = charge.take(&project.all, self.rate(BudgetScope::Project), now);
-        own.map_err(|wait| self.refuse(BudgetScope::Project, &need.project, need.bytes, wait))?;
-        let Err((scope, whose, wait)) = self.charge_shared(&mut charge, &need.project, now) else {
-            return Ok(charge);
-        };
-        let reserve = [
-            (&project.reserve, per_day(self.limits.project_reserved)),
-            (&self.reserves, self.rate(BudgetScope::Total)),
-        ];
-        let is_reserved = need.is_established
-            && reserve.iter().all(|(bucket, rate)| charge.take(bucket, *rate, now).is_ok());
-        if is_reserved { Ok(charge) } else { Err(self.refuse(scope, &whose, need.bytes, wait)) }
+        self.charge_budgets(need, &project, now).or_else(|(scope, whose, wait)| {
+            let reserved = self.charge_reserves(need, &project, scope, now);
+            reserved.ok_or_else(|| self.refuse(scope, &whose, need.bytes, wait))
+        })
     }
 
-    /// Takes from what the project shares with others, from all or from none.
-    fn charge_shared(
+    fn charge_budgets(
         &self,
-        charge: &mut Charge,
-        project: &RepoPath,
+        need: &Need,
+        project: &ProjectUse,
         now: u64,
-    ) -> Result<(), (BudgetScope, RepoPath, Duration)> {
-        let (owner, host) =
-            (first_segments(project, HOST_SEGMENTS + 1), first_segments(project, HOST_SEGMENTS));
-        let shared = [
+    ) -> Result<Charge, (BudgetScope, RepoPath, Duration)> {
+        let owner = first_segments(&need.project, HOST_SEGMENTS + 1);
+        let host = first_segments(&need.project, HOST_SEGMENTS);
+        let budgets = [
+            (BudgetScope::Project, Arc::clone(&project.all), need.project.clone()),
             (BudgetScope::Owner, find_or_make(&self.owners, fold(&owner)), owner),
             (BudgetScope::Host, find_or_make(&self.hosts, fold(&host)), host.clone()),
             (BudgetScope::Total, Arc::clone(&self.total), host),
         ];
-        let mut taken = Charge { taken: Vec::with_capacity(4), bytes: charge.bytes };
-        for (scope, bucket, whose) in shared {
-            taken.take(&bucket, self.rate(scope), now).map_err(|wait| (scope, whose, wait))?;
+        let mut charge = Charge { taken: Vec::with_capacity(budgets.len()), bytes: need.bytes };
+        for (scope, bucket, whose) in budgets {
+            charge.take(&bucket, self.rate(scope), now).map_err(|wait| (scope, whose, wait))?;
         }
-        charge.taken.append(&mut taken.taken);
-        Ok(())
+        Ok(charge)
+    }
+
+    /// What others have stored does not stop a project that has active signers. And whatever a single key of it has stored
+    /// does not keep the others from revoking, or from taking that key out.
+    fn charge_reserves(
+        &self,
+        need: &Need,
+        project: &ProjectUse,
+        refused: BudgetScope,
+        now: u64,
+    ) -> Option<Charge> {
+        let of_others = (refused != BudgetScope::Project).then_some(&project.reserve);
+        let of_protection = need.is_protection.then_some(&project.protection);
+        let mut reserves = of_others.into_iter().chain(of_protection).filter(|_| need.is_established);
+        reserves.find_map(|reserve| {
+            let mut charge = Charge { taken: Vec::with_capacity(2), bytes: need.bytes };
+            charge.take(reserve, per_day(self.limits.project_reserved), now).ok()?;
+            charge.take(&self.reserves, self.rate(BudgetScope::Total), now).ok()?;
+            Some(charge)
+        })
     }
 
     fn rate(&self, scope: BudgetScope) -> Rate {
@@ -229,7 +243,11 @@ impl Need {
     pub(super) fn of(head: &Head, change: &Change, bytes: u64) -> Option<Self> {
         let project = project_of(&head.index, change)?;
         let is_established = matches!(head.entry(&layout::active_signers(&project)), Some(Entry::File(_)));
-        Some(Self { project, is_established, bytes })
+        let is_protection = change.files.keys().any(|path| {
+            layout::project_of_signers_dir(path).is_some()
+                || path.file_name().contains(wire::REVOCATION_SUFFIX)
+        });
+        Some(Self { project, is_established, is_protection, bytes })
     }
 }
 
@@ -299,7 +317,8 @@ mod tests {
     }
 
     fn need(project: &str, bytes: u64) -> Need {
-        Need { project: RepoPath::parse(project).unwrap(), is_established: false, bytes }
+        let project = RepoPath::parse(project).unwrap();
+        Need { project, is_established: false, is_protection: false, bytes }
     }
 
     fn established(project: &str, bytes: u64) -> Need {
@@ -384,11 +403,27 @@ mod tests {
         assert_eq!(store(&budget, &established(APP, 1), now).unwrap_err().0, BudgetScope::Total);
         store(&budget, &established("https/forge.example/443/acme/other", 1_000), now).unwrap();
         assert!(store(&budget, &established("https/forge.example/443/acme/third", 1_001), now).is_err());
-        // It counts for the project itself, and a project that has used up its own has no reserve.
-        let rest = LIMITS.project - 1_000;
-        assert!(store(&budget, &established(APP, rest + 1), now + SECOND / 2).is_err());
+        // A project that has used up its own has no reserve.
         let full = established("https/h0.example/443/x/1", 1);
         assert_eq!(store(&budget, &full, now).unwrap_err().0, BudgetScope::Project);
+    }
+
+    #[test]
+    fn a_project_that_has_used_up_its_own_can_still_revoke_and_change_its_signers() {
+        let (budget, now) = (budget(), Instant::now());
+        let protect = |bytes| Need { is_protection: true, ..established(APP, bytes) };
+        store(&budget, &established(APP, LIMITS.project), now).unwrap();
+        assert_eq!(store(&budget, &established(APP, 1), now), over(BudgetScope::Project, APP));
+        store(&budget, &protect(999), now).unwrap();
+        assert_eq!(store(&budget, &established(APP, 1), now), over(BudgetScope::Project, APP));
+        store(&budget, &protect(1), now).unwrap();
+        assert_eq!(store(&budget, &protect(1), now), over(BudgetScope::Project, APP));
+        let new = Need { is_established: false, ..protect(1) };
+        assert_eq!(
+            store(&budget, &new, now),
+            over(BudgetScope::Project, APP),
+            "a registration has no reserve"
+        );
     }
 
     #[test]
