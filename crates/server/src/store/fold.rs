@@ -244,7 +244,7 @@ impl NewPack<'_> {
         let mut entries: Vec<_> = pack.bundle.index.iter().collect();
         entries.sort_unstable_by_key(|entry| entry.pack_offset);
         let mut moved: Vec<(u64, u64)> = Vec::with_capacity(entries.len());
-        let heights = chain_heights(pack, &entries)?;
+        let heights = chain_heights(pack, &entries);
         let ends = entries.iter().skip(1).map(|next| next.pack_offset).chain([data.pack_end() as u64]);
         for ((entry, end), height) in entries.iter().zip(ends).zip(heights) {
             if stop.load(Ordering::Relaxed) {
@@ -314,25 +314,28 @@ struct Whole {
     bytes: usize,
 }
 
-/// For each of a pack's entries, which are sorted by offset: how many differences there are upon it, if it is whole.
-fn chain_heights(pack: &Pack, entries: &[index::Entry]) -> io::Result<Vec<usize>> {
+/// For each of a pack's entries, which are sorted by offset: how many differences there are upon it, if it is whole. What is
+/// damaged is found where it is copied.
+fn chain_heights(pack: &Pack, entries: &[index::Entry]) -> Vec<usize> {
     let mut heights = vec![0; entries.len()];
     // Of each entry, the whole one below it, and how many differences lead there.
     let mut below: Vec<(usize, usize)> = Vec::with_capacity(entries.len());
     for (at, entry) in entries.iter().enumerate() {
-        let parsed = pack.bundle.pack.entry(entry.pack_offset).map_err(|_| damaged(pack))?;
-        below.push(match parsed.header {
-            Header::OfsDelta { base_distance } => {
-                let base = entry.pack_offset.checked_sub(base_distance).ok_or_else(|| damaged(pack))?;
-                let base = entries[..at].binary_search_by_key(&base, |entry| entry.pack_offset);
-                let (root, depth) = below[base.map_err(|_| damaged(pack))?];
-                heights[root] = heights[root].max(depth + 1);
-                (root, depth + 1)
-            }
-            Header::Commit | Header::Tree | Header::Blob | Header::Tag | Header::RefDelta { .. } => (at, 0),
-        });
+        let parsed = pack.bundle.pack.entry(entry.pack_offset);
+        let base = match parsed.map(|parsed| parsed.header) {
+            Ok(Header::OfsDelta { base_distance }) => entry.pack_offset.checked_sub(base_distance),
+            Ok(Header::Commit | Header::Tree | Header::Blob | Header::Tag | Header::RefDelta { .. })
+            | Err(_) => None,
+        };
+        let find = |base| entries[..at].binary_search_by_key(&base, |entry| entry.pack_offset).ok();
+        let (root, depth) = match base.and_then(find) {
+            Some(base) => (below[base].0, below[base].1 + 1),
+            None => (at, 0),
+        };
+        heights[root] = heights[root].max(depth);
+        below.push((root, depth));
     }
-    Ok(heights)
+    heights
 }
 
 fn damaged(pack: &Pack) -> io::Error {
@@ -353,3 +356,7 @@ impl Hashing<'_> {
         self.out.write_all(bytes)
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests;
