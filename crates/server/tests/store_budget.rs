@@ -1,4 +1,4 @@
-//! How much may be stored: what counts, who is refused, and who is not.
+//! How much may be stored: what counts, and which changes are refused.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -49,7 +49,7 @@ fn scope_of(result: Result<(), StoreError>) -> BudgetScope {
 }
 
 #[tokio::test]
-async fn one_who_has_stored_too_much_is_refused_and_the_others_of_the_batch_are_not() {
+async fn a_change_over_budget_is_refused_and_the_others_of_its_batch_are_stored() {
     let fixture = Fixture::in_memory();
     let store = Arc::new(start(&fixture, Disk::default()));
     let release = hold_writer(&store).await;

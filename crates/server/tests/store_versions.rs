@@ -22,11 +22,11 @@ use countersign_core::{
 use countersign_server::store::Store;
 use store_support::{Fixture, hold_writer, let_tasks_begin, path};
 
-/// So much may remain of what would be 220 MB, packs included that were folded and stay for a while.
+/// Of 220 MB that are written. Packs that were folded and stay for a while are included.
 const MAX_DISK_BYTES: u64 = 20_000_000;
 
 /// So many differences lead to any version, however often it was folded.
-const MAX_DEPTH: usize = 64;
+const MAX_DEPTH: usize = 50;
 
 const SIGNATURES: &str = "team/svc.signers.json.signatures.json.pending";
 const METADATA_SIGNATURES: &str = "team/svc.signers.json.metadata.json.signatures.json.pending";
@@ -40,7 +40,7 @@ struct Signing {
 impl Signing {
     fn new() -> Self {
         let mut keys: Vec<SecretKey> = (0..SIGNERS_FILE_ENTRIES).map(key).collect();
-        // Each of the first half is the new smallest one: the worst for who knows files by their beginning.
+        // Each of the first half becomes the smallest one, so that the beginning of the file changes each time.
         keys[..SIGNERS_FILE_ENTRIES / 2].sort_by_key(|key| std::cmp::Reverse(key.public_key().to_string()));
         Self {
             keys,

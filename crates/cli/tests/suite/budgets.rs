@@ -140,11 +140,13 @@ fn a_server_that_has_stored_too_much_says_so_and_a_restart_begins_anew() {
     let (_, _, refused) = server.add_releases("acme/app");
     assert_over(&refused, "limits.host_bytes_per_day");
 
-    let server = Budgeted::start("total_bytes_per_day = 9000\nproject_reserved_bytes_per_day = 1", &[]);
+    let mut server = Budgeted::start("total_bytes_per_day = 9000\nproject_reserved_bytes_per_day = 1", &[]);
     server.activate("acme/app");
     let (count, cost, refused) = server.add_releases("acme/app");
     assert_over(&refused, "this server has stored what it may in a day (9000 bytes)");
     assert!(count > 0 && server.metric("countersign_budget_left_bytes") < cost);
+    server.world.server.restart();
+    server.add_release("acme/app/v999").ok();
     server.check();
 }
 

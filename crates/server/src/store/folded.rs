@@ -26,7 +26,7 @@ const GRACE: Duration = Duration::from_secs(10 * 60);
 /// Each is one more for Git to look into, so there are not many.
 const MAX_PACKS: usize = 64;
 /// On top of what the packs in use take. Folding can make little of much, so what waits is bounded by itself as well.
-const MAX_BYTES: u64 = 8 << 20;
+const MAX_BYTES: u64 = 4 << 20;
 
 /// What waits to be removed, oldest first.
 #[derive(Debug, Default)]
@@ -89,7 +89,7 @@ impl Folded {
     }
 
     /// How many of the lists, the oldest, have to go. Once it is too much, as many as may: the next time is far off then.
-    /// The newest stays, however large: somebody may have listed its packs a moment ago.
+    /// The newest stays, however large: a `git clone` may have listed its packs a moment ago.
     fn count_excess(&self, now: SystemTime, used: u64) -> usize {
         let packs: usize = self.lists.iter().map(|list| list.sources.len()).sum();
         let bytes: u64 = self.lists.iter().map(|list| list.bytes).sum();

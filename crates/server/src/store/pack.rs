@@ -8,8 +8,9 @@ use gix::{ObjectId, objs::Kind, odb::pack::data::entry::Header};
 use super::{delta::encode_delta, stored, sums::Checksum};
 
 pub(super) const HEADER_BYTES: usize = 12;
-/// Git itself stops chains here, since a reader has to walk all of one.
-const MAX_CHAIN: u8 = 50;
+/// So many differences lead to any object, through however many folds it went: a reader has to walk all of them. Git itself
+/// stops here, and breaks longer chains when it sends them.
+pub(super) const MAX_CHAIN: usize = 50;
 /// What is written as it is: shorter than a commit, longer than most differences between versions of a directory. They
 /// hardly get smaller, and to make the compressor ready for each would cost more than all else. Blobs are also read as
 /// they lie, and most are small: up to [`stored::MAX_BYTES`] they are larger on disk, and several times as fast to read.
@@ -49,7 +50,7 @@ pub(super) fn encode(objects: &[PackObject<'_>]) -> EncodedPack {
     let mut pack = header(objects.len()).to_vec();
     let mut deflate = Compress::new(Compression::new(1), true);
     let mut index: Vec<IndexEntry> = Vec::with_capacity(objects.len());
-    let mut chain: Vec<u8> = Vec::with_capacity(objects.len());
+    let mut chain: Vec<usize> = Vec::with_capacity(objects.len());
     for object in objects {
         let start = pack.len();
         let delta = object

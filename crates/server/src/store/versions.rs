@@ -7,13 +7,13 @@ use std::{
 
 use gix::{objs::Kind, odb::pack::data::entry::Header};
 
-use super::{delta::encode_delta, pack::encode_entry};
+use super::{
+    delta::encode_delta,
+    pack::{MAX_CHAIN, encode_entry},
+};
 
 /// What is remembered of all versions together.
 const MAX_BYTES: usize = 64 << 20;
-/// So many differences lead from a whole copy to any version, through however many folds it went: a reader has to walk all
-/// of them. Those inside a batch are less ([`super::pack`]).
-const MAX_DEPTH: usize = 64;
 /// An entry of a directory has at least a mode, a name and an id.
 const BEGINNING: usize = 48;
 /// A signature or a digest is on a line of such a length, and no other file has the same. A key alone makes a shorter one:
@@ -26,7 +26,7 @@ pub(super) struct Versions {
     /// A difference has the kind of its base, so versions of one kind are never taken for those of another.
     newest: HashMap<(Kind, u64), Version>,
     bytes: usize,
-    /// With a key that is drawn anew each time, so that nobody can make files that seem to be versions of each other, or
+    /// With a key that is drawn anew each time, so that a stranger cannot make files that seem to be versions of each other, or
     /// versions that do not.
     hasher: RandomState,
 }
@@ -52,7 +52,7 @@ impl Versions {
         if self.bytes > MAX_BYTES {
             *self = Self { hasher: self.hasher.clone(), ..Self::default() };
         }
-        let before = self.newest.get(&likeness).filter(|before| before.depth + height < MAX_DEPTH);
+        let before = self.newest.get(&likeness).filter(|before| before.depth + height < MAX_CHAIN);
         let delta = before.map(|before| (before, encode_delta(&before.content, &content)));
         let shorter = delta.filter(|(_, delta)| delta.len() < content.len() / 2).map(|(before, delta)| {
             let header = Header::OfsDelta { base_distance: place - before.place };
@@ -112,13 +112,13 @@ mod tests {
     #[test]
     fn chains_of_differences_end_where_they_would_become_too_long() {
         let content = set("a", 0..100);
-        for height in [0, 1, MAX_DEPTH - 1, MAX_DEPTH] {
+        for height in [0, 1, MAX_CHAIN - 1, MAX_CHAIN] {
             let mut versions = Versions::default();
             let shorten =
                 |n: u64| versions.shorten(Kind::Blob, content.clone(), 12 + 1_000 * n, height).is_some();
             let shortened: Vec<bool> = (0..200).map(shorten).collect();
             let longest = shortened.split(|is_shortened| !is_shortened).map(<[_]>::len).max();
-            assert_eq!(longest, Some(MAX_DEPTH - height), "upon each there are {height}");
+            assert_eq!(longest, Some(MAX_CHAIN - height), "upon each there are {height}");
         }
     }
 

@@ -78,7 +78,7 @@ fn owner_host_and_all_together_have_budgets_of_their_own() {
 }
 
 #[test]
-fn who_is_refused_by_one_budget_takes_nothing_from_the_others() {
+fn a_change_that_one_budget_refuses_takes_nothing_from_the_others() {
     let (budget, now) = (budget(), Instant::now());
     store(&budget, &need("https/a.example/443/x/1", LIMITS.project), now).unwrap();
     store(&budget, &need("https/a.example/443/x/2", LIMITS.project), now).unwrap();
@@ -93,7 +93,7 @@ fn who_is_refused_by_one_budget_takes_nothing_from_the_others() {
 }
 
 #[test]
-fn nobody_else_keeps_an_established_project_from_its_reserve() {
+fn others_do_not_keep_an_established_project_from_its_reserve() {
     let (budget, now) = (budget(), Instant::now());
     for n in 0..4 {
         store(&budget, &need(&format!("https/h{n}.example/443/x/1"), LIMITS.project), now).unwrap();
