@@ -244,7 +244,7 @@ impl Client {
                 "it is done already, or something is in the way: `countersign chain PROJECT` and `countersign \
                  status PATH` show what is there",
             ),
-            429 => (ErrorKind::Unreachable, "there were too many requests: wait a little"),
+            429 => (ErrorKind::Unreachable, "it was too much for now: wait as long as the message says"),
             500 => (
                 ErrorKind::Other,
                 "check that the server can read what the message names; else ask its operator",

@@ -40,7 +40,7 @@ use crate::{
     releases::{DownloadError, ReleaseLimits, Releases},
     router,
     sending::Sending,
-    store::{self, Author, OpenError, Repository, Store, StoreError},
+    store::{self, Author, OpenError, Repository, StorageLimits, Store, StoreError},
     tls::{Tls, TlsError},
     web::Renderings,
     webhooks::{ProgressError, WebhookStats, Webhooks},
@@ -318,7 +318,7 @@ impl Background {
 pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartError> {
     let tls = settings.tls.map(Tls::read).transpose()?.map(Arc::new);
     let data_dir = DataDir::lock(&settings.data_dir)?;
-    let opened = open_repository(&data_dir, settings.author, &clock)?;
+    let opened = open_repository(&data_dir, settings.author, &clock, settings.limits.storage)?;
     let fetcher = Fetcher::new(settings.guard.clone(), settings.timeouts, Arc::new(SystemResolver))?;
     let fetcher = fetcher.with_asset_timeout(settings.asset_timeout);
     let connections = Arc::new(Connections::new(settings.connections));
@@ -403,7 +403,12 @@ pub struct Opened {
 }
 
 /// Opens the repository and the nonces beside it, and makes both where there are none.
-pub fn open_repository(data_dir: &DataDir, author: Author, clock: &Clock) -> Result<Opened, StartError> {
+pub fn open_repository(
+    data_dir: &DataDir,
+    author: Author,
+    clock: &Clock,
+    budget: Option<StorageLimits>,
+) -> Result<Opened, StartError> {
     let repository = Repository::open(&data_dir.repository())?;
     if let Some(marker) = repository.marker()? {
         RepositoryMarker::parse(&marker).map_err(|error| StartError::Format { error })?;
@@ -413,6 +418,6 @@ pub fn open_repository(data_dir: &DataDir, author: Author, clock: &Clock) -> Res
     let state =
         if repository.is_unborn() { nonces::Repository::Unborn } else { nonces::Repository::HasCommits };
     let nonces = Nonces::open(&data_dir.nonces(), state, clock.clone())?;
-    let options = store::Options { author, clock: clock.clone(), initial: repository::create(now) };
+    let options = store::Options { author, clock: clock.clone(), initial: repository::create(now), budget };
     Ok(Opened { store: Store::start(repository, options)?, nonces })
 }

@@ -32,7 +32,7 @@ use crate::{
     limits::Rates,
     listen::ConnectionLimits,
     proxies::{ProxyNet, TrustedProxies},
-    store::Author,
+    store::{Author, StorageLimits},
     tls::TlsFiles,
     webhooks::Webhook,
 };
@@ -83,6 +83,8 @@ pub struct Limits {
     /// Half of all connections at most, whatever this says.
     pub event_listeners: usize,
     pub caps: Caps,
+    /// `None` where as much may be stored as there is room for.
+    pub storage: Option<StorageLimits>,
 }
 
 /// What flags and environment say; `None` leaves it to the configuration file.
@@ -157,6 +159,11 @@ struct LimitsTable {
     registrations_per_owner: Option<usize>,
     superseded_per_project: Option<usize>,
     rotations_per_day: Option<usize>,
+    project_bytes_per_day: Option<u64>,
+    project_reserved_bytes_per_day: Option<u64>,
+    owner_bytes_per_day: Option<u64>,
+    host_bytes_per_day: Option<u64>,
+    total_bytes_per_day: Option<u64>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -245,7 +252,7 @@ impl Settings {
             forges,
             asset_timeout: file.fetch.asset_timeout()?,
             timeouts: file.fetch.resolve()?,
-            limits: file.limits.resolve()?,
+            limits: file.limits.resolve(dev)?,
             author: file.commits.resolve()?,
             webhooks: webhook::resolve(file.webhook)?,
         })
@@ -295,7 +302,8 @@ fn read_token(path: PathBuf) -> Result<Token, ConfigError> {
 }
 
 impl LimitsTable {
-    fn resolve(self) -> Result<Limits, ConfigError> {
+    fn resolve(self, dev: bool) -> Result<Limits, ConfigError> {
+        let storage = self.storage()?;
         let max_signers = SIGNERS_FILE_BYTES as u64;
         let signers_file_bytes = positive("limits.signers_file_bytes", self.signers_file_bytes, max_signers)?;
         if signers_file_bytes > max_signers {
@@ -345,6 +353,19 @@ impl LimitsTable {
                 )?,
                 rotations_per_day: positive("limits.rotations_per_day", self.rotations_per_day, 100)?,
             },
+            // Development mode is for one's own machine (D37).
+            storage: (!dev).then_some(storage),
+        })
+    }
+
+    fn storage(&self) -> Result<StorageLimits, ConfigError> {
+        let reserved = self.project_reserved_bytes_per_day;
+        Ok(StorageLimits {
+            project: positive("limits.project_bytes_per_day", self.project_bytes_per_day, 128 << 20)?,
+            project_reserved: positive("limits.project_reserved_bytes_per_day", reserved, 1 << 20)?,
+            owner: positive("limits.owner_bytes_per_day", self.owner_bytes_per_day, 512 << 20)?,
+            host: positive("limits.host_bytes_per_day", self.host_bytes_per_day, 2 << 30)?,
+            total: positive("limits.total_bytes_per_day", self.total_bytes_per_day, 4 << 30)?,
         })
     }
 }

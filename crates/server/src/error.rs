@@ -236,6 +236,10 @@ impl From<StoreError> for ApiError {
                 let message = format!("{path} is a file where a directory is needed, or the reverse");
                 return Self::new(StatusCode::CONFLICT, message);
             }
+            StoreError::OverBudget(over) => {
+                let refused = Self::refused(StatusCode::TOO_MANY_REQUESTS, over);
+                return Self { retry_after: Some(over.seconds), ..refused };
+            }
             StoreError::Corrupt { .. } | StoreError::Io(_) | StoreError::Panicked | StoreError::Closed => {
                 "the change could not be committed to the repository"
             }

@@ -20,11 +20,9 @@ use countersign_core::key::PublicKey;
 use quick_cache::sync::Cache;
 use thiserror::Error;
 
+pub(crate) use self::bucket::Bucket;
 pub use self::bucket::Rate;
-use self::{
-    bucket::Bucket,
-    share::{Count, Held},
-};
+use self::share::{Count, Held};
 use crate::clock::uptime_nanos;
 
 const MAX_ADDRESSES: usize = 65_536;
@@ -230,7 +228,10 @@ impl Client {
     }
 }
 
-fn find_or_make<K: std::hash::Hash + Eq + Clone, V: Default>(cache: &Cache<K, Arc<V>>, key: K) -> Arc<V> {
+pub(crate) fn find_or_make<K: std::hash::Hash + Eq + Clone, V: Default>(
+    cache: &Cache<K, Arc<V>>,
+    key: K,
+) -> Arc<V> {
     if let Some(found) = cache.get(&key) {
         return found;
     }

@@ -13,7 +13,8 @@ pub(crate) fn drop_pending(args: DropArgs) -> Result<(), CliError> {
         return Err(CliError::other(message, "name it with --data-dir"));
     }
     let data_dir = DataDir::lock(&path)?;
-    let opened = app::open_repository(&data_dir, file.author()?, &Clock::system())?;
+    // No budget: an operator can always clean up.
+    let opened = app::open_repository(&data_dir, file.author()?, &Clock::system(), None)?;
     let project = args.project.clone();
     let decide = move |head: &_| drop::drop_pending(head, &project);
     super::runtime()?.block_on(opened.store.transact(decide))??;

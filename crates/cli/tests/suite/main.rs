@@ -9,6 +9,7 @@ mod assets;
 mod audit_trail;
 mod authentication;
 mod authentication_headers;
+mod budgets;
 mod caps;
 mod chain;
 mod checksums;

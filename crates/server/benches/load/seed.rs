@@ -155,7 +155,7 @@ fn complete_releases(plan: Plan, first: usize) -> Result<Change, Failure> {
 fn open(data_dir: &Path) -> Result<(Opened, DataDir), Failure> {
     let settings = process::settings(data_dir)?;
     let locked = DataDir::lock(data_dir)?;
-    Ok((app::open_repository(&locked, settings.author, &Clock::system())?, locked))
+    Ok((app::open_repository(&locked, settings.author, &Clock::system(), None)?, locked))
 }
 
 async fn commit(store: &Store, change: Change) -> Result<(), Failure> {

@@ -37,7 +37,8 @@ impl RateLimitsTable {
     pub(super) fn resolve(self, dev: bool) -> Result<Option<Rates>, ConfigError> {
         let rate = |per: Duration, count: (&'static str, Option<u32>, u32), burst: (&'static str, _, u32)| {
             let count = positive(count.0, count.1, count.2)?;
-            Ok::<_, ConfigError>(Rate::new(count, per, positive(burst.0, burst.1, burst.2)?))
+            let burst = positive(burst.0, burst.1, burst.2)?;
+            Ok::<_, ConfigError>(Rate::new(count.into(), per, burst.into()))
         };
         let rates = Rates {
             address: rate(

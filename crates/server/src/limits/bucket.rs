@@ -15,23 +15,29 @@ pub struct Rate {
 }
 
 impl Rate {
-    pub fn new(count: u32, per: Duration, burst: u32) -> Self {
+    pub fn new(count: u64, per: Duration, burst: u64) -> Self {
         let per = u64::try_from(per.as_nanos()).unwrap_or(u64::MAX);
-        let interval = (per / u64::from(count.max(1))).max(1);
-        Self { interval, room: interval.saturating_mul(u64::from(burst.max(1))) }
+        let interval = (per / count.max(1)).max(1);
+        Self { interval, room: interval.saturating_mul(burst.max(1)) }
     }
 }
 
 /// What one caller has used up: the time, in nanoseconds of the caller's clock, at which all of it has come back.
 #[derive(Debug, Default)]
-pub(super) struct Bucket(AtomicU64);
+pub(crate) struct Bucket(AtomicU64);
 
 impl Bucket {
     /// Takes one, or says how long until there is one.
     pub(super) fn take(&self, rate: Rate, now: u64) -> Result<(), Duration> {
+        self.take_many(rate, 1, now)
+    }
+
+    /// Takes so many, all or none, or says how long until there are so many. More than a burst there never are.
+    pub(crate) fn take_many(&self, rate: Rate, count: u64, now: u64) -> Result<(), Duration> {
+        let cost = rate.interval.saturating_mul(count);
         let mut full_at = self.0.load(Ordering::Relaxed);
         loop {
-            let taken = full_at.max(now).saturating_add(rate.interval);
+            let taken = full_at.max(now).saturating_add(cost);
             let latest = now.saturating_add(rate.room);
             if taken > latest {
                 return Err(Duration::from_nanos(taken - latest));
@@ -41,6 +47,20 @@ impl Bucket {
                 Err(other) => full_at = other,
             }
         }
+    }
+
+    /// Puts back what was taken and not used.
+    pub(crate) fn give_back(&self, rate: Rate, count: u64) {
+        let cost = rate.interval.saturating_mul(count);
+        let give = |full_at: u64| Some(full_at.saturating_sub(cost));
+        // It always gives a value, so it cannot fail.
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, give);
+    }
+
+    /// How many could be taken now.
+    pub(crate) fn left(&self, rate: Rate, now: u64) -> u64 {
+        let used = self.0.load(Ordering::Relaxed).saturating_sub(now);
+        rate.room.saturating_sub(used) / rate.interval
     }
 }
 
@@ -95,6 +115,30 @@ mod tests {
             assert_eq!(bucket.take(TEN_A_SECOND, 0), Err(Duration::from_millis(100)));
         }
         assert_eq!(bucket.take(TEN_A_SECOND, SECOND / 10), Ok(()));
+    }
+
+    #[test]
+    fn many_are_taken_at_once_or_not_at_all() {
+        let bucket = Bucket::default();
+        assert_eq!(bucket.take_many(TEN_A_SECOND, 4, 0), Ok(()));
+        assert_eq!(bucket.left(TEN_A_SECOND, 0), 1);
+        assert_eq!(bucket.take_many(TEN_A_SECOND, 2, 0), Err(Duration::from_millis(100)));
+        assert_eq!(bucket.take_many(TEN_A_SECOND, 1, 0), Ok(()));
+        assert_eq!(bucket.left(TEN_A_SECOND, SECOND / 10 - 1), 0);
+        assert_eq!(bucket.left(TEN_A_SECOND, SECOND / 10 * 2), 2);
+        assert_eq!(bucket.left(TEN_A_SECOND, 3_600 * SECOND), 5);
+        assert!(bucket.take_many(TEN_A_SECOND, 6, 3_600 * SECOND).is_err(), "more than a burst");
+        assert!(bucket.take_many(TEN_A_SECOND, u64::MAX, 3_600 * SECOND).is_err());
+    }
+
+    #[test]
+    fn what_is_given_back_can_be_taken_again_and_no_more_than_that() {
+        let bucket = Bucket::default();
+        assert_eq!(bucket.take_many(TEN_A_SECOND, 5, SECOND), Ok(()));
+        bucket.give_back(TEN_A_SECOND, 3);
+        assert_eq!(granted(&bucket, TEN_A_SECOND, SECOND, 100), 3);
+        bucket.give_back(TEN_A_SECOND, u64::MAX);
+        assert_eq!(granted(&bucket, TEN_A_SECOND, SECOND, 100), 5);
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! The metrics as text, in version 0.0.4 of Prometheus' format.
 
-use std::fmt::{Display, Write as _};
+use std::{
+    fmt::{Display, Write as _},
+    time::Instant,
+};
 
 use super::{Histogram, Requests, Route, requests::BOUNDS};
 use crate::{
@@ -8,6 +11,7 @@ use crate::{
     events::Events,
     fetching::{FetchKind, FetchOutcome},
     limits::Limit,
+    store::BudgetScope,
     webhooks::Outcome,
 };
 
@@ -23,6 +27,7 @@ pub fn render(app: &App) -> String {
     write_limits(&mut page, app);
     write_answers(&mut page, app);
     write_store(&mut page, app);
+    write_budget(&mut page, app);
     write_nonces(&mut page, app);
     write_fetches(&mut page, app);
     write_events(&mut page, app.events());
@@ -105,6 +110,22 @@ fn write_store(page: &mut Page, app: &App) {
     );
     page.gauge("countersign_writer_queue_length", "Changes that wait for the writer.", stats.waiting());
     page.gauge("countersign_packs", "Packs in the repository.", store.packs());
+}
+
+fn write_budget(page: &mut Page, app: &App) {
+    let bytes = app.store().stats().content_bytes();
+    page.counter("countersign_stored_bytes_total", "Bytes of new files and commits that were stored.", bytes);
+    let budget = app.store().budget();
+    let name = "countersign_over_budget_total";
+    page.family(name, "counter", "Changes that were answered 429, by whose budget they did not fit into.");
+    for scope in BudgetScope::ALL {
+        let count = budget.map_or(0, |budget| budget.refusals(scope));
+        page.sample(name, &[("budget", &scope.name())], count);
+    }
+    if let Some(budget) = budget {
+        let left = budget.bytes_left(Instant::now());
+        page.gauge("countersign_budget_left_bytes", "Bytes that all together may store now.", left);
+    }
 }
 
 fn write_nonces(page: &mut Page, app: &App) {

@@ -6,13 +6,14 @@ use std::{
 };
 
 use bytes::Bytes;
-use countersign_core::{snapshot::Change, time::Timestamp};
+use countersign_core::{path::RepoPath, snapshot::Change, time::Timestamp};
 use gix::{ObjectId, objs::Kind};
 
 use super::{
     Author, StoreError,
     objects::Objects,
     pack::PackObject,
+    stored,
     sums::hash,
     tree::{self, Conflict, Dir, Edit, EncodedTree},
 };
@@ -23,6 +24,8 @@ pub(super) struct Batch {
     ids: HashSet<ObjectId>,
     /// The newest version of each directory that the batch touched, as a position in `objects`.
     newest_trees: HashMap<String, usize>,
+    /// The same for files, as far as they are worth a difference.
+    newest_blobs: HashMap<RepoPath, usize>,
     bytes: usize,
 }
 
@@ -41,6 +44,24 @@ pub(super) struct Signature<'a> {
     pub(super) time: Timestamp,
 }
 
+/// A commit that is not in a batch yet.
+#[derive(Debug)]
+pub(super) struct NewCommit<'a> {
+    pub(super) root: Arc<Dir>,
+    pub(super) tip: ObjectId,
+    /// Those that the repository does not have.
+    blobs: Vec<(&'a RepoPath, ObjectId, &'a Arc<[u8]>)>,
+    trees: Vec<EncodedTree>,
+    text: Vec<u8>,
+}
+
+impl NewCommit<'_> {
+    /// How much it says that is new: in files and in its own text. Directories repeat what is there.
+    pub(super) fn content_bytes(&self) -> u64 {
+        self.blobs.iter().map(|(_, _, bytes)| bytes.len() as u64).sum::<u64>() + self.text.len() as u64
+    }
+}
+
 impl Batch {
     /// How much memory it holds, about.
     pub(super) fn bytes(&self) -> usize {
@@ -52,14 +73,14 @@ impl Batch {
         objects.map(|o| PackObject { kind: o.kind, id: o.id, data: &o.data, base: o.base }).collect()
     }
 
-    /// Adds `change` on top of `root` and `parent`, as one commit. On an error nothing is added.
-    pub(super) fn commit(
-        &mut self,
+    /// `change` on top of `root` and `parent`, as one commit. Nothing is added yet.
+    pub(super) fn prepare<'a>(
+        &self,
         objects: &Objects,
         (root, parent): (&Arc<Dir>, Option<ObjectId>),
-        change: &Change,
+        change: &'a Change,
         signature: &Signature<'_>,
-    ) -> Result<(Arc<Dir>, ObjectId), StoreError> {
+    ) -> Result<NewCommit<'a>, StoreError> {
         let mut edits: Vec<Edit<'_>> = Vec::with_capacity(change.files.len());
         for (path, content) in &change.files {
             let hashed = content.as_ref().map(|bytes| hash(Kind::Blob, bytes).ok_or(path));
@@ -69,22 +90,29 @@ impl Batch {
             tree::apply(root, &edits).map_err(|Conflict(path)| StoreError::Conflict { path })?;
         let text = commit_text(root.id, parent, &change.recorded_message(), signature);
         let tip = hash(Kind::Commit, &text).ok_or_else(|| collision("the commit"))?;
-        for ((_, id), content) in edits.iter().zip(change.files.values()) {
-            if let (Some(id), Some(bytes)) = (id, content) {
-                self.add_blob(objects, *id, bytes);
-            }
-        }
-        trees.into_iter().for_each(|tree| self.add_tree(tree));
-        self.add(Kind::Commit, tip, text.into(), None);
-        Ok((root, tip))
+        // The same signers file lies beside every release of a project: what is there already is not written again.
+        let mut seen = HashSet::new();
+        let mut is_new = |id: &ObjectId| !self.ids.contains(id) && !objects.has_blob(id) && seen.insert(*id);
+        let contents = change.files.values().map(Option::as_ref);
+        let blobs =
+            edits.iter().zip(contents).filter_map(|((path, id), bytes)| Some((*path, (*id)?, bytes?)));
+        let blobs: Vec<_> = blobs.filter(|(_, id, _)| is_new(id)).collect();
+        Ok(NewCommit { root, tip, blobs, trees, text })
     }
 
-    /// The same signers file lies beside every release of a project: what is there already is not written again.
-    fn add_blob(&mut self, objects: &Objects, id: ObjectId, bytes: &Arc<[u8]>) {
-        if !self.ids.contains(&id) && !objects.has_blob(&id) {
-            objects.stage(id, Arc::clone(bytes));
-            self.add(Kind::Blob, id, Bytes::from_owner(Arc::clone(bytes)), None);
-        }
+    pub(super) fn add_commit(&mut self, objects: &Objects, commit: NewCommit<'_>) {
+        commit.blobs.into_iter().for_each(|(path, id, bytes)| self.add_blob(objects, path, id, bytes));
+        commit.trees.into_iter().for_each(|tree| self.add_tree(tree));
+        self.add(Kind::Commit, commit.tip, commit.text.into(), None);
+    }
+
+    /// A set of signatures grows by one at a time, and is written whole each time: the later versions are differences.
+    fn add_blob(&mut self, objects: &Objects, path: &RepoPath, id: ObjectId, bytes: &Arc<[u8]>) {
+        objects.stage(id, Arc::clone(bytes));
+        // Smaller ones are read as they lie in the pack.
+        let is_large = bytes.len() > stored::MAX_BYTES;
+        let base = if is_large { self.newest_blobs.insert(path.clone(), self.objects.len()) } else { None };
+        self.add(Kind::Blob, id, Bytes::from_owner(Arc::clone(bytes)), base);
     }
 
     fn add_tree(&mut self, tree: EncodedTree) {

@@ -5,6 +5,7 @@
 use std::{
     collections::{HashMap, HashSet},
     io::{self, BufWriter, Write},
+    ops::RangeInclusive,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -14,9 +15,14 @@ use std::{
     thread::{self, JoinHandle},
 };
 
+use countersign_core::bounds;
 use gix::{
     ObjectId,
-    odb::pack::data::{self, entry::Header},
+    objs::Kind,
+    odb::pack::{
+        data::{self, entry::Header},
+        index,
+    },
     zlib::Inflate,
 };
 
@@ -26,9 +32,11 @@ use super::{
     folded::{self, Folded, List, is_kept},
     git::{finish_pack, unfinished},
     objects::Objects,
-    pack::{IndexEntry, encode_delta, encode_entry, encode_index, header},
+    pack::{IndexEntry, encode_index, header},
     packs::Pack,
+    stored,
     sums::Checksum,
+    versions::Versions,
 };
 
 /// So many packs of similar size are folded into one.
@@ -36,13 +44,10 @@ const FOLD_AT: usize = 16;
 /// Above this size folding costs more than it gains.
 const MAX_BYTES: u64 = 1 << 31;
 
-/// Smaller ones are not worth the work.
+/// Smaller directories are not worth the work.
 const MIN_TREE_BYTES: u64 = 1_024;
-/// An entry has at least a mode, a name and an id.
-const BEGINNING: usize = 48;
-const MAX_TREES_BYTES: usize = 64 << 20;
-/// Of whole copies that become differences in one fold. The differences inside a batch come on top.
-const MAX_DEPTH: usize = 16;
+/// Smaller files are read as they lie in a pack. Larger ones than we store are somebody else's, and could be of any size.
+const FILE_BYTES: RangeInclusive<u64> = stored::MAX_BYTES as u64 + 1..=bounds::FILE_BYTES as u64;
 
 /// The thread that folds. Dropping it stops the work under way and waits for the thread.
 #[derive(Debug)]
@@ -196,9 +201,10 @@ fn tier(bytes: u64) -> u32 {
     bytes.max(1).ilog2().saturating_sub(16) / 4
 }
 
-/// Writes one pack with all objects of `sources`, each once. Compressed data is copied as it is; only the distance
-/// from a difference to its base is written anew, since entries that occur twice are left out. An object's base lies
-/// in the same source or, left out there, in an earlier one: it always comes before.
+/// Writes one pack with all objects of `sources`, each once. Most compressed data is copied as it is; only the distance
+/// from a difference to its base is written anew, since entries that occur twice are left out. Whole copies of a directory
+/// or a larger file become differences to the version before. An object's base lies in the same source or an earlier one:
+/// it always comes before.
 fn concatenate(
     sources: &[Arc<Pack>],
     out: &mut dyn Write,
@@ -206,120 +212,130 @@ fn concatenate(
 ) -> io::Result<(ObjectId, Vec<IndexEntry>)> {
     let distinct: HashSet<ObjectId> =
         sources.iter().flat_map(|pack| pack.bundle.index.iter()).map(|entry| entry.oid).collect();
-    let mut out = Hashing { out, checksum: Checksum::default(), written: 0 };
-    out.write(&header(distinct.len()))?;
-    let mut index: Vec<IndexEntry> = Vec::with_capacity(distinct.len());
-    let mut places: HashMap<ObjectId, u64> = HashMap::with_capacity(distinct.len());
-    let mut trees = Trees::default();
+    let mut new = NewPack {
+        out: Hashing { out, checksum: Checksum::default(), written: 0 },
+        index: Vec::with_capacity(distinct.len()),
+        places: HashMap::with_capacity(distinct.len()),
+        versions: Versions::default(),
+        inflate: Inflate::default(),
+    };
+    new.out.write(&header(distinct.len()))?;
     for pack in sources {
-        append_pack(pack, &mut out, (&mut index, &mut places, &mut trees), stop)?;
+        new.append_pack(pack, stop)?;
     }
-    let id = out.checksum.finish();
-    out.out.write_all(id.as_slice())?;
-    Ok((id, index))
+    let id = new.out.checksum.finish();
+    new.out.out.write_all(id.as_slice())?;
+    Ok((id, new.index))
 }
 
-fn append_pack(
-    pack: &Pack,
-    out: &mut Hashing<'_>,
-    (index, places, trees): (&mut Vec<IndexEntry>, &mut HashMap<ObjectId, u64>, &mut Trees),
-    stop: &AtomicBool,
-) -> io::Result<()> {
-    let data = &pack.bundle.pack;
-    let mut entries: Vec<_> = pack.bundle.index.iter().collect();
-    entries.sort_unstable_by_key(|entry| entry.pack_offset);
-    let mut moved: Vec<(u64, u64)> = Vec::with_capacity(entries.len());
-    let ends = entries.iter().skip(1).map(|next| next.pack_offset).chain([data.pack_end() as u64]);
-    for (entry, end) in entries.iter().zip(ends) {
-        if stop.load(Ordering::Relaxed) {
-            return Err(io::ErrorKind::Interrupted.into());
-        }
-        let start = entry.pack_offset;
-        if let Some(&place) = places.get(&entry.oid) {
-            moved.push((start, place));
-            continue;
-        }
-        let raw = data.entry_slice(start..end).ok_or_else(|| damaged(pack))?;
-        // Bits that rotted must not be copied with a fresh checksum over them.
-        if entry.crc32.is_some_and(|expected| crc32fast::hash(raw) != expected) {
-            return Err(damaged(pack));
-        }
-        let place = out.written;
-        let parsed = data.entry(start).map_err(|_| damaged(pack))?;
-        let crc32 = match parsed.header {
-            Header::OfsDelta { base_distance } => {
-                let base = start.checked_sub(base_distance).ok_or_else(|| damaged(pack))?;
-                let at = moved.binary_search_by_key(&base, |(old, _)| *old).map_err(|_| damaged(pack))?;
-                let mut bytes = Vec::with_capacity(raw.len() + 8);
-                let header = Header::OfsDelta { base_distance: place - moved[at].1 };
-                header.write_to(parsed.decompressed_size, &mut bytes)?;
-                bytes.extend_from_slice(&raw[parsed.header_size()..]);
-                out.write(&bytes)?;
-                crc32fast::hash(&bytes)
-            }
-            Header::Tree if parsed.decompressed_size >= MIN_TREE_BYTES => {
-                let tree = inflate(pack, &parsed, &mut trees.inflate)?;
-                let bytes = trees.shorten(tree, place).filter(|bytes| bytes.len() < raw.len());
-                let bytes = bytes.as_deref().unwrap_or(raw);
-                out.write(bytes)?;
-                crc32fast::hash(bytes)
-            }
-            Header::Commit | Header::Tree | Header::Blob | Header::Tag | Header::RefDelta { .. } => {
-                out.write(raw)?;
-                crc32fast::hash(raw)
-            }
-        };
-        moved.push((start, place));
-        places.insert(entry.oid, place);
-        index.push(IndexEntry { id: entry.oid, crc32, offset: place });
-    }
-    Ok(())
-}
-
-fn inflate(pack: &Pack, entry: &data::Entry, inflate: &mut Inflate) -> io::Result<Vec<u8>> {
-    let size = usize::try_from(entry.decompressed_size).map_err(|_| damaged(pack))?;
-    let mut tree = vec![0; size];
-    let data = &pack.bundle.pack;
-    data.decompress_entry(entry, inflate, &mut tree).map_err(|_| damaged(pack))?;
-    Ok(tree)
-}
-
-/// The newest version of each directory that came by.
-#[derive(Default)]
-struct Trees {
-    by_beginning: HashMap<[u8; BEGINNING], Version>,
-    bytes: usize,
+/// A pack that is being written.
+struct NewPack<'a> {
+    out: Hashing<'a>,
+    index: Vec<IndexEntry>,
+    places: HashMap<ObjectId, u64>,
+    versions: Versions,
     /// Larger than most of what it decompresses, so it is used again.
     inflate: Inflate,
 }
 
-struct Version {
-    tree: Vec<u8>,
-    place: u64,
-    /// How many differences lead from a whole copy to it.
-    depth: usize,
+impl NewPack<'_> {
+    fn append_pack(&mut self, pack: &Pack, stop: &AtomicBool) -> io::Result<()> {
+        let data = &pack.bundle.pack;
+        let mut entries: Vec<_> = pack.bundle.index.iter().collect();
+        entries.sort_unstable_by_key(|entry| entry.pack_offset);
+        let mut moved: Vec<(u64, u64)> = Vec::with_capacity(entries.len());
+        let heights = chain_heights(pack, &entries);
+        let ends = entries.iter().skip(1).map(|next| next.pack_offset).chain([data.pack_end() as u64]);
+        for ((entry, end), height) in entries.iter().zip(ends).zip(heights) {
+            if stop.load(Ordering::Relaxed) {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let start = entry.pack_offset;
+            if let Some(&place) = self.places.get(&entry.oid) {
+                moved.push((start, place));
+                continue;
+            }
+            let raw = data.entry_slice(start..end).ok_or_else(|| damaged(pack))?;
+            // Bits that rotted must not be copied with a fresh checksum over them.
+            if entry.crc32.is_some_and(|expected| crc32fast::hash(raw) != expected) {
+                return Err(damaged(pack));
+            }
+            let place = self.out.written;
+            let parsed = data.entry(start).map_err(|_| damaged(pack))?;
+            let changed = match parsed.header {
+                Header::OfsDelta { base_distance } => {
+                    let base = start.checked_sub(base_distance).ok_or_else(|| damaged(pack))?;
+                    let at = moved.binary_search_by_key(&base, |(old, _)| *old).map_err(|_| damaged(pack))?;
+                    let mut bytes = Vec::with_capacity(raw.len() + 8);
+                    let header = Header::OfsDelta { base_distance: place - moved[at].1 };
+                    header.write_to(parsed.decompressed_size, &mut bytes)?;
+                    bytes.extend_from_slice(&raw[parsed.header_size()..]);
+                    Some(bytes)
+                }
+                Header::Tree if parsed.decompressed_size >= MIN_TREE_BYTES => {
+                    self.shorten(pack, &parsed, Whole { kind: Kind::Tree, height, bytes: raw.len() })?
+                }
+                Header::Blob if FILE_BYTES.contains(&parsed.decompressed_size) => {
+                    self.shorten(pack, &parsed, Whole { kind: Kind::Blob, height, bytes: raw.len() })?
+                }
+                Header::Commit | Header::Tree | Header::Blob | Header::Tag | Header::RefDelta { .. } => None,
+            };
+            let bytes = changed.as_deref().unwrap_or(raw);
+            self.out.write(bytes)?;
+            let crc32 = crc32fast::hash(bytes);
+            moved.push((start, place));
+            self.places.insert(entry.oid, place);
+            self.index.push(IndexEntry { id: entry.oid, crc32, offset: place });
+        }
+        Ok(())
+    }
+
+    /// A whole object as a difference, where that is less than it takes now.
+    fn shorten(
+        &mut self,
+        pack: &Pack,
+        entry: &data::Entry,
+        Whole { kind, height, bytes }: Whole,
+    ) -> io::Result<Option<Vec<u8>>> {
+        let size = usize::try_from(entry.decompressed_size).map_err(|_| damaged(pack))?;
+        let mut content = vec![0; size];
+        let decompressed = pack.bundle.pack.decompress_entry(entry, &mut self.inflate, &mut content);
+        decompressed.map_err(|_| damaged(pack))?;
+        let shorter = self.versions.shorten(kind, content, self.out.written, height);
+        Ok(shorter.filter(|shorter| shorter.len() < bytes))
+    }
 }
 
-impl Trees {
-    /// The entry of `tree`, which will be at `place`, as a difference to the version before. Versions of a directory are
-    /// known by their first entry, which seldom changes; where it does, nothing is lost but the saving.
-    fn shorten(&mut self, tree: Vec<u8>, place: u64) -> Option<Vec<u8>> {
-        let beginning = *tree.first_chunk::<BEGINNING>()?;
-        if self.bytes > MAX_TREES_BYTES {
-            *self = Self::default();
-        }
-        let before = self.by_beginning.get(&beginning).filter(|before| before.depth < MAX_DEPTH);
-        let delta = before.map(|before| (before, encode_delta(&before.tree, &tree)));
-        let shorter = delta.filter(|(_, delta)| delta.len() < tree.len() / 2).map(|(before, delta)| {
-            let header = Header::OfsDelta { base_distance: place - before.place };
-            (before.depth + 1, encode_entry(&header, &delta))
-        });
-        let (depth, bytes) = shorter.map_or((0, None), |(depth, bytes)| (depth, Some(bytes)));
-        self.bytes += tree.len();
-        let replaced = self.by_beginning.insert(beginning, Version { tree, place, depth });
-        self.bytes -= replaced.map_or(0, |replaced| replaced.tree.len());
-        bytes
+/// An object that is no difference.
+struct Whole {
+    kind: Kind,
+    /// How many differences it bears, one upon the other.
+    height: usize,
+    bytes: usize,
+}
+
+/// For each of a pack's entries, which are sorted by offset: how many differences there are upon it, if it is whole. What is
+/// damaged is found where it is copied.
+fn chain_heights(pack: &Pack, entries: &[index::Entry]) -> Vec<usize> {
+    let mut heights = vec![0; entries.len()];
+    // Of each entry, the whole one below it, and how many differences lead there.
+    let mut below: Vec<(usize, usize)> = Vec::with_capacity(entries.len());
+    for (at, entry) in entries.iter().enumerate() {
+        let parsed = pack.bundle.pack.entry(entry.pack_offset);
+        let base = match parsed.map(|parsed| parsed.header) {
+            Ok(Header::OfsDelta { base_distance }) => entry.pack_offset.checked_sub(base_distance),
+            Ok(Header::Commit | Header::Tree | Header::Blob | Header::Tag | Header::RefDelta { .. })
+            | Err(_) => None,
+        };
+        let find = |base| entries[..at].binary_search_by_key(&base, |entry| entry.pack_offset).ok();
+        let (root, depth) = match base.and_then(find) {
+            Some(base) => (below[base].0, below[base].1 + 1),
+            None => (at, 0),
+        };
+        heights[root] = heights[root].max(depth);
+        below.push((root, depth));
     }
+    heights
 }
 
 fn damaged(pack: &Pack) -> io::Error {
@@ -340,3 +356,7 @@ impl Hashing<'_> {
         self.out.write_all(bytes)
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests;

@@ -25,8 +25,8 @@ pub(super) const ENDING: &str = "folded";
 const GRACE: Duration = Duration::from_secs(10 * 60);
 /// Each is one more for Git to look into, so there are not many.
 const MAX_PACKS: usize = 64;
-/// On top of what the packs in use take: so that any one fold, even of everything, fits.
-const MAX_BYTES: u64 = 64 << 20;
+/// On top of what the packs in use take. Folding can make little of much, so what waits is bounded by itself as well.
+const MAX_BYTES: u64 = 4 << 20;
 
 /// What waits to be removed, oldest first.
 #[derive(Debug, Default)]
@@ -89,6 +89,7 @@ impl Folded {
     }
 
     /// How many of the lists, the oldest, have to go. Once it is too much, as many as may: the next time is far off then.
+    /// The newest stays, however large: a `git clone` may have listed its packs a moment ago.
     fn count_excess(&self, now: SystemTime, used: u64) -> usize {
         let packs: usize = self.lists.iter().map(|list| list.sources.len()).sum();
         let bytes: u64 = self.lists.iter().map(|list| list.bytes).sum();
@@ -104,7 +105,7 @@ impl Folded {
             is_excess
         };
         let needed = self.lists.iter().take_while(is_needed).count();
-        needed.max(self.count_old(now))
+        needed.min(self.lists.len().saturating_sub(1)).max(self.count_old(now))
     }
 }
 
@@ -235,5 +236,12 @@ mod tests {
         assert_eq!(large.count_excess(at(0), 999), 1);
         assert_eq!(large.count_excess(at(0), 599), 2);
         assert_eq!(folded(&[(16, 5 * MAX_BYTES)]).count_excess(at(0), 5 * MAX_BYTES), 0, "all of them once");
+    }
+
+    #[test]
+    fn what_was_folded_last_stays_however_large_it_is() {
+        let large = folded(&[(16, 5 * MAX_BYTES)]);
+        assert_eq!([0, 599, 600].map(|now| large.count_excess(at(now), 0)), [0, 0, 1], "until it is old");
+        assert_eq!(folded(&[(16, 1), (100, 5 * MAX_BYTES)]).count_excess(at(0), 0), 1);
     }
 }

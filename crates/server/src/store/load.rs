@@ -11,8 +11,8 @@ use gix::{
 
 use super::{
     StoreError,
+    delta::{common_prefix, common_suffix},
     objects::Objects,
-    pack::{common_prefix, common_suffix},
     tree::{Dir, DirEntry, Foreign, Node, intern},
 };
 

@@ -3,6 +3,8 @@
 //! Readers take the [`Head`] and wait for nobody. Changes go through [`Store::transact`], and through nothing else.
 
 mod batch;
+mod budget;
+mod delta;
 mod disk;
 mod entries;
 mod filter;
@@ -25,6 +27,7 @@ mod stored;
 mod sums;
 mod tree;
 mod trie;
+mod versions;
 mod writer;
 
 use std::{
@@ -44,6 +47,7 @@ use thiserror::Error;
 use tokio::sync::oneshot;
 
 pub use self::{
+    budget::{BudgetScope, OverBudget, StorageBudget, StorageLimits},
     disk::{Disk, DiskError, Fault, Moment, Step},
     git::{OpenError, Repository},
     index::Index,
@@ -69,6 +73,8 @@ pub struct Options {
     pub clock: Clock,
     /// The first commit of a repository that has none; must hold the format marker (D38).
     pub initial: Change,
+    /// How much may be stored in a day; `None` for as much as there is.
+    pub budget: Option<StorageLimits>,
 }
 
 /// A name and an address that Git accepts.
@@ -92,6 +98,8 @@ pub enum StoreError {
     Corrupt { subject: String, reason: String },
     #[error(transparent)]
     Io(#[from] DiskError),
+    #[error(transparent)]
+    OverBudget(#[from] OverBudget),
     #[error("too many changes are waiting to be stored")]
     Busy,
     #[error("the decision panicked")]
@@ -107,6 +115,7 @@ pub struct Store {
     publishes: Arc<AtomicU64>,
     stats: Arc<Stats>,
     log: Arc<Log>,
+    budget: Option<Arc<StorageBudget>>,
     jobs: Option<SyncSender<Job>>,
     writer: Option<JoinHandle<()>>,
 }
@@ -124,6 +133,7 @@ impl Store {
             Folder::start(Arc::clone(&repository.objects), repository.disk.clone(), repository.pack_dir())
                 .map_err(spawn_error)?;
         folder.wake();
+        let budget = options.budget.map(StorageBudget::new).map(Arc::new);
         let mut writer = Writer {
             published: Arc::clone(&published),
             author: options.author,
@@ -132,6 +142,7 @@ impl Store {
             stats: Arc::clone(&stats),
             log: Arc::clone(&log),
             folder,
+            budget: budget.clone(),
             unsettled: false,
             repository,
         };
@@ -141,7 +152,7 @@ impl Store {
         let (jobs, queue) = sync_channel(QUEUE);
         let thread = thread::Builder::new().name("store-writer".to_owned());
         let writer = thread.spawn(move || writer.run(&queue)).map_err(|_| StoreError::Closed)?;
-        Ok(Self { published, publishes, stats, log, jobs: Some(jobs), writer: Some(writer) })
+        Ok(Self { published, publishes, stats, log, budget, jobs: Some(jobs), writer: Some(writer) })
     }
 
     /// The newest published state.
@@ -185,6 +196,10 @@ impl Store {
     /// What happened: the newest commits, and whatever came before them.
     pub fn log(&self) -> &Arc<Log> {
         &self.log
+    }
+
+    pub fn budget(&self) -> Option<&StorageBudget> {
+        self.budget.as_deref()
     }
 
     /// How many packs there are.

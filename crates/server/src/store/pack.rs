@@ -2,19 +2,15 @@
 //!
 //! gix reads packs but has no writer that lets us choose deltas inside a batch and the order of fsync, so this is ours.
 
-use std::cmp::min;
-
 use flate2::{Compress, Compression, FlushCompress, Status};
 use gix::{ObjectId, objs::Kind, odb::pack::data::entry::Header};
 
-use super::{stored, sums::Checksum};
+use super::{delta::encode_delta, stored, sums::Checksum};
 
 pub(super) const HEADER_BYTES: usize = 12;
-/// Git itself stops chains here, since a reader has to walk all of one.
-const MAX_CHAIN: u8 = 50;
-/// What one copy instruction of a delta can hold.
-const MAX_COPY: usize = 0xff_ffff;
-const MAX_INSERT: usize = 0x7f;
+/// So many differences lead to any object, through however many folds it went: a reader has to walk all of them. Git itself
+/// stops here, and breaks longer chains when it sends them.
+pub(super) const MAX_CHAIN: usize = 50;
 /// What is written as it is: shorter than a commit, longer than most differences between versions of a directory. They
 /// hardly get smaller, and to make the compressor ready for each would cost more than all else. Blobs are also read as
 /// they lie, and most are small: up to [`stored::MAX_BYTES`] they are larger on disk, and several times as fast to read.
@@ -54,7 +50,7 @@ pub(super) fn encode(objects: &[PackObject<'_>]) -> EncodedPack {
     let mut pack = header(objects.len()).to_vec();
     let mut deflate = Compress::new(Compression::new(1), true);
     let mut index: Vec<IndexEntry> = Vec::with_capacity(objects.len());
-    let mut chain: Vec<u8> = Vec::with_capacity(objects.len());
+    let mut chain: Vec<usize> = Vec::with_capacity(objects.len());
     for object in objects {
         let start = pack.len();
         let delta = object
@@ -158,62 +154,6 @@ fn append_entry(header: &Header, data: &[u8], deflate: &mut Compress, out: &mut 
     }
 }
 
-/// `target` as a difference to `base`: what both begin and end with is copied, what lies between is inserted.
-pub(super) fn encode_delta(base: &[u8], target: &[u8]) -> Vec<u8> {
-    let prefix = common_prefix(base, target);
-    let (base_rest, target_rest) = (&base[prefix..], &target[prefix..]);
-    let suffix = common_suffix(base_rest, target_rest);
-    let middle = &target_rest[..target_rest.len() - suffix];
-    let mut out = Vec::with_capacity(middle.len() + middle.len() / MAX_INSERT + 32);
-    append_size(base.len(), &mut out);
-    append_size(target.len(), &mut out);
-    append_copy(0, prefix, &mut out);
-    for chunk in middle.chunks(MAX_INSERT) {
-        out.push(chunk.len() as u8);
-        out.extend_from_slice(chunk);
-    }
-    append_copy(base.len() - suffix, suffix, &mut out);
-    out
-}
-
-pub(super) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    const BLOCK: usize = 64;
-    let blocks = a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
-    blocks + a[blocks..].iter().zip(&b[blocks..]).take_while(|(a, b)| a == b).count()
-}
-
-pub(super) fn common_suffix(a: &[u8], b: &[u8]) -> usize {
-    const BLOCK: usize = 64;
-    let blocks =
-        a.rchunks_exact(BLOCK).zip(b.rchunks_exact(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
-    let (a, b) = (&a[..a.len() - blocks], &b[..b.len() - blocks]);
-    blocks + a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count()
-}
-
-fn append_size(mut size: usize, out: &mut Vec<u8>) {
-    while size >= 0x80 {
-        out.push(size as u8 | 0x80);
-        size >>= 7;
-    }
-    out.push(size as u8);
-}
-
-fn append_copy(mut offset: usize, mut size: usize, out: &mut Vec<u8>) {
-    while size > 0 {
-        let now = min(size, MAX_COPY);
-        let instruction = out.len();
-        out.push(0x80);
-        // Only the bytes that are not zero are written; the bits of the instruction say which.
-        let bytes = (0..4).map(|i| (offset >> (8 * i)) as u8).chain((0..3).map(|i| (now >> (8 * i)) as u8));
-        for (bit, byte) in bytes.enumerate().filter(|(_, byte)| *byte != 0) {
-            out[instruction] |= 1 << bit;
-            out.push(byte);
-        }
-        offset += now;
-        size -= now;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use gix::{
@@ -282,6 +222,47 @@ mod tests {
         let encoded = check(&objects);
         // 120 versions in chains of 51 need three full copies.
         assert!(encoded.pack.len() < first.len() * 4, "{} bytes", encoded.pack.len());
+    }
+
+    /// A document with these lines.
+    fn document(lines: impl Iterator<Item = usize>) -> Vec<u8> {
+        let line =
+            |n: usize| format!("  \"line {n:05}\": \"{:064x}\",\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        lines.map(line).collect::<String>().into_bytes()
+    }
+
+    #[test]
+    fn lines_that_come_and_go_anywhere_make_a_short_difference() {
+        let base = document((0..2_000).filter(|n| n % 50 != 0));
+        let more = document(0..2_000);
+        let fewer = document((0..2_000).filter(|n| n % 50 != 0 && n % 77 != 0));
+        for target in [more, fewer] {
+            let difference = encode_delta(&base, &target).len();
+            check(&[object(Kind::Blob, &base, None), object(Kind::Blob, &target, Some(0))]);
+            assert!(difference < target.len() / 30, "{difference} of {} bytes", target.len());
+        }
+    }
+
+    #[test]
+    fn whatever_lines_two_versions_have_in_common_the_later_one_is_read_back() {
+        let mut state = 7u64;
+        let mut next = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        for _ in 0..200 {
+            // Lines that repeat, change their places, and are cut off.
+            let mut draw = || {
+                let (count, cut) = (next(40), next(30));
+                let mut bytes = document((0..count).map(|_| next(12)).collect::<Vec<_>>().into_iter());
+                bytes.truncate(bytes.len().saturating_sub(cut));
+                bytes
+            };
+            let (base, target) = (draw(), draw());
+            if base != target {
+                check(&[object(Kind::Blob, &base, None), object(Kind::Blob, &target, Some(0))]);
+            }
+        }
     }
 
     #[test]

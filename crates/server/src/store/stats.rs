@@ -12,6 +12,7 @@ pub struct Stats {
     /// Commits of each batch that was made durable.
     pub(crate) batches: Histogram<9>,
     commits: AtomicU64,
+    content_bytes: AtomicU64,
     failures: AtomicU64,
     waiting: AtomicUsize,
     trouble: Trouble,
@@ -22,6 +23,7 @@ impl Default for Stats {
         Self {
             batches: Histogram::new([1, 2, 4, 8, 16, 32, 64, 128, 256]),
             commits: AtomicU64::new(0),
+            content_bytes: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
             trouble: Trouble::default(),
@@ -32,6 +34,11 @@ impl Default for Stats {
 impl Stats {
     pub fn commits(&self) -> u64 {
         self.commits.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of new files and of commits, without directories.
+    pub fn content_bytes(&self) -> u64 {
+        self.content_bytes.load(Ordering::Relaxed)
     }
 
     /// Batches that came to nothing.
@@ -57,9 +64,10 @@ impl Stats {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
-    pub(super) fn note_published(&self, commits: usize) {
+    pub(super) fn note_published(&self, commits: usize, content_bytes: u64) {
         self.batches.note(commits as u64);
         self.commits.fetch_add(commits as u64, Ordering::Relaxed);
+        self.content_bytes.fetch_add(content_bytes, Ordering::Relaxed);
         self.trouble.note(true, Instant::now());
     }
 

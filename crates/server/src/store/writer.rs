@@ -8,6 +8,7 @@ use std::{
         atomic::{AtomicU64, Ordering},
         mpsc::Receiver,
     },
+    time::Instant,
 };
 
 use arc_swap::ArcSwap;
@@ -18,6 +19,7 @@ use tokio::sync::oneshot;
 use super::{
     Author, StoreError,
     batch::{Batch, Signature},
+    budget::{Charge, Need, StorageBudget},
     fold::Folder,
     git::Repository,
     index::Index,
@@ -54,6 +56,7 @@ pub(super) struct Writer {
     pub(super) stats: Arc<Stats>,
     pub(super) log: Arc<Log>,
     pub(super) folder: Folder,
+    pub(super) budget: Option<Arc<StorageBudget>>,
     /// A publish failed, and where the branch points has not been found out yet.
     pub(super) unsettled: bool,
 }
@@ -63,6 +66,9 @@ struct Draft {
     head: Head,
     batch: Batch,
     commits: Vec<Logged>,
+    content_bytes: u64,
+    /// Given back if it comes to nothing.
+    charges: Vec<Charge>,
     waiting: Vec<(Answer, Result<(), StoreError>)>,
 }
 
@@ -109,9 +115,7 @@ impl Writer {
     /// The very first commit, before anybody can ask for another one.
     pub(super) fn commit_initial(&mut self, change: &Change) -> Result<(), StoreError> {
         let mut draft = self.draft();
-        let (head, commit) = self.extend(&mut draft.batch, &draft.head, change)?;
-        draft.head = head;
-        draft.commits.push(commit);
+        self.extend(&mut draft, change)?;
         self.publish(&mut draft)
     }
 
@@ -138,7 +142,14 @@ impl Writer {
 
     fn draft(&self) -> Draft {
         let head = Head::clone(&self.published.load());
-        Draft { head, batch: Batch::default(), commits: Vec::new(), waiting: Vec::new() }
+        Draft {
+            head,
+            batch: Batch::default(),
+            commits: Vec::new(),
+            content_bytes: 0,
+            charges: Vec::new(),
+            waiting: Vec::new(),
+        }
     }
 
     fn take(&self, job: Job, draft: &mut Draft) {
@@ -154,30 +165,37 @@ impl Writer {
         };
         // A panic here would be ours and not the decision's; it must not stop all writing either. What it leaves in
         // the batch are objects that nothing refers to.
-        let extended = catch_unwind(AssertUnwindSafe(|| self.extend(&mut draft.batch, &draft.head, &change)));
-        match extended.unwrap_or(Err(StoreError::Panicked)) {
-            Ok((head, commit)) => {
-                draft.head = head;
-                draft.commits.push(commit);
-                draft.waiting.push((answer, Ok(())));
-            }
-            Err(error) => draft.waiting.push((answer, Err(error))),
-        }
+        let extended = catch_unwind(AssertUnwindSafe(|| self.extend(draft, &change)));
+        draft.waiting.push((answer, extended.unwrap_or(Err(StoreError::Panicked))));
     }
 
-    /// `head` with one more commit, whose objects go into `batch`.
-    fn extend(&self, batch: &mut Batch, head: &Head, change: &Change) -> Result<(Head, Logged), StoreError> {
+    /// Adds one more commit to `draft`. On an error it is as it was, but for objects that nothing refers to.
+    fn extend(&self, draft: &mut Draft, change: &Change) -> Result<(), StoreError> {
+        let Draft { head, batch, .. } = draft;
         let objects = &head.files.objects;
         let time = self.clock.now();
         let signature = Signature { author: &self.author, time };
         let parent = Some(head.commit).filter(|commit| !commit.is_null());
-        let (root, commit) = batch.commit(objects, (&head.files.root, parent), change, &signature)?;
+        let new = batch.prepare(objects, (&head.files.root, parent), change, &signature)?;
+        let (root, commit, content_bytes) = (Arc::clone(&new.root), new.tip, new.content_bytes());
+        let charge = self.charge(head, change, content_bytes)?;
+        batch.add_commit(objects, new);
         let touched: Vec<RepoPath> = change.files.keys().cloned().collect();
         let files = head.files.next(root, &touched);
         let mut index = head.index.clone();
         index.update(&files, &touched);
-        let logged = Logged::new(commit, time.to_whole_seconds(), change.recorded_message());
-        Ok((Head { commit, files, index }, logged))
+        draft.head = Head { commit, files, index };
+        draft.commits.push(Logged::new(commit, time.to_whole_seconds(), change.recorded_message()));
+        draft.content_bytes += content_bytes;
+        draft.charges.extend(charge);
+        Ok(())
+    }
+
+    /// Refuses a change that is more than may be stored. The first commit of a repository is not about a project.
+    fn charge(&self, head: &Head, change: &Change, bytes: u64) -> Result<Option<Charge>, StoreError> {
+        let Some(budget) = self.budget.as_ref().filter(|_| !head.commit.is_null()) else { return Ok(None) };
+        let need = Need::of(head, change, bytes);
+        Ok(need.map(|need| budget.charge(&need, Instant::now())).transpose()?)
     }
 
     fn publish(&mut self, draft: &mut Draft) -> Result<(), StoreError> {
@@ -187,7 +205,8 @@ impl Writer {
         self.unsettled = false;
         self.published.store(Arc::new(draft.head.clone()));
         self.publishes.fetch_add(1, Ordering::Relaxed);
-        self.stats.note_published(draft.commits.len());
+        self.stats.note_published(draft.commits.len(), draft.content_bytes);
+        draft.charges.drain(..).for_each(Charge::keep);
         self.log.append(draft.commits.drain(..));
         self.folder.wake();
         Ok(())

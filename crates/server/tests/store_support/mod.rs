@@ -47,7 +47,8 @@ pub(crate) fn clock() -> Clock {
 pub(crate) fn options() -> Options {
     let mut initial = Change::new("Create the repository");
     initial.write(path("svc.repository.json"), b"{}\n".to_vec());
-    Options { author: Author::new("Countersign", "countersign@localhost").unwrap(), clock: clock(), initial }
+    let author = Author::new("Countersign", "countersign@localhost").unwrap();
+    Options { author, clock: clock(), initial, budget: None }
 }
 
 /// A change from lines such as `+a/b=content` and `-a/c`.

@@ -96,6 +96,7 @@ fn reason_of(error: &StoreError) -> String {
         StoreError::Corrupt { subject, reason } => format!("{subject}: {reason}"),
         StoreError::Conflict { .. }
         | StoreError::Io(_)
+        | StoreError::OverBudget(_)
         | StoreError::Busy
         | StoreError::Panicked
         | StoreError::Closed => error.to_string(),
