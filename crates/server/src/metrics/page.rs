@@ -1,6 +1,9 @@
 //! The metrics as text, in version 0.0.4 of Prometheus' format.
 
-use std::fmt::{Display, Write as _};
+use std::{
+    fmt::{Display, Write as _},
+    time::Instant,
+};
 
 use super::{Histogram, Requests, Route, requests::BOUNDS};
 use crate::{
@@ -8,6 +11,7 @@ use crate::{
     events::Events,
     fetching::{FetchKind, FetchOutcome},
     limits::Limit,
+    observe::{self, LogStats},
     webhooks::Outcome,
 };
 
@@ -26,6 +30,7 @@ pub fn render(app: &App) -> String {
     write_fetches(&mut page, app);
     write_events(&mut page, app.events());
     write_webhooks(&mut page, app);
+    write_log(&mut page, observe::stats());
     page.0
 }
 
@@ -153,6 +158,19 @@ fn write_webhooks(page: &mut Page, app: &App) {
             page.sample(name, &[("webhook", &webhook.name)], behind);
         }
     }
+}
+
+fn write_log(page: &mut Page, stats: &LogStats) {
+    page.counter("countersign_log_lines_total", "Log lines that were written.", stats.written());
+    let name = "countersign_log_lines_lost_total";
+    page.family(name, "counter", "Log lines that were not written, by reason.");
+    let reasons =
+        [("rate", stats.left_out()), ("queue", stats.overflowed()), ("write", stats.unwritten())];
+    for (reason, count) in reasons {
+        page.sample(name, &[("reason", &reason)], count);
+    }
+    let is_failing = u8::from(stats.is_failing(Instant::now()));
+    page.gauge("countersign_log_failing", "Whether log lines cannot be written at the moment.", is_failing);
 }
 
 #[derive(Default)]
