@@ -27,8 +27,8 @@ use crate::config::{LogFormat, LogLevel};
 use fields::Fields;
 use flow::{Flow, LineKind};
 use line::Style;
-pub use writer::{LogStats, Logging};
 use writer::{LogQueue, start_writer};
+pub use writer::{LogStats, Logging};
 
 /// What became of the log lines of this process.
 pub fn stats() -> &'static LogStats {
@@ -65,7 +65,10 @@ pub fn start_logging(format: LogFormat, level: LogLevel) -> io::Result<Logging> 
 
 fn log_panic(info: &PanicHookInfo<'_>) {
     let thread = thread::current();
-    let message = info.payload_as_str().unwrap_or("no message");
+    let payload = info.payload();
+    let text = payload.downcast_ref::<&str>().copied();
+    let message =
+        text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
     let place = info.location().map(tracing::field::display);
     tracing::error!(error = message, place, thread = thread.name(), "a thread panicked");
 }

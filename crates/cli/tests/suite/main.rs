@@ -70,6 +70,7 @@ mod keys_terminal;
 mod kills;
 mod kills_load;
 mod limits;
+mod logs;
 mod many_signers;
 mod metrics;
 mod outgoing;

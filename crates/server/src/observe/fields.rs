@@ -106,7 +106,9 @@ impl fmt::Write for Start {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let enough = 4 * (MAX_SENTENCE_CHARS + 1);
         let left = enough.saturating_sub(self.0.len());
-        self.0.push_str(&text[..text.floor_char_boundary(left)]);
+        let end =
+            text.char_indices().map(|(start, c)| start + c.len_utf8()).take_while(|end| *end <= left).last();
+        self.0.push_str(&text[..end.unwrap_or(0)]);
         Ok(())
     }
 }

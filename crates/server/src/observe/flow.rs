@@ -244,7 +244,8 @@ mod tests {
         let kinds = kinds(|| (1..=5).map(|class| class * 100).for_each(log));
         assert_eq!(kinds.len(), 15);
         let flow = Flow::default();
-        let second = |second| kinds.iter().map(|kind| written(&flow, kind, second..second + 1, 1_000)).sum::<u64>();
+        let second =
+            |second| kinds.iter().map(|kind| written(&flow, kind, second..second + 1, 1_000)).sum::<u64>();
         let bytes: u64 = (1..=60).map(second).sum();
         assert!(bytes < 10_000_000, "{bytes}");
         assert!(bytes >= 60 * OF_ALL.bytes_per_second, "{bytes}");

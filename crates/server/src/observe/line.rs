@@ -165,7 +165,10 @@ mod tests {
         let json: Json = serde_json::from_str(&logged(Style::Json, || log_path("/v1/assets"))).unwrap();
         assert_eq!((&json["level"], &json["message"]), (&"INFO".into(), &"answered".into()));
         assert_eq!((&json["status"], &json["ms"]), (&404.into(), &1.5.into()));
-        assert_eq!(json["span"], serde_json::json!({ "name": "request", "method": "POST", "path": "/v1/assets" }));
+        assert_eq!(
+            json["span"],
+            serde_json::json!({ "name": "request", "method": "POST", "path": "/v1/assets" })
+        );
     }
 
     #[test]

@@ -301,7 +301,11 @@ mod tests {
         sink.set(|state| state.is_full = false);
         drop(Logging(queue));
         assert!(!stats.is_failing(Instant::now()));
-        assert!(sink.text().ends_with(" WARN 3 log lines were lost: they could not be written\n"), "{}", sink.text());
+        assert!(
+            sink.text().ends_with(" WARN 3 log lines were lost: they could not be written\n"),
+            "{}",
+            sink.text()
+        );
     }
 
     #[test]
