@@ -44,6 +44,7 @@ mod forge_tokens;
 mod fsck;
 mod fsck_bombs;
 mod fsck_damage;
+mod fsck_fifos;
 mod fsck_git;
 mod fsck_places;
 mod fsck_releases;
