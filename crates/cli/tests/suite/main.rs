@@ -18,6 +18,7 @@ mod client_download;
 mod client_flow;
 mod client_forge;
 mod client_interrupted;
+mod client_locked;
 mod client_output;
 mod client_revoke;
 mod client_rotation;
