@@ -12,7 +12,9 @@ use std::{
     time::Duration,
 };
 
-use countersign_core::{bounds::SIGNERS_FILE_BYTES, decide::caps::Caps, shown::shown_text};
+use countersign_core::{
+    bounds::SIGNERS_FILE_BYTES, decide::caps::Caps, replay::MAX_FETCH, shown::shown_text,
+};
 use countersign_forge::{
     fetch::Timeouts,
     file_server::{FileServerRule, FileServers},
@@ -375,6 +377,11 @@ impl FetchTable {
         let seconds = |key, value: Option<u64>, default: Duration| {
             positive(key, value, default.as_secs()).map(Duration::from_secs)
         };
+        if self.total_timeout_seconds.is_some_and(|seconds| seconds > MAX_FETCH.as_secs()) {
+            let reason =
+                format!("must be at most {}, an hour: `fsck` knows no longer fetch", MAX_FETCH.as_secs());
+            return Err(ConfigError::Value { key: "fetch.total_timeout_seconds", reason });
+        }
         Ok(Timeouts {
             connect: seconds("fetch.connect_timeout_seconds", self.connect_timeout_seconds, default.connect)?,
             idle: seconds("fetch.idle_timeout_seconds", self.idle_timeout_seconds, default.idle)?,

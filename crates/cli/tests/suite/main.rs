@@ -28,6 +28,7 @@ mod client_terminal;
 mod client_trust;
 mod client_wait;
 mod client_watch;
+mod clock;
 mod concurrency;
 mod configuration;
 mod damage;

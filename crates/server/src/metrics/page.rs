@@ -164,8 +164,7 @@ fn write_log(page: &mut Page, stats: &LogStats) {
     page.counter("countersign_log_lines_total", "Log lines that were written.", stats.written());
     let name = "countersign_log_lines_lost_total";
     page.family(name, "counter", "Log lines that were not written, by reason.");
-    let reasons =
-        [("rate", stats.left_out()), ("queue", stats.overflowed()), ("write", stats.unwritten())];
+    let reasons = [("rate", stats.left_out()), ("queue", stats.overflowed()), ("write", stats.unwritten())];
     for (reason, count) in reasons {
         page.sample(name, &[("reason", &reason)], count);
     }
