@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::{output::ColorChoice, prompt::Confirmation};
 
 pub(crate) use client::*;
-pub(crate) use serve::{AdminCommand, DropArgs, FileArgs, FsckArgs, ServeArgs};
+pub(crate) use serve::{AdminCommand, DropArgs, FileArgs, FsckArgs, ResetNoncesArgs, ServeArgs};
 
 mod client;
 #[cfg(test)]

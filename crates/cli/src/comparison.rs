@@ -46,8 +46,14 @@ pub(crate) fn compare(index: &ReleaseIndex, dir: &Path) -> Result<Comparison, Cl
 fn compare_file(listed: &PublishedFile, dir: &Path) -> Result<Outcome, CliError> {
     let path = dir.join(listed.file_name.as_str());
     let unreadable = |error| CliError::file("read", &path, error);
-    let mut file = match File::open(&path) {
-        Ok(file) => file,
+    // Looked at before it is opened: a FIFO would wait for a writer.
+    let opened = std::fs::metadata(&path).and_then(|found| match found.is_file() {
+        true => File::open(&path).map(Some),
+        false => Ok(None),
+    });
+    let mut file = match opened {
+        Ok(Some(file)) => file,
+        Ok(None) => return Ok(Outcome::Differ),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(Outcome::Missing);
         }

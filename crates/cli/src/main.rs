@@ -66,6 +66,9 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
     match command {
         Command::Serve(args) => serve::run(args),
         Command::Admin { command: AdminCommand::Drop(args) } => admin::drop_pending(args),
+        Command::Admin { command: AdminCommand::ResetNonces(args) } => {
+            admin::reset_nonces(args, output, confirmation)
+        }
         Command::Fsck(args) => fsck::run(&args, output),
         Command::Keygen(args) => keygen::run(&global, &args, output),
         Command::Signers { command } => signers::run(&command, output),

@@ -81,7 +81,7 @@ impl Output {
     /// What a person should know besides the result; never on standard output.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet && !self.json {
-            eprint!("{}", self.lines(text));
+            self.show(text);
         }
     }
 
@@ -95,7 +95,8 @@ impl Output {
 
     /// What must be read before a question is asked, also by those who like it quiet; never on standard output.
     pub(crate) fn show(&self, text: &str) {
-        eprint!("{}", self.lines(text));
+        // Nobody may be listening any more, which is no reason to panic.
+        let _ = io::stderr().write_all(self.lines(text).as_bytes());
     }
 
     pub(crate) fn good(&self, text: &str) -> String {

@@ -2,18 +2,23 @@
 
 use std::{
     env,
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io::{self, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
 };
 
-use countersign_core::trust::TrustStore;
+use countersign_core::{shown::shown_text, trust::TrustStore};
 
-use crate::error::CliError;
+use crate::{error::CliError, output::quote};
 
 const FILE: &str = "trust.json";
 const LOCK: &str = "trust.lock";
+/// How long another process may hold the lock before we say so, and before we give up.
+const LOCK_SILENCE: Duration = Duration::from_secs(1);
+const LOCK_PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone)]
 pub(crate) struct TrustFile {
@@ -63,10 +68,7 @@ impl TrustFile {
             .mode(0o700)
             .create(&self.dir)
             .map_err(|error| CliError::file("created", &self.dir, error))?;
-        let lock_path = self.dir.join(LOCK);
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&lock_path);
-        let lock = lock.and_then(|file| file.lock().map(|()| file));
-        let _lock: File = lock.map_err(|error| CliError::file("locked", &lock_path, error))?;
+        let _lock = take_lock(&self.dir.join(LOCK))?;
         let before = self.read()?;
         let mut store = before.clone();
         let result = change(&mut store);
@@ -75,6 +77,41 @@ impl TrustFile {
                 .map_err(|error| CliError::file("written", &self.path(), error))?;
         }
         Ok(result)
+    }
+}
+
+/// Other commands hold the lock for an instant only. One that was stopped, or that hangs, holds it for ever.
+fn take_lock(path: &Path) -> Result<File, CliError> {
+    let failed = |error| CliError::file("locked", path, error);
+    let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path);
+    let file = file.map_err(failed)?;
+    let begin = Instant::now();
+    let mut has_told = false;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        let shown = shown_text(&path.display().to_string());
+        if begin.elapsed() >= LOCK_PATIENCE {
+            return Err(CliError::other(
+                format!(
+                    "{shown} is locked by another countersign process, for more than {} seconds",
+                    LOCK_PATIENCE.as_secs()
+                ),
+                format!(
+                    "find the process with `fuser {}` and end it, then run this again",
+                    quote(&path.display().to_string())
+                ),
+            ));
+        }
+        if begin.elapsed() >= LOCK_SILENCE && !has_told {
+            has_told = true;
+            // Whoever likes it quiet wants to know as well why nothing happens.
+            let _ = writeln!(io::stderr(), "Waiting for another countersign process, which holds {shown}");
+        }
+        thread::sleep(Duration::from_millis(20));
     }
 }
 

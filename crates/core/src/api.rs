@@ -281,6 +281,9 @@ pub struct PingResponse {
 pub struct HealthResponse {
     /// `ok` or `ready`.
     pub status: &'static str,
+    /// `failing` while log lines are lost because they cannot be written. Changes are accepted all the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<&'static str>,
 }
 
 /// Whether the authentication headers of a request would be accepted.

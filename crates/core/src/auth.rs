@@ -63,7 +63,7 @@ pub enum AuthRefusal {
 impl VerifiedRequest {
     /// From when on the nonce may be forgotten: the timestamp alone gets the request refused then.
     pub fn nonce_expires_at(&self) -> Timestamp {
-        later(self.timestamp, TOO_OLD + NONCE_MARGIN)
+        nonce_expiry(self.timestamp)
     }
 
     /// Whether a server that remembers the nonce of one of these two cannot accept the other, where it is the same
@@ -73,6 +73,11 @@ impl VerifiedRequest {
             |first: &Self, second: &Self| later(second.timestamp, TOO_OLD) <= first.nonce_expires_at();
         outlasts(self, other) && outlasts(other, self)
     }
+}
+
+/// The same for any request that was signed at this time.
+pub fn nonce_expiry(timestamp: Timestamp) -> Timestamp {
+    later(timestamp, TOO_OLD + NONCE_MARGIN)
 }
 
 /// A time that leaves the calendar stays where it was.

@@ -6,11 +6,16 @@ const MAX_SHOWN_CHARS: usize = 300;
 
 /// Text with control and invisible characters escaped, and cut where it gets long.
 pub fn shown_text(text: &str) -> String {
+    shown_within(text, MAX_SHOWN_CHARS)
+}
+
+/// The same with a length of the caller's.
+pub fn shown_within(text: &str, max_chars: usize) -> String {
     let (mut shown, mut count) = (String::new(), 0);
     for c in text.chars() {
         let escaped = is_unseen(c).then(|| c.escape_unicode());
         count += escaped.as_ref().map_or(1, ExactSizeIterator::len);
-        if count > MAX_SHOWN_CHARS {
+        if count > max_chars {
             shown.push('…');
             break;
         }

@@ -4,7 +4,7 @@ mod support;
 
 use countersign_core::{
     index::PublishedFile,
-    replay::{Fault, Violation},
+    replay::{Fault, MAX_FETCH, Violation},
     signatures::{Collected, SignatureSet},
     time::Timestamp,
 };
@@ -229,6 +229,28 @@ fn a_registration_lasts_a_day_at_least_whatever_the_operator_chose() {
     again(25).expect("an operator may choose a day");
     let violations = again(23).expect_err("nobody may choose less");
     assert!(matches!(&violations[0].fault, Fault::Refused(reason) if reason.contains("in progress")));
+}
+
+/// A server ends its fetches by then, so what took longer was made by none.
+#[test]
+fn a_signers_file_may_take_as_long_to_fetch_as_a_server_can_be_set_to() {
+    let fetched_within = |seconds: u64| {
+        let mut recorder = Recorder::new();
+        let mut proposal = recorder.proposal(&team("2026-01-31T10:00:00Z"), &alice());
+        recorder.world.pass(seconds.into());
+        proposal.origin.retrieved_at = recorder.world.now.to_whole_seconds();
+        recorder.act(|world| world.register_proposal(&proposal)).expect("a registration");
+        recorder.steps.pop().expect("a step").check(&mut replay())
+    };
+    let (fetch, turn, age) = (MAX_FETCH.as_secs(), 10 * 60, 6 * 60);
+    fetched_within(fetch).expect("the longest fetch");
+    fetched_within(fetch + 40).expect("after a slow body, and a wait for a turn");
+    fetched_within(fetch + turn + age - 1).expect("of a request that was old already");
+    let violations = fetched_within(fetch + turn + age).expect_err("no fetch lasts that long");
+    assert!(
+        matches!(&violations[0].fault, Fault::Request(reason) if reason.contains("too old")),
+        "{violations:?}"
+    );
 }
 
 #[test]

@@ -11,7 +11,10 @@ use std::{
 };
 
 use axum::{
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header::CACHE_CONTROL},
+    http::{
+        HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri,
+        header::{CACHE_CONTROL, DATE},
+    },
     response::{IntoResponse as _, Response},
 };
 use hyper::{Request, body::Incoming, service::Service as _};
@@ -21,6 +24,7 @@ use tracing::{Instrument as _, Span};
 use uuid::{Uuid, fmt::Simple};
 
 use crate::{
+    clock::http_date,
     error::{ApiError, Failure},
     limits::Client,
     listen::{Patience, Service},
@@ -116,6 +120,9 @@ pub(crate) async fn answer<R: Read>(
     }
     // Caches keep even a 404 on their own account, such as the one that says that a release is not revoked.
     response.headers_mut().entry(CACHE_CONTROL).or_insert(NO_STORE);
+    if let Some(date) = http_date() {
+        response.headers_mut().insert(DATE, date);
+    }
     if let Ok(value) = HeaderValue::from_str(id.as_str()) {
         response.headers_mut().insert(REQUEST_ID, value);
     }

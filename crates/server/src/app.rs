@@ -5,11 +5,13 @@ use std::{io, net::SocketAddr, sync::Arc, time::Instant};
 use countersign_core::{
     decide::assets::Release,
     json::ParseError,
+    replay::MAX_FETCH,
     repository::{self, RepositoryMarker},
+    shown::shown_text,
     time::Timestamp,
 };
 use countersign_forge::{
-    fetch::{FetchError, Fetcher, SetupError},
+    fetch::{FetchError, Fetcher, SetupError, Wait},
     file_server::FileServers,
     forges::{FetchedSigners, Forges, ReleaseSource, SignersSource},
     resolver::SystemResolver,
@@ -25,7 +27,7 @@ use url::Url;
 
 use crate::{
     auth::Authenticated,
-    clock::Clock,
+    clock::{Clock, http_date},
     config::{Limits, Settings},
     data_dir::{DataDir, DataDirError},
     error::ApiError,
@@ -186,7 +188,11 @@ impl App {
         turn: &Turn<'_>,
         source: &SignersSource,
     ) -> Result<FetchedSigners, ApiError> {
-        let fetched = self.0.fetcher.fetch_signers(source, self.0.limits.signers_file_bytes).await;
+        let fetching = self.0.fetcher.fetch_signers(source, self.0.limits.signers_file_bytes);
+        // A forge may be asked several times, and each time has its own limit.
+        let fetched = tokio::time::timeout(MAX_FETCH, fetching).await.unwrap_or_else(|_| {
+            Err(FetchError::TimedOut { url: shown_text(&source.url), wait: Wait::Total(MAX_FETCH) })
+        });
         self.note_fetch(turn.kind, &fetched);
         Ok(fetched?)
     }
@@ -257,6 +263,10 @@ pub enum StartError {
     Tls(#[from] TlsError),
     #[error("the threads that serve connections cannot be started")]
     Threads(#[source] io::Error),
+    #[error(
+        "this machine's clock is before 1970, or after the year 9999: set it, and start the server again"
+    )]
+    Clock,
     #[error("cannot listen on {address}")]
     Listen { address: SocketAddr, source: io::Error },
 }
@@ -316,6 +326,8 @@ impl Background {
 
 /// Opens the data directory and serves it. Must be called inside a Tokio runtime.
 pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartError> {
+    // Commits have no such times, and answers no such dates. Later it does no harm.
+    http_date().ok_or(StartError::Clock)?;
     let tls = settings.tls.map(Tls::read).transpose()?.map(Arc::new);
     let data_dir = DataDir::lock(&settings.data_dir)?;
     let opened = open_repository(&data_dir, settings.author, &clock, settings.limits.storage)?;

@@ -108,9 +108,12 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
         read_body(body, limit).await?
     };
     let verified = claimed.verify(&body)?;
-    if app.nonces().floor().is_some_and(|floor| verified.timestamp < floor) {
+    if let Some(floor) = app.nonces().floor().filter(|floor| verified.timestamp < *floor) {
         // Which nonces were used before a restore is not known, so all of that time count as used (D31).
-        return Err(ApiError::unauthorized("the timestamp is from before this server was restored"));
+        return Err(ApiError::unauthorized(format!(
+            "the timestamp is from before this server was restored, at {floor}: sign the request again; if that time is \
+             still to come, the operator can help (docs/operations.md, The clock)"
+        )));
     }
     app.nonces().remember(verified.nonce.0, verified.nonce_expires_at()).await?;
     if let Some(client) = &client {

@@ -12,7 +12,9 @@ use std::{
     time::Duration,
 };
 
-use countersign_core::{bounds::SIGNERS_FILE_BYTES, decide::caps::Caps, shown::shown_text};
+use countersign_core::{
+    bounds::SIGNERS_FILE_BYTES, decide::caps::Caps, replay::MAX_FETCH, shown::shown_text,
+};
 use countersign_forge::{
     fetch::Timeouts,
     file_server::{FileServerRule, FileServers},
@@ -361,7 +363,7 @@ impl LimitsTable {
     fn storage(&self) -> Result<StorageLimits, ConfigError> {
         let reserved = self.project_reserved_bytes_per_day;
         Ok(StorageLimits {
-            project: positive("limits.project_bytes_per_day", self.project_bytes_per_day, 128 << 20)?,
+            project: positive("limits.project_bytes_per_day", self.project_bytes_per_day, 256 << 20)?,
             project_reserved: positive("limits.project_reserved_bytes_per_day", reserved, 1 << 20)?,
             owner: positive("limits.owner_bytes_per_day", self.owner_bytes_per_day, 512 << 20)?,
             host: positive("limits.host_bytes_per_day", self.host_bytes_per_day, 2 << 30)?,
@@ -396,6 +398,11 @@ impl FetchTable {
         let seconds = |key, value: Option<u64>, default: Duration| {
             positive(key, value, default.as_secs()).map(Duration::from_secs)
         };
+        if self.total_timeout_seconds.is_some_and(|seconds| seconds > MAX_FETCH.as_secs()) {
+            let reason =
+                format!("must be at most {}, an hour: `fsck` knows no longer fetch", MAX_FETCH.as_secs());
+            return Err(ConfigError::Value { key: "fetch.total_timeout_seconds", reason });
+        }
         Ok(Timeouts {
             connect: seconds("fetch.connect_timeout_seconds", self.connect_timeout_seconds, default.connect)?,
             idle: seconds("fetch.idle_timeout_seconds", self.idle_timeout_seconds, default.idle)?,

@@ -29,6 +29,10 @@ use crate::{
     health::NotReady, limits::Limited, nonces::NonceError, releases::DownloadError, store::StoreError,
 };
 
+/// Of a disk that fails. Which file it was is for the log alone.
+const NOTHING_STORED: &str = "the server cannot store anything at the moment, so nothing was changed: its disk may be full. Its log says why; \
+     try again later";
+
 /// What a client is told. The text is safe to show; `source` is for the log alone.
 #[derive(Debug)]
 pub struct ApiError {
@@ -148,10 +152,13 @@ impl From<NonceError> for ApiError {
     fn from(error: NonceError) -> Self {
         match error {
             NonceError::Used => Self::unauthorized("the nonce was used before"),
+            NonceError::Forgotten => Self::unauthorized(
+                "whether the nonce was used before is not known any more, since the server's clock was wrong for a \
+                 while: sign the request again; if that is refused as well, the operator can help (docs/operations.md, \
+                 The clock)",
+            ),
             NonceError::Busy => Self::busy(),
-            error @ NonceError::Unavailable(_) => {
-                Self::internal("the request's nonce could not be stored, so the request is refused", error)
-            }
+            error @ NonceError::Unavailable(_) => Self::internal(NOTHING_STORED, error),
         }
     }
 }
@@ -240,7 +247,8 @@ impl From<StoreError> for ApiError {
                 let refused = Self::refused(StatusCode::TOO_MANY_REQUESTS, over);
                 return Self { retry_after: Some(over.seconds), ..refused };
             }
-            StoreError::Corrupt { .. } | StoreError::Io(_) | StoreError::Panicked | StoreError::Closed => {
+            StoreError::Io(_) => NOTHING_STORED,
+            StoreError::Corrupt { .. } | StoreError::Panicked | StoreError::Closed => {
                 "the change could not be committed to the repository"
             }
         };

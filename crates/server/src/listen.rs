@@ -1,5 +1,6 @@
 //! Connections: accepting them, bounding them, and ending them.
 
+mod calendar;
 mod connections;
 mod lanes;
 mod patience;
@@ -226,6 +227,12 @@ async fn serve_stream<R: Read>(
     // Hyper's own limit sets a timer for each request, which costs as much as some answers do; `Patience` sets one for
     // each connection.
     http.header_read_timeout(None);
+    // `answer` has a date of its own.
+    http.auto_date_header(false);
+    if !calendar::note_date() {
+        tracing::warn!("this machine's clock is before 1970: set it. A connection was closed");
+        return;
+    }
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
     let mut is_ending = false;
     let served = poll_fn(|context| {

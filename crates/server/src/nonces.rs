@@ -1,6 +1,8 @@
 //! Nonces that were used (D31). A nonce is remembered on disk before its request is acted upon, so that no restart and
 //! no crash makes a request valid twice.
 
+mod forgotten;
+
 use std::{
     error::Error as StdError,
     fmt,
@@ -21,19 +23,19 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use thiserror::Error;
 use tokio::sync::oneshot;
 
+use self::forgotten::Forgotten;
 use crate::{clock::Clock, health::Trouble};
 
 const QUEUE: usize = 1_024;
 const MAX_BATCH: usize = 512;
 /// Expired rows that one batch removes at most, so that nobody waits for a large clean-up.
 const MAX_PURGED: i64 = 1_000;
-const SCHEMA_VERSION: i64 = 1;
+const SCHEMA_VERSION: i64 = 2;
 const SCHEMA: &str = "
     CREATE TABLE nonces (nonce BLOB PRIMARY KEY, expires_at INTEGER NOT NULL) WITHOUT ROWID;
     CREATE INDEX nonces_by_expiry ON nonces (expires_at);
     CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;";
 const FLOOR: &str = "floor";
-const HORIZON: &str = "horizon";
 
 type Nonce = [u8; 16];
 
@@ -55,9 +57,11 @@ pub enum Repository {
 
 #[derive(Debug, Clone, Error)]
 pub enum NonceError {
-    /// Used before, or so old that it may have been.
     #[error("the nonce was used before")]
     Used,
+    /// It may have been used before. Only a clock that was wrong leads here (D50).
+    #[error("the nonces of requests from this time were forgotten")]
+    Forgotten,
     #[error("too many requests wait for their nonces to be stored")]
     Busy,
     #[error("the nonce could not be stored")]
@@ -136,7 +140,7 @@ impl Nonces {
         File::open(parent).and_then(|dir| dir.sync_all()).map_err(unavailable)?;
         let floor = read_floor(&database)?;
         if let Some(floor) = floor {
-            tracing::info!(%floor, "the nonces from before were lost: requests signed earlier than this are refused");
+            tracing::info!(%floor, "the nonces from before were lost or reset: requests signed earlier than this are refused");
         }
         let kept = database.query_row("SELECT count(*) FROM nonces", [], |row| row.get::<_, i64>(0));
         let kept = kept.map_err(unavailable)?.unsigned_abs();
@@ -225,33 +229,68 @@ impl Keeper {
 }
 
 fn insert(transaction: &Transaction<'_>, batch: &[Waiting]) -> rusqlite::Result<Vec<Result<(), NonceError>>> {
-    let horizon: i64 = read_fact(transaction, HORIZON)?.unwrap_or(i64::MIN);
+    let mut forgotten = Forgotten::of(transaction)?;
     let mut insert = transaction.prepare("INSERT OR IGNORE INTO nonces VALUES (?1, ?2)")?;
     batch
         .iter()
         .map(|waiting| {
-            // Whatever expired by the horizon may be forgotten. Only a clock that was set back leads here.
-            let known = waiting.expires_at > horizon;
-            let new = known && insert.execute(params![waiting.nonce, waiting.expires_at])? == 1;
-            Ok(if new { Ok(()) } else { Err(NonceError::Used) })
+            if forgotten.has(waiting.expires_at)? {
+                return Ok(Err(NonceError::Forgotten));
+            }
+            let is_new = insert.execute(params![waiting.nonce, waiting.expires_at])? == 1;
+            Ok(if is_new { Ok(()) } else { Err(NonceError::Used) })
         })
         .collect()
 }
 
-/// Forgets nonces that expired, and remembers up to when it has forgotten. How many there were.
+/// Forgets nonces that expired, and remembers which times these are from. How many there were.
 fn purge(transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<usize> {
     let mut expired = transaction
         .prepare("SELECT nonce, expires_at FROM nonces WHERE expires_at < ?1 ORDER BY expires_at LIMIT ?2")?;
     let rows = expired
         .query_map(params![now, MAX_PURGED], |row| Ok((row.get::<_, Nonce>(0)?, row.get::<_, i64>(1)?)))?;
     let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-    let Some(&(_, horizon)) = rows.last() else { return Ok(0) };
     let mut delete = transaction.prepare("DELETE FROM nonces WHERE nonce = ?1")?;
     for (nonce, _) in &rows {
         delete.execute([nonce])?;
     }
-    write_fact(transaction, HORIZON, horizon)?;
+    let expiries: Vec<i64> = rows.iter().map(|(_, expires_at)| *expires_at).collect();
+    forgotten::note(transaction, &expiries)?;
     Ok(rows.len())
+}
+
+/// What a reset changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NonceReset {
+    /// Requests with an earlier timestamp are refused from now on.
+    pub floor: Timestamp,
+    /// The same from before, if there was one.
+    pub floor_before: Option<Timestamp>,
+    /// Nonces that expire up to this time had been forgotten, while the clock was ahead. Those requests could be used
+    /// again when their time comes.
+    pub forgotten_until: Option<Timestamp>,
+}
+
+/// The way out for an operator whose clock was wrong (D50), on the database of a stopped server: requests from before
+/// `now` are refused, and all that was refused because of the clock is accepted again. Nonces that are still known stay.
+pub fn reset(path: &Path, now: Timestamp) -> Result<NonceReset, NonceError> {
+    if !path.is_file() {
+        return Err(unavailable(io::Error::from(io::ErrorKind::NotFound)));
+    }
+    let mut database = connect(path)?;
+    prepare(&mut database, Some(now))?;
+    let floor_before = read_floor(&database)?;
+    let mut change = || -> rusqlite::Result<Option<i64>> {
+        let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let latest = forgotten::latest(&transaction)?;
+        forgotten::clear(&transaction)?;
+        write_fact(&transaction, FLOOR, now.to_string())?;
+        transaction.commit()?;
+        Ok(latest)
+    };
+    let latest = change().map_err(unavailable)?.and_then(|latest| Timestamp::from_unix_seconds(latest).ok());
+    let forgotten_until = latest.filter(|latest| *latest > countersign_core::auth::nonce_expiry(now));
+    Ok(NonceReset { floor: now, floor_before, forgotten_until })
 }
 
 fn connect(path: &Path) -> Result<Connection, NonceError> {
@@ -272,9 +311,15 @@ fn prepare(database: &mut Connection, floor: Option<Timestamp>) -> Result<(), No
     if version == SCHEMA_VERSION {
         return Ok(());
     }
+    if version > 0 {
+        let message =
+            format!("version {version} of the nonce store is from an older program: remove the file");
+        return Err(unavailable(io::Error::other(message)));
+    }
     let mut create = || -> rusqlite::Result<()> {
         let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
         transaction.execute_batch(SCHEMA)?;
+        transaction.execute_batch(forgotten::TABLE)?;
         if let Some(floor) = floor {
             write_fact(&transaction, FLOOR, floor.to_string())?;
         }

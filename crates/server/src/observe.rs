@@ -1,25 +1,115 @@
 //! Log lines: readable on a terminal, JSON where a machine reads them. Always on standard error.
+//!
+//! A log is for the operator, and no request waits for it (D48): lines are short (`fields`, `line`), few (`flow`), and
+//! written by a thread of their own (`writer`). What does not fit is counted, not written.
 
-use std::io::{self, IsTerminal as _};
+mod fields;
+mod flow;
+mod line;
+mod writer;
 
-use tracing::level_filters::LevelFilter;
+use std::{
+    io::{self, IsTerminal as _},
+    panic::{self, PanicHookInfo},
+    sync::{Arc, LazyLock},
+    thread,
+};
+
+use tracing::{Event, Subscriber, level_filters::LevelFilter, span};
+use tracing_subscriber::{
+    Layer,
+    layer::{Context, SubscriberExt as _},
+    registry::LookupSpan,
+    util::SubscriberInitExt as _,
+};
 
 use crate::config::{LogFormat, LogLevel};
+use fields::Fields;
+use flow::{Flow, LineKind};
+use line::Style;
+use writer::{LogQueue, start_writer};
+pub use writer::{LogStats, Logging};
 
-/// Starts logging for this process. A second call changes nothing.
-pub fn start_logging(format: LogFormat, level: LogLevel) {
+/// What became of the log lines of this process.
+pub fn stats() -> &'static LogStats {
+    &STATS
+}
+
+static STATS: LazyLock<Arc<LogStats>> = LazyLock::new(Arc::default);
+
+/// Starts logging for this process. A second call changes nothing. Lines that wait are written when the answer is
+/// dropped.
+pub fn start_logging(format: LogFormat, level: LogLevel) -> io::Result<Logging> {
     let level = match level {
         LogLevel::Error => LevelFilter::ERROR,
         LogLevel::Warn => LevelFilter::WARN,
         LogLevel::Info => LevelFilter::INFO,
         LogLevel::Debug => LevelFilter::DEBUG,
     };
-    let builder = tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_target(false);
-    let started = match format {
-        LogFormat::Text => builder.with_ansi(io::stderr().is_terminal()).try_init(),
-        LogFormat::Json => builder.json().flatten_event(true).with_span_list(false).try_init(),
+    let style = match format {
+        LogFormat::Text if io::stderr().is_terminal() => Style::Coloured,
+        LogFormat::Text => Style::Text,
+        LogFormat::Json => Style::Json,
     };
-    if let Err(error) = started {
+    let flow = Arc::new(Flow::default());
+    let (queue, logging) = start_writer(io::stderr(), style, Arc::clone(&flow), Arc::clone(&STATS))?;
+    let lines = Lines { style, flow, queue };
+    if let Err(error) = tracing_subscriber::registry().with(level).with(lines).try_init() {
         tracing::debug!(%error, "logging was started before");
+        return Ok(logging);
+    }
+    // The standard library's own hook writes to standard error from the thread that panics, which would wait with the log.
+    panic::set_hook(Box::new(log_panic));
+    Ok(logging)
+}
+
+fn log_panic(info: &PanicHookInfo<'_>) {
+    let thread = thread::current();
+    let payload = info.payload();
+    let text = payload.downcast_ref::<&str>().copied();
+    let message =
+        text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
+    let place = info.location().map(tracing::field::display);
+    tracing::error!(error = message, place, thread = thread.name(), "a thread panicked");
+}
+
+/// Makes a line of each event, if there is room for it.
+struct Lines {
+    style: Style,
+    flow: Arc<Flow>,
+    queue: LogQueue,
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
+    fn on_new_span(&self, attributes: &span::Attributes<'_>, id: &span::Id, context: Context<'_, S>) {
+        let Some(span) = context.span(id) else { return };
+        let mut fields = Fields::default();
+        attributes.record(&mut fields);
+        span.extensions_mut().insert(fields);
+    }
+
+    fn on_record(&self, id: &span::Id, values: &span::Record<'_>, context: Context<'_, S>) {
+        let Some(span) = context.span(id) else { return };
+        if let Some(fields) = span.extensions_mut().get_mut::<Fields>() {
+            values.record(fields);
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let kind = LineKind::of(event);
+        if !self.flow.admits(&kind) {
+            stats().note_left_out();
+            return;
+        }
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        // Ours are never nested: the innermost span is the request.
+        let span = context.event_span(event);
+        let extensions = span.as_ref().map(|span| span.extensions());
+        let around = span.as_ref().zip(extensions.as_ref().and_then(|extensions| extensions.get::<Fields>()));
+        let around = around.map(|(span, fields)| (span.name(), fields));
+        let text = line::write(self.style, *event.metadata().level(), around, &fields);
+        self.flow.charge(&kind, text.len(), &fields.message);
+        self.queue.put(text);
     }
 }

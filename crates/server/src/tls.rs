@@ -7,14 +7,27 @@ use rustls::{
     ServerConfig,
     crypto::ring::default_provider,
     pki_types::{
-        CertificateDer, PrivateKeyDer,
+        CertificateDer, PrivateKeyDer, UnixTime,
         pem::{Error as PemError, PemObject as _},
     },
+    time_provider::TimeProvider,
     version::{TLS12, TLS13},
 };
 use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
+
+use crate::clock::since_1970;
+
+/// The default one panics where the clock is before 1970.
+#[derive(Debug)]
+struct MachineTime;
+
+impl TimeProvider for MachineTime {
+    fn current_time(&self) -> Option<UnixTime> {
+        since_1970().map(UnixTime::since_unix_epoch)
+    }
+}
 
 /// How long a client may take for its handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -90,7 +103,7 @@ fn read_config(files: &TlsFiles) -> Result<Arc<ServerConfig>, TlsError> {
     }
     let secret = PrivateKeyDer::from_pem_file(key).map_err(unreadable("key", key))?;
     let unusable = |source| TlsError::Unusable { cert: cert.clone(), key: key.clone(), source };
-    let builder = ServerConfig::builder_with_provider(Arc::new(default_provider()));
+    let builder = ServerConfig::builder_with_details(Arc::new(default_provider()), Arc::new(MachineTime));
     let builder = builder.with_protocol_versions(&[&TLS13, &TLS12]).map_err(unusable)?;
     let mut config = builder.with_no_client_auth().with_single_cert(chain, secret).map_err(unusable)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];

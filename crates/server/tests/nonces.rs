@@ -13,7 +13,7 @@ use std::{
 use countersign_core::time::Timestamp;
 use countersign_server::{
     clock::Clock,
-    nonces::{NonceError, Nonces, Repository},
+    nonces::{self, NonceError, Nonces, Repository},
 };
 use tempfile::TempDir;
 
@@ -55,7 +55,7 @@ fn at(seconds: i64) -> Timestamp {
 fn is_new(answer: Result<(), NonceError>) -> bool {
     match answer {
         Ok(()) => true,
-        Err(NonceError::Used) => false,
+        Err(NonceError::Used | NonceError::Forgotten) => false,
         Err(NonceError::Busy) => panic!("nobody else waits"),
         Err(NonceError::Unavailable(source)) => panic!("{source}"),
     }
@@ -122,6 +122,70 @@ async fn an_expired_nonce_is_removed_and_still_not_new_when_the_clock_goes_back(
     assert!(!fixture.is_new(&nonces, 1).await, "forgotten, but known to be from before the last clean-up");
     drop(nonces);
     assert!(!fixture.is_new(&fixture.open(Repository::HasCommits), 1).await);
+}
+
+/// As requests have it: a nonce is kept for seven minutes after it was signed.
+async fn signed_at(fixture: &Fixture, nonces: &Nonces, nonce: u8) -> bool {
+    is_new(nonces.remember([nonce; 16], at(fixture.now.load(Ordering::Relaxed) + 420)).await)
+}
+
+#[tokio::test]
+async fn a_clock_that_was_a_day_ahead_leaves_fresh_requests_accepted_and_makes_no_nonce_new() {
+    const DAY: i64 = 86_400;
+    let fixture = Fixture::new();
+    let nonces = fixture.open(Repository::Unborn);
+    assert!(signed_at(&fixture, &nonces, 1).await);
+    // Ahead, for long enough that nonces of that time expire.
+    for (seconds, nonce) in [(DAY, 2), (DAY + 500, 3), (DAY + 1_000, 4)] {
+        fixture.set_now(seconds);
+        assert!(signed_at(&fixture, &nonces, nonce).await);
+    }
+    fixture.set_now(60);
+    assert!(signed_at(&fixture, &nonces, 5).await, "fresh");
+    drop(nonces);
+    let nonces = fixture.open(Repository::HasCommits);
+    assert!(signed_at(&fixture, &nonces, 6).await, "fresh, after a restart");
+    // Whatever the clock says, what was used stays used.
+    for (seconds, nonce) in [(0, 1), (DAY, 2), (DAY + 500, 3), (DAY + 1_000, 4), (60, 5), (60, 6)] {
+        fixture.set_now(seconds);
+        assert!(!signed_at(&fixture, &nonces, nonce).await, "{nonce}");
+    }
+    // And when the day has come, only what cannot be told from used requests is refused.
+    for (seconds, expected) in [(DAY - 2_000, true), (DAY + 200, false), (DAY + 2_000, true)] {
+        fixture.set_now(seconds);
+        assert_eq!(signed_at(&fixture, &nonces, 7 + u8::from(seconds > DAY)).await, expected, "{seconds}");
+    }
+}
+
+#[tokio::test]
+async fn a_reset_refuses_what_came_before_it_and_accepts_the_rest() {
+    const DAY: i64 = 86_400;
+    let fixture = Fixture::new();
+    fixture.set_now(DAY);
+    assert_eq!(fixture.open(Repository::HasCommits).floor(), Some(at(1_700_000_000 + DAY)), "a day ahead");
+    let nonces = fixture.open(Repository::HasCommits);
+    for (seconds, nonce) in [(DAY, 1), (DAY + 1_000, 2)] {
+        fixture.set_now(seconds);
+        assert!(signed_at(&fixture, &nonces, nonce).await);
+    }
+    drop(nonces);
+    let now = at(1_700_000_000);
+    let reset = nonces::reset(&fixture.path(), now).unwrap();
+    assert_eq!((reset.floor, reset.floor_before), (now, Some(at(1_700_000_000 + DAY))));
+    assert_eq!(reset.forgotten_until.map(Timestamp::unix_seconds), Some(1_700_000_000 + DAY + 421));
+    fixture.set_now(0);
+    let nonces = fixture.open(Repository::HasCommits);
+    assert_eq!(nonces.floor(), Some(now));
+    assert!(signed_at(&fixture, &nonces, 3).await);
+    fixture.set_now(DAY + 1_000);
+    assert!(!signed_at(&fixture, &nonces, 2).await, "what was known stays known");
+}
+
+#[test]
+fn there_is_nothing_to_reset_without_a_database() {
+    let fixture = Fixture::new();
+    assert!(matches!(nonces::reset(&fixture.path(), at(0)), Err(NonceError::Unavailable(_))));
+    assert!(!fixture.path().exists());
 }
 
 #[test]

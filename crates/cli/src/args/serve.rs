@@ -15,6 +15,12 @@ use countersign_server::{
 pub(crate) enum AdminCommand {
     /// Remove a project's pending registration or signers proposal
     Drop(DropArgs),
+    /// Accept requests again that are refused because the clock was wrong
+    #[command(after_help = "\
+A server whose clock was far ahead for a while may refuse fresh requests until that time has come. Set the clock right, \
+stop the server, and run this. Requests that were signed before are refused from then on; clients sign again. Requests \
+that were signed for a later time, while the clock was ahead, could be sent again when that time comes.")]
+    ResetNonces(ResetNoncesArgs),
 }
 
 #[derive(Debug, Args)]
@@ -135,6 +141,12 @@ pub(crate) struct FsckArgs {
 fn parse_commit(text: &str) -> Result<ObjectId, &'static str> {
     const WRONG: &str = "write all 40 hexadecimal digits of the commit, as the check before printed them";
     ObjectId::from_hex(text.as_bytes()).map_err(|_| WRONG)
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResetNoncesArgs {
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
 }
 
 #[derive(Debug, Args)]

@@ -22,7 +22,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<(), CliError> {
     let file = super::read_config(&args.files)?;
     let format = args.log_format.unwrap_or_else(|| file.log_format());
     let level = args.log_level.unwrap_or_else(|| file.log_level());
-    observe::start_logging(format, level);
+    let _logging = observe::start_logging(format, level).map_err(broken("the log cannot be started"))?;
     let settings = Settings::resolve(args.to_overrides(), file)?;
     let runtime = super::runtime()?;
     let served = runtime.block_on(serve(settings));
@@ -36,7 +36,9 @@ async fn serve(settings: Settings) -> Result<(), CliError> {
     let mut hangup = signal(SignalKind::hangup()).map_err(broken("signals cannot be received"))?;
     let (dev, drain) = (settings.dev, settings.timeouts.total + DRAIN_MARGIN);
     let running = app::start(settings, Clock::system()).await?;
-    announce(&running, dev).map_err(broken("the ready line could not be printed"))?;
+    if let Err(error) = announce(&running, dev) {
+        tracing::warn!(%error, "the ready line could not be printed to standard output");
+    }
     loop {
         tokio::select! {
             () = signals.next() => break,

@@ -114,6 +114,13 @@ fn an_unknown_key_is_an_error_that_names_it() {
 }
 
 #[test]
+fn a_fetch_may_be_given_an_hour() {
+    let place = Place::new();
+    let file = place.config("[fetch]\ntotal_timeout_seconds = 3600\n");
+    TestServer::start_with(|launch| launch.args(["--config", &file])).get("/v1/ping").ok();
+}
+
+#[test]
 fn a_wrong_value_is_an_error_that_names_its_key() {
     let place = Place::new();
     for (text, word) in [
@@ -122,6 +129,7 @@ fn a_wrong_value_is_an_error_that_names_its_key() {
         ("dev = \"perhaps\"\n", "dev"),
         ("allow_fetch = [\"10.0.0.0/99\"]\n", "allow_fetch"),
         ("log_format = \"xml\"\n", "log_format"),
+        ("[fetch]\ntotal_timeout_seconds = 3601\n", "fetch.total_timeout_seconds"),
         ("not toml", "countersign.toml"),
     ] {
         let launch = Launch::serve(&place.path("data")).args(["--config", &place.config(text)]);

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use countersign_core::digest::Sha512;
 
-use crate::support::{Person, Request, SignersFile, World, world::checksums};
+use crate::support::{Person, Reply, Request, SignersFile, World, world::checksums};
 
 /// Enough for a small change, and for the nonces of a few requests.
 const LITTLE: &str = "49152";
@@ -32,8 +32,7 @@ fn a_full_disk_refuses_changes_keeps_what_was_acknowledged_and_makes_no_nonce_ne
         format!("{}  {}.zip\n", &digest[..64], &digest[64..])
     });
     let large = world.publish_checksums("acme/app/large", &lines.collect::<String>());
-    let refused = world.register_assets(&alice, &[&large]);
-    assert!(refused.status >= 500, "{}", refused.text());
+    assert_told(&world, &world.register_assets(&alice, &[&large]));
     assert!(!world.exists(&world.index_path("acme/app/large")));
     let commits = world.git().commit_count();
     world.git().assert_sound();
@@ -48,14 +47,14 @@ fn a_full_disk_refuses_changes_keeps_what_was_acknowledged_and_makes_no_nonce_ne
         let request = alice.sign(Request::post("/v1/assets", &body));
         let reply = world.server.send(&request);
         if reply.status >= 500 {
+            assert_told(&world, &reply);
             break request;
         }
         reply.ok();
         made.push((world.index_path(&dir), request));
     };
     assert!(!made.is_empty(), "there was room for a few");
-    let again = world.server.send(&unlucky);
-    assert!(again.status >= 500, "{}", again.text());
+    assert_told(&world, &world.server.send(&unlucky));
     for (_, request) in &made {
         let reply = world.server.send(request);
         assert!(reply.status == 401 || reply.status >= 500, "{}", reply.text());
@@ -77,4 +76,30 @@ fn a_full_disk_refuses_changes_keeps_what_was_acknowledged_and_makes_no_nonce_ne
     }
     world.add_signed_release("acme/app/last", &[&alice]);
     world.git().assert_sound();
+}
+
+/// The client learns what is the matter, and nothing about the server's directories.
+#[track_caller]
+fn assert_told(world: &World, reply: &Reply) {
+    reply.refused(500, "its disk may be full");
+    let text = reply.text();
+    let data_dir = world.server.data_dir();
+    assert!(!text.contains("nonce") && !text.contains(data_dir.to_str().unwrap()), "{text}");
+}
+
+#[test]
+fn the_log_says_what_could_not_be_written() {
+    if Command::new("prlimit").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no `prlimit` here");
+        return;
+    }
+    let alice = Person::named("alice");
+    let mut world = World::start_with(|launch, _| launch.arg("--dev").surviving_file_limit());
+    world.server.limit_files("0");
+    assert_told(&world, &world.server.send(&alice.sign(Request::get("/v1/pending_signatures"))));
+    world.server.limit_files("unlimited");
+    let log = world.server.stop_and_read_log();
+    let line =
+        log.lines().find(|line| line.contains("its disk may be full")).unwrap_or_else(|| panic!("{log}"));
+    assert!(line.contains("ERROR") && line.contains("the nonce could not be stored: "), "{line}");
 }

@@ -26,6 +26,9 @@ mod rerun;
 /// How far the time that a decision wrote into its files may be from the time of its commit. Both are readings of one
 /// clock, with a queue between them; the clock may be set, so this can only be plausible.
 const MAX_WAIT: Duration = Duration::from_secs(10 * 60);
+/// The longest that a server may take to fetch a signers file (D50). A server ends its fetches by then and accepts no
+/// setting above it, since a check could not tell such a commit from one that no server made.
+pub const MAX_FETCH: Duration = Duration::from_secs(60 * 60);
 /// The shortest expiry of a registration that a server can be configured to have (D15).
 const MIN_EXPIRY: Duration = Duration::from_secs(24 * 60 * 60);
 

@@ -1,9 +1,9 @@
 //! Proposing signers again: the signed request and the file are both stored, and must fit each other.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
 use super::{
-    Fault, MIN_EXPIRY, Replay, Violation, around, end_of,
+    Fault, MAX_FETCH, MAX_WAIT, MIN_EXPIRY, Replay, Violation, around, end_of,
     rerun::{Rerun, refused, unstored_request},
 };
 use crate::{
@@ -18,9 +18,6 @@ use crate::{
     stored::{self, StoredProposal},
     time::Timestamp,
 };
-
-/// How long before the file was there its request may have arrived: more than any fetch should be given.
-const MAX_FETCH: Duration = Duration::from_secs(60 * 60);
 
 impl Replay {
     pub(super) fn register(
@@ -88,7 +85,8 @@ impl Replay {
         if body.signers_file_url != origin.url {
             return Err(unproven("it asks for a signers file from another URL"));
         }
-        self.check_request(&path, &request, around(origin.retrieved_at, MAX_FETCH), commit)?;
+        // The file was there after the request had been received, had waited for its turn, and had been fetched for.
+        self.check_request(&path, &request, around(origin.retrieved_at, MAX_WAIT + MAX_FETCH), commit)?;
         let misplaced = |reason: String| Violation::at(&pending, Fault::Misplaced(reason));
         project.check_storable_dir().map_err(|error| misplaced(error.to_string()))?;
         (self.speaks_for)(&origin, project).map_err(misplaced)?;

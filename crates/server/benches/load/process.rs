@@ -52,7 +52,7 @@ pub(crate) fn runtime() -> io::Result<Runtime> {
 
 /// Serves `data_dir` until standard input ends.
 pub(crate) fn serve(data_dir: &Path) -> Result<(), Failure> {
-    observe::start_logging(LogFormat::Text, LogLevel::Info);
+    let _logging = observe::start_logging(LogFormat::Text, LogLevel::Info)?;
     runtime()?.block_on(async {
         let running = app::start(settings(data_dir)?, Clock::system()).await?;
         println!("{READY}{}", running.address);

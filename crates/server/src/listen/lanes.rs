@@ -15,6 +15,8 @@ use tokio::{
     task::JoinHandle,
 };
 
+use super::calendar;
+
 #[derive(Debug)]
 pub struct Lanes(Vec<Arc<Lane>>);
 
@@ -65,6 +67,7 @@ impl Lane {
         let (started, start) = mpsc::channel();
         let serve = move || match Builder::new_current_thread().enable_io().enable_time().build() {
             Ok(runtime) => {
+                calendar::note_date();
                 let _ = started.send(Ok(runtime.handle().clone()));
                 // It never sends; it ends.
                 let _ = runtime.block_on(ended);

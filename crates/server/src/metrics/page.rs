@@ -12,6 +12,7 @@ use crate::{
     fetching::{FetchKind, FetchOutcome},
     limits::Limit,
     store::BudgetScope,
+    observe::{self, LogStats},
     webhooks::Outcome,
 };
 
@@ -32,6 +33,7 @@ pub fn render(app: &App) -> String {
     write_fetches(&mut page, app);
     write_events(&mut page, app.events());
     write_webhooks(&mut page, app);
+    write_log(&mut page, observe::stats());
     page.0
 }
 
@@ -184,6 +186,18 @@ fn write_webhooks(page: &mut Page, app: &App) {
             page.sample(name, &[("webhook", &webhook.name)], behind);
         }
     }
+}
+
+fn write_log(page: &mut Page, stats: &LogStats) {
+    page.counter("countersign_log_lines_total", "Log lines that were written.", stats.written());
+    let name = "countersign_log_lines_lost_total";
+    page.family(name, "counter", "Log lines that were not written, by reason.");
+    let reasons = [("rate", stats.left_out()), ("queue", stats.overflowed()), ("write", stats.unwritten())];
+    for (reason, count) in reasons {
+        page.sample(name, &[("reason", &reason)], count);
+    }
+    let is_failing = u8::from(stats.is_failing(Instant::now()));
+    page.gauge("countersign_log_failing", "Whether log lines cannot be written at the moment.", is_failing);
 }
 
 #[derive(Default)]

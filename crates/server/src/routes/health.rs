@@ -1,15 +1,18 @@
 //! For whoever watches over the server: does it answer, and can it accept changes?
 
+use std::time::Instant;
+
 use axum::{Json, extract::State};
 use countersign_core::api::HealthResponse;
 
-use crate::{app::App, error::ApiError};
+use crate::{app::App, error::ApiError, observe};
 
 pub async fn healthz() -> Json<HealthResponse> {
-    Json(HealthResponse { status: "ok" })
+    Json(HealthResponse { status: "ok", log: None })
 }
 
 pub async fn readyz(State(app): State<App>) -> Result<Json<HealthResponse>, ApiError> {
     app.readiness()?;
-    Ok(Json(HealthResponse { status: "ready" }))
+    let log = observe::stats().is_failing(Instant::now()).then_some("failing");
+    Ok(Json(HealthResponse { status: "ready", log }))
 }

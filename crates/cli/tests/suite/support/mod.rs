@@ -9,6 +9,7 @@ pub(crate) mod git;
 pub(crate) mod hostile;
 pub(crate) mod html;
 pub(crate) mod http;
+pub(crate) mod machine_clock;
 pub(crate) mod past;
 pub(crate) mod people;
 pub(crate) mod receiver;

@@ -1,6 +1,7 @@
 //! The program under test: `countersign serve` as a process of its own.
 
 use std::{
+    fs::File,
     io::{BufRead as _, BufReader, Read as _},
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -27,6 +28,20 @@ pub(crate) struct Launch {
     current_dir: Option<PathBuf>,
     /// Writing beyond the limit for the size of a file is an error, as on a full disk, and not the end of the process.
     survives_file_limit: bool,
+    log: LogEnd,
+}
+
+/// Where the log goes.
+#[derive(Clone, Default)]
+pub(crate) enum LogEnd {
+    /// To the test, which reads all of it.
+    #[default]
+    Read,
+    /// Into a pipe from which nobody reads.
+    Unread,
+    File(PathBuf),
+    /// Standard error is closed.
+    Closed,
 }
 
 impl Launch {
@@ -75,12 +90,22 @@ impl Launch {
         self
     }
 
-    fn command(&self) -> Command {
+    pub(crate) fn with_log(mut self, log: LogEnd) -> Self {
+        self.log = log;
+        self
+    }
+
+    pub(crate) fn command(&self) -> Command {
         let program = env!("CARGO_BIN_EXE_countersign");
-        let mut command = Command::new(if self.survives_file_limit { "sh" } else { program });
-        if self.survives_file_limit {
+        let shell = match (self.survives_file_limit, &self.log) {
             // What is ignored stays ignored in the program that takes the shell's place.
-            command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", program]);
+            (true, _) => Some("trap '' XFSZ; exec \"$0\" \"$@\""),
+            (false, LogEnd::Closed) => Some("exec \"$0\" \"$@\" 2>&-"),
+            (false, LogEnd::Read | LogEnd::Unread | LogEnd::File(_)) => None,
+        };
+        let mut command = Command::new(if shell.is_some() { "sh" } else { program });
+        if let Some(script) = shell {
+            command.args(["-c", script, program]);
         }
         command.args(&self.args).stdin(Stdio::null());
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
@@ -120,16 +145,25 @@ impl Launch {
     /// Starts the program and waits for its ready line.
     #[track_caller]
     fn start(&self) -> Process {
-        let mut child =
-            self.command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
-        let log = drain(child.stderr.take().expect("piped"));
+        let stderr = match &self.log {
+            LogEnd::Read | LogEnd::Unread | LogEnd::Closed => Stdio::piped(),
+            LogEnd::File(path) => File::options().write(true).open(path).expect("a file to write to").into(),
+        };
+        let mut command = self.command();
+        let mut child = command.stdout(Stdio::piped()).stderr(stderr).spawn().expect("the program starts");
+        let log = match &self.log {
+            LogEnd::Read => child.stderr.take().map(drain),
+            // The child keeps its end of the pipe, or has none.
+            LogEnd::Unread | LogEnd::Closed | LogEnd::File(_) => None,
+        };
         let stdout = drain_lines(child.stdout.take().expect("piped"));
         match stdout.recv_timeout(START) {
-            Ok(ready) => Process { address: parse_ready(&ready), ready, child, log: Some(log) },
+            Ok(ready) => Process { address: parse_ready(&ready), ready, child, log },
             Err(_) => {
                 let _ = child.kill();
                 let status = child.wait();
-                panic!("no ready line ({status:?}): {}", log.join().unwrap_or_default())
+                let log = log.and_then(|log| log.join().ok()).unwrap_or_default();
+                panic!("no ready line ({status:?}): {log}")
             }
         }
     }

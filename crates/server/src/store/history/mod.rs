@@ -7,6 +7,7 @@ mod commit;
 mod difference;
 mod open;
 mod origin;
+mod plain;
 mod state;
 mod walk;
 

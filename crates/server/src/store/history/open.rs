@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashSet,
-    env, fs,
+    fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -14,7 +14,7 @@ use super::{
         objects::Objects,
         refs::{BRANCH, Branch},
     },
-    CheckError,
+    CheckError, plain,
 };
 
 const CACHE_BYTES: u64 = 128 << 20;
@@ -47,6 +47,7 @@ pub(super) fn open(dir: &Path) -> Result<Opened, CheckError> {
     if path.join(COMMON_DIR).symlink_metadata().is_ok() {
         return Err(refuse(format!("it has a file `{COMMON_DIR}`, which leads Git to another repository")));
     }
+    plain::check_repository(&path).map_err(refuse)?;
     let opened = gix::open_opts(&path, gix::open::Options::isolated().open_path_as_is(true));
     let opened = opened.map_err(|error| refuse(error.to_string()))?;
     if opened.object_hash() != HashKind::Sha1 {
@@ -59,7 +60,7 @@ pub(super) fn open(dir: &Path) -> Result<Opened, CheckError> {
     let own = git_dir.join("objects");
     // A server reads its own objects only: nothing borrowed may stand in for what is damaged or missing there.
     let is_in_data_dir = path == dir.join(REPOSITORY_DIR);
-    let dirs = if is_in_data_dir { vec![own] } else { list_object_dirs(&own).map_err(refuse)? };
+    let dirs = if is_in_data_dir { vec![own] } else { plain::list_object_dirs(&own).map_err(refuse)? };
     let objects = Arc::new(Objects::open_to_check(&dirs, CACHE_BYTES)?);
     let refs = list_other_refs(&opened, head).unwrap_or_default();
     let (replacing, other_refs) = refs.into_iter().partition(|name| name.starts_with(REPLACING));
@@ -121,13 +122,6 @@ fn list_warnings(
 fn read_shallow(git_dir: &Path) -> HashSet<ObjectId> {
     let listed = fs::read_to_string(git_dir.join("shallow")).unwrap_or_default();
     listed.lines().filter_map(|line| ObjectId::from_hex(line.trim().as_bytes()).ok()).collect()
-}
-
-/// The directory itself, and those that it borrows from (`git clone --shared`).
-fn list_object_dirs(own: &Path) -> Result<Vec<PathBuf>, String> {
-    let here = env::current_dir().map_err(|error| error.to_string())?;
-    let borrowed = gix::odb::alternate::resolve(own.to_owned(), &here).map_err(|error| error.to_string())?;
-    Ok(std::iter::once(own.to_owned()).chain(borrowed).collect())
 }
 
 /// `None` where they cannot be listed: they are not checked anyway.

@@ -1,0 +1,53 @@
+//! The clock of the machine, as the program under test sees it.
+
+use std::{fs, path::PathBuf, process::Command, sync::OnceLock};
+
+use tempfile::TempDir;
+
+use super::server::Launch;
+
+/// A clock that a test can set while the program runs.
+pub(crate) struct MachineClock {
+    library: PathBuf,
+    dir: TempDir,
+}
+
+impl MachineClock {
+    /// `None` where there is no C compiler: then the clock is what it is.
+    pub(crate) fn new() -> Option<Self> {
+        static LIBRARY: OnceLock<Option<(TempDir, PathBuf)>> = OnceLock::new();
+        let (_, library) = LIBRARY.get_or_init(build).as_ref()?;
+        let clock = Self { library: library.clone(), dir: TempDir::new().expect("a temporary directory") };
+        clock.set(0);
+        Some(clock)
+    }
+
+    /// The program with this clock.
+    pub(crate) fn give_to(&self, launch: Launch) -> Launch {
+        let text = |path: PathBuf| path.to_str().expect("a plain name").to_owned();
+        launch.env("LD_PRELOAD", &text(self.library.clone())).env("MACHINE_CLOCK", &text(self.file()))
+    }
+
+    /// Ahead by so many seconds from now on.
+    pub(crate) fn set(&self, seconds: i64) {
+        let unfinished = self.dir.path().join("new");
+        fs::write(&unfinished, seconds.to_string()).expect("a writable directory");
+        fs::rename(unfinished, self.file()).expect("a writable directory");
+    }
+
+    fn file(&self) -> PathBuf {
+        self.dir.path().join("seconds")
+    }
+}
+
+fn build() -> Option<(TempDir, PathBuf)> {
+    let dir = TempDir::new().expect("a temporary directory");
+    let library = dir.path().join("clock.so");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite/support/machine_clock.c");
+    let built = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).status();
+    if built.is_ok_and(|built| built.success()) {
+        return Some((dir, library));
+    }
+    eprintln!("skipped: there is no C compiler here");
+    None
+}

@@ -1,0 +1,62 @@
+//! Keeps clocks that are off the calendar away from hyper (D50). It notes the date of the moment in each thread that
+//! serves a connection, though `answer` writes its own, and panics where that moment is before 1970. Once it has noted
+//! one, a clock that is set back is no reason to note another.
+
+use std::{
+    cell::Cell,
+    convert::Infallible,
+    io,
+    pin::{Pin, pin},
+    task::{Context, Poll},
+};
+
+use axum::response::Response;
+use futures_util::FutureExt as _;
+use hyper::{
+    Request,
+    body::Incoming,
+    rt::{Read, ReadBufCursor, Write},
+    server::conn::http1,
+    service::service_fn,
+};
+
+use crate::clock::http_date;
+
+/// Lets hyper note a date in this thread, if it can. Whether it has one.
+pub(super) fn note_date() -> bool {
+    thread_local! {
+        static IS_NOTED: Cell<bool> = const { Cell::new(false) };
+    }
+    if !IS_NOTED.get() && http_date().is_some() {
+        let service =
+            service_fn(|_: Request<Incoming>| async { Ok::<_, Infallible>(Response::new(String::new())) });
+        let connection = http1::Builder::new().serve_connection(Silence, service);
+        // It looks at the clock before it finds that there is no request.
+        let _ = pin!(connection).now_or_never();
+        IS_NOTED.set(true);
+    }
+    IS_NOTED.get()
+}
+
+/// A connection on which nothing comes.
+struct Silence;
+
+impl Read for Silence {
+    fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, _: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Write for Silence {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
