@@ -78,6 +78,7 @@ mod ping;
 mod reference;
 mod registration;
 mod request_bodies;
+mod request_heads;
 mod restarts;
 mod revocation;
 mod rotation;

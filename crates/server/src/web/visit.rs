@@ -45,7 +45,7 @@ impl Visit {
         Self {
             path: parts.uri.path().to_owned(),
             wants_html: wants_html(&parts.headers),
-            origin: read_origin(&parts.headers, is_tls),
+            origin: read_origin(parts, is_tls),
             page: field("page").map_or(Some(1), |page| page.parse().ok().filter(|page| *page > 0)),
             search: field("q").unwrap_or_default().trim().chars().take(MAX_SEARCH_CHARS).collect(),
             before: field("before"),
@@ -69,8 +69,10 @@ pub(super) fn wants_html(headers: &HeaderMap) -> bool {
 }
 
 /// It goes into commands that people paste, so it holds nothing that a shell or a browser could take for something else.
-fn read_origin(headers: &HeaderMap, is_tls: bool) -> Option<String> {
-    let host = headers.get(HOST)?.to_str().ok().filter(|host| is_host(host))?;
+fn read_origin(Parts { uri, headers, .. }: &Parts, is_tls: bool) -> Option<String> {
+    // A target in absolute form has the host; the header does not count then (RFC 9112, section 3.2.2).
+    let in_target = uri.authority().map(|authority| authority.as_str());
+    let host = in_target.or_else(|| headers.get(HOST)?.to_str().ok()).filter(|host| is_host(host))?;
     let forwarded = headers.get(FORWARDED_PROTO).and_then(|value| value.to_str().ok());
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
     let is_here = matches!(name, "localhost" | "127.0.0.1" | "[::1]");
@@ -129,6 +131,9 @@ mod tests {
             assert_eq!(visit("/", &headers).origin.as_deref(), origin, "{host}");
         }
         assert_eq!(visit("/", &[]).origin, None);
+        let absolute = visit("http://sign.example.org/", &[("host", "other.example.org")]);
+        assert_eq!(absolute.origin.as_deref(), Some("https://sign.example.org"));
+        assert_eq!(visit("http://me@sign.example.org/", &[("host", "other.example.org")]).origin, None);
     }
 
     #[test]
