@@ -7,7 +7,7 @@ use crate::{
     app::App,
     events::Events,
     fetching::{FetchKind, FetchOutcome},
-    limits::Limit,
+    limits::{Limit, places::SharedPlaces},
     webhooks::Outcome,
 };
 
@@ -21,6 +21,7 @@ pub fn render(app: &App) -> String {
     write_requests(&mut page, app.requests());
     write_connections(&mut page, app);
     write_limits(&mut page, app);
+    write_places(&mut page, app);
     write_store(&mut page, app);
     write_nonces(&mut page, app);
     write_fetches(&mut page, app);
@@ -80,6 +81,39 @@ fn write_limits(page: &mut Page, app: &App) {
         let count = app.limiter().map_or(0, |limiter| limiter.refusals(limit));
         page.sample(name, &[("limit", &label)], count);
     }
+}
+
+fn write_places(page: &mut Page, app: &App) {
+    let kinds = [
+        ("fetch_turns", app.fetching().turns()),
+        ("release_downloads", app.releases().places()),
+        ("event_listeners", app.events().places()),
+        ("large_bodies", app.large_bodies()),
+        ("pages", app.renderings().turns()),
+    ];
+    let mut write = |name: &str, kind: &str, help: &str, value: fn(&SharedPlaces) -> u64| {
+        page.family(name, kind, help);
+        for (of, places) in kinds {
+            page.sample(name, &[("of", &of)], value(places));
+        }
+    };
+    write("countersign_places", "gauge", "Places that there are.", |places| places.total() as u64);
+    write("countersign_places_held", "gauge", "Places that are taken.", |places| places.held() as u64);
+    write("countersign_places_awaited", "gauge", "Requests that wait for a place.", |places| {
+        places.waiting() as u64
+    });
+    write(
+        "countersign_places_refused_total",
+        "counter",
+        "Requests that got no place.",
+        SharedPlaces::refused,
+    );
+    write(
+        "countersign_places_given_up_total",
+        "counter",
+        "Places that were taken from their holders for others.",
+        SharedPlaces::gave_way,
+    );
 }
 
 fn write_store(page: &mut Page, app: &App) {

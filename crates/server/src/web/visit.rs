@@ -1,5 +1,7 @@
 //! What a page may know of the request for it.
 
+use std::net::IpAddr;
+
 use axum::{
     extract::FromRequestParts,
     http::{
@@ -10,7 +12,7 @@ use axum::{
 };
 use url::form_urlencoded;
 
-use crate::app::App;
+use crate::{answer::Origin, app::App, limits::places::Claimant};
 
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 /// Beyond this, a search can only be in vain.
@@ -29,9 +31,16 @@ pub(super) struct Visit {
     /// The commit from which to look back.
     pub(super) before: Option<String>,
     known_tags: Vec<String>,
+    /// Where visitors are counted.
+    address: Option<IpAddr>,
 }
 
 impl Visit {
+    /// Who wants the page.
+    pub(super) fn visitor(&self) -> Claimant {
+        Claimant::at(self.address)
+    }
+
     /// Whether the visitor has this version already.
     pub(super) fn knows(&self, tag: &str) -> bool {
         self.known_tags.iter().any(|known| known == tag)
@@ -49,6 +58,10 @@ impl Visit {
             page: field("page").map_or(Some(1), |page| page.parse().ok().filter(|page| *page > 0)),
             search: field("q").unwrap_or_default().trim().chars().take(MAX_SEARCH_CHARS).collect(),
             before: field("before"),
+            address: parts
+                .extensions
+                .get::<Origin>()
+                .and_then(|origin| Some(origin.client.as_ref()?.network)),
             known_tags: tags.map(|tag| tag.trim().trim_start_matches("W/").to_owned()).collect(),
         }
     }
