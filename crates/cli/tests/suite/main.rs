@@ -75,6 +75,7 @@ mod metrics;
 mod outgoing;
 mod path_attacks;
 mod ping;
+mod places;
 mod reference;
 mod registration;
 mod request_bodies;
