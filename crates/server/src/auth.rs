@@ -30,7 +30,7 @@ use crate::{
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Nearly every body is smaller. Of larger ones, and of those that do not say their length, only some are received at a
 /// time: until a body is there, nobody knows who sends it.
-const SMALL_BODY_BYTES: u64 = 64 * 1024;
+const SMALL_BODY_BYTES: u64 = 16 * 1024;
 
 /// A request whose sender is proved, with its raw body. Its nonce is used up.
 #[derive(Debug)]

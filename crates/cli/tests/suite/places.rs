@@ -20,6 +20,8 @@ use crate::{
 /// What an honest request may take while others hold all they can, on a machine that is busy with other tests.
 const PROMPTLY: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(30);
+/// The largest body that needs no place.
+const SMALL_BODY: usize = 16 * 1024;
 
 /// As a trusted proxy passes it on for a client at this address.
 fn from(request: Request, address: &str) -> Request {
@@ -138,7 +140,8 @@ fn addresses_that_hold_all_places_of_listeners_make_room_for_others() {
     await_metric(metrics, ("_held", "event_listeners"), 4);
 }
 
-/// A connection on which a request with a body of 100,000 bytes is announced. `100 Continue` says that it is received.
+/// A connection on which a request with a body is announced, of 100,000 bytes unless `adapt` says otherwise.
+/// `100 Continue` says that the server receives it.
 fn announce(
     server: &TestServer,
     address: Option<&str>,
@@ -151,8 +154,9 @@ fn announce(
     let headers = signed.headers.iter().cloned().chain(forwarded);
     let headers: String = headers.map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let mut connection = Connection::open(server.address());
-    let length = "expect: 100-continue\r\ncontent-length: 100000";
-    connection.write(&format!("{method} {target} HTTP/1.1\r\nhost: localhost\r\n{length}\r\n{headers}\r\n"));
+    let length = if headers.contains("content-length") { "" } else { "content-length: 100000\r\n" };
+    let begin = format!("{method} {target} HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\n");
+    connection.write(&format!("{begin}{length}{headers}\r\n"));
     connection
 }
 
@@ -186,6 +190,12 @@ fn an_address_has_half_of_the_places_for_large_bodies() {
     assert!(held.iter_mut().all(|connection| connection.read_head() == 100));
     begin("198.51.100.1").read_reply().refused(503, "busy");
     assert_eq!(begin("198.51.100.2").read_head(), 100);
+    // Small ones need no place.
+    let of_length = |length: usize| {
+        announce(&server, Some("198.51.100.1"), "POST /v1/assets", |request| request.announcing(length))
+    };
+    assert_eq!(of_length(SMALL_BODY).read_head(), 100);
+    of_length(SMALL_BODY + 1).read_reply().refused(503, "busy");
     assert_eq!(place_metric(metrics, "_given_up_total", "large_bodies"), 0);
 }
 

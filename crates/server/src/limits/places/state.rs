@@ -201,7 +201,7 @@ impl State {
     }
 
     /// The holder that has to make room for a newcomer: the oldest that is too slow, or else the oldest of those that
-    /// hold most, if that is more than the newcomer will hold. What both have in common does not count.
+    /// hold most, if that is more than the newcomer will hold. A share that both have used up does not count.
     fn find_victim(
         &self,
         rules: &PlaceRules,
