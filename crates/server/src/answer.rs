@@ -26,6 +26,7 @@ use uuid::{Uuid, fmt::Simple};
 use crate::{
     clock::http_date,
     error::{ApiError, Failure},
+    host::check_host,
     limits::Client,
     listen::{Patience, Service},
     metrics::Route,
@@ -90,10 +91,12 @@ pub(crate) async fn answer<R: Read>(
         .filter(|_| route.is_limited() || !is_read)
         .map_or(Ok(()), |client| client.charge_request(started));
     // Nothing that a read was changing outlives its panic.
-    let ask = AssertUnwindSafe(|| match admitted {
-        Ok(()) => (visitor.service.read)((method, uri, request.headers())),
-        Err(limited) => Some(ApiError::from(limited).into_response()),
-    });
+    let admitted = admitted.map_err(ApiError::from);
+    let ask =
+        AssertUnwindSafe(|| match admitted.and_then(|()| check_host(request.version(), request.headers())) {
+            Ok(()) => (visitor.service.read)((method, uri, request.headers())),
+            Err(refused) => Some(refused.into_response()),
+        });
     let mut response = match span.in_scope(|| catch_unwind(ask)).unwrap_or_else(|_| Some(panicked())) {
         Some(mut response) => {
             report_failure(&span, &id, (method, uri), &mut response);
@@ -178,13 +181,13 @@ fn next_number() -> u64 {
 }
 
 /// Different for every request of every run.
-struct RequestId([u8; RequestId::BYTES]);
+pub(crate) struct RequestId([u8; RequestId::BYTES]);
 
 impl RequestId {
     const RUN_BYTES: usize = 16;
     const BYTES: usize = Self::RUN_BYTES + 1 + 8;
 
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static RUN: LazyLock<[u8; Simple::LENGTH]> = LazyLock::new(|| {
             let mut digits = [0; Simple::LENGTH];
             Uuid::new_v4().simple().encode_lower(&mut digits);
@@ -200,7 +203,7 @@ impl RequestId {
         Self(id)
     }
 
-    fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         str::from_utf8(&self.0).unwrap_or_default()
     }
 }

@@ -1,6 +1,11 @@
 //! The running server: what its handlers share, and its start and end.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Instant};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use countersign_core::{
     decide::assets::Release,
@@ -17,12 +22,7 @@ use countersign_forge::{
     resolver::SystemResolver,
 };
 use thiserror::Error;
-use tokio::{
-    net::TcpListener,
-    runtime::Handle,
-    sync::{Semaphore, SemaphorePermit, watch},
-    task::JoinHandle,
-};
+use tokio::{net::TcpListener, runtime::Handle, sync::watch, task::JoinHandle};
 use url::Url;
 
 use crate::{
@@ -34,7 +34,10 @@ use crate::{
     events::Events,
     fetching::{FetchKind, FetchOutcome, Fetching, Turn},
     health::NotReady,
-    limits::Limiter,
+    limits::{
+        Limiter,
+        places::{Claimant, PlaceRules, SharedPlaces},
+    },
     listen::{self, ConnectionLimits, Connections, Lanes, Service},
     metrics::Requests,
     nonces::{self, NonceError, Nonces},
@@ -50,6 +53,16 @@ use crate::{
 
 /// Larger bodies that are received at the same time.
 const MAX_LARGE_BODIES: usize = 32;
+/// Nobody knows whose they are until they are there; so they are shared by address, and have to arrive at a pace.
+const LARGE_BODIES: PlaceRules = PlaceRules {
+    total: MAX_LARGE_BODIES,
+    share: MAX_LARGE_BODIES / 2,
+    strangers: MAX_LARGE_BODIES,
+    waiting: 64,
+    max_wait: Duration::from_secs(1),
+    grace: Some(Duration::from_secs(5)),
+    pace: Some(16 * 1024),
+};
 /// Whoever reads metrics needs one.
 const METRICS_CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 32, per_address: None };
 
@@ -63,7 +76,7 @@ struct Shared {
     nonces: Nonces,
     fetcher: Fetcher,
     fetching: Fetching,
-    large_bodies: Semaphore,
+    large_bodies: Arc<SharedPlaces>,
     file_servers: FileServers,
     forges: Forges,
     releases: Releases,
@@ -127,9 +140,9 @@ impl App {
         &self.0.fetching
     }
 
-    /// For a body that is not small: whoever sends one need not be anybody yet.
-    pub fn hold_large_body(&self) -> Result<SemaphorePermit<'_>, ApiError> {
-        self.0.large_bodies.try_acquire().map_err(|_| ApiError::busy())
+    /// For bodies that are not small: whoever sends one need not be anybody yet.
+    pub fn large_bodies(&self) -> &Arc<SharedPlaces> {
+        &self.0.large_bodies
     }
 
     pub fn releases(&self) -> &Releases {
@@ -177,20 +190,22 @@ impl App {
         &self,
         kind: FetchKind,
         request: &Authenticated,
-    ) -> Result<Turn<'_>, ApiError> {
+        claimant: Claimant,
+    ) -> Result<Turn, ApiError> {
         let share = request.share_fetching()?;
         request.charge_fetch()?;
-        self.0.fetching.begin(kind, share).await.ok_or_else(ApiError::busy)
+        self.0.fetching.begin(kind, claimant, share).await.ok_or_else(ApiError::busy)
     }
 
     pub async fn fetch_signers(
         &self,
-        turn: &Turn<'_>,
+        turn: &Turn,
         source: &SignersSource,
     ) -> Result<FetchedSigners, ApiError> {
         let fetching = self.0.fetcher.fetch_signers(source, self.0.limits.signers_file_bytes);
         // A forge may be asked several times, and each time has its own limit.
-        let fetched = tokio::time::timeout(MAX_FETCH, fetching).await.unwrap_or_else(|_| {
+        let fetching = turn.keep(tokio::time::timeout(MAX_FETCH, fetching));
+        let fetched = fetching.await?.unwrap_or_else(|_| {
             Err(FetchError::TimedOut { url: shown_text(&source.url), wait: Wait::Total(MAX_FETCH) })
         });
         self.note_fetch(turn.kind, &fetched);
@@ -202,16 +217,17 @@ impl App {
         &self,
         request: &Authenticated,
         source: ReleaseSource,
+        claimant: Claimant,
     ) -> Result<Arc<Release>, ApiError> {
         // Also of those who wait for a download that another request began: each keeps a connection.
         let _share = request.share_fetching()?;
         request.charge_fetch()?;
         let Limits { assets, asset_bytes, release_time, .. } = self.0.limits;
         let limits = ReleaseLimits { assets, asset_bytes, total_time: release_time };
-        let outcome = self.0.releases.download(&self.0.fetcher, source, limits, &request.caller).await;
+        let outcome = self.0.releases.download(&self.0.fetcher, source, limits, claimant).await;
         let noted = match &outcome {
             Ok(_) => FetchOutcome::Fetched,
-            Err(DownloadError::Busy) => FetchOutcome::Busy,
+            Err(DownloadError::Busy | DownloadError::GaveWay) => FetchOutcome::Busy,
             Err(DownloadError::Release(error)) if error.is_refused_as_given() => FetchOutcome::Refused,
             Err(DownloadError::Release(_) | DownloadError::TimedOut(_) | DownloadError::Ended) => {
                 FetchOutcome::Failed
@@ -224,11 +240,11 @@ impl App {
     /// Content that must be there.
     pub async fn fetch(
         &self,
-        turn: &Turn<'_>,
+        turn: &Turn,
         url: &Url,
         limits: countersign_forge::fetch::Limits,
     ) -> Result<Vec<u8>, ApiError> {
-        let fetched = self.0.fetcher.get(url, limits).await;
+        let fetched = turn.keep(self.0.fetcher.get(url, limits)).await?;
         self.note_fetch(turn.kind, &fetched);
         fetched?.ok_or_else(|| ApiError::missing_upstream(url))
     }
@@ -343,7 +359,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         nonces: opened.nonces,
         fetcher,
         fetching: Fetching::default(),
-        large_bodies: Semaphore::new(MAX_LARGE_BODIES),
+        large_bodies: SharedPlaces::new(LARGE_BODIES),
         file_servers: settings.guard.file_servers,
         forges: settings.forges,
         releases: Releases::default(),

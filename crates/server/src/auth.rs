@@ -14,19 +14,23 @@ use countersign_core::{
     registration::SignedRequest,
     wire,
 };
+use http_body_util::BodyExt as _;
 
 use crate::{
     answer::Origin,
     app::App,
     error::ApiError,
-    limits::{Client, FetchShare},
+    limits::{
+        Client, FetchShare,
+        places::{Claimant, GaveWay},
+    },
 };
 
 /// How long a client may take to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Nearly every body is smaller. Of larger ones, and of those that do not say their length, only some are received at a
 /// time: until a body is there, nobody knows who sends it.
-const SMALL_BODY_BYTES: u64 = 64 * 1024;
+const SMALL_BODY_BYTES: u64 = 16 * 1024;
 
 /// A request whose sender is proved, with its raw body. Its nonce is used up.
 #[derive(Debug)]
@@ -56,6 +60,11 @@ impl Authenticated {
     pub fn share_fetching(&self) -> Result<Option<FetchShare>, ApiError> {
         let share = |client: &Client| client.share_fetching(&self.caller);
         Ok(self.client.as_ref().map(share).transpose()?)
+    }
+
+    /// Who it is that wants a place.
+    pub fn claimant(&self) -> Claimant {
+        Claimant::at(self.client.as_ref().map(|client| client.network)).with_key(&self.caller)
     }
 
     /// The request in the form in which it is kept for later verification (D14).
@@ -103,9 +112,12 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
     let claimed = auth::check_headers(&received, app.now())?;
     let body = {
         let is_small = HttpBody::size_hint(&body).upper().is_some_and(|bytes| bytes <= SMALL_BODY_BYTES);
-        let _room = if is_small { None } else { Some(app.hold_large_body()?) };
         let _waiting = origin.map(|origin| origin.patience.await_body());
-        read_body(body, limit).await?
+        if is_small {
+            read_body(body, limit).await?
+        } else {
+            read_large_body(app, body, client.as_ref()).await?
+        }
     };
     let verified = claimed.verify(&body)?;
     if let Some(floor) = app.nonces().floor().filter(|floor| verified.timestamp < *floor) {
@@ -148,6 +160,19 @@ pub fn single_header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<&
 fn check_announced_length(headers: &HeaderMap, limit: usize) -> Result<(), ApiError> {
     let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     if announced.is_some_and(|length| length > limit) { Err(ApiError::too_large(limit)) } else { Ok(()) }
+}
+
+/// Only some at a time. One that arrives slowly makes room for others.
+async fn read_large_body(app: &App, body: Body, client: Option<&Client>) -> Result<Bytes, ApiError> {
+    let claimant = Claimant::at(client.map(|client| client.network));
+    let place = app.large_bodies().take(claimant).await?;
+    let meter = place.meter();
+    let metered = body.map_frame(move |frame| {
+        meter.note(frame.data_ref().map_or(0, |data| data.len() as u64));
+        frame
+    });
+    let read = place.keep(read_body(Body::new(metered), app.limits().request_body_bytes)).await;
+    read.unwrap_or_else(|GaveWay| Err(ApiError::too_slow()))
 }
 
 async fn read_body(body: Body, limit: usize) -> Result<Bytes, ApiError> {

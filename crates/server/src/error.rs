@@ -26,7 +26,14 @@ use countersign_forge::{fetch::FetchError, url::UrlRefusal};
 use url::Url;
 
 use crate::{
-    health::NotReady, limits::Limited, nonces::NonceError, releases::DownloadError, store::StoreError,
+    health::NotReady,
+    limits::{
+        Limited,
+        places::{GaveWay, NoPlace},
+    },
+    nonces::NonceError,
+    releases::DownloadError,
+    store::StoreError,
 };
 
 /// Of a disk that fails. Which file it was is for the log alone.
@@ -170,6 +177,19 @@ impl From<Limited> for ApiError {
     }
 }
 
+impl From<NoPlace> for ApiError {
+    fn from(_: NoPlace) -> Self {
+        Self::busy()
+    }
+}
+
+impl From<GaveWay> for ApiError {
+    fn from(_: GaveWay) -> Self {
+        let message = "others waited, and this request had held its place for longer: try again in a moment";
+        Self { retry_after: Some(1), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, message) }
+    }
+}
+
 impl From<NotReady> for ApiError {
     fn from(reason: NotReady) -> Self {
         Self::refused(StatusCode::SERVICE_UNAVAILABLE, &reason)
@@ -210,6 +230,7 @@ impl From<DownloadError> for ApiError {
                 Self::refused(StatusCode::BAD_REQUEST, &error)
             }
             DownloadError::Busy => Self::busy(),
+            DownloadError::GaveWay => GaveWay.into(),
             DownloadError::Release(_) | DownloadError::TimedOut(_) | DownloadError::Ended => {
                 Self::internal(error.to_string(), error)
             }

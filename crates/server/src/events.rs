@@ -23,14 +23,17 @@ pub(crate) use self::{
     listener::Listener,
     request::{ListenRequest, not_kept},
 };
-use crate::store::log::Log;
+use crate::{
+    limits::places::{Claimant, HeldPlace, PlaceRules, SharedPlaces},
+    store::log::Log,
+};
 
 /// Looks of all listeners together come this far apart, once there is much to tell.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub struct Events {
-    max_listeners: usize,
+    places: Arc<SharedPlaces>,
     listeners: AtomicUsize,
     /// Listeners since the start.
     admitted: AtomicU64,
@@ -43,6 +46,7 @@ pub struct Events {
 #[derive(Debug)]
 struct Place {
     events: Arc<Events>,
+    held: HeldPlace,
     /// Spreads those that began to rest together.
     spread: u32,
 }
@@ -53,7 +57,17 @@ impl Events {
         let end = Arc::new(watch::Sender::new(log.end()));
         tokio::spawn(pass_on(log.subscribe(), Arc::clone(&end)));
         let (listeners, admitted, sent) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
-        Self { max_listeners, listeners, admitted, sent, end }
+        let places = SharedPlaces::new(PlaceRules {
+            total: max_listeners,
+            // How many there may be at one address is among the limits of addresses.
+            share: max_listeners,
+            strangers: max_listeners,
+            waiting: 0,
+            max_wait: Duration::ZERO,
+            grace: Some(Duration::ZERO),
+            pace: None,
+        });
+        Self { places, listeners, admitted, sent, end }
     }
 
     pub fn listeners(&self) -> usize {
@@ -65,11 +79,15 @@ impl Events {
         self.sent.load(Ordering::Relaxed)
     }
 
-    fn admit(self: &Arc<Self>) -> Option<Place> {
-        let one_more = |count| (count < self.max_listeners).then_some(count + 1);
-        self.listeners.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).ok()?;
+    pub fn places(&self) -> &SharedPlaces {
+        &self.places
+    }
+
+    fn admit(self: &Arc<Self>, claimant: Claimant) -> Option<Place> {
+        let held = self.places.try_take(claimant).ok()?;
+        self.listeners.fetch_add(1, Ordering::Relaxed);
         let spread = (self.admitted.fetch_add(1, Ordering::Relaxed) % 8) as u32;
-        Some(Place { events: Arc::clone(self), spread })
+        Some(Place { events: Arc::clone(self), held, spread })
     }
 }
 

@@ -1,19 +1,39 @@
 //! Whose turn it is to make us fetch. Strangers can; so there are bounds for all of them together, and for each.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use crate::{
+    error::ApiError,
+    limits::{
+        FetchShare,
+        places::{Claimant, HeldPlace, PlaceRules, SharedPlaces},
+    },
+};
 
-use crate::limits::FetchShare;
-
-/// Requests that fetch at the same time.
+/// Requests that fetch at the same time. Half of the turns is out of reach for strangers, and for any single address,
+/// project or key.
 const MAX_FETCHING: usize = 64;
 /// Requests that wait for their turn, and how long.
 const MAX_WAITING: usize = 256;
 const MAX_WAIT: Duration = Duration::from_secs(10);
+/// A turn is kept for so long at least. Most files are there by then.
+const GRACE: Duration = Duration::from_millis(500);
+
+const TURNS: PlaceRules = PlaceRules {
+    total: MAX_FETCHING,
+    share: MAX_FETCHING / 2,
+    strangers: MAX_FETCHING / 2,
+    waiting: MAX_WAITING,
+    max_wait: MAX_WAIT,
+    grace: Some(GRACE),
+    pace: None,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FetchKind {
@@ -34,46 +54,52 @@ pub enum FetchOutcome {
 
 #[derive(Debug)]
 pub struct Fetching {
-    /// Whoever fetches or waits has a place.
-    places: Semaphore,
-    turns: Semaphore,
-    max_wait: Duration,
+    turns: Arc<SharedPlaces>,
     counts: [[AtomicU64; FetchOutcome::ALL.len()]; FetchKind::ALL.len()],
 }
 
 /// Proves that its holder may fetch.
 #[derive(Debug)]
-pub struct Turn<'a> {
+pub struct Turn {
     pub(crate) kind: FetchKind,
-    _turn: SemaphorePermit<'a>,
-    _place: SemaphorePermit<'a>,
+    place: HeldPlace,
     _share: Option<FetchShare>,
 }
 
 impl Default for Fetching {
     fn default() -> Self {
-        Self {
-            places: Semaphore::new(MAX_FETCHING + MAX_WAITING),
-            turns: Semaphore::new(MAX_FETCHING),
-            max_wait: MAX_WAIT,
-            counts: Default::default(),
-        }
+        Self::with_rules(TURNS)
+    }
+}
+
+impl Turn {
+    /// Fetches for as long as it is this one's turn.
+    pub(crate) async fn keep<T>(&self, fetch: impl Future<Output = T>) -> Result<T, ApiError> {
+        Ok(self.place.keep(fetch).await?)
     }
 }
 
 impl Fetching {
+    fn with_rules(rules: PlaceRules) -> Self {
+        Self { turns: SharedPlaces::new(rules), counts: Default::default() }
+    }
+
     /// Waits for a turn; `None` if too many others wait, or it takes too long.
-    pub async fn begin(&self, kind: FetchKind, share: Option<FetchShare>) -> Option<Turn<'_>> {
-        let turn = async {
-            let place = self.places.try_acquire().ok()?;
-            let turn = tokio::time::timeout(self.max_wait, self.turns.acquire()).await.ok()?.ok()?;
-            Some(Turn { kind, _turn: turn, _place: place, _share: share })
-        };
-        let turn = turn.await;
-        if turn.is_none() {
+    pub async fn begin(
+        &self,
+        kind: FetchKind,
+        claimant: Claimant,
+        share: Option<FetchShare>,
+    ) -> Option<Turn> {
+        let Ok(place) = self.turns.take(claimant).await else {
             self.note(kind, FetchOutcome::Busy);
-        }
-        turn
+            return None;
+        };
+        Some(Turn { kind, place, _share: share })
+    }
+
+    pub fn turns(&self) -> &SharedPlaces {
+        &self.turns
     }
 
     pub(crate) fn note(&self, kind: FetchKind, outcome: FetchOutcome) {
@@ -86,7 +112,7 @@ impl Fetching {
 
     /// Requests that have a turn or wait for one.
     pub fn under_way(&self) -> usize {
-        (MAX_FETCHING + MAX_WAITING).saturating_sub(self.places.available_permits())
+        self.turns.held() + self.turns.waiting()
     }
 }
 
@@ -124,8 +150,8 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_comes_when_all_turns_are_taken_waits_a_while_and_no_more_than_some_do() {
-        let fetching = Fetching { max_wait: Duration::from_millis(50), ..Fetching::default() };
-        let begin = || fetching.begin(FetchKind::Signers, None);
+        let fetching = Fetching::with_rules(PlaceRules { max_wait: Duration::from_millis(50), ..TURNS });
+        let begin = || fetching.begin(FetchKind::Signers, Claimant::default(), None);
         let mut turns: Vec<_> = join_all((0..MAX_FETCHING).map(|_| begin())).await;
         assert!(turns.iter().all(Option::is_some));
 

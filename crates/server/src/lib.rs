@@ -10,6 +10,7 @@ pub mod error;
 pub mod events;
 pub mod fetching;
 pub mod health;
+mod host;
 pub mod limits;
 pub mod listen;
 pub mod metrics;

@@ -5,6 +5,7 @@
 //! what is forgotten starts anew.
 
 mod bucket;
+pub mod places;
 mod share;
 
 use std::{
@@ -131,6 +132,8 @@ struct Key {
 #[derive(Debug, Clone)]
 pub struct Client {
     limiter: Arc<Limiter>,
+    /// What counts as one address.
+    pub(crate) network: IpAddr,
     address: Arc<Address>,
 }
 
@@ -160,8 +163,9 @@ impl Limiter {
 
     /// Looked up once for each connection, and for each request only behind a proxy.
     pub fn client(self: &Arc<Self>, address: IpAddr) -> Client {
-        let address = find_or_make(&self.addresses, network_of(address));
-        Client { limiter: Arc::clone(self), address }
+        let network = network_of(address);
+        let address = find_or_make(&self.addresses, network);
+        Client { limiter: Arc::clone(self), network, address }
     }
 
     /// How often this limit was met since the start.

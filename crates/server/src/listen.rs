@@ -4,6 +4,7 @@ mod calendar;
 mod connections;
 mod lanes;
 mod patience;
+mod refusal;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -12,18 +13,27 @@ use std::{
     future::poll_fn,
     io,
     net::{IpAddr, SocketAddr},
-    pin::pin,
+    pin::{Pin, pin},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    task::Context,
+    task::{Context, Poll},
     time::{Duration, Instant},
 };
 
-use axum::Router;
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    http::StatusCode,
+};
 use futures_util::task::AtomicWaker;
-use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
+use hyper::{
+    Request,
+    body::{Body as HttpBody, Frame, Incoming, SizeHint},
+    server::conn::http1,
+    service::service_fn,
+};
 use hyper_util::rt::TokioIo;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -40,13 +50,16 @@ use self::{connections::Admitted, patience::Stream};
 use crate::{
     answer::{Read, Visitor, answer},
     limits::{Limiter, network_of},
-    metrics::Requests,
+    metrics::{Requests, Route},
     proxies::TrustedProxies,
     tls::Tls,
 };
 
 /// After a failure to accept, which is mostly a lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// The largest head of a request. An unfinished head takes no more of our memory, and hyper reads no more at a time.
+const MAX_HEAD_BYTES: usize = 32 * 1024;
 
 /// Connections that the system keeps for us until we accept them. A client for which there is no room tries again after
 /// a second, so a burst of connections must fit.
@@ -206,27 +219,66 @@ impl Farewell {
     }
 }
 
+/// Notes its own end: hyper then has the whole answer. It keeps the count of the connection that its request had, so that
+/// this costs no other one.
+struct AnswerBody<R> {
+    body: Body,
+    visitor: Arc<Visitor<R>>,
+}
+
+impl<R> HttpBody for AnswerBody<R> {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl<R> Drop for AnswerBody<R> {
+    fn drop(&mut self) {
+        self.visitor.patience.note_written();
+    }
+}
+
 async fn serve_stream<R: Read>(
     stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
     visitor: Visitor<R>,
     farewell: &Farewell,
 ) {
-    let stream = Stream::new(stream, Arc::clone(&visitor.patience));
+    let connections = Arc::clone(&visitor.service.connections);
+    let stream = Stream::new(stream, Arc::clone(&visitor.patience), connections);
     // One count for each connection: threads that share one for all requests would wait for each other's caches.
     let visitor = Arc::new(visitor);
+    let refused = Arc::clone(&visitor);
     let service = service_fn(move |request: Request<Incoming>| {
         let visitor = Arc::clone(&visitor);
         let now = Instant::now();
         visitor.patience.begin(request.method(), now);
         async move {
-            let _answering = visitor.patience.pause();
-            Ok::<_, Infallible>(answer(&visitor, request, now).await)
+            let response = {
+                let _answering = visitor.patience.pause();
+                answer(&visitor, request, now).await
+            };
+            Ok::<_, Infallible>(response.map(|body| AnswerBody { body, visitor }))
         }
     });
     let mut http = http1::Builder::new();
     // Hyper's own limit sets a timer for each request, which costs as much as some answers do; `Patience` sets one for
     // each connection.
     http.header_read_timeout(None);
+    http.max_buf_size(MAX_HEAD_BYTES).max_header_size(MAX_HEAD_BYTES);
     // `answer` has a date of its own.
     http.auto_date_header(false);
     if !calendar::note_date() {
@@ -243,6 +295,12 @@ async fn serve_stream<R: Read>(
         connection.as_mut().poll(context)
     });
     if let Err(error) = served.await {
+        if error.is_parse() {
+            let is_large = error.is_parse_too_large();
+            let status =
+                if is_large { StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE } else { StatusCode::BAD_REQUEST };
+            refused.service.requests.record(refused.number, Route::Other, status, Duration::ZERO);
+        }
         tracing::debug!(%error, "a connection ended early");
     }
 }

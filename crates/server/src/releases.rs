@@ -15,7 +15,6 @@ use std::{
 use countersign_core::{
     decide::assets::Release,
     index::{Digests, PublishedFile},
-    key::PublicKey,
     path::RepoPath,
 };
 use countersign_forge::{
@@ -25,17 +24,25 @@ use countersign_forge::{
 };
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use thiserror::Error;
-use tokio::{
-    sync::{Semaphore, watch},
-    task::JoinHandle,
-};
+use tokio::{sync::watch, task::JoinHandle};
+
+use crate::limits::places::{Claimant, GaveWay, HeldPlace, PlaceMeter, PlaceRules, SharedPlaces};
 
 /// How long a download without anybody waiting for it goes on, and how long its result is kept for whoever comes back.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Each has a few connections, and a thread for each hash function of each of them.
+/// Each has a few connections, and a thread for each hash function of each of them. Half of them is out of reach for any
+/// single address, project or key, which could otherwise keep all others from registering releases.
 const MAX_DOWNLOADS: usize = 8;
-/// Of one key, which could otherwise keep all others from registering releases.
-const MAX_DOWNLOADS_PER_KEY: usize = 4;
+const DOWNLOADS: PlaceRules = PlaceRules {
+    total: MAX_DOWNLOADS,
+    share: MAX_DOWNLOADS / 2,
+    // Only signers of a project can ask.
+    strangers: 0,
+    waiting: 64,
+    max_wait: Duration::from_secs(1),
+    grace: Some(Duration::from_secs(10)),
+    pace: Some(64 * 1024),
+};
 /// Downloads under way, and results that are kept for whoever comes back.
 const MAX_KNOWN: usize = 64;
 /// Assets of one release that are downloaded at the same time.
@@ -47,7 +54,7 @@ const PROGRESS_BYTES: u64 = 64 << 20;
 pub struct Releases {
     known: Arc<Mutex<HashMap<RepoPath, Arc<Shared>>>>,
     /// Belongs to the downloads, not to those who wait: a client that leaves makes no room for another download.
-    permits: Arc<Semaphore>,
+    places: Arc<SharedPlaces>,
     patience: Duration,
 }
 
@@ -55,8 +62,6 @@ pub struct Releases {
 #[derive(Debug)]
 struct Shared {
     outcome: watch::Sender<Option<Outcome>>,
-    /// Who asked first.
-    starter: PublicKey,
     /// How often somebody joined.
     joined: AtomicU64,
 }
@@ -70,6 +75,8 @@ pub enum DownloadError {
     Release(#[from] Arc<ReleaseError>),
     #[error("too many releases are being downloaded: try again later")]
     Busy,
+    #[error("others waited to download releases, and this download had to make room: try again later")]
+    GaveWay,
     #[error("the release was not downloaded within {0:?}")]
     TimedOut(Duration),
     #[error("the download ended unexpectedly")]
@@ -92,7 +99,7 @@ impl Default for Releases {
 
 impl Releases {
     pub fn with_patience(patience: Duration) -> Self {
-        Self { known: Arc::default(), permits: Arc::new(Semaphore::new(MAX_DOWNLOADS)), patience }
+        Self { known: Arc::default(), places: SharedPlaces::new(DOWNLOADS), patience }
     }
 
     /// Downloads the release and computes the digests of its assets, or joins whoever does so already.
@@ -101,9 +108,16 @@ impl Releases {
         fetcher: &Fetcher,
         source: ReleaseSource,
         limits: ReleaseLimits,
-        caller: &PublicKey,
+        claimant: impl Into<Claimant>,
     ) -> Outcome {
-        let mut outcome = self.join(fetcher, source, limits, caller)?;
+        let joined = Self::join(&mut self.lock(), &source.dir);
+        let mut outcome = match joined {
+            Some(outcome) => outcome,
+            None => {
+                let place = self.places.take(claimant.into()).await.map_err(|_| DownloadError::Busy)?;
+                self.start(fetcher, source, limits, place)
+            }
+        };
         match outcome.wait_for(Option::is_some).await {
             Ok(outcome) => outcome.clone().unwrap_or(Err(DownloadError::Ended)),
             Err(_) => Err(DownloadError::Ended),
@@ -111,43 +125,54 @@ impl Releases {
     }
 
     fn join(
+        known: &mut HashMap<RepoPath, Arc<Shared>>,
+        key: &RepoPath,
+    ) -> Option<watch::Receiver<Option<Outcome>>> {
+        let shared = known.get(key).cloned()?;
+        shared.joined.fetch_add(1, Ordering::Relaxed);
+        // A result is taken once: whoever comes later wants to know what the release is then.
+        if shared.outcome.borrow().is_some() {
+            known.remove(key);
+        }
+        Some(shared.outcome.subscribe())
+    }
+
+    fn start(
         &self,
         fetcher: &Fetcher,
         source: ReleaseSource,
         limits: ReleaseLimits,
-        caller: &PublicKey,
-    ) -> Result<watch::Receiver<Option<Outcome>>, DownloadError> {
+        place: HeldPlace,
+    ) -> watch::Receiver<Option<Outcome>> {
         let mut known = self.lock();
         let key = source.dir.clone();
-        if let Some(shared) = known.get(&key).cloned() {
-            shared.joined.fetch_add(1, Ordering::Relaxed);
-            // A result is taken once: whoever comes later wants to know what the release is then.
-            if shared.outcome.borrow().is_some() {
-                known.remove(&key);
-            }
-            return Ok(shared.outcome.subscribe());
+        // Somebody else may have begun while we waited for a place.
+        if let Some(outcome) = Self::join(&mut known, &key) {
+            return outcome;
         }
-        let own = known.values().filter(|shared| shared.starter == *caller && shared.is_under_way());
-        if own.count() >= MAX_DOWNLOADS_PER_KEY {
-            return Err(DownloadError::Busy);
-        }
-        let permit = Arc::clone(&self.permits).try_acquire_owned().map_err(|_| DownloadError::Busy)?;
         let (sender, outcome) = watch::channel(None);
-        let shared = Arc::new(Shared { outcome: sender, starter: *caller, joined: AtomicU64::new(1) });
+        let shared = Arc::new(Shared { outcome: sender, joined: AtomicU64::new(1) });
         known.insert(key.clone(), Arc::clone(&shared));
         let fetcher = fetcher.clone();
         let work = tokio::spawn(async move {
-            let _permit = permit;
-            let work = tokio::time::timeout(limits.total_time, download(&fetcher, &source, limits));
-            work.await.unwrap_or(Err(DownloadError::TimedOut(limits.total_time)))
+            let meter = place.meter();
+            let work = tokio::time::timeout(limits.total_time, download(&fetcher, &source, limits, &meter));
+            match place.keep(work).await {
+                Ok(done) => done.unwrap_or(Err(DownloadError::TimedOut(limits.total_time))),
+                Err(GaveWay) => Err(DownloadError::GaveWay),
+            }
         });
         tokio::spawn(self.clone().supervise(key, shared, work));
-        Ok(outcome)
+        outcome
+    }
+
+    pub fn places(&self) -> &SharedPlaces {
+        &self.places
     }
 
     /// How many releases are being downloaded.
     pub fn under_way(&self) -> usize {
-        MAX_DOWNLOADS.saturating_sub(self.permits.available_permits())
+        self.places.held()
     }
 
     async fn supervise(self, key: RepoPath, shared: Arc<Shared>, mut work: JoinHandle<Outcome>) {
@@ -190,12 +215,6 @@ impl Releases {
     }
 }
 
-impl Shared {
-    fn is_under_way(&self) -> bool {
-        self.outcome.borrow().is_none()
-    }
-}
-
 /// Returns once nobody has been waiting for that long.
 async fn stay_abandoned(shared: &Shared, patience: Duration) {
     loop {
@@ -209,7 +228,12 @@ async fn stay_abandoned(shared: &Shared, patience: Duration) {
     }
 }
 
-async fn download(fetcher: &Fetcher, source: &ReleaseSource, limits: ReleaseLimits) -> Outcome {
+async fn download(
+    fetcher: &Fetcher,
+    source: &ReleaseSource,
+    limits: ReleaseLimits,
+    meter: &PlaceMeter,
+) -> Outcome {
     let metadata = fetcher.fetch_release(source, limits.assets).await.map_err(Arc::new)?;
     let count = metadata.assets.len();
     tracing::info!(release = %source.dir, assets = count, "downloading a release");
@@ -218,7 +242,7 @@ async fn download(fetcher: &Fetcher, source: &ReleaseSource, limits: ReleaseLimi
             fetcher,
             asset,
             limits.asset_bytes,
-            Position { release: &source.dir, number: i + 1, count },
+            Position { release: &source.dir, number: i + 1, count, meter },
         )
         .await
     };
@@ -240,11 +264,12 @@ struct Position<'a> {
     release: &'a RepoPath,
     number: usize,
     count: usize,
+    meter: &'a PlaceMeter,
 }
 
 impl Position<'_> {
     fn log(&self, bytes: u64) {
-        let Self { release, number, count } = self;
+        let Self { release, number, count, meter: _ } = self;
         tracing::info!(%release, "asset {number} of {count}, {} MiB", bytes >> 20);
     }
 }
@@ -255,8 +280,9 @@ async fn hash_asset(
     max_bytes: u64,
     position: Position<'_>,
 ) -> Result<PublishedFile, ReleaseError> {
-    let mentioned = AtomicU64::new(0);
+    let (mentioned, moved) = (AtomicU64::new(0), AtomicU64::new(0));
     let progress = |bytes: u64| {
+        position.meter.note(bytes.saturating_sub(moved.fetch_max(bytes, Ordering::Relaxed)));
         let (step, is_last) = (bytes / PROGRESS_BYTES, asset.size == Some(bytes));
         if mentioned.fetch_max(step, Ordering::Relaxed) < step && !is_last {
             position.log(bytes);

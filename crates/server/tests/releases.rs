@@ -11,14 +11,20 @@ use std::{
     time::Duration,
 };
 
-use countersign_core::key::{PublicKey, SecretKey};
+use countersign_core::{
+    key::{PublicKey, SecretKey},
+    path::RepoPath,
+};
 use countersign_forge::{
     fetch::{Fetcher, Timeouts},
     forges::{ForgeConfig, ForgeKind, Forges, ReleaseSource},
     guard::Guard,
     resolver::SystemResolver,
 };
-use countersign_server::releases::{DownloadError, ReleaseLimits, Releases};
+use countersign_server::{
+    limits::places::Claimant,
+    releases::{DownloadError, ReleaseLimits, Releases},
+};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -219,4 +225,32 @@ async fn a_result_that_somebody_got_is_not_given_to_those_who_come_later() {
         download.await.unwrap().unwrap();
         assert_eq!(forge.asset_requests.load(Ordering::SeqCst), requests);
     }
+}
+
+#[tokio::test]
+async fn two_keys_of_one_project_leave_downloads_for_others() {
+    let forge = Forge::start().await;
+    let releases = Releases::default();
+    let start = async |seed: u8, n: u8, owner: &str| {
+        let url = format!("http://{}/acme/app/releases/tag/{owner}-{n}", forge.address);
+        let source = forge.forges().locate_release(&url).unwrap();
+        let project = RepoPath::parse(&format!("https/example.org/443/{owner}/app")).unwrap();
+        let claimant = Claimant::from(&key(seed)).with_project(&project);
+        let (fetcher, own) = (forge.fetcher(), releases.clone());
+        let mut waiter = tokio::spawn(async move { own.download(&fetcher, source, LIMITS, claimant).await });
+        tokio::select! {
+            refused = &mut waiter => Err(refused.unwrap().unwrap_err()),
+            () = acquire(&forge.half_sent) => Ok(waiter),
+        }
+    };
+    let mut held = Vec::new();
+    for n in 0..4 {
+        held.push(start(n % 2, n, "mallory").await);
+    }
+    assert!(matches!(start(1, 9, "mallory").await, Err(DownloadError::Busy)), "a project has half of them");
+    for n in 0..4 {
+        held.push(start(2, n, "acme").await);
+    }
+    assert_eq!(releases.under_way(), 8);
+    assert!(held.into_iter().all(|started| started.is_ok_and(|waiter| !waiter.is_finished())));
 }

@@ -105,6 +105,18 @@ fn a_server_with_a_certificate_speaks_https() {
 }
 
 #[test]
+fn what_is_no_request_is_refused_in_json_over_https_too() {
+    let server = Files::new(FIRST).serve();
+    let mut tls = connect(server.address(), FIRST[0], &[&TLS13]).unwrap();
+    write!(tls, "GET /v1/ping HTTP/1.1\r\nhost: localhost\r\n\r\nnonsense\r\n\r\n").unwrap();
+    let mut answers = String::new();
+    tls.read_to_string(&mut answers).expect("an orderly end");
+    assert!(answers.starts_with("HTTP/1.1 200 "), "{answers}");
+    let (_, refused) = answers.split_once("HTTP/1.1 400 ").expect(&answers);
+    assert!(refused.ends_with(r#"{"error":"this is not a valid HTTP/1.1 request"}"#), "{answers}");
+}
+
+#[test]
 fn events_are_streamed_over_https_and_end_in_order() {
     let mut server = Files::new(FIRST).serve();
     let tls = connect(server.address(), FIRST[0], &[&TLS13]).unwrap();

@@ -22,7 +22,7 @@ use crate::{
     answer::Origin,
     app::App,
     error::ApiError,
-    limits::ListenShare,
+    limits::{ListenShare, places::Claimant},
     listen::Listening,
     store::{ObjectId, Store, log::Logged},
 };
@@ -78,7 +78,8 @@ impl Listener {
     ) -> Result<Self, ApiError> {
         let client = origin.as_ref().and_then(|origin| origin.client.as_ref());
         let share = client.map(|client| client.share_listening()).transpose()?;
-        let place = app.events().admit().ok_or_else(ApiError::too_many_listeners)?;
+        let claimant = Claimant::at(client.map(|client| client.network));
+        let place = app.events().admit(claimant).ok_or_else(ApiError::too_many_listeners)?;
         let (position, seen) = match request.after {
             None => app.store().log().newest(),
             Some(after) => (find(&app, after).await?, Some(after)),
@@ -129,21 +130,24 @@ impl Listener {
         self.position = -1;
     }
 
-    /// Until there are new commits, or it is time for a sign of life. `None` where the server stops.
+    /// Until there are new commits, or it is time for a sign of life. `None` where the server stops, or others have to be
+    /// let in.
     async fn wait(&mut self) -> Option<()> {
         let position = self.position;
         tokio::select! {
             _ = self.is_stopping.wait_for(|is_stopping| *is_stopping) => None,
+            () = self.place.held.lost() => None,
             changed = self.end.wait_for(|end| *end > position) => changed.ok().map(drop),
             () = tokio::time::sleep_until(self.heartbeat_at) => Some(()),
         }
     }
 
-    /// New commits do not wake those who rest. `None` where the server stops.
+    /// New commits do not wake those who rest. `None` where the server stops, or others have to be let in.
     async fn rest(&mut self) -> Option<()> {
         tokio::select! {
             biased;
             _ = self.is_stopping.wait_for(|is_stopping| *is_stopping) => None,
+            () = self.place.held.lost() => None,
             () = tokio::time::sleep_until(self.rest_until) => Some(()),
         }
     }

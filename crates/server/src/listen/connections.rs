@@ -20,6 +20,8 @@ use super::patience::{Dropped, Patience};
 
 /// File descriptors that are left for everything else: packs, the database, outgoing connections.
 const OTHER_FILES: u64 = 768;
+/// Connections whose heads are not small: each has a larger buffer.
+const MAX_LARGE_HEADS: usize = 1_024;
 /// When room is needed, this part of the limit goes at once: a look at all connections for each new one would cost more.
 const PART: usize = 32;
 
@@ -132,6 +134,15 @@ impl Connections {
             Dropped::GaveWay => &self.gave_way,
         };
         count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A head has become large: if there are too many of those, the oldest of them go.
+    pub(super) fn bound_large_heads(&self) {
+        let mut open = self.lock();
+        let is_large = |entry: &Entry| entry.patience.has_large_head() && entry.patience.is_waiting();
+        if open.by_number.values().filter(|entry| is_large(entry)).count() > MAX_LARGE_HEADS {
+            self.make_room(&mut open, MAX_LARGE_HEADS, is_large);
+        }
     }
 
     /// Lets go of those that have waited longest for their clients; false if none does.
@@ -278,6 +289,27 @@ mod tests {
         let new = connections.admit(HERE, Instant::now()).unwrap();
         assert!(is_open(&connections, &held[0]) && !is_open(&connections, &held[1]));
         drop((body, working, new));
+    }
+
+    #[test]
+    fn only_so_many_wait_with_large_heads() {
+        let connections = connections(8_192, 8_192);
+        let held = admit_many(&connections, HERE, MAX_LARGE_HEADS as u64 + 10);
+        let (small, large) = held.split_at(9);
+        for held in &large[1..] {
+            held.patience.grow_head();
+            connections.bound_large_heads();
+        }
+        assert!(held.iter().all(|held| is_open(&connections, held)), "the last that is let in");
+        large[0].patience.grow_head();
+        connections.bound_large_heads();
+        let open = large.iter().filter(|held| is_open(&connections, held)).count();
+        assert_eq!(open, MAX_LARGE_HEADS + 1 - MAX_LARGE_HEADS / PART);
+        assert!(
+            large[MAX_LARGE_HEADS / PART..].iter().all(|held| is_open(&connections, held)),
+            "the oldest went"
+        );
+        assert!(small.iter().all(|held| is_open(&connections, held)));
     }
 
     #[test]

@@ -5,9 +5,9 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
     },
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::{Duration, Instant},
 };
 
@@ -17,12 +17,15 @@ use tokio::{
     sync::Notify,
 };
 
+use super::{connections::Connections, refusal::Refusal};
 use crate::clock::uptime_nanos;
 
 /// A client that has not sent its next request's head by then is dropped; so is one that sends nothing, or takes nothing
 /// of an answer for so long. It may be longer by the time between two looks.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(15);
 const LOOKS: u32 = 5;
+/// What hyper reads at first. Nearly every head is much smaller.
+const SMALL_HEAD_BYTES: usize = 8 * 1024;
 
 /// Whether a connection waits for its client: for a request, or to take an answer. A clock that is read with each
 /// request would cost more than it is worth; so progress is counted, and looked at once in a while.
@@ -38,10 +41,20 @@ pub(crate) struct Patience {
     is_blocked: AtomicBool,
     /// The newest request reads.
     is_read: AtomicBool,
+    /// The head of a request was not small. Hyper's buffer stays as large as it was then.
+    has_large_head: AtomicBool,
+    /// One of [`NO_ANSWER`], [`ANSWER_UNDER_WAY`] and [`ANSWER_WRITTEN`].
+    answer: AtomicU8,
     /// When the newest request came, or else the connection.
     since: AtomicU64,
     has_to_go: Notify,
 }
+
+/// There is nothing of ours to be sent: whatever is written now is hyper's own answer to what it cannot parse.
+const NO_ANSWER: u8 = 0;
+const ANSWER_UNDER_WAY: u8 = 1;
+/// Hyper has all of the answer, but may not have sent it yet.
+const ANSWER_WRITTEN: u8 = 2;
 
 /// Why a connection ends although its client did not end it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +72,8 @@ impl Patience {
             is_listened_to: AtomicBool::new(false),
             is_blocked: AtomicBool::new(false),
             is_read: AtomicBool::new(false),
+            has_large_head: AtomicBool::new(false),
+            answer: AtomicU8::new(NO_ANSWER),
             since: AtomicU64::new(uptime_nanos(now)),
             has_to_go: Notify::new(),
         }
@@ -68,6 +83,7 @@ impl Patience {
     pub(super) fn begin(&self, method: &Method, now: Instant) {
         self.is_read.store(method.is_safe(), Ordering::Relaxed);
         self.since.store(uptime_nanos(now), Ordering::Relaxed);
+        self.answer.store(ANSWER_UNDER_WAY, Ordering::Relaxed);
         self.progress.store(self.progress.load(Ordering::Relaxed) | 1, Ordering::Relaxed);
     }
 
@@ -81,6 +97,22 @@ impl Patience {
     fn is_reading(&self) -> bool {
         let is_working = !self.progress.load(Ordering::Relaxed).is_multiple_of(2);
         self.is_read.load(Ordering::Relaxed) && (is_working || self.is_blocked.load(Ordering::Relaxed))
+    }
+
+    /// Hyper has the whole answer to the newest request.
+    pub(super) fn note_written(&self) {
+        self.answer.store(ANSWER_WRITTEN, Ordering::Relaxed);
+    }
+
+    /// Hyper has sent all that it had.
+    fn note_flushed(&self) {
+        if self.answer.load(Ordering::Relaxed) == ANSWER_WRITTEN {
+            self.answer.store(NO_ANSWER, Ordering::Relaxed);
+        }
+    }
+
+    fn has_no_answer(&self) -> bool {
+        self.answer.load(Ordering::Relaxed) == NO_ANSWER
     }
 
     /// Until the result is dropped, the request waits for its body.
@@ -106,6 +138,14 @@ impl Patience {
     fn awaits_client(&self) -> bool {
         self.progress.load(Ordering::Relaxed).is_multiple_of(2)
             && (!self.is_listened_to.load(Ordering::Relaxed) || self.is_blocked.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn grow_head(&self) {
+        self.has_large_head.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_large_head(&self) -> bool {
+        self.has_large_head.load(Ordering::Relaxed)
     }
 
     pub(super) fn since(&self) -> u64 {
@@ -176,17 +216,46 @@ impl Drop for Listening {
 }
 
 /// A stream that notes when its client takes something, and whose end is not seen before a read is answered: whoever ends
-/// the sending half after asking still waits for the answer. Whoever has gone altogether is found out by writing.
+/// the sending half after asking still waits for the answer. Whoever has gone altogether is found out by writing. What
+/// hyper answers by itself gets a body here.
 pub(super) struct Stream<S> {
     inner: S,
     patience: Arc<Patience>,
     /// The client has ended its half, and we have not said so yet.
     holds_end: bool,
+    /// Bytes that were read since the progress that was noted with them: those of a head, if it is a head that we read.
+    head: HeadBytes,
+    /// Where heads that are not small are counted.
+    connections: Arc<Connections>,
+    /// Is sent instead of what hyper wrote; the connection ends with it.
+    refusal: Option<Box<Refusal>>,
+}
+
+#[derive(Default)]
+struct HeadBytes {
+    progress: u64,
+    read: usize,
 }
 
 impl<S> Stream<S> {
-    pub(super) fn new(inner: S, patience: Arc<Patience>) -> Self {
-        Self { inner, patience, holds_end: false }
+    pub(super) fn new(inner: S, patience: Arc<Patience>, connections: Arc<Connections>) -> Self {
+        let head = HeadBytes::default();
+        Self { inner, patience, holds_end: false, head, connections, refusal: None }
+    }
+
+    /// Hyper's buffer grows with an unfinished head. Many connections may have small ones, and few large ones.
+    fn note_read(&mut self, bytes: usize) {
+        let progress = self.patience.progress.load(Ordering::Relaxed);
+        if self.head.progress != progress {
+            self.head = HeadBytes { progress, read: 0 };
+        }
+        self.head.read += bytes;
+        let is_large = self.head.read > SMALL_HEAD_BYTES && progress.is_multiple_of(2);
+        // Once for each connection: to count all of them costs more than this.
+        if is_large && !self.patience.has_large_head() {
+            self.patience.grow_head();
+            self.connections.bound_large_heads();
+        }
     }
 
     fn noted(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
@@ -200,6 +269,42 @@ impl<S> Stream<S> {
     fn note_blocked(&self, is_blocked: bool) {
         self.patience.is_blocked.store(is_blocked, Ordering::Relaxed);
     }
+
+    /// Whether these bytes of hyper's are taken, and something else will be sent instead of them.
+    fn replaces(&mut self, bytes: impl FnOnce() -> Vec<u8>) -> bool {
+        if self.patience.has_no_answer() && self.refusal.is_none() {
+            self.refusal = Refusal::instead_of(&bytes()).map(Box::new);
+        }
+        self.refusal.is_some()
+    }
+}
+
+impl<S: AsyncWrite + Unpin> Stream<S> {
+    fn poll_send_refusal(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Some(refusal) = &mut self.refusal else { return Poll::Ready(Ok(())) };
+        while !refusal.unsent().is_empty() {
+            match ready!(Pin::new(&mut self.inner).poll_write(context, refusal.unsent()))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                sent => refusal.note_sent(sent),
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> Stream<S> {
+    /// Reads what the client of a refused request still sends. It has as long as between two requests.
+    fn poll_drain(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Some(refusal) = &mut self.refusal else { return Poll::Ready(()) };
+        let mut space = [0; 4 * 1024];
+        loop {
+            let mut buffer = ReadBuf::new(&mut space);
+            let read = ready!(Pin::new(&mut self.inner).poll_read(context, &mut buffer));
+            if read.is_err() || !refusal.drains_on_after(buffer.filled().len()) {
+                return Poll::Ready(());
+            }
+        }
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Stream<S> {
@@ -210,18 +315,23 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stream<S> {
     ) -> Poll<io::Result<()>> {
         let (before, has_room) = (buffer.filled().len(), buffer.remaining() > 0);
         let read = Pin::new(&mut self.inner).poll_read(context, buffer);
-        let has_ended = matches!(read, Poll::Ready(Ok(()))) && has_room && buffer.filled().len() == before;
+        let bytes = buffer.filled().len() - before;
+        self.note_read(bytes);
+        let has_ended = matches!(read, Poll::Ready(Ok(()))) && has_room && bytes == 0;
         self.holds_end = has_ended && self.patience.is_reading();
         if self.holds_end { Poll::Pending } else { read }
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Stream<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        if self.replaces(|| bytes.to_vec()) {
+            return Poll::Ready(Ok(bytes.len()));
+        }
         let written = Pin::new(&mut self.inner).poll_write(context, bytes);
         self.noted(written)
     }
@@ -231,6 +341,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stream<S> {
         context: &mut Context<'_>,
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if self.replaces(|| buffers.iter().flat_map(|buffer| buffer.iter().copied()).collect()) {
+            return Poll::Ready(Ok(buffers.iter().map(|buffer| buffer.len()).sum()));
+        }
         let written = Pin::new(&mut self.inner).poll_write_vectored(context, buffers);
         self.noted(written)
     }
@@ -240,6 +353,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stream<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.patience.note_flushed();
+        ready!(self.poll_send_refusal(context))?;
         let flushed = Pin::new(&mut self.inner).poll_flush(context);
         self.note_blocked(flushed.is_pending());
         if self.holds_end && !self.patience.is_reading() {
@@ -251,7 +366,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stream<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_shutdown(context)
+        ready!(self.poll_send_refusal(context))?;
+        ready!(Pin::new(&mut self.inner).poll_shutdown(context))?;
+        self.poll_drain(context).map(Ok)
     }
 }
 
@@ -264,11 +381,17 @@ mod tests {
     };
 
     use super::*;
+    use crate::listen::ConnectionLimits;
 
     const HOUR: Duration = Duration::from_secs(60 * 60);
 
     fn patience() -> Arc<Patience> {
         Arc::new(Patience::new(Instant::now()))
+    }
+
+    fn stream<S>(inner: S, patience: &Arc<Patience>) -> Stream<S> {
+        let limits = ConnectionLimits { total: 10, per_address: None };
+        Stream::new(inner, Arc::clone(patience), Arc::new(Connections::new(limits)))
     }
 
     #[tokio::test(start_paused = true)]
@@ -282,7 +405,7 @@ mod tests {
     async fn a_listener_that_is_told_nothing_is_not_the_one_that_is_waited_for() {
         let patience = patience();
         let (inner, mut client) = tokio::io::duplex(64);
-        let mut stream = Stream::new(inner, Arc::clone(&patience));
+        let mut stream = stream(inner, &patience);
         let listening = patience.listen();
         stream.write_all(b"event").await.unwrap();
         stream.flush().await.unwrap();
@@ -298,7 +421,7 @@ mod tests {
     async fn a_listener_that_takes_nothing_is_dropped() {
         let patience = patience();
         let (inner, mut client) = tokio::io::duplex(64);
-        let mut stream = Stream::new(inner, Arc::clone(&patience));
+        let mut stream = stream(inner, &patience);
         let listening = patience.listen();
         let writing = tokio::spawn(async move { stream.write_all(&[0; 200]).await });
         // It takes a little at a time, which is fine.
@@ -315,7 +438,7 @@ mod tests {
 
     /// A stream whose client has gone.
     fn ended(patience: &Arc<Patience>) -> Stream<DuplexStream> {
-        Stream::new(tokio::io::duplex(64).0, Arc::clone(patience))
+        stream(tokio::io::duplex(64).0, patience)
     }
 
     #[tokio::test(start_paused = true)]
@@ -329,5 +452,25 @@ mod tests {
         assert_eq!(stream.read(&mut [0; 8]).await.unwrap(), 0);
         patience.begin(&Method::POST, Instant::now());
         assert_eq!(stream.read(&mut [0; 8]).await.unwrap(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_head_is_large_beyond_8_kib_and_a_body_never() {
+        let patience = patience();
+        let (inner, mut client) = tokio::io::duplex(64 * 1024);
+        let mut stream = stream(inner, &patience);
+        let mut pass = async |bytes: usize| {
+            client.write_all(&vec![b'a'; bytes]).await.unwrap();
+            stream.read_exact(&mut vec![0; bytes]).await.unwrap();
+        };
+        pass(SMALL_HEAD_BYTES).await;
+        assert!(!patience.has_large_head());
+        patience.begin(&Method::POST, Instant::now());
+        pass(2 * SMALL_HEAD_BYTES).await;
+        drop(patience.pause());
+        pass(SMALL_HEAD_BYTES).await;
+        assert!(!patience.has_large_head());
+        pass(1).await;
+        assert!(patience.has_large_head());
     }
 }

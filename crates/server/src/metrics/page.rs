@@ -10,9 +10,9 @@ use crate::{
     app::App,
     events::Events,
     fetching::{FetchKind, FetchOutcome},
-    limits::Limit,
-    store::BudgetScope,
+    limits::{Limit, places::SharedPlaces},
     observe::{self, LogStats},
+    store::BudgetScope,
     webhooks::Outcome,
 };
 
@@ -27,6 +27,7 @@ pub fn render(app: &App) -> String {
     write_connections(&mut page, app);
     write_limits(&mut page, app);
     write_answers(&mut page, app);
+    write_places(&mut page, app);
     write_store(&mut page, app);
     write_budget(&mut page, app);
     write_nonces(&mut page, app);
@@ -96,6 +97,39 @@ fn write_answers(page: &mut Page, app: &App) {
         "countersign_large_answer_bytes",
         "Bytes of large answers that are being sent.",
         app.sending().bytes(),
+    );
+}
+
+fn write_places(page: &mut Page, app: &App) {
+    let kinds = [
+        ("fetch_turns", app.fetching().turns()),
+        ("release_downloads", app.releases().places()),
+        ("event_listeners", app.events().places()),
+        ("large_bodies", app.large_bodies()),
+        ("pages", app.renderings().turns()),
+    ];
+    let mut write = |name: &str, kind: &str, help: &str, value: fn(&SharedPlaces) -> u64| {
+        page.family(name, kind, help);
+        for (of, places) in kinds {
+            page.sample(name, &[("of", &of)], value(places));
+        }
+    };
+    write("countersign_places", "gauge", "Places that there are.", |places| places.total() as u64);
+    write("countersign_places_held", "gauge", "Places that are taken.", |places| places.held() as u64);
+    write("countersign_places_awaited", "gauge", "Requests that wait for a place.", |places| {
+        places.waiting() as u64
+    });
+    write(
+        "countersign_places_refused_total",
+        "counter",
+        "Requests that got no place.",
+        SharedPlaces::refused,
+    );
+    write(
+        "countersign_places_given_up_total",
+        "counter",
+        "Places that were taken from their holders for others.",
+        SharedPlaces::gave_way,
     );
 }
 

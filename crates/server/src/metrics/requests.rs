@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use super::Route;
 
 /// Whatever we answer; the most frequent first.
-const STATUSES: [u16; 14] = [200, 304, 404, 400, 401, 429, 202, 403, 405, 408, 409, 413, 500, 503];
+const STATUSES: [u16; 15] = [200, 304, 404, 400, 401, 429, 202, 403, 405, 408, 409, 413, 431, 500, 503];
 /// Upper bounds of latencies in microseconds, from a read to a release that is downloaded.
 pub(super) const BOUNDS: [u64; 17] = [
     50,

@@ -15,8 +15,8 @@ use crate::table::{Row, Verb};
 pub const ABOUT: &str = "Countersign collects signatures on software releases, and publishes everything that is \
 needed to check them. The server holds no signing key.\n\n\
 Every GET is also answered as HEAD. Another method than those listed is 405 with `Allow`, an unknown route 404; like \
-every error, these have a JSON body with `error`, a text for people, and an `X-Request-Id`. Only what is not HTTP at all, \
-or has too long a head, is refused without a body.\n\n\
+every error, these have a JSON body with `error`, a text for people, and an `X-Request-Id`. So have, on every route, the \
+400 for what is no HTTP request or has not exactly one `Host`, and the 431 for too long a head.\n\n\
 A body is read as JSON whatever its `Content-Type`. Unknown fields in it are ignored, repeated ones refused.";
 
 /// What a client does to prove who it is.

@@ -15,7 +15,12 @@ use countersign_forge::{
 };
 use futures_util::{StreamExt as _, stream};
 
-use crate::{app::App, auth::Authenticated, error::ApiError, fetching::FetchKind};
+use crate::{
+    app::App,
+    auth::Authenticated,
+    error::ApiError,
+    fetching::{FetchKind, Turn},
+};
 
 /// Checksums files of one release that are fetched at the same time.
 const AT_ONCE: usize = 4;
@@ -27,8 +32,9 @@ pub async fn register(
     let (release, message) = match AssetsBody::parse(&request.body)? {
         AssetsBody::Release(url) => {
             let source = app.forges().locate_release(&url)?;
-            assets::check_assets(&*app.store().head(), &source.dir, &request.caller)?;
-            (app.download_release(&request, source).await?, "Release registered successfully")
+            let active = assets::check_assets(&*app.store().head(), &source.dir, &request.caller)?;
+            let claimant = request.claimant().with_project(&active.project);
+            (app.download_release(&request, source, claimant).await?, "Release registered successfully")
         }
         AssetsBody::Checksums(urls) => {
             let max_files = app.limits().checksums_files;
@@ -36,8 +42,10 @@ pub async fn register(
                 return Err(ApiError::bad_request(format!("csum_files has more than {max_files} URLs")));
             }
             let source = locate_checksums(&urls)?;
-            assets::check_assets(&*app.store().head(), &source.dir, &request.caller)?;
-            (fetch_checksums(&app, &request, &source).await?, "Assets registered successfully")
+            let active = assets::check_assets(&*app.store().head(), &source.dir, &request.caller)?;
+            let claimant = request.claimant().with_project(&active.project);
+            let turn = app.begin_fetching(FetchKind::Checksums, &request, claimant).await?;
+            (fetch_checksums(&app, &turn, &source).await?, "Assets registered successfully")
         }
     };
     let (caller, max_collecting, now) = (request.caller, app.limits().collecting_per_project, app.now());
@@ -46,15 +54,10 @@ pub async fn register(
     Ok(Json(AssetsResponse { success: true, message, index_file_path: index.to_string() }))
 }
 
-async fn fetch_checksums(
-    app: &App,
-    request: &Authenticated,
-    source: &ChecksumsSource,
-) -> Result<Arc<Release>, ApiError> {
+async fn fetch_checksums(app: &App, turn: &Turn, source: &ChecksumsSource) -> Result<Arc<Release>, ApiError> {
     let limits = Limits { max_bytes: app.limits().checksums_file_bytes, redirects: Redirects::Guarded };
-    let turn = app.begin_fetching(FetchKind::Checksums, request).await?;
     let fetches: Vec<_> =
-        source.files.iter().map(|file| app.fetch(&turn, file.request_url(), limits)).collect();
+        source.files.iter().map(|file| app.fetch(turn, file.request_url(), limits)).collect();
     // Read in their order, each as soon as it is there, so that few are in memory at a time.
     let mut contents = stream::iter(fetches).buffered(AT_ONCE);
     let mut checksums = Checksums::default();

@@ -10,7 +10,13 @@ use countersign_core::{
 };
 use countersign_forge::{forges::SignersSource, url::SourceUrl};
 
-use crate::{app::App, auth::Authenticated, error::ApiError, fetching::FetchKind, store::Head};
+use crate::{
+    app::App,
+    auth::Authenticated,
+    error::ApiError,
+    fetching::{FetchKind, Turn},
+    store::Head,
+};
 
 pub async fn register_repo(
     State(app): State<App>,
@@ -20,7 +26,8 @@ pub async fn register_repo(
     let (expiry, caps) = (app.limits().registration_expiry, app.limits().caps);
     register::check_register(&*app.store().head(), &source.project, expiry, app.now())?;
     caps.check_register(&*app.store().head(), &source.project, expiry, app.now())?;
-    let proposal = fetch(&app, &request, source, signed).await?;
+    let turn = app.begin_fetching(FetchKind::Signers, &request, request.claimant().as_stranger()).await?;
+    let proposal = fetch(&app, turn, source, signed).await?;
     let now = app.now();
     let decide = move |head: &Head| {
         let registered = register::register(head, &proposal, expiry, now)?;
@@ -39,7 +46,9 @@ pub async fn update_signers(
     let caps = app.limits().caps;
     update::check_update(&*app.store().head(), &source.project, &request.caller)?;
     caps.check_rotations(&*app.store().head(), &source.project, app.now())?;
-    let proposal = fetch(&app, &request, source, signed).await?;
+    let claimant = request.claimant().with_project(&source.project);
+    let turn = app.begin_fetching(FetchKind::Signers, &request, claimant).await?;
+    let proposal = fetch(&app, turn, source, signed).await?;
     let now = app.now();
     let decide = move |head: &Head| {
         let updated = update::update(head, &proposal, now)?;
@@ -59,11 +68,10 @@ fn locate(app: &App, request: &Authenticated) -> Result<SignersSource, ApiError>
 
 async fn fetch(
     app: &App,
-    request: &Authenticated,
+    turn: Turn,
     source: SignersSource,
     signed: SignedRequest,
 ) -> Result<Proposal, ApiError> {
-    let turn = app.begin_fetching(FetchKind::Signers, request).await?;
     let fetched = app.fetch_signers(&turn, &source).await?;
     Ok(Proposal {
         project: source.project,

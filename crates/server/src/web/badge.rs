@@ -23,7 +23,7 @@ use countersign_core::{
 use maud::{Markup, html};
 
 use super::visit::Visit;
-use crate::{app::App, error::ApiError, router::parse_tail, store::Head};
+use crate::{app::App, router::parse_tail, store::Head};
 
 const HEIGHT: usize = 20;
 /// On average, in the font that is asked for; the text is fitted into it.
@@ -51,13 +51,14 @@ pub(super) async fn show(State(app): State<App>, visit: Visit) -> Response {
     let head = app.store().head();
     let path = visit.path.strip_prefix("/badge/").and_then(|tail| tail.strip_suffix(".svg"));
     let found = match path.map(parse_tail) {
-        Some(Ok(path)) => find(&head, &path),
-        Some(Err(_)) | None => Ok(None),
+        // An index may be large; to read it takes its time.
+        Some(Ok(path)) => app.renderings().run(visit.visitor(), move || find(&head, &path)).await,
+        Some(Err(_)) | None => Ok(Ok(None)),
     };
-    match found {
+    match found.and_then(|found| Ok(found?)) {
         Ok(Some(badge)) => draw(&badge, StatusCode::OK, &visit),
         Ok(None) => draw(&Badge::unknown(), StatusCode::NOT_FOUND, &visit),
-        Err(error) => ApiError::from(error).into_response(),
+        Err(error) => error.into_response(),
     }
 }
 

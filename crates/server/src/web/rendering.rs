@@ -2,18 +2,22 @@
 
 use std::{sync::Arc, thread, time::Duration};
 
-use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
+use tokio::task::spawn_blocking;
 
-use crate::error::ApiError;
+use crate::{
+    error::ApiError,
+    limits::places::{Claimant, PlaceRules, SharedPlaces},
+};
 
 /// How long a visitor waits for those before.
 const PATIENCE: Duration = Duration::from_secs(5);
 const MOST: usize = 4;
+/// Visitors who wait. Of many from one address, others come first.
+const MAX_WAITING: usize = 256;
 
 #[derive(Debug)]
 pub struct Renderings {
-    turns: Arc<Semaphore>,
-    patience: Duration,
+    turns: Arc<SharedPlaces>,
 }
 
 impl Default for Renderings {
@@ -26,16 +30,30 @@ impl Default for Renderings {
 
 impl Renderings {
     fn new(most: usize, patience: Duration) -> Self {
-        Self { turns: Arc::new(Semaphore::new(most)), patience }
+        // Work that has begun cannot be stopped, so nobody loses a turn.
+        let rules = PlaceRules {
+            total: most,
+            share: most,
+            strangers: most,
+            waiting: MAX_WAITING,
+            max_wait: patience,
+            grace: None,
+            pace: None,
+        };
+        Self { turns: SharedPlaces::new(rules) }
+    }
+
+    pub fn turns(&self) -> &SharedPlaces {
+        &self.turns
     }
 
     /// Runs `render` when it is its turn. Work that has begun goes on without its visitor, and keeps its turn.
     pub(super) async fn run<T: Send + 'static>(
         &self,
+        visitor: Claimant,
         render: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let turn = timeout(self.patience, Arc::clone(&self.turns).acquire_owned()).await;
-        let Ok(Ok(turn)) = turn else { return Err(ApiError::busy()) };
+        let turn = self.turns.take(visitor).await?;
         let work = spawn_blocking(move || {
             let rendered = render();
             drop(turn);
@@ -58,27 +76,27 @@ mod tests {
         let renderings = Renderings::new(1, Duration::from_millis(10));
         let (release, released) = mpsc::channel::<()>();
         let (begin, begun) = tokio::sync::oneshot::channel();
-        let first = renderings.run(move || {
+        let first = renderings.run(Claimant::default(), move || {
             let _ = begin.send(());
             released.recv().is_ok()
         });
         let second = async {
             begun.await.unwrap();
-            let refused = renderings.run(|| ()).await.unwrap_err();
+            let refused = renderings.run(Claimant::default(), || ()).await.unwrap_err();
             release.send(()).unwrap();
             refused
         };
         let (first, refused) = tokio::join!(first, second);
         assert!(first.unwrap());
         assert_eq!((refused.status, refused.retry_after), (StatusCode::SERVICE_UNAVAILABLE, Some(1)));
-        assert_eq!(renderings.run(|| 7).await.unwrap(), 7);
+        assert_eq!(renderings.run(Claimant::default(), || 7).await.unwrap(), 7);
     }
 
     #[tokio::test]
     async fn a_panic_gives_its_turn_back() {
         let renderings = Renderings::new(1, Duration::from_secs(30));
-        let failed = renderings.run(|| panic!("on purpose")).await.unwrap_err();
+        let failed = renderings.run(Claimant::default(), || panic!("on purpose")).await.unwrap_err();
         assert_eq!(failed.status, StatusCode::INTERNAL_SERVER_ERROR);
-        assert_eq!(renderings.run(|| 7).await.unwrap(), 7);
+        assert_eq!(renderings.run(Claimant::default(), || 7).await.unwrap(), 7);
     }
 }

@@ -69,7 +69,7 @@ pub(super) async fn reply(
     }
     let wants_html = visit.wants_html;
     let shared = app.clone();
-    let rendered = app.renderings().run(move || {
+    let rendered = app.renderings().run(visit.visitor(), move || {
         let reply = render(&shared, &head, &visit)?;
         Ok(match reply {
             Reply::Page(page) => page.into_response(),

@@ -1,5 +1,7 @@
 //! What a page may know of the request for it.
 
+use std::net::IpAddr;
+
 use axum::{
     extract::FromRequestParts,
     http::{
@@ -10,7 +12,7 @@ use axum::{
 };
 use url::form_urlencoded;
 
-use crate::app::App;
+use crate::{answer::Origin, app::App, limits::places::Claimant};
 
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 /// Beyond this, a search can only be in vain.
@@ -29,9 +31,16 @@ pub(super) struct Visit {
     /// The commit from which to look back.
     pub(super) before: Option<String>,
     known_tags: Vec<String>,
+    /// Where visitors are counted.
+    address: Option<IpAddr>,
 }
 
 impl Visit {
+    /// Who wants the page.
+    pub(super) fn visitor(&self) -> Claimant {
+        Claimant::at(self.address)
+    }
+
     /// Whether the visitor has this version already.
     pub(super) fn knows(&self, tag: &str) -> bool {
         self.known_tags.iter().any(|known| known == tag)
@@ -45,10 +54,14 @@ impl Visit {
         Self {
             path: parts.uri.path().to_owned(),
             wants_html: wants_html(&parts.headers),
-            origin: read_origin(&parts.headers, is_tls),
+            origin: read_origin(parts, is_tls),
             page: field("page").map_or(Some(1), |page| page.parse().ok().filter(|page| *page > 0)),
             search: field("q").unwrap_or_default().trim().chars().take(MAX_SEARCH_CHARS).collect(),
             before: field("before"),
+            address: parts
+                .extensions
+                .get::<Origin>()
+                .and_then(|origin| Some(origin.client.as_ref()?.network)),
             known_tags: tags.map(|tag| tag.trim().trim_start_matches("W/").to_owned()).collect(),
         }
     }
@@ -69,8 +82,10 @@ pub(super) fn wants_html(headers: &HeaderMap) -> bool {
 }
 
 /// It goes into commands that people paste, so it holds nothing that a shell or a browser could take for something else.
-fn read_origin(headers: &HeaderMap, is_tls: bool) -> Option<String> {
-    let host = headers.get(HOST)?.to_str().ok().filter(|host| is_host(host))?;
+fn read_origin(Parts { uri, headers, .. }: &Parts, is_tls: bool) -> Option<String> {
+    // A target in absolute form has the host; the header does not count then (RFC 9112, section 3.2.2).
+    let in_target = uri.authority().map(|authority| authority.as_str());
+    let host = in_target.or_else(|| headers.get(HOST)?.to_str().ok()).filter(|host| is_host(host))?;
     let forwarded = headers.get(FORWARDED_PROTO).and_then(|value| value.to_str().ok());
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
     let is_here = matches!(name, "localhost" | "127.0.0.1" | "[::1]");
@@ -129,6 +144,9 @@ mod tests {
             assert_eq!(visit("/", &headers).origin.as_deref(), origin, "{host}");
         }
         assert_eq!(visit("/", &[]).origin, None);
+        let absolute = visit("http://sign.example.org/", &[("host", "other.example.org")]);
+        assert_eq!(absolute.origin.as_deref(), Some("https://sign.example.org"));
+        assert_eq!(visit("http://me@sign.example.org/", &[("host", "other.example.org")]).origin, None);
     }
 
     #[test]

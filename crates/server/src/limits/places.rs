@@ -1,0 +1,230 @@
+//! Places that many want and few can have: turns to fetch, downloads, listeners, large bodies, pages (D46).
+//!
+//! Each place is held for an address, a project and a key, as far as they are known. No single one of them gets more
+//! than its share. When all places are taken, a newcomer that holds fewer takes the place of a holder that has more than
+//! its part, or that is too slow. Among those who wait, the one that holds least is next.
+
+mod state;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use countersign_core::{key::PublicKey, path::RepoPath};
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout},
+};
+
+use self::state::{Standing, State};
+
+/// A newcomer that waits looks this often whether a holder has become too slow.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+
+/// How places of one kind are shared.
+#[derive(Debug, Clone, Copy)]
+pub struct PlaceRules {
+    pub total: usize,
+    /// Of one address, one project or one key.
+    pub share: usize,
+    /// Of all those who are no signers of an active project.
+    pub strangers: usize,
+    /// How many may wait, and how long.
+    pub waiting: usize,
+    pub max_wait: Duration,
+    /// A place is kept for so long, whoever else wants it; without a time, until it is given back.
+    pub grace: Option<Duration>,
+    /// Bytes in a second, after that time; a holder that moves fewer is too slow.
+    pub pace: Option<u64>,
+}
+
+/// Who wants a place, as far as it is known.
+#[derive(Debug, Clone, Default)]
+pub struct Claimant {
+    holders: Vec<PlaceHolder>,
+    is_stranger: bool,
+}
+
+/// For whom places are counted.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum PlaceHolder {
+    Address(IpAddr),
+    Project(RepoPath),
+    Key(PublicKey),
+}
+
+impl Claimant {
+    /// Without an address where limits are switched off.
+    pub fn at(address: Option<IpAddr>) -> Self {
+        let holders = address.map(PlaceHolder::Address).into_iter().collect();
+        Self { holders, is_stranger: false }
+    }
+
+    pub fn with_key(mut self, key: &PublicKey) -> Self {
+        self.holders.push(PlaceHolder::Key(*key));
+        self
+    }
+
+    /// For a signer of this project.
+    pub fn with_project(mut self, project: &RepoPath) -> Self {
+        self.holders.push(PlaceHolder::Project(project.clone()));
+        self
+    }
+
+    /// For a key that no project that we know of vouches for.
+    pub fn as_stranger(mut self) -> Self {
+        self.is_stranger = true;
+        self
+    }
+}
+
+impl From<&PublicKey> for Claimant {
+    fn from(key: &PublicKey) -> Self {
+        Self::default().with_key(key)
+    }
+}
+
+/// Too many others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoPlace;
+
+/// The place went to somebody else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GaveWay;
+
+#[derive(Debug)]
+pub struct SharedPlaces {
+    rules: PlaceRules,
+    state: Mutex<State>,
+    refused: AtomicU64,
+}
+
+/// A place, or one among those who wait; given back when it is dropped.
+#[derive(Debug)]
+pub struct HeldPlace {
+    places: Arc<SharedPlaces>,
+    number: u64,
+    standing: watch::Receiver<Standing>,
+    moved: Arc<AtomicU64>,
+}
+
+/// Bytes that were moved on a place.
+#[derive(Debug, Clone)]
+pub struct PlaceMeter(Arc<AtomicU64>);
+
+impl SharedPlaces {
+    pub fn new(rules: PlaceRules) -> Arc<Self> {
+        Arc::new(Self { rules, state: Mutex::default(), refused: AtomicU64::new(0) })
+    }
+
+    /// A place, after a while where all are taken.
+    pub async fn take(self: &Arc<Self>, claimant: Claimant) -> Result<HeldPlace, NoPlace> {
+        let mut place = self.enter(claimant)?;
+        let deadline = Instant::now() + self.rules.max_wait;
+        loop {
+            let standing = *place.standing.borrow();
+            match standing {
+                Standing::Holds => return Ok(place),
+                Standing::Lost => return Err(self.refuse()),
+                Standing::Waits => {}
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(self.refuse());
+            }
+            let changed = timeout(left.min(BETWEEN_LOOKS), place.standing.changed()).await;
+            if changed.is_err() {
+                self.lock().admit(&self.rules, place.number, Instant::now());
+            }
+        }
+    }
+
+    /// A place, if there is one at once.
+    pub fn try_take(self: &Arc<Self>, claimant: Claimant) -> Result<HeldPlace, NoPlace> {
+        let place = self.enter(claimant)?;
+        let standing = *place.standing.borrow();
+        if standing == Standing::Holds { Ok(place) } else { Err(self.refuse()) }
+    }
+
+    fn enter(self: &Arc<Self>, claimant: Claimant) -> Result<HeldPlace, NoPlace> {
+        let moved = Arc::new(AtomicU64::new(0));
+        let entered = self.lock().enter(&self.rules, claimant, Arc::clone(&moved), Instant::now());
+        let (number, standing) = entered.ok_or_else(|| self.refuse())?;
+        Ok(HeldPlace { places: Arc::clone(self), number, standing, moved })
+    }
+
+    fn refuse(&self) -> NoPlace {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        NoPlace
+    }
+
+    pub fn total(&self) -> usize {
+        self.rules.total
+    }
+
+    pub fn held(&self) -> usize {
+        self.lock().holding()
+    }
+
+    pub fn waiting(&self) -> usize {
+        self.lock().waiting()
+    }
+
+    /// How many did not get a place since the start.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// How many had to give theirs to others.
+    pub fn gave_way(&self) -> u64 {
+        self.lock().gave_way()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl HeldPlace {
+    /// Goes on with `work` for as long as the place is ours.
+    pub async fn keep<T>(&self, work: impl Future<Output = T>) -> Result<T, GaveWay> {
+        tokio::select! {
+            biased;
+            () = self.lost() => Err(GaveWay),
+            done = work => Ok(done),
+        }
+    }
+
+    /// Returns when the place went to somebody else.
+    pub async fn lost(&self) {
+        let mut standing = self.standing.clone();
+        if standing.wait_for(|standing| *standing == Standing::Lost).await.is_err() {
+            // Only the end of the place ends its standing.
+            std::future::pending().await
+        }
+    }
+
+    /// Where the holder's work says how far it has come.
+    pub fn meter(&self) -> PlaceMeter {
+        PlaceMeter(Arc::clone(&self.moved))
+    }
+}
+
+impl PlaceMeter {
+    pub fn note(&self, bytes: u64) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Drop for HeldPlace {
+    fn drop(&mut self) {
+        self.places.lock().leave(&self.places.rules, self.number);
+    }
+}

@@ -1,0 +1,289 @@
+//! Who holds a place and who waits for one.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use tokio::{sync::watch, time::Instant};
+
+use super::{Claimant, PlaceHolder, PlaceRules};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    Waits,
+    Holds,
+    /// In favour of somebody else.
+    Lost,
+}
+
+/// Empty at first.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// By the order in which they came.
+    entries: BTreeMap<u64, Entry>,
+    next: u64,
+    totals: Tally,
+    strangers: Tally,
+    by_holder: HashMap<PlaceHolder, Tally>,
+    /// Places that were given to somebody so far.
+    granted: u64,
+    gave_way: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    claimant: Claimant,
+    standing: watch::Sender<Standing>,
+    since: Instant,
+    moved: Arc<AtomicU64>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Tally {
+    holding: usize,
+    waiting: usize,
+    /// When the last place was given to one of them, as a number that grows.
+    granted: u64,
+}
+
+/// Why there is no place for a newcomer, though somebody else could make room.
+#[derive(Debug, PartialEq, Eq)]
+enum Obstacle {
+    /// All places are taken.
+    Total,
+    /// Strangers have all that they may have.
+    Strangers,
+    /// So has an address, a project or a key.
+    Share(PlaceHolder),
+}
+
+impl Tally {
+    fn of(&mut self, standing: Standing) -> Option<&mut usize> {
+        match standing {
+            Standing::Waits => Some(&mut self.waiting),
+            Standing::Holds => Some(&mut self.holding),
+            Standing::Lost => None,
+        }
+    }
+
+    fn count(mut self, standing: Standing) -> usize {
+        self.of(standing).copied().unwrap_or(0)
+    }
+}
+
+impl Entry {
+    fn stands(&self, standing: Standing) -> bool {
+        *self.standing.borrow() == standing
+    }
+
+    /// Whether others may have its place.
+    fn is_beyond_grace(&self, rules: &PlaceRules, now: Instant) -> bool {
+        rules.grace.is_some_and(|grace| now.saturating_duration_since(self.since) >= grace)
+    }
+
+    fn is_slow(&self, rules: &PlaceRules, now: Instant) -> bool {
+        let Some(pace) = rules.pace else { return false };
+        let held = now.saturating_duration_since(self.since).as_millis();
+        u128::from(self.moved.load(Ordering::Relaxed)) * 1_000 < u128::from(pace) * held
+    }
+
+    fn is_behind(&self, obstacle: &Obstacle) -> bool {
+        match obstacle {
+            Obstacle::Total => true,
+            Obstacle::Strangers => self.claimant.is_stranger,
+            Obstacle::Share(holder) => self.claimant.holders.contains(holder),
+        }
+    }
+}
+
+impl State {
+    pub(super) fn holding(&self) -> usize {
+        self.totals.holding
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.totals.waiting
+    }
+
+    pub(super) fn gave_way(&self) -> u64 {
+        self.gave_way
+    }
+
+    /// A newcomer, who has a place already or waits; `None` if there is no room to wait.
+    pub(super) fn enter(
+        &mut self,
+        rules: &PlaceRules,
+        claimant: Claimant,
+        moved: Arc<AtomicU64>,
+        now: Instant,
+    ) -> Option<(u64, watch::Receiver<Standing>)> {
+        let (standing, receiver) = watch::channel(Standing::Waits);
+        let number = self.next;
+        self.next += 1;
+        self.tally(&claimant, Standing::Waits, 1);
+        self.entries.insert(number, Entry { claimant, standing, since: now, moved });
+        self.admit(rules, number, now);
+        let still_waits = *receiver.borrow() == Standing::Waits;
+        if still_waits && rules.waiting == 0 {
+            self.lose(number);
+            self.entries.remove(&number);
+            return None;
+        }
+        if still_waits && self.totals.waiting > rules.waiting {
+            // Of all who wait, the newest of those who are most. That may be the newcomer.
+            let waiting = self.entries.iter().filter(|(_, entry)| entry.stands(Standing::Waits));
+            let most = waiting.max_by_key(|(n, entry)| {
+                (self.weigh(&entry.claimant, Standing::Waits, &[]), **n == number, **n)
+            });
+            let most = most.map_or(number, |(n, _)| *n);
+            self.lose(most);
+            if most == number {
+                self.entries.remove(&number);
+                return None;
+            }
+        }
+        Some((number, receiver))
+    }
+
+    /// Gives a place to one who waits for it, if there is one or somebody has to give way.
+    pub(super) fn admit(&mut self, rules: &PlaceRules, number: u64, now: Instant) {
+        let Some(entry) = self.entries.get(&number).filter(|entry| entry.stands(Standing::Waits)) else {
+            return;
+        };
+        let obstacles = self.obstacles(rules, &entry.claimant);
+        if !obstacles.is_empty() {
+            let Some(victim) = self.find_victim(rules, &entry.claimant, &obstacles, now) else { return };
+            self.gave_way += 1;
+            self.lose(victim);
+        }
+        self.grant(number, now);
+    }
+
+    /// The end of a place, or of the wait for it.
+    pub(super) fn leave(&mut self, rules: &PlaceRules, number: u64) {
+        self.lose(number);
+        self.entries.remove(&number);
+        while let Some(next) = self.find_next(rules) {
+            self.grant(next, Instant::now());
+        }
+    }
+
+    /// Who holds least is next; of those, who was given a place longest ago; of those, who came first.
+    fn find_next(&self, rules: &PlaceRules) -> Option<u64> {
+        if self.totals.waiting == 0 || self.totals.holding >= rules.total {
+            return None;
+        }
+        let waiting = self.entries.iter().filter(|(_, entry)| entry.stands(Standing::Waits));
+        let may_go = waiting.filter(|(_, entry)| self.obstacles(rules, &entry.claimant).is_empty());
+        let next = may_go.min_by_key(|(number, entry)| {
+            let granted = self.tallies(&entry.claimant, &[]).map(|tally| tally.granted).max();
+            (self.weigh(&entry.claimant, Standing::Holds, &[]), granted, **number)
+        });
+        next.map(|(number, _)| *number)
+    }
+
+    fn obstacles(&self, rules: &PlaceRules, claimant: &Claimant) -> Vec<Obstacle> {
+        let mut obstacles = Vec::new();
+        if self.totals.holding >= rules.total {
+            obstacles.push(Obstacle::Total);
+        }
+        if claimant.is_stranger && self.strangers.holding >= rules.strangers {
+            obstacles.push(Obstacle::Strangers);
+        }
+        let holding = |holder| self.by_holder.get(holder).map_or(0, |tally| tally.holding);
+        let full = claimant.holders.iter().filter(|holder| holding(holder) >= rules.share);
+        obstacles.extend(full.cloned().map(Obstacle::Share));
+        obstacles
+    }
+
+    /// The holder that has to make room for a newcomer: the oldest that is too slow, or else the oldest of those that
+    /// hold most, if that is more than the newcomer will hold. A share that both have used up does not count.
+    fn find_victim(
+        &self,
+        rules: &PlaceRules,
+        newcomer: &Claimant,
+        obstacles: &[Obstacle],
+        now: Instant,
+    ) -> Option<u64> {
+        let own = self.weigh(newcomer, Standing::Holds, obstacles);
+        // A look at all holders for each newcomer would cost more than many an answer.
+        let most = self.by_holder.values().map(|tally| tally.holding).max().unwrap_or(0);
+        if rules.grace.is_none() || (rules.pace.is_none() && most <= own + 1) {
+            return None;
+        }
+        let holding = self.entries.iter().filter(|(_, entry)| {
+            entry.stands(Standing::Holds)
+                && entry.is_beyond_grace(rules, now)
+                && obstacles.iter().all(|obstacle| entry.is_behind(obstacle))
+        });
+        let weighed = holding.map(|(number, entry)| {
+            let weight = self.weigh(&entry.claimant, Standing::Holds, obstacles);
+            (entry.is_slow(rules, now), weight, *number)
+        });
+        let found = weighed.filter(|(is_slow, weight, _)| *is_slow || *weight > own + 1);
+        let found = found.max_by_key(|(is_slow, weight, number)| {
+            (*is_slow, if *is_slow { 0 } else { *weight }, std::cmp::Reverse(*number))
+        });
+        found.map(|(_, _, number)| number)
+    }
+
+    /// The most that one of the claimant's address, project and key has.
+    fn weigh(&self, claimant: &Claimant, standing: Standing, except: &[Obstacle]) -> usize {
+        self.tallies(claimant, except).map(|tally| tally.count(standing)).max().unwrap_or(0)
+    }
+
+    fn tallies(&self, claimant: &Claimant, except: &[Obstacle]) -> impl Iterator<Item = Tally> {
+        let counted = claimant.holders.iter().filter(|holder| {
+            !except.iter().any(|obstacle| matches!(obstacle, Obstacle::Share(full) if full == *holder))
+        });
+        counted.filter_map(|holder| self.by_holder.get(holder).copied())
+    }
+
+    fn grant(&mut self, number: u64, now: Instant) {
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        entry.since = now;
+        let claimant = self.change(number, Standing::Holds);
+        self.granted += 1;
+        for holder in claimant.iter().flat_map(|claimant| &claimant.holders) {
+            if let Some(tally) = self.by_holder.get_mut(holder) {
+                tally.granted = self.granted;
+            }
+        }
+    }
+
+    fn lose(&mut self, number: u64) {
+        self.change(number, Standing::Lost);
+    }
+
+    fn change(&mut self, number: u64, to: Standing) -> Option<Claimant> {
+        let entry = self.entries.get(&number)?;
+        let (from, claimant) = (entry.standing.send_replace(to), entry.claimant.clone());
+        // First in, then out: a tally that is empty in between would be forgotten.
+        self.tally(&claimant, to, 1);
+        self.tally(&claimant, from, -1);
+        Some(claimant)
+    }
+
+    fn tally(&mut self, claimant: &Claimant, standing: Standing, by: isize) {
+        let strangers = claimant.is_stranger.then_some(&mut self.strangers);
+        for tally in [Some(&mut self.totals), strangers].into_iter().flatten() {
+            tally.of(standing).into_iter().for_each(|count| *count = count.saturating_add_signed(by));
+        }
+        for holder in &claimant.holders {
+            let tally = self.by_holder.entry(holder.clone()).or_default();
+            tally.of(standing).into_iter().for_each(|count| *count = count.saturating_add_signed(by));
+            if tally.holding == 0 && tally.waiting == 0 {
+                self.by_holder.remove(holder);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.by_holder.is_empty() && self.holding() == 0 && self.waiting() == 0
+    }
+}

@@ -1,0 +1,230 @@
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use countersign_core::key::SecretKey;
+use futures_util::FutureExt as _;
+
+use super::*;
+
+const RULES: PlaceRules = PlaceRules {
+    total: 8,
+    share: 4,
+    strangers: 4,
+    waiting: 4,
+    max_wait: Duration::from_secs(10),
+    grace: Some(Duration::ZERO),
+    pace: None,
+};
+
+fn at(n: u8) -> Claimant {
+    Claimant::at(Some(IpAddr::from([192, 0, 2, n])))
+}
+
+fn key(n: u8) -> PublicKey {
+    SecretKey::from_seed(&[n; 32]).public_key()
+}
+
+fn project(name: &str) -> RepoPath {
+    RepoPath::parse(&format!("https/github.com/443/{name}/app")).unwrap()
+}
+
+fn has_lost(place: &HeldPlace) -> bool {
+    place.lost().now_or_never().is_some()
+}
+
+fn take(places: &Arc<SharedPlaces>, claimant: Claimant, count: usize) -> Vec<HeldPlace> {
+    (0..count).map(|_| places.try_take(claimant.clone()).unwrap()).collect()
+}
+
+#[test]
+fn an_address_a_project_and_a_key_each_get_their_share_and_no_more() {
+    for claimant in [at(1), at(9).with_key(&key(1)), at(9).with_project(&project("acme"))] {
+        let places = SharedPlaces::new(PlaceRules { waiting: 0, ..RULES });
+        let held = take(&places, claimant.clone(), 4);
+        assert_eq!(places.try_take(claimant.clone()).unwrap_err(), NoPlace);
+        assert!(!held.iter().any(has_lost), "its own places do not make room for it");
+        take(&places, at(2), 4);
+        drop(held);
+        take(&places, claimant, 4);
+        assert_eq!((places.refused(), places.gave_way()), (1, 0));
+        assert!(places.lock().is_empty());
+    }
+}
+
+#[test]
+fn one_key_at_many_addresses_has_one_share() {
+    let places = SharedPlaces::new(PlaceRules { waiting: 0, ..RULES });
+    let _held: Vec<_> = (0..4).map(|n| places.try_take(at(n).with_key(&key(1))).unwrap()).collect();
+    places.try_take(at(5).with_key(&key(1))).unwrap_err();
+    places.try_take(at(5).with_key(&key(2))).unwrap();
+}
+
+/// Four addresses with any number of keys hold everything; whoever holds nothing gets in all the same.
+#[test]
+fn a_newcomer_takes_a_place_from_those_who_hold_most_until_it_holds_as_many() {
+    let places = SharedPlaces::new(PlaceRules { total: 64, share: 32, ..RULES });
+    let mut crowd = Vec::new();
+    for n in 0..64 {
+        crowd.push(places.try_take(at(n % 4).with_key(&key(n))).unwrap());
+    }
+    let honest = take(&places, at(9).with_key(&key(99)), 12);
+    assert!(!honest.iter().any(has_lost));
+    // Then 13 each, and 12.
+    places.try_take(at(9).with_key(&key(99))).unwrap_err();
+    assert_eq!((places.held(), places.gave_way()), (64, 12));
+    let lost: Vec<_> = crowd.iter().map(has_lost).collect();
+    assert!(lost[..12].iter().all(|lost| *lost), "the oldest of each went: {lost:?}");
+    assert!(!lost[12..].iter().any(|lost| *lost), "{lost:?}");
+    // Those who lost theirs get none back while others hold as many.
+    places.try_take(at(0).with_key(&key(200))).unwrap_err();
+    assert!(!honest.iter().any(has_lost));
+}
+
+#[test]
+fn those_who_hold_one_each_lose_it_to_nobody() {
+    let places = SharedPlaces::new(PlaceRules { waiting: 0, ..RULES });
+    let held: Vec<_> = (0..8).map(|n| places.try_take(at(n)).unwrap()).collect();
+    places.try_take(at(9)).unwrap_err();
+    assert!(!held.iter().any(has_lost));
+}
+
+#[test]
+fn signers_find_a_place_whatever_strangers_hold() {
+    let places = SharedPlaces::new(PlaceRules { waiting: 0, ..RULES });
+    let strangers: Vec<_> = (0..4).map(|n| places.try_take(at(n).as_stranger()).unwrap()).collect();
+    places.try_take(at(5).as_stranger()).unwrap_err();
+    let _signer = take(&places, at(6).with_project(&project("acme")), 4);
+    assert!(!strangers.iter().any(has_lost));
+}
+
+#[test]
+fn a_stranger_takes_its_place_from_strangers_alone() {
+    let places = SharedPlaces::new(PlaceRules { waiting: 0, ..RULES });
+    let signer = take(&places, at(6).with_project(&project("acme")), 4);
+    let strangers = take(&places, at(1).as_stranger(), 4);
+    let newcomer = places.try_take(at(2).as_stranger()).unwrap();
+    assert_eq!(strangers.iter().filter(|place| has_lost(place)).count(), 1);
+    assert!(!signer.iter().any(has_lost) && !has_lost(&newcomer));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_is_kept_for_a_while_and_taken_then() {
+    let grace = Duration::from_secs(3);
+    let places = SharedPlaces::new(PlaceRules { grace: Some(grace), ..RULES });
+    let held = [take(&places, at(1), 4), take(&places, at(2), 4)].concat_all();
+    places.try_take(at(3)).unwrap_err();
+    let began = Instant::now();
+    let place = places.take(at(3)).await.unwrap();
+    assert!((grace..grace + BETWEEN_LOOKS).contains(&began.elapsed()), "{:?}", began.elapsed());
+    assert!(has_lost(&held[0]) && !held[1..].iter().any(has_lost));
+    let kept = place.keep(async { 7 }).await;
+    assert_eq!(kept, Ok(7));
+    assert_eq!(held[0].keep(std::future::pending::<()>()).await, Err(GaveWay));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_slow_lose_their_places_first_and_only_when_others_want_them() {
+    let grace = Duration::from_secs(2);
+    let rules = PlaceRules { grace: Some(grace), pace: Some(1_000), waiting: 0, ..RULES };
+    let places = SharedPlaces::new(rules);
+    let held: Vec<_> = (0..8).map(|n| places.try_take(at(n)).unwrap()).collect();
+    tokio::time::advance(grace * 2).await;
+    for (n, place) in held.iter().enumerate() {
+        // Exactly the pace is enough, and a byte less is not.
+        place.meter().note(if n == 5 { 3_999 } else { 4_000 });
+    }
+    assert!(!held.iter().any(has_lost));
+    let newcomer = places.try_take(at(9)).unwrap();
+    assert_eq!(held.iter().position(has_lost), Some(5));
+    places.try_take(at(10)).unwrap_err();
+    assert!(!has_lost(&newcomer));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_addresses_the_slow_make_room_too() {
+    let rules = PlaceRules { grace: Some(Duration::from_secs(2)), pace: Some(1_000), waiting: 0, ..RULES };
+    let places = SharedPlaces::new(rules);
+    let held = take(&places, Claimant::default(), 8);
+    places.try_take(Claimant::default()).unwrap_err();
+    tokio::time::advance(Duration::from_secs(2)).await;
+    places.try_take(Claimant::default()).unwrap();
+    assert!(has_lost(&held[0]) && !held[1..].iter().any(has_lost));
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_those_who_wait_the_one_that_holds_least_is_next_whenever_it_came() {
+    let places = SharedPlaces::new(PlaceRules { total: 2, share: 2, grace: None, ..RULES });
+    let mut held = take(&places, at(1), 2);
+    let mut crowd: Vec<_> = (0..3).map(|_| Box::pin(places.take(at(1)))).collect();
+    assert!(crowd.iter_mut().all(|waiting| waiting.as_mut().now_or_never().is_none()));
+    let mut honest = Box::pin(places.take(at(2)));
+    assert!(honest.as_mut().now_or_never().is_none());
+    assert_eq!(places.waiting(), 4);
+    held.pop();
+    let place = honest.as_mut().now_or_never().unwrap().unwrap();
+    assert!(crowd.iter_mut().all(|waiting| waiting.as_mut().now_or_never().is_none()));
+    drop(place);
+    assert!(crowd[0].as_mut().now_or_never().unwrap().is_ok());
+}
+
+/// With one place, nobody holds anything whenever it becomes free.
+#[tokio::test(start_paused = true)]
+async fn addresses_that_wait_take_turns() {
+    let places = SharedPlaces::new(PlaceRules { total: 1, share: 1, waiting: 20, grace: None, ..RULES });
+    let first = places.try_take(at(1)).unwrap();
+    let wait = |n: u8| {
+        let places = Arc::clone(&places);
+        let mut waiting = Box::pin(async move { places.take(at(n)).await });
+        assert!(waiting.as_mut().now_or_never().is_none());
+        (n, waiting)
+    };
+    let mut waiting: Vec<_> = [1, 1, 1, 2, 2, 3].into_iter().map(wait).collect();
+    let mut served = Vec::new();
+    drop(first);
+    while !waiting.is_empty() {
+        let ready = waiting
+            .iter_mut()
+            .enumerate()
+            .find_map(|(i, (_, waiting))| Some((i, waiting.as_mut().now_or_never()?)));
+        let (i, place) = ready.expect("somebody is next");
+        served.push(waiting.remove(i).0);
+        drop(place.unwrap());
+    }
+    assert_eq!(served, [2, 3, 1, 2, 1, 1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_so_many_wait_and_the_crowd_makes_room_among_those_too() {
+    let places = SharedPlaces::new(PlaceRules { grace: None, ..RULES });
+    let _held = [take(&places, at(1), 4), take(&places, at(2), 4)].concat_all();
+    let mut crowd: Vec<_> = (0..4).map(|_| Box::pin(places.take(at(1)))).collect();
+    assert!(crowd.iter_mut().all(|waiting| waiting.as_mut().now_or_never().is_none()));
+    assert_eq!(places.take(at(1)).now_or_never().unwrap().unwrap_err(), NoPlace);
+    let mut honest = Box::pin(places.take(at(3)));
+    assert!(honest.as_mut().now_or_never().is_none(), "it waits");
+    assert_eq!(places.waiting(), 4);
+    assert_eq!(crowd[3].as_mut().now_or_never().unwrap().unwrap_err(), NoPlace);
+    let began = Instant::now();
+    assert_eq!(honest.await.unwrap_err(), NoPlace);
+    assert_eq!(began.elapsed(), RULES.max_wait);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_leaves_while_waiting_leaves_nothing_behind() {
+    let places = SharedPlaces::new(RULES);
+    let held: Vec<_> = (0..8).map(|n| places.try_take(at(n)).unwrap()).collect();
+    let mut waiting = Box::pin(places.take(at(9).with_key(&key(1)).as_stranger()));
+    assert!(waiting.as_mut().now_or_never().is_none());
+    drop(waiting);
+    drop(held);
+    assert!(places.lock().is_empty());
+}
+
+trait ConcatAll<T> {
+    fn concat_all(self) -> Vec<T>;
+}
+
+impl<T, const N: usize> ConcatAll<T> for [Vec<T>; N] {
+    fn concat_all(self) -> Vec<T> {
+        self.into_iter().flatten().collect()
+    }
+}

@@ -1,0 +1,83 @@
+//! What hyper refuses by itself, before a request is one, gets the body that every error has (D30, D47).
+
+use countersign_core::api::ErrorResponse;
+
+use super::MAX_HEAD_BYTES;
+use crate::answer::RequestId;
+
+/// Hyper's answers to what it cannot parse have no body.
+const NO_BODY: &str = "content-length: 0\r\n";
+/// What a client still sends is read up to here, and thrown away: to close a connection with unread bytes resets it, and
+/// the client never sees the answer.
+const MAX_DRAINED: usize = 1024 * 1024;
+
+/// The answer that is sent instead of hyper's own. The connection ends with it.
+pub(super) struct Refusal {
+    answer: Vec<u8>,
+    sent: usize,
+    drained: usize,
+}
+
+impl Refusal {
+    /// The same head with a body; `None` if this is not the head of an answer without one.
+    pub(super) fn instead_of(head: &[u8]) -> Option<Self> {
+        let head = str::from_utf8(head).ok()?;
+        let status = head.split(' ').nth(1)?;
+        let (before, after) = head.split_once(NO_BODY)?;
+        let error = match status {
+            "431" => format!(
+                "the head of the request is too large: it may have {MAX_HEAD_BYTES} bytes and 100 header fields"
+            ),
+            "414" => "the target of the request is too long".to_owned(),
+            _ => "this is not a valid HTTP/1.1 request".to_owned(),
+        };
+        let body = serde_json::to_string(&ErrorResponse { error }).ok()?;
+        let (length, id) = (body.len(), RequestId::new());
+        let headers = format!(
+            "content-type: application/json\r\ncontent-length: {length}\r\ncache-control: no-store\r\n\
+             x-request-id: {}\r\n",
+            id.as_str()
+        );
+        let answer = [before, &headers, after, &body].concat().into_bytes();
+        Some(Self { answer, sent: 0, drained: 0 })
+    }
+
+    pub(super) fn unsent(&self) -> &[u8] {
+        &self.answer[self.sent..]
+    }
+
+    pub(super) fn note_sent(&mut self, bytes: usize) {
+        self.sent = self.answer.len().min(self.sent + bytes);
+    }
+
+    /// Whether to go on reading what nobody looks at.
+    pub(super) fn drains_on_after(&mut self, bytes: usize) -> bool {
+        self.drained += bytes;
+        bytes > 0 && self.drained < MAX_DRAINED
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_head_stays_as_it_was_but_for_the_body() {
+        let head = "HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\
+                    date: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n";
+        let refusal = Refusal::instead_of(head.as_bytes()).unwrap();
+        let answer = String::from_utf8(refusal.answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n"));
+        assert!(head.ends_with("\r\ndate: Sun, 06 Nov 1994 08:49:37 GMT"), "{head}");
+        assert!(head.contains(&format!("\r\ncontent-length: {}\r\n", body.len())), "{head}");
+        assert!(body.contains("32768 bytes"), "{body}");
+    }
+
+    #[test]
+    fn other_bytes_stay_what_they_are() {
+        for bytes in [&b"HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n"[..], b"", b"\xff\xff", b"x"] {
+            assert!(Refusal::instead_of(bytes).is_none());
+        }
+    }
+}
