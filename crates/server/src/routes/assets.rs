@@ -24,11 +24,13 @@ pub async fn register(
     State(app): State<App>,
     request: Authenticated,
 ) -> Result<Json<AssetsResponse>, ApiError> {
-    let (release, message) = match AssetsBody::parse(&request.body)? {
+    let (project, source, release, message) = match AssetsBody::parse(&request.body)? {
         AssetsBody::Release(url) => {
             let source = app.forges().locate_release(&url)?;
-            assets::check_assets(&*app.store().head(), &source.dir, &request.caller)?;
-            (app.download_release(&request, source).await?, "Release registered successfully")
+            let active = assets::check_assets(&*app.store().head(), &source.dir, &request.caller)?;
+            let page = source.url.clone();
+            let release = app.download_release(&request, source).await?;
+            (active.project, page, release, "Release registered successfully")
         }
         AssetsBody::Checksums(urls) => {
             let max_files = app.limits().checksums_files;
@@ -36,12 +38,17 @@ pub async fn register(
                 return Err(ApiError::bad_request(format!("csum_files has more than {max_files} URLs")));
             }
             let source = locate_checksums(&urls)?;
-            assets::check_assets(&*app.store().head(), &source.dir, &request.caller)?;
-            (fetch_checksums(&app, &request, &source).await?, "Assets registered successfully")
+            let active = assets::check_assets(&*app.store().head(), &source.dir, &request.caller)?;
+            let release = fetch_checksums(&app, &request, &source).await?;
+            let files = source.files.iter().map(ToString::to_string).collect::<Vec<_>>().join("`, `");
+            (active.project, files, release, "Assets registered successfully")
         }
     };
-    let (caller, max_collecting, now) = (request.caller, app.limits().collecting_per_project, app.now());
-    let decide = move |head: &_| assets::register_assets(head, &release, &caller, max_collecting, now);
+    // Written and measured here: the writer has one thread for everybody.
+    let index = release.write_index(&project, app.now());
+    let index = index.map_err(|error| ApiError::oversized_upstream(&source, error))?;
+    let (caller, max_collecting) = (request.caller, app.limits().collecting_per_project);
+    let decide = move |head: &_| assets::register_assets(head, &index, &caller, max_collecting);
     let index = app.store().transact(decide).await??;
     Ok(Json(AssetsResponse { success: true, message, index_file_path: index.to_string() }))
 }
