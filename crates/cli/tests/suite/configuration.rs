@@ -205,3 +205,23 @@ fn the_files_of_a_release_can_be_limited() {
     let said = Launch::serve(&place.path("data")).args(["--config", &nothing]).refusal();
     assert!(said.contains("limits.assets"), "{said}");
 }
+
+#[test]
+fn limits_that_nothing_could_use_are_refused() {
+    let place = Place::new();
+    for (key, most) in [
+        ("assets", 10_000),
+        ("checksums_file_bytes", 4 << 20),
+        ("request_body_bytes", 4 << 20),
+        ("signers_file_bytes", 256 << 10),
+    ] {
+        let refused = place.config(&format!("[limits]\n{key} = {}\n", most + 1));
+        let said = Launch::serve(&place.path("data")).args(["--config", &refused]).refusal();
+        assert!(
+            said.contains(&format!("limits.{key}")) && said.contains(&format!("at most {most}")),
+            "{said}"
+        );
+        let accepted = place.config(&format!("[limits]\n{key} = {most}\n"));
+        World::start_with(|launch, _| launch.arg("--dev").args(["--config", &accepted]));
+    }
+}

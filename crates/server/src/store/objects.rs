@@ -352,7 +352,7 @@ impl fmt::Debug for Objects {
 /// No server stored more in one file (D41).
 fn check_file_size(id: &ObjectId, bytes: u64) -> Result<(), StoreError> {
     if bytes > FILE_BYTES as u64 {
-        let reason = format!("it has {bytes} bytes, and a stored file has at most {FILE_BYTES}");
+        let reason = format!("it has {bytes} bytes, which is larger than a stored file may be: {FILE_BYTES}");
         return Err(StoreError::corrupt(id, reason));
     }
     Ok(())
