@@ -415,6 +415,7 @@ impl FetchTable {
             connect: seconds("fetch.connect_timeout_seconds", self.connect_timeout_seconds, default.connect)?,
             idle: seconds("fetch.idle_timeout_seconds", self.idle_timeout_seconds, default.idle)?,
             total: seconds("fetch.total_timeout_seconds", self.total_timeout_seconds, default.total)?,
+            pace: default.pace,
         })
     }
 }

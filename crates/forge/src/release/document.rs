@@ -41,7 +41,7 @@ pub(super) struct Described {
 struct DescribedAsset {
     name: String,
     url: String,
-    /// Where it is read with a token.
+    /// Where it is read with a token, or redirected to.
     api_url: Option<String>,
     size: Option<u64>,
     digest: Option<String>,
@@ -170,12 +170,30 @@ impl From<GitlabRelease> for Described {
 
 impl From<GitlabLink> for DescribedAsset {
     fn from(link: GitlabLink) -> Self {
+        let api_url = Some(link.url.clone());
         let url = link.direct_asset_url.unwrap_or(link.url);
-        Self { name: last_segment(&url), url, api_url: None, size: None, digest: None, is_uploaded: true }
+        Self { name: last_segment(&url), url, api_url, size: None, digest: None, is_uploaded: true }
     }
 }
 
+/// What GitLab says of a project.
+#[derive(Deserialize)]
+pub(super) struct GitlabProject {
+    pub(super) id: u64,
+}
+
 impl Described {
+    /// Whether an asset is linked by the number of a project, as in `/projects/42/packages`.
+    pub(super) fn names_a_number(&self) -> bool {
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let mut urls =
+            self.assets.iter().flat_map(|asset| [Some(&asset.url), asset.api_url.as_ref()]).flatten();
+        urls.any(|url| {
+            let rest = url.split_once("/projects/").map(|(_, rest)| rest);
+            rest.and_then(|rest| rest.split('/').next()).is_some_and(is_number)
+        })
+    }
+
     pub(super) fn into_metadata(
         self,
         source: &ReleaseSource,

@@ -60,8 +60,6 @@ pub enum AssetProblem {
     Fetch(#[from] FetchError),
     #[error("{url} was not found")]
     NotFound { url: String },
-    #[error("{url} timed out: it sends too slowly")]
-    TooSlow { url: String },
     #[error("{url} answered with a web page instead of the file")]
     WebPage { url: String },
     #[error("{url} has {received} bytes, and the forge published a size of {published}")]
