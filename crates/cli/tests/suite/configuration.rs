@@ -41,7 +41,7 @@ fn every_flag_has_a_key_in_the_file() {
     let world = World::start_with(|_, files| {
         let text = format!(
             "listen = \"127.0.0.1:0\"\ndata_dir = {data:?}\ndev = false\n\
-             allow_fetch = [\"10.0.0.0/8\", \"127.0.0.1\"]\nfile_server = [\"127.0.0.1:{}\"]\nlog_format = \"json\"\n",
+             allow_fetch = [\"10.0.0.0/8\", \"127.0.0.1:*\"]\nfile_server = [\"127.0.0.1:{}\"]\nlog_format = \"json\"\n",
             files.port()
         );
         Launch::bare().args(["--config", &place.config(&text)])

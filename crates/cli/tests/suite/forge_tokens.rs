@@ -170,7 +170,7 @@ fn an_api_on_another_port_sees_the_token_and_the_pages_do_not() {
 fn assets_on_another_host_are_fetched_without_the_token() {
     for kind in KINDS {
         let storage = FakeForge::start(kind);
-        let (forge, _dir) = start(kind, "", &["--allow-fetch", "127.0.0.1"]);
+        let (forge, _dir) = start(kind, "", &["--allow-fetch", "127.0.0.1:*"]);
         let url = make_private(&forge.forge);
         forge.activate_published("acme/app");
         let mut document = forge.forge.document("acme/app", "v1.0", &assets());
@@ -203,7 +203,7 @@ fn assets_on_another_host_are_fetched_without_the_token() {
 fn a_redirect_to_another_origin_loses_the_token() {
     for kind in KINDS {
         let storage = FakeForge::start(kind);
-        let (forge, _dir) = start(kind, "", &["--allow-fetch", "127.0.0.1"]);
+        let (forge, _dir) = start(kind, "", &["--allow-fetch", "127.0.0.1:*"]);
         let url = make_private(&forge.forge);
         forge.activate_published("acme/app");
         for (position, asset) in assets().iter().enumerate() {
@@ -231,7 +231,7 @@ fn a_redirect_to_another_origin_loses_the_token() {
 fn a_redirect_of_the_api_to_another_origin_loses_the_token() {
     for kind in KINDS {
         let evil = FakeForge::start(kind);
-        let (forge, _dir) = start(kind, "", &["--allow-fetch", "127.0.0.1"]);
+        let (forge, _dir) = start(kind, "", &["--allow-fetch", "127.0.0.1:*"]);
         let url = make_private(&forge.forge);
         forge.activate_published("acme/app");
         let target = forge.forge.release_target("acme/app", "v1.0");
