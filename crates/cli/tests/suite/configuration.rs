@@ -63,7 +63,7 @@ fn every_flag_has_an_environment_variable() {
             .env("COUNTERSIGN_LISTEN", "127.0.0.1:0")
             .env("COUNTERSIGN_DATA_DIR", &place.text("from-env"))
             .env("COUNTERSIGN_DEV", "false")
-            .env("COUNTERSIGN_ALLOW_FETCH", "10.0.0.1,127.0.0.1")
+            .env("COUNTERSIGN_ALLOW_FETCH", "10.0.0.1,127.0.0.1:*")
             .env("COUNTERSIGN_FILE_SERVER", &format!("x.example,127.0.0.1:{}", files.port()))
             .env("COUNTERSIGN_LOG_FORMAT", "json")
     });

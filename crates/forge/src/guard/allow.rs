@@ -1,6 +1,6 @@
 //! Exceptions from the rule that only public addresses are fetched: a host or a network, with the ports it is for (D49).
 
-use std::{net::IpAddr, str::FromStr};
+use std::{fmt, net::IpAddr, str::FromStr};
 
 use ipnet::IpNet;
 use thiserror::Error;
@@ -84,6 +84,21 @@ impl Ports {
             Self::Default => matches!(port, 80 | 443),
             Self::One(one) => one == port,
             Self::All => true,
+        }
+    }
+}
+
+/// As an operator would write it.
+impl fmt::Display for AllowFetch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.to {
+            Destination::Host(host) => write!(f, "{host}")?,
+            Destination::Net(net) => write!(f, "{net}")?,
+        }
+        match self.ports {
+            Ports::Default => Ok(()),
+            Ports::One(port) => write!(f, ":{port}"),
+            Ports::All => f.write_str(":*"),
         }
     }
 }
