@@ -1,10 +1,14 @@
 //! What may be asked about a file, and by whom (spec §4.4, §4.5, §4.7; D18).
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use thiserror::Error;
 
 use crate::{
+    bounds::PENDING_LIST_BYTES,
     key::PublicKey,
     layout::{self, Signable},
     path::RepoPath,
@@ -76,3 +80,30 @@ pub fn files_to_sign(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option
     }
     Ok(Some(files))
 }
+
+/// As much of what waits for a key as one answer holds (D41), in the order given. Registrations of projects that have no
+/// signers yet come last: strangers can make them in the name of any key, and must not push out what a team waits for.
+pub fn bounded_pending<'a>(
+    waiting: impl Iterator<Item = &'a RepoPath> + Clone,
+    is_registration: impl Fn(&RepoPath) -> bool,
+) -> Vec<&'a RepoPath> {
+    // In JSON: with quotation marks, a comma, and a backslash before each quotation mark in it.
+    let written = |path: &RepoPath| path.as_str().len() + path.as_str().matches('"').count() + 3;
+    let mut room = PENDING_LIST_BYTES - FRAME_BYTES;
+    let mut fits = |path: &RepoPath| match room.checked_sub(written(path)) {
+        Some(rest) => {
+            room = rest;
+            true
+        }
+        None => false,
+    };
+    let mut told = BTreeSet::new();
+    for wants_registrations in [false, true] {
+        let kind = waiting.clone().filter(|path| is_registration(path) == wants_registrations);
+        told.extend(kind.take_while(|path| fits(path)));
+    }
+    waiting.filter(|path| told.contains(path)).collect()
+}
+
+/// What stands around the list in an answer.
+const FRAME_BYTES: usize = 64;

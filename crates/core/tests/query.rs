@@ -3,8 +3,11 @@
 mod support;
 
 use countersign_core::{
+    api::PendingResponse,
+    bounds::PENDING_LIST_BYTES,
     key::SecretKey,
-    query::{FileStatus, StatusRefusal, file_status, files_to_sign},
+    path::RepoPath,
+    query::{FileStatus, StatusRefusal, bounded_pending, file_status, files_to_sign},
     stored::{self, Collecting},
 };
 use support::{
@@ -192,4 +195,43 @@ fn the_nearest_active_signers_file_governs_a_path() {
     for beside in ["https/github.com/443/acme", "https/github.com/443/acme/app2", "x"] {
         assert!(stored::governing_signers(&world.repo, &path(beside)).unwrap().is_none(), "{beside}");
     }
+}
+
+/// Paths of 1,000 bytes, sorted; one character in four is written in JSON as two.
+fn long_paths(count: usize, end: &str) -> Vec<RepoPath> {
+    let of = |i: usize| {
+        let begin = format!("https/h/443/{i:05}/");
+        let filler = "ab\"c".repeat((1_000 - begin.len() - end.len()) / 4);
+        path(&format!("{begin}{filler}{}{end}", "x".repeat(1_000 - begin.len() - end.len() - filler.len())))
+    };
+    (0..count).map(of).collect()
+}
+
+fn answer_bytes(told: &[&RepoPath]) -> usize {
+    let file_paths = told.iter().map(ToString::to_string).collect();
+    serde_json::to_vec(&PendingResponse { file_paths }).unwrap().len()
+}
+
+#[test]
+fn a_list_of_what_waits_is_told_up_to_its_bound_and_registrations_last() {
+    let releases = long_paths(100, "/svc.index.json");
+    let registrations = long_paths(4_000, "/svc.signers.pending/svc.signers.json");
+    // Strangers chose names that come first.
+    let mut all: Vec<RepoPath> = releases.iter().chain(&registrations).cloned().collect();
+    all.sort();
+    let is_registration = |file: &RepoPath| file.as_str().ends_with("svc.signers.json");
+    let told = bounded_pending(all.iter(), is_registration);
+    let bytes = answer_bytes(&told);
+    assert!(bytes <= PENDING_LIST_BYTES && bytes + 1_400 > PENDING_LIST_BYTES, "{bytes}");
+    assert!(told.is_sorted() && releases.iter().all(|release| told.contains(&release)));
+
+    // As many as fit are all told, and one more is not.
+    let most = told.len() - releases.len();
+    let mut fitting: Vec<RepoPath> = releases.iter().chain(&registrations[..most]).cloned().collect();
+    fitting.sort();
+    assert_eq!(bounded_pending(fitting.iter(), is_registration).len(), fitting.len());
+    fitting.push(registrations[most].clone());
+    fitting.sort();
+    assert_eq!(bounded_pending(fitting.iter(), is_registration).len(), fitting.len() - 1);
+    assert_eq!(bounded_pending([].iter(), is_registration).len(), 0);
 }

@@ -1,12 +1,13 @@
 //! What waits for the caller's signature.
 
 use axum::{Json, extract::State};
-use countersign_core::api::PendingResponse;
+use countersign_core::{api::PendingResponse, query};
 
 use crate::{app::App, auth::Authenticated};
 
 pub async fn list(State(app): State<App>, request: Authenticated) -> Json<PendingResponse> {
     let head = app.store().head();
-    let file_paths = head.index.waiting_for(&request.caller).map(ToString::to_string).collect();
-    Json(PendingResponse { file_paths })
+    let waiting = head.index.waiting_for(&request.caller);
+    let told = query::bounded_pending(waiting, |file| head.index.is_registration(file));
+    Json(PendingResponse { file_paths: told.into_iter().map(ToString::to_string).collect() })
 }

@@ -113,8 +113,18 @@ impl Index {
     }
 
     /// The files that wait for this key's signature, sorted.
-    pub fn waiting_for(&self, key: &PublicKey) -> impl Iterator<Item = &RepoPath> {
+    pub fn waiting_for(&self, key: &PublicKey) -> impl Iterator<Item = &RepoPath> + Clone {
         self.waiting.get(key).into_iter().flatten()
+    }
+
+    /// Whether a file belongs to a project whose first registration still waits for signatures.
+    pub fn is_registration(&self, file: &RepoPath) -> bool {
+        match layout::signable(file) {
+            Some(Signable::PendingSigners { project }) => {
+                self.registering.contains_key(&project.as_str().to_ascii_lowercase())
+            }
+            Some(Signable::Index) | None => false,
+        }
     }
 
     fn update_project(&mut self, files: &Files, project: RepoPath) {
