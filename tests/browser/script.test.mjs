@@ -41,3 +41,24 @@ test("signers files are limited in size", async () => {
   assert.equal(readSigners(groups(500)).artifact.length, 500);
   assert.throws(() => readSigners(groups(501)), /more than 1,000/);
 });
+
+test("indexes and sets of signatures are limited as the client limits them", async () => {
+  const { readIndex, readMetadata, signatures } = await import(`${base}/documents.mjs`);
+  const { "indexes.json": { cases }, "json.json": { cases: [{ text }] } } = readVectors("values");
+  const good = cases[0].text;
+  assert.equal(readIndex(good + " ".repeat(2 ** 21 - good.length)).published_files.length, 1);
+  assert.throws(() => readIndex(good + " ".repeat(2 ** 21 - good.length + 1)), /at most 2048 KiB/);
+  const index = JSON.parse(good);
+  const [file] = index.published_files;
+  const segments = `${"a".repeat(199)}/`.repeat(5);
+  const named = (length, i) => ({ ...file, file_name: `${`${i}`.padStart(3, "0")}/${segments}${"b".repeat(length - 1004)}` });
+  const names = (lengths) => JSON.stringify({ ...index, published_files: lengths.map(named) });
+  assert.equal(readIndex(names(Array(512).fill(1024))).published_files.length, 512);
+  assert.throws(() => readIndex(names([...Array(511).fill(1024), 1023, 1005])), /at most 512 KiB/);
+  const entry = Object.values(JSON.parse(text).entries)[0];
+  const key = (i) => `svc-pub:${btoa(String.fromCharCode(i >> 8, i & 255, ...Array(30).fill(0))).replace("=", "")}`;
+  const set = (count) => ({ entries: Object.fromEntries(Array.from({ length: count }, (_, i) => [key(i), entry])) });
+  assert.equal(signatures(set(2000), "").size, 2000);
+  assert.throws(() => signatures(set(2001), ""), /more than 2,000/);
+  assert.throws(() => readMetadata(" ".repeat(16 * 1024 + 1)), /at most 16 KiB/);
+});

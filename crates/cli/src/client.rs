@@ -6,8 +6,17 @@ use std::{
 };
 
 use countersign_core::{
-    answer, auth::request_digest, event::EventFilter, history::History, json::ParseError, layout,
-    path::RepoPath, shown::shown_text, time::Timestamp, wire,
+    answer,
+    auth::request_digest,
+    bounds::{ANSWER_BYTES, FILE_BYTES},
+    event::EventFilter,
+    history::History,
+    json::ParseError,
+    layout,
+    path::RepoPath,
+    shown::shown_text,
+    time::Timestamp,
+    wire,
 };
 use reqwest::{
     Method, Response, StatusCode,
@@ -28,10 +37,6 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 const FETCH_TIMEOUT: Duration = Duration::from_secs(150);
 /// While the server downloads all assets of a release.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
-
-/// An index lists at most 1,000 files, a set of signatures 1,000 keys; a history may have grown for years.
-pub(crate) const MAX_DOCUMENT_BYTES: usize = 4 << 20;
-pub(crate) const MAX_HISTORY_BYTES: usize = 32 << 20;
 
 const TOO_OLD: &str =
     "what happened since then can no longer be told: look at the state, and watch without --since";
@@ -94,7 +99,7 @@ impl Client {
 
     /// A stored document, as text.
     pub(crate) async fn document(&self, path: &RepoPath) -> Result<Option<String>, CliError> {
-        let bytes = self.file(path, MAX_DOCUMENT_BYTES).await?;
+        let bytes = self.file(path, FILE_BYTES).await?;
         bytes.map(|bytes| self.text(path, bytes)).transpose()
     }
 
@@ -104,14 +109,14 @@ impl Client {
         path: &RepoPath,
         parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
     ) -> Result<Option<T>, CliError> {
-        let bytes = self.file(path, MAX_DOCUMENT_BYTES).await?;
+        let bytes = self.file(path, FILE_BYTES).await?;
         bytes.map(|bytes| parse(&bytes).map_err(|error| self.unusable(path, error))).transpose()
     }
 
     /// The whole history of a project's signers; empty where it has none.
     pub(crate) async fn history(&self, project: &RepoPath) -> Result<History, CliError> {
         let path = layout::history(project);
-        match self.file(&path, MAX_HISTORY_BYTES).await? {
+        match self.file(&path, ANSWER_BYTES).await? {
             Some(bytes) => History::parse(&bytes).map_err(|error| self.unusable(&path, error)),
             None => Ok(History::default()),
         }
@@ -120,7 +125,7 @@ impl Client {
     /// The history up to the signers that signed `path`.
     pub(crate) async fn chain(&self, path: &RepoPath) -> Result<History, CliError> {
         let request = self.http.get(self.route("get_signers_chain", Some(path)));
-        let bytes = self.read(self.send(request, ANSWER_TIMEOUT).await?, MAX_HISTORY_BYTES).await?;
+        let bytes = self.read(self.send(request, ANSWER_TIMEOUT).await?, ANSWER_BYTES).await?;
         answer::parse_chain(&bytes).map_err(|error| self.unusable(path, error))
     }
 
@@ -143,14 +148,14 @@ impl Client {
             .header(wire::HEADER_SIGNATURE, signature.to_header())
             .header(wire::HEADER_PUBLIC_KEY, key.public_key().to_string())
             .body(body);
-        let bytes = self.read(self.send(request, timeout).await?, MAX_HISTORY_BYTES).await?;
+        let bytes = self.read(self.send(request, timeout).await?, ANSWER_BYTES).await?;
         parse(&bytes).map_err(|error| self.unusable(&name, error))
     }
 
     /// Whether the server is there, without saying who asks.
     pub(crate) async fn ping(&self) -> Result<answer::PingAuth, CliError> {
         let response = self.send(self.http.get(self.route("ping", None)), ANSWER_TIMEOUT).await?;
-        let bytes = self.read(response, MAX_DOCUMENT_BYTES).await?;
+        let bytes = self.read(response, FILE_BYTES).await?;
         answer::parse_ping(&bytes).map_err(|error| self.unusable(&"ping", error))
     }
 

@@ -126,6 +126,7 @@ fn failed(error: FetchError) -> CliError {
         FetchError::Refused { .. }
         | FetchError::Status { .. }
         | FetchError::TimedOut { .. }
+        | FetchError::TooSlow { .. }
         | FetchError::Broken { .. }
         | FetchError::RateLimited { .. }
         | FetchError::TokenRefused { .. }

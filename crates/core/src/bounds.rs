@@ -11,12 +11,16 @@ pub const INDEX_BYTES: usize = FILE_BYTES;
 pub const ASSET_NAME_BYTES: usize = 1_024;
 /// Of all names in one index together.
 pub const INDEX_NAMES_BYTES: usize = 512 << 10;
+/// Files of one release: with the shortest names, about as many fit into an index.
+pub const INDEX_FILES: usize = 10_000;
 /// Of a signers file.
 pub const SIGNERS_FILE_BYTES: usize = 256 << 10;
 /// Entries of a signers file, in all its groups together.
 pub const SIGNERS_FILE_ENTRIES: usize = 1_000;
 /// Signatures on one file: a rotation may have those of the signers before and after it.
 pub const SIGNATURES: usize = 2 * SIGNERS_FILE_ENTRIES;
+/// Of the metadata of a signers file: two URLs of 2 KiB, percent-encoded, and a path.
+pub const METADATA_BYTES: usize = 16 << 10;
 /// Of the history of a project's signers, assembled from its entries.
 pub const HISTORY_BYTES: usize = 32 << 20;
 /// Of the body of a request that is kept in the repository as a proof.
@@ -27,6 +31,10 @@ pub const REVOCATION_BYTES: usize = 16 << 10;
 pub const PENDING_LIST_BYTES: usize = 4 << 20;
 /// Of any answer of the API: a whole history with what stands around it.
 pub const ANSWER_BYTES: usize = HISTORY_BYTES + 1_024;
+/// Of an offline bundle: a history, one level deeper in JSON, which adds less than an eighth; an index, whose quotation
+/// marks and line ends are escaped, so that it grows twofold at most; and two sets of signatures and a revocation, which
+/// are stored files as well.
+pub const BUNDLE_BYTES: usize = HISTORY_BYTES + HISTORY_BYTES / 8 + 2 * INDEX_BYTES + 2 * FILE_BYTES;
 
 /// One row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +73,7 @@ pub const TABLE: &[Bound] = &[
         INDEX_NAMES_BYTES,
         "a name also stands in the file's URL, percent-encoded",
     ),
+    count("files of one release", INDEX_FILES, "with the shortest names, about as many fit into an index"),
     bytes(
         "a signers file",
         SIGNERS_FILE_BYTES,
@@ -76,6 +85,7 @@ pub const TABLE: &[Bound] = &[
         "each key is checked to be a point of the curve",
     ),
     count("signatures on one file", SIGNATURES, "a rotation takes those of the signers before and after it"),
+    bytes("the metadata of a signers file", METADATA_BYTES, "two URLs of 2 KiB, percent-encoded, and a path"),
     bytes(
         "the history of a project's signers",
         HISTORY_BYTES,
@@ -93,4 +103,9 @@ pub const TABLE: &[Bound] = &[
         "strangers can register projects that name a key",
     ),
     bytes("an answer of the API", ANSWER_BYTES, "a whole history with what stands around it"),
+    bytes(
+        "an offline bundle",
+        BUNDLE_BYTES,
+        "a history, an index, and the signatures and revocation of a release",
+    ),
 ];

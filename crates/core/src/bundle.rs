@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::{
+    bounds::BUNDLE_BYTES,
     digest::Sha512,
     history::History,
     json::{self, Field, Json, ParseError},
@@ -24,6 +25,9 @@ pub struct Bundle {
 
 impl Bundle {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        if bytes.len() > BUNDLE_BYTES {
+            return Err(ParseError::new("", format!("a bundle has at most {BUNDLE_BYTES} bytes")));
+        }
         let json = Json::parse(bytes)?;
         let object = json.root().object(&[
             "version",

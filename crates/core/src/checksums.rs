@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, btree_map::Entry};
 use thiserror::Error;
 
 use crate::{
+    bounds::{INDEX_FILES, INDEX_NAMES_BYTES},
     digest::{Sha256, Sha512},
     index::{AssetName, Digests},
     shown::shown_text,
@@ -29,6 +30,7 @@ pub struct TooManyFiles {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checksums {
     pub files: BTreeMap<AssetName, Digests>,
+    names_bytes: usize,
 }
 
 enum Digest {
@@ -69,11 +71,24 @@ impl Checksums {
         if self.files.len() > max { Err(TooManyFiles { max }) } else { Ok(()) }
     }
 
+    /// Stops at what no index could hold, however much is still to come.
     fn add(&mut self, name: AssetName, digest: Digest) -> Result<(), String> {
         let conflict = format!("another digest is given for {name} elsewhere");
+        let count = self.files.len();
         let digests = match self.files.entry(name) {
             Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(Digests::default()),
+            Entry::Vacant(_) if count == INDEX_FILES => {
+                return Err(format!("with this one there are more than {INDEX_FILES} files"));
+            }
+            Entry::Vacant(entry) => {
+                self.names_bytes += entry.key().as_str().len();
+                if self.names_bytes > INDEX_NAMES_BYTES {
+                    return Err(format!(
+                        "with this one all file names have more than {INDEX_NAMES_BYTES} bytes together"
+                    ));
+                }
+                entry.insert(Digests::default())
+            }
         };
         let agrees = match digest {
             Digest::Sha256(digest) => *digests.sha256.get_or_insert(digest) == digest,

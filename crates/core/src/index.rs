@@ -6,10 +6,12 @@ use serde::{Serialize, Serializer};
 use thiserror::Error;
 
 use crate::{
+    bounds::{ASSET_NAME_BYTES, INDEX_BYTES, INDEX_NAMES_BYTES},
     digest::{Sha256, Sha512},
     json::{self, Field, Json, ParseError},
     metadata::parse_path,
-    path::{MAX_NAME_BYTES, RepoPath, is_deceptive},
+    path::{MAX_NAME_BYTES, RepoPath},
+    shown::is_unseen,
     time::Timestamp,
 };
 
@@ -49,22 +51,39 @@ pub struct AssetName(String);
 pub enum AssetNameError {
     #[error("the file name is an absolute path, or has an empty or dot segment")]
     Segments,
-    #[error("the file name has a backslash or invisible characters")]
+    #[error("the file name has a backslash, or blank or invisible characters")]
     Characters,
-    #[error("a segment of the file name is longer than {MAX_NAME_BYTES} bytes")]
+    #[error(
+        "the file name is longer than {ASSET_NAME_BYTES} bytes, or a segment of it than {MAX_NAME_BYTES}"
+    )]
     TooLong,
+}
+
+/// Why an index would be larger than any server stores or client accepts (D41).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum IndexTooLarge {
+    #[error(
+        "its index would have {0} bytes, and an index has at most {INDEX_BYTES}: publish fewer files, or under shorter names"
+    )]
+    Bytes(usize),
+    #[error(
+        "its file names have {0} bytes together, and in an index they have at most {INDEX_NAMES_BYTES}: publish fewer \
+         files, or under shorter names"
+    )]
+    Names(usize),
 }
 
 impl AssetName {
     pub fn parse(text: &str) -> Result<Self, AssetNameError> {
+        // First: the other rules look at each character of whatever a stranger sent.
+        if text.len() > ASSET_NAME_BYTES || text.split('/').any(|segment| segment.len() > MAX_NAME_BYTES) {
+            return Err(AssetNameError::TooLong);
+        }
         if text.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
             return Err(AssetNameError::Segments);
         }
-        if text.chars().any(|c| c == '\\' || is_deceptive(c)) {
+        if text.chars().any(|c| c == '\\' || is_unseen(c)) {
             return Err(AssetNameError::Characters);
-        }
-        if text.split('/').any(|segment| segment.len() > MAX_NAME_BYTES) {
-            return Err(AssetNameError::TooLong);
         }
         Ok(Self(text.to_owned()))
     }
@@ -82,6 +101,9 @@ impl fmt::Display for AssetName {
 
 impl ReleaseIndex {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        if bytes.len() > INDEX_BYTES {
+            return Err(ParseError::new("", format!("an index has at most {INDEX_BYTES} bytes")));
+        }
         let json = Json::parse(bytes)?;
         let object = json.root().object(&[
             "version",
@@ -97,6 +119,9 @@ impl ReleaseIndex {
         if !published_files.is_sorted_by(|a, b| a.file_name < b.file_name) {
             return Err(list.error("must be sorted by file_name, one entry a file"));
         }
+        if names_bytes(&published_files) > INDEX_NAMES_BYTES {
+            return Err(list.error(format!("all names together have at most {INDEX_NAMES_BYTES} bytes")));
+        }
         Ok(Self {
             project_id: parse_path(&object.required("project_id")?)?,
             release_url: object.required("release_url")?.parsed_or_null(parse_any)?,
@@ -104,6 +129,16 @@ impl ReleaseIndex {
             published_on: object.required("published_on")?.parsed_or_null(Timestamp::parse)?,
             published_files,
         })
+    }
+
+    /// As it is stored: within the bounds that `parse` has.
+    pub fn write_bounded(&self) -> Result<Vec<u8>, IndexTooLarge> {
+        let names = names_bytes(&self.published_files);
+        if names > INDEX_NAMES_BYTES {
+            return Err(IndexTooLarge::Names(names));
+        }
+        let bytes = self.write();
+        if bytes.len() > INDEX_BYTES { Err(IndexTooLarge::Bytes(bytes.len())) } else { Ok(bytes) }
     }
 
     pub fn write(&self) -> Vec<u8> {
@@ -116,6 +151,10 @@ impl ReleaseIndex {
             published_files: &self.published_files,
         })
     }
+}
+
+fn names_bytes(files: &[PublishedFile]) -> usize {
+    files.iter().map(|file| file.file_name.as_str().len()).sum()
 }
 
 fn parse_any(text: &str) -> Result<String, std::convert::Infallible> {

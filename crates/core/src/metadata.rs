@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::{
+    bounds::METADATA_BYTES,
     digest::Sha512,
     json::{self, Field, Json, ParseError},
     path::RepoPath,
@@ -60,6 +61,9 @@ impl OriginKind {
 
 impl Metadata {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        if bytes.len() > METADATA_BYTES {
+            return Err(ParseError::new("", format!("metadata have at most {METADATA_BYTES} bytes")));
+        }
         let json = Json::parse(bytes)?;
         let object =
             json.root().object(&["version", "origin", "project_id", "signers_file_digest", "previous"])?;

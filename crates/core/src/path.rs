@@ -4,9 +4,8 @@ use std::{fmt, sync::Arc};
 
 use thiserror::Error;
 use unicode_normalization::is_nfc;
-use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
-use crate::wire;
+use crate::{shown::is_unseen, wire};
 
 /// Of a whole path (D6).
 pub const MAX_BYTES: usize = 1_024;
@@ -196,17 +195,6 @@ pub fn default_port(scheme: &str) -> &'static str {
     if scheme == "http" { "80" } else { "443" }
 }
 
-/// Characters that change how other text looks, or break a line: classes Cc, Cf, Zl, Zp.
-pub fn is_deceptive(c: char) -> bool {
-    matches!(
-        c.general_category(),
-        GeneralCategory::Control
-            | GeneralCategory::Format
-            | GeneralCategory::LineSeparator
-            | GeneralCategory::ParagraphSeparator
-    )
-}
-
 /// Whether no rule about segments or characters can be broken, as in nearly every path: plain characters, and no segment
 /// that is empty or begins with a dot. Told at a glance: without a way out of the loops, many bytes are looked at at once.
 fn is_plain(text: &str) -> bool {
@@ -264,8 +252,8 @@ fn unstorable_reason(name: &str) -> Option<&'static str> {
     if name.ends_with(['.', ' ']) {
         return Some("it ends in a dot or a space");
     }
-    if name.chars().any(is_deceptive) {
-        return Some("it has invisible or control characters");
+    if name.chars().any(is_unseen) {
+        return Some("it has blank, invisible or control characters");
     }
     if !is_nfc(name) {
         return Some("it is not in Unicode normalisation form C");

@@ -83,8 +83,8 @@ pub fn list_waiting<'a>(
     let (first, other): (Vec<&RepoPath>, Vec<&RepoPath>) = waiting.partition(|path| is_first(path));
     let (mut paths, mut left_out, mut bytes) = (Vec::new(), 0, 0);
     for path in other.into_iter().chain(first) {
-        // Each stands between quotation marks, with a comma.
-        bytes += path.as_str().len() + 3;
+        // In JSON: with quotation marks, a comma, and a backslash before each quotation mark in it.
+        bytes += path.as_str().len() + path.as_str().matches('"').count() + 3;
         if bytes <= most_bytes { paths.push(path.clone()) } else { left_out += 1 }
     }
     paths.sort();

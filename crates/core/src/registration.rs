@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::{
     auth::{AuthHeaders, AuthRefusal, VerifiedRequest, parse_nonce, request_digest, verify_request_between},
+    bounds::KEPT_REQUEST_BYTES,
     json::{self, Field, Json, ParseError},
     key::{BadSignature, PublicKey, Signature},
     time::Timestamp,
@@ -29,7 +30,7 @@ impl SignedRequest {
         Ok(Self {
             timestamp: object.required("timestamp")?.parsed(parse_canonical_time)?,
             nonce: object.required("nonce")?.parsed(check_nonce)?,
-            payload: object.required("payload")?.string()?.to_owned(),
+            payload: object.required("payload")?.parsed(check_payload)?,
             public_key: object.required("public_key")?.parsed(PublicKey::parse_prefixed)?,
             signature: object.required("signature")?.parsed(Signature::parse)?,
         })
@@ -83,6 +84,14 @@ fn parse_canonical_time(text: &str) -> Result<String, &'static str> {
 
 fn check_nonce(text: &str) -> Result<String, &'static str> {
     parse_nonce(text).map(|_| text.to_owned()).ok_or("must be a UUID of version 4")
+}
+
+/// Escaping JSON in JSON doubles it at most, so that the stored document is far below the bound of a file.
+fn check_payload(text: &str) -> Result<String, String> {
+    if text.len() > KEPT_REQUEST_BYTES {
+        return Err(format!("must have at most {KEPT_REQUEST_BYTES} bytes"));
+    }
+    Ok(text.to_owned())
 }
 
 #[derive(Serialize)]

@@ -1,6 +1,6 @@
 //! How text from outside appears in our messages (D39): nothing raw that could rewrite a line, and no endless line.
 
-use crate::path::is_deceptive;
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
 const MAX_SHOWN_CHARS: usize = 300;
 
@@ -46,21 +46,41 @@ pub fn shown_json(json: &str) -> String {
     shown
 }
 
-/// Whether a character takes no room, or changes what others look like: more than those that names may not have (D8).
-fn is_unseen(c: char) -> bool {
-    is_deceptive(c)
-        || matches!(
-            c,
-            '\u{34f}'
-                | '\u{115f}'..='\u{1160}'
-                | '\u{17b4}'..='\u{17b5}'
-                | '\u{180b}'..='\u{180f}'
-                | '\u{2800}'
-                | '\u{3164}'
-                | '\u{fe00}'..='\u{fe0f}'
-                | '\u{ffa0}'
-                | '\u{e0100}'..='\u{e01ef}'
-        )
+/// Whether a character looks like nothing, changes what others look like, or breaks a line (D43): control and format
+/// characters, every space but the plain one, what Unicode calls default-ignorable, and two that fonts draw blank.
+/// No stored name has one, and shown text has them escaped.
+pub fn is_unseen(c: char) -> bool {
+    match c.general_category() {
+        GeneralCategory::Control
+        | GeneralCategory::Format
+        | GeneralCategory::LineSeparator
+        | GeneralCategory::ParagraphSeparator => true,
+        GeneralCategory::SpaceSeparator => c != ' ',
+        _ => is_ignorable(c) || is_drawn_blank(c),
+    }
+}
+
+/// The property `Default_Ignorable_Code_Point`, without what is a format character anyway. It names whole ranges, so that
+/// characters which later versions of Unicode put there are in it already.
+fn is_ignorable(c: char) -> bool {
+    matches!(
+        c,
+        '\u{34f}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{2065}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fff8}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+/// The empty Braille pattern and the null note head: letters and signs by their class.
+fn is_drawn_blank(c: char) -> bool {
+    matches!(c, '\u{2800}' | '\u{1d159}')
 }
 
 /// Text of several lines, of which parts came from outside: escaped like `shown_text`, except for line ends and, if it

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Serialize, Serializer};
 
 use crate::{
+    bounds::SIGNATURES,
     digest::Sha512,
     json::{self, Field, Json, ParseError},
     key::{BadSignature, PublicKey, Signature},
@@ -35,7 +36,12 @@ impl SignatureSet {
     pub(crate) fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
         let object = field.object(&["entries"])?;
         let mut entries = BTreeMap::new();
-        for (spelling, entry) in object.required("entries")?.entries()? {
+        // Before any key is read: each is decoded and compared.
+        let list = object.required("entries")?;
+        if list.entries()?.count() > SIGNATURES {
+            return Err(list.error(format!("has more than {SIGNATURES} signatures")));
+        }
+        for (spelling, entry) in list.entries()? {
             // Canonical: a second spelling would be a second entry for one key.
             let key = PublicKey::parse_recorded(spelling).map_err(|error| entry.error(error))?;
             let object = entry.object(&["signature", "collected_at"])?;
@@ -54,6 +60,19 @@ impl SignatureSet {
 
     pub fn signers(&self) -> BTreeSet<PublicKey> {
         self.entries.keys().copied().collect()
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Keeps those of these keys.
+    pub(crate) fn retain(&mut self, keys: &BTreeSet<PublicKey>) {
+        self.entries.retain(|key, _| keys.contains(key));
     }
 
     pub fn contains(&self, key: &PublicKey) -> bool {

@@ -11,8 +11,7 @@ use crate::{
     bounds::{SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES},
     json::{self, Field, Json, ParseError},
     key::PublicKey,
-    path::is_deceptive,
-    shown::{quoted, shown_text},
+    shown::{is_unseen, quoted, shown_text},
     time::Timestamp,
 };
 
@@ -303,8 +302,8 @@ fn parse_name(text: &str) -> Result<String, &'static str> {
     if text.chars().count() > MAX_NAME_CHARS {
         return Err("must have at most 64 characters");
     }
-    if text.chars().any(is_deceptive) {
-        return Err("must have no control or invisible characters");
+    if text.chars().any(is_unseen) {
+        return Err("must have no control, blank or invisible characters");
     }
     Ok(text.to_owned())
 }

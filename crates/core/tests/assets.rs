@@ -196,7 +196,8 @@ fn a_complete_or_revoked_index_stays_even_for_other_content() {
 fn a_project_has_a_limit_of_collecting_files() {
     let mut world = collecting();
     let add = |world: &World, release: &Release, limit| {
-        register_assets(&world.repo, release, &alice().public_key(), limit, world.now).map(|(_, path)| path)
+        let index = release.write_index(&path(PROJECT), world.now).expect("a small index");
+        register_assets(&world.repo, &index, &alice().public_key(), limit).map(|(_, path)| path)
     };
     let refusal = add(&world, &release("v2", "two"), 1).unwrap_err();
     assert_eq!(refusal, AssetsRefusal::TooManyCollecting { project: path(PROJECT), limit: 1 });

@@ -2,7 +2,12 @@
 
 mod support;
 
-use countersign_core::{decide::revoke::RevokeRefusal, digest::Sha512, key::SecretKey};
+use countersign_core::{
+    bounds::SIGNATURES,
+    decide::revoke::RevokeRefusal,
+    digest::Sha512,
+    key::{SecretKey, encode_base64},
+};
 use support::{
     INDEX, PROJECT, Signers, World, alice, bob, carol, dave, key, path, public,
     revocation::{RECORDED, REVOKED, names, post, refusal, set, two_of_three},
@@ -117,4 +122,30 @@ fn an_initiator_may_carry_out_the_document_that_names_it() {
     assert_eq!(post(&mut world, &document, &carol()), RECORDED);
     world.rotate(&new_file().revocation(1, [&carol(), &key(5)]), &[&dave()]);
     assert_eq!(post(&mut world, &document, &carol()), REVOKED);
+}
+
+/// Rotations may leave signatures that count no more. They stay until there is no room for another one.
+#[test]
+fn signatures_that_count_no_more_go_when_a_set_is_full() {
+    for (others, left) in [(SIGNATURES - 2, SIGNATURES), (SIGNATURES - 1, 2)] {
+        let (mut world, document) =
+            rotated(|file| file.revocation(3, [&carol(), &key(5), &key(6)]), &[&dave()]);
+        let pending = format!("{INDEX}.revocation.json.signatures.json.pending");
+        let text = world.repo.text(&pending);
+        let carols = carol().public_key().to_base64();
+        let entry = text.lines().skip(2).take(4).collect::<Vec<_>>().join("\n");
+        let mut entries = vec![entry.clone()];
+        entries.extend((0..others).map(|i| {
+            let bytes = [&u16::try_from(i).unwrap().to_be_bytes()[..], &[0; 30]].concat();
+            let other = encode_base64(&bytes);
+            entry.replace(carols.trim_end_matches('='), other.trim_end_matches('='))
+        }));
+        let full = format!("{{\"entries\": {{{}}}}}", entries.join(","));
+        world.repo.put(&path(&pending), full.as_bytes());
+        assert_eq!(set(&world, ".revocation.json.signatures.json.pending").len(), others + 1);
+        assert_eq!(post(&mut world, &document, &key(5)), RECORDED);
+        let kept = set(&world, ".revocation.json.signatures.json.pending");
+        assert_eq!(kept.len(), left);
+        assert!(kept.signers().is_superset(&public([&carol(), &key(5)])));
+    }
 }

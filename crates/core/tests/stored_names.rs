@@ -2,9 +2,9 @@
 
 mod support;
 
-use countersign_core::path::RepoPath;
+use countersign_core::{index::AssetName, path::RepoPath, shown::shown_text, signers::SignersFile};
 use proptest::prelude::*;
-use support::{assert_mentions, steady};
+use support::{alice, assert_mentions, signers, steady};
 
 /// Whether a directory of this name may hold our files.
 fn is_storable(name: &str) -> bool {
@@ -228,6 +228,33 @@ fn invisible_characters_are_refused() {
         '\u{e0001}',
     ] {
         assert_refused(&format!("v{c}1"));
+    }
+}
+
+/// Of any class: fillers are letters, joiners and variation selectors are marks, the Braille blank is a sign.
+#[test]
+fn characters_that_look_like_nothing_are_refused() {
+    let blank = "\u{3164}\u{115f}\u{1160}\u{ffa0}\u{2800}\u{34f}\u{fe00}\u{fe0f}\u{17b4}\u{17b5}\u{1d159}\u{a0}\u{3000}\
+                 \u{1680}\u{2000}\u{2007}\u{202f}\u{205f}\u{180b}\u{180e}\u{180f}\u{e0100}\u{e01ef}\u{2065}\u{fff0}\u{e0fff}";
+    for c in blank.chars() {
+        for name in [format!("v{c}1"), format!("{c}"), format!("v1{c}")] {
+            assert_refused(&name);
+            assert!(AssetName::parse(&name).is_err(), "{c:?}");
+        }
+        let signers = signers("2026-01-31T10:00:00Z").artifact(1, [&alice()]).text();
+        let named = signers.replacen("\"kind\"", &format!("\"name\": \"a{c}b\", \"kind\""), 1);
+        assert!(SignersFile::parse(named.replace(c, "c").as_bytes()).is_ok(), "{named}");
+        let error = SignersFile::parse(named.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("blank"), "{c:?}: {error}");
+        assert!(!shown_text(&format!("a{c}b")).contains(c), "{c:?} is shown raw");
+    }
+    for name in ["a b", "ü", "名前", "한글", "\u{1100}\u{1161}x", "a\u{5d0}", "⠁", "v1.0-α_β+γ", "𝅘𝅥"]
+    {
+        assert!(AssetName::parse(name).is_ok(), "{name}");
+        assert_eq!(shown_text(name), name);
+    }
+    for name in ["a b", "ü", "名前", "한글", "v1.0-α_β+γ"] {
+        assert!(is_storable(name), "{name}");
     }
 }
 

@@ -8,6 +8,7 @@ use reqwest::{
     dns::Resolve,
     header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, LOCATION},
 };
+use tokio::time::Instant;
 use url::Url;
 
 use crate::{forges::Credential, guard::Guard};
@@ -18,10 +19,12 @@ pub use error::{FetchError, Hop, HopRefusal, TryAgain, Wait};
 pub use send::{Post, SendError};
 
 use access::Access;
+pub(crate) use pace::{Pace, Rate};
 
 mod access;
 mod download;
 mod error;
+mod pace;
 mod rate_limit;
 mod send;
 mod signers;
@@ -41,6 +44,8 @@ pub struct Timeouts {
     pub idle: Duration,
     /// For the whole of one `get`, redirects included.
     pub total: Duration,
+    /// After so long a body must have come at the slowest rate that we wait for, and again in each such time (D49).
+    pub pace: Duration,
 }
 
 /// Where redirects may lead.
@@ -96,6 +101,7 @@ impl Default for Timeouts {
             connect: Duration::from_secs(10),
             idle: Duration::from_secs(20),
             total: Duration::from_secs(60),
+            pace: Duration::from_secs(15),
         }
     }
 }
@@ -148,10 +154,6 @@ impl Fetcher {
         self.timeouts.total
     }
 
-    pub(crate) fn idle_timeout(&self) -> Duration {
-        self.timeouts.idle
-    }
-
     /// Follows redirects to a 200 response whose body is still to be read. The caller bounds the time and the size.
     pub(crate) async fn open(
         &self,
@@ -194,7 +196,7 @@ impl Fetcher {
         {
             request = request.header(name, value);
         }
-        let Timeouts { connect, idle, total: _ } = self.timeouts;
+        let Timeouts { connect, idle, total: _, pace: _ } = self.timeouts;
         match tokio::time::timeout(connect + idle, request.send()).await {
             Ok(sent) => sent.map_err(|error| route.failed(&error, self.timeouts)),
             Err(_) => Err(route.timed_out(Wait::Idle(idle))),
@@ -206,7 +208,8 @@ impl Opened {
     pub(crate) async fn read(mut self, max_bytes: u64) -> Result<Vec<u8>, FetchError> {
         self.check_length(max_bytes)?;
         let mut content = Vec::new();
-        while let Some(chunk) = self.chunk().await? {
+        let mut pace = self.pace(Rate::DOCUMENT);
+        while let Some(chunk) = self.chunk_at(&mut pace).await? {
             if (content.len() + chunk.len()) as u64 > max_bytes {
                 return Err(self.too_large(max_bytes));
             }
@@ -221,6 +224,32 @@ impl Opened {
         match tokio::time::timeout(idle, self.response.chunk()).await {
             Ok(chunk) => chunk.map_err(|error| self.route.failed(&error, self.timeouts)),
             Err(_) => Err(self.route.timed_out(Wait::Idle(idle))),
+        }
+    }
+
+    /// From now on, for `chunk_at`.
+    pub(crate) fn pace(&self, rate: Rate) -> Pace {
+        Pace::start(rate, self.timeouts.pace)
+    }
+
+    /// The next bytes, from a server that must not only drip.
+    pub(crate) async fn chunk_at(&mut self, pace: &mut Pace) -> Result<Option<Bytes>, FetchError> {
+        let idle = Instant::now() + self.timeouts.idle;
+        loop {
+            if pace.end() <= Instant::now() && !pace.begin_next() {
+                return Err(self.route.too_slow(pace));
+            }
+            match tokio::time::timeout_at(idle.min(pace.end()), self.response.chunk()).await {
+                Ok(chunk) => {
+                    let chunk = chunk.map_err(|error| self.route.failed(&error, self.timeouts))?;
+                    pace.note(chunk.as_ref().map_or(0, Bytes::len));
+                    return Ok(chunk);
+                }
+                Err(_) if idle <= Instant::now() => {
+                    return Err(self.route.timed_out(Wait::Idle(self.timeouts.idle)));
+                }
+                Err(_) => {}
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use url::Url;
 
 use crate::{
     file_server::{self, FileServers},
+    guard::{AllowFetch, Ports},
     host::{Host, HostProblem},
     shown::{shown_text, shown_url},
     url::{Scheme, SourceUrl, UrlRefusal},
@@ -131,6 +132,8 @@ pub struct ReleaseSource {
     /// `<project>/releases/tag/<tag>`
     pub dir: RepoPath,
     pub(crate) forge_kind: ForgeKind,
+    /// The project in the API.
+    pub(crate) api_project: Url,
     /// Spellings of one request, to be tried in this order.
     pub(crate) api_urls: Vec<Url>,
     pub(crate) credential: Option<Credential>,
@@ -187,15 +190,21 @@ impl Forges {
         Ok(Self(forges))
     }
 
-    /// Hosts that the operator named by configuring forges: D28 lets requests go there, at any address.
-    pub fn exceptions(&self) -> Vec<Host> {
+    /// Places that the operator named by configuring forges: D28 lets requests go there, at any address of the host, and
+    /// on that port alone.
+    pub fn exceptions(&self) -> Vec<AllowFetch> {
         let configured = self.0.iter().filter(|forge| !forge.is_known);
-        let hosts = configured.flat_map(|forge| {
+        let places = configured.flat_map(|forge| {
             let bases = [&forge.api, &forge.raw].into_iter().flatten();
-            let bases = bases.filter_map(|base| Host::parse(base.host_str()?).ok());
-            std::iter::once(forge.host.clone()).chain(bases)
+            let bases = bases.filter_map(|base| {
+                let port = base.port_or_known_default()?;
+                Some((Host::parse(base.host_str()?).ok()?, Ports::One(port)))
+            });
+            let ports = forge.port.map_or(Ports::Default, Ports::One);
+            std::iter::once((forge.host.clone(), ports)).chain(bases)
         });
-        hosts.filter(|host| !file_server::is_known_forge(host)).collect()
+        let places = places.filter(|(host, _)| !file_server::is_known_forge(host));
+        places.map(|(host, ports)| AllowFetch::host(host, ports)).collect()
     }
 
     /// Says which project a signers file belongs to, by the URL alone.

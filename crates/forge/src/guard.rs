@@ -1,8 +1,7 @@
 //! Where outgoing requests may go (D28): public addresses, and what the operator allowed besides.
 
-use std::{net::IpAddr, str::FromStr};
+use std::net::IpAddr;
 
-use ipnet::IpNet;
 use thiserror::Error;
 use url::Url;
 
@@ -14,36 +13,14 @@ use crate::{
     url::Scheme,
 };
 
+pub use allow::{AllowFetch, AllowFetchError, Ports};
+
+mod allow;
 #[cfg(test)]
 mod tests;
 
-/// One exception from the rule that only public addresses are fetched: the value of one `--allow-fetch`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AllowFetch {
-    /// Every address that this name resolves to.
-    Host(Host),
-    Net(IpNet),
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error(
-    "`{text}` is not a host or network to fetch from: {problem}. Write a host name, an IP address or a network such \
-     as `10.1.0.0/16`, without a port"
-)]
-pub struct AllowFetchError {
-    text: String,
-    problem: AllowFetchProblem,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-enum AllowFetchProblem {
-    #[error("it is not a network")]
-    Net,
-    #[error("it has a port")]
-    Port,
-    #[error(transparent)]
-    Host(#[from] HostProblem),
-}
+/// Stands for every port that no exception names.
+pub(crate) const OTHER_PORT: u16 = 0;
 
 #[derive(Debug, Clone, Default)]
 pub struct Guard {
@@ -52,12 +29,12 @@ pub struct Guard {
     pub file_servers: FileServers,
     /// Loopback addresses are an exception (`--dev`).
     pub loopback: bool,
-    /// Hosts of configured forges: an exception by this name or literal alone, not by what else resolves to it.
-    pub forges: Vec<Host>,
+    /// Places of configured forges: an exception by this name or literal alone, not by what else resolves to it.
+    pub forges: Vec<AllowFetch>,
 }
 
 /// Which addresses a request may connect to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reach {
     PublicAndExceptions,
     /// Plain http to a host that has no permission for it by name: only an excepted address can give it.
@@ -73,8 +50,11 @@ pub enum GuardRefusal {
     #[error(transparent)]
     Host(#[from] HostProblem),
     /// The address stays out of the text, which must not tell strangers how internal names resolve.
-    #[error("{host} is or resolves to {kind}: the operator can allow it with `--allow-fetch {host}`")]
-    NotPublic { host: Host, address: IpAddr, kind: &'static str },
+    #[error(
+        "{host} is or resolves to {kind}: the operator can allow it with `--allow-fetch {host}{}`",
+        shown_port(*port)
+    )]
+    NotPublic { host: Host, port: u16, address: IpAddr, kind: &'static str },
     #[error(
         "plain http is not allowed for {host}: use https, or have the operator allow it with `--file-server` or \
          `--allow-fetch`"
@@ -82,11 +62,15 @@ pub enum GuardRefusal {
     PlainHttp { host: Host },
 }
 
-impl FromStr for AllowFetch {
-    type Err = AllowFetchError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        parse_exception(text).map_err(|problem| AllowFetchError { text: shown_text(text), problem })
+impl GuardRefusal {
+    /// For the port of the URL: whoever refuses an address is told of a class of ports alone.
+    pub(crate) fn at_port(self, url: &Url) -> Self {
+        match self {
+            Self::NotPublic { host, address, kind, port: _ } => {
+                Self::NotPublic { host, address, kind, port: url.port_or_known_default().unwrap_or_default() }
+            }
+            other @ (Self::Scheme { .. } | Self::UserInfo | Self::Host(_) | Self::PlainHttp { .. }) => other,
+        }
     }
 }
 
@@ -103,15 +87,17 @@ impl Guard {
         let port = url.port().unwrap_or(scheme.default_port());
         let reach = match scheme {
             Scheme::Https => Reach::PublicAndExceptions,
-            Scheme::Http if self.excepts_host(&host) || self.file_servers.allow(scheme, &host, port) => {
+            Scheme::Http
+                if self.excepts_host(&host, port) || self.file_servers.allow(scheme, &host, port) =>
+            {
                 Reach::PublicAndExceptions
             }
             Scheme::Http => Reach::ExceptionsOnly,
         };
         match host.ip() {
-            Some(address) => self.check_address(reach, &host, address)?,
+            Some(address) => self.check_address(reach, &host, address, port)?,
             // Without this, a name that does not resolve would be an upstream error instead of a refusal.
-            None if reach == Reach::ExceptionsOnly && !self.excepts_any_address() => {
+            None if reach == Reach::ExceptionsOnly && !self.excepts_any_address(port) => {
                 return Err(GuardRefusal::PlainHttp { host });
             }
             None => {}
@@ -119,13 +105,19 @@ impl Guard {
         Ok(reach)
     }
 
-    /// Whether `host` may be connected to at this address.
-    pub fn check_address(&self, reach: Reach, host: &Host, address: IpAddr) -> Result<(), GuardRefusal> {
-        if self.excepts_host(host) || self.excepts_address(address) {
+    /// Whether `host` may be connected to at this address, on this port or on those of its class.
+    pub fn check_address(
+        &self,
+        reach: Reach,
+        host: &Host,
+        address: IpAddr,
+        port: u16,
+    ) -> Result<(), GuardRefusal> {
+        if self.excepts_host(host, port) || self.excepts_address(address, port) {
             return Ok(());
         }
         if let Some(kind) = non_public_reason(address) {
-            return Err(GuardRefusal::NotPublic { host: host.clone(), address, kind });
+            return Err(GuardRefusal::NotPublic { host: host.clone(), port, address, kind });
         }
         match reach {
             Reach::PublicAndExceptions => Ok(()),
@@ -133,35 +125,40 @@ impl Guard {
         }
     }
 
-    fn excepts_host(&self, host: &Host) -> bool {
-        self.forges.contains(host)
-            || self.allow.iter().any(|allow| matches!(allow, AllowFetch::Host(allowed) if allowed == host))
+    /// Ports to which different exceptions apply: one of each class.
+    pub(crate) fn port_classes(&self) -> Vec<u16> {
+        let mut classes = vec![OTHER_PORT];
+        for ports in self.exceptions().map(AllowFetch::ports) {
+            match ports {
+                Ports::Default => classes.extend([80, 443]),
+                Ports::One(port) => classes.push(port),
+                Ports::All => {}
+            }
+        }
+        classes.sort_unstable();
+        classes.dedup();
+        classes
     }
 
-    fn excepts_address(&self, address: IpAddr) -> bool {
-        let target = unwrap_embedded(address);
-        let in_net = |net: &IpNet| net.contains(&address) || net.contains(&target);
-        (self.loopback && target.is_loopback())
-            || self.allow.iter().any(|allow| matches!(allow, AllowFetch::Net(net) if in_net(net)))
+    fn exceptions(&self) -> impl Iterator<Item = &AllowFetch> {
+        self.forges.iter().chain(&self.allow)
     }
 
-    fn excepts_any_address(&self) -> bool {
-        self.loopback || self.allow.iter().any(|allow| matches!(allow, AllowFetch::Net(_)))
+    fn excepts_host(&self, host: &Host, port: u16) -> bool {
+        self.exceptions().any(|allow| allow.covers_host(host, port))
+    }
+
+    fn excepts_address(&self, address: IpAddr, port: u16) -> bool {
+        (self.loopback && unwrap_embedded(address).is_loopback())
+            || self.allow.iter().any(|allow| allow.covers_address(address, port))
+    }
+
+    fn excepts_any_address(&self, port: u16) -> bool {
+        self.loopback || self.allow.iter().any(|allow| allow.is_net_at(port))
     }
 }
 
-fn parse_exception(text: &str) -> Result<AllowFetch, AllowFetchProblem> {
-    if text.contains('/') {
-        return text.parse().map(AllowFetch::Net).map_err(|_| AllowFetchProblem::Net);
-    }
-    if let Ok(address) = text.parse::<IpAddr>() {
-        return Ok(AllowFetch::Net(address.to_canonical().into()));
-    }
-    match Host::parse_with_port(text)? {
-        (_, Some(_)) => Err(AllowFetchProblem::Port),
-        (host, None) => Ok(match host.ip() {
-            Some(address) => AllowFetch::Net(address.to_canonical().into()),
-            None => AllowFetch::Host(host),
-        }),
-    }
+/// As it is written behind a host; the default ports need not be.
+fn shown_port(port: u16) -> String {
+    if matches!(port, OTHER_PORT | 80 | 443) { String::new() } else { format!(":{port}") }
 }

@@ -18,6 +18,8 @@ pub struct SystemResolver;
 pub(crate) struct GuardedResolver {
     pub(crate) guard: Arc<Guard>,
     pub(crate) reach: Reach,
+    /// Of the class of ports that its client connects to: a resolver is not told the port.
+    pub(crate) port: u16,
     pub(crate) inner: Arc<dyn Resolve>,
 }
 
@@ -33,7 +35,7 @@ impl Resolve for SystemResolver {
 
 impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let (guard, reach) = (Arc::clone(&self.guard), self.reach);
+        let (guard, reach, port) = (Arc::clone(&self.guard), self.reach, self.port);
         let host = Host::parse(name.as_str());
         let resolving = self.inner.resolve(name);
         Box::pin(async move {
@@ -41,7 +43,7 @@ impl Resolve for GuardedResolver {
             let mut admitted: Vec<SocketAddr> = Vec::new();
             let mut refusal = None;
             for address in resolving.await? {
-                match guard.check_address(reach, &host, address.ip()) {
+                match guard.check_address(reach, &host, address.ip(), port) {
                     Ok(()) => admitted.push(address),
                     Err(refused) => refusal = Some(refused),
                 }
@@ -56,6 +58,9 @@ impl Resolve for GuardedResolver {
 
 impl fmt::Debug for GuardedResolver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GuardedResolver").field("reach", &self.reach).finish_non_exhaustive()
+        f.debug_struct("GuardedResolver")
+            .field("reach", &self.reach)
+            .field("port", &self.port)
+            .finish_non_exhaustive()
     }
 }

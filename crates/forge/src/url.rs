@@ -5,7 +5,8 @@ use std::fmt;
 
 use countersign_core::{
     index::AssetNameError,
-    path::{PathError, RepoPath, is_deceptive},
+    path::{PathError, RepoPath},
+    shown::is_unseen,
     wire,
 };
 use percent_encoding::percent_decode_str;
@@ -295,7 +296,7 @@ fn parse_text(text: &str, encoded_slash: EncodedSlash) -> Result<SourceUrl, UrlP
     if text.len() > MAX_URL_BYTES {
         return Err(UrlProblem::TooLong);
     }
-    if text.chars().any(|c| c.is_whitespace() || is_deceptive(c)) {
+    if text.chars().any(|c| c.is_whitespace() || is_unseen(c)) {
         return Err(UrlProblem::ForbiddenCharacter);
     }
     if text.contains('\\') {

@@ -22,6 +22,7 @@ const PATIENT: Timeouts = Timeouts {
     connect: Duration::from_secs(20),
     idle: Duration::from_secs(20),
     total: Duration::from_secs(20),
+    pace: Duration::from_secs(20),
 };
 
 fn guard(allow: &[&str]) -> Guard {
@@ -30,7 +31,7 @@ fn guard(allow: &[&str]) -> Guard {
 
 /// A fetcher that may reach the test's server by its address.
 fn local_fetcher(timeouts: Timeouts) -> Fetcher {
-    Fetcher::new(guard(&["127.0.0.1"]), timeouts, Arc::new(Answers::default())).unwrap()
+    Fetcher::new(guard(&["127.0.0.1:*"]), timeouts, Arc::new(Answers::default())).unwrap()
 }
 
 fn fetcher(allow: &[&str], answers: Answers) -> Fetcher {
@@ -156,7 +157,7 @@ async fn a_redirect_to_a_place_that_is_not_allowed_is_refused() {
         "https://private.example/x",
     ] {
         let server = Server::start().await;
-        let fetcher = fetcher(&["127.0.0.1"], Answers::default().with("private.example", &["192.168.0.1"]));
+        let fetcher = fetcher(&["127.0.0.1:*"], Answers::default().with("private.example", &["192.168.0.1"]));
         let result = get(&fetcher, &server.url(&format!("/to?{target}")), Redirects::Guarded).await;
         refused_on_redirect(result);
         assert_eq!(server.requests().len(), 1, "{target}");
@@ -188,7 +189,7 @@ async fn of_mixed_answers_only_the_allowed_addresses_are_connected_to() {
     let server = Server::start().await;
     let answers = Answers::default().with("files.example", &["10.1.2.3", "127.0.0.1", "::1", "1.1.1.1"]);
     let url = format!("http://files.example:{}/ok", server.port);
-    assert_hello(get(&fetcher(&["127.0.0.1"], answers), &url, Redirects::Guarded).await);
+    assert_hello(get(&fetcher(&["127.0.0.1:*"], answers), &url, Redirects::Guarded).await);
 }
 
 #[tokio::test]
@@ -197,11 +198,43 @@ async fn a_host_that_is_allowed_by_name_is_reached_at_any_address() {
     let answers =
         || Answers::default().with("git.internal", &["127.0.0.1"]).with("other.internal", &["127.0.0.1"]);
     let url = |name: &str| format!("http://{name}:{}/ok", server.port);
-    let fetcher = fetcher(&["git.internal"], answers());
+    let fetcher = fetcher(&["git.internal:*"], answers());
     assert_hello(get(&fetcher, &url("git.internal"), Redirects::Guarded).await);
     refused_as_given(get(&fetcher, &url("other.internal"), Redirects::Guarded).await);
     refused_as_given(get(&fetcher, &server.url("/ok"), Redirects::Guarded).await);
     assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn an_exception_opens_its_own_port_and_no_message_tells_what_listens_on_others() {
+    let (server, other) = (Server::start().await, Server::start().await);
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    for (allow, host) in
+        [("127.0.0.1", "127.0.0.1"), ("127.0.0.0/8", "127.0.0.1"), ("git.internal", "git.internal")]
+    {
+        let answers = || Answers::default().with("git.internal", &["127.0.0.1"]);
+        let fetcher = fetcher(&[&format!("{allow}:{}", server.port)], answers());
+        let url = |port: u16, path: &str| format!("http://{host}:{port}{path}");
+        assert_hello(get(&fetcher, &url(server.port, "/ok"), Redirects::Guarded).await);
+        for scheme in ["http", "https"] {
+            let mut told = Vec::new();
+            for port in [other.port, closed] {
+                let target = url(port, "/ok").replace("http:", &format!("{scheme}:"));
+                let as_given = refused_as_given(get(&fetcher, &target, Redirects::Guarded).await);
+                let to = url(server.port, &format!("/to?{target}"));
+                let redirected = refused_on_redirect(get(&fetcher, &to, Redirects::Guarded).await);
+                assert!(as_given.contains("--allow-fetch"), "{as_given}");
+                told.push([as_given, redirected].map(|text| text.replace(&port.to_string(), "PORT")));
+            }
+            assert_eq!(told[0], told[1], "{allow} {scheme}");
+        }
+    }
+    assert_eq!(other.requests(), [""; 0]);
+    // Without a port it is for 80 and 443 alone.
+    let message = refused_as_given(
+        get(&fetcher(&["127.0.0.1"], Answers::default()), &server.url("/ok"), Redirects::Guarded).await,
+    );
+    assert!(message.contains(&format!("--allow-fetch 127.0.0.1:{}`", server.port)), "{message}");
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use countersign_core::digest::{Sha256, Sha512};
@@ -172,7 +172,13 @@ async fn releases_are_read_and_their_assets_hashed() {
                 assert_eq!(seen.into_inner(), 5);
             }
             for head in fake.heads() {
-                assert_eq!(head.contains(&auth_header(kind)), access == Access::WithToken, "{head}");
+                // GitLab's second asset is a link to somewhere else on the same server.
+                let is_own = !head.starts_with("GET /files/");
+                assert_eq!(
+                    head.contains(&auth_header(kind)),
+                    access == Access::WithToken && is_own,
+                    "{head}"
+                );
             }
         }
     }
@@ -197,7 +203,8 @@ async fn a_tag_with_a_slash_is_asked_for_in_both_spellings() {
             Routes::from([(format!("/api/v1/repos/acme/app/releases/tags/{spelling}"), json(&text))])
         })
         .await;
-        let fake = Fake::start(ForgeKind::Forgejo, Access::Public, |_| {}).await;
+        let mut fake = Fake::start(ForgeKind::Forgejo, Access::Public, |_| {}).await;
+        fake.allow("127.0.0.1:*");
         let config = ForgeConfig {
             host: format!("127.0.0.1:{}", server.port),
             kind: ForgeKind::Forgejo,
@@ -219,7 +226,8 @@ async fn the_token_stays_with_the_api_when_an_asset_is_elsewhere() {
         let there = redirect(&storage.url("/ok?signature=x"));
         let change =
             |routes: &mut Routes| drop(routes.insert(first_asset(kind, Access::WithToken).into(), there));
-        let fake = Fake::start(kind, Access::WithToken, change).await;
+        let mut fake = Fake::start(kind, Access::WithToken, change).await;
+        fake.allow(&format!("127.0.0.1:{}", storage.port));
         assert_eq!(fake.hash_first().await.unwrap().sha256, Sha256::of(b"hello"));
         let [head] = storage.requests().try_into().unwrap();
         assert!(!head.contains(SECRET), "{head}");
@@ -237,7 +245,8 @@ async fn the_token_does_not_come_back_with_a_redirect_that_had_left() {
             routes.insert(first_asset(kind, Access::WithToken).into(), away);
             routes.insert("/private".into(), plain("hello"));
         };
-        let fake = Fake::start(kind, Access::WithToken, change).await;
+        let mut fake = Fake::start(kind, Access::WithToken, change).await;
+        fake.allow("127.0.0.1:*");
         let back = redirect(&fake.server.url("/private"));
         tokio::spawn(async move {
             let (mut stream, _) = elsewhere.accept().await.unwrap();
@@ -248,6 +257,94 @@ async fn the_token_does_not_come_back_with_a_redirect_that_had_left() {
         let heads = fake.heads();
         let private = heads.iter().find(|head| head.starts_with("GET /private ")).unwrap();
         assert!(!private.contains(SECRET), "{private}");
+    }
+}
+
+/// What lies on the forge's own origin, though not in the project's own path, is fetched as a stranger would.
+#[tokio::test]
+async fn the_token_stays_in_the_projects_own_path() {
+    for kind in KINDS {
+        let api = release_api(kind).split("acme").next().unwrap();
+        let own = match kind {
+            ForgeKind::Github | ForgeKind::Forgejo => format!("{api}acme/app"),
+            ForgeKind::Gitlab => format!("{api}acme%2Fapp"),
+        };
+        let outside = [
+            "/acme/secret/x".to_owned(),
+            "/acme/apps/x".to_owned(),
+            "/acme/x".to_owned(),
+            "/x".to_owned(),
+            "/acme/app/%2e%2e%2fsecret/x".to_owned(),
+            "/acme/app/..%2Fsecret/x".to_owned(),
+            "/acme/app/..%5Csecret/x".to_owned(),
+            "/acme/app/%252e%252e%252fsecret/x".to_owned(),
+            "/acme%2Fapp/x".to_owned(),
+            own.replace("app", "secret") + "/x",
+            format!("{own}s/x"),
+            format!("{own}%2F..%2Fsecret/x"),
+            format!("{api}42/x"),
+            "/api/x".to_owned(),
+        ];
+        let inside = ["/acme/app/x".to_owned(), "/Acme/APP/-/x%20y".to_owned(), format!("{own}/packages/x")];
+        for (target, is_own) in outside.iter().map(|at| (at, false)).chain(inside.iter().map(|at| (at, true)))
+        {
+            // As a link of the forge's document, and as the end of a redirect from the project's own path.
+            for is_redirect in [false, true] {
+                let link = first_asset(kind, Access::WithToken);
+                let fake = Fake::start(kind, Access::WithToken, |routes| {
+                    routes.insert(target.clone(), plain("hello"));
+                    if is_redirect {
+                        routes.insert(link.into(), redirect(target));
+                    } else {
+                        let page = first_asset(kind, Access::Public);
+                        let document = routes[release_api(kind)].replace(link, target).replace(page, target);
+                        let body = document.split_once("\r\n\r\n").unwrap().1.to_owned();
+                        routes.insert(release_api(kind).into(), json(&body));
+                    }
+                })
+                .await;
+                if let Err(error) = fake.hash_first().await {
+                    // A name that is not safe is refused as well, before anything is fetched.
+                    assert!(
+                        !is_own && matches!(error, ReleaseError::Refused { .. }),
+                        "{kind:?} {target}: {error}"
+                    );
+                    continue;
+                }
+                let heads = fake.heads();
+                let head = heads.iter().find(|head| head.starts_with(&format!("GET {target} ")));
+                let head = head.unwrap();
+                assert_eq!(head.contains(&auth_header(kind)), is_own, "{kind:?}, {is_redirect}: {head}");
+                assert_eq!(head.contains(SECRET), is_own, "{head}");
+            }
+        }
+    }
+}
+
+/// Packages are linked by the number of their project, and only GitLab knows whose it is.
+#[tokio::test]
+async fn gitlabs_own_number_of_the_project_is_its_own_path_too() {
+    let kind = ForgeKind::Gitlab;
+    for (number, described) in
+        [(42, Some("{\"id\": 42}")), (43, Some("{\"id\": 42}")), (42, Some("{\"id\": \"42\"}")), (42, None)]
+    {
+        let target = format!("/api/v4/projects/{number}/packages/generic/app/1.0/app-linux.tar.gz");
+        let fake = Fake::start(kind, Access::WithToken, |routes| {
+            let link = first_asset(kind, Access::WithToken);
+            let document = routes[release_api(kind)].replace(link, &target);
+            let body = document.split_once("\r\n\r\n").unwrap().1.to_owned();
+            routes.insert(release_api(kind).into(), json(&body));
+            routes.insert(target.clone(), plain("hello"));
+            if let Some(described) = described {
+                routes.insert("/api/v4/projects/acme%2Fapp".into(), json(described));
+            }
+        })
+        .await;
+        fake.hash_first().await.unwrap();
+        let heads = fake.heads();
+        let head = heads.iter().find(|head| head.starts_with(&format!("GET {target} "))).unwrap();
+        let is_own = number == 42 && described == Some("{\"id\": 42}");
+        assert_eq!(head.contains(&auth_header(kind)), is_own, "{described:?}: {head}");
     }
 }
 
@@ -357,10 +454,40 @@ async fn an_asset_that_stalls_or_drips_is_given_up() {
         let problem = asset_problem(fake.hash_first().await);
         let is_fitting = match path {
             "/stall" => matches!(problem, AssetProblem::Fetch(FetchError::TimedOut { .. })),
-            _ => matches!(problem, AssetProblem::TooSlow { .. }),
+            _ => matches!(problem, AssetProblem::Fetch(FetchError::TooSlow { .. })),
         };
         assert!(is_fitting, "{path}: {problem}");
     }
+}
+
+/// A document may come as slowly as 1 KiB a second, an asset as 16; the waiting is shortened by `Timeouts::pace`.
+#[tokio::test]
+async fn what_drips_is_given_up_long_before_the_whole_time_is_over() {
+    let fake = Fake::start(ForgeKind::Gitlab, Access::Public, |routes| {
+        routes.insert(release_api(ForgeKind::Gitlab).into(), redirect("/drip"));
+        routes.insert(raw_request(ForgeKind::Gitlab).into(), redirect("/drip"));
+    })
+    .await;
+    let begin = Instant::now();
+    let error = fake.signers_below(100_000).await.unwrap_err();
+    assert!(matches!(error, FetchError::TooSlow { bytes_per_second: 1_024, .. }), "{error}");
+    assert!(error.to_string().contains("sends too slowly: less than 1024 bytes a second"), "{error}");
+    let error = fake.release().await.unwrap_err();
+    assert!(matches!(error, ReleaseError::Fetch(FetchError::TooSlow { .. })), "{error}");
+    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+
+    // 50 bytes every 20 ms are enough for a document, and too few for an asset.
+    let slow = Fake::start(ForgeKind::Gitlab, Access::Public, |routes| {
+        routes.insert(raw_request(ForgeKind::Gitlab).into(), redirect("/steady"));
+        routes.insert(first_asset(ForgeKind::Gitlab, Access::Public).into(), redirect("/steady"));
+    })
+    .await;
+    assert_eq!(slow.signers_below(10_000).await.unwrap().bytes.len(), 5_000);
+    let problem = asset_problem(slow.hash_first_below(10_000).await);
+    assert!(
+        matches!(problem, AssetProblem::Fetch(FetchError::TooSlow { bytes_per_second: 16_384, .. })),
+        "{problem}"
+    );
 }
 
 #[tokio::test]

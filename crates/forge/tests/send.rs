@@ -37,7 +37,7 @@ async fn post_to(fetcher: &Fetcher, url: &str, timeout: Duration) -> Result<(), 
 
 /// Posts to a path of a server that may be reached.
 async fn post(server: &Server, path: &str, timeout: Duration) -> Result<(), SendError> {
-    post_to(&fetcher(&["127.0.0.1"], Answers::default()), &server.url(path), timeout).await
+    post_to(&fetcher(&["127.0.0.1:*"], Answers::default()), &server.url(path), timeout).await
 }
 
 #[tokio::test]
@@ -118,7 +118,7 @@ async fn what_is_no_answer_is_an_error() {
         assert!(!error.to_string().contains(char::is_control), "{error:?}");
     }
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let fetcher = fetcher(&["127.0.0.1"], Answers::default());
+    let fetcher = fetcher(&["127.0.0.1:*"], Answers::default());
     let error = post_to(&fetcher, &format!("http://{closed}/x"), PATIENCE).await.unwrap_err();
     assert!(matches!(error, SendError::Broken { .. }), "{error}");
 }
@@ -141,7 +141,7 @@ async fn nothing_is_sent_to_an_address_that_is_not_public_by_literal_or_by_name(
     assert!(server.requests().is_empty());
 
     let answers = Answers::default().with("hooks.internal", &["127.0.0.1"]);
-    let open = fetcher(&["hooks.internal"], answers);
+    let open = fetcher(&[&format!("hooks.internal:{}", server.port)], answers);
     let url = format!("http://hooks.internal:{}/ok", server.port);
     assert_eq!(post_to(&open, &url, PATIENCE).await, Ok(()));
     assert_eq!(server.requests().len(), 1);

@@ -22,6 +22,7 @@ const PATIENT: Timeouts = Timeouts {
     connect: Duration::from_secs(20),
     idle: Duration::from_secs(20),
     total: Duration::from_secs(20),
+    pace: Duration::from_secs(20),
 };
 
 fn fetcher() -> Fetcher {
@@ -109,7 +110,8 @@ async fn only_waiting_for_bytes_has_an_end() {
     let server = Server::start().await;
     let url = |path| Url::parse(&server.url(path)).unwrap();
     let fetcher =
-        Fetcher::for_user(Timeouts { connect: Duration::from_secs(1), idle: short, total: short }).unwrap();
+        Fetcher::for_user(Timeouts { connect: Duration::from_secs(1), idle: short, total: short, ..PATIENT })
+            .unwrap();
     let error = fetcher.open_download(&url("/silent"), None).await.unwrap_err();
     assert!(matches!(error, FetchError::TimedOut { wait: Wait::Idle(_), .. }), "{error}");
 

@@ -13,7 +13,10 @@ use std::{
 };
 
 use countersign_core::{
-    bounds::SIGNERS_FILE_BYTES, decide::caps::Caps, replay::MAX_FETCH, shown::shown_text,
+    bounds::{INDEX_BYTES, INDEX_FILES, SIGNERS_FILE_BYTES},
+    decide::caps::Caps,
+    replay::MAX_FETCH,
+    shown::shown_text,
 };
 use countersign_forge::{
     fetch::Timeouts,
@@ -43,6 +46,10 @@ const DEFAULT_DATA_DIR: &str = "countersign-data";
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 3000);
 /// Enough for any release that its signers would wait for.
 const RELEASE_TIME: Duration = Duration::from_secs(6 * 60 * 60);
+/// Checksums files have two lines a file at most, shorter than what an index has about it.
+const MAX_CHECKSUMS_FILE_BYTES: u64 = 2 * INDEX_BYTES as u64;
+/// Signatures are what takes most room in a request, and far less than this.
+const MAX_REQUEST_BODY_BYTES: usize = 4 << 20;
 const DAY: u64 = 24 * 60 * 60;
 
 /// Everything a server is started with.
@@ -308,10 +315,29 @@ impl LimitsTable {
         let storage = self.storage()?;
         let max_signers = SIGNERS_FILE_BYTES as u64;
         let signers_file_bytes = positive("limits.signers_file_bytes", self.signers_file_bytes, max_signers)?;
-        if signers_file_bytes > max_signers {
-            let reason = format!("at most {max_signers}: no client accepts a larger signers file");
-            return Err(ConfigError::Value { key: "limits.signers_file_bytes", reason });
-        }
+        let signers_file_bytes = at_most(
+            "limits.signers_file_bytes",
+            signers_file_bytes,
+            max_signers,
+            "no client accepts a larger signers file",
+        )?;
+        let checksums_file_bytes =
+            positive("limits.checksums_file_bytes", self.checksums_file_bytes, MAX_CHECKSUMS_FILE_BYTES)?;
+        let checksums_file_bytes = at_most(
+            "limits.checksums_file_bytes",
+            checksums_file_bytes,
+            MAX_CHECKSUMS_FILE_BYTES,
+            "what a larger one lists does not fit into an index",
+        )?;
+        let assets = positive("limits.assets", self.assets, 1_000)?;
+        let assets = at_most("limits.assets", assets, INDEX_FILES, "more do not fit into an index")?;
+        let request_body_bytes = positive("limits.request_body_bytes", self.request_body_bytes, 1024 * 1024)?;
+        let request_body_bytes = at_most(
+            "limits.request_body_bytes",
+            request_body_bytes,
+            MAX_REQUEST_BODY_BYTES,
+            "no request needs more, and each body is held in memory",
+        )?;
         let days = positive("limits.registration_expiry_days", self.registration_expiry_days, 14)?;
         let seconds = days.checked_mul(DAY);
         let seconds = seconds.ok_or_else(|| ConfigError::Value {
@@ -319,15 +345,11 @@ impl LimitsTable {
             reason: "too many days".to_owned(),
         })?;
         Ok(Limits {
-            request_body_bytes: positive("limits.request_body_bytes", self.request_body_bytes, 1024 * 1024)?,
+            request_body_bytes,
             signers_file_bytes,
-            checksums_file_bytes: positive(
-                "limits.checksums_file_bytes",
-                self.checksums_file_bytes,
-                4 * 1024 * 1024,
-            )?,
+            checksums_file_bytes,
             checksums_files: positive("limits.checksums_files", self.checksums_files, 16)?,
-            assets: positive("limits.assets", self.assets, 1_000)?,
+            assets,
             asset_bytes: positive("limits.asset_bytes", self.asset_bytes, 2 << 30)?,
             release_time: RELEASE_TIME,
             collecting_per_project: positive(
@@ -387,6 +409,19 @@ fn positive<T: Default + PartialEq>(
     }
 }
 
+/// More would let in what nothing can be done with (docs/bounds.md).
+fn at_most<T: PartialOrd + fmt::Display>(
+    key: &'static str,
+    value: T,
+    most: T,
+    why: &str,
+) -> Result<T, ConfigError> {
+    if value > most {
+        return Err(ConfigError::Value { key, reason: format!("at most {most}: {why}") });
+    }
+    Ok(value)
+}
+
 impl FetchTable {
     fn asset_timeout(&self) -> Result<Duration, ConfigError> {
         let seconds = positive("fetch.asset_timeout_seconds", self.asset_timeout_seconds, 60 * 60)?;
@@ -407,6 +442,7 @@ impl FetchTable {
             connect: seconds("fetch.connect_timeout_seconds", self.connect_timeout_seconds, default.connect)?,
             idle: seconds("fetch.idle_timeout_seconds", self.idle_timeout_seconds, default.idle)?,
             total: seconds("fetch.total_timeout_seconds", self.total_timeout_seconds, default.total)?,
+            pace: default.pace,
         })
     }
 }

@@ -16,9 +16,11 @@ use countersign_core::{
         InvalidSigners, NotTheCaller, assets::AssetsRefusal, caps::CapRefusal, register::RegisterRefusal,
         revoke::RevokeRefusal, sign::SignRefusal, update::UpdateRefusal,
     },
+    index::IndexTooLarge,
     json::ParseError,
     path::PathError,
     query::StatusRefusal,
+    shown::shown_text,
     snapshot::ReadError,
 };
 use countersign_forge::{fetch::FetchError, url::UrlRefusal};
@@ -88,6 +90,11 @@ impl ApiError {
     pub fn missing_upstream(url: &Url) -> Self {
         let message = format!("`{url}` answered that there is no such file (404)");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
+    }
+
+    /// Content of an upstream that nothing can be stored of is invalid, as any other (D25).
+    pub fn oversized_upstream(source: &str, error: IndexTooLarge) -> Self {
+        Self::internal(format!("the release `{}` cannot be registered: {error}", shown_text(source)), error)
     }
 
     pub fn busy() -> Self {
@@ -269,6 +276,8 @@ impl From<StoreError> for ApiError {
                 return Self { retry_after: Some(over.seconds), ..refused };
             }
             StoreError::Io(_) => NOTHING_STORED,
+            // A rule that should have refused it did not.
+            StoreError::TooLarge { .. } => return Self::internal(error.to_string(), error),
             StoreError::Corrupt { .. } | StoreError::Panicked | StoreError::Closed => {
                 "the change could not be committed to the repository"
             }

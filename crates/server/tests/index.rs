@@ -154,7 +154,8 @@ impl World {
         let dir = self.release(project).parent().unwrap();
         let release = release(dir, self.below(3));
         let caller = self.keys[key].public_key();
-        let decide = move |head: &Head| assets::register_assets(head, &release, &caller, 3, now);
+        let index = release.write_index(project, now).unwrap();
+        let decide = move |head: &Head| assets::register_assets(head, &index, &caller, 3);
         self.note(store.transact(decide).await.unwrap().is_ok(), "add");
     }
 

@@ -6,7 +6,10 @@ mod store_support;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use countersign_core::snapshot::{Change, Snapshot};
+use countersign_core::{
+    bounds::FILE_BYTES,
+    snapshot::{Change, Snapshot},
+};
 use countersign_server::{
     data_dir::{DataDir, DataDirError},
     store::{Entry, Head, StoreError},
@@ -132,6 +135,31 @@ async fn a_conflict_refuses_one_change_and_no_other() {
     assert!(matches!(dir_over_file, Err(StoreError::Conflict { path: at }) if at == path("a/b/c")));
     fine.unwrap();
     assert!(read(&store.head(), "new").is_none());
+    fixture.check(&store.head());
+}
+
+#[tokio::test]
+async fn a_file_that_is_too_large_refuses_one_change_and_no_other() {
+    let fixture = Fixture::new();
+    let store = fixture.start();
+    let write = async |at: &str, bytes: usize| {
+        let mut change = Change::new(format!("Write {at}"));
+        change.write(path("beside"), *b"x");
+        change.write(path(at), vec![b'x'; bytes]);
+        store.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await.map(|_| ())
+    };
+    let (largest, larger, small) =
+        tokio::join!(write("a", FILE_BYTES), write("b", FILE_BYTES + 1), write("c", 1));
+    largest.unwrap();
+    small.unwrap();
+    let error = larger.unwrap_err();
+    assert!(
+        matches!(&error, StoreError::TooLarge { path: at, bytes } if *at == path("b") && *bytes == FILE_BYTES + 1),
+        "{error}"
+    );
+    assert!(error.to_string().contains("2097153") && error.to_string().contains("2097152"), "{error}");
+    assert_eq!(store.head().read(&path("a")).unwrap().unwrap().len(), FILE_BYTES);
+    assert!(store.head().read(&path("b")).unwrap().is_none());
     fixture.check(&store.head());
 }
 

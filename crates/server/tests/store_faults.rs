@@ -236,7 +236,8 @@ fn sign(file: RepoPath) -> Decision {
 fn add_release() -> Decision {
     Box::new(|head| {
         let release = release(path(&format!("{}/v1", project())), 1);
-        let added = assets::register_assets(head, &release, &key().public_key(), 3, now());
+        let index = release.write_index(&project(), now()).unwrap();
+        let added = assets::register_assets(head, &index, &key().public_key(), 3);
         added.ok().map(|(change, _)| change)
     })
 }

@@ -3,8 +3,9 @@
 use countersign_core::{
     index::{AssetName, ReleaseIndex},
     layout,
-    path::{RepoPath, is_deceptive},
+    path::RepoPath,
     place::{check_place, path_of_url, release_tag},
+    shown::is_unseen,
 };
 
 use super::promises::{assert_path, assert_shown, check_document};
@@ -24,7 +25,7 @@ pub fn check(data: &[u8]) {
 pub fn assert_asset_name(name: &str) {
     assert_eq!(AssetName::parse(name).as_ref().map(AssetName::as_str), Ok(name));
     assert!(!name.starts_with('/') && !name.contains('\\'), "{name:?}");
-    assert!(!name.chars().any(is_deceptive), "{name:?}");
+    assert!(!name.chars().any(is_unseen), "{name:?}");
     for segment in name.split('/') {
         assert!(!matches!(segment, "" | "." | "..") && segment.len() <= 200, "{name:?}");
     }

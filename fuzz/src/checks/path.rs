@@ -1,9 +1,6 @@
 //! Mirror-relative paths (D6), against a second reading of the rules.
 
-use countersign_core::{
-    layout,
-    path::{RepoPath, is_deceptive},
-};
+use countersign_core::{layout, path::RepoPath, shown::is_unseen};
 use countersign_server::router::parse_tail;
 
 use super::promises::assert_path;
@@ -89,7 +86,7 @@ fn check_storable(path: &RepoPath) {
         let lower = name.to_ascii_lowercase();
         assert!(!lower.starts_with("svc.") && !lower.starts_with(".git\u{0}"), "{name:?}");
         assert!(name.len() <= 200 && !name.ends_with(['.', ' ']), "{name:?}");
-        assert!(!name.chars().any(is_deceptive), "{name:?}");
+        assert!(!name.chars().any(is_unseen), "{name:?}");
         let git_names = [".git", ".gitmodules", ".gitattributes", ".gitignore", ".mailmap", "git~1"];
         assert!(!git_names.contains(&lower.as_str()), "{name:?}");
     }

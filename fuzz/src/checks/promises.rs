@@ -5,10 +5,7 @@ use std::{
     fmt::{Debug, Display},
 };
 
-use countersign_core::{
-    json::ParseError,
-    path::{RepoPath, is_deceptive},
-};
+use countersign_core::{json::ParseError, path::RepoPath, shown::is_unseen};
 use serde_json::Value;
 
 /// A document that is read strictly, and written in one form (D5).
@@ -31,7 +28,7 @@ pub fn check_document<T: PartialEq + Debug>(
 /// Messages hold nothing raw that came from outside (D39).
 pub fn assert_shown(message: &impl Display) {
     let text = message.to_string();
-    assert!(!text.chars().any(is_deceptive), "{text:?}");
+    assert!(!text.chars().any(is_unseen), "{text:?}");
     assert!(!text.is_empty());
 }
 

@@ -28,8 +28,8 @@ pub fn check(data: &[u8]) {
     }
     match AllowFetch::from_str(text) {
         Ok(rule) => {
-            let (one, two) = (AllowFetch::from_str(text).unwrap(), rule.clone());
-            assert_eq!(one, two);
+            assert_shown(&rule);
+            assert_eq!(rule.to_string().parse().as_ref(), Ok(&rule), "{text}");
         }
         Err(error) => assert_shown(&error),
     }

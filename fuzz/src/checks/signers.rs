@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use countersign_core::{
     difference::list_changes,
     key::PublicKey,
-    path::is_deceptive,
+    shown::is_unseen,
     signers::{Group, Role, SignersFile, keys_of, shown_groups},
     strength::{assess, effective_groups},
 };
@@ -41,7 +41,7 @@ fn check_one(data: &[u8]) -> Option<SignersFile> {
         for signer in &group.signers {
             assert!(file.lists(&signer.key) && file.keys().contains(&signer.key));
             let Some(name) = &signer.name else { continue };
-            assert!(name.chars().count() <= 64 && !name.chars().any(is_deceptive), "{name:?}");
+            assert!(name.chars().count() <= 64 && !name.chars().any(is_unseen), "{name:?}");
             assert_eq!(names.entry(signer.key).or_insert(name), &name, "one name per key");
             assert_eq!(*holders.entry(name).or_insert(signer.key), signer.key, "one key per name");
         }
@@ -60,7 +60,7 @@ fn check_told(file: &SignersFile) {
     assert!(!format!("{strength:?}").is_empty());
     for role in Role::ALL {
         let groups = effective_groups(file, role);
-        assert!(!shown_groups(&groups).chars().any(is_deceptive));
+        assert!(!shown_groups(&groups).chars().any(is_unseen));
     }
     for act in strength.acts() {
         assert!(act.is_met(&file.keys()) && !act.is_met(&BTreeSet::new()));

@@ -46,10 +46,11 @@ pub(crate) struct ServeArgs {
     )]
     dev: Option<bool>,
 
-    /// Also fetch from this host or network, although its address is not public (repeatable)
+    /// Also fetch from this host or network (CIDR), although its address is not public: on this port,
+    /// on all ports with `:*`, else on 80 and 443 (repeatable)
     #[arg(
         long,
-        value_name = "HOST|CIDR",
+        value_name = "HOST[:PORT]",
         env = "COUNTERSIGN_ALLOW_FETCH",
         hide_env_values = true,
         value_delimiter = ','

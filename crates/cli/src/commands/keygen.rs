@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use countersign_core::path::is_deceptive;
+use countersign_core::shown::is_unseen;
 use serde_json::json;
 
 use crate::{
@@ -55,7 +55,7 @@ fn add_suffix(path: &Path, suffix: &str) -> PathBuf {
 
 /// The comment is the rest of a line that others read.
 fn check_comment(comment: &str) -> Result<(), CliError> {
-    if comment.chars().count() <= MAX_COMMENT_CHARS && !comment.chars().any(is_deceptive) {
+    if comment.chars().count() <= MAX_COMMENT_CHARS && !comment.chars().any(is_unseen) {
         return Ok(());
     }
     Err(CliError::usage(

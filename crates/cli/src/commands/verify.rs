@@ -3,6 +3,7 @@
 use std::{fs::File, io::Read as _, path::Path};
 
 use countersign_core::{
+    bounds::BUNDLE_BYTES,
     bundle::Bundle,
     index::{AssetName, PublishedFile},
     shown::shown_text,
@@ -19,9 +20,6 @@ use crate::{
     report::Report,
     session::Session,
 };
-
-/// More than any history that was not made to fill a disk.
-const MAX_BUNDLE_BYTES: u64 = 64 << 20;
 
 pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliError> {
     let digest = args.root.signers_digest;
@@ -59,15 +57,12 @@ fn finish(
 
 fn read_bundle(path: &Path) -> Result<Bundle, CliError> {
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MAX_BUNDLE_BYTES + 1).read_to_end(&mut bytes));
+    let read = File::open(path).and_then(|file| file.take(BUNDLE_BYTES as u64 + 1).read_to_end(&mut bytes));
     read.map_err(|error| CliError::file("read", path, error))?;
     let unusable = |reason: String| {
         let message = format!("{} is not a bundle", shown_text(&path.display().to_string()));
         CliError::unverified(message, "make one with `countersign bundle URL -o FILE`").because(reason)
     };
-    if bytes.len() as u64 > MAX_BUNDLE_BYTES {
-        return Err(unusable(format!("it has more than {MAX_BUNDLE_BYTES} bytes")));
-    }
     Bundle::parse(&bytes).map_err(|error| unusable(error.to_string()))
 }
 

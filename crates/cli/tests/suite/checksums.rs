@@ -1,5 +1,6 @@
 //! D24, D25, D29: what a checksums file may say.
 
+use countersign_core::bounds::INDEX_BYTES;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Person, Reply, SignersFile, World};
@@ -217,4 +218,60 @@ fn the_files_of_a_release_are_counted_over_all_checksums_files_and_each_once() {
     let sha512 = publish("SHA512SUMS", long(lines(0..1000)));
     world.register_assets(&alice(), &[&sha256, &sha512]).ok();
     assert_eq!(published(&world).len(), 1000);
+}
+
+/// Names of `"` take two bytes each in JSON and three in a URL; letters outside ASCII take three a byte there.
+#[test]
+fn an_index_is_stored_up_to_two_mebibytes_as_it_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join("config.toml");
+    std::fs::write(&config, "[limits]\nassets = 10000\n").unwrap();
+    let world =
+        World::start_with(|launch, _| launch.arg("--dev").args(["--config", config.to_str().unwrap()]));
+    world.activate("acme/app", &SignersFile::of(1, &[&alice()]), &[&alice()]);
+    for (version, letter) in [("v1", "a"), ("v2", "\""), ("v3", "ü"), ("v4", "好")] {
+        let line = |i: usize| format!("{}  {i:04}/{}\n", hex('a').repeat(2), letter.repeat(60));
+        let index = world.index_path(&format!("acme/app/{version}"));
+        let url = world.files.url(&format!("/acme/app/{version}/SHA256SUMS"));
+        let register = |count: usize| {
+            world
+                .publish_checksums(&format!("acme/app/{version}"), &(0..count).map(line).collect::<String>());
+            world.register_assets(&alice(), &[&url])
+        };
+        let bytes = || world.file(&index).text().len();
+        register(2).ok();
+        let two = bytes();
+        register(3).ok();
+        let each = bytes() - two;
+        let most = 2 + (INDEX_BYTES - two) / each;
+        let commits = world.git().commit_count();
+        let message = register(most + 1).error(500);
+        let figure = two + (most - 1) * each;
+        for words in [&url, &format!("its index would have {figure} bytes"), &INDEX_BYTES.to_string()] {
+            assert!(message.contains(words), "{words}: {message}");
+        }
+        assert_eq!(world.git().commit_count(), commits);
+        register(most).ok();
+        assert_eq!(bytes(), figure - each);
+    }
+}
+
+#[test]
+fn names_are_refused_while_they_are_read() {
+    let world = world();
+    let commits = world.git().commit_count();
+    let named = |name: &str| format!("{}  {name}\n", hex('a'));
+    let long = |length: usize, i: usize| {
+        let path = format!("{i:03}/{}", format!("{}/", "n".repeat(199)).repeat(5));
+        named(&format!("{path}{}", "m".repeat(length - path.len())))
+    };
+    register(&world, &long(1_025, 0)).refused(500, "line 1: the file name is longer than 1024 bytes");
+    // A file as in the report: 60 names of 60 KB each.
+    let huge: String = (0..60).map(|i| named(&format!("{i:02}/{}x", "long/".repeat(12_000)))).collect();
+    register(&world, &huge).refused(500, "line 1: the file name is longer than 1024 bytes");
+    let full: String = (0..512).map(|i| long(1_024, i)).collect();
+    register(&world, &format!("{full}{}", named("a"))).refused(500, "line 513");
+    assert_eq!(world.git().commit_count(), commits);
+    register(&world, &full).ok();
+    assert_eq!(published(&world).len(), 512);
 }

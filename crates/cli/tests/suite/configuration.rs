@@ -41,7 +41,7 @@ fn every_flag_has_a_key_in_the_file() {
     let world = World::start_with(|_, files| {
         let text = format!(
             "listen = \"127.0.0.1:0\"\ndata_dir = {data:?}\ndev = false\n\
-             allow_fetch = [\"10.0.0.0/8\", \"127.0.0.1\"]\nfile_server = [\"127.0.0.1:{}\"]\nlog_format = \"json\"\n",
+             allow_fetch = [\"10.0.0.0/8\", \"127.0.0.1:*\"]\nfile_server = [\"127.0.0.1:{}\"]\nlog_format = \"json\"\n",
             files.port()
         );
         Launch::bare().args(["--config", &place.config(&text)])
@@ -63,7 +63,7 @@ fn every_flag_has_an_environment_variable() {
             .env("COUNTERSIGN_LISTEN", "127.0.0.1:0")
             .env("COUNTERSIGN_DATA_DIR", &place.text("from-env"))
             .env("COUNTERSIGN_DEV", "false")
-            .env("COUNTERSIGN_ALLOW_FETCH", "10.0.0.1,127.0.0.1")
+            .env("COUNTERSIGN_ALLOW_FETCH", "10.0.0.1,127.0.0.1:*")
             .env("COUNTERSIGN_FILE_SERVER", &format!("x.example,127.0.0.1:{}", files.port()))
             .env("COUNTERSIGN_LOG_FORMAT", "json")
     });
@@ -212,4 +212,24 @@ fn the_files_of_a_release_can_be_limited() {
     let nothing = place.config("[limits]\nassets = 0\n");
     let said = Launch::serve(&place.path("data")).args(["--config", &nothing]).refusal();
     assert!(said.contains("limits.assets"), "{said}");
+}
+
+#[test]
+fn limits_that_nothing_could_use_are_refused() {
+    let place = Place::new();
+    for (key, most) in [
+        ("assets", 10_000),
+        ("checksums_file_bytes", 4 << 20),
+        ("request_body_bytes", 4 << 20),
+        ("signers_file_bytes", 256 << 10),
+    ] {
+        let refused = place.config(&format!("[limits]\n{key} = {}\n", most + 1));
+        let said = Launch::serve(&place.path("data")).args(["--config", &refused]).refusal();
+        assert!(
+            said.contains(&format!("limits.{key}")) && said.contains(&format!("at most {most}")),
+            "{said}"
+        );
+        let accepted = place.config(&format!("[limits]\n{key} = {most}\n"));
+        World::start_with(|launch, _| launch.arg("--dev").args(["--config", &accepted]));
+    }
 }

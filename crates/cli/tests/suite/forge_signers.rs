@@ -304,7 +304,7 @@ fn a_forge_form_on_a_host_that_is_not_configured_is_refused_with_the_hint_to_con
         FakeForge::start(Kind::GitHub),
         "",
         "",
-        &["--file-server", "*", "--allow-fetch", "127.0.0.1"],
+        &["--file-server", "*", "--allow-fetch", "127.0.0.1:*"],
     );
     let unknown = FakeForge::start(Kind::GitHub);
     for kind in KINDS {
@@ -378,7 +378,7 @@ fn a_signers_file_follows_redirects_only_within_its_own_origin() {
     for kind in KINDS {
         let elsewhere = FakeForge::start(kind);
         elsewhere.set("/x", ForgeAnswer::bytes(file().bytes()));
-        let forge = ForgeWorld::start_with(FakeForge::start(kind), "", "", &["--allow-fetch", "127.0.0.1"]);
+        let forge = ForgeWorld::start_with(FakeForge::start(kind), "", "", &["--allow-fetch", "127.0.0.1:*"]);
         let url = forge.forge.url(&kind.page_of("acme/app", "main", FILE));
         let target = kind.branch_target("acme/app", "main", FILE);
         forge.forge.set(&target, ForgeAnswer::redirect(&elsewhere.url("/x")));

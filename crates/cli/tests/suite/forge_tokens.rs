@@ -170,7 +170,7 @@ fn an_api_on_another_port_sees_the_token_and_the_pages_do_not() {
 fn assets_on_another_host_are_fetched_without_the_token() {
     for kind in KINDS {
         let storage = FakeForge::start(kind);
-        let (forge, _dir) = start(kind, "", &["--allow-fetch", "127.0.0.1"]);
+        let (forge, _dir) = start(kind, "", &["--allow-fetch", "127.0.0.1:*"]);
         let url = make_private(&forge.forge);
         forge.activate_published("acme/app");
         let mut document = forge.forge.document("acme/app", "v1.0", &assets());
@@ -199,11 +199,53 @@ fn assets_on_another_host_are_fetched_without_the_token() {
     }
 }
 
+/// Whoever may publish a release chooses where its assets lead. On a forge that the operator's token opens, digests of
+/// private files of others must not become public by it.
+#[test]
+fn a_link_to_another_project_of_the_same_forge_is_followed_without_the_token() {
+    for kind in KINDS {
+        let (forge, _dir) = start(kind, "", &[]);
+        let url = make_private(&forge.forge);
+        forge.activate_published("acme/app");
+        let api = match kind {
+            Kind::GitHub | Kind::Forgejo => {
+                format!("{}/repos/acme/secret/releases/assets/7", kind.api_path())
+            }
+            Kind::GitLab => {
+                format!("{}/projects/acme%2Fsecret/packages/generic/x/1/plans.pdf", kind.api_path())
+            }
+        };
+        for place in ["/acme/secret/raw/plans.pdf".to_owned(), "/uploads/plans.pdf".to_owned(), api] {
+            forge.forge.set(&place, ForgeAnswer::bytes("private").private(TOKEN));
+            let mut document =
+                forge.forge.document("acme/app", "v1.0", &[Asset::new("plans.pdf", "private")]);
+            let links = match kind {
+                Kind::GitLab => &mut document["assets"]["links"],
+                Kind::GitHub | Kind::Forgejo => &mut document["assets"],
+            };
+            for field in ["url", "direct_asset_url", "browser_download_url"] {
+                if links[0].get(field).is_some() {
+                    links[0][field] = json!(forge.forge.url(&place));
+                }
+            }
+            let release = ForgeAnswer::json(&document).private(TOKEN);
+            forge.forge.set(&forge.forge.release_target("acme/app", "v1.0"), release);
+            let message = forge.register_release(&url).error(500);
+            assert!(message.contains("plans.pdf"), "{kind:?} {place}: {message}");
+            let asked = forge.forge.seen();
+            let asked: Vec<_> = asked.iter().filter(|seen| seen.target == place).collect();
+            assert!(!asked.is_empty(), "{kind:?} {place}: it is asked for, as a stranger would");
+            assert!(asked.iter().all(|seen| !seen.head.contains(TOKEN)), "{kind:?} {place}: {asked:?}");
+        }
+        assert!(!forge.world.exists(&forge.forge.index_path("acme/app", "v1.0")));
+    }
+}
+
 #[test]
 fn a_redirect_to_another_origin_loses_the_token() {
     for kind in KINDS {
         let storage = FakeForge::start(kind);
-        let (forge, _dir) = start(kind, "", &["--allow-fetch", "127.0.0.1"]);
+        let (forge, _dir) = start(kind, "", &["--allow-fetch", "127.0.0.1:*"]);
         let url = make_private(&forge.forge);
         forge.activate_published("acme/app");
         for (position, asset) in assets().iter().enumerate() {
@@ -231,7 +273,7 @@ fn a_redirect_to_another_origin_loses_the_token() {
 fn a_redirect_of_the_api_to_another_origin_loses_the_token() {
     for kind in KINDS {
         let evil = FakeForge::start(kind);
-        let (forge, _dir) = start(kind, "", &["--allow-fetch", "127.0.0.1"]);
+        let (forge, _dir) = start(kind, "", &["--allow-fetch", "127.0.0.1:*"]);
         let url = make_private(&forge.forge);
         forge.activate_published("acme/app");
         let target = forge.forge.release_target("acme/app", "v1.0");

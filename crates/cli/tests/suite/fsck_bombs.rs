@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use countersign_core::bounds::FILE_BYTES;
 use countersign_server::store::history::{self, Event};
 use tempfile::TempDir;
 
@@ -120,6 +121,39 @@ fn directories_in_another_spelling_are_read_once() {
     let first = bombed.commit(&nest("100644", "1"));
     bombed.commit(&nest("100664", "2"));
     bombed.fsck(&[]).finds(&first, "", "");
+}
+
+/// Whether the object lies alone or in a pack, as a difference or whole, its size is told before it is read.
+#[test]
+fn a_file_that_is_larger_than_any_stored_one_is_found() {
+    let bombed = Bombed::new();
+    let line = "0123456789abcdef".repeat(4);
+    let content = |bytes: usize, first: char| {
+        let mut text = line.repeat(bytes / line.len() + 1);
+        text.truncate(bytes);
+        text.replace_range(..1, &first.to_string());
+        text
+    };
+    let file = |text: &str| bombed.tree(&[("100644", "large", &bombed.blob(text))]);
+    let largest = bombed.commit(&file(&content(FILE_BYTES, 'a')));
+    let larger = bombed.commit(&file(&content(FILE_BYTES + 1, 'b')));
+    let largest_again = bombed.commit(&file(&content(FILE_BYTES, 'c')));
+    let bomb = bombed.commit(&file(&content(300 << 20, 'd')));
+    for is_packed in [false, true] {
+        if is_packed {
+            bombed.git.run(&["repack", "-a", "-d", "-f", "--quiet"]);
+            assert!(bombed.git.run(&["count-objects", "-v"]).contains("count: 0\n"));
+        }
+        let checked = bombed.fsck(&[]);
+        let findings = checked.json["findings"].as_array().unwrap().iter();
+        let sizes: Vec<(&str, &str)> = findings
+            .filter(|finding| finding["reason"].as_str().unwrap().contains(&FILE_BYTES.to_string()))
+            .map(|finding| (finding["commit"].as_str().unwrap(), finding["files"][0].as_str().unwrap()))
+            .collect();
+        assert_eq!(sizes, [(larger.as_str(), "bomb/large"), (bomb.as_str(), "bomb/large")], "{is_packed}");
+        checked.finds(&largest, "bomb/large", "the commit says nothing");
+        assert!(checked.json.to_string().contains(&largest_again), "each is found for its message");
+    }
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn requests_that_make_the_server_fetch_have_a_limit_of_their_own() {
     std::fs::write(&config, "[rate_limits]\nfetches_per_minute = 1\nfetches_burst = 2\n").unwrap();
     let world = World::start_with(|launch, _| {
         let flags =
-            ["--config", config.to_str().unwrap(), "--file-server", "*", "--allow-fetch", "127.0.0.1"];
+            ["--config", config.to_str().unwrap(), "--file-server", "*", "--allow-fetch", "127.0.0.1:*"];
         launch.args(flags)
     });
     let (alice, bob) = (Person::named("alice"), Person::named("bob"));
@@ -133,7 +133,7 @@ fn requests_that_make_the_server_fetch_have_a_limit_of_their_own() {
 #[test]
 fn one_key_cannot_have_all_fetches_for_itself() {
     let world =
-        World::start_with(|launch, _| launch.args(["--file-server", "*", "--allow-fetch", "127.0.0.1"]));
+        World::start_with(|launch, _| launch.args(["--file-server", "*", "--allow-fetch", "127.0.0.1:*"]));
     let (alice, bob) = (Person::named("alice"), Person::named("bob"));
     let held: Vec<_> = (0..12)
         .map(|n| {

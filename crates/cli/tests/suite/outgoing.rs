@@ -36,12 +36,15 @@ fn allowing_the_file_server_does_not_allow_the_address_and_the_other_way_round()
     for flags in [
         &["--file-server", "127.0.0.1:PORT"][..],
         &["--file-server", "*"],
-        &["--allow-fetch", "127.0.0.1"],
-        &["--allow-fetch", "127.0.0.0/8"],
-        &["--allow-fetch", "127.0.0.1", "--file-server", "127.0.0.1:1"],
-        &["--allow-fetch", "127.0.0.1", "--file-server", "127.0.0.1"],
-        &["--allow-fetch", "127.0.0.2", "--file-server", "*"],
-        &["--allow-fetch", "10.0.0.0/8", "--file-server", "*"],
+        &["--allow-fetch", "127.0.0.1:*"],
+        &["--allow-fetch", "127.0.0.0/8:*"],
+        &["--allow-fetch", "127.0.0.1:*", "--file-server", "127.0.0.1:1"],
+        &["--allow-fetch", "127.0.0.1:*", "--file-server", "127.0.0.1"],
+        &["--allow-fetch", "127.0.0.2:*", "--file-server", "*"],
+        &["--allow-fetch", "127.0.0.1", "--file-server", "*"],
+        &["--allow-fetch", "127.0.0.0/8", "--file-server", "*"],
+        &["--allow-fetch", "127.0.0.1:1", "--file-server", "*"],
+        &["--allow-fetch", "10.0.0.0/8:*", "--file-server", "*"],
     ] {
         let (world, reply) = register_with(flags);
         assert_eq!(reply.status, 400, "{flags:?}: {}", reply.text());
@@ -53,8 +56,10 @@ fn allowing_the_file_server_does_not_allow_the_address_and_the_other_way_round()
 #[test]
 fn both_flags_together_open_it() {
     for flags in [
-        &["--file-server", "127.0.0.1:PORT", "--allow-fetch", "127.0.0.1"][..],
-        &["--file-server", "*", "--allow-fetch", "127.0.0.0/8"],
+        &["--file-server", "127.0.0.1:PORT", "--allow-fetch", "127.0.0.1:*"][..],
+        &["--file-server", "127.0.0.1:PORT", "--allow-fetch", "127.0.0.1:PORT"],
+        &["--file-server", "127.0.0.1:PORT", "--allow-fetch", "127.0.0.0/8:PORT"],
+        &["--file-server", "*", "--allow-fetch", "127.0.0.0/8:*"],
         &[
             "--file-server",
             "x.example",
@@ -63,7 +68,7 @@ fn both_flags_together_open_it() {
             "--allow-fetch",
             "10.0.0.1",
             "--allow-fetch",
-            "127.0.0.1/32",
+            "127.0.0.1/32:PORT",
         ],
     ] {
         let (world, reply) = register_with(flags);
@@ -173,7 +178,7 @@ fn five_redirects_are_followed_and_no_more() {
 #[test]
 fn a_checksums_file_may_be_redirected_to_an_allowed_address_only() {
     let world =
-        World::start_with(|launch, _| launch.args(["--file-server", "*", "--allow-fetch", "127.0.0.1"]));
+        World::start_with(|launch, _| launch.args(["--file-server", "*", "--allow-fetch", "127.0.0.1:*"]));
     world.activate("acme/app", &file(), &[&alice()]);
     let elsewhere = FileServer::start();
     elsewhere.put("/x", checksums("v1"));

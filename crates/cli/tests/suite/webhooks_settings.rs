@@ -71,7 +71,7 @@ fn nothing_is_sent_to_an_address_that_is_not_public_unless_it_is_allowed() {
     let receiver = Receiver::start_at("127.0.0.2:0".parse().unwrap(), Manner::Accept);
     let config = webhook("ci", &receiver, "");
     let flags = ["--file-server", "127.0.0.1:PORT", "--log-level", "debug"];
-    let closed = format!("allow_fetch = [\"127.0.0.1\"]\n{config}");
+    let closed = format!("allow_fetch = [\"127.0.0.1:*\"]\n{config}");
     let mut hooked = HookedWorld::start_with(&closed, &flags);
     hooked.activate();
     hooked.world.server.get("/v1/ping").ok();
@@ -80,7 +80,7 @@ fn nothing_is_sent_to_an_address_that_is_not_public_unless_it_is_allowed() {
     assert!(log.contains("--allow-fetch 127.0.0.2"), "{log}");
     assert_eq!(receiver.tries().len(), 0);
 
-    hooked.configure(&format!("allow_fetch = [\"127.0.0.1\", \"127.0.0.2\"]\n{config}"));
+    hooked.configure(&format!("allow_fetch = [\"127.0.0.1:*\", \"127.0.0.2:*\"]\n{config}"));
     hooked.world.server.start_again();
     let deliveries = receiver.await_accepted(3);
     assert_eq!(deliveries.iter().map(|delivery| delivery.event()).collect::<Vec<_>>(), hooked.history());

@@ -1,10 +1,12 @@
 //! Registering the files of a release (spec §4.10; D11, D16, D23, D36).
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
 use super::titles;
 use crate::{
-    index::{PublishedFile, ReleaseIndex},
+    index::{IndexTooLarge, PublishedFile, ReleaseIndex},
     key::PublicKey,
     layout,
     path::RepoPath,
@@ -23,6 +25,30 @@ pub struct Release {
     pub published_on: Option<Timestamp>,
     /// Sorted by name, one entry a file.
     pub published_files: Vec<PublishedFile>,
+}
+
+/// The index of a release as it will be stored, within the bounds (D41). It is made before anything waits for the writer:
+/// to write many names takes time.
+#[derive(Debug, Clone)]
+pub struct WrittenIndex {
+    dir: RepoPath,
+    index: ReleaseIndex,
+    bytes: Arc<[u8]>,
+}
+
+impl Release {
+    /// The index that `project` would have of this release.
+    pub fn write_index(&self, project: &RepoPath, now: Timestamp) -> Result<WrittenIndex, IndexTooLarge> {
+        let index = ReleaseIndex {
+            project_id: project.clone(),
+            release_url: self.release_url.clone(),
+            mirrored_on: now.to_whole_seconds(),
+            published_on: self.published_on,
+            published_files: self.published_files.clone(),
+        };
+        let bytes = index.write_bounded()?.into();
+        Ok(WrittenIndex { dir: self.dir.clone(), index, bytes })
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -60,18 +86,20 @@ pub fn check_assets(
 /// Gives the path of the index.
 pub fn register_assets(
     snapshot: &impl Snapshot,
-    release: &Release,
+    WrittenIndex { dir, index, bytes }: &WrittenIndex,
     caller: &PublicKey,
     max_collecting: usize,
-    now: Timestamp,
 ) -> Result<(Change, RepoPath), AssetsRefusal> {
-    let active = check_assets(snapshot, &release.dir, caller)?;
-    let path = layout::index_in(&release.dir);
+    let active = check_assets(snapshot, dir, caller)?;
+    if active.project != index.project_id {
+        return Err(AssetsRefusal::NoSigners(index.project_id.clone()));
+    }
+    let path = layout::index_in(dir);
     let existing = snapshot.read(&path)?;
     let title = match &existing {
         Some(bytes) => {
             let existing = stored::parse_stored(&path, ReleaseIndex::parse(bytes))?;
-            if existing.published_files == release.published_files {
+            if existing.published_files == index.published_files {
                 return Err(AssetsRefusal::AlreadyRegistered(path));
             }
             titles::CORRECT
@@ -82,17 +110,10 @@ pub fn register_assets(
         }
         None => titles::ADD,
     };
-    let index = ReleaseIndex {
-        project_id: active.project.clone(),
-        release_url: release.release_url.clone(),
-        mirrored_on: now.to_whole_seconds(),
-        published_on: release.published_on,
-        published_files: release.published_files.clone(),
-    };
     let count = index.published_files.len();
     let mut change = Change::new(format!("{title} {path}\n\nBy: {caller}\nFiles: {count}\n"));
     change.write(layout::signers_copy_of(&path), active.bytes);
     change.write(layout::pending_signatures_of(&path), SignatureSet::default().write());
-    change.write(path.clone(), index.write());
+    change.write(path.clone(), Arc::clone(bytes));
     Ok((change, path))
 }

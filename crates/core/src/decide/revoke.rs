@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use super::titles;
 use crate::{
+    bounds::SIGNATURES,
     digest::Sha512,
     json::ParseError,
     key::{PublicKey, Signature},
@@ -85,6 +86,10 @@ pub fn revoke(
         return Err(RevokeRefusal::NotAuthorised { key: request.revoker, project: active.project });
     }
     let mut set = join_pending(snapshot, request, &document, &role)?;
+    // Signatures of keys that rotations removed since count for nothing, and stay as long as there is room.
+    if set.len() >= SIGNATURES {
+        set.retain(&role.keys);
+    }
     let signature = request.signature;
     set.add(request.revoker, Collected { signature, collected_at: now.to_whole_seconds() });
     let is_revoked = role.is_met(&set.signers());

@@ -208,6 +208,7 @@ fn register_assets(
     dir.check_storable_dir().map_err(|error| misplaced(error.to_string()))?;
     check_release(&index, path, &dir).map_err(misplaced)?;
     check_content(&index).map_err(|reason| Violation::at(path, Fault::Unreadable(reason.to_owned())))?;
+    let (project, mirrored_on) = (index.project_id, index.mirrored_on);
     let release = Release {
         dir,
         release_url: index.release_url,
@@ -215,9 +216,10 @@ fn register_assets(
         published_files: index.published_files,
     };
     // How many may collect at a time is the operator's choice, and may have been another one then.
-    let registered = assets::register_assets(before, &release, caller, usize::MAX, index.mirrored_on);
+    let written = release.write_index(&project, mirrored_on).map_err(refused(path))?;
+    let registered = assets::register_assets(before, &written, caller, usize::MAX);
     let (change, _) = registered.map_err(refused(path))?;
-    let stated = Some((path.clone(), index.mirrored_on));
+    let stated = Some((path.clone(), mirrored_on));
     Ok(Rerun { change, evidence: [path.clone()].into(), stated, outcome: None })
 }
 

@@ -6,7 +6,7 @@ use countersign_core::{
     auth::sign_request,
     decide::{
         Proposal, Proposed,
-        assets::{AssetsRefusal, Release, register_assets},
+        assets::{AssetsRefusal, Release, check_assets, register_assets},
         drop::{DropRefusal, drop_pending},
         register::{RegisterRefusal, register},
         revoke::{RevokeOutcome, RevokeRefusal, RevokeRequest, revoke},
@@ -143,7 +143,9 @@ impl World {
         release: &Release,
         by: &SecretKey,
     ) -> Result<RepoPath, AssetsRefusal> {
-        let done = register_assets(&self.repo, release, &by.public_key(), MAX_COLLECTING, self.now);
+        let project = check_assets(&self.repo, &release.dir, &by.public_key())?.project;
+        let index = release.write_index(&project, self.now).expect("a small index");
+        let done = register_assets(&self.repo, &index, &by.public_key(), MAX_COLLECTING);
         done.map(|done| self.commit(done))
     }
 

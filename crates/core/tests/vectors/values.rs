@@ -6,6 +6,7 @@ use countersign_core::{
     index::{AssetName, ReleaseIndex},
     key::{PublicKey, Signature, encode_base64},
     path::RepoPath,
+    shown::is_unseen,
     signatures::SignatureSet,
     signers::SignersFile,
     time::Timestamp,
@@ -250,7 +251,18 @@ fn names() -> Vec<String> {
     ]);
     texts.extend([200, 201].map(|length| "a".repeat(length)));
     texts.extend([100, 101].map(|length| format!("{}/x", "ü".repeat(length))));
+    texts.extend(
+        [1_024, 1_025].map(|length| ["aaaaaaaaaaaaaaa/".repeat(63), "b".repeat(length - 1_008)].concat()),
+    );
+    texts.extend(edges_of_unseen().into_iter().map(|c| format!("a{c}b")));
     texts
+}
+
+/// The first and the last character of each range that names must not have, and those beside them.
+fn edges_of_unseen() -> Vec<char> {
+    let is_unseen = |code: u32| char::from_u32(code).is_some_and(is_unseen);
+    let edges = (1..=0x10_ffff_u32).filter(|code| is_unseen(*code) != is_unseen(code - 1));
+    edges.flat_map(|code| [code - 1, code]).filter_map(char::from_u32).collect()
 }
 
 fn signatures() -> Vec<Value> {

@@ -1,6 +1,6 @@
 //! Where requests may go: a server's, behind its guard (D28); a user's own, wherever they say.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use reqwest::{
     Client, ClientBuilder,
@@ -11,7 +11,7 @@ use reqwest::{
 
 use super::{HopRefusal, Route, Timeouts};
 use crate::{
-    guard::{Guard, GuardRefusal, Reach},
+    guard::{Guard, GuardRefusal, OTHER_PORT, Reach},
     https::{SetupError, https_client},
     resolver::GuardedResolver,
     url::Scheme,
@@ -25,9 +25,9 @@ const USER_WINDOW_BYTES: u32 = 16 << 20;
 pub(super) enum Access {
     Guarded {
         guard: Arc<Guard>,
-        // A resolver is not told for which scheme it resolves, so each reach has a client of its own.
-        to_public: Client,
-        to_exceptions: Client,
+        // A resolver is not told for which scheme and port it resolves. So each reach has a client of its own, for each
+        // class of ports: those that exceptions name, and all others.
+        clients: Arc<HashMap<(u16, Reach), Client>>,
     },
     OfUser {
         client: Client,
@@ -41,17 +41,21 @@ impl Access {
         resolver: Arc<dyn Resolve>,
     ) -> Result<Self, SetupError> {
         let guard = Arc::new(guard);
-        let client = |reach| {
+        let client = |port, reach| {
             let inner = Arc::clone(&resolver);
-            let resolver = GuardedResolver { guard: Arc::clone(&guard), reach, inner };
+            let resolver = GuardedResolver { guard: Arc::clone(&guard), reach, port, inner };
             https_client(|builder| {
                 let builder = set_up(builder, timeouts).no_proxy();
                 builder.read_timeout(timeouts.idle).dns_resolver(resolver.clone())
             })
         };
-        let to_public = client(Reach::PublicAndExceptions)?;
-        let to_exceptions = client(Reach::ExceptionsOnly)?;
-        Ok(Self::Guarded { guard, to_public, to_exceptions })
+        let mut clients = HashMap::new();
+        for port in guard.port_classes() {
+            for reach in [Reach::PublicAndExceptions, Reach::ExceptionsOnly] {
+                clients.insert((port, reach), client(port, reach)?);
+            }
+        }
+        Ok(Self::Guarded { guard, clients: Arc::new(clients) })
     }
 
     pub(super) fn of_user(timeouts: Timeouts) -> Result<Self, SetupError> {
@@ -68,10 +72,12 @@ impl Access {
     /// The client that may make the next request of this route.
     pub(super) fn client_for(&self, route: &Route) -> Result<&Client, HopRefusal> {
         match self {
-            Self::Guarded { guard, to_public, to_exceptions } => match guard.admit(&route.current)? {
-                Reach::PublicAndExceptions => Ok(to_public),
-                Reach::ExceptionsOnly => Ok(to_exceptions),
-            },
+            Self::Guarded { guard, clients } => {
+                let reach = guard.admit(&route.current)?;
+                let port = route.current.port_or_known_default().unwrap_or(OTHER_PORT);
+                let client = clients.get(&(port, reach)).or_else(|| clients.get(&(OTHER_PORT, reach)));
+                Ok(client.expect("every reach has a client for other ports"))
+            }
             Self::OfUser { client } => {
                 let url = &route.current;
                 if Scheme::parse(url.scheme()).is_none() {

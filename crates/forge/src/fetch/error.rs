@@ -4,8 +4,9 @@ use std::{error::Error as StdError, time::Duration};
 
 use countersign_core::time::Timestamp;
 use thiserror::Error;
+use url::Url;
 
-use super::{MAX_REDIRECTS, Route, Timeouts};
+use super::{MAX_REDIRECTS, Pace, Route, Timeouts};
 use crate::{
     guard::GuardRefusal,
     shown::{shown_text, shown_url},
@@ -20,6 +21,8 @@ pub enum FetchError {
     Status { url: String, status: u16 },
     #[error("{url} timed out: {wait}")]
     TimedOut { url: String, wait: Wait },
+    #[error("{url} sends too slowly: less than {bytes_per_second} bytes a second for {window:?}")]
+    TooSlow { url: String, bytes_per_second: u64, window: Duration },
     #[error("{url} is larger than the allowed {max_bytes} bytes")]
     TooLarge { url: String, max_bytes: u64 },
     #[error("{url} could not be read: {reason}")]
@@ -131,8 +134,13 @@ impl Route {
         FetchError::TimedOut { url: self.shown(), wait }
     }
 
+    pub(super) fn too_slow(&self, pace: &Pace) -> FetchError {
+        let bytes_per_second = pace.rate().bytes_per_second();
+        FetchError::TooSlow { url: self.shown(), bytes_per_second, window: pace.window() }
+    }
+
     pub(super) fn failed(&self, error: &reqwest::Error, timeouts: Timeouts) -> FetchError {
-        match Failure::of(error, timeouts) {
+        match Failure::of(error, timeouts, &self.current) {
             Failure::Refused(refusal) => self.refused(refusal.into()),
             Failure::TimedOut(wait) => self.timed_out(wait),
             Failure::Broken(reason) => FetchError::Broken { url: self.shown(), reason },
@@ -148,9 +156,9 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    pub(super) fn of(error: &reqwest::Error, timeouts: Timeouts) -> Self {
+    pub(super) fn of(error: &reqwest::Error, timeouts: Timeouts, url: &Url) -> Self {
         if let Some(refusal) = causes(error).find_map(|cause| cause.downcast_ref::<GuardRefusal>()) {
-            return Self::Refused(refusal.clone());
+            return Self::Refused(refusal.clone().at_port(url));
         }
         if error.is_timeout() {
             return Self::TimedOut(if error.is_connect() {

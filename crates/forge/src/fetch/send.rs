@@ -74,7 +74,7 @@ impl Fetcher {
         let request = client.post(url.clone()).headers(post.headers).body(post.body);
         let response = match timeout_at(deadline, request.send()).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(SendError::new(to, Failure::of(&error, self.timeouts))),
+            Ok(Err(error)) => return Err(SendError::new(to, Failure::of(&error, self.timeouts, url))),
             Err(_) => return Err(SendError::TimedOut { to, wait: Wait::Total(post.timeout) }),
         };
         let status = response.status();

@@ -1,5 +1,6 @@
-//! A token as the header of requests to one origin.
+//! A token as the header of requests for one project (D49).
 
+use percent_encoding::percent_decode_str;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use url::Url;
 
@@ -10,12 +11,16 @@ use crate::fetch::is_same_origin;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Credential {
     api: Url,
+    /// The project's own places: in the API, and its pages. Whoever publishes a release chooses what its assets link to,
+    /// and digests and sizes of whatever the token opens would become public.
+    places: Vec<Url>,
     name: HeaderName,
     value: HeaderValue,
 }
 
 impl Credential {
-    pub(super) fn new(kind: ForgeKind, token: &Token, api: &Url) -> Self {
+    /// `places` lie on any origin; the token is only sent to the API's own.
+    pub(super) fn new(kind: ForgeKind, token: &Token, api: &Url, places: Vec<Url>) -> Self {
         let (name, text) = match kind {
             ForgeKind::Github => (AUTHORIZATION, format!("Bearer {}", token.reveal())),
             ForgeKind::Gitlab => (HeaderName::from_static("private-token"), token.reveal().to_owned()),
@@ -23,15 +28,50 @@ impl Credential {
         };
         let mut value = HeaderValue::try_from(text).expect("printable ASCII: checked in Token::new");
         value.set_sensitive(true);
-        Self { api: api.clone(), name, value }
+        Self { api: api.clone(), places, name, value }
     }
 
-    /// The header for a request to this URL: none, unless it goes to the API's own origin.
+    /// The header for a request to this URL: none, unless it is one of the project's own on the API's origin.
     pub(crate) fn header_for(&self, url: &Url) -> Option<(HeaderName, HeaderValue)> {
         self.is_for(url).then(|| (self.name.clone(), self.value.clone()))
     }
 
     pub(crate) fn is_for(&self, url: &Url) -> bool {
         is_same_origin(&self.api, url)
+            && self
+                .places
+                .iter()
+                .any(|place| is_same_origin(place, url) && lies_below(place.path(), url.path()))
     }
+
+    /// Good for this place of the project as well.
+    pub(crate) fn with_place(mut self, place: Url) -> Self {
+        self.places.push(place);
+        self
+    }
+}
+
+/// Whether a path is a directory or lies below it, however the server may decode it. Forges find projects in any letter case.
+fn lies_below(dir: &str, path: &str) -> bool {
+    let mut segments = path.split('/');
+    let is_inside = dir.trim_end_matches('/').split('/').all(|name| {
+        segments.next().is_some_and(|segment| decode(segment).eq_ignore_ascii_case(&decode(name)))
+    });
+    is_inside && !segments.any(climbs)
+}
+
+/// Whether a segment is, or hides, a step to another directory: a server may decode it more than once.
+fn climbs(segment: &str) -> bool {
+    let mut decoded = segment.to_owned();
+    for _ in 0..3 {
+        if decoded.split(['/', '\\']).any(|part| matches!(part, "." | "..")) {
+            return true;
+        }
+        decoded = decode(&decoded);
+    }
+    false
+}
+
+fn decode(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }

@@ -47,7 +47,7 @@ impl Forge {
             return Err(url.refuse(UrlProblem::NoFileName));
         }
         let project = self.project(url, &page.project)?;
-        let credential = self.credential(url)?;
+        let credential = self.credential(url, &page.project)?;
         let needs_slashed_branch = page.places.iter().all(|place| place.branch.len() > 1);
         let mut retrievals: Vec<Retrieval> = Vec::new();
         for place in &page.places {
@@ -107,6 +107,7 @@ impl Forge {
         let project = self.project(url, &names)?;
         let dir = RepoPath::parse(&format!("{project}/releases/tag/{tag}"))
             .map_err(|error| url.refuse_path(&error))?;
+        let api_project = Url::parse(&self.api_project(url, &names));
         let api_urls = self.api_release_urls(url, &names, &tag);
         Ok(ReleaseSource {
             kind: self.kind.origin(),
@@ -114,8 +115,9 @@ impl Forge {
             dir: url.check_storable(dir)?,
             url: url.as_str().split('?').next().unwrap_or_default().to_owned(),
             forge_kind: self.kind,
+            api_project: api_project.map_err(|_| url.refuse(UrlProblem::Unreadable))?,
             api_urls: api_urls.ok_or_else(|| url.refuse(UrlProblem::Unreadable))?,
-            credential: self.credential(url)?,
+            credential: self.credential(url, &names)?,
             tag,
         })
     }
@@ -129,7 +131,8 @@ impl Forge {
         url.check_storable(path)
     }
 
-    fn credential(&self, url: &SourceUrl) -> Result<Option<Credential>, UrlRefusal> {
+    /// The token, for the places of this project alone.
+    fn credential(&self, url: &SourceUrl, project: &[String]) -> Result<Option<Credential>, UrlRefusal> {
         let Some(token) = &self.token else {
             return Ok(None);
         };
@@ -137,8 +140,13 @@ impl Forge {
         if self.api.is_none() && self.page_scheme(url) == Scheme::Http && !self.host.is_loopback() {
             return Err(url.refuse(UrlProblem::TokenOverHttp { host: self.host.clone() }));
         }
-        let api = Url::parse(&self.api_base(url)).map_err(|_| url.refuse(UrlProblem::Unreadable))?;
-        Ok(Some(Credential::new(self.kind, token, &api)))
+        let parse = |text: String| Url::parse(&text).map_err(|_| url.refuse(UrlProblem::Unreadable));
+        let api = parse(self.api_base(url))?;
+        let places = vec![
+            parse(format!("{}/", self.api_project(url, project)))?,
+            parse(format!("{}/{}/", self.page_base(url), join(project)))?,
+        ];
+        Ok(Some(Credential::new(self.kind, token, &api, places)))
     }
 
     /// Without a slash at its end.
@@ -146,6 +154,15 @@ impl Forge {
         match &self.api {
             Some(api) => api.as_str().trim_end_matches('/').to_owned(),
             None => format!("{}/{}", self.page_base(url), self.kind.api_path()),
+        }
+    }
+
+    /// The project in the API, without a slash at its end.
+    fn api_project(&self, url: &SourceUrl, project: &[String]) -> String {
+        let api = self.api_base(url);
+        match self.kind {
+            ForgeKind::Github | ForgeKind::Forgejo => format!("{api}/repos/{}", join(project)),
+            ForgeKind::Gitlab => format!("{api}/projects/{}", encode(&project.join("/"))),
         }
     }
 
@@ -185,45 +202,38 @@ impl Forge {
     }
 
     fn api_file_url(&self, url: &SourceUrl, project: &[String], place: &Place) -> Option<Url> {
-        let api = self.api_base(url);
+        let api = self.api_project(url, project);
         let query = format!("ref=refs%2Fheads%2F{}", encode(&place.branch.join("/")));
         let path = join(&place.path);
         let text = match self.kind {
-            ForgeKind::Github => format!("{api}/repos/{}/contents/{path}?{query}", join(project)),
+            ForgeKind::Github => format!("{api}/contents/{path}?{query}"),
             ForgeKind::Gitlab => {
-                let (id, path) = (encode(&project.join("/")), encode(&place.path.join("/")));
-                format!("{api}/projects/{id}/repository/files/{path}/raw?{query}")
+                format!("{api}/repository/files/{}/raw?{query}", encode(&place.path.join("/")))
             }
-            ForgeKind::Forgejo => format!("{api}/repos/{}/raw/{path}?{query}", join(project)),
+            ForgeKind::Forgejo => format!("{api}/raw/{path}?{query}"),
         };
         Url::parse(&text).ok()
     }
 
     fn api_branch_url(&self, url: &SourceUrl, project: &[String], place: &Place) -> Option<Url> {
-        let (api, branch) = (self.api_base(url), encode(&place.branch.join("/")));
+        let (api, branch) = (self.api_project(url, project), encode(&place.branch.join("/")));
         let text = match self.kind {
-            ForgeKind::Github | ForgeKind::Forgejo => {
-                format!("{api}/repos/{}/branches/{branch}", join(project))
-            }
-            ForgeKind::Gitlab => {
-                format!("{api}/projects/{}/repository/branches/{branch}", encode(&project.join("/")))
-            }
+            ForgeKind::Github | ForgeKind::Forgejo => format!("{api}/branches/{branch}"),
+            ForgeKind::Gitlab => format!("{api}/repository/branches/{branch}"),
         };
         Url::parse(&text).ok()
     }
 
     fn api_release_urls(&self, url: &SourceUrl, project: &[String], tag: &str) -> Option<Vec<Url>> {
-        let api = self.api_base(url);
+        let api = self.api_project(url, project);
         let mut urls = match self.kind {
             ForgeKind::Github | ForgeKind::Forgejo => {
-                let releases = format!("{api}/repos/{}/releases/tags", join(project));
+                let releases = format!("{api}/releases/tags");
                 // Proxies in front of a forge may refuse an encoded slash.
                 let slashes = tag.split('/').map(encode).collect::<Vec<_>>().join("/");
                 vec![format!("{releases}/{}", encode(tag)), format!("{releases}/{slashes}")]
             }
-            ForgeKind::Gitlab => {
-                vec![format!("{api}/projects/{}/releases/{}", encode(&project.join("/")), encode(tag))]
-            }
+            ForgeKind::Gitlab => vec![format!("{api}/releases/{}", encode(tag))],
         };
         urls.dedup();
         urls.iter().map(|text| Url::parse(text).ok()).collect()

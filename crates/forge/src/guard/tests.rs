@@ -189,12 +189,12 @@ fn a_network_is_excepted_by_address() {
 
 #[test]
 fn a_host_is_excepted_at_every_address() {
-    let guard = guard(&["Git.Internal"]);
+    let guard = guard(&["Git.Internal:3000"]);
     let (git, other) = (Host::parse("git.internal").unwrap(), Host::parse("other.internal").unwrap());
     let private = "10.0.0.1".parse().unwrap();
     for reach in [Reach::PublicAndExceptions, Reach::ExceptionsOnly] {
-        assert_eq!(guard.check_address(reach, &git, private), Ok(()));
-        assert!(guard.check_address(reach, &other, private).is_err());
+        assert_eq!(guard.check_address(reach, &git, private, 3000), Ok(()));
+        assert!(guard.check_address(reach, &other, private, 3000).is_err());
     }
     assert_eq!(admit(&guard, "http://git.internal:3000/x"), Ok(Reach::PublicAndExceptions));
 }
@@ -209,9 +209,9 @@ fn plain_http_needs_a_permission() {
     let files = Host::parse("files.example").unwrap();
     let (inside, outside) = ("10.0.0.1".parse().unwrap(), "1.1.1.1".parse().unwrap());
     let guard = guard(&["10.0.0.0/8"]);
-    assert_eq!(guard.check_address(Reach::ExceptionsOnly, &files, inside), Ok(()));
+    assert_eq!(guard.check_address(Reach::ExceptionsOnly, &files, inside, 80), Ok(()));
     assert!(plain_http(
-        guard.check_address(Reach::ExceptionsOnly, &files, outside).map(|()| Reach::ExceptionsOnly)
+        guard.check_address(Reach::ExceptionsOnly, &files, outside, 80).map(|()| Reach::ExceptionsOnly)
     ));
 }
 
@@ -247,24 +247,70 @@ fn dev_reaches_loopback_and_nothing_else() {
 fn a_refusal_does_not_tell_how_a_name_resolves() {
     let host = Host::parse("git.internal").unwrap();
     let address = "10.20.30.40".parse().unwrap();
-    let refusal = Guard::default().check_address(Reach::PublicAndExceptions, &host, address).unwrap_err();
+    let refusal =
+        Guard::default().check_address(Reach::PublicAndExceptions, &host, address, 443).unwrap_err();
     let text = refusal.to_string();
     assert!(text.contains("git.internal") && !text.contains("10.20.30.40"), "{text}");
 }
 
 #[test]
+fn an_exception_is_for_the_ports_that_it_names() {
+    let ports = [80, 443, 1, 79, 81, 3000, 8080, 65_535];
+    let reached = |allow: &str, host: &str, scheme: &str| -> Vec<u16> {
+        let guard = guard(&[allow]);
+        let may_reach = |port: &u16| admit(&guard, &format!("{scheme}://{host}:{port}/x")).is_ok();
+        ports.into_iter().filter(may_reach).collect()
+    };
+    for (what, host) in [
+        ("10.1.2.3", "10.1.2.3"),
+        ("10.1.0.0/16", "10.1.2.3"),
+        ("::1", "[::1]"),
+        ("[::1]", "[::1]"),
+        ("fd12::/32", "[fd12::5]"),
+    ] {
+        for scheme in ["http", "https"] {
+            assert_eq!(reached(what, host, scheme), [80, 443], "{what} {scheme}");
+            if !what.contains("::") || what.contains(['[', '/']) {
+                assert_eq!(reached(&format!("{what}:8080"), host, scheme), [8080], "{what} {scheme}");
+                assert_eq!(reached(&format!("{what}:*"), host, scheme), ports, "{what} {scheme}");
+            }
+        }
+    }
+    // A name's exception gives plain http as well, on its port.
+    let guard = guard(&["git.internal:3000"]);
+    let private = "10.0.0.1".parse().unwrap();
+    let git = Host::parse("git.internal").unwrap();
+    for (port, is_open) in [(3000, true), (80, false), (443, false), (3001, false), (OTHER_PORT, false)] {
+        let checked = guard.check_address(Reach::PublicAndExceptions, &git, private, port);
+        assert_eq!(checked.is_ok(), is_open, "{port}");
+        assert_eq!(admit(&guard, &format!("http://git.internal:{port}/x")).is_ok(), is_open, "{port}");
+    }
+}
+
+#[test]
+fn ports_are_of_one_class_unless_an_exception_tells_them_apart() {
+    assert_eq!(Guard::default().port_classes(), [OTHER_PORT]);
+    assert_eq!(guard(&["10.0.0.1:*", "git.internal:*"]).port_classes(), [OTHER_PORT]);
+    assert_eq!(guard(&["10.0.0.1"]).port_classes(), [OTHER_PORT, 80, 443]);
+    assert_eq!(guard(&["10.0.0.1:443", "a.b:3000", "a.b:3000"]).port_classes(), [OTHER_PORT, 443, 3000]);
+}
+
+#[test]
 fn exceptions_are_hosts_addresses_or_networks() {
-    let net = |text: &str| AllowFetch::Net(text.parse().unwrap());
     let table = [
-        ("10.0.0.0/8", net("10.0.0.0/8")),
-        ("10.0.0.1", net("10.0.0.1/32")),
-        ("::1", net("::1/128")),
-        ("[::1]", net("::1/128")),
-        ("::ffff:10.0.0.1", net("10.0.0.1/32")),
-        ("Git.Internal", AllowFetch::Host(Host::parse("git.internal").unwrap())),
+        ("10.0.0.1", "10.0.0.1/32"),
+        ("::1", "::1/128"),
+        ("[::1]", "::1/128"),
+        ("[::1]:8080", "::1/128:8080"),
+        ("::ffff:10.0.0.1", "10.0.0.1/32"),
+        ("10.0.0.1:80", "10.0.0.1/32:80"),
+        ("10.0.0.1:*", "10.0.0.1/32:*"),
+        ("Git.Internal", "git.internal"),
+        ("Git.Internal:3000", "git.internal:3000"),
     ];
     for (text, expected) in table {
-        assert_eq!(text.parse(), Ok(expected), "{text}");
+        assert_eq!(text.parse::<AllowFetch>(), expected.parse(), "{text}");
+        assert!(text.parse::<AllowFetch>().is_ok(), "{text}");
     }
     for text in [
         "",
@@ -272,13 +318,24 @@ fn exceptions_are_hosts_addresses_or_networks() {
         "10.0.0.0/33",
         "h/8",
         "https://h",
-        "h:3000",
-        "10.0.0.1:80",
+        "h:",
+        "h:0",
+        "h:080",
+        "h:65536",
+        "h:**",
+        "h:3000:*",
+        "*:3000",
+        "10.0.0.0/8:",
+        "10.0.0.0/8:0",
+        "10.0.0.0/8:1:2",
+        "10.0.0.0:80/8",
+        "[fd12::]/32",
+        "::1:*",
         "0x7f.1",
         "10.0",
         "fe80::1%eth0",
     ] {
         let error = text.parse::<AllowFetch>().unwrap_err().to_string();
-        assert!(error.contains("without a port"), "{text}: {error}");
+        assert!(error.contains("`:*` for all ports"), "{text}: {error}");
     }
 }

@@ -1,11 +1,20 @@
 //! The documents that the forges' APIs describe releases with, and what of them we use.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, fmt, marker::PhantomData};
 
-use countersign_core::{digest::Sha256, index::AssetName, path::is_deceptive, time::Timestamp};
+use countersign_core::{
+    bounds::INDEX_FILES,
+    digest::{HexDigest, Sha256},
+    index::{AssetName, Digests, PublishedFile, ReleaseIndex},
+    shown::is_unseen,
+    time::Timestamp,
+};
 use percent_encoding::percent_decode_str;
 use reqwest::header::HeaderValue;
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error as _, SeqAccess, Visitor},
+};
 use url::Url;
 
 use super::{Asset, Download, ReleaseMetadata, ReleaseProblem};
@@ -32,7 +41,7 @@ pub(super) struct Described {
 struct DescribedAsset {
     name: String,
     url: String,
-    /// Where it is read with a token.
+    /// Where it is read with a token, or redirected to.
     api_url: Option<String>,
     size: Option<u64>,
     digest: Option<String>,
@@ -45,7 +54,7 @@ struct GithubRelease {
     tag_name: Option<String>,
     draft: Option<bool>,
     published_at: Option<String>,
-    assets: Option<Vec<GithubAsset>>,
+    assets: Option<Listed<GithubAsset>>,
 }
 
 #[derive(Deserialize)]
@@ -71,13 +80,42 @@ struct GitlabRelease {
 /// `sources`, the archives that GitLab makes on request, are left out: their bytes may change.
 #[derive(Deserialize)]
 struct GitlabAssets {
-    links: Option<Vec<GitlabLink>>,
+    links: Option<Listed<GitlabLink>>,
 }
 
 #[derive(Deserialize)]
 struct GitlabLink {
     url: String,
     direct_asset_url: Option<String>,
+}
+
+/// As many as an index can hold. A longer list is not read to its end.
+struct Listed<T>(Vec<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Listed<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ListVisitor<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
+            type Value = Listed<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Listed<T>, A::Error> {
+                let mut list = Vec::new();
+                while let Some(item) = items.next_element()? {
+                    if list.len() == INDEX_FILES {
+                        return Err(A::Error::custom(format!("it lists more than {INDEX_FILES} assets")));
+                    }
+                    list.push(item);
+                }
+                Ok(Listed(list))
+            }
+        }
+        deserializer.deserialize_seq(ListVisitor(PhantomData))
+    }
 }
 
 pub(super) fn parse(kind: ForgeKind, bytes: &[u8]) -> Result<Described, serde_json::Error> {
@@ -93,7 +131,13 @@ impl From<GithubRelease> for Described {
             tag: release.tag_name,
             unpublished: release.draft.unwrap_or(false).then_some(ReleaseProblem::Draft),
             published_on: release.published_at,
-            assets: release.assets.unwrap_or_default().into_iter().map(DescribedAsset::from).collect(),
+            assets: release
+                .assets
+                .map(|assets| assets.0)
+                .unwrap_or_default()
+                .into_iter()
+                .map(DescribedAsset::from)
+                .collect(),
         }
     }
 }
@@ -114,7 +158,7 @@ impl From<GithubAsset> for DescribedAsset {
 
 impl From<GitlabRelease> for Described {
     fn from(release: GitlabRelease) -> Self {
-        let links = release.assets.and_then(|assets| assets.links).unwrap_or_default();
+        let links = release.assets.and_then(|assets| assets.links).map(|links| links.0).unwrap_or_default();
         Self {
             tag: release.tag_name,
             unpublished: release.upcoming_release.unwrap_or(false).then_some(ReleaseProblem::Upcoming),
@@ -126,12 +170,30 @@ impl From<GitlabRelease> for Described {
 
 impl From<GitlabLink> for DescribedAsset {
     fn from(link: GitlabLink) -> Self {
+        let api_url = Some(link.url.clone());
         let url = link.direct_asset_url.unwrap_or(link.url);
-        Self { name: last_segment(&url), url, api_url: None, size: None, digest: None, is_uploaded: true }
+        Self { name: last_segment(&url), url, api_url, size: None, digest: None, is_uploaded: true }
     }
 }
 
+/// What GitLab says of a project.
+#[derive(Deserialize)]
+pub(super) struct GitlabProject {
+    pub(super) id: u64,
+}
+
 impl Described {
+    /// Whether an asset is linked by the number of a project, as in `/projects/42/packages`.
+    pub(super) fn names_a_number(&self) -> bool {
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let mut urls =
+            self.assets.iter().flat_map(|asset| [Some(&asset.url), asset.api_url.as_ref()]).flatten();
+        urls.any(|url| {
+            let rest = url.split_once("/projects/").map(|(_, rest)| rest);
+            rest.and_then(|rest| rest.split('/').next()).is_some_and(is_number)
+        })
+    }
+
     pub(super) fn into_metadata(
         self,
         source: &ReleaseSource,
@@ -161,8 +223,36 @@ impl Described {
             }
             assets.push(asset);
         }
-        Ok(ReleaseMetadata { published_on: published_on.map(Timestamp::to_whole_seconds), assets })
+        let published_on = published_on.map(Timestamp::to_whole_seconds);
+        check_size(source, published_on, &assets)?;
+        Ok(ReleaseMetadata { published_on, assets })
     }
+}
+
+/// Whether the index will be small enough (D41), before anything is downloaded for it. All digests have the same length.
+fn check_size(
+    source: &ReleaseSource,
+    published_on: Option<Timestamp>,
+    assets: &[Asset],
+) -> Result<(), ReleaseProblem> {
+    let digests = Digests {
+        sha256: Some(HexDigest::from_bytes([0; 32])),
+        sha512: Some(HexDigest::from_bytes([0; 64])),
+    };
+    let file = |asset: &Asset| PublishedFile {
+        file_name: asset.name.clone(),
+        size: Some(asset.size.unwrap_or_default()),
+        source: asset.source.clone(),
+        digests,
+    };
+    let index = ReleaseIndex {
+        project_id: source.project.clone(),
+        release_url: Some(source.url.clone()),
+        mirrored_on: Timestamp::from_unix_seconds(0).expect("1970 is a year that can be written"),
+        published_on,
+        published_files: assets.iter().map(file).collect(),
+    };
+    index.write_bounded().map(drop).map_err(ReleaseProblem::TooLarge)
 }
 
 impl DescribedAsset {
@@ -211,7 +301,7 @@ fn parse_digest(digest: Option<&str>) -> Result<Option<Sha256>, ()> {
 }
 
 fn parse_url(text: &str) -> Option<Url> {
-    if text.len() > MAX_URL_BYTES || text.chars().any(is_deceptive) {
+    if text.len() > MAX_URL_BYTES || text.chars().any(is_unseen) {
         return None;
     }
     let mut url = Url::parse(text).ok()?;

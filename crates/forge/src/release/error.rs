@@ -2,7 +2,7 @@
 
 use countersign_core::{
     digest::Sha256,
-    index::{AssetName, AssetNameError},
+    index::{AssetName, AssetNameError, IndexTooLarge},
 };
 use thiserror::Error;
 
@@ -40,6 +40,8 @@ pub enum ReleaseProblem {
     NoAssets,
     #[error("it has more than {max} assets")]
     TooManyAssets { max: usize },
+    #[error(transparent)]
+    TooLarge(IndexTooLarge),
     #[error("the asset name `{name}` is not safe to write to: {error}")]
     AssetName { name: String, error: AssetNameError },
     #[error("the asset name `{name}` is used twice")]
@@ -58,8 +60,6 @@ pub enum AssetProblem {
     Fetch(#[from] FetchError),
     #[error("{url} was not found")]
     NotFound { url: String },
-    #[error("{url} timed out: it sends too slowly")]
-    TooSlow { url: String },
     #[error("{url} answered with a web page instead of the file")]
     WebPage { url: String },
     #[error("{url} has {received} bytes, and the forge published a size of {published}")]

@@ -3,10 +3,10 @@
 use reqwest::header::HeaderValue;
 use url::Url;
 
-use super::{ReleaseError, ReleaseMetadata, document};
+use super::{ReleaseError, ReleaseMetadata, document, document::GitlabProject};
 use crate::{
     fetch::{Ask, Fetcher, Redirects},
-    forges::ReleaseSource,
+    forges::{ForgeKind, ReleaseSource},
     shown::{shown_text, shown_url},
 };
 
@@ -55,6 +55,20 @@ impl Fetcher {
             ReleaseError::NotADocument { url: shown, reason }
         })?;
         let refuse = |problem| ReleaseError::Refused { url: shown_url(&source.url), problem };
-        release.into_metadata(source, max_assets).map(Some).map_err(refuse)
+        let numbered = if release.names_a_number() { self.with_number(source).await } else { None };
+        release.into_metadata(numbered.as_ref().unwrap_or(source), max_assets).map(Some).map_err(refuse)
+    }
+
+    /// GitLab also knows projects by number, and packages are usually linked by it. Whether it is the project's own, only
+    /// GitLab can tell: where it does not, the token stays with the project's name.
+    async fn with_number(&self, source: &ReleaseSource) -> Option<ReleaseSource> {
+        let credential = source.credential.clone().filter(|_| source.forge_kind == ForgeKind::Gitlab)?;
+        let ask = Ask { accept: Some(&JSON), credential: Some(&credential) };
+        let opened = self.open(&source.api_project, ask, Redirects::SameOrigin).await.ok()??;
+        let bytes = opened.read(MAX_DOCUMENT_BYTES).await.ok()?;
+        let GitlabProject { id } = serde_json::from_slice(&bytes).ok()?;
+        let (projects, _) = source.api_project.as_str().rsplit_once('/')?;
+        let place = Url::parse(&format!("{projects}/{id}/")).ok()?;
+        Some(ReleaseSource { credential: Some(credential.with_place(place)), ..source.clone() })
     }
 }

@@ -1,7 +1,5 @@
 //! Streaming an asset through both hash functions at once; it is never held as a whole.
 
-use std::time::{Duration, Instant};
-
 use bytes::Bytes;
 use countersign_core::digest::HexDigest;
 use sha2::{Digest, digest::Output};
@@ -9,7 +7,7 @@ use tokio::{sync::mpsc, task::JoinHandle};
 
 use super::{Asset, AssetProblem, HashedAsset, ReleaseError};
 use crate::{
-    fetch::{Ask, Fetcher, Opened, Redirects},
+    fetch::{Ask, Fetcher, Opened, Rate, Redirects},
     shown::shown_url,
 };
 
@@ -17,8 +15,6 @@ use crate::{
 const BATCH_BYTES: usize = 256 << 10;
 /// Bounds what the bookkeeping of many small chunks can cost.
 const BATCH_CHUNKS: usize = 1_024;
-/// The slowest download that we wait for, in each span of the idle time-out.
-const MIN_BYTES_PER_WINDOW: usize = 16 << 10;
 /// How far the network may be ahead of a hash function.
 const BATCHES_AHEAD: usize = 4;
 
@@ -50,18 +46,15 @@ impl Fetcher {
         let mut opened = opened.ok_or_else(not_found)?;
         check_head(asset, &opened, max_bytes)?;
         let mut hashing = Hashing::start();
-        let mut pace = Pace::start(self.idle_timeout());
+        let mut pace = opened.pace(Rate::ASSET);
         let interrupted = |opened: &Opened| AssetProblem::Interrupted { url: opened.shown() };
-        while let Some(chunk) = opened.chunk().await? {
+        while let Some(chunk) = opened.chunk_at(&mut pace).await? {
             let size = hashing.size + chunk.len() as u64;
             if size > max_bytes {
                 return Err(opened.too_large(max_bytes).into());
             }
             if let Some(published) = asset.size.filter(|published| size > *published) {
                 return Err(AssetProblem::Overlong { url: opened.shown(), published });
-            }
-            if !pace.keeps_up(chunk.len()) {
-                return Err(AssetProblem::TooSlow { url: opened.shown() });
             }
             hashing.push(chunk).await.map_err(|Stopped| interrupted(&opened))?;
             progress(size);
@@ -99,30 +92,6 @@ fn check_content(asset: &Asset, opened: &Opened, hashed: &HashedAsset) -> Result
         return Err(AssetProblem::Digest { url: opened.shown(), published, received: hashed.sha256 });
     }
     Ok(())
-}
-
-/// Whether a server sends at all, or only drips to keep us waiting.
-struct Pace {
-    window: Duration,
-    begun: Instant,
-    bytes: usize,
-}
-
-impl Pace {
-    fn start(window: Duration) -> Self {
-        Self { window, begun: Instant::now(), bytes: 0 }
-    }
-
-    /// Told how many bytes came now; false where too few came in a whole window.
-    fn keeps_up(&mut self, bytes: usize) -> bool {
-        self.bytes += bytes;
-        if self.begun.elapsed() < self.window {
-            return true;
-        }
-        let is_enough = self.bytes >= MIN_BYTES_PER_WINDOW;
-        *self = Self::start(self.window);
-        is_enough
-    }
 }
 
 /// Two threads, so that the slower function alone sets the pace, and none of the runtime's own. Dropping it ends them.

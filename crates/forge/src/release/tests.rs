@@ -1,4 +1,7 @@
-use countersign_core::index::AssetNameError;
+use countersign_core::{
+    bounds::{INDEX_BYTES, INDEX_FILES, INDEX_NAMES_BYTES},
+    index::{AssetNameError, IndexTooLarge},
+};
 use serde_json::{Value, json};
 
 use super::{document, *};
@@ -161,4 +164,65 @@ fn what_is_not_a_release_is_not_read_as_one() {
     for text in ["", "[]", "{", "<html></html>", "\"x\"", "{\"assets\": {}}"] {
         assert!(document::parse(ForgeKind::Github, text.as_bytes()).is_err(), "{text}");
     }
+}
+
+/// A document of GitHub's with these assets.
+fn listing(assets: impl Iterator<Item = (String, String)>) -> Value {
+    let mut document = fixture(ForgeKind::Github);
+    let like = document["assets"][1].clone();
+    let asset = |(name, url): (String, String)| {
+        let mut asset = like.clone();
+        (asset["name"], asset["browser_download_url"]) = (json!(name), json!(url));
+        asset
+    };
+    document["assets"] = assets.map(asset).collect();
+    document
+}
+
+fn read_many(document: &Value) -> Result<usize, ReleaseProblem> {
+    let described = document::parse(ForgeKind::Github, document.to_string().as_bytes()).unwrap();
+    described
+        .into_metadata(&source(ForgeKind::Github, None), INDEX_FILES)
+        .map(|metadata| metadata.assets.len())
+}
+
+#[test]
+fn names_and_urls_that_no_index_could_hold_are_refused_before_anything_is_downloaded() {
+    let name = |length: usize, i: usize| {
+        let path = format!("{i:03}/{}", format!("{}/", "n".repeat(199)).repeat(5));
+        format!("{path}{}", "m".repeat(length - path.len()))
+    };
+    let short = |i: usize| format!("{SERVER}/{i}");
+    assert_eq!(read_many(&listing((0..512).map(|i| (name(1_024, i), short(i))))), Ok(512));
+    let one_more = (0..512).map(|i| (name(1_024, i), short(i))).chain([("a".to_owned(), short(0))]);
+    assert_eq!(
+        read_many(&listing(one_more)),
+        Err(ReleaseProblem::TooLarge(IndexTooLarge::Names(INDEX_NAMES_BYTES + 1)))
+    );
+    let problem = read_many(&listing([(name(1_025, 0), short(0))].into_iter())).unwrap_err();
+    assert!(
+        matches!(&problem, ReleaseProblem::AssetName { error: AssetNameError::TooLong, .. }),
+        "{problem}"
+    );
+
+    // URLs of 2,000 bytes: how many fit is found by trying.
+    let long = |i: usize| format!("{SERVER}/{i:04}{}", "u".repeat(2_000 - SERVER.len() - 5));
+    let of = |count: usize| read_many(&listing((0..count).map(|i| (format!("{i:04}"), long(i)))));
+    let most = (1..1_100).collect::<Vec<_>>().partition_point(|count| of(*count).is_ok());
+    assert!((800..1_000).contains(&most), "{most}");
+    match of(most + 1) {
+        Err(ReleaseProblem::TooLarge(IndexTooLarge::Bytes(bytes))) => {
+            assert!(bytes > INDEX_BYTES && bytes < INDEX_BYTES + 3_000, "{bytes}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_list_of_assets_is_not_read_beyond_what_an_index_can_hold() {
+    let assets = |count: usize| listing((0..count).map(|i| (i.to_string(), "https://h/".to_owned())));
+    let parse = |document: &Value| document::parse(ForgeKind::Github, document.to_string().as_bytes());
+    assert!(parse(&assets(INDEX_FILES)).is_ok());
+    let error = parse(&assets(INDEX_FILES + 1)).unwrap_err().to_string();
+    assert!(error.contains("more than 10000 assets"), "{error}");
 }

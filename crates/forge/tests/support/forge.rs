@@ -111,6 +111,13 @@ pub(crate) fn auth_header(kind: ForgeKind) -> String {
     }
 }
 
+const TIMEOUTS: Timeouts = Timeouts {
+    connect: Duration::from_secs(5),
+    idle: Duration::from_millis(500),
+    total: Duration::from_secs(5),
+    pace: Duration::from_millis(700),
+};
+
 impl Fake {
     /// A forge with one release of two assets and one signers file, changed by the test.
     pub(crate) async fn start(kind: ForgeKind, access: Access, change: impl FnOnce(&mut Routes)) -> Self {
@@ -130,14 +137,19 @@ impl Fake {
         let host = format!("127.0.0.1:{}", server.port);
         let forges = Forges::new(vec![ForgeConfig { host, kind, api: None, raw: None, token }]).unwrap();
         let guard = Guard { forges: forges.exceptions(), ..Guard::default() };
-        let timeouts = Timeouts {
-            connect: Duration::from_secs(5),
-            idle: Duration::from_millis(500),
-            total: Duration::from_secs(5),
-        };
         let answers = Answers::default().with("internal.example", &["127.0.0.1"]);
-        let fetcher = Fetcher::new(guard, timeouts, Arc::new(answers)).unwrap();
+        let fetcher = Fetcher::new(guard, TIMEOUTS, Arc::new(answers)).unwrap();
         Self { server, kind, forges, fetcher }
+    }
+
+    /// Lets requests go to this place as well.
+    pub(crate) fn allow(&mut self, place: &str) {
+        let guard = Guard {
+            allow: vec![place.parse().unwrap()],
+            forges: self.forges.exceptions(),
+            ..Guard::default()
+        };
+        self.fetcher = Fetcher::new(guard, TIMEOUTS, Arc::new(Answers::default())).unwrap();
     }
 
     pub(crate) async fn with_first_asset(kind: ForgeKind, answer: String) -> Self {
@@ -155,6 +167,14 @@ impl Fake {
         let url = SourceUrl::parse(&self.server.url(path)).unwrap();
         let source = self.forges.locate_signers(&url, &FileServers::default()).unwrap();
         self.fetcher.fetch_signers(&source, 1_000).await
+    }
+
+    /// Of the branch `main`, however large.
+    pub(crate) async fn signers_below(&self, max_bytes: u64) -> Result<FetchedSigners, FetchError> {
+        let path = raw_request(self.kind).replace("/raw/", "/blob/").replace("?ref_type=heads", "");
+        let url = SourceUrl::parse(&self.server.url(&path)).unwrap();
+        let source = self.forges.locate_signers(&url, &FileServers::default()).unwrap();
+        self.fetcher.fetch_signers(&source, max_bytes).await
     }
 
     pub(crate) async fn signers(&self) -> Result<FetchedSigners, FetchError> {

@@ -31,8 +31,8 @@ enum Reply {
     Send(String),
     /// Sends this, then nothing, until the client leaves.
     Stall(String),
-    /// Sends this, then a byte every 20 ms, until the client leaves.
-    Drip(String),
+    /// Sends this, then so many bytes every 20 ms, until the client leaves.
+    Drip(String, usize),
 }
 
 impl Server {
@@ -91,12 +91,12 @@ async fn answer(mut stream: TcpStream, seen: Arc<Mutex<Vec<String>>>, routes: Ar
             stream.write_all(text.as_bytes()).await?;
             stream.read_u8().await.map(drop)
         }
-        Reply::Drip(text) => {
+        Reply::Drip(text, bytes) => {
             stream.write_all(text.as_bytes()).await?;
             let mut ticks = tokio::time::interval(Duration::from_millis(20));
             loop {
                 ticks.tick().await;
-                stream.write_all(b".").await?;
+                stream.write_all(".".repeat(bytes).as_bytes()).await?;
             }
         }
     }
@@ -120,7 +120,8 @@ fn route(target: &str) -> Reply {
         "/garbage" => "\u{1b}[31mSSH-2.0\r\n\r\n".to_owned(),
         "/stall" => return Reply::Stall(reply("200 OK", "Content-Length: 10\r\n", "hello")),
         "/silent" => return Reply::Stall(String::new()),
-        "/drip" => return Reply::Drip(reply("200 OK", "Content-Length: 50000\r\n", "")),
+        "/drip" => return Reply::Drip(reply("200 OK", "Content-Length: 50000\r\n", ""), 1),
+        "/steady" => return Reply::Drip(reply("200 OK", "Content-Length: 5000\r\n", ""), 50),
         _ => match path.strip_prefix("/count/").and_then(|left| left.parse::<u32>().ok()) {
             Some(0) => reply("200 OK", "Content-Length: 5\r\n", "hello"),
             Some(left) => reply("301 Moved", &format!("Location: /count/{}\r\n", left - 1), ""),

@@ -29,12 +29,14 @@ pub async fn register(
     State(app): State<App>,
     request: Authenticated,
 ) -> Result<Json<AssetsResponse>, ApiError> {
-    let (release, message) = match AssetsBody::parse(&request.body)? {
+    let (project, source, release, message) = match AssetsBody::parse(&request.body)? {
         AssetsBody::Release(url) => {
             let source = app.forges().locate_release(&url)?;
             let active = assets::check_assets(&*app.store().head(), &source.dir, &request.caller)?;
             let claimant = request.claimant().with_project(&active.project);
-            (app.download_release(&request, source, claimant).await?, "Release registered successfully")
+            let page = source.url.clone();
+            let release = app.download_release(&request, source, claimant).await?;
+            (active.project, page, release, "Release registered successfully")
         }
         AssetsBody::Checksums(urls) => {
             let max_files = app.limits().checksums_files;
@@ -45,11 +47,16 @@ pub async fn register(
             let active = assets::check_assets(&*app.store().head(), &source.dir, &request.caller)?;
             let claimant = request.claimant().with_project(&active.project);
             let turn = app.begin_fetching(FetchKind::Checksums, &request, claimant).await?;
-            (fetch_checksums(&app, &turn, &source).await?, "Assets registered successfully")
+            let release = fetch_checksums(&app, &turn, &source).await?;
+            let files = source.files.iter().map(ToString::to_string).collect::<Vec<_>>().join("`, `");
+            (active.project, files, release, "Assets registered successfully")
         }
     };
-    let (caller, max_collecting, now) = (request.caller, app.limits().collecting_per_project, app.now());
-    let decide = move |head: &_| assets::register_assets(head, &release, &caller, max_collecting, now);
+    // Written and measured here: the writer has one thread for everybody.
+    let index = release.write_index(&project, app.now());
+    let index = index.map_err(|error| ApiError::oversized_upstream(&source, error))?;
+    let (caller, max_collecting) = (request.caller, app.limits().collecting_per_project);
+    let decide = move |head: &_| assets::register_assets(head, &index, &caller, max_collecting);
     let index = app.store().transact(decide).await??;
     Ok(Json(AssetsResponse { success: true, message, index_file_path: index.to_string() }))
 }

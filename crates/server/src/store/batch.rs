@@ -6,7 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use countersign_core::{path::RepoPath, snapshot::Change, time::Timestamp};
+use countersign_core::{bounds::FILE_BYTES, path::RepoPath, snapshot::Change, time::Timestamp};
 use gix::{ObjectId, objs::Kind};
 
 use super::{
@@ -83,6 +83,10 @@ impl Batch {
     ) -> Result<NewCommit<'a>, StoreError> {
         let mut edits: Vec<Edit<'_>> = Vec::with_capacity(change.files.len());
         for (path, content) in &change.files {
+            if let Some(bytes) = content.as_ref().map(|bytes| bytes.len()).filter(|bytes| *bytes > FILE_BYTES)
+            {
+                return Err(StoreError::TooLarge { path: path.clone(), bytes });
+            }
             let hashed = content.as_ref().map(|bytes| hash(Kind::Blob, bytes).ok_or(path));
             edits.push((path, hashed.transpose().map_err(collision)?));
         }

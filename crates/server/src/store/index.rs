@@ -113,7 +113,7 @@ impl Index {
     }
 
     /// The files that wait for this key's signature, sorted.
-    pub fn waiting_for(&self, key: &PublicKey) -> impl Iterator<Item = &RepoPath> {
+    pub fn waiting_for(&self, key: &PublicKey) -> impl Iterator<Item = &RepoPath> + Clone {
         self.waiting.get(key).into_iter().flatten()
     }
 

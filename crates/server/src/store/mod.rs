@@ -41,7 +41,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use countersign_core::{path::RepoPath, snapshot::Change};
+use countersign_core::{bounds::FILE_BYTES, path::RepoPath, snapshot::Change};
 pub use gix::ObjectId;
 use thiserror::Error;
 use tokio::sync::oneshot;
@@ -94,6 +94,8 @@ pub struct AuthorError {
 pub enum StoreError {
     #[error("{path} cannot be stored: a file cannot become a directory, nor a directory a file")]
     Conflict { path: RepoPath },
+    #[error("{path} cannot be stored: it has {bytes} bytes, and a stored file has at most {FILE_BYTES}")]
+    TooLarge { path: RepoPath, bytes: usize },
     #[error("the repository cannot be used: {subject}: {reason}")]
     Corrupt { subject: String, reason: String },
     #[error(transparent)]

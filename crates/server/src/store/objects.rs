@@ -11,7 +11,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use countersign_core::{history::EntryFacts, snapshot::StoredSigners};
+use countersign_core::{bounds::FILE_BYTES, history::EntryFacts, snapshot::StoredSigners};
 use gix::{
     ObjectId,
     hash::Kind as HashKind,
@@ -171,6 +171,11 @@ impl Objects {
         if let Some(blob) = self.recent.get(id) {
             return Ok(blob);
         }
+        if self.verifies
+            && let Some(bytes) = self.size(id)?
+        {
+            check_file_size(id, bytes)?;
+        }
         let found = match self.find_packed(id)? {
             Some(found) => found,
             None => {
@@ -184,6 +189,22 @@ impl Objects {
         let blob: Arc<[u8]> = self.check(id, found, Kind::Blob)?.into();
         self.recent.insert(*id, Arc::clone(&blob));
         Ok(blob)
+    }
+
+    /// How large an object is, told without reading all of it; `None` where it is not known yet.
+    pub(super) fn size(&self, id: &ObjectId) -> Result<Option<u64>, StoreError> {
+        let packs = self.packs.load();
+        for pack in packs.iter().rev() {
+            let Some(at) = pack.find(id) else { continue };
+            let size = INFLATE.with_borrow_mut(|inflate| pack.size(at, inflate));
+            return size.map(Some).map_err(|error| explain(id, error));
+        }
+        for loose in &self.loose {
+            if let Some((size, _)) = loose.try_header(id).map_err(|error| explain(id, error))? {
+                return Ok(Some(size));
+            }
+        }
+        Ok(None)
     }
 
     /// An object that is not worth keeping in the cache of blobs.
@@ -268,6 +289,9 @@ impl Objects {
         if kind != expected {
             return Err(StoreError::corrupt(id, format!("it is a {kind}, not a {expected}")));
         }
+        if self.verifies && kind == Kind::Blob {
+            check_file_size(id, data.len() as u64)?;
+        }
         if self.verifies && hash(kind, &data).as_ref() != Some(id) {
             return Err(StoreError::corrupt(id, "its content is damaged: it has another id"));
         }
@@ -341,6 +365,15 @@ impl fmt::Debug for Objects {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Objects").field("packs", &self.packs.load().len()).finish_non_exhaustive()
     }
+}
+
+/// No server stored more in one file (D41).
+fn check_file_size(id: &ObjectId, bytes: u64) -> Result<(), StoreError> {
+    if bytes > FILE_BYTES as u64 {
+        let reason = format!("it has {bytes} bytes, which is larger than a stored file may be: {FILE_BYTES}");
+        return Err(StoreError::corrupt(id, reason));
+    }
+    Ok(())
 }
 
 fn explain(id: &ObjectId, error: gix::Error) -> StoreError {

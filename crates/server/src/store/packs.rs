@@ -9,7 +9,11 @@ use std::{
 use gix::{
     ObjectId,
     hash::Kind as HashKind,
-    odb::pack::{self, data::entry::Header},
+    odb::pack::{
+        self,
+        data::{decode::header::ResolvedBase, entry::Header},
+    },
+    zlib::Inflate,
 };
 
 use super::{StoreError, disk::DiskError, filter::Filter, spot::Known, stored};
@@ -48,6 +52,18 @@ impl Pack {
     /// What there is to note about an object, by where in the index it is.
     pub(super) fn known(&self, at: u32) -> Known {
         Known::At { pack: self.number, offset: self.bundle.index.pack_offset_at_index(at) }
+    }
+
+    /// How large an object is, by where in the index it is. Reads the beginning of it alone.
+    pub(super) fn size(&self, at: u32, inflate: &mut Inflate) -> Result<u64, gix::Error> {
+        let pack::Bundle { index, pack } = &self.bundle;
+        let entry = pack.entry(index.pack_offset_at_index(at))?;
+        let base = |id: &gix::oid| {
+            let offset = index.lookup(id).map(|at| index.pack_offset_at_index(at));
+            let entry = offset.map(|offset| pack.entry(offset)).transpose()?;
+            Ok::<_, gix::Error>(entry.map(ResolvedBase::InPack))
+        };
+        Ok(pack.decode_header(entry, inflate, &base)?.object_size)
     }
 
     /// The content of a blob that lies at this offset as it is.

@@ -1,6 +1,7 @@
 //! URLs of releases, tokens, and what may be configured.
 
 use super::*;
+use crate::guard::{Guard, Reach};
 
 #[test]
 fn every_form_of_a_release_url_names_a_tag_and_a_directory() {
@@ -90,8 +91,19 @@ fn a_token_goes_to_the_api_alone_and_is_never_shown() {
     let source = with_tokens().locate_release("https://lab.example/g/app/-/releases/v1").unwrap();
     let credential = source.credential.as_ref().unwrap();
     let is_for = |url: &str| credential.is_for(&Url::parse(url).unwrap());
-    assert!(is_for("https://api.lab.example/v4/x") && is_for("https://api.lab.example:443/"));
-    for url in ["https://lab.example/", "http://api.lab.example/", "https://api.lab.example:8443/"] {
+    assert!(is_for("https://api.lab.example/v4/projects/g%2Fapp/x"));
+    assert!(is_for("https://api.lab.example:443/v4/projects/G%2fApp"));
+    for url in [
+        "https://lab.example/",
+        "https://lab.example/g/app/x",
+        "https://lab.example/v4/projects/g%2Fapp/x",
+        "http://api.lab.example/v4/projects/g%2Fapp/x",
+        "https://api.lab.example:8443/v4/projects/g%2Fapp/x",
+        "https://api.lab.example/v4/projects/g%2Fapp2/x",
+        "https://api.lab.example/v4/projects/24/x",
+        "https://api.lab.example/v4/x",
+        "https://api.lab.example/",
+    ] {
         assert!(!is_for(url), "{url}");
     }
     let debug = format!("{source:?} {:?} {:?}", with_tokens(), token("s3cret"));
@@ -140,11 +152,13 @@ fn configurations_that_cannot_work_are_refused() {
 fn hosts_of_configured_forges_are_exceptions_and_known_ones_are_not() {
     let mut configs = configured();
     configs.push(ForgeConfig { token: token("t"), ..config("github.com", ForgeKind::Github) });
-    let exceptions = Forges::new(configs).unwrap().exceptions();
-    let mut hosts: Vec<&str> = exceptions.iter().map(Host::as_str).collect();
-    hosts.sort_unstable();
-    hosts.dedup();
-    let expected = [
+    let guard = Guard { forges: Forges::new(configs).unwrap().exceptions(), ..Guard::default() };
+    let private = "10.9.9.9".parse().unwrap();
+    let is_excepted = |host: &str, port: u16| {
+        let host = Host::parse(host).unwrap();
+        guard.check_address(Reach::PublicAndExceptions, &host, private, port).is_ok()
+    };
+    let hosts = [
         "10.0.0.7",
         "127.0.0.1",
         "ghe.example",
@@ -152,7 +166,25 @@ fn hosts_of_configured_forges_are_exceptions_and_known_ones_are_not() {
         "inner.example",
         "lab.example",
         "raw.ghe.example",
+        "github.com",
+        "api.github.com",
+        "raw.githubusercontent.com",
+        "gitlab.com",
+        "other.example",
     ];
-    assert_eq!(hosts, expected);
+    let ports = [80, 443, 1, 3000, 3001, 8080, 8443, 9000];
+    let open = hosts.map(|host| (host, ports.into_iter().filter(|port| is_excepted(host, *port)).collect()));
+    let open: Vec<(&str, Vec<u16>)> =
+        open.into_iter().filter(|(_, ports): &(_, Vec<_>)| !ports.is_empty()).collect();
+    let expected: [(&str, &[u16]); 7] = [
+        ("10.0.0.7", &[80]),
+        ("127.0.0.1", &[3000, 3001]),
+        ("ghe.example", &[80, 443]),
+        ("hub.example", &[80, 443]),
+        ("inner.example", &[80, 443]),
+        ("lab.example", &[80, 443]),
+        ("raw.ghe.example", &[443]),
+    ];
+    assert_eq!(open, expected.map(|(host, ports)| (host, ports.to_vec())));
     assert!(Forges::new(Vec::new()).unwrap().exceptions().is_empty());
 }

@@ -96,6 +96,7 @@ fn reason_of(error: &StoreError) -> String {
     match error {
         StoreError::Corrupt { subject, reason } => format!("{subject}: {reason}"),
         StoreError::Conflict { .. }
+        | StoreError::TooLarge { .. }
         | StoreError::Io(_)
         | StoreError::OverBudget(_)
         | StoreError::Busy

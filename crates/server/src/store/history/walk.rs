@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use countersign_core::{
+    bounds::FILE_BYTES,
     path::RepoPath,
     replay::{Replay, Step},
     time::Timestamp,
@@ -10,7 +11,7 @@ use countersign_core::{
 use gix::{ObjectId, objs::Kind};
 
 use super::{
-    super::{load, snapshot::Files},
+    super::{load, snapshot::Files, tree::Node},
     CheckError, Checked, Event, Finding, MAX_FILES, MAX_FINDINGS,
     commit::Commit,
     difference::Difference,
@@ -153,6 +154,16 @@ impl Walker<'_> {
             report.add(id, odd_dirs, reason.to_owned());
         }
         let touched: Vec<RepoPath> = difference.touched.iter().cloned().collect();
+        for path in &touched {
+            let Some(Node::File(blob)) = root.find(path) else { continue };
+            if let Ok(Some(bytes)) = self.opened.objects.size(blob)
+                && bytes > FILE_BYTES as u64
+            {
+                let reason =
+                    format!("it has {bytes} bytes, which is larger than a stored file may be: {FILE_BYTES}");
+                report.add(id, vec![path.to_string()], reason);
+            }
+        }
         let after = self.state.next(root, &touched);
         let step =
             Step { message: &commit.message, time: commit.time, touched: &difference.touched, is_first };

@@ -1,8 +1,13 @@
-// The documents of a release, read strictly: every field that is known, and no other (D8–D12).
+// The documents of a release, read strictly (D8–D12).
 
 import { fail, integer, list, map, object, oneOf, orNull, parseJson, text } from "./json.mjs";
 import { parseKey, parseRecordedKey, parseSignature, toHex, utf8 } from "./keys.mjs";
 import { parseAssetName, parseDigest, parseHex, parsePath, parseSignerName, parseTime } from "./values.mjs";
+
+function parseBounded(source, kib) {
+  if (utf8(source).length > kib * 1024) fail("", `must have at most ${kib} KiB`);
+  return parseJson(source);
+}
 
 const membersOf = (groups = []) => groups.flatMap((group) => group.signers);
 export const keysOf = (groups) => membersOf(groups).map((signer) => signer.data.pubkey);
@@ -38,8 +43,7 @@ const roles = { artifact_signers: role, "admin_keys?": role, "master_keys?": rol
 
 // Who may sign, in which role, and how many are needed.
 export function readSigners(source) {
-  if (utf8(source).length > 256 * 1024) fail("", "a signers file has at most 256 KiB");
-  const json = parseJson(source);
+  const json = parseBounded(source, 256);
   const { version, timestamp, ...file } = object({ version: oneOf(1), timestamp: time, ...roles })(json, "");
   const { artifact_signers: artifact, admin_keys: admin = artifact, master_keys: master = [], ...rest } = file;
   const all = Object.values(file).flat();
@@ -69,10 +73,11 @@ function checkNames(file) {
 // Signatures on one file, by key.
 export function signatures(value, at) {
   const entry = object({ signature: text(parseSignature, "base64 of 64 bytes"), collected_at: time });
-  return object({ entries: map(parseRecordedKey, entry) })(value, at).entries;
+  const { entries } = object({ entries: map(parseRecordedKey, entry) })(value, at);
+  return entries.size > 2000 ? fail(at, "more than 2,000 signatures") : entries;
 }
 
-// The history of a project's signers files, with the exact texts that were signed.
+// The history of a project's signers files.
 export function history(value, at) {
   const texts = { signers_config: text(), metadata: text() };
   const entry = object({ ...texts, signatures, metadata_signatures: signatures, timestamp: time });
@@ -81,7 +86,7 @@ export function history(value, at) {
 
 const kind = oneOf("github", "gitlab", "forgejo", "file_server");
 
-// The metadata of a signers file: whose it is, and what it replaces.
+// The metadata of a signers file.
 const metadata = object({
   version: oneOf(1),
   origin: object({ kind, url: text(), retrieval_url: text(), retrieved_at: time }),
@@ -90,7 +95,7 @@ const metadata = object({
   previous: orNull(digest),
 });
 
-// The index of a release: its files and their digests. This is what artifact signers sign.
+// The index of a release, which artifact signers sign.
 const index = object({
   version: oneOf(1),
   published_files: list(object({
@@ -105,10 +110,12 @@ const index = object({
   published_on: orNull(time),
 });
 
-export const readMetadata = (source) => metadata(parseJson(source), "");
+export const readMetadata = (source) => metadata(parseBounded(source, 16), "");
 
 export function readIndex(source) {
-  const read = index(parseJson(source), "");
+  const read = index(parseBounded(source, 2048), "");
+  const names = read.published_files.map((file) => file.file_name).join("");
+  if (utf8(names).length > 2 ** 19) fail("published_files", "all names have at most 512 KiB");
   read.published_files.forEach(({ digests, file_name: name }, i, files) => {
     if (!Object.keys(digests).length) fail(`published_files[${i}].digests`, "must have sha256, sha512 or both");
     // In hexadecimal: strings here are not ordered by characters.

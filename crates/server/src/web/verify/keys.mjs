@@ -1,4 +1,4 @@
-// Ed25519 keys and signatures (D1–D3). Browsers differ in how strict they are: points and numbers are checked here first.
+// Ed25519 keys and signatures (D1–D3). Browsers differ in strictness: points and numbers are checked first.
 
 const PREFIX = "svc-pub:";
 const SSH_HEAD = "\0\0\0\x0bssh-ed25519\0\0\0\x20";
@@ -23,7 +23,7 @@ function decode(text, length) {
   return binary.length === length && btoa(binary).replace(/=+$/, "") === body ? binary : null;
 }
 
-// From any accepted spelling to the canonical one, by which keys are compared.
+// From any accepted spelling to the canonical one.
 export function parseKey(text) {
   if (text.startsWith(PREFIX)) return toKey(decode(text.slice(PREFIX.length), 32));
   if (!text.includes(" ")) return toKey(decode(text, 32));
@@ -34,7 +34,7 @@ export function parseKey(text) {
 
 const toKey = (binary) => binary && isStrictPoint(toBytes(binary)) ? PREFIX + btoa(binary).replace("=", "") : null;
 
-// The canonical spelling alone. Whether it is a usable key shows when its signature is verified.
+// The canonical spelling alone: verifying shows whether it is a usable key.
 export function parseRecordedKey(text) {
   return text.startsWith(PREFIX) && !text.endsWith("=") && decode(text.slice(PREFIX.length), 32) ? text : null;
 }
@@ -46,7 +46,7 @@ export function parseSignature(text) {
 
 const toNumber = (littleEndian) => BigInt(`0x${toHex(littleEndian.toReversed())}`);
 
-// Whether bytes are the one encoding of a point of the curve, and of one that proves something.
+// Whether bytes are the one encoding of a point that proves something.
 function isStrictPoint(bytes) {
   const y = toNumber(bytes) & (2n ** 255n - 1n);
   const y2 = (y * y) % P;

@@ -64,7 +64,7 @@ async function verifyLink(entry, project, previous, what) {
   return { signers, digest, activated: entry.timestamp };
 }
 
-// Checks all that can be checked without asking anyone. `passed` is told what holds, step by step.
+// `passed` is told what holds, step by step.
 export async function verifyEvidence({ path, index: text, signatures, governedBy, history, revocation }, passed) {
   const index = attempt("The index", () => readIndex(text));
   const fault = checkPlace(index, path);
@@ -81,7 +81,7 @@ export async function verifyEvidence({ path, index: text, signatures, governedBy
     `${group.threshold} of ${group.signers.length} artifact signers needed, ${count(group, signed)} signed`);
   refuseIf(!isMet(governing.artifact, signed), `Not enough of the right people have signed: ${counts.join("; ")}`);
   passed(`Enough of the right people have signed the index: ${counts.join("; ")}`);
-  // Whether it holds makes no difference: nobody should use a file about which this is in doubt.
+  // Whether it holds makes no difference: do not use a file in doubt.
   const reason = revocation === null ? "" : attempt("The revocation", () => JSON.parse(revocation).reason);
   refuseIf(revocation !== null, `The release is revoked: ${quoted(`${reason}`)}`);
   passed("The server shows no revocation");

@@ -2,9 +2,8 @@
 
 import { utf8 } from "./keys.mjs";
 
-const DECEPTIVE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
-const UNSEEN =
-  /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\u{e0100}-\u{e01ef}]/gu;
+// What looks like nothing, or changes what others look like (D43).
+const UNSEEN = /(?! )[\p{Cc}\p{Cf}\p{Z}\p{DI}\u2800\u{1d159}]/gu;
 const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(?:Z|([+-])(\d\d):(\d\d))$/;
 
 export const lowerAscii = (text) => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
@@ -36,15 +35,18 @@ export function parseTime(text) {
 export const parseHex = (bytes) => (text) => text.length === 2 * bytes && /^[0-9a-f]*$/.test(text) ? text : null;
 export const parseDigest = (text) => (text.startsWith("sha512:") ? parseHex(64)(text.slice(7)) : null);
 
-// The name of a published file: a relative path that is safe to show (D24).
+const isSeen = (text) => text.search(UNSEEN) < 0;
+
+// The name of a published file (D24).
 export function parseAssetName(text) {
   const isFine = (segment) => !isDots(segment) && utf8(segment).length <= 200;
-  return text.split("/").every(isFine) && !text.includes("\\") && !DECEPTIVE.test(text) ? text : null;
+  const isShort = utf8(text).length <= 1024 && text.split("/").every(isFine);
+  return isShort && !text.includes("\\") && isSeen(text) ? text : null;
 }
 
-export const parseSignerName = (text) => ([...text].length <= 64 && !DECEPTIVE.test(text) ? text : null);
+export const parseSignerName = (text) => ([...text].length <= 64 && isSeen(text) ? text : null);
 
-// Text with control and invisible characters escaped (D39), and cut where it gets long.
+// Safe to show (D39), and cut where it gets long.
 export const shownText = (text) =>
   text.slice(0, 2000).replace(UNSEEN, (c) => `\\u{${c.codePointAt().toString(16)}}`);
 

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use countersign_core::path::is_deceptive;
+use countersign_core::shown::is_unseen;
 use serde_json::Value;
 
 use super::HostileServer;
@@ -115,7 +115,7 @@ impl Victim {
 #[track_caller]
 pub(crate) fn assert_harmless(ran: &Ran) {
     let said = format!("{}{}", ran.stdout, ran.stderr);
-    let raw: Vec<char> = said.chars().filter(|c| *c != '\n' && is_deceptive(*c)).collect();
+    let raw: Vec<char> = said.chars().filter(|c| *c != '\n' && is_unseen(*c)).collect();
     assert!(raw.is_empty(), "{raw:?} is shown as it is: {said:?}");
 }
 

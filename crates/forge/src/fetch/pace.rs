@@ -1,0 +1,61 @@
+//! Whether a server sends at all, or only drips to keep us waiting (D49).
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The slowest that we wait for, on average over each window: a file server that drips must not hold a turn for as long
+/// as the whole may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rate {
+    bytes_per_second: u64,
+}
+
+impl Rate {
+    /// Signers files, checksums files and what a forge says of a release.
+    pub(crate) const DOCUMENT: Self = Self { bytes_per_second: 1 << 10 };
+    pub(crate) const ASSET: Self = Self { bytes_per_second: 16 << 10 };
+
+    pub(super) fn bytes_per_second(self) -> u64 {
+        self.bytes_per_second
+    }
+}
+
+/// What came since the window began.
+pub(crate) struct Pace {
+    rate: Rate,
+    window: Duration,
+    begun: Instant,
+    bytes: u64,
+}
+
+impl Pace {
+    pub(crate) fn start(rate: Rate, window: Duration) -> Self {
+        Self { rate, window, begun: Instant::now(), bytes: 0 }
+    }
+
+    pub(super) fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    pub(super) fn window(&self) -> Duration {
+        self.window
+    }
+
+    /// When enough must have come.
+    pub(super) fn end(&self) -> Instant {
+        self.begun + self.window
+    }
+
+    pub(super) fn note(&mut self, bytes: usize) {
+        self.bytes += bytes as u64;
+    }
+
+    /// At the end of a window: begins the next one, if enough came in this one.
+    pub(super) fn begin_next(&mut self) -> bool {
+        let enough = u128::from(self.rate.bytes_per_second) * self.window.as_millis() / 1_000;
+        let is_enough = u128::from(self.bytes) >= enough;
+        *self = Self::start(self.rate, self.window);
+        is_enough
+    }
+}
