@@ -209,7 +209,7 @@ fn long_paths(count: usize, end: &str) -> Vec<RepoPath> {
 
 fn answer_bytes(told: &[&RepoPath]) -> usize {
     let file_paths = told.iter().map(ToString::to_string).collect();
-    serde_json::to_vec(&PendingResponse { file_paths }).unwrap().len()
+    serde_json::to_vec(&PendingResponse { file_paths }).expect("JSON").len()
 }
 
 #[test]
