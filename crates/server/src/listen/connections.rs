@@ -9,7 +9,7 @@ use std::{
     net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Instant,
 };
@@ -20,7 +20,8 @@ use super::patience::{Dropped, Patience};
 
 /// File descriptors that are left for everything else: packs, the database, outgoing connections.
 const OTHER_FILES: u64 = 768;
-/// Connections whose heads are not small: each has a larger buffer.
+/// Connections whose heads are not small: each has a larger buffer. Those that have to go take a moment to do so. Until
+/// then there may be as many again.
 const MAX_LARGE_HEADS: usize = 1_024;
 /// When room is needed, this part of the limit goes at once: a look at all connections for each new one would cost more.
 const PART: usize = 32;
@@ -40,6 +41,7 @@ pub struct Connections {
     refused: AtomicU64,
     too_slow: AtomicU64,
     gave_way: AtomicU64,
+    large_heads: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -82,6 +84,7 @@ impl Connections {
             refused: AtomicU64::new(0),
             too_slow: AtomicU64::new(0),
             gave_way: AtomicU64::new(0),
+            large_heads: AtomicUsize::new(0),
         }
     }
 
@@ -136,13 +139,22 @@ impl Connections {
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A head has become large: if there are too many of those, the oldest of them go.
-    pub(super) fn bound_large_heads(&self) {
-        let mut open = self.lock();
-        let is_large = |entry: &Entry| entry.patience.has_large_head() && entry.patience.is_waiting();
-        if open.by_number.values().filter(|entry| is_large(entry)).count() > MAX_LARGE_HEADS {
-            self.make_room(&mut open, MAX_LARGE_HEADS, is_large);
+    /// A head has become large. If there are too many of those, the oldest of them go; `None` if that takes too long.
+    pub(super) fn admit_large_head(self: &Arc<Self>) -> Option<LargeHead> {
+        let count = self.large_heads.fetch_add(1, Ordering::Relaxed) + 1;
+        let admitted = LargeHead(Arc::clone(self));
+        if count > 2 * MAX_LARGE_HEADS {
+            self.gave_way.fetch_add(1, Ordering::Relaxed);
+            return None;
         }
+        if count > MAX_LARGE_HEADS {
+            let mut open = self.lock();
+            let is_large = |entry: &Entry| entry.patience.has_large_head() && entry.patience.is_waiting();
+            if open.by_number.values().filter(|entry| is_large(entry)).count() > MAX_LARGE_HEADS {
+                self.make_room(&mut open, MAX_LARGE_HEADS, is_large);
+            }
+        }
+        Some(admitted)
     }
 
     /// Lets go of those that have waited longest for their clients; false if none does.
@@ -180,6 +192,16 @@ impl Open {
             }
         }
         Some(entry)
+    }
+}
+
+/// A connection with a larger buffer, for as long as it has it.
+#[derive(Debug)]
+pub(super) struct LargeHead(Arc<Connections>);
+
+impl Drop for LargeHead {
+    fn drop(&mut self) {
+        self.0.large_heads.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -294,22 +316,25 @@ mod tests {
     #[test]
     fn only_so_many_wait_with_large_heads() {
         let connections = connections(8_192, 8_192);
-        let held = admit_many(&connections, HERE, MAX_LARGE_HEADS as u64 + 10);
-        let (small, large) = held.split_at(9);
-        for held in &large[1..] {
+        let held = admit_many(&connections, HERE, 2 * MAX_LARGE_HEADS as u64 + 1);
+        let grow = |held: &Admitted| {
             held.patience.grow_head();
-            connections.bound_large_heads();
-        }
+            connections.admit_large_head()
+        };
+        let (first, others) = held.split_at(MAX_LARGE_HEADS);
+        let mut large: Vec<_> = first.iter().map(|held| grow(held).unwrap()).collect();
         assert!(held.iter().all(|held| is_open(&connections, held)), "the last that is let in");
-        large[0].patience.grow_head();
-        connections.bound_large_heads();
-        let open = large.iter().filter(|held| is_open(&connections, held)).count();
-        assert_eq!(open, MAX_LARGE_HEADS + 1 - MAX_LARGE_HEADS / PART);
-        assert!(
-            large[MAX_LARGE_HEADS / PART..].iter().all(|held| is_open(&connections, held)),
-            "the oldest went"
-        );
-        assert!(small.iter().all(|held| is_open(&connections, held)));
+        large.push(grow(&others[0]).unwrap());
+        let (gone, kept) = held.split_at(MAX_LARGE_HEADS / PART);
+        assert!(!gone.iter().any(|held| is_open(&connections, held)), "the oldest go");
+        assert!(kept.iter().all(|held| is_open(&connections, held)));
+        // None of them has really gone yet.
+        large.extend(others[1..MAX_LARGE_HEADS].iter().map(|held| grow(held).unwrap()));
+        assert!(grow(&others[MAX_LARGE_HEADS]).is_none());
+        large.pop();
+        assert!(grow(&others[MAX_LARGE_HEADS]).is_some());
+        drop(large);
+        assert_eq!(connections.large_heads.load(Ordering::Relaxed), 0);
     }
 
     #[test]

@@ -17,7 +17,10 @@ use tokio::{
     sync::Notify,
 };
 
-use super::{connections::Connections, refusal::Refusal};
+use super::{
+    connections::{Connections, LargeHead},
+    refusal::Refusal,
+};
 use crate::clock::uptime_nanos;
 
 /// A client that has not sent its next request's head by then is dropped; so is one that sends nothing, or takes nothing
@@ -227,6 +230,7 @@ pub(super) struct Stream<S> {
     head: HeadBytes,
     /// Where heads that are not small are counted.
     connections: Arc<Connections>,
+    large_head: Option<LargeHead>,
     /// Is sent instead of what hyper wrote; the connection ends with it.
     refusal: Option<Box<Refusal>>,
 }
@@ -240,22 +244,24 @@ struct HeadBytes {
 impl<S> Stream<S> {
     pub(super) fn new(inner: S, patience: Arc<Patience>, connections: Arc<Connections>) -> Self {
         let head = HeadBytes::default();
-        Self { inner, patience, holds_end: false, head, connections, refusal: None }
+        Self { inner, patience, holds_end: false, head, connections, large_head: None, refusal: None }
     }
 
-    /// Hyper's buffer grows with an unfinished head. Many connections may have small ones, and few large ones.
-    fn note_read(&mut self, bytes: usize) {
+    /// Hyper's buffer grows with an unfinished head. Many connections may have small ones, and few large ones: an error
+    /// if there are too many.
+    fn note_read(&mut self, bytes: usize) -> io::Result<()> {
         let progress = self.patience.progress.load(Ordering::Relaxed);
         if self.head.progress != progress {
             self.head = HeadBytes { progress, read: 0 };
         }
         self.head.read += bytes;
         let is_large = self.head.read > SMALL_HEAD_BYTES && progress.is_multiple_of(2);
-        // Once for each connection: to count all of them costs more than this.
-        if is_large && !self.patience.has_large_head() {
+        if is_large && self.large_head.is_none() {
             self.patience.grow_head();
-            self.connections.bound_large_heads();
+            self.large_head = self.connections.admit_large_head();
+            return if self.large_head.is_some() { Ok(()) } else { Err(io::ErrorKind::QuotaExceeded.into()) };
         }
+        Ok(())
     }
 
     fn noted(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
@@ -316,7 +322,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stream<S> {
         let (before, has_room) = (buffer.filled().len(), buffer.remaining() > 0);
         let read = Pin::new(&mut self.inner).poll_read(context, buffer);
         let bytes = buffer.filled().len() - before;
-        self.note_read(bytes);
+        self.note_read(bytes)?;
         let has_ended = matches!(read, Poll::Ready(Ok(()))) && has_room && bytes == 0;
         self.holds_end = has_ended && self.patience.is_reading();
         if self.holds_end { Poll::Pending } else { read }
