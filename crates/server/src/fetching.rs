@@ -16,9 +16,10 @@ use crate::{
     },
 };
 
-/// Requests that fetch at the same time. Half of the turns is out of reach for strangers, and for any single address,
+/// Requests that fetch at the same time, or wait with what they fetched for the writer: each has up to 8 MiB in memory.
+/// Half of the turns is out of reach for strangers, and for any single address,
 /// project or key.
-const MAX_FETCHING: usize = 64;
+const MAX_FETCHING: usize = 32;
 /// Requests that wait for their turn, and how long.
 const MAX_WAITING: usize = 256;
 const MAX_WAIT: Duration = Duration::from_secs(10);

@@ -44,7 +44,7 @@ const DOWNLOADS: PlaceRules = PlaceRules {
     pace: Some(64 * 1024),
 };
 /// Downloads under way, and results that are kept for whoever comes back.
-const MAX_KNOWN: usize = 64;
+const MAX_KNOWN: usize = 16;
 /// Assets of one release that are downloaded at the same time.
 const AT_ONCE: usize = 4;
 /// How often a large asset is mentioned in the log.

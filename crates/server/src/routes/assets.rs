@@ -22,21 +22,21 @@ use crate::{
     fetching::{FetchKind, Turn},
 };
 
-/// Checksums files of one release that are fetched at the same time.
-const AT_ONCE: usize = 4;
+/// Checksums files of one release that are fetched at the same time: SHA-256 and SHA-512, most often.
+const AT_ONCE: usize = 2;
 
 pub async fn register(
     State(app): State<App>,
     request: Authenticated,
 ) -> Result<Json<AssetsResponse>, ApiError> {
-    let (project, source, release, message) = match AssetsBody::parse(&request.body)? {
+    let (project, source, release, message, turn) = match AssetsBody::parse(&request.body)? {
         AssetsBody::Release(url) => {
             let source = app.forges().locate_release(&url)?;
             let active = assets::check_assets(&*app.store().head(), &source.dir, &request.caller)?;
             let claimant = request.claimant().with_project(&active.project);
             let page = source.url.clone();
             let release = app.download_release(&request, source, claimant).await?;
-            (active.project, page, release, "Release registered successfully")
+            (active.project, page, release, "Release registered successfully", None)
         }
         AssetsBody::Checksums(urls) => {
             let max_files = app.limits().checksums_files;
@@ -49,7 +49,7 @@ pub async fn register(
             let turn = app.begin_fetching(FetchKind::Checksums, &request, claimant).await?;
             let release = fetch_checksums(&app, &turn, &source).await?;
             let files = source.files.iter().map(ToString::to_string).collect::<Vec<_>>().join("`, `");
-            (active.project, files, release, "Assets registered successfully")
+            (active.project, files, release, "Assets registered successfully", Some(turn))
         }
     };
     // Written and measured here: the writer has one thread for everybody.
@@ -58,6 +58,8 @@ pub async fn register(
     let (caller, max_collecting) = (request.caller, app.limits().collecting_per_project);
     let decide = move |head: &_| assets::register_assets(head, &index, &caller, max_collecting);
     let index = app.store().transact(decide).await??;
+    // Not before: no more releases wait for the writer than there are turns.
+    drop(turn);
     Ok(Json(AssetsResponse { success: true, message, index_file_path: index.to_string() }))
 }
 

@@ -27,7 +27,7 @@ pub async fn register_repo(
     register::check_register(&*app.store().head(), &source.project, expiry, app.now())?;
     caps.check_register(&*app.store().head(), &source.project, expiry, app.now())?;
     let turn = app.begin_fetching(FetchKind::Signers, &request, request.claimant().as_stranger()).await?;
-    let proposal = fetch(&app, turn, source, signed).await?;
+    let proposal = fetch(&app, &turn, source, signed).await?;
     let now = app.now();
     let decide = move |head: &Head| {
         let registered = register::register(head, &proposal, expiry, now)?;
@@ -35,6 +35,8 @@ pub async fn register_repo(
         Ok::<_, ApiError>(registered)
     };
     let proposed = app.store().transact(decide).await??;
+    // Not before: no more proposals wait for the writer than there are turns.
+    drop(turn);
     Ok(answer(proposed, "Project registered successfully. Collect signatures to activate."))
 }
 
@@ -48,7 +50,7 @@ pub async fn update_signers(
     caps.check_rotations(&*app.store().head(), &source.project, app.now())?;
     let claimant = request.claimant().with_project(&source.project);
     let turn = app.begin_fetching(FetchKind::Signers, &request, claimant).await?;
-    let proposal = fetch(&app, turn, source, signed).await?;
+    let proposal = fetch(&app, &turn, source, signed).await?;
     let now = app.now();
     let decide = move |head: &Head| {
         let updated = update::update(head, &proposal, now)?;
@@ -56,6 +58,8 @@ pub async fn update_signers(
         Ok::<_, ApiError>(updated)
     };
     let proposed = app.store().transact(decide).await??;
+    // Not before: no more proposals wait for the writer than there are turns.
+    drop(turn);
     Ok(answer(proposed, "Signers update proposed successfully. Collect signatures to activate."))
 }
 
@@ -68,11 +72,11 @@ fn locate(app: &App, request: &Authenticated) -> Result<SignersSource, ApiError>
 
 async fn fetch(
     app: &App,
-    turn: Turn,
+    turn: &Turn,
     source: SignersSource,
     signed: SignedRequest,
 ) -> Result<Proposal, ApiError> {
-    let fetched = app.fetch_signers(&turn, &source).await?;
+    let fetched = app.fetch_signers(turn, &source).await?;
     Ok(Proposal {
         project: source.project,
         signers_bytes: fetched.bytes.into(),
