@@ -4,8 +4,8 @@ use axum::http::{HeaderMap, Version, header::HOST};
 
 use crate::error::ApiError;
 
-/// A proxy in front of us might take the first of two, or none, where we take the other one. Every read pays for this: it
-/// costs some 120 instructions of 17,000.
+/// A proxy in front of us might take the first of two, or none, where we take the other one. Every read pays for this:
+/// some 200 instructions of 17,800, counted by callgrind.
 pub(crate) fn check_host(version: Version, headers: &HeaderMap) -> Result<(), ApiError> {
     // Only where some name occurs twice is it worth looking whether it is this one.
     let may_repeat = headers.len() != headers.keys_len();
