@@ -59,8 +59,8 @@ const LARGE_BODIES: PlaceRules = PlaceRules {
     share: MAX_LARGE_BODIES / 2,
     strangers: MAX_LARGE_BODIES,
     waiting: 64,
-    max_wait: Duration::from_secs(1),
-    grace: Some(Duration::from_secs(5)),
+    max_wait: Duration::from_secs(2),
+    grace: Some(Duration::from_millis(500)),
     pace: Some(16 * 1024),
 };
 /// Whoever reads metrics needs one.

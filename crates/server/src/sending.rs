@@ -27,7 +27,7 @@ use crate::{answer::Origin, error::ApiError, limits::SendShare};
 /// What is not larger is answered without asking for room.
 pub(crate) const SMALL_BYTES: usize = 64 << 10;
 /// Of all answers that are being sent.
-const MOST_BYTES: usize = 128 << 20;
+const MOST_BYTES: usize = 96 << 20;
 /// A connection that encrypts copies what it sends: not more than this at a time.
 const PIECE_BYTES: usize = 64 << 10;
 /// How long a request waits for room, and for its turn to read.

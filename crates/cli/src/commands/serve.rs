@@ -1,5 +1,7 @@
 //! `countersign serve`
 
+mod memory;
+
 use std::{
     io::{self, Write as _},
     time::Duration,
@@ -19,6 +21,7 @@ use crate::{args::ServeArgs, error::CliError};
 const DRAIN_MARGIN: Duration = Duration::from_secs(15);
 
 pub(crate) fn run(args: ServeArgs) -> Result<(), CliError> {
+    memory::settle();
     let file = super::read_config(&args.files)?;
     let format = args.log_format.unwrap_or_else(|| file.log_format());
     let level = args.log_level.unwrap_or_else(|| file.log_level());

@@ -26,7 +26,7 @@ impl Budgeted {
         let world = World::start_with(|launch, _| {
             let launch = launch.args(["--config", path.to_str().unwrap()]);
             let launch = launch.args(["--metrics-listen", &metrics.to_string()]);
-            launch.args(["--file-server", "*", "--allow-fetch", "127.0.0.1"]).args(flags.iter().copied())
+            launch.args(["--file-server", "*", "--allow-fetch", "127.0.0.1:*"]).args(flags.iter().copied())
         });
         Self { world, metrics, alice: Person::named("alice"), _dir: dir }
     }

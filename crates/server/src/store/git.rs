@@ -23,7 +23,7 @@ use super::{
     tree::{Dir, Node},
 };
 
-const CACHE_BYTES: u64 = 96 << 20;
+const CACHE_BYTES: u64 = 64 << 20;
 /// Ends the names of files that are not complete yet. Not `tmp_…`, which `git prune` removes under our hands, and
 /// neither `.pack` nor `.idx`, which Git would read.
 const UNFINISHED: &str = "countersign-tmp";

@@ -13,7 +13,7 @@ use super::{
 };
 
 /// What is remembered of all versions together.
-const MAX_BYTES: usize = 64 << 20;
+const MAX_BYTES: usize = 32 << 20;
 /// An entry of a directory has at least a mode, a name and an id.
 const BEGINNING: usize = 48;
 /// A signature or a digest is on a line of such a length, and no other file has the same. A key alone makes a shorter one:

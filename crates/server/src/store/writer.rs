@@ -33,7 +33,7 @@ use crate::clock::Clock;
 
 const MAX_CHANGES: usize = 256;
 /// Trees of large directories add up; beyond this, the rest waits for the next batch.
-const MAX_BATCH_BYTES: usize = 64 << 20;
+const MAX_BATCH_BYTES: usize = 16 << 20;
 
 /// One caller's decision, and the way back to the caller. Given no head, it passes the error on and returns nothing.
 pub(super) type Job = Box<dyn FnOnce(Result<&Head, StoreError>) -> Option<Decided> + Send>;
