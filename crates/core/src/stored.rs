@@ -93,7 +93,7 @@ pub fn history(
 ) -> Result<History, ReadError> {
     let entry = |number| {
         let path = layout::history_entry(project, number);
-        parse_stored(&path, HistoryEntry::parse(&*require(snapshot, &path)?))
+        parse_stored(&path, HistoryEntry::parse(&require(snapshot, &path)?))
     };
     Ok(History { entries: numbers.into_iter().map(entry).collect::<Result<_, _>>()? })
 }

@@ -30,7 +30,8 @@ fn rotated(times: usize) -> World {
 
 fn facts(world: &World) -> Vec<EntryFacts> {
     let project = path(PROJECT);
-    stored::history_facts(&world.repo, &project, stored::history_len(&world.repo, &project)).unwrap()
+    stored::history_facts(&world.repo, &project, stored::history_len(&world.repo, &project))
+        .expect("a readable history")
 }
 
 fn assemble(world: &World, assembly: Assembly, count: usize) -> Vec<u8> {

@@ -198,7 +198,7 @@ fn the_nearest_active_signers_file_governs_a_path() {
 /// Pending signers of so many projects that nobody has agreed to yet, of an active one, and an index.
 fn waiting(strangers: usize) -> (World, Vec<RepoPath>) {
     let mut world = World::with(&one_signer(), &[&alice()]);
-    world.update(&signers("2026-02-01T09:00:00Z").artifact(1, [&alice()]), &alice()).unwrap();
+    world.update(&signers("2026-02-01T09:00:00Z").artifact(1, [&alice()]), &alice()).expect("an update");
     let mut paths = vec![path(INDEX), path(PENDING)];
     paths.extend((0..strangers).map(|n| path(&PENDING.replace("acme/app", &format!("a/{n:04}")))));
     paths.sort();

@@ -36,7 +36,7 @@ use crate::{
     health::NotReady,
     limits::{
         Limiter,
-        places::{Claimant, PlaceRules, SharedPlaces},
+        places::{Claimant, MinimumPace, PlaceRules, SharedPlaces},
     },
     listen::{self, ConnectionLimits, Connections, Lanes, Service},
     metrics::Requests,
@@ -59,9 +59,9 @@ const LARGE_BODIES: PlaceRules = PlaceRules {
     share: MAX_LARGE_BODIES / 2,
     strangers: MAX_LARGE_BODIES,
     waiting: 64,
-    max_wait: Duration::from_secs(2),
+    max_wait: Duration::from_secs(1),
     grace: Some(Duration::from_millis(500)),
-    pace: Some(16 * 1024),
+    pace: Some(MinimumPace { bytes_per_second: 16 * 1024, after: Duration::from_secs(5) }),
 };
 /// Whoever reads metrics needs one.
 const METRICS_CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 32, per_address: None };

@@ -26,7 +26,9 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use thiserror::Error;
 use tokio::{sync::watch, task::JoinHandle};
 
-use crate::limits::places::{Claimant, GaveWay, HeldPlace, PlaceMeter, PlaceRules, SharedPlaces};
+use crate::limits::places::{
+    Claimant, GaveWay, HeldPlace, MinimumPace, PlaceMeter, PlaceRules, SharedPlaces,
+};
 
 /// How long a download without anybody waiting for it goes on, and how long its result is kept for whoever comes back.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -41,7 +43,7 @@ const DOWNLOADS: PlaceRules = PlaceRules {
     waiting: 64,
     max_wait: Duration::from_secs(1),
     grace: Some(Duration::from_secs(10)),
-    pace: Some(64 * 1024),
+    pace: Some(MinimumPace { bytes_per_second: 64 * 1024, after: Duration::from_secs(10) }),
 };
 /// Downloads under way, and results that are kept for whoever comes back.
 const MAX_KNOWN: usize = 16;

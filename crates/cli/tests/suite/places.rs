@@ -173,7 +173,7 @@ fn bodies_that_do_not_arrive_make_room_for_others() {
     let refused = begin("198.51.100.0").read_reply();
     refused.refused(503, "busy");
     assert!(refused.header("retry-after").is_some());
-    // Another address waits until they are found to be slow.
+    // Another address takes the place of one of those that hold most.
     assert_eq!(begin("203.0.113.9").read_head(), 100, "those who send nothing keep their places");
     assert!(place_metric(metrics, "_given_up_total", "large_bodies") >= 1);
     assert_eq!(held[0].read_head(), 408, "the oldest went first");

@@ -41,8 +41,14 @@ pub struct PlaceRules {
     pub max_wait: Duration,
     /// A place is kept for so long, whoever else wants it; without a time, until it is given back.
     pub grace: Option<Duration>,
-    /// Bytes in a second, after that time; a holder that moves fewer is too slow.
-    pub pace: Option<u64>,
+    pub pace: Option<MinimumPace>,
+}
+
+/// A holder that moves fewer bytes is too slow, once it has held its place for some time.
+#[derive(Debug, Clone, Copy)]
+pub struct MinimumPace {
+    pub bytes_per_second: u64,
+    pub after: Duration,
 }
 
 /// Who wants a place, as far as it is known.

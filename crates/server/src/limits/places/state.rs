@@ -87,8 +87,9 @@ impl Entry {
 
     fn is_slow(&self, rules: &PlaceRules, now: Instant) -> bool {
         let Some(pace) = rules.pace else { return false };
-        let held = now.saturating_duration_since(self.since).as_millis();
-        u128::from(self.moved.load(Ordering::Relaxed)) * 1_000 < u128::from(pace) * held
+        let held = now.saturating_duration_since(self.since);
+        let moved = u128::from(self.moved.load(Ordering::Relaxed));
+        held >= pace.after && moved * 1_000 < u128::from(pace.bytes_per_second) * held.as_millis()
     }
 
     fn is_behind(&self, obstacle: &Obstacle) -> bool {

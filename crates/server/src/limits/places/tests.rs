@@ -5,6 +5,8 @@ use futures_util::FutureExt as _;
 
 use super::*;
 
+const PACE: MinimumPace = MinimumPace { bytes_per_second: 1_000, after: Duration::ZERO };
+
 const RULES: PlaceRules = PlaceRules {
     total: 8,
     share: 4,
@@ -124,7 +126,7 @@ async fn a_place_is_kept_for_a_while_and_taken_then() {
 #[tokio::test(start_paused = true)]
 async fn the_slow_lose_their_places_first_and_only_when_others_want_them() {
     let grace = Duration::from_secs(2);
-    let rules = PlaceRules { grace: Some(grace), pace: Some(1_000), waiting: 0, ..RULES };
+    let rules = PlaceRules { grace: Some(grace), pace: Some(PACE), waiting: 0, ..RULES };
     let places = SharedPlaces::new(rules);
     let held: Vec<_> = (0..8).map(|n| places.try_take(at(n)).unwrap()).collect();
     tokio::time::advance(grace * 2).await;
@@ -141,7 +143,7 @@ async fn the_slow_lose_their_places_first_and_only_when_others_want_them() {
 
 #[tokio::test(start_paused = true)]
 async fn without_addresses_the_slow_make_room_too() {
-    let rules = PlaceRules { grace: Some(Duration::from_secs(2)), pace: Some(1_000), waiting: 0, ..RULES };
+    let rules = PlaceRules { grace: Some(Duration::from_secs(2)), pace: Some(PACE), waiting: 0, ..RULES };
     let places = SharedPlaces::new(rules);
     let held = take(&places, Claimant::default(), 8);
     places.try_take(Claimant::default()).unwrap_err();
