@@ -95,7 +95,7 @@ impl Output {
 
     /// What must be read before a question is asked, also by those who like it quiet; never on standard output.
     pub(crate) fn show(&self, text: &str) {
-        // Nobody may be listening any more, which is no reason to panic.
+        // The reader may be gone, which is no reason to panic.
         let _ = io::stderr().write_all(self.lines(text).as_bytes());
     }
 

@@ -108,7 +108,7 @@ fn take_lock(path: &Path) -> Result<File, CliError> {
         }
         if begin.elapsed() >= LOCK_SILENCE && !has_told {
             has_told = true;
-            // Whoever likes it quiet wants to know as well why nothing happens.
+            // A user who asked for silence also wants to know why nothing happens.
             let _ = writeln!(io::stderr(), "Waiting for another countersign process, which holds {shown}");
         }
         thread::sleep(Duration::from_millis(20));

@@ -44,6 +44,9 @@ pub fn locate(snapshot: &impl Snapshot, path: &RepoPath) -> Result<ChainPlace, C
             return Err(not_signed());
         }
         let last = stored::history_len(snapshot, &project);
+        if last == 0 {
+            return Err(stored::corrupt(path, "its project has no history").into());
+        }
         return Ok(ChainPlace { project, last });
     }
     if layout::signable(path) != Some(Signable::Index) || !stored::has_been_complete(snapshot, path)? {

@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use thiserror::Error;
 
 use crate::{
-    digest::Sha512, history::EntryFacts, path::RepoPath, signers::SignersFile, stored, time::Timestamp,
+    digest::Sha512, history::EntryFacts, json::ParseError, path::RepoPath, signers::SignersFile,
+    time::Timestamp,
 };
 
 /// The repository at one commit. Implemented by the server's store, and by a map in tests.
@@ -26,8 +27,8 @@ pub trait Snapshot {
     /// What is known of the entry of a history that is stored at `path`. The same bytes always say the same, so an
     /// implementation may remember it.
     fn read_entry_facts(&self, path: &RepoPath) -> Result<Option<EntryFacts>, ReadError> {
-        let parse = |bytes: Arc<[u8]>| stored::parse_stored(path, EntryFacts::parse(&bytes));
-        self.read(path)?.map(parse).transpose()
+        let unusable = |error: ParseError| ReadError { path: path.clone(), reason: error.to_string() };
+        self.read(path)?.map(|bytes| EntryFacts::parse(&bytes).map_err(unusable)).transpose()
     }
 
     /// Every file below the directory `dir`, sorted.

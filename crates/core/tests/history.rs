@@ -5,13 +5,13 @@ mod support;
 use countersign_core::{
     answer,
     bounds::{FILE_BYTES, HISTORY_BYTES, SIGNATURES, SIGNERS_FILE_BYTES},
-    chain,
+    chain::{self, ChainRefusal},
     decide::update::UpdateRefusal,
     history::{Assembly, EntryFacts, HistoryEntry},
     key::SecretKey,
     layout, stored,
 };
-use support::{INDEX, PENDING, PROJECT, Signers, World, alice, at, dave, path, signers};
+use support::{ACTIVE, INDEX, PENDING, PROJECT, Signers, World, alice, at, dave, path, signers};
 
 fn first() -> Signers {
     signers("2026-01-31T10:00:00Z").artifact(1, [&alice()]).master(1, [&dave()])
@@ -99,6 +99,13 @@ fn a_release_is_traced_to_the_entry_that_governs_it_from_the_end_or_not() {
     world.pass(3_600);
     world.rotate(&signers("2026-02-01T10:00:00Z").artifact(1, [&alice()]).master(1, [&dave()]), &[&dave()]);
     assert_eq!(chain::locate(&world.repo, &path(INDEX)).unwrap().last, 4, "not the newest any more");
+}
+
+#[test]
+fn signers_in_force_without_a_history_are_damage() {
+    let mut world = World::with(&first(), &[&alice(), &dave()]);
+    world.repo.remove(&layout::history_entry(&path(PROJECT), 1));
+    assert!(matches!(chain::locate(&world.repo, &path(ACTIVE)), Err(ChainRefusal::Stored(_))));
 }
 
 #[test]

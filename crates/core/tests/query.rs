@@ -195,7 +195,7 @@ fn the_nearest_active_signers_file_governs_a_path() {
     }
 }
 
-/// Pending signers of so many projects that nobody has agreed to yet, of an active one, and an index.
+/// Pending signers of so many new projects, of an active one, and an index.
 fn waiting(strangers: usize) -> (World, Vec<RepoPath>) {
     let mut world = World::with(&one_signer(), &[&alice()]);
     world.update(&signers("2026-02-01T09:00:00Z").artifact(1, [&alice()]), &alice()).expect("an update");

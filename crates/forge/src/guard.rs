@@ -63,7 +63,7 @@ pub enum GuardRefusal {
 }
 
 impl GuardRefusal {
-    /// For the port of the URL: whoever refuses an address is told of a class of ports alone.
+    /// For the port of the URL. A refusal names no more than a class of ports.
     pub(crate) fn at_port(self, url: &Url) -> Self {
         match self {
             Self::NotPublic { host, address, kind, port: _ } => {

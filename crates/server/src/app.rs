@@ -53,7 +53,7 @@ use crate::{
 
 /// Larger bodies that are received at the same time.
 const MAX_LARGE_BODIES: usize = 32;
-/// Nobody knows whose they are until they are there; so they are shared by address, and have to arrive at a pace.
+/// The server knows the sender only when the whole body is there, so addresses share them, and bodies have a minimum pace.
 const LARGE_BODIES: PlaceRules = PlaceRules {
     total: MAX_LARGE_BODIES,
     share: MAX_LARGE_BODIES / 2,
@@ -140,7 +140,7 @@ impl App {
         &self.0.fetching
     }
 
-    /// For bodies that are not small: whoever sends one need not be anybody yet.
+    /// For bodies that are not small. Their senders are not proved yet.
     pub fn large_bodies(&self) -> &Arc<SharedPlaces> {
         &self.0.large_bodies
     }

@@ -132,7 +132,7 @@ impl Releases {
     ) -> Option<watch::Receiver<Option<Outcome>>> {
         let shared = known.get(key).cloned()?;
         shared.joined.fetch_add(1, Ordering::Relaxed);
-        // A result is taken once: whoever comes later wants to know what the release is then.
+        // A result is taken once: a later request wants to know what the release is then.
         if shared.outcome.borrow().is_some() {
             known.remove(key);
         }

@@ -12,7 +12,10 @@ use std::{
     time::Duration,
 };
 
-use axum::body::{Body, Bytes, HttpBody};
+use axum::{
+    body::{Body, Bytes, HttpBody, to_bytes},
+    response::Response,
+};
 use countersign_core::snapshot::ReadError;
 use futures_util::stream;
 use hyper::body::{Frame, SizeHint};
@@ -90,6 +93,17 @@ impl Sending {
         }
         let room = self.hold(bytes.len(), origin).await?;
         Ok(Body::new(Pieces { rest: bytes, _room: room }))
+    }
+
+    /// An answer that was made whole, with a body that waits for room if it is large.
+    pub(crate) async fn bound(
+        &self,
+        response: Response,
+        origin: Option<&Origin>,
+    ) -> Result<Response, ApiError> {
+        let (parts, body) = response.into_parts();
+        let bytes = to_bytes(body, usize::MAX).await.map_err(|_| ApiError::panicked())?;
+        Ok(Response::from_parts(parts, self.body(bytes, origin).await?))
     }
 
     /// A body that is read part by part, each when the one before was sent; it ends with its connection. `read` gives

@@ -199,7 +199,7 @@ fn assets_on_another_host_are_fetched_without_the_token() {
     }
 }
 
-/// Whoever may publish a release chooses where its assets lead. On a forge that the operator's token opens, digests of
+/// The publisher of a release chooses where its assets lead. On a forge that the operator's token opens, digests of
 /// private files of others must not become public by it.
 #[test]
 fn a_link_to_another_project_of_the_same_forge_is_followed_without_the_token() {

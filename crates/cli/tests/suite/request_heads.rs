@@ -99,7 +99,7 @@ fn requests_before_nonsense_are_answered_and_bodies_may_hold_anything() {
     let server = TestServer::start();
     let mut connection = Connection::open(server.address());
     for _ in 0..3 {
-        // A body that nobody asked for, and that looks like what hyper says of nonsense.
+        // An unwanted body that looks like what hyper says of nonsense.
         let body = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
         let length = body.len();
         let ping = "GET /v1/ping HTTP/1.1\r\nhost: localhost\r\n";

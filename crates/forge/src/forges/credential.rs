@@ -11,7 +11,7 @@ use crate::fetch::is_same_origin;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Credential {
     api: Url,
-    /// The project's own places: in the API, and its pages. Whoever publishes a release chooses what its assets link to,
+    /// The project's own places: in the API, and its pages. The publisher of a release chooses what its assets link to,
     /// and digests and sizes of whatever the token opens would become public.
     places: Vec<Url>,
     name: HeaderName,

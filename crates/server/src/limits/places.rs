@@ -39,7 +39,7 @@ pub struct PlaceRules {
     /// How many may wait, and how long.
     pub waiting: usize,
     pub max_wait: Duration,
-    /// A place is kept for so long, whoever else wants it; without a time, until it is given back.
+    /// A holder keeps its place for so long at least; without a time, until it gives the place back.
     pub grace: Option<Duration>,
     pub pace: Option<MinimumPace>,
 }

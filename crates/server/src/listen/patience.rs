@@ -219,7 +219,7 @@ impl Drop for Listening {
 }
 
 /// A stream that notes when its client takes something, and whose end is not seen before a read is answered: whoever ends
-/// the sending half after asking still waits for the answer. Whoever has gone altogether is found out by writing. What
+/// the sending half after asking still waits for the answer. A write finds out which client has gone altogether. What
 /// hyper answers by itself gets a body here.
 pub(super) struct Stream<S> {
     inner: S,

@@ -51,7 +51,7 @@ impl Refusal {
         self.sent = self.answer.len().min(self.sent + bytes);
     }
 
-    /// Whether to go on reading what nobody looks at.
+    /// Whether to go on reading, and throw away what comes.
     pub(super) fn drains_on_after(&mut self, bytes: usize) -> bool {
         self.drained += bytes;
         bytes > 0 && self.drained < MAX_DRAINED

@@ -30,7 +30,7 @@ impl Default for Renderings {
 
 impl Renderings {
     fn new(most: usize, patience: Duration) -> Self {
-        // Work that has begun cannot be stopped, so nobody loses a turn.
+        // Work that has begun cannot be stopped, so no visitor loses a turn.
         let rules = PlaceRules {
             total: most,
             share: most,

@@ -67,7 +67,7 @@ pub(super) async fn reply(
     if visit.knows(&tag) {
         return with_tag(StatusCode::NOT_MODIFIED.into_response(), &tag);
     }
-    let wants_html = visit.wants_html;
+    let (wants_html, source) = (visit.wants_html, visit.source.clone());
     let shared = app.clone();
     let rendered = app.renderings().run(visit.visitor(), move || {
         let reply = render(&shared, &head, &visit)?;
@@ -76,7 +76,11 @@ pub(super) async fn reply(
             Reply::Elsewhere(address) => Redirect::temporary(&address).into_response(),
         })
     });
-    match rendered.await.unwrap_or_else(|busy| Err(Trouble::Failed(busy))) {
+    let rendered = match rendered.await.unwrap_or_else(|busy| Err(Trouble::Failed(busy))) {
+        Ok(response) => app.sending().bound(response, source.as_ref()).await.map_err(Trouble::Failed),
+        Err(trouble) => Err(trouble),
+    };
+    match rendered {
         Ok(response) => with_tag(response, &tag),
         Err(trouble) => report(trouble, wants_html),
     }

@@ -1,7 +1,5 @@
 //! What a page may know of the request for it.
 
-use std::net::IpAddr;
-
 use axum::{
     extract::FromRequestParts,
     http::{
@@ -31,14 +29,15 @@ pub(super) struct Visit {
     /// The commit from which to look back.
     pub(super) before: Option<String>,
     known_tags: Vec<String>,
-    /// Where visitors are counted.
-    address: Option<IpAddr>,
+    /// Where the request came from.
+    pub(super) source: Option<Origin>,
 }
 
 impl Visit {
     /// Who wants the page.
     pub(super) fn visitor(&self) -> Claimant {
-        Claimant::at(self.address)
+        let client = self.source.as_ref().and_then(|source| source.client.as_ref());
+        Claimant::at(client.map(|client| client.network))
     }
 
     /// Whether the visitor has this version already.
@@ -58,10 +57,7 @@ impl Visit {
             page: field("page").map_or(Some(1), |page| page.parse().ok().filter(|page| *page > 0)),
             search: field("q").unwrap_or_default().trim().chars().take(MAX_SEARCH_CHARS).collect(),
             before: field("before"),
-            address: parts
-                .extensions
-                .get::<Origin>()
-                .and_then(|origin| Some(origin.client.as_ref()?.network)),
+            source: parts.extensions.get::<Origin>().cloned(),
             known_tags: tags.map(|tag| tag.trim().trim_start_matches("W/").to_owned()).collect(),
         }
     }

@@ -37,7 +37,7 @@ pub(crate) enum LogEnd {
     /// To the test, which reads all of it.
     #[default]
     Read,
-    /// Into a pipe from which nobody reads.
+    /// Into a pipe that is never read.
     Unread,
     File(PathBuf),
     /// Standard error is closed.

@@ -60,7 +60,7 @@ fn one_key_at_many_addresses_has_one_share() {
     places.try_take(at(5).with_key(&key(2))).unwrap();
 }
 
-/// Four addresses with any number of keys hold everything; whoever holds nothing gets in all the same.
+/// Four addresses with any number of keys hold everything; a newcomer that holds nothing gets in all the same.
 #[test]
 fn a_newcomer_takes_a_place_from_those_who_hold_most_until_it_holds_as_many() {
     let places = SharedPlaces::new(PlaceRules { total: 64, share: 32, ..RULES });
@@ -168,7 +168,7 @@ async fn of_those_who_wait_the_one_that_holds_least_is_next_whenever_it_came() {
     assert!(crowd[0].as_mut().now_or_never().unwrap().is_ok());
 }
 
-/// With one place, nobody holds anything whenever it becomes free.
+/// With one place, all hold nothing whenever it becomes free.
 #[tokio::test(start_paused = true)]
 async fn addresses_that_wait_take_turns() {
     let places = SharedPlaces::new(PlaceRules { total: 1, share: 1, waiting: 20, grace: None, ..RULES });

@@ -30,7 +30,7 @@ pub(super) fn check_repository(path: &Path) -> Result<(), String> {
         }
         check_refs(&dir.join("refs"), MAX_DEPTH)?;
     }
-    // Whoever opens the repository follows what it borrows from as well.
+    // Opening the repository also opens those that it borrows from.
     list_object_dirs(&common.join("objects")).map(drop)
 }
 
