@@ -52,8 +52,8 @@ pub fn locate(snapshot: &impl Snapshot, path: &RepoPath) -> Result<ChainPlace, C
     if layout::signable(path) != Some(Signable::Index) || !stored::has_been_complete(snapshot, path)? {
         return Err(not_signed());
     }
-    let active = stored::governing_signers(snapshot, path)?;
-    let project = active.ok_or_else(|| stored::corrupt(path, "no signers file governs it"))?.project;
+    let project = snapshot.governing_project(path);
+    let project = project.ok_or_else(|| stored::corrupt(path, "no signers file governs it"))?;
     let copy = stored::signers_copy(snapshot, path)?.digest;
     // From the end: most releases are governed by the newest. Bytes never recur in a history, since each file's
     // timestamp is later than the one before.

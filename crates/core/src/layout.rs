@@ -64,7 +64,7 @@ pub fn history_dir(project: &RepoPath) -> RepoPath {
 
 /// An entry of the history, counted from 1. Numbers of six digits sort as text; the bound of a history allows fewer.
 pub fn history_entry(project: &RepoPath, number: usize) -> RepoPath {
-    history_dir(project).join(&format!("{number:06}.json"))
+    project.join(&format!("{}/{number:06}.json", wire::HISTORY_DIR))
 }
 
 /// The project whose history is served at this path.

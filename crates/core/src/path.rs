@@ -106,6 +106,15 @@ impl RepoPath {
         std::iter::successors(Some(self.clone()), RepoPath::parent)
     }
 
+    /// The path so many levels above this one; itself at 0.
+    pub fn ancestor(&self, levels: usize) -> Option<RepoPath> {
+        let mut path = self.as_str();
+        for _ in 0..levels {
+            path = path.rsplit_once('/')?.0;
+        }
+        Some(Self(path.into()))
+    }
+
     /// Whether this path lies below `dir`, at any depth.
     pub fn is_inside(&self, dir: &RepoPath) -> bool {
         self.0.strip_prefix(dir.as_str()).is_some_and(|rest| rest.starts_with('/'))

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use thiserror::Error;
 
 use crate::{
-    digest::Sha512, history::EntryFacts, json::ParseError, path::RepoPath, signers::SignersFile,
+    digest::Sha512, history::EntryFacts, json::ParseError, layout, path::RepoPath, signers::SignersFile,
     time::Timestamp,
 };
 
@@ -22,6 +22,11 @@ pub trait Snapshot {
     fn read_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, ReadError> {
         let bytes = self.read(path)?;
         bytes.map(|bytes| StoredSigners::parse(path, bytes)).transpose()
+    }
+
+    /// The project of the nearest active signers file at or above `path`.
+    fn governing_project(&self, path: &RepoPath) -> Option<RepoPath> {
+        path.self_and_ancestors().find(|dir| self.contains(&layout::active_signers(dir)))
     }
 
     /// What is known of the entry of a history that is stored at `path`. The same bytes always say the same, so an

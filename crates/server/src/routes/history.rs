@@ -139,6 +139,10 @@ impl Snapshot for AtHand<'_> {
         self.0.files.known_signers(path).map_err(|_| not_at_hand(path))
     }
 
+    fn governing_project(&self, path: &RepoPath) -> Option<RepoPath> {
+        self.0.governing_project(path)
+    }
+
     fn read_entry_facts(&self, path: &RepoPath) -> Result<Option<EntryFacts>, ReadError> {
         self.0.files.known_entry_facts(path).map_err(|_| not_at_hand(path))
     }

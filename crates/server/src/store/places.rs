@@ -56,10 +56,20 @@ impl Places {
     /// The active signers file of the deepest directory that has one, of those that lead to `path` and `path` itself; an
     /// error where only looking through all of them would tell.
     pub(super) fn find_nearest_signers(&self, path: &RepoPath) -> Result<Option<&Place>, Far> {
+        Ok(self.find_nearest(path)?.map(|(_, place)| place))
+    }
+
+    /// The directory of that signers file's project.
+    pub(super) fn find_nearest_project(&self, path: &RepoPath) -> Result<Option<RepoPath>, Far> {
+        Ok(self.find_nearest(path)?.and_then(|(levels, _)| path.ancestor(levels)))
+    }
+
+    /// With how many levels above `path` it is.
+    fn find_nearest(&self, path: &RepoPath) -> Result<Option<(usize, &Place)>, Far> {
         let mut dir = path.as_str();
-        for _ in 0..NEAR {
+        for levels in 0..NEAR {
             if let Some(place) = find(&self.keys, &self.signers, dir) {
-                return Ok(Some(place));
+                return Ok(Some((levels, place)));
             }
             match dir.rsplit_once('/') {
                 Some((parent, _)) => dir = parent,

@@ -126,6 +126,13 @@ impl Snapshot for Head {
         self.files.read_signers(path)
     }
 
+    fn governing_project(&self, path: &RepoPath) -> Option<RepoPath> {
+        let near = self.files.places.as_ref().map_or(Err(Far), |places| places.find_nearest_project(path));
+        near.unwrap_or_else(|Far| {
+            path.self_and_ancestors().find(|dir| self.contains(&layout::active_signers(dir)))
+        })
+    }
+
     fn read_entry_facts(&self, path: &RepoPath) -> Result<Option<EntryFacts>, ReadError> {
         self.files.read_entry_facts(path)
     }
