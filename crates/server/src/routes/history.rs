@@ -3,7 +3,7 @@
 //! Nothing is parsed. A short one that is at hand is answered where the connection is served; any other is read beside
 //! the runtime, a part at a time, so that a reader costs no more than one part.
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 use axum::body::{Body, Bytes};
 use countersign_core::{
@@ -99,7 +99,7 @@ impl Entries {
 
 /// The chain of a signed file, where it is short and at hand; `None` where it has to be looked for.
 pub(crate) fn chain_at_hand(head: &Head, path: &RepoPath) -> Option<Result<Bytes, ChainRefusal>> {
-    let place = match chain::locate(&AtHand(head), path) {
+    let place = match chain::locate(&AtHand { head, looks: Cell::new(0) }, path) {
         Ok(place) => place,
         Err(ChainRefusal::Stored(_)) => return None,
         Err(refusal @ ChainRefusal::NotSigned(_)) => return Some(Err(refusal)),
@@ -119,8 +119,15 @@ pub(crate) fn chain_at_hand(head: &Head, path: &RepoPath) -> Option<Result<Bytes
     Some(Ok(chain.into()))
 }
 
-/// What a head knows without reading. Whatever it would have to read is an error here.
-struct AtHand<'a>(&'a Head);
+/// How many entries are looked at where a connection is served. A chain that is short enough has fewer; but it may be the
+/// beginning of a history of thousands, which is searched from its end.
+const MOST_LOOKS: usize = 64;
+
+/// What a head knows without reading. Whatever it would have to read, or to search for, is an error here.
+struct AtHand<'a> {
+    head: &'a Head,
+    looks: Cell<usize>,
+}
 
 fn not_at_hand(path: &RepoPath) -> ReadError {
     stored::corrupt(path, "it is not at hand")
@@ -128,23 +135,27 @@ fn not_at_hand(path: &RepoPath) -> ReadError {
 
 impl Snapshot for AtHand<'_> {
     fn read(&self, path: &RepoPath) -> Result<Option<Arc<[u8]>>, ReadError> {
-        if self.0.contains(path) { Err(not_at_hand(path)) } else { Ok(None) }
+        if self.head.contains(path) { Err(not_at_hand(path)) } else { Ok(None) }
     }
 
     fn contains(&self, path: &RepoPath) -> bool {
-        self.0.contains(path)
+        self.head.contains(path)
     }
 
     fn read_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, ReadError> {
-        self.0.files.known_signers(path).map_err(|_| not_at_hand(path))
+        self.head.files.known_signers(path).map_err(|_| not_at_hand(path))
     }
 
     fn governing_project(&self, path: &RepoPath) -> Option<RepoPath> {
-        self.0.governing_project(path)
+        self.head.governing_project(path)
     }
 
     fn read_entry_facts(&self, path: &RepoPath) -> Result<Option<EntryFacts>, ReadError> {
-        self.0.files.known_entry_facts(path).map_err(|_| not_at_hand(path))
+        self.looks.set(self.looks.get() + 1);
+        if self.looks.get() > MOST_LOOKS {
+            return Err(not_at_hand(path));
+        }
+        self.head.files.known_entry_facts(path).map_err(|_| not_at_hand(path))
     }
 
     fn files_below(&self, dir: &RepoPath) -> Result<Vec<RepoPath>, ReadError> {
@@ -152,14 +163,14 @@ impl Snapshot for AtHand<'_> {
     }
 
     fn projects_overlapping(&self, id: &RepoPath) -> Vec<RepoPath> {
-        self.0.projects_overlapping(id)
+        self.head.projects_overlapping(id)
     }
 
     fn pending_registrations(&self, dir: &RepoPath) -> Vec<Timestamp> {
-        self.0.pending_registrations(dir)
+        self.head.pending_registrations(dir)
     }
 
     fn collecting_indexes(&self, project: &RepoPath) -> Vec<RepoPath> {
-        self.0.collecting_indexes(project)
+        self.head.collecting_indexes(project)
     }
 }
