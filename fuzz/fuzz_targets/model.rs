@@ -2,7 +2,7 @@
 
 use std::sync::{LazyLock, Mutex};
 
-use countersign_fuzz::model::{Server, play};
+use countersign_model::model::{Server, play};
 
 static SERVER: LazyLock<Mutex<Server>> = LazyLock::new(|| Mutex::new(Server::start()));
 

@@ -5,18 +5,18 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use countersign_api::{event::EventFilter, reading as answer};
 use countersign_core::{
-    answer,
-    auth::request_digest,
-    bounds::{ANSWER_BYTES, FILE_BYTES},
-    event::EventFilter,
-    history::History,
-    json::ParseError,
-    layout,
-    path::RepoPath,
-    shown::shown_text,
-    time::Timestamp,
-    wire,
+    documents::{history::History, layout},
+    rules::auth::request_digest,
+    values::{
+        bounds::{ANSWER_BYTES, FILE_BYTES},
+        json::ParseError,
+        path::RepoPath,
+        shown::shown_text,
+        time::Timestamp,
+        wire,
+    },
 };
 use reqwest::{
     Method, Response, StatusCode,
@@ -302,11 +302,11 @@ pub(crate) enum Route<'a> {
     Ping,
     Pending,
     FilesToSign(&'a RepoPath),
-    Register(&'a countersign_core::api::ProposeBody),
-    Update(&'a countersign_core::api::ProposeBody),
-    Signatures(&'a countersign_core::api::SignaturesBody),
-    Assets(&'a countersign_core::api::AssetsBody),
-    Revoke(&'a countersign_core::api::RevokeBody),
+    Register(&'a countersign_core::documents::bodies::ProposeBody),
+    Update(&'a countersign_core::documents::bodies::ProposeBody),
+    Signatures(&'a countersign_core::documents::bodies::SignaturesBody),
+    Assets(&'a countersign_api::requests::AssetsBody),
+    Revoke(&'a countersign_core::documents::bodies::RevokeBody),
 }
 
 impl<'a> Route<'a> {

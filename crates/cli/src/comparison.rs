@@ -2,7 +2,7 @@
 
 use std::{fs::File, io, path::Path};
 
-use countersign_core::index::{AssetName, PublishedFile, ReleaseIndex};
+use countersign_core::documents::index::{AssetName, PublishedFile, ReleaseIndex};
 use ring::digest::{Context, SHA256, SHA512};
 
 use crate::{download::for_each_block, error::CliError};

@@ -9,8 +9,8 @@ use std::{
 
 use bytes::Bytes;
 use countersign_core::{
-    digest::{HexDigest, Sha256, Sha512},
-    index::{Digests, PublishedFile},
+    documents::index::{Digests, PublishedFile},
+    values::digest::{HexDigest, Sha256, Sha512},
 };
 use countersign_forge::{
     fetch::{FetchError, Fetcher, Timeouts},

@@ -2,14 +2,13 @@
 
 use std::{error::Error, fmt, io, path::Path, process::ExitCode};
 
-use countersign_core::{decide::drop::DropRefusal, path::RepoPath, shown::shown_text};
-use countersign_forge::https::SetupError;
-use countersign_server::{
-    app::StartError,
-    config::ConfigError,
-    data_dir::DataDirError,
-    store::{StoreError, history::CheckError},
+use countersign_core::{
+    rules::decide::drop::DropRefusal,
+    values::{path::RepoPath, shown::shown_text},
 };
+use countersign_forge::https::SetupError;
+use countersign_server::{app::StartError, config::ConfigError};
+use countersign_store::{StoreError, audit::CheckError, data_dir::DataDirError, open::OpenDataError};
 use serde_json::{Map, Value};
 
 /// What went wrong, as scripts need to know it. The numbers are documented in docs/cli.md.
@@ -173,6 +172,12 @@ impl From<ConfigError> for CliError {
 impl From<StartError> for CliError {
     fn from(error: StartError) -> Self {
         wrap(error, "`countersign serve --help` shows how to choose another address or data directory")
+    }
+}
+
+impl From<OpenDataError> for CliError {
+    fn from(error: OpenDataError) -> Self {
+        StartError::from(error).into()
     }
 }
 

@@ -4,11 +4,11 @@ mod parser;
 
 use std::{collections::VecDeque, time::Duration};
 
-use countersign_core::{
-    answer::{Announced, is_commit_id, parse_event},
+use countersign_api::{
     event::{EventFilter, EventKind},
-    json::ParseError,
+    reading::{Announced, is_commit_id, parse_event},
 };
+use countersign_core::values::json::ParseError;
 use reqwest::Response;
 
 use crate::{

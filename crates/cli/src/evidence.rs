@@ -1,15 +1,15 @@
 //! Gathers what a server shows for a download. Whether it holds, core says.
 
 use countersign_core::{
-    digest::Sha512,
-    history::History,
-    index::{AssetName, ReleaseIndex},
-    layout,
-    path::RepoPath,
-    registration::SignedRequest,
-    shown::shown_text,
-    signatures::SignatureSet,
-    verify::{Evidence, RevocationEvidence},
+    documents::{
+        history::History,
+        index::{AssetName, ReleaseIndex},
+        layout,
+        registration::SignedRequest,
+        signatures::SignatureSet,
+    },
+    proof::verify::{Evidence, RevocationEvidence},
+    values::{digest::Sha512, path::RepoPath, shown::shown_text},
 };
 use countersign_forge::download_url::{CandidateKind, DownloadPlace};
 

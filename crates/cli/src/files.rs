@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use countersign_core::shown::shown_text;
+use countersign_core::values::shown::shown_text;
 use tempfile::{Builder, NamedTempFile};
 
 use crate::error::CliError;

@@ -3,11 +3,13 @@
 use std::{fs::File, io::Read as _, os::unix::fs::PermissionsExt as _, path::Path};
 
 use countersign_core::{
-    digest::Sha512,
-    key::{PublicKey, SecretKey, Signature},
-    shown::shown_text,
-    signers::Signer,
-    wire,
+    documents::signers::Signer,
+    values::{
+        digest::Sha512,
+        key::{PublicKey, SecretKey, Signature},
+        shown::shown_text,
+        wire,
+    },
 };
 
 use crate::{args::GlobalArgs, error::CliError, output::Output};

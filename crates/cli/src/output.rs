@@ -6,7 +6,7 @@ use clap::{
     ValueEnum,
     builder::styling::{AnsiColor, Style},
 };
-use countersign_core::shown::{shown_json, shown_lines};
+use countersign_core::values::shown::{shown_json, shown_lines};
 use serde_json::{Value, json};
 
 use crate::error::CliError;

@@ -1,15 +1,19 @@
 //! From shown evidence to a release that this computer accepts: core's verification, then the root of trust.
 
 use countersign_core::{
-    bounds::SIGNERS_FILE_BYTES,
-    chain::VerifiedChain,
-    digest::Sha512,
-    metadata::Origin,
-    path::RepoPath,
-    shown::{quoted, shown_text},
-    time::Timestamp,
-    trust::{Pin, Root, SeenRevocation, Shown, TrustError, TrustStore},
-    verify::{Evidence, RevokedArtifact, VerifiedArtifact, VerifyError, verify},
+    documents::metadata::Origin,
+    proof::{
+        trust::{Pin, Root, SeenRevocation, Shown, TrustError, TrustStore},
+        verify::{Evidence, RevokedArtifact, VerifiedArtifact, VerifyError, verify},
+    },
+    rules::chain::VerifiedChain,
+    values::{
+        bounds::SIGNERS_FILE_BYTES,
+        digest::Sha512,
+        path::RepoPath,
+        shown::{quoted, shown_text},
+        time::Timestamp,
+    },
 };
 use countersign_forge::{
     fetch::{Fetcher, Timeouts},

@@ -1,12 +1,13 @@
 //! The short block that says what was verified, by whom, and what was not.
 
 use countersign_core::{
-    index::PublishedFile,
-    place::{path_of_url, release_tag},
-    shown::shown_text,
-    signers::shown_signer,
-    trust::Root,
-    verify::{GroupCount, VerifiedArtifact},
+    documents::{index::PublishedFile, signers::shown_signer},
+    proof::{
+        trust::Root,
+        verify::{GroupCount, VerifiedArtifact},
+    },
+    rules::place::{path_of_url, release_tag},
+    values::shown::shown_text,
 };
 use serde_json::{Value, json};
 

@@ -3,17 +3,22 @@
 use std::collections::BTreeSet;
 
 use countersign_core::{
-    chain::VerifiedChain,
-    difference::list_changes,
-    index::{PublishedFile, ReleaseIndex},
-    key::PublicKey,
-    metadata::Metadata,
-    place::{path_of_url, release_tag},
-    shown::shown_text,
-    signers::{SignersFile, shown_signer},
-    to_sign::{Subject, ToSign},
-    verify::count_groups,
+    documents::{
+        index::{PublishedFile, ReleaseIndex},
+        metadata::Metadata,
+        signers::{SignersFile, shown_signer},
+    },
+    proof::{
+        to_sign::{Subject, ToSign},
+        verify::count_groups,
+    },
+    rules::{
+        chain::VerifiedChain,
+        place::{path_of_url, release_tag},
+    },
+    values::{key::PublicKey, shown::shown_text},
 };
+use countersign_explain::difference::list_changes;
 
 use crate::{
     comparison::{Comparison, Outcome},

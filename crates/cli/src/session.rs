@@ -1,6 +1,6 @@
 //! What every client command begins with.
 
-use countersign_core::key::PublicKey;
+use countersign_core::values::key::PublicKey;
 
 use crate::{
     args::GlobalArgs,

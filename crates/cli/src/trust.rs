@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use countersign_core::{shown::shown_text, trust::TrustStore};
+use countersign_core::{proof::trust::TrustStore, values::shown::shown_text};
 
 use crate::{error::CliError, output::quote};
 

@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
-use countersign_core::path::RepoPath;
+use countersign_core::values::path::RepoPath;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::url::{SourceUrl, UrlProblem, UrlRefusal};
 
+pub mod file;
 #[cfg(test)]
 mod tests;
 

@@ -3,9 +3,8 @@
 //! The form of the path decides, not the host: a forge that hosts itself has the same forms as the known ones.
 
 use countersign_core::{
-    index::AssetName,
-    layout,
-    path::{PathError, RepoPath},
+    documents::{index::AssetName, layout},
+    values::path::{PathError, RepoPath},
 };
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use countersign_core::{metadata::OriginKind, wire};
+use countersign_core::{documents::metadata::OriginKind, values::wire};
 use thiserror::Error;
 
 use crate::{

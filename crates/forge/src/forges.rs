@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use countersign_core::{metadata::OriginKind, path::RepoPath};
+use countersign_core::{documents::metadata::OriginKind, values::path::RepoPath};
 use reqwest::header::HeaderValue;
 use thiserror::Error;
 use url::Url;

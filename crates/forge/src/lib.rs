@@ -12,6 +12,7 @@ pub mod forges;
 pub mod guard;
 pub mod host;
 pub mod https;
+pub mod origin;
 pub mod release;
 pub mod resolver;
 mod shown;

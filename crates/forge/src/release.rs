@@ -1,9 +1,11 @@
 //! Releases of a forge: what was published, and the digests of its files (D11, D26).
 
 use countersign_core::{
-    digest::{Sha256, Sha512},
-    index::AssetName,
-    time::Timestamp,
+    documents::index::AssetName,
+    values::{
+        digest::{Sha256, Sha512},
+        time::Timestamp,
+    },
 };
 use reqwest::header::HeaderValue;
 use url::Url;

@@ -1,6 +1,6 @@
 //! How text from outside appears in our messages: nothing raw that could rewrite a line, and no secret.
 
-pub(crate) use countersign_core::shown::shown_text;
+pub(crate) use countersign_core::values::shown::shown_text;
 
 /// A URL without user information, query and fragment: that is where passwords and signed tokens stand.
 pub(crate) fn shown_url(text: &str) -> String {

@@ -4,10 +4,12 @@
 use std::fmt;
 
 use countersign_core::{
-    index::AssetNameError,
-    path::{PathError, RepoPath},
-    shown::is_unseen,
-    wire,
+    documents::index::AssetNameError,
+    values::{
+        path::{PathError, RepoPath},
+        shown::is_unseen,
+        wire,
+    },
 };
 use percent_encoding::percent_decode_str;
 use thiserror::Error;

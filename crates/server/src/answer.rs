@@ -24,7 +24,7 @@ use tracing::{Instrument as _, Span};
 use uuid::{Uuid, fmt::Simple};
 
 use crate::{
-    clock::http_date,
+    date::http_date,
     error::{ApiError, Failure},
     host::check_host,
     limits::Client,

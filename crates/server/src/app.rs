@@ -8,12 +8,8 @@ use std::{
 };
 
 use countersign_core::{
-    decide::assets::Release,
-    json::ParseError,
-    replay::MAX_FETCH,
-    repository::{self, RepositoryMarker},
-    shown::shown_text,
-    time::Timestamp,
+    rules::decide::assets::Release,
+    values::{shown::shown_text, time::Timestamp},
 };
 use countersign_forge::{
     fetch::{FetchError, Fetcher, SetupError, Wait},
@@ -21,15 +17,22 @@ use countersign_forge::{
     forges::{FetchedSigners, Forges, ReleaseSource, SignersSource},
     resolver::SystemResolver,
 };
+use countersign_store::{
+    Store,
+    audit::replay::MAX_FETCH,
+    clock::Clock,
+    data_dir::{DataDir, DataDirError},
+    nonces::Nonces,
+    open::{OpenDataError, open_repository},
+};
 use thiserror::Error;
 use tokio::{net::TcpListener, runtime::Handle, sync::watch, task::JoinHandle};
 use url::Url;
 
 use crate::{
     auth::Authenticated,
-    clock::{Clock, http_date},
     config::{Limits, Settings},
-    data_dir::{DataDir, DataDirError},
+    date::http_date,
     error::ApiError,
     events::Events,
     fetching::{FetchKind, FetchOutcome, Fetching, Turn},
@@ -40,12 +43,10 @@ use crate::{
     },
     listen::{self, ConnectionLimits, Connections, Lanes, Service},
     metrics::Requests,
-    nonces::{self, NonceError, Nonces},
     proxies::TrustedProxies,
     releases::{DownloadError, ReleaseLimits, Releases},
     router,
     sending::Sending,
-    store::{self, Author, OpenError, Repository, StorageLimits, Store, StoreError},
     tls::{Tls, TlsError},
     web::Renderings,
     webhooks::{ProgressError, WebhookStats, Webhooks},
@@ -264,13 +265,7 @@ pub enum StartError {
     #[error(transparent)]
     DataDir(#[from] DataDirError),
     #[error(transparent)]
-    Repository(#[from] OpenError),
-    #[error("the repository cannot be used: {error}")]
-    Format { error: ParseError },
-    #[error("the store of used nonces cannot be opened")]
-    Nonces(#[from] NonceError),
-    #[error("the repository cannot be written")]
-    Store(#[from] StoreError),
+    Data(#[from] OpenDataError),
     #[error(transparent)]
     Fetch(#[from] SetupError),
     #[error(transparent)]
@@ -422,30 +417,4 @@ fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
     let bound =
         listen::bind(address).and_then(|listener| listener.local_addr().map(|bound| (listener, bound)));
     bound.map_err(|source| StartError::Listen { address, source })
-}
-
-#[derive(Debug)]
-pub struct Opened {
-    pub store: Store,
-    pub nonces: Nonces,
-}
-
-/// Opens the repository and the nonces beside it, and makes both where there are none.
-pub fn open_repository(
-    data_dir: &DataDir,
-    author: Author,
-    clock: &Clock,
-    budget: Option<StorageLimits>,
-) -> Result<Opened, StartError> {
-    let repository = Repository::open(&data_dir.repository())?;
-    if let Some(marker) = repository.marker()? {
-        RepositoryMarker::parse(&marker).map_err(|error| StartError::Format { error })?;
-    }
-    let now = clock.now();
-    // Before the first commit, so that a crash between the two does not look like a restored clone (D38).
-    let state =
-        if repository.is_unborn() { nonces::Repository::Unborn } else { nonces::Repository::HasCommits };
-    let nonces = Nonces::open(&data_dir.nonces(), state, clock.clone())?;
-    let options = store::Options { author, clock: clock.clone(), initial: repository::create(now), budget };
-    Ok(Opened { store: Store::start(repository, options)?, nonces })
 }

@@ -8,11 +8,9 @@ use axum::{
     http::{HeaderMap, header::CONTENT_LENGTH, request::Parts},
 };
 use countersign_core::{
-    auth::{self, AuthHeaders, VerifiedRequest},
-    bounds::KEPT_REQUEST_BYTES,
-    key::PublicKey,
-    registration::SignedRequest,
-    wire,
+    documents::registration::SignedRequest,
+    rules::auth::{self, AuthHeaders, VerifiedRequest},
+    values::{bounds::KEPT_REQUEST_BYTES, key::PublicKey, wire},
 };
 use http_body_util::BodyExt as _;
 

@@ -13,10 +13,11 @@ use std::{
 };
 
 use countersign_core::{
-    bounds::{INDEX_BYTES, INDEX_FILES, SIGNERS_FILE_BYTES},
-    decide::caps::Caps,
-    replay::MAX_FETCH,
-    shown::shown_text,
+    rules::decide::caps::Caps,
+    values::{
+        bounds::{INDEX_BYTES, INDEX_FILES, SIGNERS_FILE_BYTES},
+        shown::shown_text,
+    },
 };
 use countersign_forge::{
     fetch::Timeouts,
@@ -24,6 +25,7 @@ use countersign_forge::{
     forges::{ForgeConfig, ForgeConfigError, ForgeKind, Forges, Token, TokenError},
     guard::{AllowFetch, Guard},
 };
+use countersign_store::audit::replay::MAX_FETCH;
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -37,10 +39,10 @@ use crate::{
     limits::Rates,
     listen::ConnectionLimits,
     proxies::{ProxyNet, TrustedProxies},
-    store::{Author, StorageLimits},
     tls::TlsFiles,
     webhooks::Webhook,
 };
+use countersign_store::{Author, StorageLimits};
 
 const DEFAULT_DATA_DIR: &str = "countersign-data";
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 3000);

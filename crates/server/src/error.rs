@@ -7,22 +7,22 @@ use axum::{
     http::{StatusCode, header::RETRY_AFTER},
     response::{IntoResponse, Response},
 };
+use countersign_api::answers::ErrorResponse;
 use countersign_core::{
-    api::ErrorResponse,
-    auth::AuthRefusal,
-    chain::ChainRefusal,
-    checksums::{ChecksumsError, TooManyFiles},
-    decide::{
-        InvalidSigners, NotTheCaller, assets::AssetsRefusal, caps::CapRefusal, register::RegisterRefusal,
-        revoke::RevokeRefusal, sign::SignRefusal, update::UpdateRefusal,
+    documents::index::IndexTooLarge,
+    rules::{
+        auth::AuthRefusal,
+        chain::ChainRefusal,
+        decide::{
+            InvalidSigners, NotTheCaller, assets::AssetsRefusal, caps::CapRefusal, register::RegisterRefusal,
+            revoke::RevokeRefusal, sign::SignRefusal, update::UpdateRefusal,
+        },
+        query::StatusRefusal,
+        snapshot::ReadError,
     },
-    index::IndexTooLarge,
-    json::ParseError,
-    path::PathError,
-    query::StatusRefusal,
-    shown::shown_text,
-    snapshot::ReadError,
+    values::{json::ParseError, path::PathError, shown::shown_text},
 };
+use countersign_forge::checksums::file::{ChecksumsError, TooManyFiles};
 use countersign_forge::{fetch::FetchError, url::UrlRefusal};
 
 use url::Url;
@@ -33,10 +33,9 @@ use crate::{
         Limited,
         places::{GaveWay, NoPlace},
     },
-    nonces::NonceError,
     releases::DownloadError,
-    store::StoreError,
 };
+use countersign_store::{StoreError, nonces::NonceError};
 
 /// Of a disk that fails. Which file it was is for the log alone.
 const NOTHING_STORED: &str = "the server cannot store anything at the moment, so nothing was changed: its disk may be full. Its log says why; \

@@ -23,10 +23,8 @@ pub(crate) use self::{
     listener::Listener,
     request::{ListenRequest, not_kept},
 };
-use crate::{
-    limits::places::{Claimant, HeldPlace, PlaceRules, SharedPlaces},
-    store::log::Log,
-};
+use crate::limits::places::{Claimant, HeldPlace, PlaceRules, SharedPlaces};
+use countersign_store::log::Log;
 
 /// Looks of all listeners together come this far apart, once there is much to tell.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);

@@ -4,7 +4,6 @@
 //! so that nobody uses up somebody else's allowance. Allowances are kept for a bounded number of addresses and keys:
 //! what is forgotten starts anew.
 
-mod bucket;
 pub mod places;
 mod share;
 
@@ -17,14 +16,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use countersign_core::key::PublicKey;
+use countersign_core::values::key::PublicKey;
 use quick_cache::sync::Cache;
 use thiserror::Error;
 
-pub(crate) use self::bucket::Bucket;
-pub use self::bucket::Rate;
 use self::share::{Count, Held};
-use crate::clock::uptime_nanos;
+use countersign_store::bucket::{Bucket, Rate, find_or_make};
+use countersign_store::clock::uptime_nanos;
 
 const MAX_ADDRESSES: usize = 65_536;
 const MAX_KEYS: usize = 16_384;
@@ -232,21 +230,6 @@ impl Client {
     }
 }
 
-pub(crate) fn find_or_make<K: std::hash::Hash + Eq + Clone, V: Default>(
-    cache: &Cache<K, Arc<V>>,
-    key: K,
-) -> Arc<V> {
-    if let Some(found) = cache.get(&key) {
-        return found;
-    }
-    // Two who come at once get one between them: otherwise each would have an allowance of its own.
-    let made = cache.get_or_insert_with(&key, || Ok::<_, std::convert::Infallible>(Arc::default()));
-    match made {
-        Ok(value) => value,
-        Err(never) => match never {},
-    }
-}
-
 /// What counts as one address: whoever has an IPv6 network has 2⁶⁴ addresses.
 pub(crate) fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
@@ -261,7 +244,7 @@ pub(crate) fn network_of(address: IpAddr) -> IpAddr {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
-    use countersign_core::key::SecretKey;
+    use countersign_core::values::key::SecretKey;
 
     use super::*;
 

@@ -2,9 +2,8 @@
 //!
 //! Whoever does something counts it, next to where it happens; this module knows the names. Requests are counted here.
 
-mod histogram;
 mod page;
 mod requests;
 mod route;
 
-pub use self::{histogram::Histogram, page::render, requests::Requests, route::Route};
+pub use self::{page::render, requests::Requests, route::Route};

@@ -13,9 +13,9 @@ use std::{
 };
 
 use countersign_core::{
-    decide::assets::Release,
-    index::{Digests, PublishedFile},
-    path::RepoPath,
+    documents::index::{Digests, PublishedFile},
+    rules::decide::assets::Release,
+    values::path::RepoPath,
 };
 use countersign_forge::{
     fetch::Fetcher,

@@ -7,7 +7,7 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::get,
 };
-use countersign_core::path::RepoPath;
+use countersign_core::values::path::RepoPath;
 
 use crate::{
     app::App,

@@ -16,7 +16,7 @@ use axum::{
     body::{Body, Bytes, HttpBody, to_bytes},
     response::Response,
 };
-use countersign_core::snapshot::ReadError;
+use countersign_core::rules::snapshot::ReadError;
 use futures_util::stream;
 use hyper::body::{Frame, SizeHint};
 use tokio::{
@@ -257,7 +257,7 @@ mod tests {
         );
 
         let broken = sending.stream(room().await.unwrap(), part(0), |_| {
-            let path = countersign_core::path::RepoPath::parse("a").unwrap();
+            let path = countersign_core::values::path::RepoPath::parse("a").unwrap();
             Err(ReadError { path, reason: "on purpose".to_owned() })
         });
         assert!(broken.collect().await.is_err());

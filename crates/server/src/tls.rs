@@ -17,7 +17,7 @@ use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
-use crate::clock::since_1970;
+use countersign_store::clock::since_1970;
 
 /// The default one panics where the clock is before 1970.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ mod stats;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use countersign_core::event::EventFilter;
+use countersign_api::event::EventFilter;
 use countersign_forge::fetch::Fetcher;
 use thiserror::Error;
 use tokio::sync::watch;
@@ -26,11 +26,8 @@ pub use self::{
     stats::{Outcome, WebhookStats},
 };
 use self::{courier::Courier, progress::ProgressFile};
-use crate::{
-    app::App,
-    data_dir::DataDir,
-    store::{ObjectId, Store},
-};
+use crate::app::App;
+use countersign_store::{ObjectId, Store, data_dir::DataDir};
 
 const MAX_NAME_BYTES: usize = 64;
 

@@ -4,7 +4,11 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{ArgGroup, Args, Subcommand};
 use clap_complete::Shell;
-use countersign_core::{digest::Sha512, event::EventKind, path::RepoPath, place::path_of_url};
+use countersign_api::event::EventKind;
+use countersign_core::{
+    rules::place::path_of_url,
+    values::{digest::Sha512, path::RepoPath},
+};
 
 #[derive(Debug, Args)]
 pub(crate) struct DownloadArgs {

@@ -3,13 +3,13 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Subcommand, builder::BoolishValueParser};
-use countersign_core::path::RepoPath;
+use countersign_core::values::path::RepoPath;
 use countersign_forge::{file_server::FileServerRule, guard::AllowFetch};
 use countersign_server::{
     config::{LogFormat, LogLevel, Overrides},
     proxies::ProxyNet,
-    store::ObjectId,
 };
+use countersign_store::ObjectId;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AdminCommand {

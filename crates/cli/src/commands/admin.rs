@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use countersign_core::decide::drop;
-use countersign_server::{
-    app,
+use countersign_core::rules::decide::drop;
+use countersign_server::config::ConfigFile;
+use countersign_store::{
     clock::Clock,
-    config::ConfigFile,
     data_dir::DataDir,
     nonces::{self, NonceReset},
+    open::open_repository,
 };
 use serde_json::json;
 
@@ -23,7 +23,7 @@ pub(crate) fn drop_pending(args: DropArgs) -> Result<(), CliError> {
     let (file, path) = find_data_dir(args.files)?;
     let data_dir = DataDir::lock(&path)?;
     // No budget: an operator can always clean up.
-    let opened = app::open_repository(&data_dir, file.author()?, &Clock::system(), None)?;
+    let opened = open_repository(&data_dir, file.author()?, &Clock::system(), None)?;
     let project = args.project.clone();
     let decide = move |head: &_| drop::drop_pending(head, &project);
     super::runtime()?.block_on(opened.store.transact(decide))??;

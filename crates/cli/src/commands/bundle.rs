@@ -1,6 +1,6 @@
 //! `countersign bundle`
 
-use countersign_core::bundle::Bundle;
+use countersign_core::proof::bundle::Bundle;
 use serde_json::json;
 
 use super::download::locate;

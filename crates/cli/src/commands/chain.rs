@@ -1,13 +1,11 @@
 //! `countersign chain`
 
 use countersign_core::{
-    chain::{self, VerifiedChain},
-    difference::list_changes,
-    layout,
-    path::RepoPath,
-    shown::shown_text,
-    signers::SignersFile,
+    documents::{layout, signers::SignersFile},
+    rules::chain::{self, VerifiedChain},
+    values::{path::RepoPath, shown::shown_text},
 };
+use countersign_explain::difference::list_changes;
 use serde_json::json;
 
 use crate::{
@@ -67,9 +65,10 @@ pub(crate) async fn run(session: &Session, args: &ChainArgs) -> Result<(), CliEr
     session.output.answer(&format!("{}\n{trust}", describe(&chain)), &value)
 }
 
-fn find_project(history: &countersign_core::history::History) -> Result<RepoPath, CliError> {
+fn find_project(history: &countersign_core::documents::history::History) -> Result<RepoPath, CliError> {
     let first = history.entries.first();
-    let metadata = first.map(|entry| countersign_core::metadata::Metadata::parse(entry.metadata.as_bytes()));
+    let metadata =
+        first.map(|entry| countersign_core::documents::metadata::Metadata::parse(entry.metadata.as_bytes()));
     match metadata {
         Some(Ok(metadata)) => Ok(metadata.project_id),
         Some(Err(error)) => {

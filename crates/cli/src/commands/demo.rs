@@ -12,7 +12,7 @@ use std::{
     time::Instant,
 };
 
-use countersign_core::digest::Sha256;
+use countersign_core::values::digest::Sha256;
 use serde_json::{Value, json};
 
 use super::client_runtime;

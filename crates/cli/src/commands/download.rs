@@ -1,6 +1,8 @@
 //! `countersign download`
 
-use countersign_core::{index::PublishedFile, shown::shown_text, verify::VerifiedArtifact};
+use countersign_core::{
+    documents::index::PublishedFile, proof::verify::VerifiedArtifact, values::shown::shown_text,
+};
 use countersign_forge::download_url::{DownloadPlace, locate_download};
 
 use crate::{

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use countersign_core::shown::is_unseen;
+use countersign_core::values::shown::is_unseen;
 use serde_json::json;
 
 use crate::{

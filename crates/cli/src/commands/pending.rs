@@ -1,6 +1,10 @@
 //! `countersign pending`
 
-use countersign_core::{answer, key::PublicKey, path::RepoPath, query::WaitingList};
+use countersign_api::reading as answer;
+use countersign_core::{
+    rules::query::WaitingList,
+    values::{key::PublicKey, path::RepoPath},
+};
 use serde_json::json;
 
 use crate::{client::Route, error::CliError, keys::SigningKey, session::Session};

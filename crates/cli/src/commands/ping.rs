@@ -1,9 +1,7 @@
 //! `countersign ping`
 
-use countersign_core::{
-    answer::{self, PingAuth},
-    shown::shown_text,
-};
+use countersign_api::reading::{self as answer, PingAuth};
+use countersign_core::values::shown::shown_text;
 use serde_json::json;
 
 use crate::{client::Route, error::CliError, session::Session};

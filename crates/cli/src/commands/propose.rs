@@ -1,12 +1,9 @@
 //! `countersign register` and `countersign update`
 
+use countersign_api::reading::{self as answer, Proposed};
 use countersign_core::{
-    answer::{self, Proposed},
-    api::ProposeBody,
-    key::PublicKey,
-    layout,
-    metadata::OriginKind,
-    path::RepoPath,
+    documents::{bodies::ProposeBody, layout, metadata::OriginKind},
+    values::{key::PublicKey, path::RepoPath},
 };
 use countersign_forge::forges::locate_claimed;
 use serde_json::json;

@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
+use countersign_api::{reading as answer, requests::AssetsBody};
 use countersign_core::{
-    answer,
-    api::AssetsBody,
-    layout,
-    path::RepoPath,
-    place::{path_of_url, release_tag},
-    wire,
+    documents::layout,
+    rules::place::{path_of_url, release_tag},
+    values::{path::RepoPath, wire},
 };
 use indicatif::ProgressBar;
 use serde_json::json;

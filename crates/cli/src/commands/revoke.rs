@@ -1,17 +1,24 @@
 //! `countersign revoke`
 
+use countersign_api::reading as answer;
 use countersign_core::{
-    answer,
-    api::RevokeBody,
-    chain::{self, VerifiedLink},
-    digest::Sha512,
-    index::ReleaseIndex,
-    layout::{self, Signable},
-    path::RepoPath,
-    place::check_place,
-    revocation::{Revocation, RevocationRole},
-    shown::{quoted, shown_text},
-    signatures::SignatureSet,
+    documents::{
+        bodies::RevokeBody,
+        index::ReleaseIndex,
+        layout::{self, Signable},
+        revocation::Revocation,
+        signatures::SignatureSet,
+    },
+    rules::{
+        chain::{self, VerifiedLink},
+        place::check_place,
+        quorum::RevocationRole,
+    },
+    values::{
+        digest::Sha512,
+        path::RepoPath,
+        shown::{quoted, shown_text},
+    },
 };
 use serde_json::json;
 

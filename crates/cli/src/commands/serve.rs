@@ -9,10 +9,10 @@ use std::{
 
 use countersign_server::{
     app::{self, Running},
-    clock::Clock,
     config::Settings,
     observe,
 };
+use countersign_store::clock::Clock;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::{args::ServeArgs, error::CliError};

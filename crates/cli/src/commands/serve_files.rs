@@ -13,7 +13,7 @@ use axum::{
     http::{StatusCode, Uri, header::CONTENT_LENGTH},
     response::{IntoResponse as _, Response},
 };
-use countersign_core::shown::shown_text;
+use countersign_core::values::shown::shown_text;
 use tokio::net::TcpListener;
 
 use crate::{args::ServeFilesArgs, error::CliError};

@@ -2,17 +2,17 @@
 
 use std::{fs, path::Path};
 
+use countersign_api::reading as answer;
 use countersign_core::{
-    answer,
-    api::SignaturesBody,
-    index::ReleaseIndex,
-    json::ParseError,
-    layout::{self, Signable},
-    path::RepoPath,
-    revocation::Revocation,
-    shown::shown_text,
-    signatures::SignatureSet,
-    to_sign::{self, SigningRequest, Subject, ToSign},
+    documents::{
+        bodies::SignaturesBody,
+        index::ReleaseIndex,
+        layout::{self, Signable},
+        revocation::Revocation,
+        signatures::SignatureSet,
+    },
+    proof::to_sign::{self, SigningRequest, Subject, ToSign},
+    values::{json::ParseError, path::RepoPath, shown::shown_text},
 };
 use serde_json::{Value, json};
 

@@ -3,10 +3,10 @@
 use std::{fs, path::Path};
 
 use countersign_core::{
-    shown::shown_text,
-    signers::{Signer, SignersFile, shown_signer},
-    strength::{self, ActStrength},
+    documents::signers::{Signer, SignersFile, shown_signer},
+    values::shown::shown_text,
 };
+use countersign_explain::strength::{self, ActStrength};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -89,7 +89,7 @@ fn check(path: &Path, output: Output) -> Result<(), CliError> {
     let strength = strength::assess(&file);
     let mut lines =
         vec![format!("{} is valid, of {}", shown_text(&path.display().to_string()), file.timestamp())];
-    lines.push(format!("digest: {}", countersign_core::digest::Sha512::of(&bytes).to_prefixed()));
+    lines.push(format!("digest: {}", countersign_core::values::digest::Sha512::of(&bytes).to_prefixed()));
     for act in strength.acts() {
         lines.extend(describe(act));
     }
@@ -97,7 +97,7 @@ fn check(path: &Path, output: Output) -> Result<(), CliError> {
     let value = json!({
         "valid": true,
         "timestamp": file.timestamp().to_string(),
-        "digest": countersign_core::digest::Sha512::of(&bytes).to_prefixed(),
+        "digest": countersign_core::values::digest::Sha512::of(&bytes).to_prefixed(),
         "keys": file.keys().len(),
         "acts": strength.acts().map(to_json),
         "warnings": strength.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),

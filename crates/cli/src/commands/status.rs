@@ -5,17 +5,15 @@ mod wait;
 use std::collections::BTreeSet;
 
 use countersign_core::{
-    consent::Consent,
-    digest::Sha512,
-    key::PublicKey,
-    layout::{self, Signable},
-    path::RepoPath,
-    quorum,
-    revocation::Revocation,
-    shown::quoted,
-    signatures::SignatureSet,
-    signers::SignersFile,
-    verify::{GroupCount, count_groups},
+    documents::{
+        layout::{self, Signable},
+        revocation::Revocation,
+        signatures::SignatureSet,
+        signers::SignersFile,
+    },
+    proof::verify::{GroupCount, count_groups},
+    rules::{consent::Consent, quorum},
+    values::{digest::Sha512, key::PublicKey, path::RepoPath, shown::quoted},
 };
 use serde_json::{Value, json};
 

@@ -1,9 +1,11 @@
 //! `countersign trust`
 
 use countersign_core::{
-    path::RepoPath,
-    shown::{quoted, shown_text},
-    trust::{Pin, Root, TrustStore},
+    proof::trust::{Pin, Root, TrustStore},
+    values::{
+        path::RepoPath,
+        shown::{quoted, shown_text},
+    },
 };
 use serde_json::json;
 

@@ -3,11 +3,9 @@
 use std::{fs::File, io::Read as _, path::Path};
 
 use countersign_core::{
-    bounds::BUNDLE_BYTES,
-    bundle::Bundle,
-    index::{AssetName, PublishedFile},
-    shown::shown_text,
-    verify::VerifiedArtifact,
+    documents::index::{AssetName, PublishedFile},
+    proof::{bundle::Bundle, verify::VerifiedArtifact},
+    values::{bounds::BUNDLE_BYTES, shown::shown_text},
 };
 
 use super::download::{listed, locate};

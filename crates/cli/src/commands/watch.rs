@@ -1,6 +1,9 @@
 //! `countersign watch`
 
-use countersign_core::{answer::Announced, api::EventBody, event::EventFilter};
+use countersign_api::{
+    event::{EventBody, EventFilter},
+    reading::Announced,
+};
 use serde_json::Value;
 
 use crate::{

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use countersign_core::{
+use countersign_core::values::{
     digest::Sha512,
     key::{PublicKey, Signature},
     wire,

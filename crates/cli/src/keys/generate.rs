@@ -1,6 +1,6 @@
 //! A new key pair, as `ssh-keygen -t ed25519` makes it.
 
-use countersign_core::key::{PublicKey, SecretKey};
+use countersign_core::values::key::{PublicKey, SecretKey};
 use ssh_key::{
     Cipher, Kdf, LineEnding, PrivateKey,
     private::{Ed25519Keypair, Ed25519PrivateKey, KeypairData},

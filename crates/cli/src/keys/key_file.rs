@@ -1,6 +1,6 @@
 //! What is in a key file. Its content tells, not its name.
 
-use countersign_core::{
+use countersign_core::values::{
     key::{PublicKey, SecretKey},
     shown::shown_text,
     wire,

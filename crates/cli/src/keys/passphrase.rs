@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use countersign_core::shown::shown_text;
+use countersign_core::values::shown::shown_text;
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 
 use super::{read_bounded, secret::SecretBytes};

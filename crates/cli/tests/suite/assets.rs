@@ -1,6 +1,6 @@
 //! POST /v1/assets in checksums mode: spec §4.10, D11, D16, D23, D36.
 
-use countersign_core::digest::Sha512;
+use countersign_core::values::digest::Sha512;
 use serde_json::{Value, json};
 
 use crate::support::{Person, SignersFile, World, world::checksums};

@@ -1,6 +1,6 @@
 //! D24, D25, D29: what a checksums file may say.
 
-use countersign_core::bounds::INDEX_BYTES;
+use countersign_core::values::bounds::INDEX_BYTES;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Person, Reply, SignersFile, World};

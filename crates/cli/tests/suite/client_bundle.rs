@@ -1,6 +1,6 @@
 //! Offline bundles: verified without any network, before and after what happened since.
 
-use countersign_core::digest::Sha512;
+use countersign_core::values::digest::Sha512;
 use serde_json::{Value, json};
 
 use crate::support::{

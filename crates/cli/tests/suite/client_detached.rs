@@ -43,7 +43,7 @@ fn a_release_is_signed_without_a_network_and_submitted_by_somebody_else() {
     offline.run_as("alice", &args).failed(2).says(&["--yes", &index, "app", "sha256:"]);
     assert_eq!(offline.listing(), ["export.json"]);
     let shown = offline.run_as("alice", &[&args[..], &["--yes"]].concat()).ok();
-    let digest = countersign_core::digest::Sha256::of(b"content").to_string();
+    let digest = countersign_core::values::digest::Sha256::of(b"content").to_string();
     shown.says(&[&index, &world.id("acme/app"), "app", &digest, "2 of 2", "signatures.json", "--submit"]);
 
     world.server.start_again();

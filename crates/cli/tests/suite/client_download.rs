@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
-use countersign_core::digest::{Sha256, Sha512};
+use countersign_core::values::digest::{Sha256, Sha512};
 use serde_json::json;
 
 use crate::support::{

@@ -1,6 +1,6 @@
 //! Projects on code forges: registered, released, signed and downloaded by the forge's own URLs.
 
-use countersign_core::digest::Sha256;
+use countersign_core::values::digest::Sha256;
 use serde_json::json;
 
 use crate::support::{
@@ -145,7 +145,7 @@ fn a_forge_that_does_not_give_the_signers_file_is_code_3_unless_the_digest_is_gi
             let user = Computer::of(&forge.world.server);
             user.download(&url).failed(3).says(&["--signers-digest"]);
             assert_eq!(user.listing(), [""; 0], "{kind:?}");
-            let digest = countersign_core::digest::Sha512::of(&file).to_prefixed();
+            let digest = countersign_core::values::digest::Sha512::of(&file).to_prefixed();
             user.run(&["download", &url, "--signers-digest", &digest]).ok();
         }
     }

@@ -1,6 +1,6 @@
 //! New signers: the difference in words, whose consent is missing, and downloads before and after.
 
-use countersign_core::digest::Sha512;
+use countersign_core::values::digest::Sha512;
 use serde_json::{Value, json};
 
 use crate::support::{

@@ -36,7 +36,7 @@ fn build(computer: &Computer) {
 fn a_release_is_shown_with_its_project_files_and_digests() {
     let (world, computer, index) = unsigned();
     let shown = computer.run_as("alice", &["sign", &index, "--yes"]).ok();
-    let digests = FILES.map(|(_, bytes)| countersign_core::digest::Sha256::of(bytes).to_string());
+    let digests = FILES.map(|(_, bytes)| countersign_core::values::digest::Sha256::of(bytes).to_string());
     let shown = shown.says(&[&world.id("acme/app"), &index, "app", "sub/lib", "notes", "2 of 2"]);
     let shown = shown.says(&[&digests[0], &digests[1], &digests[2]]);
     shown.says_nothing_of(&["match", "differ"]);
@@ -70,7 +70,7 @@ fn with_json_what_is_signed_is_shown_too() {
     let signed = ran.json();
     assert_eq!(signed["public_key"], person("alice").key());
     assert_eq!(signed["signed"][0]["file_path"], json!(index));
-    let digest = countersign_core::digest::Sha256::of(b"content").to_string();
+    let digest = countersign_core::values::digest::Sha256::of(b"content").to_string();
     ran.says(&[&world.id("acme/app"), "sub/lib", &digest]);
 }
 

@@ -62,7 +62,7 @@ fn yes_signs_what_was_shown_before_the_question() {
         let Some(mut terminal) = start(&computer, "alice", &["sign", "--all"]) else { return };
         terminal.answer("[y/N]", answer);
         let shown = terminal.seen().split("[y/N]").next().unwrap().to_owned();
-        let digest = countersign_core::digest::Sha256::of(b"content").to_string();
+        let digest = countersign_core::values::digest::Sha256::of(b"content").to_string();
         for part in [index.as_str(), &world.id("acme/app"), "app", &digest] {
             assert!(shown.contains(part), "`{part}` is missing: {shown}");
         }

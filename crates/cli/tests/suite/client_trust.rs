@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
-use countersign_core::digest::Sha512;
+use countersign_core::values::digest::Sha512;
 
 use crate::support::{
     Answer, Person, SignersFile, World,

@@ -35,7 +35,7 @@ fn each_event_is_a_line_until_an_interrupt_ends_it_well() {
     ] {
         let line = everything.next_line();
         let (time, rest) = line.split_once("  ").unwrap();
-        assert!(countersign_core::time::Timestamp::parse(time).is_ok(), "{line}");
+        assert!(countersign_core::values::time::Timestamp::parse(time).is_ok(), "{line}");
         let words: Vec<_> = rest.split_whitespace().collect();
         assert_eq!(words, [kind, &path, "by", &by.key()]);
         if kind != "registration" {

@@ -2,7 +2,7 @@
 
 use std::process::Output;
 
-use countersign_core::time::Timestamp;
+use countersign_core::values::time::Timestamp;
 use serde_json::{Value, json};
 
 use crate::support::{

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use countersign_core::digest::Sha512;
+use countersign_core::values::digest::Sha512;
 
 use crate::support::{Person, Reply, Request, SignersFile, World, world::checksums};
 

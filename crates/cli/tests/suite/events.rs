@@ -18,7 +18,7 @@ fn assert_told(world: &World, events: &mut EventStream, kind: &str, path: &str, 
     let block = events.next_event();
     let commit = world.git().run(&["rev-parse", "main"]).trim().to_owned();
     let time = world.git().run(&["log", "-1", "--format=%ct", "main"]).trim().parse().unwrap();
-    let time = countersign_core::time::Timestamp::from_unix_seconds(time).unwrap().to_string();
+    let time = countersign_core::values::time::Timestamp::from_unix_seconds(time).unwrap().to_string();
     assert_eq!(block.kind.as_deref(), Some(kind));
     let expected =
         json!({ "type": kind, "path": path, "key": by.map(Person::key), "time": time, "commit": commit });

@@ -1,6 +1,6 @@
 //! The reading routes: files, files-to-sign, get_signers (spec §4.5–4.7), HEAD and ETag.
 
-use countersign_core::key::encode_base64;
+use countersign_core::values::key::encode_base64;
 use serde_json::json;
 
 use crate::support::{Person, Request, SignersFile, World, days_ago};

@@ -1,6 +1,6 @@
 //! D24–D26, D28, D29: forges that misbehave. One failed asset fails the registration, and nothing is stored.
 
-use countersign_core::digest::Sha256;
+use countersign_core::values::digest::Sha256;
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -349,7 +349,9 @@ fn a_rate_limit_with_a_delay_says_how_long() {
         let after = now().unix_seconds();
         let moments: Vec<_> = (before..=after + 1)
             .map(|second| {
-                countersign_core::time::Timestamp::from_unix_seconds(second + 7200).unwrap().to_string()
+                countersign_core::values::time::Timestamp::from_unix_seconds(second + 7200)
+                    .unwrap()
+                    .to_string()
             })
             .collect();
         let told = ["7200", "2 h", "120 min"].iter().any(|words| message.contains(words))

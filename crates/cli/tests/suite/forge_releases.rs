@@ -1,6 +1,6 @@
 //! POST /v1/assets in release mode: spec §4.10, D11, D23, D26, D36.
 
-use countersign_core::digest::{Sha256, Sha512};
+use countersign_core::values::digest::{Sha256, Sha512};
 use serde_json::{Value, json};
 
 use crate::support::{

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use countersign_core::bounds::FILE_BYTES;
-use countersign_server::store::history::{self, Event};
+use countersign_core::values::bounds::FILE_BYTES;
+use countersign_store::audit::{self, Event};
 use tempfile::TempDir;
 
 use crate::support::{
@@ -186,10 +186,15 @@ fn findings_are_told_as_they_arise_and_printed_once() {
     let bombed = Bombed::new();
     let ids = [bombed.commit(&bombed.nest(2, &["a"])), bombed.commit(&bombed.nest(3, &["a"]))];
     let mut told = Vec::new();
-    let checked = history::check(bombed.dir.path(), None, &mut |event| match event {
-        Event::Progress { done, .. } => told.push(done.to_string()),
-        Event::Found(finding) => told.push(finding.commit.to_string()),
-    });
+    let checked = audit::check(
+        bombed.dir.path(),
+        None,
+        countersign_forge::origin::speaks_for,
+        &mut |event| match event {
+            Event::Progress { done, .. } => told.push(done.to_string()),
+            Event::Found(finding) => told.push(finding.commit.to_string()),
+        },
+    );
     assert_eq!(checked.unwrap().found, 2);
     let legal = past().commits.len();
     let [first, second] = ids.clone();

@@ -1,6 +1,6 @@
 //! `countersign fsck`: tampering with releases, their signatures and their revocations.
 
-use countersign_core::time::Timestamp;
+use countersign_core::values::time::Timestamp;
 use serde_json::{Value, json};
 
 use crate::support::{

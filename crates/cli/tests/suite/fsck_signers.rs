@@ -1,6 +1,6 @@
 //! `countersign fsck`: tampering with signers files, and with what they were agreed to by.
 
-use countersign_core::digest::Sha512;
+use countersign_core::values::digest::Sha512;
 use serde_json::{Value, json};
 
 use crate::support::{

@@ -1,6 +1,6 @@
 //! A signing server that lies about a release: the index, the signatures, the history. Nothing unverified gets a name.
 
-use countersign_core::key::encode_base64;
+use countersign_core::values::key::encode_base64;
 use serde_json::{Value, json};
 
 use crate::support::{

@@ -1,6 +1,6 @@
 //! D34: a server that wants something else signed than what the signer means. No signature leaves the computer.
 
-use countersign_core::key::encode_base64;
+use countersign_core::values::key::encode_base64;
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -292,7 +292,7 @@ fn what_is_signed_is_what_was_shown_and_compared() {
     scene.regular.run_as("alice", &compared).failed(3).says(&["1 differ", &path]);
     assert_eq!(scene.hostile.posts(), [""; 0]);
     let ran = scene.regular.run_as("alice", &["sign", &path, "--yes"]);
-    ran.says(&[&format!("sha256:{}", countersign_core::digest::Sha256::of(b"evil"))]);
+    ran.says(&[&format!("sha256:{}", countersign_core::values::digest::Sha256::of(b"evil"))]);
     let posts = scene.hostile.posts();
     assert!(posts.len() == 1 && posts[0].contains(&alice().sign_bytes(evil.as_bytes())), "{posts:?}");
 }

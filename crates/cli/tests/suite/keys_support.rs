@@ -59,7 +59,7 @@ pub(crate) fn ssh_keygen(args: &[&str]) -> String {
 #[track_caller]
 pub(crate) fn public_key(path: &Path) -> String {
     let line = fs::read_to_string(path).unwrap();
-    countersign_core::key::PublicKey::parse(line.trim_end()).unwrap().to_string()
+    countersign_core::values::key::PublicKey::parse(line.trim_end()).unwrap().to_string()
 }
 
 /// A request that is signed with the key; `server` may be nobody where the key must not be usable.

@@ -182,7 +182,7 @@ impl Course {
             }
             Step::Revoke(version) => {
                 let path = index(version);
-                let digest = countersign_core::digest::Sha512::of(&client.read(&path)?).to_prefixed();
+                let digest = countersign_core::values::digest::Sha512::of(&client.read(&path)?).to_prefixed();
                 let time = days_ago(0).to_string();
                 let text = json!({ "reason": self.name(), "timestamp": time, "subject_digest": digest });
                 let body = revoke_body(&alice, &path, &text.to_string());

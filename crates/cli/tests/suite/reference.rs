@@ -3,9 +3,9 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use countersign_core::{
-    answer,
-    api::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody},
+use countersign_api::{reading as answer, requests::AssetsBody};
+use countersign_core::documents::{
+    bodies::{ProposeBody, RevokeBody, SignaturesBody},
     signers::SignersFile as Signers,
 };
 use countersign_server::{

@@ -1,6 +1,6 @@
 //! POST /v1/revoke: spec §3 and §4.9, D20.
 
-use countersign_core::digest::Sha512;
+use countersign_core::values::digest::Sha512;
 use serde_json::{Value, json};
 
 use crate::support::{Person, SignersFile, World, days_ago, people::now, world::revoke_body};

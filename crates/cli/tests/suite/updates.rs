@@ -1,6 +1,6 @@
 //! POST /v1/update_signers: who may propose what (spec §4.2, D13, D15).
 
-use countersign_core::digest::Sha512;
+use countersign_core::values::digest::Sha512;
 use serde_json::{Value, json};
 
 use crate::support::{Person, SignersFile, World, days_ago, seconds_from_now};

@@ -43,7 +43,7 @@ fn every_event_is_sent_in_the_order_of_the_commits_with_its_headers_and_a_signat
         assert_eq!(json.as_object().unwrap().len(), 5, "{json}");
         assert_eq!(json["key"], alice.key());
         let time = hooked.world.git().run(&["log", "-1", "--format=%ct", &commit]);
-        let said = countersign_core::time::Timestamp::parse(json["time"].as_str().unwrap()).unwrap();
+        let said = countersign_core::values::time::Timestamp::parse(json["time"].as_str().unwrap()).unwrap();
         assert_eq!(said.unix_seconds().to_string(), time);
         ids.push((delivery.id().to_owned(), commit));
     }

@@ -2,7 +2,7 @@
 
 use std::{error::Error as StdError, time::Duration};
 
-use countersign_core::time::Timestamp;
+use countersign_core::values::time::Timestamp;
 use thiserror::Error;
 use url::Url;
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use countersign_core::time::Timestamp;
+use countersign_core::values::time::Timestamp;
 use reqwest::{
     Response, StatusCode,
     header::{HeaderMap, RETRY_AFTER},

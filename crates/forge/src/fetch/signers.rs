@@ -1,6 +1,6 @@
 //! Fetching a signers file: where its URL can be read in several ways, exactly one of them must exist.
 
-use countersign_core::metadata::OriginKind;
+use countersign_core::documents::metadata::OriginKind;
 
 use super::{Ask, FetchError, Fetcher, Redirects};
 use crate::{

@@ -1,6 +1,6 @@
 //! Signers files by what their metadata claims, for clients, which have no configuration that names forges.
 
-use countersign_core::{metadata::OriginKind, path::RepoPath};
+use countersign_core::{documents::metadata::OriginKind, values::path::RepoPath};
 
 use super::{
     Forge, ForgeKind, Forges, SignersSource,

@@ -1,6 +1,6 @@
 //! From the URL of a page to the requests for what it shows (D26).
 
-use countersign_core::path::RepoPath;
+use countersign_core::values::path::RepoPath;
 use percent_encoding::utf8_percent_encode;
 use reqwest::header::HeaderValue;
 use url::Url;

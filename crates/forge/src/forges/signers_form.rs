@@ -1,6 +1,6 @@
 //! What the path of a signers file's page says: the repository, and the ways to read a branch and a path from it.
 
-use countersign_core::wire;
+use countersign_core::values::wire;
 
 use super::ForgeKind;
 use crate::{shown::shown_text, url::UrlProblem};

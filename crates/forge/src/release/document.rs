@@ -3,11 +3,13 @@
 use std::{collections::HashSet, fmt, marker::PhantomData};
 
 use countersign_core::{
-    bounds::INDEX_FILES,
-    digest::{HexDigest, Sha256},
-    index::{AssetName, Digests, PublishedFile, ReleaseIndex},
-    shown::is_unseen,
-    time::Timestamp,
+    documents::index::{AssetName, Digests, PublishedFile, ReleaseIndex},
+    values::{
+        bounds::INDEX_FILES,
+        digest::{HexDigest, Sha256},
+        shown::is_unseen,
+        time::Timestamp,
+    },
 };
 use percent_encoding::percent_decode_str;
 use reqwest::header::HeaderValue;

@@ -1,8 +1,8 @@
 //! Why a release cannot be registered, in words that are safe to show.
 
 use countersign_core::{
-    digest::Sha256,
-    index::{AssetName, AssetNameError, IndexTooLarge},
+    documents::index::{AssetName, AssetNameError, IndexTooLarge},
+    values::digest::Sha256,
 };
 use thiserror::Error;
 

@@ -1,7 +1,7 @@
 //! Streaming an asset through both hash functions at once; it is never held as a whole.
 
 use bytes::Bytes;
-use countersign_core::digest::HexDigest;
+use countersign_core::values::digest::HexDigest;
 use sha2::{Digest, digest::Output};
 use tokio::{sync::mpsc, task::JoinHandle};
 

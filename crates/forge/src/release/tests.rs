@@ -1,6 +1,6 @@
 use countersign_core::{
-    bounds::{INDEX_BYTES, INDEX_FILES, INDEX_NAMES_BYTES},
-    index::{AssetNameError, IndexTooLarge},
+    documents::index::{AssetNameError, IndexTooLarge},
+    values::bounds::{INDEX_BYTES, INDEX_FILES, INDEX_NAMES_BYTES},
 };
 use serde_json::{Value, json};
 

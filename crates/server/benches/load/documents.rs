@@ -4,18 +4,24 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use countersign_core::{
-    auth::sign_request,
-    decide::{Proposal, register, sign},
-    digest::{Sha256, Sha512},
-    index::{AssetName, Digests, PublishedFile, ReleaseIndex},
-    key::SecretKey,
-    layout,
-    metadata::{Origin, OriginKind},
-    path::RepoPath,
-    registration::SignedRequest,
-    signatures::{Collected, SignatureSet},
-    snapshot::{Change, ReadError, Snapshot},
-    time::Timestamp,
+    documents::{
+        index::{AssetName, Digests, PublishedFile, ReleaseIndex},
+        layout,
+        metadata::{Origin, OriginKind},
+        registration::SignedRequest,
+        signatures::{Collected, SignatureSet},
+    },
+    rules::{
+        auth::sign_request,
+        decide::{Proposal, register, sign},
+        snapshot::{Change, ReadError, Snapshot},
+    },
+    values::{
+        digest::{Sha256, Sha512},
+        key::SecretKey,
+        path::RepoPath,
+        time::Timestamp,
+    },
 };
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, fmt, str::FromStr};
 
-use countersign_core::key::SecretKey;
+use countersign_core::values::key::SecretKey;
 
 use crate::{
     Failure,

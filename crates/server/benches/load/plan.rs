@@ -3,7 +3,10 @@
 
 use std::{fmt, str::FromStr};
 
-use countersign_core::{digest::Sha256, key::SecretKey, layout, path::RepoPath};
+use countersign_core::{
+    documents::layout,
+    values::{digest::Sha256, key::SecretKey, path::RepoPath},
+};
 
 use crate::Failure;
 

@@ -15,10 +15,10 @@ use std::{
 use axum::{Router, routing::get};
 use countersign_server::{
     app,
-    clock::Clock,
     config::{ConfigFile, LogFormat, LogLevel, Overrides, Settings},
     observe,
 };
+use countersign_store::clock::Clock;
 use serde::Serialize;
 use tokio::{
     net::TcpListener,

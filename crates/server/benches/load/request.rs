@@ -1,7 +1,7 @@
 //! Requests as bytes. They are signed before the clock starts: signing is the callers' work, on machines of their own.
 
-use countersign_core::{auth::sign_request, key::SecretKey};
-use countersign_server::clock::Clock;
+use countersign_core::{rules::auth::sign_request, values::key::SecretKey};
+use countersign_store::clock::Clock;
 use uuid::Uuid;
 
 use crate::{client::Request, documents::Collecting};

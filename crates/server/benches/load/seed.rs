@@ -8,12 +8,12 @@ use std::{
     time::Duration,
 };
 
-use countersign_core::snapshot::Change;
-use countersign_server::{
-    app::{self, Opened},
+use countersign_core::rules::snapshot::Change;
+use countersign_store::{
+    Head, Store,
     clock::Clock,
     data_dir::DataDir,
-    store::{Head, Store},
+    open::{OpenedData, open_repository},
 };
 use tokio::{runtime::Runtime, task::JoinSet};
 
@@ -152,10 +152,10 @@ fn complete_releases(plan: Plan, first: usize) -> Result<Change, Failure> {
 }
 
 /// The lock goes last.
-fn open(data_dir: &Path) -> Result<(Opened, DataDir), Failure> {
+fn open(data_dir: &Path) -> Result<(OpenedData, DataDir), Failure> {
     let settings = process::settings(data_dir)?;
     let locked = DataDir::lock(data_dir)?;
-    Ok((app::open_repository(&locked, settings.author, &Clock::system(), None)?, locked))
+    Ok((open_repository(&locked, settings.author, &Clock::system(), None)?, locked))
 }
 
 async fn commit(store: &Store, change: Change) -> Result<(), Failure> {

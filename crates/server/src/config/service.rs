@@ -5,11 +5,8 @@ use std::{path::PathBuf, time::Duration};
 use serde::Deserialize;
 
 use super::{ConfigError, positive};
-use crate::{
-    limits::{Rate, Rates},
-    listen::ConnectionLimits,
-    tls::TlsFiles,
-};
+use crate::{limits::Rates, listen::ConnectionLimits, tls::TlsFiles};
+use countersign_store::bucket::Rate;
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);

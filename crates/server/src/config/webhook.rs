@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeSet, fmt, io, path::PathBuf, time::Duration};
 
-use countersign_core::{
-    event::{EventFilter, EventKind},
+use countersign_api::event::{EventFilter, EventKind};
+use countersign_core::values::{
     key::{KeyError, PublicKey},
     path::{PathError, RepoPath},
     shown::shown_text,

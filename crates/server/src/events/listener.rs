@@ -10,10 +10,8 @@ use axum::{
     },
     response::{IntoResponse, Response},
 };
-use countersign_core::{
-    event::{Event, EventFilter},
-    path::RepoPath,
-};
+use countersign_api::event::{Event, EventFilter};
+use countersign_core::values::path::RepoPath;
 use futures_util::stream;
 use tokio::{sync::watch, task::spawn_blocking, time::Instant};
 
@@ -24,8 +22,8 @@ use crate::{
     error::ApiError,
     limits::{ListenShare, places::Claimant},
     listen::Listening,
-    store::{ObjectId, Store, log::Logged},
 };
+use countersign_store::{ObjectId, Store, log::Logged};
 
 /// Shorter than what proxies take for the end of a connection.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);

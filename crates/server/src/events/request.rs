@@ -3,19 +3,12 @@
 use std::{borrow::Cow, fmt::Display};
 
 use axum::http::HeaderMap;
-use countersign_core::{
-    event::{EventFilter, EventKind},
-    key::PublicKey,
-    path::RepoPath,
-    shown::shown_text,
-    wire,
-};
+use countersign_api::event::{EventFilter, EventKind};
+use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text, wire};
 use url::form_urlencoded;
 
-use crate::{
-    error::ApiError,
-    store::{ObjectId, log::KEPT},
-};
+use crate::error::ApiError;
+use countersign_store::{ObjectId, log::KEPT};
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ListenRequest {

@@ -1,15 +1,15 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use countersign_core::{path::RepoPath, snapshot::Change};
+use countersign_core::{rules::snapshot::Change, values::path::RepoPath};
 use tempfile::TempDir;
 use tokio::time::{Instant, timeout};
 
 use super::{listener::HEARTBEAT, *};
 use crate::{
     app::{self, App, Running},
-    clock::Clock,
     config::{ConfigFile, Overrides, Settings},
 };
+use countersign_store::clock::Clock;
 
 pub(crate) const INDEX: &str = "https/dl.example.org/443/acme/app/v1/svc.index.json";
 const KEY: &str = "svc-pub:6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw";

@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use countersign_core::{key::PublicKey, path::RepoPath};
+use countersign_core::values::{key::PublicKey, path::RepoPath};
 use tokio::{
     sync::watch,
     time::{Instant, timeout},

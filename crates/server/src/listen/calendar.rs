@@ -20,7 +20,7 @@ use hyper::{
     service::service_fn,
 };
 
-use crate::clock::http_date;
+use crate::date::http_date;
 
 /// Lets hyper note a date in this thread, if it can. Whether it has one.
 pub(super) fn note_date() -> bool {

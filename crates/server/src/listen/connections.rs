@@ -262,7 +262,7 @@ mod tests {
 
     /// One connection after the other, each a second later.
     fn admit_many(connections: &Arc<Connections>, address: Option<IpAddr>, count: u64) -> Vec<Admitted> {
-        crate::clock::uptime_nanos(Instant::now());
+        countersign_store::clock::uptime_nanos(Instant::now());
         let start = Instant::now();
         (0..count).map(|n| connections.admit(address, start + Duration::from_secs(n)).unwrap()).collect()
     }

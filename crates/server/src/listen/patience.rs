@@ -21,7 +21,7 @@ use super::{
     connections::{Connections, LargeHead},
     refusal::Refusal,
 };
-use crate::clock::uptime_nanos;
+use countersign_store::clock::uptime_nanos;
 
 /// A client that has not sent its next request's head by then is dropped; so is one that sends nothing, or takes nothing
 /// of an answer for so long. It may be longer by the time between two looks.

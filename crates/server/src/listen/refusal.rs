@@ -1,9 +1,9 @@
 //! What hyper refuses by itself, before a request is one, gets the body that every error has (D30, D47).
 
-use countersign_core::api::ErrorResponse;
+use countersign_api::answers::ErrorResponse;
 
 use super::MAX_HEAD_BYTES;
-use crate::{answer::RequestId, clock::http_date};
+use crate::{answer::RequestId, date::http_date};
 
 /// Hyper's answers to what it cannot parse have no body.
 const NO_BODY: &str = "content-length: 0\r\n";

@@ -1,20 +1,21 @@
 //! The metrics as text, in version 0.0.4 of Prometheus' format.
 
+use countersign_store::histogram::Histogram;
 use std::{
     fmt::{Display, Write as _},
     time::Instant,
 };
 
-use super::{Histogram, Requests, Route, requests::BOUNDS};
+use super::{Requests, Route, requests::BOUNDS};
 use crate::{
     app::App,
     events::Events,
     fetching::{FetchKind, FetchOutcome},
     limits::{Limit, places::SharedPlaces},
     observe::{self, LogStats},
-    store::BudgetScope,
     webhooks::Outcome,
 };
+use countersign_store::BudgetScope;
 
 /// Everything that is counted, as it is now.
 pub fn render(app: &App) -> String {

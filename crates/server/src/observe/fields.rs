@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use countersign_core::shown::shown_within;
+use countersign_core::values::shown::shown_within;
 use tracing::field::{Field, Visit};
 
 /// Of a path, a URL, or whatever else came from outside.

@@ -6,14 +6,14 @@ use std::{
     time::Instant,
 };
 
-use countersign_core::shown::shown_text;
+use countersign_core::values::shown::shown_text;
 use tracing::{
     Event,
     callsite::Identifier,
     field::{Field, Visit},
 };
 
-use crate::clock::uptime_nanos;
+use countersign_store::clock::uptime_nanos;
 
 /// About a hundred lines in a second, and a thousand at once.
 pub(super) const OF_A_KIND: Share = Share { bytes_per_second: 32 * 1024, burst: 256 * 1024 };

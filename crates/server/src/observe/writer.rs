@@ -20,7 +20,7 @@ use super::{
     flow::Flow,
     line::{self, Style},
 };
-use crate::clock::uptime_nanos;
+use countersign_store::clock::uptime_nanos;
 
 /// Lines that wait: 4 MiB at most.
 const QUEUE: usize = 1_024;

@@ -1,9 +1,10 @@
 //! Endpoints that change something.
 
-use countersign_core::api::{
-    AssetsBody, AssetsResponse, ProposeBody, ProposedResponse, RevokeBody, RevokedResponse, SignaturesBody,
-    SignedResponse,
+use countersign_api::{
+    answers::{AssetsResponse, ProposedResponse, RevokedResponse, SignedResponse},
+    requests::AssetsBody,
 };
+use countersign_core::documents::bodies::{ProposeBody, RevokeBody, SignaturesBody};
 
 use super::endpoint::{Endpoint, Section};
 

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use countersign_core::api::ErrorResponse;
+use countersign_api::answers::ErrorResponse;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 

@@ -1,6 +1,6 @@
 //! The stream of what happens.
 
-use countersign_core::event::EventKind;
+use countersign_api::event::EventKind;
 use serde_json::json;
 
 use super::{

@@ -13,7 +13,7 @@ mod write;
 
 use std::sync::LazyLock;
 
-use countersign_core::digest::Sha256;
+use countersign_core::values::digest::Sha256;
 
 pub use self::{
     endpoint::{Access, Answer, Content, ContentSchema, Endpoint, Header, Parameter, Place, Section},

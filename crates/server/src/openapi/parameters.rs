@@ -1,6 +1,6 @@
 //! Parameters that several endpoints share.
 
-use countersign_core::event::EventKind;
+use countersign_api::event::EventKind;
 use serde_json::{Value, json};
 
 use super::endpoint::{Parameter, Place, find_example};
@@ -12,7 +12,7 @@ const PROJECT: &str = "https/github.com/443/acme/app";
 const PATH_PATTERN: &str = r"^((?!\.{1,2}(/|$)|\.[gG][iI][tT](/|$))[^/\\\x00-\x1f\x7f-\x9f]+(/|$)){1,64}$";
 pub(super) const COMMIT: &str = "cafecafecafecafecafecafecafecafecafecafe";
 const COMMIT_PATTERN: &str = "^[0-9a-f]{40}$";
-const PATH_MAX: usize = countersign_core::path::MAX_BYTES;
+const PATH_MAX: usize = countersign_core::values::path::MAX_BYTES;
 
 /// The path of a file.
 pub fn file_path() -> Parameter {

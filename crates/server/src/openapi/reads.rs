@@ -1,8 +1,8 @@
 //! Endpoints that only read.
 
-use countersign_core::{
-    api::{ChainResponse, FilesToSignResponse, PendingResponse, StatusResponse},
-    openapi::SignersConfig,
+use countersign_api::{
+    answers::{ChainResponse, FilesToSignResponse, PendingResponse, StatusResponse},
+    schemas::SignersConfig,
 };
 
 use super::{

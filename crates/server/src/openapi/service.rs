@@ -1,6 +1,6 @@
 //! Endpoints about the service itself.
 
-use countersign_core::api::{HealthResponse, PingResponse};
+use countersign_api::answers::{HealthResponse, PingResponse};
 use serde_json::json;
 
 use super::{

@@ -1,6 +1,6 @@
 //! Descriptions become an OpenAPI 3.1 document.
 
-use countersign_core::wire;
+use countersign_core::values::wire;
 use serde_json::{Map, Value, json};
 
 use super::{

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use axum::{Json, extract::State};
+use countersign_api::{answers::AssetsResponse, requests::AssetsBody};
 use countersign_core::{
-    api::{AssetsBody, AssetsResponse},
-    checksums::Checksums,
-    decide::assets::{self, Release},
-    index::PublishedFile,
+    documents::index::PublishedFile,
+    rules::decide::assets::{self, Release},
 };
+use countersign_forge::checksums::file::Checksums;
 use countersign_forge::{
     checksums::{ChecksumsSource, locate_checksums},
     fetch::{Limits, Redirects},

@@ -7,7 +7,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 
-use countersign_core::path::RepoPath;
+use countersign_core::values::path::RepoPath;
 
 use super::{
     files::{JSON, sized},

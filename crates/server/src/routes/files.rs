@@ -12,7 +12,12 @@ use axum::{
     },
     response::{IntoResponse, Response},
 };
-use countersign_core::{api::FilesToSignResponse, key::encode_base64, layout, path::RepoPath, query};
+use countersign_api::answers::FilesToSignResponse;
+use countersign_core::{
+    documents::layout,
+    rules::query,
+    values::{key::encode_base64, path::RepoPath},
+};
 
 use super::history::Entries;
 use crate::{
@@ -22,8 +27,8 @@ use crate::{
     error::ApiError,
     router::{Tail, parse_tail},
     sending::SMALL_BYTES,
-    store::{Entry, Found, Head, ObjectId, unreadable},
 };
+use countersign_store::{Entry, Found, Head, ObjectId, unreadable};
 
 const OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-stream");
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use axum::{Json, extract::State};
-use countersign_core::api::HealthResponse;
+use countersign_api::answers::HealthResponse;
 
 use crate::{app::App, error::ApiError, observe};
 

@@ -7,23 +7,20 @@ use std::{cell::Cell, sync::Arc};
 
 use axum::body::{Body, Bytes};
 use countersign_core::{
-    bounds::FILE_BYTES,
-    chain::{self, ChainPlace, ChainRefusal},
-    history::{Assembly, EntryFacts},
-    layout,
-    path::RepoPath,
-    snapshot::{ReadError, Snapshot, StoredSigners},
-    stored,
-    time::Timestamp,
+    documents::{
+        history::{Assembly, EntryFacts},
+        layout,
+    },
+    rules::{
+        chain::{self, ChainPlace, ChainRefusal},
+        snapshot::{ReadError, Snapshot, StoredSigners},
+        stored,
+    },
+    values::{bounds::FILE_BYTES, path::RepoPath, time::Timestamp},
 };
 
-use crate::{
-    answer::Origin,
-    app::App,
-    error::ApiError,
-    sending::SMALL_BYTES,
-    store::{Head, unreadable},
-};
+use crate::{answer::Origin, app::App, error::ApiError, sending::SMALL_BYTES};
+use countersign_store::{Head, unreadable};
 
 /// Parts are at least this long, except the last.
 const PART_BYTES: usize = 128 << 10;

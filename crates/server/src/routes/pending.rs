@@ -1,10 +1,10 @@
 //! What waits for the caller's signature.
 
 use axum::{Extension, extract::State, response::Response};
+use countersign_api::answers::PendingResponse;
 use countersign_core::{
-    api::PendingResponse,
-    bounds::PENDING_LIST_BYTES,
-    query::{WaitingList, list_waiting},
+    rules::query::{WaitingList, list_waiting},
+    values::bounds::PENDING_LIST_BYTES,
 };
 
 use super::files::{JSON, sized};

@@ -5,11 +5,8 @@ use axum::{
     extract::{Request, State},
     http::StatusCode,
 };
-use countersign_core::{
-    api::{PingAuth, PingResponse},
-    key::PublicKey,
-    wire,
-};
+use countersign_api::answers::{PingAuth, PingResponse};
+use countersign_core::values::{key::PublicKey, wire};
 
 use crate::{app::App, auth, error::ApiError};
 

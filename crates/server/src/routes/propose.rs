@@ -1,12 +1,11 @@
 //! Registering a project, and proposing new signers for it.
 
 use axum::{Json, extract::State};
+use countersign_api::answers::ProposedResponse;
 use countersign_core::{
-    api::{ProposeBody, ProposedResponse},
-    decide::{self, Proposal, Proposed, register, update},
-    metadata::Origin,
-    registration::SignedRequest,
-    wire,
+    documents::{bodies::ProposeBody, metadata::Origin, registration::SignedRequest},
+    rules::decide::{self, Proposal, Proposed, register, update},
+    values::wire,
 };
 use countersign_forge::{forges::SignersSource, url::SourceUrl};
 
@@ -15,8 +14,8 @@ use crate::{
     auth::Authenticated,
     error::ApiError,
     fetching::{FetchKind, Turn},
-    store::Head,
 };
+use countersign_store::Head;
 
 pub async fn register_repo(
     State(app): State<App>,

@@ -1,9 +1,10 @@
 //! Revoking a complete file.
 
 use axum::{Json, extract::State, http::StatusCode};
+use countersign_api::answers::RevokedResponse;
 use countersign_core::{
-    api::{RevokeBody, RevokedResponse},
-    decide::revoke::{self, RevokeRequest},
+    documents::bodies::RevokeBody,
+    rules::decide::revoke::{self, RevokeRequest},
 };
 
 use crate::{app::App, auth::Authenticated, error::ApiError};

@@ -1,10 +1,13 @@
 //! Submitting signatures, and asking how far a file has come.
 
 use axum::{Json, extract::State};
+use countersign_api::answers::{SignedResponse, StatusResponse};
 use countersign_core::{
-    api::{SignaturesBody, SignedResponse, StatusResponse},
-    decide::sign::{self, Submission},
-    query,
+    documents::bodies::SignaturesBody,
+    rules::{
+        decide::sign::{self, Submission},
+        query,
+    },
 };
 
 use crate::{app::App, auth::Authenticated, error::ApiError, router::Tail};

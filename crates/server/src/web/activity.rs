@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use countersign_api::event::{Event, EventFilter, EventKind};
 use countersign_core::{
-    event::{Event, EventFilter, EventKind},
-    key::PublicKey,
-    layout::{self, Signable},
-    path::RepoPath,
-    signers::Signer,
-    snapshot::Snapshot as _,
-    stored,
+    documents::{
+        layout::{self, Signable},
+        signers::Signer,
+    },
+    rules::{snapshot::Snapshot as _, stored},
+    values::{key::PublicKey, path::RepoPath},
 };
 use maud::{Markup, html};
 
@@ -19,7 +19,7 @@ use super::{
     reply::{Reply, Trouble},
     visit::Visit,
 };
-use crate::store::{
+use countersign_store::{
     Head, ObjectId,
     log::{KEPT, Log, Logged},
 };

@@ -6,7 +6,7 @@ use axum::{
     http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
     response::IntoResponse,
 };
-use countersign_core::digest::Sha512;
+use countersign_core::values::digest::Sha512;
 
 pub(super) const STYLE_PATH: &str = "/assets/style.css";
 pub(super) const ICON_PATH: &str = "/assets/icon.svg";

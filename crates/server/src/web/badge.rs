@@ -1,5 +1,11 @@
 //! Small pictures that say how far something is signed, for other people's pages.
 
+use crate::web::overview::{
+    Tally,
+    project::{ProjectState, project_state},
+    proposal::tally_proposal,
+    release::{ReleaseState, ReleaseSummary, summarise_release},
+};
 use axum::{
     extract::State,
     http::{
@@ -9,21 +15,15 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use countersign_core::{
-    digest::Sha512,
-    layout::{self, Signable},
-    overview::{
-        Tally,
-        project::{ProjectState, project_state},
-        proposal::tally_proposal,
-        release::{ReleaseState, ReleaseSummary, summarise_release},
-    },
-    path::RepoPath,
-    snapshot::ReadError,
+    documents::layout::{self, Signable},
+    rules::snapshot::ReadError,
+    values::{digest::Sha512, path::RepoPath},
 };
 use maud::{Markup, html};
 
 use super::visit::Visit;
-use crate::{app::App, router::parse_tail, store::Head};
+use crate::{app::App, router::parse_tail};
+use countersign_store::Head;
 
 const HEIGHT: usize = 20;
 /// On average, in the font that is asked for; the text is fitted into it.

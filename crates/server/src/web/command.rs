@@ -1,6 +1,6 @@
 //! Commands to paste. Whatever strangers chose is one word in them, and nothing invisible is.
 
-use countersign_core::shown::shown_text;
+use countersign_core::values::shown::shown_text;
 
 /// What stands where the visitor has to fill in the address of the server.
 const UNKNOWN_SERVER: &str = "SERVER";

@@ -1,6 +1,9 @@
 //! Addresses of pages, and of what lies elsewhere. Whatever strangers chose is encoded or left out.
 
-use countersign_core::{layout, path::RepoPath, shown::shown_text};
+use countersign_core::{
+    documents::layout,
+    values::{path::RepoPath, shown::shown_text},
+};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::Url;
 

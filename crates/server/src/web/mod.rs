@@ -7,6 +7,7 @@ mod command;
 mod docs;
 mod frame;
 mod links;
+pub mod overview;
 mod paging;
 mod parts;
 mod places;

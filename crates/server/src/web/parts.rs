@@ -1,13 +1,10 @@
 //! What pages are put together from. Every text from a stranger passes `shown_text` or one of its relatives (D39), and
 //! is escaped by the templates; a name never stands without its key.
 
+use crate::web::overview::{GroupProgress, Member, release::ReleaseState};
 use countersign_core::{
-    key::PublicKey,
-    overview::{GroupProgress, Member, release::ReleaseState},
-    path::RepoPath,
-    shown::shown_text,
-    signers::{Signer, shown_name},
-    time::Timestamp,
+    documents::signers::{Signer, shown_name},
+    values::{key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp},
 };
 use maud::{Markup, html};
 

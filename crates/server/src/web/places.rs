@@ -1,9 +1,8 @@
 //! Which page stands at a mirror path.
 
 use countersign_core::{
-    layout::{self, Signable},
-    path::RepoPath,
-    wire,
+    documents::layout::{self, Signable},
+    values::{path::RepoPath, wire},
 };
 
 use super::{
@@ -12,10 +11,8 @@ use super::{
     timeline,
     visit::Visit,
 };
-use crate::{
-    router::parse_tail,
-    store::{Head, log::Log},
-};
+use crate::router::parse_tail;
+use countersign_store::{Head, log::Log};
 
 pub(super) fn show(log: &Log, head: &Head, visit: &Visit) -> Result<Reply, Trouble> {
     let tail = visit.path.strip_prefix("/p/").unwrap_or_default();

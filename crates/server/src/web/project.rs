@@ -1,16 +1,14 @@
 //! The page of a project: its releases, who signs them, and what is proposed.
 
+use crate::web::overview::{
+    project::{ProjectOverview, RoleOverview, describe_project},
+    proposal::ProposalOverview,
+    release::{ReleaseState, ReleaseSummary, summarise_release},
+    releases::ReleaseEntry,
+};
 use countersign_core::{
-    layout,
-    overview::{
-        project::{ProjectOverview, RoleOverview, describe_project},
-        proposal::ProposalOverview,
-        release::{ReleaseState, ReleaseSummary, summarise_release},
-        releases::ReleaseEntry,
-    },
-    path::RepoPath,
-    shown::shown_text,
-    signers::Role,
+    documents::{layout, signers::Role},
+    values::{path::RepoPath, shown::shown_text},
 };
 use maud::{Markup, html};
 
@@ -23,7 +21,7 @@ use super::{
     reply::{Reply, Trouble},
     visit::Visit,
 };
-use crate::store::Head;
+use countersign_store::Head;
 
 const RELEASES_PER_PAGE: usize = 50;
 

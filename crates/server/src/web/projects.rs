@@ -1,13 +1,12 @@
 //! Lists of projects: all of them, those that a search finds, those below a directory.
 
+use crate::web::overview::{
+    releases::{ReleaseCounts, ReleaseList},
+    search::Search,
+};
 use countersign_core::{
-    layout,
-    overview::{
-        releases::{ReleaseCounts, ReleaseList},
-        search::Search,
-    },
-    path::RepoPath,
-    shown::shown_text,
+    documents::layout,
+    values::{path::RepoPath, shown::shown_text},
 };
 use maud::{Markup, html};
 use url::form_urlencoded;
@@ -20,7 +19,7 @@ use super::{
     reply::{Reply, Trouble},
     visit::Visit,
 };
-use crate::store::Head;
+use countersign_store::Head;
 
 const PER_PAGE: usize = 50;
 

@@ -1,11 +1,10 @@
 //! The page of a signers file that waits for signatures.
 
+use crate::web::overview::proposal::{ConditionProgress, ProposalOverview, WayProgress, describe_proposal};
 use countersign_core::{
-    consent::ConditionKind,
-    layout,
-    overview::proposal::{ConditionProgress, ProposalOverview, WayProgress, describe_proposal},
-    path::RepoPath,
-    signers::Role,
+    documents::{layout, signers::Role},
+    rules::consent::ConditionKind,
+    values::path::RepoPath,
 };
 use maud::{Markup, html};
 
@@ -16,7 +15,7 @@ use super::{
     reply::{Reply, Trouble},
     visit::Visit,
 };
-use crate::store::Head;
+use countersign_store::Head;
 
 pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Reply, Trouble> {
     let missing = || Trouble::Missing {

@@ -1,11 +1,9 @@
 //! The page of a release: its files, its signatures, its revocation.
 
+use crate::web::overview::release::{ReleaseOverview, ReleaseState, RevocationOverview, describe_release};
 use countersign_core::{
-    index::PublishedFile,
-    layout,
-    overview::release::{ReleaseOverview, ReleaseState, RevocationOverview, describe_release},
-    path::RepoPath,
-    shown::shown_text,
+    documents::{index::PublishedFile, layout},
+    values::{path::RepoPath, shown::shown_text},
 };
 use maud::{Markup, html};
 
@@ -20,7 +18,7 @@ use super::{
     reply::{Reply, Trouble},
     visit::Visit,
 };
-use crate::store::Head;
+use countersign_store::Head;
 
 const FILES_PER_PAGE: usize = 100;
 

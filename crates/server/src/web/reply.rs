@@ -9,7 +9,10 @@ use axum::{
     },
     response::{IntoResponse as _, Redirect, Response},
 };
-use countersign_core::{digest::Sha512, path::RepoPath, shown::shown_text, snapshot::ReadError};
+use countersign_core::{
+    rules::snapshot::ReadError,
+    values::{digest::Sha512, path::RepoPath, shown::shown_text},
+};
 use maud::html;
 
 use super::{
@@ -18,11 +21,8 @@ use super::{
     links, parts,
     visit::{Visit, wants_html},
 };
-use crate::{
-    app::App,
-    error::ApiError,
-    store::{Head, ObjectId},
-};
+use crate::{app::App, error::ApiError};
+use countersign_store::{Head, ObjectId};
 
 /// What a page comes to.
 #[derive(Debug)]

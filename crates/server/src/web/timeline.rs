@@ -1,11 +1,7 @@
 //! The signers history of a project, the newest step first.
 
-use countersign_core::{
-    layout,
-    overview::timeline::{Step, list_steps},
-    path::RepoPath,
-    stored,
-};
+use crate::web::overview::timeline::{Step, list_steps};
+use countersign_core::{documents::layout, rules::stored, values::path::RepoPath};
 use maud::{Markup, html};
 
 use super::{
@@ -17,7 +13,7 @@ use super::{
     reply::{Reply, Trouble},
     visit::Visit,
 };
-use crate::store::Head;
+use countersign_store::Head;
 
 const PER_PAGE: usize = 20;
 

@@ -5,7 +5,7 @@ use axum::{
     http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
     response::IntoResponse,
 };
-use countersign_core::{path::RepoPath, shown::shown_text, wire};
+use countersign_core::values::{path::RepoPath, shown::shown_text, wire};
 use countersign_forge::download_url::{CandidateKind, locate_download};
 use maud::{Markup, html};
 

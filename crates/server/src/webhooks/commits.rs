@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::store::{
+use countersign_store::{
     ObjectId, StoreError,
     log::{Log, Logged},
 };

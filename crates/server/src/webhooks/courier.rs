@@ -3,10 +3,8 @@
 use std::{convert::Infallible, pin::Pin, sync::Arc, time::Duration};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header::CONTENT_TYPE};
-use countersign_core::{
-    event::{Event, EventFilter},
-    wire,
-};
+use countersign_api::event::{Event, EventFilter};
+use countersign_core::values::wire;
 use countersign_forge::fetch::{Fetcher, Post, SendError, TryAgain};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::{sync::watch, time::sleep_until};
@@ -17,10 +15,8 @@ use super::{
     commits::{Commits, Found, Piece},
     progress::{Done, Place, ProgressFile},
 };
-use crate::{
-    app::App,
-    store::{Store, StoreError, log::Logged},
-};
+use crate::app::App;
+use countersign_store::{Store, StoreError, log::Logged};
 
 /// After a failure to read the repository.
 const UNREADABLE_WAIT: Duration = Duration::from_secs(60);

@@ -16,7 +16,7 @@ use thiserror::Error;
 use tokio::time::Instant;
 
 use super::WebhookName;
-use crate::store::ObjectId;
+use countersign_store::ObjectId;
 
 /// How long it may be known only in memory that events need no delivery: looking at them again is cheap.
 const LAZINESS: Duration = Duration::from_secs(5);

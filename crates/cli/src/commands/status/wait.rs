@@ -2,12 +2,10 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
+use countersign_api::event::EventFilter;
 use countersign_core::{
-    digest::Sha512,
-    event::EventFilter,
-    key::PublicKey,
-    layout::{self, Signable},
-    path::RepoPath,
+    documents::layout::{self, Signable},
+    values::{digest::Sha512, key::PublicKey, path::RepoPath},
 };
 use serde_json::json;
 

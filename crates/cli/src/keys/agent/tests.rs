@@ -2,7 +2,7 @@
 
 use std::{os::unix::net::UnixListener, thread};
 
-use countersign_core::key::SecretKey;
+use countersign_core::values::key::SecretKey;
 use ssh_key::encoding::base64::{Base64, Encoding as _};
 use tempfile::TempDir;
 

@@ -7,7 +7,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use countersign_core::{
+use countersign_core::values::{
     digest::{Sha256, Sha512},
     key::SecretKey,
 };

@@ -156,7 +156,7 @@ impl HostileServer {
     }
 
     pub(crate) fn show_files_to_sign(&self, path: &str, files: &[(&str, &[u8])]) {
-        let encode = |bytes: &[u8]| countersign_core::key::encode_base64(bytes);
+        let encode = |bytes: &[u8]| countersign_core::values::key::encode_base64(bytes);
         let files: Value = files.iter().map(|(path, bytes)| ((*path).to_owned(), encode(bytes))).collect();
         self.answer(&format!("/v1/files-to-sign/{path}"), Lie::json(&json!({ "files": files })));
     }

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use countersign_core::time::Timestamp;
+use countersign_core::values::time::Timestamp;
 use serde_json::json;
 use tempfile::TempDir;
 

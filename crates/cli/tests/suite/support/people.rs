@@ -6,10 +6,12 @@ use std::{
 };
 
 use countersign_core::{
-    auth::sign_request,
-    digest::Sha512,
-    key::{SecretKey, encode_base64},
-    time::Timestamp,
+    rules::auth::sign_request,
+    values::{
+        digest::Sha512,
+        key::{SecretKey, encode_base64},
+        time::Timestamp,
+    },
 };
 
 use super::http::Request;

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use countersign_core::digest::Sha256;
+use countersign_core::values::digest::Sha256;
 use serde_json::Value;
 
 /// Nothing takes this long: a test that would hang fails instead.

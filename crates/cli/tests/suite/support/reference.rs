@@ -1,6 +1,6 @@
 //! Whether an answer is one that the server's own reference describes: its status, type, headers and body.
 
-use countersign_core::time::Timestamp;
+use countersign_core::values::time::Timestamp;
 use countersign_server::{
     openapi::{Answer, Document},
     table::{Row, Verb},

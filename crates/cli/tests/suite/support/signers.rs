@@ -1,6 +1,6 @@
 //! Signers files as their authors write them (D8).
 
-use countersign_core::time::Timestamp;
+use countersign_core::values::time::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::people::{Person, seconds_ago};

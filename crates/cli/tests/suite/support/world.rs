@@ -1,6 +1,6 @@
 //! A server and a file server, and the flows that most tests begin with.
 
-use countersign_core::digest::Sha512;
+use countersign_core::values::digest::Sha512;
 use serde_json::{Value, json};
 
 use super::{

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use countersign_core::key::SecretKey;
+use countersign_core::values::key::SecretKey;
 use futures_util::FutureExt as _;
 
 use super::*;

@@ -1,6 +1,6 @@
 //! Releases as the forges' public APIs describe them.
 
-use countersign_core::digest::Sha256;
+use countersign_core::values::digest::Sha256;
 use serde_json::{Value, json};
 
 use super::{Asset, FakeForge, Kind};

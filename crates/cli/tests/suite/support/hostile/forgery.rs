@@ -1,6 +1,6 @@
 //! Evidence that somebody made up: whole projects with keys of their own, in the right form.
 
-use countersign_core::{
+use countersign_core::values::{
     digest::{Sha256, Sha512},
     time::Timestamp,
 };

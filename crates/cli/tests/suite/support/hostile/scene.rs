@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use countersign_core::shown::is_unseen;
+use countersign_core::values::shown::is_unseen;
 use serde_json::Value;
 
 use super::HostileServer;

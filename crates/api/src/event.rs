@@ -1,0 +1,176 @@
+//! What happened, for those who watch: told by the message of a commit alone, so it proves nothing.
+
+use std::collections::BTreeSet;
+
+use countersign_core::{
+    documents::layout,
+    rules::claim::Claim,
+    values::{
+        key::{KeyError, PublicKey},
+        path::RepoPath,
+        time::Timestamp,
+    },
+};
+use serde::Serialize;
+
+/// The kinds of events, in the order of a project's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum EventKind {
+    /// A project was registered and collects its first signatures.
+    Registration,
+    /// Other signers were proposed for a project, or proposed ones replaced.
+    Proposal,
+    /// A signature was collected.
+    Signature,
+    /// The signatures on a release are enough.
+    Complete,
+    /// Proposed signers are those in force now.
+    Activated,
+    /// A release was registered, or corrected while it collected signatures.
+    Release,
+    /// One of several signatures that a revocation needs was recorded.
+    Revocation,
+    /// A release was revoked.
+    Revoked,
+    /// The operator dropped a pending registration or proposal.
+    Dropped,
+}
+
+/// One thing that happened to one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    pub kind: EventKind,
+    pub path: RepoPath,
+    /// Whose request it was, where the commit says so.
+    pub key: Option<PublicKey>,
+}
+
+/// Which events somebody wants to be told of: those that pass all that is set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EventFilter {
+    /// At this path, or below it.
+    pub prefix: Option<RepoPath>,
+    pub kinds: Option<BTreeSet<EventKind>>,
+    /// On what waits for this key's signature.
+    pub key: Option<PublicKey>,
+}
+
+impl EventFilter {
+    /// A key to filter by. Bytes that are nobody's key are fine: nothing waits for them.
+    pub fn parse_key(text: &str) -> Result<PublicKey, KeyError> {
+        PublicKey::parse(text).or_else(|error| PublicKey::parse_recorded(text).map_err(|_| error))
+    }
+
+    /// Whether an event passes, as far as it alone can tell.
+    pub fn matches(&self, event: &Event) -> bool {
+        let is_there = |prefix: &RepoPath| event.path == *prefix || event.path.is_inside(prefix);
+        self.prefix.as_ref().is_none_or(is_there)
+            && self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&event.kind))
+    }
+}
+
+impl Event {
+    /// Whether it is about one of these files, which are sorted. Signers that come into force are about all that
+    /// collects signatures under them.
+    pub fn concerns(&self, waiting: &[RepoPath]) -> bool {
+        match layout::project_of_active_signers(&self.path) {
+            Some(project) => waiting.iter().any(|file| file.is_inside(&project)),
+            None => waiting.binary_search(&self.path).is_ok(),
+        }
+    }
+}
+
+impl EventKind {
+    pub const ALL: [Self; 9] = [
+        Self::Registration,
+        Self::Proposal,
+        Self::Signature,
+        Self::Complete,
+        Self::Activated,
+        Self::Release,
+        Self::Revocation,
+        Self::Revoked,
+        Self::Dropped,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Registration => "registration",
+            Self::Proposal => "proposal",
+            Self::Signature => "signature",
+            Self::Complete => "complete",
+            Self::Activated => "activated",
+            Self::Release => "release",
+            Self::Revocation => "revocation",
+            Self::Revoked => "revoked",
+            Self::Dropped => "dropped",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// What a commit with this message made happen, in order: a signature may also complete what it signs. Nothing for the
+/// first commit, nor for one that is not ours.
+pub fn events_of(message: &str) -> Vec<Event> {
+    let event = |kind, path, key| Event { kind, path, key };
+    match Claim::parse(message) {
+        None | Some(Claim::Create) => Vec::new(),
+        Some(Claim::Register { project, submitter }) => {
+            vec![event(EventKind::Registration, layout::pending_signers(&project), submitter)]
+        }
+        Some(Claim::Update { project, submitter, url: _ }) => {
+            vec![event(EventKind::Proposal, layout::pending_signers(&project), Some(submitter))]
+        }
+        Some(Claim::Sign { file, signer, completes }) => {
+            let completed = completes.then(|| match layout::project_of_signers_dir(&file) {
+                Some(project) => event(EventKind::Activated, layout::active_signers(&project), Some(signer)),
+                None => event(EventKind::Complete, file.clone(), Some(signer)),
+            });
+            let signed = event(EventKind::Signature, file, Some(signer));
+            [signed].into_iter().chain(completed).collect()
+        }
+        Some(Claim::Assets { index, caller }) => {
+            vec![event(EventKind::Release, index, Some(caller))]
+        }
+        Some(Claim::Revoke { file, revoker, completes }) => {
+            let kind = if completes { EventKind::Revoked } else { EventKind::Revocation };
+            vec![event(kind, file, Some(revoker))]
+        }
+        Some(Claim::Drop { project }) => {
+            vec![event(EventKind::Dropped, layout::pending_signers(&project), None)]
+        }
+    }
+}
+
+/// One event, in a stream of them and in the body of a webhook.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct EventBody {
+    pub r#type: &'static str,
+    pub path: String,
+    /// Whose request it was, where the commit says so.
+    #[schema(required)]
+    pub key: Option<String>,
+    pub time: String,
+    pub commit: String,
+}
+
+impl EventBody {
+    /// `commit` is the id of the commit that made it happen, in hexadecimal digits.
+    pub fn new(event: &Event, time: Timestamp, commit: String) -> Self {
+        Self {
+            r#type: event.kind.name(),
+            path: event.path.to_string(),
+            key: event.key.map(|key| key.to_string()),
+            time: time.to_string(),
+            commit,
+        }
+    }
+
+    /// On one line, without its end.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("our documents have string keys only")
+    }
+}

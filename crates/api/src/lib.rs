@@ -1,0 +1,7 @@
+//! What server and client say to each other: bodies of requests and answers, events, and their schemas.
+
+pub mod answers;
+pub mod event;
+pub mod reading;
+pub mod requests;
+pub mod schemas;

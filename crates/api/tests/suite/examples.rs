@@ -1,0 +1,224 @@
+//! The examples of the API reference, made by the decisions themselves: one project, its first signers, a release, and
+//! what strangers are told. `COUNTERSIGN_WRITE_EXAMPLES=1 cargo test -p countersign-core --test examples` writes them
+//! anew.
+
+use std::{env, fs, path::PathBuf};
+
+use countersign_api::{
+    answers::{
+        AssetsResponse, ChainResponse, FilesToSignResponse, PendingResponse, PingAuth, PingResponse,
+        ProposedResponse, RevokedResponse, SignedResponse, StatusResponse,
+    },
+    requests::AssetsBody,
+};
+use countersign_core::{
+    documents::bodies::{ProposeBody, RevokeBody, SignaturesBody},
+    rules::{
+        auth::{AuthHeaders, AuthRefusal, check_headers},
+        chain,
+        decide::{Proposed, assets, sign::Submission},
+        query,
+    },
+    values::{
+        key::{SecretKey, encode_base64},
+        path::RepoPath,
+    },
+};
+use countersign_testing::{
+    ACTIVE, INDEX, NONCE, PENDING, PROJECT, World, alice, bob, carol, mallory, origin, path, release,
+    signed_request, signers,
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// By name; the reference says which one stands where.
+#[derive(Default)]
+struct Examples(Map<String, Value>);
+
+impl Examples {
+    fn add(&mut self, name: &str, value: impl Serialize) {
+        let value = serde_json::to_value(value).expect("an example is JSON");
+        assert!(self.0.insert(name.to_owned(), value).is_none(), "two examples named {name}");
+    }
+
+    /// A refusal, as every error is answered.
+    fn add_refusal(&mut self, name: &str, refusal: impl ToString) {
+        self.add(name, Value::from_iter([("error", refusal.to_string())]));
+    }
+}
+
+fn proposed(proposed: &Proposed, message: &'static str) -> ProposedResponse {
+    ProposedResponse {
+        success: true,
+        project_id: proposed.project.to_string(),
+        message,
+        required_signers: proposed.required_signers.iter().map(|key| key.to_base64()).collect(),
+        signature_submission_url: "/v1/signatures",
+    }
+}
+
+fn body(submission: &Submission) -> SignaturesBody {
+    SignaturesBody {
+        file_path: submission.file.clone(),
+        public_key: submission.signer,
+        signatures: submission.signatures.clone(),
+    }
+}
+
+fn status(world: &World, caller: &SecretKey) -> StatusResponse {
+    let status = query::file_status(&world.repo, &path(INDEX), &caller.public_key()).expect("a status");
+    StatusResponse {
+        file_path: INDEX.to_owned(),
+        is_complete: status.is_complete,
+        revoked: status.is_revoked.then_some(true),
+    }
+}
+
+fn tell() -> Examples {
+    let mut examples = Examples::default();
+    let mut world = World::new();
+    tell_headers(&mut examples, &world);
+    tell_registration(&mut examples, &mut world);
+    tell_release(&mut examples, &mut world);
+    tell_strangers(&mut examples, &world);
+    tell_update(&mut examples, world.clone());
+    tell_revocation(&mut examples, world);
+    examples
+}
+
+fn tell_headers(examples: &mut Examples, world: &World) {
+    let request = signed_request(&bob(), world.now, "");
+    let signature = request.signature.to_base64();
+    examples.add("header.timestamp", &request.timestamp);
+    examples.add("header.nonce", NONCE);
+    examples.add("header.signature", signature.trim_end_matches('='));
+    examples.add("header.public_key", request.public_key.to_string());
+    let headers = AuthHeaders {
+        timestamp: &request.timestamp,
+        nonce: NONCE,
+        signature: signature.trim_end_matches('='),
+        public_key: &request.public_key.to_string(),
+    };
+    let verified = check_headers(&headers, world.now).expect("the headers are right").verify(b"");
+    verified.expect("the signature is right");
+    examples.add("ping", PingResponse { message: "pong", auth: PingAuth::Unauthenticated });
+    let success = PingAuth::Success { public_key: request.public_key.to_string() };
+    examples.add("ping.success", PingResponse { message: "pong", auth: success });
+    let failed = PingAuth::Failed { public_key: None, reason: AuthRefusal::NonceFormat.to_string() };
+    examples.add("ping.failed", PingResponse { message: "pong", auth: failed });
+    examples.add_refusal("error.401", AuthRefusal::TooOld);
+}
+
+fn tell_registration(examples: &mut Examples, world: &mut World) {
+    let file = signers("2026-01-31T10:00:00Z").artifact(2, [&alice(), &bob()]);
+    let propose = ProposeBody { signers_file_url: origin(world.now).url, public_key: alice().public_key() };
+    examples.add("propose.request", propose);
+    let registered = world.register(&file, &alice()).expect("a registration");
+    let message = "Project registered successfully. Collect signatures to activate.";
+    examples.add("register", proposed(&registered, message));
+    examples.add_refusal("register.409", world.register(&file, &bob()).expect_err("it is in progress"));
+    world.pass(60);
+    examples.add("sign.request", body(&world.submission(PENDING, &alice())));
+    let signed = world.sign(PENDING, &alice()).expect("a signature");
+    examples.add("sign", SignedResponse { is_complete: signed.is_complete });
+    world.sign(PENDING, &bob()).expect("the last signature");
+    let active: Value = serde_json::from_slice(&world.repo.bytes(ACTIVE)).expect("the signers file");
+    examples.add("get_signers", active);
+}
+
+fn tell_release(examples: &mut Examples, world: &mut World) {
+    world.pass(60);
+    examples
+        .add("assets.request", AssetsBody::Release("https://github.com/acme/app/releases/tag/v1".to_owned()));
+    let checksums = "https://dl.example.org/acme/app/1.0/SHA256SUMS".to_owned();
+    examples.add("assets.request.checksums", AssetsBody::Checksums(vec![checksums]));
+    let index_file_path = world.add_release(&release("v1", "one"), &alice()).expect("a release").to_string();
+    let message = "Release registered successfully";
+    examples.add("assets", AssetsResponse { success: true, message, index_file_path });
+    examples.add_refusal("sign.400", world.sign(&format!("{PROJECT}/x"), &bob()).expect_err("not there"));
+    examples.add_refusal("sign.403", world.sign(INDEX, &mallory()).expect_err("no signer"));
+    examples.add_refusal("chain.400", chain::build(&world.repo, &path(INDEX)).expect_err("not complete"));
+    let early = world.revoke_request(&world.revocation_document("a bad build"), &bob());
+    examples.add_refusal("revoke.409", world.revoke(&early).expect_err("not complete"));
+    world.sign(INDEX, &alice()).expect("a signature");
+    examples.add_refusal("sign.409", world.sign(INDEX, &alice()).expect_err("signed before"));
+    examples.add("pending", PendingResponse { file_paths: vec![INDEX.to_owned()], left_out: None });
+    let files = query::files_to_sign(&world.repo, &path(INDEX)).expect("a sound repository").expect("a file");
+    let encode = |(path, bytes): (&RepoPath, &std::sync::Arc<[u8]>)| (path.to_string(), encode_base64(bytes));
+    examples.add("files_to_sign", FilesToSignResponse { files: files.iter().map(encode).collect() });
+    world.pass(60);
+    examples.add("sign.request.index", body(&world.submission(INDEX, &bob())));
+    let signed = world.sign(INDEX, &bob()).expect("the last signature");
+    examples.add("sign.complete", SignedResponse { is_complete: signed.is_complete });
+    examples.add("status", status(world, &alice()));
+    let history = chain::build(&world.repo, &path(INDEX)).expect("a chain");
+    examples.add("chain", ChainResponse { history });
+}
+
+fn tell_strangers(examples: &mut Examples, world: &World) {
+    let missing = path(&format!("{PROJECT}/releases/tag/v9/svc.index.json"));
+    let caller = mallory().public_key();
+    let not_found = query::file_status(&world.repo, &missing, &caller).expect_err("not there");
+    examples.add_refusal("status.404", not_found);
+    let refused = query::file_status(&world.repo, &path(INDEX), &caller).expect_err("no signer");
+    examples.add_refusal("status.403", refused);
+    let dir = path(&format!("{PROJECT}/releases/tag/v1"));
+    examples
+        .add_refusal("assets.403", assets::check_assets(&world.repo, &dir, &caller).expect_err("no signer"));
+    let complete = assets::check_assets(&world.repo, &dir, &alice().public_key());
+    examples.add_refusal("assets.409", complete.expect_err("it is complete"));
+    examples.add_refusal("assets.400", AssetsBody::parse(b"{}").expect_err("neither field"));
+    examples.add_refusal("propose.400", ProposeBody::parse(b"{}").expect_err("a field is missing"));
+    let traversal = RepoPath::parse("https/github.com/443/../x").expect_err("a traversal");
+    examples.add_refusal("path.400", format!("Invalid path: {traversal}"));
+}
+
+fn tell_update(examples: &mut Examples, mut world: World) {
+    world.pass(60);
+    let next = signers("2026-02-01T11:00:00Z").artifact(2, [&alice(), &bob(), &carol()]);
+    let refused = world.update(&next, &mallory()).expect_err("not listed");
+    examples.add_refusal("update.400", refused);
+    let updated = world.update(&next, &bob()).expect("an update");
+    let message = "Signers update proposed successfully. Collect signatures to activate.";
+    examples.add("update", proposed(&updated, message));
+    let with_admin = |time| signers(time).artifact(1, [&alice()]).admin(1, [&bob()]);
+    let mut strict = World::with(&with_admin("2026-01-31T10:00:00Z"), &[&alice(), &bob()]);
+    strict.update(&with_admin("2026-01-31T11:00:00Z"), &bob()).expect("an update");
+    let second = strict.update(&with_admin("2026-01-31T12:00:00Z"), &alice());
+    examples.add_refusal("update.409", second.expect_err("another one is pending"));
+}
+
+fn tell_revocation(examples: &mut Examples, mut world: World) {
+    world.pass(60);
+    let document = world.revocation_document("app.tar.gz does not start");
+    let request = world.revoke_request(&document, &bob());
+    let body = RevokeBody {
+        file_path: request.file.clone(),
+        revocation_json: request.revocation_json.clone(),
+        signature: request.signature,
+        public_key: request.revoker,
+    };
+    examples.add("revoke.request", body);
+    let outcome = world.revoke(&request).expect("a revocation");
+    let message = "File revoked successfully";
+    examples.add("revoke", RevokedResponse { success: true, message, revoked: outcome.is_revoked });
+    let mut several = countersign_testing::revocation::two_of_three();
+    let first = several.revoke_request(&several.revocation_document("a bad build"), &carol());
+    let outcome = several.revoke(&first).expect("a first signature");
+    let message = "Revocation recorded. More signatures are required.";
+    examples.add("revoke.recorded", RevokedResponse { success: true, message, revoked: outcome.is_revoked });
+    examples.add_refusal("revoke.400", world.revoke(&request).expect_err("it is revoked"));
+    examples.add("status.revoked", status(&world, &alice()));
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "core does no I/O, but these examples are a file")]
+fn the_examples_of_the_reference_are_what_the_decisions_give() {
+    let made = serde_json::to_string_pretty(&Value::Object(tell().0)).expect("JSON") + "\n";
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../server/src/openapi/examples.json");
+    if env::var_os("COUNTERSIGN_WRITE_EXAMPLES").is_some() {
+        fs::write(&file, &made).expect("the file is ours");
+    }
+    let stored = fs::read_to_string(&file).expect("the examples are in the repository");
+    assert!(stored == made, "the examples are old: write them anew as this file says");
+}

@@ -1,0 +1,165 @@
+//! Histories as one file an entry: what is assembled from them, and how long they may become (D41, D42).
+
+use countersign_api::reading as answer;
+use countersign_core::{
+    documents::{
+        history::{Assembly, EntryFacts, HistoryEntry},
+        layout,
+    },
+    rules::{
+        chain::{self, ChainRefusal},
+        decide::update::UpdateRefusal,
+        stored,
+    },
+    values::{
+        bounds::{FILE_BYTES, HISTORY_BYTES, SIGNATURES, SIGNERS_FILE_BYTES},
+        key::SecretKey,
+    },
+};
+use countersign_testing::{ACTIVE, INDEX, PENDING, PROJECT, Signers, World, alice, at, dave, path, signers};
+
+fn first() -> Signers {
+    signers("2026-01-31T10:00:00Z").artifact(1, [&alice()]).master(1, [&dave()])
+}
+
+/// A project whose signers were replaced so many times, a second after each other.
+fn rotated(times: usize) -> World {
+    let mut world = World::with(&first(), &[&alice(), &dave()]);
+    for n in 0..times {
+        world.pass(1);
+        let dated = format!("2026-01-31T10:{:02}:{:02}Z", (n + 1) / 60, (n + 1) % 60);
+        world.rotate(&signers(&dated).artifact(1, [&alice()]).master(1, [&dave()]), &[&dave()]);
+    }
+    world
+}
+
+fn facts(world: &World) -> Vec<EntryFacts> {
+    let project = path(PROJECT);
+    stored::history_facts(&world.repo, &project, stored::history_len(&world.repo, &project))
+        .expect("a readable history")
+}
+
+fn assemble(world: &World, assembly: Assembly, count: usize) -> Vec<u8> {
+    let mut text = Vec::new();
+    for number in 1..=count {
+        let stored = world.repo.bytes(layout::history_entry(&path(PROJECT), number).as_str());
+        assembly.append(number, &stored, &mut text);
+    }
+    text
+}
+
+#[test]
+fn what_is_assembled_is_the_document_of_the_specification_byte_for_byte() {
+    for count in [1, 2, 3, 17] {
+        let world = rotated(count - 1);
+        let history = world.repo.history(PROJECT);
+        assert_eq!(history.entries.len(), count);
+        let assembly = Assembly::document(count);
+        let document = assemble(&world, assembly, count);
+        assert_eq!(String::from_utf8_lossy(&document), String::from_utf8_lossy(&history.write()));
+        assert_eq!(assembly.len(facts(&world)), document.len(), "{count} entries");
+    }
+}
+
+#[test]
+fn a_chain_is_the_same_entries_in_the_answer_of_the_specification() {
+    let world = rotated(4);
+    for count in 1..=5 {
+        let assembly = Assembly::chain(count);
+        let answered = assemble(&world, assembly, count);
+        let read = answer::parse_chain(&answered).unwrap();
+        assert_eq!(read.entries, world.repo.history(PROJECT).entries[..count]);
+        assert_eq!(assembly.len(facts(&world).into_iter().take(count)), answered.len());
+    }
+}
+
+#[test]
+fn the_number_of_entries_is_found_whatever_it_is() {
+    let mut world = World::with(&first(), &[&alice(), &dave()]);
+    let project = path(PROJECT);
+    for count in 1..=70 {
+        assert_eq!(stored::history_len(&world.repo, &project), count);
+        let entry = world.repo.bytes(layout::history_entry(&project, count).as_str());
+        world.repo.put(&layout::history_entry(&project, count + 1), &entry);
+    }
+    assert_eq!(stored::history_len(&world.repo, &path("https/github.com/443/acme/other")), 0);
+}
+
+#[test]
+fn entries_once_written_are_never_written_again() {
+    let mut world = rotated(2);
+    let entry = |n| layout::history_entry(&path(PROJECT), n);
+    world.pass(60);
+    world.rotate(&signers("2026-02-01T10:00:00Z").artifact(1, [&alice()]).master(1, [&dave()]), &[&dave()]);
+    let written: Vec<_> = world.last.files.keys().filter(|file| file.as_str().contains("history")).collect();
+    assert_eq!(written, [&entry(4)]);
+}
+
+#[test]
+fn a_release_is_traced_to_the_entry_that_governs_it_from_the_end_or_not() {
+    let mut world = rotated(3);
+    world.release_signed_by(&[&alice()]);
+    let place = chain::locate(&world.repo, &path(INDEX)).unwrap();
+    assert_eq!((place.project.as_str(), place.last), (PROJECT, 4));
+    world.pass(3_600);
+    world.rotate(&signers("2026-02-01T10:00:00Z").artifact(1, [&alice()]).master(1, [&dave()]), &[&dave()]);
+    assert_eq!(chain::locate(&world.repo, &path(INDEX)).unwrap().last, 4, "not the newest any more");
+}
+
+#[test]
+fn signers_in_force_without_a_history_are_damage() {
+    let mut world = World::with(&first(), &[&alice(), &dave()]);
+    world.repo.remove(&layout::history_entry(&path(PROJECT), 1));
+    assert!(matches!(chain::locate(&world.repo, &path(ACTIVE)), Err(ChainRefusal::Stored(_))));
+}
+
+#[test]
+fn the_largest_entry_is_a_file_that_can_be_stored() {
+    // In a string of JSON a quotation mark takes twice as much.
+    let signers_config = "\"".repeat(SIGNERS_FILE_BYTES);
+    let metadata = "\"".repeat(16 << 10);
+    let seed = |n: usize| std::array::from_fn(|i| if i < 8 { n.to_le_bytes()[i] } else { 9 });
+    let people = (0..SIGNATURES).map(|n| SecretKey::from_seed(&seed(n)).public_key()).collect();
+    let now = at("2026-01-31T10:00:00Z");
+    let bytes = HistoryEntry::largest_assembled(signers_config, metadata, &people, now);
+    assert!((FILE_BYTES / 2..FILE_BYTES).contains(&bytes), "{bytes} bytes");
+}
+
+/// An entry of this size, as no rotation would make it.
+fn filler(world: &World, text_bytes: usize) -> Vec<u8> {
+    let mut entry = world.repo.history(PROJECT).entries[0].clone();
+    entry.signers_config = "x".repeat(text_bytes);
+    entry.write()
+}
+
+#[test]
+fn a_history_takes_every_proposal_that_fits_and_none_that_might_not() {
+    let mut world = World::with(&first(), &[&alice(), &dave()]);
+    let project = path(PROJECT);
+    let fill = |world: &mut World, number: usize, bytes: usize| {
+        let entry = filler(world, bytes);
+        world.repo.put(&layout::history_entry(&project, number), &entry);
+    };
+    const FULL: usize = FILE_BYTES - 8_192;
+    let fillers = HISTORY_BYTES / FULL + 1;
+    (0..fillers).for_each(|n| fill(&mut world, n + 2, FULL));
+    let next = signers("2026-02-01T10:00:00Z").artifact(1, [&alice()]).master(1, [&dave()]);
+    let refused = world.clone().update(&next, &dave()).unwrap_err();
+    let UpdateRefusal::HistoryFull { bytes, .. } = refused else { panic!("{refused}") };
+    assert!(refused.to_string().contains(&HISTORY_BYTES.to_string()), "{refused}");
+    let over = bytes - HISTORY_BYTES;
+
+    fill(&mut world, 2, FULL - over + 1);
+    assert!(matches!(
+        world.clone().update(&next, &dave()),
+        Err(UpdateRefusal::HistoryFull { bytes, .. }) if bytes == HISTORY_BYTES + 1
+    ));
+    fill(&mut world, 2, FULL - over);
+    world.update(&next, &dave()).unwrap();
+    // There was room for the signature of alice, too.
+    world.sign_all(PENDING, &[&dave()]);
+    let entries = stored::history_len(&world.repo, &project);
+    assert_eq!(entries, fillers + 2);
+    let length = Assembly::document(entries).len(facts(&world));
+    assert!(length <= HISTORY_BYTES && HISTORY_BYTES - length < 1_024, "{length}");
+}

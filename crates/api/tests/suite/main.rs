@@ -1,0 +1,7 @@
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod answer;
+mod bodies;
+mod event;
+mod examples;
+mod history;

@@ -1,0 +1,244 @@
+//! The history of a project's signers files (spec §2.4, D12), in order of activation.
+//!
+//! It is stored as one file an entry, which never changes (D42). What is served as one document is put together from
+//! these files, byte for byte what [`History::write`] gives, without reading them as JSON.
+
+use std::collections::BTreeSet;
+
+use serde::{Serialize, Serializer};
+
+use crate::{
+    documents::signatures::{Collected, SignatureSet},
+    values::{
+        digest::Sha512,
+        json::{self, Field, Json, ParseError},
+        key::{PublicKey, Signature},
+        time::Timestamp,
+    },
+};
+
+/// All signers files that were ever in force, in order of activation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct History {
+    pub entries: Vec<HistoryEntry>,
+}
+
+/// Signers file and metadata are kept as the exact text that was signed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct HistoryEntry {
+    /// The exact text of the signers file.
+    pub signers_config: String,
+    pub signatures: SignatureSet,
+    /// The exact text of its metadata.
+    pub metadata: String,
+    pub metadata_signatures: SignatureSet,
+    /// When it became active.
+    pub timestamp: Timestamp,
+}
+
+/// What rules ask of an entry, without its texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EntryFacts {
+    /// Of the signers file.
+    pub signers: Sha512,
+    pub activated_at: Timestamp,
+    /// As a file of its own, and as a part of the assembled document.
+    pub stored_bytes: usize,
+    pub assembled_bytes: usize,
+}
+
+impl EntryFacts {
+    /// Of an entry as it is stored.
+    pub fn parse(stored: &[u8]) -> Result<Self, ParseError> {
+        let entry = HistoryEntry::parse(stored)?;
+        Ok(Self {
+            signers: Sha512::of(entry.signers_config.as_bytes()),
+            activated_at: entry.timestamp,
+            stored_bytes: stored.len(),
+            assembled_bytes: assembled_len(stored),
+        })
+    }
+}
+
+/// By which an entry is indented in the document.
+const INDENT: &[u8] = b"    ";
+
+/// How entries become one text, which is sent in parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Assembly {
+    form: Form,
+    entries: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// The history file, as [`History::write`] gives it.
+    Document,
+    /// The answer of `get_signers_chain`, with each entry as it is stored.
+    Chain,
+}
+
+impl Assembly {
+    /// The history file of so many entries, one or more.
+    pub fn document(entries: usize) -> Self {
+        Self { form: Form::Document, entries }
+    }
+
+    /// The chain of so many entries, one or more.
+    pub fn chain(entries: usize) -> Self {
+        Self { form: Form::Chain, entries }
+    }
+
+    /// How long the text is.
+    pub fn len(&self, facts: impl IntoIterator<Item = EntryFacts>) -> usize {
+        let bytes = |facts: EntryFacts| match self.form {
+            Form::Document => facts.assembled_bytes,
+            Form::Chain => facts.stored_bytes,
+        };
+        self.len_of(facts.into_iter().map(bytes).sum())
+    }
+
+    fn len_of(&self, entries_bytes: usize) -> usize {
+        let (beginning, between, end) = self.form.frame();
+        entries_bytes + beginning.len() + self.entries.saturating_sub(1) * between.len() + end.len()
+    }
+
+    /// Appends the entry of this number, counted from 1, with what belongs before and behind it.
+    pub fn append(&self, number: usize, stored: &[u8], out: &mut Vec<u8>) {
+        let (beginning, between, end) = self.form.frame();
+        out.extend_from_slice(if number == 1 { beginning } else { between });
+        match self.form {
+            Form::Document => append_indented(stored, out),
+            Form::Chain => out.extend_from_slice(stored),
+        }
+        if number == self.entries {
+            out.extend_from_slice(end);
+        }
+    }
+}
+
+impl Form {
+    /// What stands before the first entry, between two, and after the last.
+    fn frame(self) -> (&'static [u8], &'static [u8], &'static [u8]) {
+        match self {
+            Self::Document => (b"{\n  \"entries\": [\n", b",\n", b"\n  ]\n}\n"),
+            Self::Chain => (b"{\"history\":{\"entries\":[", b",", b"]}}"),
+        }
+    }
+}
+
+fn append_indented(stored: &[u8], out: &mut Vec<u8>) {
+    for (at, line) in lines_of(stored).enumerate() {
+        if at > 0 {
+            out.push(b'\n');
+        }
+        out.extend_from_slice(INDENT);
+        out.extend_from_slice(line);
+    }
+}
+
+/// How long a history is to which an entry of this size is added.
+pub fn grown_len(facts: &[EntryFacts], assembled_bytes: usize) -> usize {
+    let before: usize = facts.iter().map(|facts| facts.assembled_bytes).sum();
+    Assembly::document(facts.len() + 1).len_of(before + assembled_bytes)
+}
+
+fn assembled_len(stored: &[u8]) -> usize {
+    let lines = lines_of(stored).count();
+    stored.len() - stored.ends_with(b"\n") as usize + lines * INDENT.len()
+}
+
+/// Strings of JSON have no line break in them, so each line of a stored entry is a line of the document.
+fn lines_of(stored: &[u8]) -> impl Iterator<Item = &[u8]> {
+    stored.strip_suffix(b"\n").unwrap_or(stored).split(|byte| *byte == b'\n')
+}
+
+impl HistoryEntry {
+    /// An entry as it is stored.
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        parse_entry(&Json::parse(bytes)?.root())
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        json::write(&self.document())
+    }
+
+    /// What an entry takes of the assembled document at most, of texts that these keys may sign.
+    pub fn largest_assembled(
+        signers_config: String,
+        metadata: String,
+        signers: &BTreeSet<PublicKey>,
+        now: Timestamp,
+    ) -> usize {
+        // All signatures have one length, and so have all times to the second.
+        let timestamp = now.to_whole_seconds();
+        let collected = Collected { signature: Signature::from_bytes([0; 64]), collected_at: timestamp };
+        let mut signatures = SignatureSet::default();
+        signers.iter().for_each(|key| signatures.add(*key, collected));
+        let metadata_signatures = signatures.clone();
+        let entry = Self { signers_config, signatures, metadata, metadata_signatures, timestamp };
+        assembled_len(&entry.write())
+    }
+
+    fn document(&self) -> EntryDocument<'_> {
+        EntryDocument {
+            signers_config: &self.signers_config,
+            signatures: &self.signatures,
+            metadata: &self.metadata,
+            metadata_signatures: &self.metadata_signatures,
+            timestamp: self.timestamp.to_string(),
+        }
+    }
+}
+
+impl History {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        Self::parse_field(&Json::parse(bytes)?.root())
+    }
+
+    pub fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        let object = field.object(&["entries"])?;
+        let entries =
+            object.required("entries")?.array()?.iter().map(parse_entry).collect::<Result<_, _>>()?;
+        Ok(Self { entries })
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        json::write(self)
+    }
+}
+
+fn parse_entry(field: &Field<'_>) -> Result<HistoryEntry, ParseError> {
+    let object =
+        field.object(&["signers_config", "signatures", "metadata", "metadata_signatures", "timestamp"])?;
+    Ok(HistoryEntry {
+        signers_config: object.required("signers_config")?.string()?.to_owned(),
+        signatures: SignatureSet::parse_field(&object.required("signatures")?)?,
+        metadata: object.required("metadata")?.string()?.to_owned(),
+        metadata_signatures: SignatureSet::parse_field(&object.required("metadata_signatures")?)?,
+        timestamp: object.required("timestamp")?.parsed(Timestamp::parse)?,
+    })
+}
+
+impl Serialize for History {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let entries = self.entries.iter().map(HistoryEntry::document).collect();
+        Document { entries }.serialize(serializer)
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    entries: Vec<EntryDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct EntryDocument<'a> {
+    signers_config: &'a str,
+    signatures: &'a SignatureSet,
+    metadata: &'a str,
+    metadata_signatures: &'a SignatureSet,
+    timestamp: String,
+}

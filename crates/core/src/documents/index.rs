@@ -1,0 +1,230 @@
+//! The index of a release (D11): its files and their digests. This is what artifact signers sign.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+use thiserror::Error;
+
+use crate::{
+    documents::metadata::parse_path,
+    values::{
+        bounds::{ASSET_NAME_BYTES, INDEX_BYTES, INDEX_NAMES_BYTES},
+        digest::{Sha256, Sha512},
+        json::{self, Field, Json, ParseError},
+        path::{MAX_NAME_BYTES, RepoPath},
+        shown::is_unseen,
+        time::Timestamp,
+    },
+};
+
+const VERSION: u64 = 1;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReleaseIndex {
+    pub project_id: RepoPath,
+    /// The page of the release; `None` where it was made from checksums files.
+    pub release_url: Option<String>,
+    pub mirrored_on: Timestamp,
+    pub published_on: Option<Timestamp>,
+    /// Sorted by name, one entry a file.
+    pub published_files: Vec<PublishedFile>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublishedFile {
+    pub file_name: AssetName,
+    pub size: Option<u64>,
+    pub source: String,
+    pub digests: Digests,
+}
+
+/// At least one of the two is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Digests {
+    pub sha256: Option<Sha256>,
+    pub sha512: Option<Sha512>,
+}
+
+/// The name of a published file: a relative path that is safe to show and to write to (D24).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AssetName(String);
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum AssetNameError {
+    #[error("the file name is an absolute path, or has an empty or dot segment")]
+    Segments,
+    #[error("the file name has a backslash, or blank or invisible characters")]
+    Characters,
+    #[error(
+        "the file name is longer than {ASSET_NAME_BYTES} bytes, or a segment of it than {MAX_NAME_BYTES}"
+    )]
+    TooLong,
+}
+
+/// Why an index would be larger than any server stores or client accepts (D41).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum IndexTooLarge {
+    #[error(
+        "its index would have {0} bytes, and an index has at most {INDEX_BYTES}: publish fewer files, or under shorter names"
+    )]
+    Bytes(usize),
+    #[error(
+        "its file names have {0} bytes together, and in an index they have at most {INDEX_NAMES_BYTES}: publish fewer \
+         files, or under shorter names"
+    )]
+    Names(usize),
+}
+
+impl AssetName {
+    pub fn parse(text: &str) -> Result<Self, AssetNameError> {
+        // First: the other rules look at each character of whatever a stranger sent.
+        if text.len() > ASSET_NAME_BYTES || text.split('/').any(|segment| segment.len() > MAX_NAME_BYTES) {
+            return Err(AssetNameError::TooLong);
+        }
+        if text.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
+            return Err(AssetNameError::Segments);
+        }
+        if text.chars().any(|c| c == '\\' || is_unseen(c)) {
+            return Err(AssetNameError::Characters);
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for AssetName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl ReleaseIndex {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        if bytes.len() > INDEX_BYTES {
+            return Err(ParseError::new("", format!("an index has at most {INDEX_BYTES} bytes")));
+        }
+        let json = Json::parse(bytes)?;
+        let object = json.root().object(&[
+            "version",
+            "project_id",
+            "release_url",
+            "mirrored_on",
+            "published_on",
+            "published_files",
+        ])?;
+        object.require_version(VERSION)?;
+        let list = object.required("published_files")?;
+        let published_files = list.array()?.iter().map(parse_file).collect::<Result<Vec<_>, _>>()?;
+        if !published_files.is_sorted_by(|a, b| a.file_name < b.file_name) {
+            return Err(list.error("must be sorted by file_name, one entry a file"));
+        }
+        if names_bytes(&published_files) > INDEX_NAMES_BYTES {
+            return Err(list.error(format!("all names together have at most {INDEX_NAMES_BYTES} bytes")));
+        }
+        Ok(Self {
+            project_id: parse_path(&object.required("project_id")?)?,
+            release_url: object.required("release_url")?.parsed_or_null(parse_any)?,
+            mirrored_on: object.required("mirrored_on")?.parsed(Timestamp::parse)?,
+            published_on: object.required("published_on")?.parsed_or_null(Timestamp::parse)?,
+            published_files,
+        })
+    }
+
+    /// As it is stored: within the bounds that `parse` has.
+    pub fn write_bounded(&self) -> Result<Vec<u8>, IndexTooLarge> {
+        let names = names_bytes(&self.published_files);
+        if names > INDEX_NAMES_BYTES {
+            return Err(IndexTooLarge::Names(names));
+        }
+        let bytes = self.write();
+        if bytes.len() > INDEX_BYTES { Err(IndexTooLarge::Bytes(bytes.len())) } else { Ok(bytes) }
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        json::write(&Document {
+            version: VERSION,
+            project_id: self.project_id.as_str(),
+            release_url: self.release_url.as_deref(),
+            mirrored_on: self.mirrored_on.to_string(),
+            published_on: self.published_on.map(|time| time.to_string()),
+            published_files: &self.published_files,
+        })
+    }
+}
+
+fn names_bytes(files: &[PublishedFile]) -> usize {
+    files.iter().map(|file| file.file_name.as_str().len()).sum()
+}
+
+fn parse_any(text: &str) -> Result<String, std::convert::Infallible> {
+    Ok(text.to_owned())
+}
+
+fn parse_file(field: &Field<'_>) -> Result<PublishedFile, ParseError> {
+    let object = field.object(&["file_name", "size", "source", "digests"])?;
+    let size = object.required("size")?;
+    let digests_field = object.required("digests")?;
+    let digests_object = digests_field.object(&["sha256", "sha512"])?;
+    let digests = Digests {
+        sha256: digests_object.optional("sha256").map(|f| f.parsed(parse_hex)).transpose()?,
+        sha512: digests_object.optional("sha512").map(|f| f.parsed(parse_hex)).transpose()?,
+    };
+    if digests == Digests::default() {
+        return Err(digests_field.error("must have sha256, sha512 or both"));
+    }
+    Ok(PublishedFile {
+        file_name: object.required("file_name")?.parsed(AssetName::parse)?,
+        size: if size.is_null() { None } else { Some(size.integer()?) },
+        source: object.required("source")?.string()?.to_owned(),
+        digests,
+    })
+}
+
+fn parse_hex<const N: usize>(text: &str) -> Result<crate::values::digest::HexDigest<N>, String> {
+    crate::values::digest::HexDigest::parse(text)
+        .ok_or_else(|| format!("must be {} lower-case hexadecimal digits", 2 * N))
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    version: u64,
+    project_id: &'a str,
+    release_url: Option<&'a str>,
+    mirrored_on: String,
+    published_on: Option<String>,
+    published_files: &'a [PublishedFile],
+}
+
+impl Serialize for PublishedFile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        FileDocument {
+            file_name: self.file_name.as_str(),
+            size: self.size,
+            source: &self.source,
+            digests: DigestsDocument {
+                sha256: self.digests.sha256.map(|digest| digest.to_string()),
+                sha512: self.digests.sha512.map(|digest| digest.to_string()),
+            },
+        }
+        .serialize(serializer)
+    }
+}
+
+#[derive(Serialize)]
+struct FileDocument<'a> {
+    file_name: &'a str,
+    size: Option<u64>,
+    source: &'a str,
+    digests: DigestsDocument,
+}
+
+#[derive(Serialize)]
+struct DigestsDocument {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sha256: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sha512: Option<String>,
+}

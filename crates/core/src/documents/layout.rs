@@ -1,0 +1,128 @@
+//! Where each stored file lies (the table of them is in docs/api.md).
+
+use crate::values::{digest::Sha512, path::RepoPath, wire};
+
+/// The two kinds of files that collect signatures (D17), told by their path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Signable {
+    /// A proposed signers file; it is signed together with its metadata.
+    PendingSigners {
+        project: RepoPath,
+    },
+    Index,
+}
+
+/// What a path would hold, if it collects signatures at all.
+pub fn signable(path: &RepoPath) -> Option<Signable> {
+    match path.file_name() {
+        wire::INDEX_FILE => Some(Signable::Index),
+        wire::SIGNERS_FILE => {
+            project_of(path, wire::PENDING_DIR).map(|project| Signable::PendingSigners { project })
+        }
+        _ => None,
+    }
+}
+
+/// The project whose active signers file this path names.
+pub fn project_of_active_signers(path: &RepoPath) -> Option<RepoPath> {
+    if path.file_name() == wire::SIGNERS_FILE { project_of(path, wire::ACTIVE_DIR) } else { None }
+}
+
+fn project_of(signers: &RepoPath, dir_name: &str) -> Option<RepoPath> {
+    let dir = signers.parent().filter(|dir| dir.file_name() == dir_name)?;
+    dir.parent()
+}
+
+pub fn active_signers(project: &RepoPath) -> RepoPath {
+    project.join(wire::ACTIVE_DIR).join(wire::SIGNERS_FILE)
+}
+
+pub fn pending_dir(project: &RepoPath) -> RepoPath {
+    project.join(wire::PENDING_DIR)
+}
+
+pub fn pending_signers(project: &RepoPath) -> RepoPath {
+    pending_dir(project).join(wire::SIGNERS_FILE)
+}
+
+pub fn superseded_dir(project: &RepoPath) -> RepoPath {
+    project.join(wire::SUPERSEDED_DIR)
+}
+
+pub fn superseded_signers(project: &RepoPath, digest: &Sha512) -> RepoPath {
+    superseded_dir(project).join(&digest.short()).join(wire::SIGNERS_FILE)
+}
+
+/// The history as it is served: no file lies here, it is assembled from its entries (D42).
+pub fn history(project: &RepoPath) -> RepoPath {
+    project.join(wire::HISTORY_FILE)
+}
+
+pub fn history_dir(project: &RepoPath) -> RepoPath {
+    project.join(wire::HISTORY_DIR)
+}
+
+/// An entry of the history, counted from 1. Numbers of six digits sort as text; the bound of a history allows fewer.
+pub fn history_entry(project: &RepoPath, number: usize) -> RepoPath {
+    project.join(&format!("{}/{number:06}.json", wire::HISTORY_DIR))
+}
+
+/// The project whose history is served at this path.
+pub fn project_of_history(path: &RepoPath) -> Option<RepoPath> {
+    if path.file_name() == wire::HISTORY_FILE { path.parent() } else { None }
+}
+
+pub fn index_in(dir: &RepoPath) -> RepoPath {
+    dir.join(wire::INDEX_FILE)
+}
+
+pub fn metadata_of(signers: &RepoPath) -> RepoPath {
+    signers.with_suffix(wire::METADATA_SUFFIX)
+}
+
+pub fn registration_of(signers: &RepoPath) -> RepoPath {
+    signers.with_suffix(wire::REGISTRATION_SUFFIX)
+}
+
+pub fn signers_copy_of(file: &RepoPath) -> RepoPath {
+    file.with_suffix(wire::SIGNERS_COPY_SUFFIX)
+}
+
+pub fn signatures_of(file: &RepoPath) -> RepoPath {
+    file.with_suffix(wire::SIGNATURES_SUFFIX)
+}
+
+pub fn pending_signatures_of(file: &RepoPath) -> RepoPath {
+    signatures_of(file).with_suffix(wire::PENDING_SUFFIX)
+}
+
+pub fn revoked_signatures_of(file: &RepoPath) -> RepoPath {
+    signatures_of(file).with_suffix(wire::REVOKED_SUFFIX)
+}
+
+pub fn revocation_of(file: &RepoPath) -> RepoPath {
+    file.with_suffix(wire::REVOCATION_SUFFIX)
+}
+
+pub fn pending_revocation_of(file: &RepoPath) -> RepoPath {
+    revocation_of(file).with_suffix(wire::PENDING_SUFFIX)
+}
+
+pub fn request_of(revocation: &RepoPath) -> RepoPath {
+    revocation.with_suffix(wire::REQUEST_SUFFIX)
+}
+
+/// The file whose signatures, signers copy and so on `path` belongs to; the file itself where it is one.
+pub fn signable_behind(path: &RepoPath) -> Option<RepoPath> {
+    let name = path.file_name();
+    [wire::INDEX_FILE, wire::SIGNERS_FILE].into_iter().find(|base| name.starts_with(base)).and_then(|base| {
+        let file = path.parent()?.join(base);
+        signable(&file).map(|_| file)
+    })
+}
+
+/// The project that a signers file, pending, active or superseded, makes a project of its directory.
+pub fn project_of_signers_dir(path: &RepoPath) -> Option<RepoPath> {
+    let dir = path.parent()?;
+    if matches!(dir.file_name(), wire::ACTIVE_DIR | wire::PENDING_DIR) { dir.parent() } else { None }
+}

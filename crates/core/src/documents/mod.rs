@@ -1,0 +1,12 @@
+//! Documents: each stored document in a file of its own, with how it is read, checked and written.
+
+pub mod bodies;
+pub mod history;
+pub mod index;
+pub mod layout;
+pub mod metadata;
+pub mod registration;
+pub mod repository;
+pub mod revocation;
+pub mod signatures;
+pub mod signers;

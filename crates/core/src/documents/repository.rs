@@ -1,0 +1,52 @@
+//! The format marker at the root of the tree (D38).
+
+use serde::Serialize;
+
+use crate::values::{
+    json::{self, Json, ParseError},
+    path::RepoPath,
+    time::Timestamp,
+    wire,
+};
+
+/// The newest repository format that this program knows.
+pub const FORMAT: u64 = 1;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepositoryMarker {
+    pub format: u64,
+    pub created_at: Timestamp,
+}
+
+impl RepositoryMarker {
+    pub fn path() -> RepoPath {
+        RepoPath::parse(wire::REPOSITORY_FILE).expect("a plain name is a path")
+    }
+
+    /// Reads the format first: a newer one may have other fields, and is still told apart from nonsense.
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let format = json.root().open_object()?.required("format")?;
+        if format.integer()? != FORMAT {
+            let found = format.integer()?;
+            let reason = format!(
+                "the repository is of format {found}, and this program knows format {FORMAT}: use a version of \
+                 Countersign that knows format {found}"
+            );
+            return Err(format.error(reason));
+        }
+        let object = json.root().object(&["format", "created_at"])?;
+        let created_at = object.required("created_at")?.parsed(Timestamp::parse)?;
+        Ok(Self { format: FORMAT, created_at })
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        json::write(&Document { format: self.format, created_at: self.created_at.to_string() })
+    }
+}
+
+#[derive(Serialize)]
+struct Document {
+    format: u64,
+    created_at: String,
+}

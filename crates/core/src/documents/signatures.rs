@@ -1,0 +1,141 @@
+//! The signatures file (D9): who has signed a file, and when.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Serialize, Serializer};
+
+use crate::values::{
+    bounds::SIGNATURES,
+    digest::Sha512,
+    json::{self, Field, Json, ParseError},
+    key::{BadSignature, PublicKey, Signature},
+    time::Timestamp,
+};
+
+/// Signatures on one file, at most one a key.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SignatureSet {
+    /// By key, `svc-pub:` and unpadded base64.
+    entries: BTreeMap<PublicKey, Collected>,
+}
+
+/// One signature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Collected {
+    pub signature: Signature,
+    pub collected_at: Timestamp,
+}
+
+impl SignatureSet {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        Self::parse_field(&Json::parse(bytes)?.root())
+    }
+
+    pub(crate) fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        let object = field.object(&["entries"])?;
+        let mut entries = BTreeMap::new();
+        // Before any key is read: each is decoded and compared.
+        let list = object.required("entries")?;
+        if list.entries()?.count() > SIGNATURES {
+            return Err(list.error(format!("has more than {SIGNATURES} signatures")));
+        }
+        for (spelling, entry) in list.entries()? {
+            // Canonical: a second spelling would be a second entry for one key.
+            let key = PublicKey::parse_recorded(spelling).map_err(|error| entry.error(error))?;
+            let object = entry.object(&["signature", "collected_at"])?;
+            let collected = Collected {
+                signature: object.required("signature")?.parsed(Signature::parse)?,
+                collected_at: object.required("collected_at")?.parsed(Timestamp::parse)?,
+            };
+            entries.insert(key, collected);
+        }
+        Ok(Self { entries })
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        json::write(self)
+    }
+
+    pub fn signers(&self) -> BTreeSet<PublicKey> {
+        self.entries.keys().copied().collect()
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Keeps those of these keys.
+    pub(crate) fn retain(&mut self, keys: &BTreeSet<PublicKey>) {
+        self.entries.retain(|key, _| keys.contains(key));
+    }
+
+    pub fn contains(&self, key: &PublicKey) -> bool {
+        self.entries.contains_key(key)
+    }
+
+    pub fn get(&self, key: &PublicKey) -> Option<&Collected> {
+        self.entries.get(key)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&PublicKey, &Collected)> {
+        self.entries.iter()
+    }
+
+    /// Adds a signature that was verified already; the first of a key stays.
+    pub fn add(&mut self, key: PublicKey, collected: Collected) {
+        self.entries.entry(key).or_insert(collected);
+    }
+
+    /// Checks every signature over `bytes`, and gives the set of those who signed.
+    pub fn verify(&self, bytes: &[u8]) -> Result<BTreeSet<PublicKey>, (PublicKey, BadSignature)> {
+        let digest = Sha512::of(bytes);
+        for (key, collected) in &self.entries {
+            key.verify(&digest, &collected.signature).map_err(|error| (*key, error))?;
+        }
+        Ok(self.signers())
+    }
+}
+
+impl SignatureSet {
+    /// Those whose signature over `bytes` verifies: for showing how far a collection has come, where a wrong one is as
+    /// good as none.
+    pub fn verifying_signers(&self, bytes: &[u8]) -> BTreeSet<PublicKey> {
+        let digest = Sha512::of(bytes);
+        let verifies =
+            |(key, collected): &(&PublicKey, &Collected)| key.verify(&digest, &collected.signature).is_ok();
+        self.iter().filter(verifies).map(|(key, _)| *key).collect()
+    }
+}
+
+impl Serialize for SignatureSet {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // Sorted as text, which is not the order of the bytes.
+        let entries: BTreeMap<String, CollectedDocument> = self
+            .entries
+            .iter()
+            .map(|(key, collected)| {
+                let signature = collected.signature.to_base64();
+                let collected_at = collected.collected_at.to_string();
+                (key.to_string(), CollectedDocument { signature, collected_at })
+            })
+            .collect();
+        SetDocument { entries }.serialize(serializer)
+    }
+}
+
+#[derive(Serialize)]
+struct SetDocument {
+    entries: BTreeMap<String, CollectedDocument>,
+}
+
+#[derive(Serialize)]
+struct CollectedDocument {
+    signature: String,
+    collected_at: String,
+}

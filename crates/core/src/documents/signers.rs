@@ -1,0 +1,360 @@
+//! The signers file (D8): who may sign, in which role, and how many are needed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use serde::Serialize;
+
+use crate::values::{
+    bounds::{SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES},
+    json::{self, Field, Json, ParseError},
+    key::PublicKey,
+    shown::{is_unseen, quoted, shown_text},
+    time::Timestamp,
+};
+
+const MAX_NAME_CHARS: usize = 64;
+const VERSION: u64 = 1;
+const KIND: &str = "key";
+const FORMAT: &str = "ed25519";
+
+/// A signers file that has passed every rule of D8.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignersFile {
+    timestamp: Timestamp,
+    artifact: Vec<Group>,
+    admin: Option<Vec<Group>>,
+    master: Option<Vec<Group>>,
+    revocation: Option<Vec<Group>>,
+}
+
+/// Distinct keys, of which `threshold` must sign.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    pub threshold: usize,
+    pub signers: Vec<Signer>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signer {
+    pub key: PublicKey,
+    pub name: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    Artifact,
+    Admin,
+    Master,
+    Revocation,
+}
+
+impl Role {
+    pub const ALL: [Self; 4] = [Self::Artifact, Self::Admin, Self::Master, Self::Revocation];
+
+    /// The field that lists the role.
+    pub fn field(self) -> &'static str {
+        match self {
+            Self::Artifact => ARTIFACT,
+            Self::Admin => ADMIN,
+            Self::Master => MASTER,
+            Self::Revocation => REVOCATION,
+        }
+    }
+}
+
+/// In words: `artifact signers`.
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.field().replace('_', " "))
+    }
+}
+
+const ARTIFACT: &str = "artifact_signers";
+const ADMIN: &str = "admin_keys";
+const MASTER: &str = "master_keys";
+const REVOCATION: &str = "revocation_keys";
+
+impl SignersFile {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        if bytes.len() > SIGNERS_FILE_BYTES {
+            return Err(ParseError::new("", "a signers file has at most 256 KiB"));
+        }
+        let json = Json::parse(bytes)?;
+        let object = json.root().object(&["version", "timestamp", ARTIFACT, ADMIN, MASTER, REVOCATION])?;
+        object.require_version(VERSION)?;
+        let optional_role = |name| object.optional(name).map(parse_role).transpose();
+        let file = Self {
+            timestamp: object.required("timestamp")?.parsed(Timestamp::parse)?,
+            artifact: parse_role(object.required(ARTIFACT)?)?,
+            admin: optional_role(ADMIN)?,
+            master: optional_role(MASTER)?,
+            revocation: optional_role(REVOCATION)?,
+        };
+        file.check_entry_count()?;
+        file.check_names()?;
+        file.check_master_keys()?;
+        Ok(file)
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        json::write(&Document {
+            version: VERSION,
+            timestamp: self.timestamp.to_string(),
+            artifact_signers: write_role(&self.artifact),
+            admin_keys: self.admin.as_deref().map(write_role),
+            master_keys: self.master.as_deref().map(write_role),
+            revocation_keys: self.revocation.as_deref().map(write_role),
+        })
+    }
+
+    pub fn timestamp(&self) -> Timestamp {
+        self.timestamp
+    }
+
+    pub fn artifact_groups(&self) -> &[Group] {
+        &self.artifact
+    }
+
+    /// `admin_keys`, or the artifact signers where there are none.
+    pub fn admin_groups(&self) -> &[Group] {
+        self.admin.as_deref().unwrap_or(&self.artifact)
+    }
+
+    /// Empty where there are no `master_keys`: then nobody is master.
+    pub fn master_groups(&self) -> &[Group] {
+        self.master.as_deref().unwrap_or_default()
+    }
+
+    /// `revocation_keys` as written; `None` leaves revocation to any one admin key.
+    pub fn explicit_revocation_groups(&self) -> Option<&[Group]> {
+        self.revocation.as_deref()
+    }
+
+    /// A role as written; `None` where its field is absent.
+    pub fn explicit_groups(&self, role: Role) -> Option<&[Group]> {
+        match role {
+            Role::Artifact => Some(&self.artifact),
+            Role::Admin => self.admin.as_deref(),
+            Role::Master => self.master.as_deref(),
+            Role::Revocation => self.revocation.as_deref(),
+        }
+    }
+
+    /// The key with its name, wherever in the file that stands: not every entry of a key has to repeat it. An empty
+    /// name is none.
+    pub fn signer(&self, key: PublicKey) -> Signer {
+        let mut entries = self.roles().flat_map(|(_, groups)| groups).flat_map(|group| &group.signers);
+        let name = entries
+            .find_map(|signer| signer.name.as_ref().filter(|name| signer.key == key && !name.is_empty()));
+        Signer { key, name: name.cloned() }
+    }
+
+    /// Every key of every role.
+    pub fn keys(&self) -> BTreeSet<PublicKey> {
+        self.roles().flat_map(|(_, groups)| keys_of(groups)).collect()
+    }
+
+    pub fn lists(&self, key: &PublicKey) -> bool {
+        self.roles().any(|(_, groups)| groups.iter().any(|group| group.contains(key)))
+    }
+
+    fn roles(&self) -> impl Iterator<Item = (&'static str, &[Group])> {
+        let optional = [(ADMIN, &self.admin), (MASTER, &self.master), (REVOCATION, &self.revocation)];
+        std::iter::once((ARTIFACT, self.artifact.as_slice()))
+            .chain(optional.into_iter().filter_map(|(name, role)| Some((name, role.as_deref()?))))
+    }
+
+    fn check_entry_count(&self) -> Result<(), ParseError> {
+        let entries: usize =
+            self.roles().flat_map(|(_, groups)| groups).map(|group| group.signers.len()).sum();
+        if entries > SIGNERS_FILE_ENTRIES {
+            let reason =
+                format!("{entries} in all roles together; at most {SIGNERS_FILE_ENTRIES} are allowed");
+            return Err(ParseError::new("signers", reason));
+        }
+        Ok(())
+    }
+
+    /// One name per key and one key per name, over the whole file.
+    fn check_names(&self) -> Result<(), ParseError> {
+        let (mut by_key, mut by_name) = (BTreeMap::new(), BTreeMap::new());
+        for (role, groups) in self.roles() {
+            for signer in groups.iter().flat_map(|group| &group.signers) {
+                let Some(name) = &signer.name else { continue };
+                let (key, field) = (signer.key, format!("{role}.name"));
+                if *by_key.entry(key).or_insert(name) != name {
+                    return Err(ParseError::new(field, format!("the key {key} has two names")));
+                }
+                if *by_name.entry(name).or_insert(key) != key {
+                    return Err(ParseError::new(field, format!("{name:?} names two keys")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_master_keys(&self) -> Result<(), ParseError> {
+        let master: BTreeSet<PublicKey> = keys_of(self.master_groups()).collect();
+        for (role, groups) in self.roles().filter(|(role, _)| *role != MASTER) {
+            if let Some(key) = keys_of(groups).find(|key| master.contains(key)) {
+                let reason = format!("the key {key} is also in {role}; a master key has no other role");
+                return Err(ParseError::new(MASTER, reason));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// As in `2 of 3: alice (svc-pub:…), …`.
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { threshold, signers } = self;
+        write!(f, "{threshold} of {}: {}", signers.len(), shown_signers(signers))
+    }
+}
+
+impl Group {
+    pub fn contains(&self, key: &PublicKey) -> bool {
+        self.signers.iter().any(|signer| signer.key == *key)
+    }
+}
+
+/// A name never stands without its key (D39).
+pub fn shown_signer(signer: &Signer) -> String {
+    match shown_name(signer) {
+        None => signer.key.to_string(),
+        Some(name) => format!("{name} ({})", signer.key),
+    }
+}
+
+/// The name alone, for where the key stands beside it. One that is more than a plain word is quoted: it could otherwise
+/// read as part of our sentence, or bring along a key of its own choice.
+pub fn shown_name(signer: &Signer) -> Option<String> {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '@' | '+');
+    let name = signer.name.as_deref().filter(|name| !name.is_empty())?;
+    Some(if name.chars().all(is_plain) { shown_text(name) } else { quoted(name) })
+}
+
+pub fn shown_signers(signers: &[Signer]) -> String {
+    signers.iter().map(shown_signer).collect::<Vec<_>>().join(", ")
+}
+
+pub fn shown_groups(groups: &[Group]) -> String {
+    groups.iter().map(Group::to_string).collect::<Vec<_>>().join("; and ")
+}
+
+pub fn keys_of(groups: &[Group]) -> impl Iterator<Item = PublicKey> {
+    groups.iter().flat_map(|group| group.signers.iter().map(|signer| signer.key))
+}
+
+fn parse_role(field: Field<'_>) -> Result<Vec<Group>, ParseError> {
+    let groups = field.array()?;
+    if groups.is_empty() {
+        return Err(field.error("must have at least one group; leave the field out for no such role"));
+    }
+    groups.into_iter().map(parse_group).collect()
+}
+
+fn parse_group(field: Field<'_>) -> Result<Group, ParseError> {
+    let object = field.object(&["threshold", "signers"])?;
+    let list = object.required("signers")?;
+    let mut keys = BTreeSet::new();
+    let mut signers = Vec::new();
+    for entry in list.array()? {
+        let signer = parse_signer(&entry)?;
+        if !keys.insert(signer.key) {
+            return Err(entry.error(format!("the key {} is in this group already", signer.key)));
+        }
+        signers.push(signer);
+    }
+    if signers.is_empty() {
+        return Err(list.error("must have at least one signer"));
+    }
+    let threshold_field = object.required("threshold")?;
+    let threshold = usize::try_from(threshold_field.integer()?).unwrap_or(usize::MAX);
+    if threshold == 0 || threshold > signers.len() {
+        return Err(threshold_field.error(format!("must be between 1 and {}", signers.len())));
+    }
+    Ok(Group { threshold, signers })
+}
+
+fn parse_signer(field: &Field<'_>) -> Result<Signer, ParseError> {
+    let object = field.object(&["kind", "data", "name"])?;
+    let kind = object.required("kind")?;
+    if kind.string()? != KIND {
+        return Err(kind.error("must be \"key\""));
+    }
+    let data = object.required("data")?.object(&["format", "pubkey"])?;
+    if let Some(format) = data.optional("format")
+        && format.string()? != FORMAT
+    {
+        return Err(format.error("must be \"ed25519\""));
+    }
+    let key = data.required("pubkey")?.parsed(PublicKey::parse)?;
+    let name = object.optional("name").map(|name| name.parsed(parse_name)).transpose()?;
+    Ok(Signer { key, name })
+}
+
+fn parse_name(text: &str) -> Result<String, &'static str> {
+    if text.chars().count() > MAX_NAME_CHARS {
+        return Err("must have at most 64 characters");
+    }
+    if text.chars().any(is_unseen) {
+        return Err("must have no control, blank or invisible characters");
+    }
+    Ok(text.to_owned())
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    version: u64,
+    timestamp: String,
+    artifact_signers: Vec<GroupDocument<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    admin_keys: Option<Vec<GroupDocument<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    master_keys: Option<Vec<GroupDocument<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revocation_keys: Option<Vec<GroupDocument<'a>>>,
+}
+
+#[derive(Serialize)]
+struct GroupDocument<'a> {
+    threshold: usize,
+    signers: Vec<SignerDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct SignerDocument<'a> {
+    kind: &'static str,
+    data: KeyDocument,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct KeyDocument {
+    pubkey: String,
+}
+
+fn write_role(groups: &[Group]) -> Vec<GroupDocument<'_>> {
+    let write_signer = |signer: &'_ Signer| KeyDocument { pubkey: signer.key.to_string() };
+    groups
+        .iter()
+        .map(|group| GroupDocument {
+            threshold: group.threshold,
+            signers: group
+                .signers
+                .iter()
+                .map(|signer| SignerDocument {
+                    kind: KIND,
+                    data: write_signer(signer),
+                    name: signer.name.as_deref(),
+                })
+                .collect(),
+        })
+        .collect()
+}

@@ -1,0 +1,110 @@
+//! The offline bundle: all evidence for one release in one document (docs/bundle.md).
+
+use serde::Serialize;
+
+use crate::{
+    documents::{
+        history::History,
+        metadata::{parse_digest, parse_path},
+        registration::{RequestDocument, SignedRequest},
+        signatures::SignatureSet,
+    },
+    proof::verify::{Evidence, RevocationEvidence},
+    values::{
+        bounds::BUNDLE_BYTES,
+        digest::Sha512,
+        json::{self, Field, Json, ParseError},
+        time::Timestamp,
+    },
+};
+
+const VERSION: u64 = 1;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bundle {
+    /// When the evidence was gathered, as whoever made the bundle says: nothing proves it.
+    pub bundled_at: Timestamp,
+    pub evidence: Evidence,
+}
+
+impl Bundle {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        if bytes.len() > BUNDLE_BYTES {
+            return Err(ParseError::new("", format!("a bundle has at most {BUNDLE_BYTES} bytes")));
+        }
+        let json = Json::parse(bytes)?;
+        let object = json.root().object(&[
+            "version",
+            "bundled_at",
+            "index_path",
+            "index",
+            "signatures",
+            "signers_file_digest",
+            "signers_history",
+            "revocation",
+        ])?;
+        object.require_version(VERSION)?;
+        let revocation = object.required("revocation")?;
+        Ok(Self {
+            bundled_at: object.required("bundled_at")?.parsed(Timestamp::parse)?,
+            evidence: Evidence {
+                path: parse_path(&object.required("index_path")?)?,
+                index: object.required("index")?.string()?.to_owned(),
+                signatures: SignatureSet::parse_field(&object.required("signatures")?)?,
+                governed_by: object.required("signers_file_digest")?.parsed(parse_digest)?,
+                history: History::parse_field(&object.required("signers_history")?)?,
+                revocation: if revocation.is_null() { None } else { Some(parse_revocation(&revocation)?) },
+            },
+        })
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        let Evidence { path, index, signatures, governed_by, history, revocation } = &self.evidence;
+        json::write(&Document {
+            version: VERSION,
+            bundled_at: self.bundled_at.to_string(),
+            index_path: path.as_str(),
+            index,
+            signatures,
+            signers_file_digest: governed_by.to_prefixed(),
+            signers_history: history,
+            revocation: revocation.as_ref().map(|revocation| RevocationDocument {
+                document: &revocation.document,
+                signatures: &revocation.signatures,
+                signers_file_digest: Sha512::to_prefixed(revocation.governed_by),
+                request: revocation.request.as_ref().map(SignedRequest::document),
+            }),
+        })
+    }
+}
+
+fn parse_revocation(field: &Field<'_>) -> Result<RevocationEvidence, ParseError> {
+    let object = field.object(&["document", "signatures", "signers_file_digest", "request"])?;
+    let request = object.required("request")?;
+    Ok(RevocationEvidence {
+        document: object.required("document")?.string()?.to_owned(),
+        signatures: SignatureSet::parse_field(&object.required("signatures")?)?,
+        governed_by: object.required("signers_file_digest")?.parsed(parse_digest)?,
+        request: if request.is_null() { None } else { Some(SignedRequest::parse_field(&request)?) },
+    })
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    version: u64,
+    bundled_at: String,
+    index_path: &'a str,
+    index: &'a str,
+    signatures: &'a SignatureSet,
+    signers_file_digest: String,
+    signers_history: &'a History,
+    revocation: Option<RevocationDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct RevocationDocument<'a> {
+    document: &'a str,
+    signatures: &'a SignatureSet,
+    signers_file_digest: String,
+    request: Option<RequestDocument<'a>>,
+}

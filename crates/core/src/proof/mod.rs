@@ -1,0 +1,6 @@
+//! Proof: from evidence to something verified, and what may be signed.
+
+pub mod bundle;
+pub mod to_sign;
+pub mod trust;
+pub mod verify;

@@ -1,0 +1,292 @@
+//! What a signer may be asked to sign (D34). Signing goes through here alone: bytes that are not what their path names
+//! get no signature, whatever a server says that they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::{
+    documents::{
+        bodies::SignaturesBody,
+        history::History,
+        index::ReleaseIndex,
+        layout::{self, Signable},
+        metadata::{Metadata, parse_by_path, parse_path},
+        signatures::SignatureSet,
+        signers::{SignersFile, keys_of},
+    },
+    rules::{
+        chain::{self, ChainError, VerifiedChain},
+        consent::Consent,
+        place::{PlaceError, check_place},
+    },
+    values::{
+        digest::Sha512,
+        json::{self, Field, Json, ParseError},
+        key::{PublicKey, Signature},
+        path::RepoPath,
+        shown::shown_text,
+    },
+};
+
+const VERSION: u64 = 1;
+
+/// What somebody asks to have signed, as shown by a server or by the file of `sign --export`. Nothing is believed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SigningRequest {
+    pub path: RepoPath,
+    /// By path: an index alone, or a signers file and its metadata.
+    pub files: BTreeMap<RepoPath, String>,
+    /// The history of the project's signers; empty for a first registration.
+    pub history: History,
+    /// Who has signed so far.
+    pub collected: SignatureSet,
+}
+
+/// A request that core has read as the kind of file that its path names.
+#[derive(Debug, Clone)]
+pub struct ToSign {
+    path: RepoPath,
+    digests: BTreeMap<RepoPath, Sha512>,
+    pub subject: Subject,
+    /// Those whose signature was shown and verifies.
+    pub signed: BTreeSet<PublicKey>,
+}
+
+#[derive(Debug, Clone)]
+pub enum Subject {
+    Release {
+        index: ReleaseIndex,
+        /// The signers in force, whose artifact signers are asked.
+        chain: VerifiedChain,
+    },
+    Proposal {
+        project: RepoPath,
+        signers: Box<SignersFile>,
+        metadata: Box<Metadata>,
+        /// What it would replace; `None` for a first registration.
+        current: Option<VerifiedChain>,
+    },
+}
+
+#[derive(Debug, Clone, Error)]
+pub enum ToSignError {
+    #[error(
+        "{} is nothing that is signed: it must be the index of a release or a pending signers file",
+        shown_text(.0.as_str())
+    )]
+    NotSignable(RepoPath),
+    #[error("the files to sign are not those that belong to {}", shown_text(.0.as_str()))]
+    OtherFiles(RepoPath),
+    #[error("what is shown as {} is not an index: {error}", shown_text(.path.as_str()))]
+    Index { path: RepoPath, error: ParseError },
+    #[error("what is shown as {} does not belong there: {error}", shown_text(.path.as_str()))]
+    Place { path: RepoPath, error: PlaceError },
+    #[error("what is shown as {} is not a signers file: {error}", shown_text(.path.as_str()))]
+    Signers { path: RepoPath, error: ParseError },
+    #[error("what is shown as {} is not the metadata of a signers file: {error}", shown_text(.path.as_str()))]
+    Metadata { path: RepoPath, error: ParseError },
+    #[error("the metadata shown with {} is of another signers file or project", shown_text(.0.as_str()))]
+    OtherMetadata(RepoPath),
+    #[error("the history shown for {} does not hold: {error}", shown_text(.project.as_str()))]
+    History { project: RepoPath, error: ChainError },
+    #[error(
+        "{} is shown as a first registration, but its metadata names a signers file that it replaces",
+        shown_text(.0.as_str())
+    )]
+    NotFirst(RepoPath),
+    #[error("{} does not replace the signers file that is shown as the current one", shown_text(.0.as_str()))]
+    NotNext(RepoPath),
+    #[error(
+        "the time inside {} is not later than that of the signers file that it replaces",
+        shown_text(.0.as_str())
+    )]
+    NotLater(RepoPath),
+}
+
+impl SigningRequest {
+    /// Reads every byte that is to be signed as what it must be.
+    pub fn check(&self) -> Result<ToSign, ToSignError> {
+        let subject = match layout::signable(&self.path) {
+            Some(Signable::Index) => self.check_index()?,
+            Some(Signable::PendingSigners { project }) => self.check_proposal(project)?,
+            None => return Err(ToSignError::NotSignable(self.path.clone())),
+        };
+        let digests =
+            self.files.iter().map(|(path, text)| (path.clone(), Sha512::of(text.as_bytes()))).collect();
+        let signed = self.collected.verifying_signers(self.files[&self.path].as_bytes());
+        Ok(ToSign { path: self.path.clone(), digests, subject, signed })
+    }
+
+    fn check_index(&self) -> Result<Subject, ToSignError> {
+        let path = || self.path.clone();
+        let text = self.files.get(&self.path).filter(|_| self.files.len() == 1);
+        let text = text.ok_or_else(|| ToSignError::OtherFiles(path()))?;
+        let index = ReleaseIndex::parse(text.as_bytes())
+            .map_err(|error| ToSignError::Index { path: path(), error })?;
+        check_place(&index, &self.path).map_err(|error| ToSignError::Place { path: path(), error })?;
+        let chain = self.verify_history(&index.project_id)?;
+        Ok(Subject::Release { index, chain })
+    }
+
+    fn check_proposal(&self, project: RepoPath) -> Result<Subject, ToSignError> {
+        let path = || self.path.clone();
+        let metadata_path = layout::metadata_of(&self.path);
+        let (text, metadata_text) = match (self.files.get(&self.path), self.files.get(&metadata_path)) {
+            (Some(text), Some(metadata)) if self.files.len() == 2 => (text, metadata),
+            _ => return Err(ToSignError::OtherFiles(path())),
+        };
+        let signers = SignersFile::parse(text.as_bytes())
+            .map_err(|error| ToSignError::Signers { path: path(), error })?;
+        let metadata = Metadata::parse(metadata_text.as_bytes())
+            .map_err(|error| ToSignError::Metadata { path: metadata_path, error })?;
+        if metadata.project_id != project || metadata.signers_file_digest != Sha512::of(text.as_bytes()) {
+            return Err(ToSignError::OtherMetadata(path()));
+        }
+        let current = match (metadata.previous, self.history.entries.is_empty()) {
+            (None, true) => None,
+            (Some(_), true) => return Err(ToSignError::NotFirst(path())),
+            (None, false) => return Err(ToSignError::NotNext(path())),
+            (Some(previous), false) => {
+                let chain = self.verify_history(&project)?;
+                if chain.last().digest != previous {
+                    return Err(ToSignError::NotNext(path()));
+                }
+                if chain.last().signers.timestamp() >= signers.timestamp() {
+                    return Err(ToSignError::NotLater(path()));
+                }
+                Some(chain)
+            }
+        };
+        let (signers, metadata) = (Box::new(signers), Box::new(metadata));
+        Ok(Subject::Proposal { project, signers, metadata, current })
+    }
+
+    fn verify_history(&self, project: &RepoPath) -> Result<VerifiedChain, ToSignError> {
+        chain::verify(&self.history, project)
+            .map_err(|error| ToSignError::History { project: project.clone(), error })
+    }
+}
+
+impl ToSign {
+    pub fn path(&self) -> &RepoPath {
+        &self.path
+    }
+
+    pub fn project(&self) -> &RepoPath {
+        match &self.subject {
+            Subject::Release { index, .. } => &index.project_id,
+            Subject::Proposal { project, .. } => project,
+        }
+    }
+
+    /// The history that the signer is shown; `None` for a first registration.
+    pub fn chain(&self) -> Option<&VerifiedChain> {
+        match &self.subject {
+            Subject::Release { chain, .. } => Some(chain),
+            Subject::Proposal { current, .. } => current.as_ref(),
+        }
+    }
+
+    /// The digest of the file that the path names.
+    pub fn digest(&self) -> &Sha512 {
+        &self.digests[&self.path]
+    }
+
+    /// Whose signature is accepted.
+    pub fn accepted_signers(&self) -> BTreeSet<PublicKey> {
+        match &self.subject {
+            Subject::Release { chain, .. } => keys_of(chain.last().signers.artifact_groups()).collect(),
+            Subject::Proposal { signers, current, .. } => consent(signers, current).accepted_signers(),
+        }
+    }
+
+    /// Who could bring it nearer to completion, of those who have not signed.
+    pub fn missing_signers(&self) -> BTreeSet<PublicKey> {
+        match &self.subject {
+            Subject::Release { .. } => self.accepted_signers().difference(&self.signed).copied().collect(),
+            Subject::Proposal { signers, current, .. } => {
+                consent(signers, current).missing_signers(&self.signed)
+            }
+        }
+    }
+
+    /// Signs every file of the request; `sign` is the key's own operation, over a digest (D3).
+    pub fn sign<E>(
+        &self,
+        public_key: PublicKey,
+        sign: impl Fn(&Sha512) -> Result<Signature, E>,
+    ) -> Result<SignaturesBody, E> {
+        let signatures = self.digests.iter().map(|(path, digest)| Ok((path.clone(), sign(digest)?)));
+        Ok(SignaturesBody {
+            file_path: self.path.clone(),
+            public_key,
+            signatures: signatures.collect::<Result<_, E>>()?,
+        })
+    }
+}
+
+fn consent<'a>(signers: &'a SignersFile, current: &'a Option<VerifiedChain>) -> Consent<'a> {
+    Consent { current: current.as_ref().map(|chain| &chain.last().signers), proposed: signers }
+}
+
+/// The file that `sign --export` writes.
+pub fn parse_requests(bytes: &[u8]) -> Result<Vec<SigningRequest>, ParseError> {
+    let json = Json::parse(bytes)?;
+    let object = json.root().object(&["version", "signing_requests"])?;
+    object.require_version(VERSION)?;
+    object.required("signing_requests")?.array()?.iter().map(parse_request).collect()
+}
+
+pub fn write_requests(requests: &[SigningRequest]) -> Vec<u8> {
+    let signing_requests = requests.iter().map(|request| RequestDocument {
+        file_path: request.path.as_str(),
+        files: request.files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect(),
+        signers_history: &request.history,
+        collected: &request.collected,
+    });
+    json::write(&RequestsDocument { version: VERSION, signing_requests: signing_requests.collect() })
+}
+
+/// The file that `sign --detached` writes.
+pub fn parse_signatures(bytes: &[u8]) -> Result<Vec<SignaturesBody>, ParseError> {
+    let json = Json::parse(bytes)?;
+    let object = json.root().object(&["version", "signatures"])?;
+    object.require_version(VERSION)?;
+    object.required("signatures")?.array()?.iter().map(SignaturesBody::parse_field).collect()
+}
+
+pub fn write_signatures(signatures: &[SignaturesBody]) -> Vec<u8> {
+    json::write(&SignaturesDocument { version: VERSION, signatures })
+}
+
+fn parse_request(field: &Field<'_>) -> Result<SigningRequest, ParseError> {
+    let object = field.object(&["file_path", "files", "signers_history", "collected"])?;
+    Ok(SigningRequest {
+        path: parse_path(&object.required("file_path")?)?,
+        files: parse_by_path(&object.required("files")?, |text| text.string().map(str::to_owned))?,
+        history: History::parse_field(&object.required("signers_history")?)?,
+        collected: SignatureSet::parse_field(&object.required("collected")?)?,
+    })
+}
+
+#[derive(Serialize)]
+struct RequestsDocument<'a> {
+    version: u64,
+    signing_requests: Vec<RequestDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct RequestDocument<'a> {
+    file_path: &'a str,
+    files: BTreeMap<&'a str, &'a str>,
+    signers_history: &'a History,
+    collected: &'a SignatureSet,
+}
+
+#[derive(Serialize)]
+struct SignaturesDocument<'a> {
+    version: u64,
+    signatures: &'a [SignaturesBody],
+}

@@ -1,0 +1,309 @@
+//! What a user has accepted of each project, and what was seen since (the file is described in docs/cli.md).
+//!
+//! A chain proves that each signers file follows from the one before; which one to begin with, it cannot prove. So the
+//! first acceptance is remembered, and from then on the past may only grow.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::{
+    documents::metadata::{parse_by_path, parse_digest},
+    proof::verify::RevokedArtifact,
+    rules::chain::{VerifiedChain, VerifiedLink},
+    values::{
+        digest::Sha512,
+        json::{self, Field, Json, ParseError},
+        path::RepoPath,
+        shown::shown_text,
+        time::Timestamp,
+    },
+};
+
+const VERSION: u64 = 1;
+
+/// All pins, by project.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TrustStore {
+    pub projects: BTreeMap<RepoPath, Pin>,
+}
+
+/// What is remembered of one project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pin {
+    pub accepted_at: Timestamp,
+    pub root: Root,
+    /// Of the longest history seen, in order.
+    pub history: Vec<PinnedLink>,
+    /// By the path of the index.
+    pub revocations: BTreeMap<RepoPath, SeenRevocation>,
+}
+
+/// Why the first acceptance was right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Root {
+    /// The signers file was read from the project's own forge or file server.
+    Origin { url: String },
+    /// The user had a signers file's digest from elsewhere.
+    Digest(Sha512),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PinnedLink {
+    pub signers_file_digest: Sha512,
+    pub metadata_digest: Sha512,
+    pub activated_at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenRevocation {
+    pub index_digest: Sha512,
+    pub reason: String,
+    /// As the document says.
+    pub revoked_at: Timestamp,
+}
+
+/// Whether what is shown must be the newest: a bundle may be older than what was seen since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    Now,
+    Earlier,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TrustError {
+    #[error(
+        "{} is shown as a project, but this computer has accepted {}: projects do not lie in one another",
+        shown_text(.shown.as_str()), shown_text(.accepted.as_str())
+    )]
+    Overlaps { accepted: RepoPath, shown: RepoPath },
+    #[error(
+        "the past of {} has changed: entry {entry} of its signers history was {accepted} when this computer saw it, and \
+         is now shown as {shown}", shown_text(.project.as_str())
+    )]
+    ChangedPast { project: RepoPath, entry: usize, accepted: String, shown: String },
+    #[error(
+        "an older history of {} is shown than this computer has seen: {shown} instead of {accepted} entries, without \
+         {missing}", shown_text(.project.as_str())
+    )]
+    OlderHistory { project: RepoPath, accepted: usize, shown: usize, missing: String },
+}
+
+impl TrustStore {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let object = json.root().object(&["version", "projects"])?;
+        object.require_version(VERSION)?;
+        Ok(Self { projects: parse_by_path(&object.required("projects")?, parse_pin)? })
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        let projects = self.projects.iter().map(|(project, pin)| (project.as_str(), write_pin(pin)));
+        json::write(&Document { version: VERSION, projects: projects.collect() })
+    }
+
+    /// The pin of the chain's project, if there is one and the chain continues it.
+    pub fn check(&self, chain: &VerifiedChain, shown: Shown) -> Result<Option<&Pin>, TrustError> {
+        self.check_overlap(&chain.project)?;
+        let Some(pin) = self.projects.get(&chain.project) else { return Ok(None) };
+        let project = || chain.project.clone();
+        for (entry, (link, accepted)) in chain.links.iter().zip(&pin.history).enumerate() {
+            let now = PinnedLink::of(link);
+            if !accepted.is_same_file(&now) {
+                let (accepted, shown) = (accepted.describe(), now.describe());
+                return Err(TrustError::ChangedPast { project: project(), entry, accepted, shown });
+            }
+        }
+        match pin.history.get(chain.links.len()) {
+            Some(missing) if shown == Shown::Now => Err(TrustError::OlderHistory {
+                project: project(),
+                accepted: pin.history.len(),
+                shown: chain.links.len(),
+                missing: missing.describe(),
+            }),
+            Some(_) | None => Ok(Some(pin)),
+        }
+    }
+
+    /// A project that lies inside an accepted one, or around it, or is it in other letter case (D35).
+    pub fn check_overlap(&self, project: &RepoPath) -> Result<(), TrustError> {
+        let lower = |path: &RepoPath| format!("{}/", path.as_str().to_ascii_lowercase());
+        let shown = lower(project);
+        let other = self.projects.keys().find(|accepted| {
+            let accepted_text = lower(accepted);
+            *accepted != project && (shown.starts_with(&accepted_text) || accepted_text.starts_with(&shown))
+        });
+        match other {
+            Some(accepted) => {
+                Err(TrustError::Overlaps { accepted: accepted.clone(), shown: project.clone() })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Remembers a chain that passed `check`. `root` counts only where the project is new.
+    pub fn accept(&mut self, chain: &VerifiedChain, root: Root, now: Timestamp) {
+        let pin = self.projects.entry(chain.project.clone()).or_insert_with(|| Pin {
+            accepted_at: now.to_whole_seconds(),
+            root,
+            history: Vec::new(),
+            revocations: BTreeMap::new(),
+        });
+        let known = pin.history.len();
+        pin.history.extend(chain.links.iter().skip(known).map(PinnedLink::of));
+    }
+
+    /// Remembers a revocation in the pin of its project. Without a pin there is nobody to remember it for, and what is
+    /// shown under another past than the pin's proves nothing.
+    pub fn remember_revocation(&mut self, revoked: &RevokedArtifact) {
+        let RevokedArtifact { artifact, revocation } = revoked;
+        let continues_pin = self.check(&artifact.chain, Shown::Earlier).is_ok();
+        if continues_pin && let Some(pin) = self.projects.get_mut(&artifact.chain.project) {
+            pin.revocations.insert(
+                artifact.path.clone(),
+                SeenRevocation {
+                    index_digest: artifact.index_digest,
+                    reason: revocation.document.reason.clone(),
+                    revoked_at: revocation.document.timestamp,
+                },
+            );
+        }
+    }
+}
+
+impl Pin {
+    /// A revocation of this index that was seen once, by its path or its content: a revoked file is never unrevoked.
+    pub fn revocation_of(&self, index: &RepoPath, digest: &Sha512) -> Option<&SeenRevocation> {
+        let by_path = self.revocations.get(index);
+        by_path.or_else(|| self.revocations.values().find(|seen| seen.index_digest == *digest))
+    }
+}
+
+impl PinnedLink {
+    fn of(link: &VerifiedLink) -> Self {
+        Self {
+            signers_file_digest: link.digest,
+            metadata_digest: link.metadata_digest,
+            activated_at: link.activated_at,
+        }
+    }
+
+    /// The time of activation is the server's word alone, so only what was signed is compared.
+    fn is_same_file(&self, other: &Self) -> bool {
+        self.signers_file_digest == other.signers_file_digest && self.metadata_digest == other.metadata_digest
+    }
+
+    fn describe(&self) -> String {
+        let (signers, metadata) = (self.signers_file_digest.short(), self.metadata_digest.short());
+        format!(
+            "sha512:{signers}… (metadata sha512:{metadata}…, by its server active since {})",
+            self.activated_at
+        )
+    }
+}
+
+fn parse_pin(field: &Field<'_>) -> Result<Pin, ParseError> {
+    let object = field.object(&["accepted_at", "root", "history", "revocations"])?;
+    let history = object.required("history")?;
+    let links = history.array()?.iter().map(parse_link).collect::<Result<Vec<_>, _>>()?;
+    if links.is_empty() {
+        return Err(history.error("must have at least one entry"));
+    }
+    Ok(Pin {
+        accepted_at: object.required("accepted_at")?.parsed(Timestamp::parse)?,
+        root: parse_root(&object.required("root")?)?,
+        history: links,
+        revocations: parse_by_path(&object.required("revocations")?, parse_revocation)?,
+    })
+}
+
+fn parse_root(field: &Field<'_>) -> Result<Root, ParseError> {
+    let object = field.object(&["origin_url", "signers_digest"])?;
+    match (object.optional("origin_url"), object.optional("signers_digest")) {
+        (Some(url), None) => Ok(Root::Origin { url: url.string()?.to_owned() }),
+        (None, Some(digest)) => Ok(Root::Digest(digest.parsed(parse_digest)?)),
+        (Some(_), Some(_)) | (None, None) => Err(field.error("must have origin_url or signers_digest")),
+    }
+}
+
+fn parse_link(field: &Field<'_>) -> Result<PinnedLink, ParseError> {
+    let object = field.object(&["signers_file_digest", "metadata_digest", "activated_at"])?;
+    Ok(PinnedLink {
+        signers_file_digest: object.required("signers_file_digest")?.parsed(parse_digest)?,
+        metadata_digest: object.required("metadata_digest")?.parsed(parse_digest)?,
+        activated_at: object.required("activated_at")?.parsed(Timestamp::parse)?,
+    })
+}
+
+fn parse_revocation(field: &Field<'_>) -> Result<SeenRevocation, ParseError> {
+    let object = field.object(&["index_digest", "reason", "revoked_at"])?;
+    Ok(SeenRevocation {
+        index_digest: object.required("index_digest")?.parsed(parse_digest)?,
+        reason: object.required("reason")?.string()?.to_owned(),
+        revoked_at: object.required("revoked_at")?.parsed(Timestamp::parse)?,
+    })
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    version: u64,
+    projects: BTreeMap<&'a str, PinDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct PinDocument<'a> {
+    accepted_at: String,
+    root: RootDocument<'a>,
+    history: Vec<LinkDocument>,
+    revocations: BTreeMap<&'a str, RevocationDocument<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum RootDocument<'a> {
+    OriginUrl(&'a str),
+    SignersDigest(String),
+}
+
+#[derive(Serialize)]
+struct LinkDocument {
+    signers_file_digest: String,
+    metadata_digest: String,
+    activated_at: String,
+}
+
+#[derive(Serialize)]
+struct RevocationDocument<'a> {
+    index_digest: String,
+    reason: &'a str,
+    revoked_at: String,
+}
+
+fn write_pin(pin: &Pin) -> PinDocument<'_> {
+    PinDocument {
+        accepted_at: pin.accepted_at.to_string(),
+        root: match &pin.root {
+            Root::Origin { url } => RootDocument::OriginUrl(url),
+            Root::Digest(digest) => RootDocument::SignersDigest(digest.to_prefixed()),
+        },
+        history: pin
+            .history
+            .iter()
+            .map(|link| LinkDocument {
+                signers_file_digest: link.signers_file_digest.to_prefixed(),
+                metadata_digest: link.metadata_digest.to_prefixed(),
+                activated_at: link.activated_at.to_string(),
+            })
+            .collect(),
+        revocations: pin
+            .revocations
+            .iter()
+            .map(|(path, seen)| {
+                let (index_digest, revoked_at) =
+                    (seen.index_digest.to_prefixed(), seen.revoked_at.to_string());
+                (path.as_str(), RevocationDocument { index_digest, reason: &seen.reason, revoked_at })
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,248 @@
+//! Offline verification of a release: from what somebody shows to what is proven.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use thiserror::Error;
+
+use crate::{
+    documents::{
+        bodies::RevokeBody,
+        history::History,
+        index::{PublishedFile, ReleaseIndex},
+        registration::SignedRequest,
+        revocation::Revocation,
+        signatures::SignatureSet,
+        signers::{SignersFile, keys_of},
+    },
+    rules::{
+        chain::{self, ChainError, VerifiedChain, VerifiedLink},
+        place::{PlaceError, check_place},
+        quorum::{self, RevocationRole},
+    },
+    values::{
+        digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp,
+    },
+};
+
+/// What a server or a bundle shows for the index at `path`. Nothing of it is believed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evidence {
+    pub path: RepoPath,
+    /// The exact text that was signed.
+    pub index: String,
+    pub signatures: SignatureSet,
+    /// Which signers file of the history the index was signed under.
+    pub governed_by: Sha512,
+    /// The whole history of the project's signers.
+    pub history: History,
+    pub revocation: Option<RevocationEvidence>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RevocationEvidence {
+    /// The exact text that was signed.
+    pub document: String,
+    pub signatures: SignatureSet,
+    /// Which signers file of the history allowed it.
+    pub governed_by: Sha512,
+    /// There where the document does not say itself which file is meant (D20).
+    pub request: Option<SignedRequest>,
+}
+
+/// An index that enough of the right people have signed, and nobody has revoked as far as was shown.
+#[derive(Debug, Clone)]
+pub struct VerifiedArtifact {
+    pub path: RepoPath,
+    pub index: ReleaseIndex,
+    pub index_digest: Sha512,
+    pub chain: VerifiedChain,
+    /// The link of the chain that the index was signed under.
+    governing: usize,
+    /// The artifact signers who signed, with the time at which the server says that it got their signatures.
+    pub signed_by: BTreeMap<PublicKey, Timestamp>,
+}
+
+#[derive(Debug, Clone)]
+pub struct VerifiedRevocation {
+    pub document: Revocation,
+    pub revoked_by: BTreeSet<PublicKey>,
+}
+
+/// An index that was signed as it must be, and revoked as it must be.
+#[derive(Debug, Clone)]
+pub struct RevokedArtifact {
+    pub artifact: VerifiedArtifact,
+    pub revocation: VerifiedRevocation,
+}
+
+#[derive(Debug, Clone, Error)]
+pub enum VerifyError {
+    #[error("the index is invalid: {0}")]
+    Index(ParseError),
+    #[error("the index does not belong to its path: {0}")]
+    Place(#[from] PlaceError),
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    #[error("the signers file that the index was signed under is not in the project's history")]
+    UnknownGovernor,
+    #[error("the signature of {0} on the index does not verify")]
+    BadSignature(PublicKey),
+    #[error("not enough of the right people have signed: {}", shown_groups(.groups))]
+    TooFew { groups: Vec<GroupCount> },
+    #[error("a revocation is shown that does not hold: {0}")]
+    Revocation(#[from] RevocationFault),
+    #[error("the release is revoked: {}", quoted(&.0.revocation.document.reason))]
+    Revoked(Box<RevokedArtifact>),
+}
+
+/// How far a group of signers has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GroupCount {
+    pub threshold: usize,
+    pub size: usize,
+    pub signed: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RevocationFault {
+    #[error("its document is invalid: {0}")]
+    Document(ParseError),
+    #[error("it is of another file")]
+    OtherFile,
+    #[error("it does not say which file is meant, and the request that would is not there or does not hold")]
+    NoRequest,
+    #[error("the signers file that allowed it is not in the project's history, or older than the release's")]
+    UnknownGovernor,
+    #[error("the signature of {0} does not verify")]
+    BadSignature(PublicKey),
+    #[error("not enough of those who may revoke have signed it")]
+    NotAllowed,
+    #[error("the one who began it, by its own words, has not signed it")]
+    NoInitiator,
+}
+
+impl VerifiedArtifact {
+    /// The signers file that the index was signed under.
+    pub fn governing(&self) -> &VerifiedLink {
+        &self.chain.links[self.governing]
+    }
+
+    /// The signers file that has replaced the governing one since, if one has.
+    pub fn replaced_by(&self) -> Option<&VerifiedLink> {
+        self.chain.links.get(self.governing + 1)
+    }
+
+    pub fn file(&self, name: &str) -> Option<&PublishedFile> {
+        self.index.published_files.iter().find(|file| file.file_name.as_str() == name)
+    }
+
+    /// How many of each group of the artifact signers have signed.
+    pub fn groups(&self) -> Vec<GroupCount> {
+        count_groups(&self.governing().signers, &self.signed_by.keys().copied().collect())
+    }
+}
+
+/// Checks everything that can be checked without asking anyone. Whether the root of the chain is the right one, and
+/// whether this is the newest state, only the caller can find out.
+pub fn verify(evidence: &Evidence) -> Result<VerifiedArtifact, VerifyError> {
+    let index = ReleaseIndex::parse(evidence.index.as_bytes()).map_err(VerifyError::Index)?;
+    check_place(&index, &evidence.path)?;
+    let chain = chain::verify(&evidence.history, &index.project_id)?;
+    let governing = chain.position(&evidence.governed_by).ok_or(VerifyError::UnknownGovernor)?;
+    let signed = evidence.signatures.verify(evidence.index.as_bytes());
+    let signed = signed.map_err(|(key, _)| VerifyError::BadSignature(key))?;
+    let link = &chain.links[governing];
+    let groups = link.signers.artifact_groups();
+    if !quorum::is_met(groups, &signed) {
+        return Err(VerifyError::TooFew { groups: count_groups(&link.signers, &signed) });
+    }
+    let members: BTreeSet<PublicKey> = keys_of(groups).collect();
+    let signatures = evidence.signatures.iter().filter(|(key, _)| members.contains(key));
+    let artifact = VerifiedArtifact {
+        path: evidence.path.clone(),
+        index,
+        index_digest: Sha512::of(evidence.index.as_bytes()),
+        signed_by: signatures.map(|(key, collected)| (*key, collected.collected_at)).collect(),
+        governing,
+        chain,
+    };
+    match &evidence.revocation {
+        None => Ok(artifact),
+        Some(shown) => {
+            let revocation = verify_revocation(shown, &artifact)?;
+            Err(VerifyError::Revoked(Box::new(RevokedArtifact { artifact, revocation })))
+        }
+    }
+}
+
+fn verify_revocation(
+    shown: &RevocationEvidence,
+    artifact: &VerifiedArtifact,
+) -> Result<VerifiedRevocation, RevocationFault> {
+    let text = shown.document.as_bytes();
+    let document = Revocation::parse(text).map_err(RevocationFault::Document)?;
+    let allowed_by = artifact.chain.position(&shown.governed_by);
+    let allowed_by = allowed_by.filter(|link| *link >= artifact.governing);
+    let allowed_by = &artifact.chain.links[allowed_by.ok_or(RevocationFault::UnknownGovernor)?];
+    let signed = shown.signatures.verify(text).map_err(|(key, _)| RevocationFault::BadSignature(key))?;
+    let role = RevocationRole::of(&allowed_by.signers);
+    if !role.is_met(&signed) {
+        return Err(RevocationFault::NotAllowed);
+    }
+    if document.initiator.is_some_and(|initiator| !signed.contains(&initiator)) {
+        return Err(RevocationFault::NoInitiator);
+    }
+    match document.subject_digest {
+        Some(subject) if subject == artifact.index_digest => {}
+        Some(_) => return Err(RevocationFault::OtherFile),
+        None => check_request(shown, artifact, &role)?,
+    }
+    let revoked_by = role.keys.intersection(&signed).copied().collect();
+    Ok(VerifiedRevocation { document, revoked_by })
+}
+
+/// The revoker's own request names the file where the document does not. It speaks for nobody else, so that this one
+/// key must be enough (D20).
+fn check_request(
+    shown: &RevocationEvidence,
+    artifact: &VerifiedArtifact,
+    role: &RevocationRole<'_>,
+) -> Result<(), RevocationFault> {
+    let request = shown.request.as_ref().ok_or(RevocationFault::NoRequest)?;
+    request.verify().map_err(|_| RevocationFault::NoRequest)?;
+    let body = RevokeBody::parse(request.payload.as_bytes()).map_err(|_| RevocationFault::NoRequest)?;
+    let revoker = request.public_key;
+    let is_by_revoker = body.public_key == revoker && shown.signatures.contains(&revoker);
+    if !is_by_revoker || body.revocation_json != shown.document {
+        return Err(RevocationFault::NoRequest);
+    }
+    if !role.is_met(&BTreeSet::from([revoker])) {
+        return Err(RevocationFault::NotAllowed);
+    }
+    if body.file_path == artifact.path { Ok(()) } else { Err(RevocationFault::OtherFile) }
+}
+
+/// How far each group of the artifact signers has come.
+pub fn count_groups(signers: &SignersFile, signed: &BTreeSet<PublicKey>) -> Vec<GroupCount> {
+    let groups = signers.artifact_groups().iter();
+    groups
+        .map(|group| GroupCount {
+            threshold: group.threshold,
+            size: group.signers.len(),
+            signed: quorum::count(group, signed),
+        })
+        .collect()
+}
+
+impl fmt::Display for GroupCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} artifact signers needed, {} signed", self.threshold, self.size, self.signed)
+    }
+}
+
+fn shown_groups(groups: &[GroupCount]) -> String {
+    groups.iter().map(GroupCount::to_string).collect::<Vec<_>>().join("; ")
+}

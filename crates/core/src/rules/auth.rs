@@ -1,0 +1,189 @@
+//! Request authentication (spec §5): the signed string, the time window, and the proof of who calls.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::{
+    documents::registration::SignedRequest,
+    values::{
+        digest::Sha512,
+        key::{BadSignature, KeyError, PublicKey, SecretKey, Signature},
+        nonce::{Nonce, parse_nonce},
+        time::Timestamp,
+        wire,
+    },
+};
+
+/// A timestamp is refused once this old: its age, truncated to whole minutes, then exceeds five.
+const TOO_OLD: Duration = Duration::from_secs(6 * 60);
+const MAX_LEAD: Duration = Duration::from_secs(10);
+/// How long a nonce is remembered beyond the last instant at which its request could be accepted (D31).
+const NONCE_MARGIN: Duration = Duration::from_secs(60);
+
+/// The four headers as received.
+#[derive(Debug, Clone, Copy)]
+pub struct AuthHeaders<'a> {
+    pub timestamp: &'a str,
+    pub nonce: &'a str,
+    pub signature: &'a str,
+    pub public_key: &'a str,
+}
+
+/// A request whose signature verified. Whether its nonce is new, the caller must still find out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VerifiedRequest {
+    pub public_key: PublicKey,
+    pub signature: Signature,
+    pub nonce: Nonce,
+    pub timestamp: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum AuthRefusal {
+    #[error("the timestamp header is not an RFC 3339 time")]
+    TimestampFormat,
+    #[error("the timestamp header is not in canonical form; write it as {0}")]
+    TimestampNotCanonical(String),
+    #[error("the timestamp is too old: more than 5 minutes before the server's clock")]
+    TooOld,
+    #[error("the timestamp is more than 10 seconds ahead of the server's clock")]
+    TooFarAhead,
+    #[error("the nonce header is not a UUID of version 4 in its hyphenated form")]
+    NonceFormat,
+    #[error("the public key header is invalid: {0}")]
+    PublicKey(KeyError),
+    #[error("the signature header is not base64 of 64 bytes")]
+    SignatureFormat,
+    #[error("the request signature does not verify")]
+    BadSignature,
+}
+
+impl VerifiedRequest {
+    /// From when on the nonce may be forgotten: the timestamp alone gets the request refused then.
+    pub fn nonce_expires_at(&self) -> Timestamp {
+        nonce_expiry(self.timestamp)
+    }
+
+    /// Whether a server that remembers the nonce of one of these two cannot accept the other, where it is the same
+    /// nonce: whichever came first is remembered until the other is too old.
+    pub fn excludes(&self, other: &Self) -> bool {
+        let outlasts =
+            |first: &Self, second: &Self| later(second.timestamp, TOO_OLD) <= first.nonce_expires_at();
+        outlasts(self, other) && outlasts(other, self)
+    }
+}
+
+/// The same for any request that was signed at this time.
+pub fn nonce_expiry(timestamp: Timestamp) -> Timestamp {
+    later(timestamp, TOO_OLD + NONCE_MARGIN)
+}
+
+/// A time that leaves the calendar stays where it was.
+fn later(time: Timestamp, by: Duration) -> Timestamp {
+    let nanos = i128::try_from(by.as_nanos()).expect("minutes fit");
+    let epoch = Timestamp::from_unix_seconds(0).expect("1970 is a year");
+    Timestamp::from_unix_nanos(time.nanos_since(epoch) + nanos).unwrap_or(time)
+}
+
+/// A request that claims to be somebody's: all is checked that can be without its payload.
+#[derive(Debug, Clone, Copy)]
+pub struct ClaimedRequest<'a> {
+    headers: AuthHeaders<'a>,
+    claim: VerifiedRequest,
+}
+
+/// Proves who signed the request, at the time `now`.
+pub fn verify_request(
+    headers: &AuthHeaders<'_>,
+    payload: &[u8],
+    now: Timestamp,
+) -> Result<VerifiedRequest, AuthRefusal> {
+    check_headers(headers, now)?.verify(payload)
+}
+
+/// The same for a time that is only known to lie between two others.
+pub(crate) fn verify_request_between(
+    headers: &AuthHeaders<'_>,
+    payload: &[u8],
+    (earliest, latest): (Timestamp, Timestamp),
+) -> Result<VerifiedRequest, AuthRefusal> {
+    let timestamp = Timestamp::parse(headers.timestamp).map_err(|_| AuthRefusal::TimestampFormat)?;
+    // Of these times the one at which the request is most welcome: its own, or the one that is nearest to it.
+    verify_request(headers, payload, timestamp.max(earliest).min(latest))
+}
+
+/// The first half of `verify_request`: what it refuses needs no payload to be read.
+pub fn check_headers<'a>(
+    headers: &AuthHeaders<'a>,
+    now: Timestamp,
+) -> Result<ClaimedRequest<'a>, AuthRefusal> {
+    let claim = VerifiedRequest {
+        timestamp: check_timestamp(headers.timestamp, now)?,
+        nonce: parse_nonce(headers.nonce).ok_or(AuthRefusal::NonceFormat)?,
+        public_key: PublicKey::parse_prefixed(headers.public_key).map_err(AuthRefusal::PublicKey)?,
+        signature: Signature::parse(headers.signature).map_err(|_| AuthRefusal::SignatureFormat)?,
+    };
+    Ok(ClaimedRequest { headers: *headers, claim })
+}
+
+impl ClaimedRequest<'_> {
+    /// The second half: proves the claim.
+    pub fn verify(&self, payload: &[u8]) -> Result<VerifiedRequest, AuthRefusal> {
+        let digest = request_digest(self.headers.timestamp, self.headers.nonce, payload);
+        let VerifiedRequest { public_key, signature, .. } = &self.claim;
+        public_key.verify(&digest, signature).map_err(|_| AuthRefusal::BadSignature)?;
+        Ok(self.claim)
+    }
+}
+
+impl SignedRequest {
+    /// Checks the signature. The time window is not checked: that was done when the request arrived.
+    pub fn verify(&self) -> Result<(), BadSignature> {
+        let digest = request_digest(&self.timestamp, &self.nonce, self.payload.as_bytes());
+        self.public_key.verify(&digest, &self.signature)
+    }
+
+    /// Proves that a server whose clock showed something between these two times would have accepted it, if its nonce
+    /// was new.
+    pub fn verify_between(
+        &self,
+        earliest: Timestamp,
+        latest: Timestamp,
+    ) -> Result<VerifiedRequest, AuthRefusal> {
+        let headers = AuthHeaders {
+            timestamp: &self.timestamp,
+            nonce: &self.nonce,
+            signature: &self.signature.to_header(),
+            public_key: &self.public_key.to_string(),
+        };
+        verify_request_between(&headers, self.payload.as_bytes(), (earliest, latest))
+    }
+}
+
+/// Signs a request as a client does. `nonce` must be new and random.
+pub fn sign_request(key: &SecretKey, timestamp: Timestamp, nonce: &str, payload: &[u8]) -> Signature {
+    key.sign(&request_digest(&timestamp.to_header(), nonce, payload))
+}
+
+/// The digest of `{timestamp}##{nonce}##{payload}`, which a client signs: timestamp and nonce as in the headers.
+pub fn request_digest(timestamp: &str, nonce: &str, payload: &[u8]) -> Sha512 {
+    let separator = wire::REQUEST_SEPARATOR.as_bytes();
+    let parts = [timestamp.as_bytes(), separator, nonce.as_bytes(), separator, payload];
+    Sha512::of(&parts.concat())
+}
+
+fn check_timestamp(text: &str, now: Timestamp) -> Result<Timestamp, AuthRefusal> {
+    let timestamp = Timestamp::parse(text).map_err(|_| AuthRefusal::TimestampFormat)?;
+    let canonical = timestamp.to_header();
+    if canonical != text {
+        return Err(AuthRefusal::TimestampNotCanonical(canonical));
+    }
+    if timestamp.ahead_of(now).is_some_and(|lead| lead > MAX_LEAD) {
+        return Err(AuthRefusal::TooFarAhead);
+    }
+    if now.ahead_of(timestamp).is_some_and(|age| age >= TOO_OLD) {
+        return Err(AuthRefusal::TooOld);
+    }
+    Ok(timestamp)
+}

@@ -1,0 +1,185 @@
+//! The chain of signers files up to the one that signed an artifact: building it (D19) and verifying it.
+
+use std::collections::BTreeSet;
+
+use thiserror::Error;
+
+use crate::{
+    documents::{
+        history::{History, HistoryEntry},
+        layout::{self, Signable},
+        metadata::Metadata,
+        signatures::SignatureSet,
+        signers::SignersFile,
+    },
+    rules::{
+        consent::Consent,
+        snapshot::{ReadError, Snapshot},
+        stored,
+    },
+    values::{
+        digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp,
+    },
+};
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ChainRefusal {
+    #[error("Invalid artifact path: {0}: no signed artifact or active signers file is there")]
+    NotSigned(RepoPath),
+    #[error(transparent)]
+    Stored(#[from] ReadError),
+}
+
+/// A chain, as a part of the history of its project: the entries from the first to this one, counted from 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainPlace {
+    pub project: RepoPath,
+    pub last: usize,
+}
+
+/// Where the chain up to the signers file that governs `path` is.
+pub fn locate(snapshot: &impl Snapshot, path: &RepoPath) -> Result<ChainPlace, ChainRefusal> {
+    let not_signed = || ChainRefusal::NotSigned(path.clone());
+    if let Some(project) = layout::project_of_active_signers(path) {
+        if !snapshot.contains(path) {
+            return Err(not_signed());
+        }
+        let last = stored::history_len(snapshot, &project);
+        if last == 0 {
+            return Err(stored::corrupt(path, "its project has no history").into());
+        }
+        return Ok(ChainPlace { project, last });
+    }
+    if layout::signable(path) != Some(Signable::Index) || !stored::has_been_complete(snapshot, path)? {
+        return Err(not_signed());
+    }
+    let project = snapshot.governing_project(path);
+    let project = project.ok_or_else(|| stored::corrupt(path, "no signers file governs it"))?;
+    let copy = stored::signers_copy(snapshot, path)?.digest;
+    // From the end: most releases are governed by the newest. Bytes never recur in a history, since each file's
+    // timestamp is later than the one before.
+    for last in (1..=stored::history_len(snapshot, &project)).rev() {
+        if stored::entry_facts(snapshot, &project, last)?.signers == copy {
+            return Ok(ChainPlace { project, last });
+        }
+    }
+    Err(stored::corrupt(path, "its signers file is not in the project's history").into())
+}
+
+/// The history up to and including the signers file that governs `path`.
+pub fn build(snapshot: &impl Snapshot, path: &RepoPath) -> Result<History, ChainRefusal> {
+    let ChainPlace { project, last } = locate(snapshot, path)?;
+    Ok(stored::history(snapshot, &project, 1..=last)?)
+}
+
+/// A chain in which every step was agreed to by those who had to.
+#[derive(Debug, Clone)]
+pub struct VerifiedChain {
+    pub project: RepoPath,
+    /// In order of activation, never empty.
+    pub links: Vec<VerifiedLink>,
+}
+
+#[derive(Debug, Clone)]
+pub struct VerifiedLink {
+    pub signers: SignersFile,
+    pub metadata: Metadata,
+    /// Of the signers file.
+    pub digest: Sha512,
+    pub metadata_digest: Sha512,
+    pub activated_at: Timestamp,
+}
+
+impl VerifiedChain {
+    /// The signers file at the end of the chain.
+    pub fn last(&self) -> &VerifiedLink {
+        self.links.last().expect("a verified chain has a link")
+    }
+
+    /// The link whose signers file has this digest. There is at most one: each file is later than the one before.
+    pub fn position(&self, signers: &Sha512) -> Option<usize> {
+        self.links.iter().position(|link| link.digest == *signers)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("entry {entry} of the signers history: {fault}")]
+pub struct ChainError {
+    /// Counted from 0.
+    pub entry: usize,
+    pub fault: ChainFault,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ChainFault {
+    #[error("there is none")]
+    Empty,
+    #[error("the signers file is invalid: {0}")]
+    Signers(ParseError),
+    #[error("the metadata is invalid: {0}")]
+    Metadata(ParseError),
+    #[error("the metadata belongs to the project {}", shown_text(.0.as_str()))]
+    OtherProject(RepoPath),
+    #[error("the metadata is of another signers file")]
+    OtherSigners,
+    #[error("it does not continue the entry before")]
+    Broken,
+    #[error("its time is not later than that of the entry before")]
+    NotLater,
+    #[error("the signature of {0} does not verify")]
+    BadSignature(PublicKey),
+    #[error("not everyone who had to has signed")]
+    NotAgreed,
+}
+
+/// Checks a chain from its root. Whether the root is the right one, only its user can know.
+pub fn verify(history: &History, project: &RepoPath) -> Result<VerifiedChain, ChainError> {
+    let mut links: Vec<VerifiedLink> = Vec::new();
+    for (entry, recorded) in history.entries.iter().enumerate() {
+        let link =
+            verify_link(recorded, project, links.last()).map_err(|fault| ChainError { entry, fault })?;
+        links.push(link);
+    }
+    if links.is_empty() {
+        return Err(ChainError { entry: 0, fault: ChainFault::Empty });
+    }
+    Ok(VerifiedChain { project: project.clone(), links })
+}
+
+fn verify_link(
+    entry: &HistoryEntry,
+    project: &RepoPath,
+    previous: Option<&VerifiedLink>,
+) -> Result<VerifiedLink, ChainFault> {
+    let signers = SignersFile::parse(entry.signers_config.as_bytes()).map_err(ChainFault::Signers)?;
+    let metadata = Metadata::parse(entry.metadata.as_bytes()).map_err(ChainFault::Metadata)?;
+    let digest = Sha512::of(entry.signers_config.as_bytes());
+    if metadata.project_id != *project {
+        return Err(ChainFault::OtherProject(metadata.project_id));
+    }
+    if metadata.signers_file_digest != digest {
+        return Err(ChainFault::OtherSigners);
+    }
+    if metadata.previous != previous.map(|link| link.digest) {
+        return Err(ChainFault::Broken);
+    }
+    if previous.is_some_and(|link| {
+        link.signers.timestamp() >= signers.timestamp() || link.activated_at > entry.timestamp
+    }) {
+        return Err(ChainFault::NotLater);
+    }
+    let consent = Consent { current: previous.map(|link| &link.signers), proposed: &signers };
+    for (text, set) in
+        [(&entry.signers_config, &entry.signatures), (&entry.metadata, &entry.metadata_signatures)]
+    {
+        if !consent.is_complete(&verify_set(text, set)?) {
+            return Err(ChainFault::NotAgreed);
+        }
+    }
+    let metadata_digest = Sha512::of(entry.metadata.as_bytes());
+    Ok(VerifiedLink { signers, metadata, digest, metadata_digest, activated_at: entry.timestamp })
+}
+
+fn verify_set(text: &str, set: &SignatureSet) -> Result<BTreeSet<PublicKey>, ChainFault> {
+    set.verify(text.as_bytes()).map_err(|(key, _)| ChainFault::BadSignature(key))
+}

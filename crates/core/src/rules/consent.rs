@@ -1,0 +1,120 @@
+//! Whose signatures a signers file needs before it takes effect (D15).
+
+use std::{borrow::Cow, collections::BTreeSet};
+
+use crate::{
+    documents::signers::{Group, Role, Signer, SignersFile, keys_of},
+    rules::quorum,
+    values::key::PublicKey,
+};
+
+/// A proposed signers file beside the one that it would replace, if any.
+#[derive(Debug, Clone, Copy)]
+pub struct Consent<'a> {
+    pub current: Option<&'a SignersFile>,
+    pub proposed: &'a SignersFile,
+}
+
+/// One of the things that must all hold before a signers file takes effect.
+#[derive(Debug, Clone)]
+pub struct Condition<'a> {
+    pub kind: ConditionKind,
+    /// Any one of them is enough.
+    pub ways: Vec<ConsentWay<'a>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConditionKind {
+    /// Of a first file: nobody is listed without their consent.
+    Everyone,
+    /// The admins or masters of the file in force.
+    Current,
+    /// The admins or masters of the proposed file.
+    Proposed,
+    /// Whoever the proposed file adds.
+    Added,
+}
+
+/// Groups that must all agree.
+#[derive(Debug, Clone)]
+pub struct ConsentWay<'a> {
+    /// `None` where it is not a role that agrees, but each key for itself.
+    pub role: Option<Role>,
+    pub groups: Cow<'a, [Group]>,
+}
+
+impl<'a> Consent<'a> {
+    pub fn conditions(&self) -> Vec<Condition<'a>> {
+        let Some(current) = self.current else {
+            return vec![Condition::of_each(ConditionKind::Everyone, &self.proposed.keys())];
+        };
+        let mut conditions = vec![
+            Condition::of_admins(ConditionKind::Current, current),
+            Condition::of_admins(ConditionKind::Proposed, self.proposed),
+        ];
+        let added = self.added_keys(current);
+        if !added.is_empty() {
+            conditions.push(Condition::of_each(ConditionKind::Added, &added));
+        }
+        conditions
+    }
+
+    pub fn is_complete(&self, signed: &BTreeSet<PublicKey>) -> bool {
+        self.conditions().iter().all(|condition| condition.is_met(signed))
+    }
+
+    /// The keys whose signatures are accepted.
+    pub fn accepted_signers(&self) -> BTreeSet<PublicKey> {
+        let Some(current) = self.current else { return self.proposed.keys() };
+        let mut keys = self.added_keys(current);
+        for file in [current, self.proposed] {
+            keys.extend(keys_of(file.admin_groups()).chain(keys_of(file.master_groups())));
+        }
+        keys
+    }
+
+    /// The keys to ask for a signature next: whoever of them signs brings completion nearer.
+    pub fn missing_signers(&self, signed: &BTreeSet<PublicKey>) -> BTreeSet<PublicKey> {
+        let mut keys = match self.current {
+            None => self.proposed.keys(),
+            Some(current) => {
+                let mut keys = self.added_keys(current);
+                for file in [current, self.proposed].into_iter().filter(|file| !approve(file, signed)) {
+                    keys.extend(keys_of(file.admin_groups()));
+                }
+                keys
+            }
+        };
+        keys.retain(|key| !signed.contains(key));
+        keys
+    }
+
+    fn added_keys(&self, current: &SignersFile) -> BTreeSet<PublicKey> {
+        self.proposed.keys().difference(&current.keys()).copied().collect()
+    }
+}
+
+impl<'a> Condition<'a> {
+    fn of_each(kind: ConditionKind, keys: &BTreeSet<PublicKey>) -> Self {
+        let signers = keys.iter().map(|key| Signer { key: *key, name: None }).collect();
+        let groups = Cow::Owned(vec![Group { threshold: keys.len(), signers }]);
+        Self { kind, ways: vec![ConsentWay { role: None, groups }] }
+    }
+
+    /// A file's own admins, or its masters if it has any.
+    fn of_admins(kind: ConditionKind, file: &'a SignersFile) -> Self {
+        let ways = [(Role::Admin, file.admin_groups()), (Role::Master, file.master_groups())];
+        let ways = ways.into_iter().filter(|(_, groups)| !groups.is_empty());
+        let open = |(role, groups)| ConsentWay { role: Some(role), groups: Cow::Borrowed(groups) };
+        Self { kind, ways: ways.map(open).collect() }
+    }
+
+    pub fn is_met(&self, signed: &BTreeSet<PublicKey>) -> bool {
+        self.ways.iter().any(|way| quorum::is_met(&way.groups, signed))
+    }
+}
+
+/// Whether a file's own admins, or its masters, agree.
+fn approve(file: &SignersFile, signed: &BTreeSet<PublicKey>) -> bool {
+    Condition::of_admins(ConditionKind::Current, file).is_met(signed)
+}

@@ -1,0 +1,121 @@
+//! Registering the files of a release (spec §4.10; D11, D16, D23, D36).
+
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use super::titles;
+use crate::{
+    documents::{
+        index::{IndexTooLarge, PublishedFile, ReleaseIndex},
+        layout,
+        signatures::SignatureSet,
+    },
+    rules::{
+        snapshot::{Change, ReadError, Snapshot},
+        stored::{self, ActiveSigners, IndexState},
+    },
+    values::{key::PublicKey, path::RepoPath, time::Timestamp},
+};
+
+/// A release as its source describes it.
+#[derive(Debug, Clone)]
+pub struct Release {
+    /// The directory that the index is for.
+    pub dir: RepoPath,
+    pub release_url: Option<String>,
+    pub published_on: Option<Timestamp>,
+    /// Sorted by name, one entry a file.
+    pub published_files: Vec<PublishedFile>,
+}
+
+/// The index of a release as it will be stored, within the bounds (D41). It is made before anything waits for the writer:
+/// to write many names takes time.
+#[derive(Debug, Clone)]
+pub struct WrittenIndex {
+    dir: RepoPath,
+    index: ReleaseIndex,
+    bytes: Arc<[u8]>,
+}
+
+impl Release {
+    /// The index that `project` would have of this release.
+    pub fn write_index(&self, project: &RepoPath, now: Timestamp) -> Result<WrittenIndex, IndexTooLarge> {
+        let index = ReleaseIndex {
+            project_id: project.clone(),
+            release_url: self.release_url.clone(),
+            mirrored_on: now.to_whole_seconds(),
+            published_on: self.published_on,
+            published_files: self.published_files.clone(),
+        };
+        let bytes = index.write_bounded()?.into();
+        Ok(WrittenIndex { dir: self.dir.clone(), index, bytes })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum AssetsRefusal {
+    #[error("No signers file found for: {0}. Register the project first with POST /v1/register_repo")]
+    NoSigners(RepoPath),
+    #[error("the key {key} is not in the current signers file of {project}")]
+    NotASigner { key: PublicKey, project: RepoPath },
+    #[error("Release already registered: {0}. A directory holds one release: use one per version")]
+    AlreadyRegistered(RepoPath),
+    #[error("{project} has {limit} releases that still wait for signatures: sign some of them first")]
+    TooManyCollecting { project: RepoPath, limit: usize },
+    #[error(transparent)]
+    Stored(#[from] ReadError),
+}
+
+/// Whether this key may register a release in this directory now: asked before anything is fetched.
+pub fn check_assets(
+    snapshot: &impl Snapshot,
+    dir: &RepoPath,
+    caller: &PublicKey,
+) -> Result<ActiveSigners, AssetsRefusal> {
+    let active = stored::governing_signers(snapshot, dir)?;
+    let active = active.ok_or_else(|| AssetsRefusal::NoSigners(dir.clone()))?;
+    if !active.file.lists(caller) {
+        return Err(AssetsRefusal::NotASigner { key: *caller, project: active.project });
+    }
+    let index = layout::index_in(dir);
+    match stored::index_state(snapshot, &index)? {
+        Some(IndexState::Complete | IndexState::Revoked) => Err(AssetsRefusal::AlreadyRegistered(index)),
+        Some(IndexState::Collecting(_)) | None => Ok(active),
+    }
+}
+
+/// Gives the path of the index.
+pub fn register_assets(
+    snapshot: &impl Snapshot,
+    WrittenIndex { dir, index, bytes }: &WrittenIndex,
+    caller: &PublicKey,
+    max_collecting: usize,
+) -> Result<(Change, RepoPath), AssetsRefusal> {
+    let active = check_assets(snapshot, dir, caller)?;
+    if active.project != index.project_id {
+        return Err(AssetsRefusal::NoSigners(index.project_id.clone()));
+    }
+    let path = layout::index_in(dir);
+    let existing = snapshot.read(&path)?;
+    let title = match &existing {
+        Some(bytes) => {
+            let existing = stored::parse_stored(&path, ReleaseIndex::parse(bytes))?;
+            if existing.published_files == index.published_files {
+                return Err(AssetsRefusal::AlreadyRegistered(path));
+            }
+            titles::CORRECT
+        }
+        None if snapshot.collecting_indexes(&active.project).len() >= max_collecting => {
+            let project = active.project;
+            return Err(AssetsRefusal::TooManyCollecting { project, limit: max_collecting });
+        }
+        None => titles::ADD,
+    };
+    let count = index.published_files.len();
+    let mut change = Change::new(format!("{title} {path}\n\nBy: {caller}\nFiles: {count}\n"));
+    change.write(layout::signers_copy_of(&path), active.bytes);
+    change.write(layout::pending_signatures_of(&path), SignatureSet::default().write());
+    change.write(path.clone(), Arc::clone(bytes));
+    Ok((change, path))
+}

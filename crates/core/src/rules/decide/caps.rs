@@ -1,0 +1,131 @@
+//! How much may wait or change at a time, so that strangers and single keys cannot fill a repository. The figures are the
+//! operator's: they protect the server, and say nothing about which history is a legal one.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::Proposal;
+use crate::{
+    documents::layout,
+    rules::{
+        snapshot::{ReadError, Snapshot},
+        stored::{self, StoredProposal},
+    },
+    values::{digest::Sha512, path::RepoPath, time::Timestamp},
+};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// Scheme, host and port.
+const HOST_SEGMENTS: usize = 3;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caps {
+    /// First registrations that still wait for signatures, on one host.
+    pub registrations_per_host: usize,
+    /// The same below the first name on a host: of one owner, on a forge.
+    pub registrations_per_owner: usize,
+    /// Proposals of a project that another one replaced.
+    pub superseded_per_project: usize,
+    /// New signers that came into force within 24 hours.
+    pub rotations_per_day: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CapRefusal {
+    #[error(
+        "{pending} registrations below {dir} still wait for signatures: complete one, or ask the operator to drop \
+         one or to raise limits.{key}"
+    )]
+    Registrations { dir: RepoPath, pending: usize, key: &'static str },
+    #[error(
+        "{superseded} proposals of {project} were replaced already: propose one of them again, complete the pending \
+         one, or ask the operator to raise limits.superseded_per_project"
+    )]
+    Superseded { project: RepoPath, superseded: usize },
+    #[error(
+        "The signers of {project} were changed {rotations} times within a day: try again in {wait_seconds} seconds"
+    )]
+    Rotations { project: RepoPath, rotations: usize, wait_seconds: u64 },
+    #[error(transparent)]
+    Stored(#[from] ReadError),
+}
+
+impl Caps {
+    /// Whether there is room for one more registration. One that expired, or is replaced by this one, takes none.
+    pub fn check_register(
+        &self,
+        snapshot: &impl Snapshot,
+        project: &RepoPath,
+        expiry: Duration,
+        now: Timestamp,
+    ) -> Result<(), CapRefusal> {
+        let depth = project.segments().count();
+        let above = |segments: usize| project.self_and_ancestors().nth(depth.checked_sub(segments)?);
+        // The first name, however many groups are inside: whoever has it can make as many as they like.
+        let (host, owner) = (above(HOST_SEGMENTS), above(HOST_SEGMENTS + 1));
+        let capped = [
+            (owner, self.registrations_per_owner, "registrations_per_owner"),
+            (host, self.registrations_per_host, "registrations_per_host"),
+        ];
+        for (dir, cap, key) in capped {
+            let Some(dir) = dir else { continue };
+            let waits = |since: &Timestamp| now.ahead_of(*since).is_none_or(|age| age < expiry);
+            let pending = snapshot.pending_registrations(&dir).iter().filter(|since| waits(since)).count();
+            if pending >= cap {
+                return Err(CapRefusal::Registrations { dir, pending, key });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the project may have new signers again: asked before the file is fetched.
+    pub fn check_rotations(
+        &self,
+        snapshot: &impl Snapshot,
+        project: &RepoPath,
+        now: Timestamp,
+    ) -> Result<(), CapRefusal> {
+        // The first entry is the registration. Entries are in order of activation, so the one that is so many before
+        // the next says whether all since then came within a day.
+        let Some(oldest) = stored::history_len(snapshot, project).checked_sub(self.rotations_per_day) else {
+            return Ok(());
+        };
+        if oldest == 0 {
+            return Ok(());
+        }
+        let age = now.ahead_of(stored::entry_facts(snapshot, project, oldest + 1)?.activated_at);
+        match age.and_then(|age| DAY.checked_sub(age)).filter(|wait| !wait.is_zero()) {
+            None => Ok(()),
+            Some(wait) => Err(CapRefusal::Rotations {
+                project: project.clone(),
+                rotations: self.rotations_per_day,
+                wait_seconds: wait.as_secs() + 1,
+            }),
+        }
+    }
+
+    /// Whether the project may have one more proposal.
+    pub fn check_update(
+        &self,
+        snapshot: &impl Snapshot,
+        proposal: &Proposal,
+        now: Timestamp,
+    ) -> Result<(), CapRefusal> {
+        let project = &proposal.project;
+        self.check_rotations(snapshot, project, now)?;
+        let Some(pending) = StoredProposal::load(snapshot, &layout::pending_signers(project))? else {
+            return Ok(());
+        };
+        let known = layout::superseded_signers(project, &Sha512::of(&proposal.signers_bytes));
+        if pending.signers_bytes == proposal.signers_bytes || snapshot.contains(&known) {
+            return Ok(());
+        }
+        let files = snapshot.files_below(&layout::superseded_dir(project))?;
+        let superseded = files.iter().filter(|file| file.file_name() == known.file_name()).count();
+        if superseded < self.superseded_per_project {
+            return Ok(());
+        }
+        Err(CapRefusal::Superseded { project: project.clone(), superseded })
+    }
+}

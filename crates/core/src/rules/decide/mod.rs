@@ -1,0 +1,16 @@
+//! The decisions: each reads a snapshot, changes nothing, and says what should change or why not.
+//!
+//! The store may run a decision more than once; it must give the same answer for the same snapshot and time.
+
+pub mod assets;
+pub mod caps;
+pub mod create;
+pub mod drop;
+mod proposal;
+pub mod register;
+pub mod revoke;
+pub mod sign;
+pub(crate) mod titles;
+pub mod update;
+
+pub use proposal::{InvalidSigners, NotTheCaller, Proposal, Proposed, check_submitter};

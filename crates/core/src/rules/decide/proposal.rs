@@ -1,0 +1,89 @@
+//! What registration and update have in common: a signers file fetched on somebody's request.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use thiserror::Error;
+
+use crate::{
+    documents::{
+        metadata::{Metadata, Origin},
+        registration::SignedRequest,
+        signatures::SignatureSet,
+        signers::SignersFile,
+    },
+    rules::stored::StoredProposal,
+    values::{digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, time::Timestamp},
+};
+
+/// How far a signers file's timestamp may be ahead of the server's clock (D15).
+const MAX_LEAD: Duration = Duration::from_secs(10 * 60);
+
+/// A fetched signers file and the signed request that asked for it.
+#[derive(Debug, Clone)]
+pub struct Proposal {
+    pub project: RepoPath,
+    pub signers_bytes: Arc<[u8]>,
+    pub origin: Origin,
+    /// The key that the request names as its own.
+    pub submitter: PublicKey,
+    pub request: SignedRequest,
+}
+
+/// What was fetched is not a signers file.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{url}` is not a valid signers file: {error}")]
+pub struct InvalidSigners {
+    pub url: String,
+    pub error: ParseError,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("Invalid public key: public_key must be the key that signed the request")]
+pub struct NotTheCaller;
+
+/// Nobody proposes in another key's name (D13).
+pub fn check_submitter(submitter: &PublicKey, caller: &PublicKey) -> Result<(), NotTheCaller> {
+    if submitter == caller { Ok(()) } else { Err(NotTheCaller) }
+}
+
+/// What is in the repository once the proposal is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposed {
+    pub project: RepoPath,
+    /// Whose signatures are still needed.
+    pub required_signers: BTreeSet<PublicKey>,
+}
+
+impl Proposal {
+    pub(super) fn parse_signers(&self) -> Result<SignersFile, InvalidSigners> {
+        let url = &self.origin.retrieval_url;
+        SignersFile::parse(&self.signers_bytes).map_err(|error| InvalidSigners { url: url.clone(), error })
+    }
+
+    /// The files to store, without any signature yet.
+    pub(super) fn to_stored(&self, signers: SignersFile, previous: Option<Sha512>) -> StoredProposal {
+        let metadata = Metadata {
+            origin: self.origin.clone(),
+            project_id: self.project.clone(),
+            signers_file_digest: Sha512::of(&self.signers_bytes),
+            previous,
+        };
+        StoredProposal {
+            signers_bytes: self.signers_bytes.clone(),
+            signers: Arc::new(signers),
+            metadata_bytes: metadata.write().into(),
+            metadata,
+            registration: self.request.write().into(),
+            signatures: SignatureSet::default(),
+            metadata_signatures: SignatureSet::default(),
+        }
+    }
+
+    pub(super) fn commit_message(&self, title: &str) -> String {
+        format!("{title} {}\n\nBy: {}\nFrom: {}\n", self.project, self.submitter, self.origin.url)
+    }
+}
+
+pub(super) fn is_too_far_ahead(signers: &SignersFile, now: Timestamp) -> bool {
+    signers.timestamp().ahead_of(now).is_some_and(|lead| lead > MAX_LEAD)
+}

@@ -1,0 +1,91 @@
+//! Registering a project (spec §4.1; D13–D15, D35).
+
+use std::{collections::BTreeSet, time::Duration};
+
+use thiserror::Error;
+
+use super::{
+    proposal::{InvalidSigners, NotTheCaller, Proposal, Proposed, check_submitter, is_too_far_ahead},
+    titles,
+};
+use crate::{
+    documents::layout,
+    rules::{
+        consent::Consent,
+        snapshot::{Change, ReadError, Snapshot},
+        stored::{self, StoredProposal},
+    },
+    values::{key::PublicKey, path::RepoPath, time::Timestamp},
+};
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RegisterRefusal {
+    #[error(transparent)]
+    NotTheCaller(#[from] NotTheCaller),
+    #[error("Project already registered: {0}")]
+    AlreadyRegistered(RepoPath),
+    #[error("Registration already in progress for project {0}: collect its signatures")]
+    InProgress(RepoPath),
+    #[error("The project {project} overlaps with the project {other}: projects do not nest")]
+    Overlaps { project: RepoPath, other: RepoPath },
+    #[error(transparent)]
+    InvalidSigners(#[from] InvalidSigners),
+    #[error("Invalid public key: {0} is not listed in the signers file")]
+    NotListed(PublicKey),
+    #[error("The signers file's timestamp {0} is more than 10 minutes ahead of the server's clock")]
+    TimestampAhead(Timestamp),
+    #[error(transparent)]
+    Stored(#[from] ReadError),
+}
+
+/// Whether the project could be registered now: asked before its signers file is fetched.
+pub fn check_register(
+    snapshot: &impl Snapshot,
+    project: &RepoPath,
+    expiry: Duration,
+    now: Timestamp,
+) -> Result<(), RegisterRefusal> {
+    let others = snapshot.projects_overlapping(project);
+    if let Some(other) = others.into_iter().find(|other| other != project) {
+        return Err(RegisterRefusal::Overlaps { project: project.clone(), other });
+    }
+    if snapshot.contains(&layout::active_signers(project)) {
+        return Err(RegisterRefusal::AlreadyRegistered(project.clone()));
+    }
+    match StoredProposal::load(snapshot, &layout::pending_signers(project))? {
+        Some(pending) if !has_expired(&pending, expiry, now) => {
+            Err(RegisterRefusal::InProgress(project.clone()))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+pub fn register(
+    snapshot: &impl Snapshot,
+    proposal: &Proposal,
+    expiry: Duration,
+    now: Timestamp,
+) -> Result<(Change, Proposed), RegisterRefusal> {
+    let project = &proposal.project;
+    check_submitter(&proposal.submitter, &proposal.request.public_key)?;
+    check_register(snapshot, project, expiry, now)?;
+    let signers = proposal.parse_signers()?;
+    if !signers.lists(&proposal.submitter) {
+        return Err(RegisterRefusal::NotListed(proposal.submitter));
+    }
+    if is_too_far_ahead(&signers, now) {
+        return Err(RegisterRefusal::TimestampAhead(signers.timestamp()));
+    }
+    let consent = Consent { current: None, proposed: &signers };
+    let required_signers = consent.missing_signers(&BTreeSet::new());
+    let mut change = Change::new(proposal.commit_message(titles::REGISTER));
+    proposal.to_stored(signers, None).write_to(&mut change, &layout::pending_signers(project));
+    // Whatever an expired registration left beside these files goes with it.
+    stored::delete_below(snapshot, &mut change, &layout::pending_dir(project))?;
+    Ok((change, Proposed { project: project.clone(), required_signers }))
+}
+
+/// A registration that nobody completed in time stops nobody else (D15).
+fn has_expired(pending: &StoredProposal, expiry: Duration, now: Timestamp) -> bool {
+    now.ahead_of(pending.metadata.origin.retrieved_at).is_some_and(|age| age >= expiry)
+}

@@ -1,0 +1,222 @@
+//! Revoking a complete file (spec §4.9; D20).
+
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use super::titles;
+use crate::{
+    documents::{
+        layout::{self, Signable},
+        registration::SignedRequest,
+        revocation::Revocation,
+        signatures::{Collected, SignatureSet},
+    },
+    rules::{
+        quorum::RevocationRole,
+        snapshot::{Change, ReadError, Snapshot},
+        stored::{self, IndexState},
+    },
+    values::{
+        bounds::SIGNATURES,
+        digest::Sha512,
+        json::ParseError,
+        key::{PublicKey, Signature},
+        path::RepoPath,
+        time::Timestamp,
+    },
+};
+
+#[derive(Debug, Clone)]
+pub struct RevokeRequest {
+    pub file: RepoPath,
+    /// The exact text of the revocation document.
+    pub revocation_json: String,
+    pub signature: Signature,
+    pub revoker: PublicKey,
+    /// The request itself, which names who called.
+    pub request: SignedRequest,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RevokeOutcome {
+    /// False while more signatures are needed.
+    pub is_revoked: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RevokeRefusal {
+    #[error("File not found: {0}")]
+    NotFound(RepoPath),
+    #[error("{0} cannot be revoked; only release indexes can, and signers files are rotated")]
+    NotRevocable(RepoPath),
+    #[error("File has not been fully signed: {0}")]
+    NotComplete(RepoPath),
+    #[error("File already revoked: {0}")]
+    AlreadyRevoked(RepoPath),
+    #[error("Invalid revocation document: {0}")]
+    InvalidDocument(ParseError),
+    #[error("Digest mismatch: subject_digest is not the digest of {0}")]
+    DigestMismatch(RepoPath),
+    #[error("Revocation authorization failed: the signature does not verify")]
+    BadSignature,
+    #[error("Revocation authorization failed: {key} may not revoke files of {project}")]
+    NotAuthorised { key: PublicKey, project: RepoPath },
+    #[error("Revocation authorization failed: without subject_digest the revoker must sign the request, too")]
+    NotCaller,
+    #[error("subject_digest is required in the revocation document: more than one signature is needed here")]
+    SubjectDigestRequired,
+    #[error("Revocation authorization failed: initiator must be the public_key of whoever posts first")]
+    NotInitiator,
+    #[error(
+        "Another revocation of {file} is pending, for the reason {reason:?} ({digest}): co-sign that one"
+    )]
+    OtherPending { file: RepoPath, reason: String, digest: String },
+    #[error("Signature already collected for the key {0}")]
+    AlreadySigned(PublicKey),
+    #[error(transparent)]
+    Stored(#[from] ReadError),
+}
+
+pub fn revoke(
+    snapshot: &impl Snapshot,
+    request: &RevokeRequest,
+    now: Timestamp,
+) -> Result<(Change, RevokeOutcome), RevokeRefusal> {
+    let file = &request.file;
+    let signatures = check_state(snapshot, file)?;
+    let document = check_document(snapshot, request)?;
+    let active = stored::governing_signers(snapshot, file)?;
+    let active = active.ok_or_else(|| stored::corrupt(file, "no signers file governs it"))?;
+    let role = RevocationRole::of(&active.file);
+    if !role.keys.contains(&request.revoker) {
+        return Err(RevokeRefusal::NotAuthorised { key: request.revoker, project: active.project });
+    }
+    let mut set = join_pending(snapshot, request, &document, &role)?;
+    // Signatures of keys that rotations removed since count for nothing, and stay as long as there is room.
+    if set.len() >= SIGNATURES {
+        set.retain(&role.keys);
+    }
+    let signature = request.signature;
+    set.add(request.revoker, Collected { signature, collected_at: now.to_whole_seconds() });
+    let is_revoked = role.is_met(&set.signers());
+    if document.subject_digest.is_none() {
+        if request.request.public_key != request.revoker {
+            return Err(RevokeRefusal::NotCaller);
+        }
+        if !is_revoked {
+            return Err(RevokeRefusal::SubjectDigestRequired);
+        }
+    }
+    let change = if is_revoked {
+        let recorded = Recorded { document: &document, set: &set, signers: active.bytes, signatures };
+        record_revocation(snapshot, request, recorded)?
+    } else {
+        record_pending(request, &set)
+    };
+    Ok((change, RevokeOutcome { is_revoked }))
+}
+
+/// Gives the complete signatures of the file.
+fn check_state(snapshot: &impl Snapshot, file: &RepoPath) -> Result<Arc<[u8]>, RevokeRefusal> {
+    if !stored::is_served(snapshot, file) {
+        return Err(RevokeRefusal::NotFound(file.clone()));
+    }
+    if layout::signable(file) != Some(Signable::Index) {
+        return Err(RevokeRefusal::NotRevocable(file.clone()));
+    }
+    match stored::index_state(snapshot, file)? {
+        None => Err(RevokeRefusal::NotFound(file.clone())),
+        Some(IndexState::Collecting(_)) => Err(RevokeRefusal::NotComplete(file.clone())),
+        Some(IndexState::Revoked) => Err(RevokeRefusal::AlreadyRevoked(file.clone())),
+        Some(IndexState::Complete) => Ok(stored::require(snapshot, &layout::signatures_of(file))?),
+    }
+}
+
+fn check_document(snapshot: &impl Snapshot, request: &RevokeRequest) -> Result<Revocation, RevokeRefusal> {
+    let bytes = request.revocation_json.as_bytes();
+    let document = Revocation::parse(bytes).map_err(RevokeRefusal::InvalidDocument)?;
+    if let Some(subject) = document.subject_digest
+        && subject != Sha512::of(&stored::require(snapshot, &request.file)?)
+    {
+        return Err(RevokeRefusal::DigestMismatch(request.file.clone()));
+    }
+    request
+        .revoker
+        .verify(&Sha512::of(bytes), &request.signature)
+        .map_err(|_| RevokeRefusal::BadSignature)?;
+    Ok(document)
+}
+
+/// The signatures that this one joins: none, or those on the same pending document.
+fn join_pending(
+    snapshot: &impl Snapshot,
+    request: &RevokeRequest,
+    document: &Revocation,
+    role: &RevocationRole<'_>,
+) -> Result<SignatureSet, RevokeRefusal> {
+    let path = layout::pending_revocation_of(&request.file);
+    if let Some(pending) = snapshot.read(&path)? {
+        let set_path = layout::pending_signatures_of(&layout::revocation_of(&request.file));
+        let set = stored::read_signatures(snapshot, &set_path)?.unwrap_or_default();
+        if *pending == *request.revocation_json.as_bytes() {
+            // A rotation may have made the signatures at hand enough; then whoever gave one may carry it out.
+            if set.contains(&request.revoker) && !role.is_met(&set.signers()) {
+                return Err(RevokeRefusal::AlreadySigned(request.revoker));
+            }
+            return Ok(set);
+        }
+        // A rotation may have left the pending document without a signature that counts.
+        if !role.keys.is_disjoint(&set.signers()) {
+            let reason = stored::parse_stored(&path, Revocation::parse(&pending))?.reason;
+            let digest = Sha512::of(&pending).to_prefixed();
+            return Err(RevokeRefusal::OtherPending { file: request.file.clone(), reason, digest });
+        }
+    }
+    match document.initiator {
+        Some(initiator) if initiator != request.revoker => Err(RevokeRefusal::NotInitiator),
+        Some(_) | None => Ok(SignatureSet::default()),
+    }
+}
+
+fn record_pending(request: &RevokeRequest, set: &SignatureSet) -> Change {
+    let file = &request.file;
+    let message = format!("{} {file}\n\nBy: {}\n", titles::RECORD_REVOCATION, request.revoker);
+    let mut change = Change::new(message);
+    change.write(layout::pending_revocation_of(file), request.revocation_json.as_bytes());
+    change.write(layout::pending_signatures_of(&layout::revocation_of(file)), set.write());
+    change
+}
+
+struct Recorded<'a> {
+    document: &'a Revocation,
+    set: &'a SignatureSet,
+    /// The signers file that authorised the revocation.
+    signers: Arc<[u8]>,
+    /// The signatures that the file had as a complete one.
+    signatures: Arc<[u8]>,
+}
+
+fn record_revocation(
+    snapshot: &impl Snapshot,
+    request: &RevokeRequest,
+    recorded: Recorded<'_>,
+) -> Result<Change, ReadError> {
+    let file = &request.file;
+    let revocation = layout::revocation_of(file);
+    let mut change = Change::new(format!("{} {file}\n\nBy: {}\n", titles::REVOKE, request.revoker));
+    change.write(layout::signatures_of(&revocation), recorded.set.write());
+    change.write(layout::signers_copy_of(&revocation), recorded.signers);
+    if recorded.document.subject_digest.is_none() {
+        change.write(layout::request_of(&revocation), request.request.write());
+    }
+    change.write(revocation.clone(), request.revocation_json.as_bytes());
+    change.write(layout::revoked_signatures_of(file), recorded.signatures);
+    change.delete(layout::signatures_of(file));
+    for pending in [layout::pending_revocation_of(file), layout::pending_signatures_of(&revocation)] {
+        if snapshot.contains(&pending) {
+            change.delete(pending);
+        }
+    }
+    Ok(change)
+}

@@ -1,0 +1,283 @@
+//! Collecting a signature (spec §4.3; D15–D17), and what its completion sets off.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use thiserror::Error;
+
+use super::titles;
+use crate::{
+    documents::{
+        history::HistoryEntry,
+        layout::{self, Signable},
+        signatures::{Collected, SignatureSet},
+        signers::keys_of,
+    },
+    rules::{
+        consent::Consent,
+        quorum,
+        snapshot::{Change, ReadError, Snapshot, StoredSigners},
+        stored::{self, IndexState, StoredProposal},
+    },
+    values::{
+        digest::Sha512,
+        key::{PublicKey, Signature},
+        path::RepoPath,
+        time::Timestamp,
+    },
+};
+
+/// One signer's signatures on a file and, for a signers file, on its metadata.
+#[derive(Debug, Clone)]
+pub struct Submission {
+    pub file: RepoPath,
+    pub signer: PublicKey,
+    pub signatures: BTreeMap<RepoPath, Signature>,
+}
+
+/// A submission, and which of its signatures are known to verify. Verifying takes longer than the rest of the decision, and
+/// may be done before its turn comes.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    submission: Submission,
+    /// What was signed, by path.
+    verified: BTreeMap<RepoPath, Sha512>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signed {
+    pub is_complete: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SignRefusal {
+    #[error("No signature provided for the primary file: {0}")]
+    MissingPrimary(RepoPath),
+    #[error("No signature provided for the metadata file: {0}")]
+    MissingMetadata(RepoPath),
+    #[error("A signature was given for {0}, which is not part of this submission")]
+    UnexpectedPath(RepoPath),
+    #[error("File not found: {0}")]
+    NotFound(RepoPath),
+    #[error("{0} does not collect signatures; only release indexes and proposed signers files do")]
+    NotSignable(RepoPath),
+    #[error("{0} is complete already")]
+    AlreadyComplete(RepoPath),
+    #[error("{0} is revoked")]
+    Revoked(RepoPath),
+    #[error("the key {key} may not sign {path}")]
+    NotAllowed { key: PublicKey, path: RepoPath },
+    #[error("Signature already collected for the key {0}")]
+    AlreadySigned(PublicKey),
+    #[error("Invalid signature: it does not verify for {0}")]
+    BadSignature(RepoPath),
+    #[error(transparent)]
+    Stored(#[from] ReadError),
+}
+
+pub fn sign(
+    snapshot: &impl Snapshot,
+    submission: &Submission,
+    now: Timestamp,
+) -> Result<(Change, Signed), SignRefusal> {
+    sign_prepared(snapshot, &Prepared { submission: submission.clone(), verified: BTreeMap::new() }, now)
+}
+
+/// The same decision. What is known of the signatures counts only where the same content is signed.
+pub fn sign_prepared(
+    snapshot: &impl Snapshot,
+    prepared: &Prepared,
+    now: Timestamp,
+) -> Result<(Change, Signed), SignRefusal> {
+    let submission = &prepared.submission;
+    let signable = layout::signable(&submission.file);
+    submission.check_paths(signable.as_ref())?;
+    match signable {
+        Some(Signable::Index) => sign_index(snapshot, prepared, now),
+        Some(Signable::PendingSigners { project }) => sign_proposal(snapshot, prepared, &project, now),
+        None if stored::is_served(snapshot, &submission.file) => {
+            Err(SignRefusal::NotSignable(submission.file.clone()))
+        }
+        None => Err(SignRefusal::NotFound(submission.file.clone())),
+    }
+}
+
+impl Submission {
+    /// Verifies the signatures on what `snapshot` has, of at most two files. Whatever is wrong is left to the decision: who
+    /// may sign is checked there.
+    pub fn prepare(self, snapshot: &impl Snapshot) -> Prepared {
+        let mut verified = BTreeMap::new();
+        if self.check_paths(layout::signable(&self.file).as_ref()).is_ok() {
+            for (path, signature) in &self.signatures {
+                let Ok(Some(bytes)) = snapshot.read(path) else { continue };
+                let digest = Sha512::of(&bytes);
+                if self.signer.verify(&digest, signature).is_ok() {
+                    verified.insert(path.clone(), digest);
+                }
+            }
+        }
+        Prepared { submission: self, verified }
+    }
+
+    fn check_paths(&self, signable: Option<&Signable>) -> Result<(), SignRefusal> {
+        if !self.signatures.contains_key(&self.file) {
+            return Err(SignRefusal::MissingPrimary(self.file.clone()));
+        }
+        let metadata = match signable {
+            Some(Signable::PendingSigners { .. }) => Some(layout::metadata_of(&self.file)),
+            Some(Signable::Index) | None => None,
+        };
+        if let Some(path) = metadata.as_ref().filter(|path| !self.signatures.contains_key(*path)) {
+            return Err(SignRefusal::MissingMetadata(path.clone()));
+        }
+        let is_expected = |path: &&RepoPath| **path == self.file || metadata.as_ref() == Some(*path);
+        match self.signatures.keys().find(|path| !is_expected(path)) {
+            Some(path) => Err(SignRefusal::UnexpectedPath(path.clone())),
+            None => Ok(()),
+        }
+    }
+
+    fn check_new(&self, set: &SignatureSet, is_accepted: bool) -> Result<(), SignRefusal> {
+        if !is_accepted {
+            return Err(SignRefusal::NotAllowed { key: self.signer, path: self.file.clone() });
+        }
+        if set.contains(&self.signer) {
+            return Err(SignRefusal::AlreadySigned(self.signer));
+        }
+        Ok(())
+    }
+
+    fn commit_message(&self, title: &str, subject: &RepoPath) -> String {
+        format!("{title} {subject}\n\nBy: {}\n", self.signer)
+    }
+}
+
+impl Prepared {
+    /// Adds the submission's signature on `path` to `set`, if it verifies.
+    fn collect(
+        &self,
+        path: &RepoPath,
+        bytes: &[u8],
+        set: &mut SignatureSet,
+        now: Timestamp,
+    ) -> Result<(), SignRefusal> {
+        let Submission { signer, signatures, .. } = &self.submission;
+        let signature = signatures.get(path).ok_or_else(|| SignRefusal::MissingPrimary(path.clone()))?;
+        let digest = Sha512::of(bytes);
+        if self.verified.get(path) != Some(&digest) {
+            signer.verify(&digest, signature).map_err(|_| SignRefusal::BadSignature(path.clone()))?;
+        }
+        set.add(*signer, Collected { signature: *signature, collected_at: now.to_whole_seconds() });
+        Ok(())
+    }
+}
+
+fn sign_index(
+    snapshot: &impl Snapshot,
+    prepared: &Prepared,
+    now: Timestamp,
+) -> Result<(Change, Signed), SignRefusal> {
+    let submission = &prepared.submission;
+    let file = &submission.file;
+    let mut set = match stored::index_state(snapshot, file)? {
+        None => return Err(SignRefusal::NotFound(file.clone())),
+        Some(IndexState::Complete) => return Err(SignRefusal::AlreadyComplete(file.clone())),
+        Some(IndexState::Revoked) => return Err(SignRefusal::Revoked(file.clone())),
+        Some(IndexState::Collecting(set)) => set,
+    };
+    let StoredSigners { bytes: copy, file: governing, digest: _ } = stored::signers_copy(snapshot, file)?;
+    // Nothing becomes complete except under the configuration in force (D16).
+    let active = stored::governing_signers(snapshot, file)?;
+    if active.is_none_or(|active| active.bytes != copy) {
+        return Err(stored::corrupt(file, "its governing signers file is not the current one").into());
+    }
+    let is_accepted = keys_of(governing.artifact_groups()).any(|key| key == submission.signer);
+    submission.check_new(&set, is_accepted)?;
+    prepared.collect(file, &stored::require(snapshot, file)?, &mut set, now)?;
+    let is_complete = quorum::is_met(governing.artifact_groups(), &set.signers());
+    let mut change;
+    if is_complete {
+        change = Change::new(submission.commit_message(titles::COMPLETE, file));
+        change.write(layout::signatures_of(file), set.write());
+        change.delete(layout::pending_signatures_of(file));
+    } else {
+        change = Change::new(submission.commit_message(titles::SIGN, file));
+        change.write(layout::pending_signatures_of(file), set.write());
+    }
+    Ok((change, Signed { is_complete }))
+}
+
+fn sign_proposal(
+    snapshot: &impl Snapshot,
+    prepared: &Prepared,
+    project: &RepoPath,
+    now: Timestamp,
+) -> Result<(Change, Signed), SignRefusal> {
+    let submission = &prepared.submission;
+    let (file, metadata_file) = (&submission.file, layout::metadata_of(&submission.file));
+    let proposal = StoredProposal::load(snapshot, file)?;
+    let mut proposal = proposal.ok_or_else(|| SignRefusal::NotFound(file.clone()))?;
+    let current = stored::active_signers(snapshot, project)?.map(|active| active.file);
+    let proposed = Arc::clone(&proposal.signers);
+    let consent = Consent { current: current.as_deref(), proposed: &proposed };
+    let is_accepted = consent.accepted_signers().contains(&submission.signer);
+    submission.check_new(&proposal.signatures, is_accepted)?;
+    prepared.collect(file, &proposal.signers_bytes, &mut proposal.signatures, now)?;
+    prepared.collect(&metadata_file, &proposal.metadata_bytes, &mut proposal.metadata_signatures, now)?;
+    let signed = [&proposal.signatures, &proposal.metadata_signatures].map(SignatureSet::signers);
+    let is_complete = signed.iter().all(|signed| consent.is_complete(signed));
+    let change = if is_complete {
+        let message = submission.commit_message(titles::ACTIVATE, project);
+        activate(snapshot, project, &proposal, message, now)?
+    } else {
+        let mut change = Change::new(submission.commit_message(titles::SIGN, file));
+        change.write(layout::pending_signatures_of(file), proposal.signatures.write());
+        change.write(layout::pending_signatures_of(&metadata_file), proposal.metadata_signatures.write());
+        change
+    };
+    Ok((change, Signed { is_complete }))
+}
+
+/// Puts a complete proposal in force: history, active files, and every index that still collects (D15, D16).
+fn activate(
+    snapshot: &impl Snapshot,
+    project: &RepoPath,
+    proposal: &StoredProposal,
+    message: String,
+    now: Timestamp,
+) -> Result<Change, ReadError> {
+    let mut change = Change::new(message);
+    let pending = layout::pending_signers(project);
+    let text = |path: &RepoPath, bytes: &[u8]| {
+        String::from_utf8(bytes.to_vec()).map_err(|_| stored::corrupt(path, "it is not UTF-8"))
+    };
+    let before = stored::history_len(snapshot, project);
+    // A clock that was set back must not make the history run backwards: no client could verify it any more.
+    let latest = match before {
+        0 => now,
+        last => stored::entry_facts(snapshot, project, last)?.activated_at.max(now),
+    };
+    let entry = HistoryEntry {
+        signers_config: text(&pending, &proposal.signers_bytes)?,
+        signatures: proposal.signatures.clone(),
+        metadata: text(&layout::metadata_of(&pending), &proposal.metadata_bytes)?,
+        metadata_signatures: proposal.metadata_signatures.clone(),
+        timestamp: latest.to_whole_seconds(),
+    };
+    change.write(layout::history_entry(project, before + 1), entry.write());
+
+    let active = layout::active_signers(project);
+    let metadata = layout::metadata_of(&active);
+    change.write(active.clone(), proposal.signers_bytes.clone());
+    change.write(layout::registration_of(&active), proposal.registration.clone());
+    change.write(layout::signatures_of(&active), proposal.signatures.write());
+    change.write(layout::signatures_of(&metadata), proposal.metadata_signatures.write());
+    change.write(metadata, proposal.metadata_bytes.clone());
+    stored::delete_below(snapshot, &mut change, &layout::pending_dir(project))?;
+    stored::delete_below(snapshot, &mut change, &layout::superseded_dir(project))?;
+
+    for index in snapshot.collecting_indexes(project) {
+        change.write(layout::signers_copy_of(&index), proposal.signers_bytes.clone());
+        change.write(layout::pending_signatures_of(&index), SignatureSet::default().write());
+    }
+    Ok(change)
+}

@@ -1,0 +1,167 @@
+//! Proposing new signers for a registered project (spec §4.2; D13, D15).
+
+use std::collections::BTreeSet;
+
+use thiserror::Error;
+
+use super::{
+    proposal::{InvalidSigners, NotTheCaller, Proposal, Proposed, check_submitter, is_too_far_ahead},
+    titles,
+};
+use crate::{
+    documents::{
+        history::{self, HistoryEntry},
+        layout,
+        signers::{SignersFile, keys_of},
+    },
+    rules::{
+        consent::Consent,
+        snapshot::{Change, ReadError, Snapshot},
+        stored::{self, ActiveSigners, StoredProposal},
+    },
+    values::{bounds::HISTORY_BYTES, digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp},
+};
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum UpdateRefusal {
+    #[error(transparent)]
+    NotTheCaller(#[from] NotTheCaller),
+    #[error("Project not registered: {0}. Register the repo first with POST /v1/register_repo")]
+    NotRegistered(RepoPath),
+    #[error("No active signers file for {0}: its registration still waits for signatures")]
+    NotActive(RepoPath),
+    #[error("Invalid public key: {key} is not in the current signers file of {project}")]
+    NotListed { key: PublicKey, project: RepoPath },
+    #[error(transparent)]
+    InvalidSigners(#[from] InvalidSigners),
+    #[error("The signers file's timestamp {proposed} must be later than the current one's, {current}")]
+    TimestampNotLater { proposed: Timestamp, current: Timestamp },
+    #[error("The signers file's timestamp {0} is more than 10 minutes ahead of the server's clock")]
+    TimestampAhead(Timestamp),
+    #[error(
+        "Another signers update of {0} is pending; only a current admin or master key may replace it. \
+         Sign the pending one, or ask an admin"
+    )]
+    OtherPending(RepoPath),
+    #[error(
+        "The signers history of {project} would have up to {bytes} bytes with this signers file, and may have \
+         {HISTORY_BYTES}: propose a smaller file"
+    )]
+    HistoryFull { project: RepoPath, bytes: usize },
+    #[error(transparent)]
+    Stored(#[from] ReadError),
+}
+
+/// Whether this key may propose anything for this project: asked before the file is fetched.
+pub fn check_update(
+    snapshot: &impl Snapshot,
+    project: &RepoPath,
+    submitter: &PublicKey,
+) -> Result<ActiveSigners, UpdateRefusal> {
+    let Some(active) = stored::active_signers(snapshot, project)? else {
+        let is_pending = snapshot.contains(&layout::pending_signers(project));
+        let refusal = if is_pending { UpdateRefusal::NotActive } else { UpdateRefusal::NotRegistered };
+        return Err(refusal(project.clone()));
+    };
+    if !active.file.lists(submitter) {
+        return Err(UpdateRefusal::NotListed { key: *submitter, project: project.clone() });
+    }
+    Ok(active)
+}
+
+pub fn update(
+    snapshot: &impl Snapshot,
+    proposal: &Proposal,
+    now: Timestamp,
+) -> Result<(Change, Proposed), UpdateRefusal> {
+    let project = &proposal.project;
+    check_submitter(&proposal.submitter, &proposal.request.public_key)?;
+    let active = check_update(snapshot, project, &proposal.submitter)?;
+    let pending_path = layout::pending_signers(project);
+    let pending = StoredProposal::load(snapshot, &pending_path)?;
+    if let Some(pending) = &pending
+        && pending.signers_bytes == proposal.signers_bytes
+    {
+        return Ok((Change::default(), proposed(project, &active.file, pending)));
+    }
+    let signers = proposal.parse_signers()?;
+    check_timestamp(&signers, &active.file, now)?;
+    if pending.is_some() && !leads(&active.file, &proposal.submitter) {
+        return Err(UpdateRefusal::OtherPending(project.clone()));
+    }
+    let title = if pending.is_some() { titles::REPLACE } else { titles::PROPOSE };
+    let mut change = Change::new(proposal.commit_message(title));
+    if let Some(pending) = &pending {
+        pending.write_to(&mut change, &layout::superseded_signers(project, &pending.digest()));
+    }
+    let stored = match take_back_superseded(snapshot, proposal, &mut change)? {
+        Some(superseded) => superseded,
+        None => proposal.to_stored(signers, Some(Sha512::of(&active.bytes))),
+    };
+    check_history_room(snapshot, &active, &stored, now)?;
+    stored.write_to(&mut change, &pending_path);
+    Ok((change, proposed(project, &active.file, &stored)))
+}
+
+fn check_timestamp(
+    proposed: &SignersFile,
+    current: &SignersFile,
+    now: Timestamp,
+) -> Result<(), UpdateRefusal> {
+    let (proposed_time, current_time) = (proposed.timestamp(), current.timestamp());
+    if proposed_time <= current_time {
+        return Err(UpdateRefusal::TimestampNotLater { proposed: proposed_time, current: current_time });
+    }
+    if is_too_far_ahead(proposed, now) {
+        return Err(UpdateRefusal::TimestampAhead(proposed_time));
+    }
+    Ok(())
+}
+
+/// Whether the history has room for this proposal with the signatures of everyone who may sign it (D41): whatever is
+/// proposed can also come into force.
+fn check_history_room(
+    snapshot: &impl Snapshot,
+    active: &ActiveSigners,
+    proposal: &StoredProposal,
+    now: Timestamp,
+) -> Result<(), UpdateRefusal> {
+    let project = &active.project;
+    let facts = stored::history_facts(snapshot, project, stored::history_len(snapshot, project))?;
+    let consent = Consent { current: Some(&active.file), proposed: &proposal.signers };
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (signers, metadata) = (text(&proposal.signers_bytes), text(&proposal.metadata_bytes));
+    let largest = HistoryEntry::largest_assembled(signers, metadata, &consent.accepted_signers(), now);
+    let bytes = history::grown_len(&facts, largest);
+    if bytes <= HISTORY_BYTES {
+        return Ok(());
+    }
+    Err(UpdateRefusal::HistoryFull { project: project.clone(), bytes })
+}
+
+/// A proposal that was replaced before comes back with its metadata and signatures (D15).
+fn take_back_superseded(
+    snapshot: &impl Snapshot,
+    proposal: &Proposal,
+    change: &mut Change,
+) -> Result<Option<StoredProposal>, ReadError> {
+    let path = layout::superseded_signers(&proposal.project, &Sha512::of(&proposal.signers_bytes));
+    let Some(superseded) = StoredProposal::load(snapshot, &path)? else { return Ok(None) };
+    // The directory is named by a short digest: only the bytes say that it is the same file.
+    if superseded.signers_bytes != proposal.signers_bytes {
+        return Ok(None);
+    }
+    let dir = path.parent().expect("a superseded file has a directory");
+    stored::delete_below(snapshot, change, &dir)?;
+    Ok(Some(superseded))
+}
+
+fn leads(current: &SignersFile, key: &PublicKey) -> bool {
+    keys_of(current.admin_groups()).chain(keys_of(current.master_groups())).any(|leader| leader == *key)
+}
+
+fn proposed(project: &RepoPath, current: &SignersFile, stored: &StoredProposal) -> Proposed {
+    let signed: BTreeSet<PublicKey> = stored.signatures.signers();
+    let consent = Consent { current: Some(current), proposed: &stored.signers };
+    Proposed { project: project.clone(), required_signers: consent.missing_signers(&signed) }
+}

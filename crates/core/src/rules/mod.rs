@@ -1,0 +1,12 @@
+//! Rules: who may do what, when enough have agreed, and what changes then.
+
+pub mod auth;
+pub mod chain;
+pub mod claim;
+pub mod consent;
+pub mod decide;
+pub mod place;
+pub mod query;
+pub mod quorum;
+pub mod snapshot;
+pub mod stored;

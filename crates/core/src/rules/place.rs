@@ -1,0 +1,204 @@
+//! Whether an index is about the place where it lies: a server must not show the index of one release for another.
+
+use percent_encoding::percent_decode_str;
+use thiserror::Error;
+
+use crate::{
+    documents::{
+        index::{PublishedFile, ReleaseIndex},
+        layout::{self, Signable},
+    },
+    values::{path::RepoPath, shown::shown_text},
+};
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PlaceError {
+    #[error("{} is not the path of an index", shown_text(.0.as_str()))]
+    NotAnIndex(RepoPath),
+    #[error("it belongs to the project {}, which does not contain it", shown_text(.0.as_str()))]
+    OtherProject(RepoPath),
+    #[error("it is the index of another release, {0}")]
+    OtherRelease(String),
+    #[error("its file {name} comes from another place, {origin}")]
+    OtherSource { name: String, origin: String },
+}
+
+/// An http(s) URL that is the place of a file or directory and nothing more.
+struct UrlPlace {
+    /// `scheme/host/port`, as in a path.
+    server: String,
+    /// Percent-decoded, each by itself: a `%2F` separates nothing here.
+    segments: Vec<String>,
+}
+
+/// The path that a URL has in a repository: `https://host/a/b` is `https/host/443/a/b`.
+pub fn path_of_url(url: &str) -> Option<RepoPath> {
+    RepoPath::parse(&place_of_url(url)?.join()?).ok()
+}
+
+fn place_of_url(url: &str) -> Option<UrlPlace> {
+    let (scheme, rest) = url.split_once("://")?;
+    let scheme = scheme.to_ascii_lowercase();
+    let default_port = match scheme.as_str() {
+        "http" => "80",
+        "https" => "443",
+        _ => return None,
+    };
+    if rest.contains(['?', '#', '\\']) || rest.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return None;
+    }
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    // The colons of an IPv6 address stand in brackets.
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, port),
+        _ => (authority, default_port),
+    };
+    let is_port = port.bytes().all(|byte| byte.is_ascii_digit()) && !port.starts_with('0');
+    if !is_host(host) || !is_port || port.parse::<u16>().is_err() {
+        return None;
+    }
+    let path = path.strip_suffix('/').unwrap_or(path);
+    let decode = |segment: &str| {
+        let decoded = percent_decode_str(segment).decode_utf8().ok()?.into_owned();
+        (!matches!(&*decoded, "" | "." | "..")).then_some(decoded)
+    };
+    let segments =
+        if path.is_empty() { Some(Vec::new()) } else { path.split('/').map(decode).collect::<Option<_>>() };
+    Some(UrlPlace { server: format!("{scheme}/{}/{port}", host.to_ascii_lowercase()), segments: segments? })
+}
+
+/// In the one form that hosts have here (D6).
+fn is_host(host: &str) -> bool {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let bracketed = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    match bracketed {
+        Some(address) => address.chars().all(|c| c.is_ascii_hexdigit() || matches!(c, ':' | '.')),
+        None => host.split('.').all(|label| !label.is_empty() && label.chars().all(is_name)),
+    }
+}
+
+impl UrlPlace {
+    /// As the text of a path; `None` where a segment holds a slash of its own.
+    fn join(&self) -> Option<String> {
+        if self.segments.iter().any(|segment| segment.contains('/')) {
+            return None;
+        }
+        Some(
+            std::iter::once(&self.server)
+                .chain(&self.segments)
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join("/"),
+        )
+    }
+
+    /// The segments below a project, if the URL lies in it.
+    fn below(&self, project: &RepoPath) -> Option<&[String]> {
+        let mut own = project.segments();
+        // Segment by segment: port 443 is not the beginning of port 4430.
+        if !self.server.split('/').all(|part| own.next() == Some(part)) {
+            return None;
+        }
+        let names: Vec<&str> = own.collect();
+        let (own, below) = self.segments.split_at_checked(names.len())?;
+        (own == names).then_some(below)
+    }
+}
+
+/// Checks that an index speaks of the project, the release and the sources that its own path names (D34).
+pub fn check_place(index: &ReleaseIndex, path: &RepoPath) -> Result<(), PlaceError> {
+    let dir = path.parent().filter(|_| layout::signable(path) == Some(Signable::Index));
+    let dir = dir.ok_or_else(|| PlaceError::NotAnIndex(path.clone()))?;
+    let project = &index.project_id;
+    if dir != *project && !dir.is_inside(project) {
+        return Err(PlaceError::OtherProject(project.clone()));
+    }
+    match &index.release_url {
+        Some(url) => {
+            let tag = release_tag(url, project).filter(|tag| dir.as_str() == release_dir(project, tag));
+            let tag = tag.ok_or_else(|| PlaceError::OtherRelease(shown_text(url)))?;
+            index.published_files.iter().try_for_each(|file| check_asset(file, project, &tag))
+        }
+        None => index.published_files.iter().try_for_each(|file| {
+            let place = place_of_url(&file.source).and_then(|place| place.join());
+            if place == Some(format!("{dir}/{}", file.file_name)) { Ok(()) } else { Err(misplaced(file)) }
+        }),
+    }
+}
+
+/// The tag that the page of a release names, if it is a page of this project. In a tag, a `%2F` separates (D6).
+pub fn release_tag(url: &str, project: &RepoPath) -> Option<String> {
+    let place = place_of_url(url)?;
+    let tag = match place.below(project)? {
+        [releases, tag, rest @ ..] if releases == "releases" && tag == "tag" => rest,
+        [dash, releases, rest @ ..] if dash == "-" && releases == "releases" => rest,
+        _ => return None,
+    };
+    let tag = tag.join("/");
+    let is_plain = tag.split('/').all(|name| !matches!(name, "" | "." | ".."));
+    is_plain.then_some(tag)
+}
+
+fn release_dir(project: &RepoPath, tag: &str) -> String {
+    format!("{project}/releases/tag/{tag}")
+}
+
+/// An asset may be a link to anywhere; but if it is in the project's own releases, it is in this one.
+fn check_asset(file: &PublishedFile, project: &RepoPath, tag: &str) -> Result<(), PlaceError> {
+    if !may_be_in_releases(&file.source, project) {
+        return Ok(());
+    }
+    let place = place_of_url(&file.source);
+    let below = place.as_ref().and_then(|place| place.below(project));
+    let name = file.file_name.as_str();
+    let is_right = match below {
+        Some([releases, download, rest @ ..]) if releases == "releases" && download == "download" => {
+            rest.join("/") == format!("{tag}/{name}")
+        }
+        Some([dash, releases, rest @ ..]) if dash == "-" && releases == "releases" => {
+            let rest = rest.join("/");
+            let below = rest.strip_prefix(tag).and_then(|rest| rest.strip_prefix("/downloads/"));
+            below.is_some_and(|file| file.rsplit('/').next() == Some(name))
+        }
+        Some(_) | None => false,
+    };
+    if is_right { Ok(()) } else { Err(misplaced(file)) }
+}
+
+/// Whether somebody could read the URL, in whatever loose way, as one below the project's releases. Such a URL has to
+/// be one in the strict way.
+fn may_be_in_releases(url: &str, project: &RepoPath) -> bool {
+    let url: String = url.chars().filter(|c| !c.is_control()).collect();
+    let url = url.trim().replace('\\', "/");
+    let Some((_, rest)) = url.split_once(':') else { return false };
+    let rest = rest.trim_start_matches('/');
+    let rest = &rest[..rest.find(['?', '#']).unwrap_or(rest.len())];
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let host = authority.rsplit('@').next().unwrap_or(authority);
+    let host = match host.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => host,
+        _ => host,
+    };
+    let decoded = percent_decode_str(path).decode_utf8_lossy();
+    let mut segments: Vec<&str> = Vec::new();
+    for segment in decoded.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => drop(segments.pop()),
+            segment => segments.push(segment),
+        }
+    }
+    let mut own = project.segments().skip(1);
+    let same_host = own.next().is_some_and(|own| own.eq_ignore_ascii_case(host.trim_end_matches('.')));
+    let names: Vec<&str> = own.skip(1).collect();
+    let begins_with = |prefix: &[&str]| {
+        let mut pairs = segments.iter().zip(prefix);
+        segments.len() >= prefix.len() && pairs.all(|(a, b)| a.eq_ignore_ascii_case(b))
+    };
+    let releases = |tail: &[&'static str]| begins_with(&[&names[..], tail].concat());
+    same_host && (releases(&["releases"]) || releases(&["-", "releases"]))
+}
+
+fn misplaced(file: &PublishedFile) -> PlaceError {
+    PlaceError::OtherSource { name: shown_text(file.file_name.as_str()), origin: shown_text(&file.source) }
+}

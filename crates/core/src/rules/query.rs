@@ -1,0 +1,109 @@
+//! What may be asked about a file, and by whom (spec §4.4, §4.5, §4.7; D18).
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use thiserror::Error;
+
+use crate::{
+    documents::layout::{self, Signable},
+    rules::{
+        snapshot::{ReadError, Snapshot},
+        stored::{self, IndexState, StoredProposal},
+    },
+    values::{key::PublicKey, path::RepoPath},
+};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileStatus {
+    pub is_complete: bool,
+    pub is_revoked: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum StatusRefusal {
+    #[error("File not found: {0}")]
+    NotFound(RepoPath),
+    #[error("No signers file found for: {0}")]
+    NoSigners(RepoPath),
+    #[error("the key {key} is not in the current signers file of {path}")]
+    NotASigner { key: PublicKey, path: RepoPath },
+    #[error(transparent)]
+    Stored(#[from] ReadError),
+}
+
+/// How far the collection of signatures on a file has come, for one of its signers.
+pub fn file_status(
+    snapshot: &impl Snapshot,
+    path: &RepoPath,
+    caller: &PublicKey,
+) -> Result<FileStatus, StatusRefusal> {
+    let not_found = || StatusRefusal::NotFound(path.clone());
+    let not_a_signer = || StatusRefusal::NotASigner { key: *caller, path: path.clone() };
+    match layout::signable(path).ok_or_else(not_found)? {
+        Signable::Index => {
+            let state = stored::index_state(snapshot, path)?.ok_or_else(not_found)?;
+            let active = stored::governing_signers(snapshot, path)?;
+            let active = active.ok_or_else(|| StatusRefusal::NoSigners(path.clone()))?;
+            if !active.file.lists(caller) {
+                return Err(not_a_signer());
+            }
+            let is_complete = state == IndexState::Complete;
+            Ok(FileStatus { is_complete, is_revoked: state == IndexState::Revoked })
+        }
+        Signable::PendingSigners { project } => {
+            let proposal = StoredProposal::load(snapshot, path)?.ok_or_else(not_found)?;
+            let active = stored::active_signers(snapshot, &project)?;
+            let in_active = active.is_some_and(|active| active.file.lists(caller));
+            if !in_active && !proposal.signers.lists(caller) {
+                return Err(not_a_signer());
+            }
+            Ok(FileStatus { is_complete: false, is_revoked: false })
+        }
+    }
+}
+
+/// What waits for a key, as far as one answer has room for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingList {
+    /// Sorted.
+    pub paths: Vec<RepoPath>,
+    pub left_out: usize,
+}
+
+/// Of all that waits for a key, sorted, what is told (D21, D41). Strangers can register projects that name any key, so
+/// first registrations get the room that all else leaves.
+pub fn list_waiting<'a>(
+    snapshot: &impl Snapshot,
+    waiting: impl Iterator<Item = &'a RepoPath>,
+    most_bytes: usize,
+) -> WaitingList {
+    let is_first = |path: &RepoPath| match layout::signable(path) {
+        Some(Signable::PendingSigners { project }) => !snapshot.contains(&layout::active_signers(&project)),
+        Some(Signable::Index) | None => false,
+    };
+    let (first, other): (Vec<&RepoPath>, Vec<&RepoPath>) = waiting.partition(|path| is_first(path));
+    let (mut paths, mut left_out, mut bytes) = (Vec::new(), 0, 0);
+    for path in other.into_iter().chain(first) {
+        // In JSON: with quotation marks, a comma, and a backslash before each quotation mark in it.
+        bytes += path.as_str().len() + path.as_str().matches('"').count() + 3;
+        if bytes <= most_bytes { paths.push(path.clone()) } else { left_out += 1 }
+    }
+    paths.sort();
+    WaitingList { paths, left_out }
+}
+
+/// Files by path, with their content.
+pub type FilesToSign = BTreeMap<RepoPath, Arc<[u8]>>;
+
+/// The files that a signer of `path` signs; `None` where there is no such file.
+pub fn files_to_sign(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<FilesToSign>, ReadError> {
+    let Some(bytes) = snapshot.read(path)? else { return Ok(None) };
+    let mut files = BTreeMap::from([(path.clone(), bytes)]);
+    let is_pending = matches!(layout::signable(path), Some(Signable::PendingSigners { .. }));
+    if is_pending || layout::project_of_active_signers(path).is_some() {
+        let metadata = layout::metadata_of(path);
+        let bytes = stored::require(snapshot, &metadata)?;
+        files.insert(metadata, bytes);
+    }
+    Ok(Some(files))
+}

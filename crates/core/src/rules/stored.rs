@@ -1,0 +1,253 @@
+//! Reads stored documents through a snapshot. A stored file that does not parse is our fault, never the caller's.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use crate::{
+    documents::{
+        history::{EntryFacts, History, HistoryEntry},
+        layout::{self, Signable},
+        metadata::Metadata,
+        signatures::SignatureSet,
+        signers::{SignersFile, keys_of},
+    },
+    rules::{
+        consent::Consent,
+        snapshot::{Change, ReadError, Snapshot, StoredSigners},
+    },
+    values::{digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath},
+};
+
+/// What is wrong with an index that neither collects signatures nor has them.
+const NO_SIGNATURES: &str = "it has no signatures file";
+
+/// A signers file in force, and the project that it governs.
+#[derive(Debug, Clone)]
+pub struct ActiveSigners {
+    pub project: RepoPath,
+    pub bytes: Arc<[u8]>,
+    pub file: Arc<SignersFile>,
+}
+
+/// The nearest active signers file at or above `path`.
+pub fn governing_signers(
+    snapshot: &impl Snapshot,
+    path: &RepoPath,
+) -> Result<Option<ActiveSigners>, ReadError> {
+    for dir in path.self_and_ancestors() {
+        if let Some(active) = active_signers(snapshot, &dir)? {
+            return Ok(Some(active));
+        }
+    }
+    Ok(None)
+}
+
+pub fn active_signers(
+    snapshot: &impl Snapshot,
+    project: &RepoPath,
+) -> Result<Option<ActiveSigners>, ReadError> {
+    let stored = snapshot.read_signers(&layout::active_signers(project))?;
+    let of =
+        |StoredSigners { bytes, file, digest: _ }| ActiveSigners { project: project.clone(), bytes, file };
+    Ok(stored.map(of))
+}
+
+/// How many entries the history of a project has. They are numbered without a gap.
+pub fn history_len(snapshot: &impl Snapshot, project: &RepoPath) -> usize {
+    let has = |number: usize| snapshot.contains(&layout::history_entry(project, number));
+    // Most histories have a few entries, and none is asked for all of them.
+    let mut beyond = 1;
+    while has(beyond) {
+        beyond *= 2;
+    }
+    let (mut known, mut beyond) = (beyond / 2, beyond);
+    while beyond - known > 1 {
+        let middle = known + (beyond - known) / 2;
+        if has(middle) { known = middle } else { beyond = middle }
+    }
+    known
+}
+
+/// What is known of an entry that must be there, counted from 1.
+pub fn entry_facts(
+    snapshot: &impl Snapshot,
+    project: &RepoPath,
+    number: usize,
+) -> Result<EntryFacts, ReadError> {
+    let path = layout::history_entry(project, number);
+    snapshot.read_entry_facts(&path)?.ok_or_else(|| corrupt(&path, "it is missing"))
+}
+
+/// What is known of the first `count` entries.
+pub fn history_facts(
+    snapshot: &impl Snapshot,
+    project: &RepoPath,
+    count: usize,
+) -> Result<Vec<EntryFacts>, ReadError> {
+    (1..=count).map(|number| entry_facts(snapshot, project, number)).collect()
+}
+
+/// These entries of a project's history, counted from 1.
+pub fn history(
+    snapshot: &impl Snapshot,
+    project: &RepoPath,
+    numbers: impl IntoIterator<Item = usize>,
+) -> Result<History, ReadError> {
+    let entry = |number| {
+        let path = layout::history_entry(project, number);
+        parse_stored(&path, HistoryEntry::parse(&require(snapshot, &path)?))
+    };
+    Ok(History { entries: numbers.into_iter().map(entry).collect::<Result<_, _>>()? })
+}
+
+/// Whether something is served at `path`: a stored file, or a history that is assembled.
+pub fn is_served(snapshot: &impl Snapshot, path: &RepoPath) -> bool {
+    let first_entry = layout::project_of_history(path).map(|project| layout::history_entry(&project, 1));
+    snapshot.contains(path) || first_entry.is_some_and(|entry| snapshot.contains(&entry))
+}
+
+/// How far an index has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IndexState {
+    Collecting(SignatureSet),
+    Complete,
+    Revoked,
+}
+
+/// The state of the index at `path`; `None` where there is no such file.
+pub fn index_state(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<IndexState>, ReadError> {
+    if !snapshot.contains(path) {
+        return Ok(None);
+    }
+    if let Some(set) = read_signatures(snapshot, &layout::pending_signatures_of(path))? {
+        return Ok(Some(IndexState::Collecting(set)));
+    }
+    if snapshot.contains(&layout::signatures_of(path)) {
+        return Ok(Some(IndexState::Complete));
+    }
+    if snapshot.contains(&layout::revoked_signatures_of(path)) {
+        return Ok(Some(IndexState::Revoked));
+    }
+    Err(corrupt(path, NO_SIGNATURES))
+}
+
+/// Whether the index at `path` is complete, or was before it was revoked.
+pub fn has_been_complete(snapshot: &impl Snapshot, path: &RepoPath) -> Result<bool, ReadError> {
+    if !snapshot.contains(path) || snapshot.contains(&layout::pending_signatures_of(path)) {
+        return Ok(false);
+    }
+    let files = [layout::signatures_of(path), layout::revoked_signatures_of(path)];
+    if files.iter().any(|file| snapshot.contains(file)) {
+        return Ok(true);
+    }
+    Err(corrupt(path, NO_SIGNATURES))
+}
+
+/// Who may still sign a file that collects signatures, and who has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collecting {
+    pub accepted: BTreeSet<PublicKey>,
+    pub signed: BTreeSet<PublicKey>,
+}
+
+/// `None` where `path` is no file that collects signatures, or does so no longer.
+pub fn collecting(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Collecting>, ReadError> {
+    match layout::signable(path) {
+        Some(Signable::Index) => {
+            let Some(IndexState::Collecting(set)) = index_state(snapshot, path)? else { return Ok(None) };
+            let copy = signers_copy(snapshot, path)?;
+            let accepted = keys_of(copy.file.artifact_groups()).collect();
+            Ok(Some(Collecting { accepted, signed: set.signers() }))
+        }
+        Some(Signable::PendingSigners { project }) => {
+            let Some(proposal) = StoredProposal::load(snapshot, path)? else { return Ok(None) };
+            let current = active_signers(snapshot, &project)?.map(|active| active.file);
+            let consent = Consent { current: current.as_deref(), proposed: &proposal.signers };
+            let accepted = consent.accepted_signers();
+            Ok(Some(Collecting { accepted, signed: proposal.signatures.signers() }))
+        }
+        None => Ok(None),
+    }
+}
+
+/// The copy of the signers file that governs an index (D16).
+pub fn signers_copy(snapshot: &impl Snapshot, file: &RepoPath) -> Result<StoredSigners, ReadError> {
+    let path = layout::signers_copy_of(file);
+    snapshot.read_signers(&path)?.ok_or_else(|| corrupt(&path, "it is missing"))
+}
+
+/// A signers file with everything that is collected around it, before it is active.
+#[derive(Debug, Clone)]
+pub struct StoredProposal {
+    pub signers_bytes: Arc<[u8]>,
+    pub signers: Arc<SignersFile>,
+    pub metadata_bytes: Arc<[u8]>,
+    pub metadata: Metadata,
+    pub registration: Arc<[u8]>,
+    pub signatures: SignatureSet,
+    pub metadata_signatures: SignatureSet,
+}
+
+impl StoredProposal {
+    /// The proposal whose signers file is at `path`, pending or superseded.
+    pub fn load(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Self>, ReadError> {
+        let Some(StoredSigners { bytes, file, digest: _ }) = snapshot.read_signers(path)? else {
+            return Ok(None);
+        };
+        let metadata_path = layout::metadata_of(path);
+        let metadata_bytes = require(snapshot, &metadata_path)?;
+        let signatures = |file: &RepoPath| {
+            let path = layout::pending_signatures_of(file);
+            read_signatures(snapshot, &path)?.ok_or_else(|| corrupt(&path, "it is missing"))
+        };
+        Ok(Some(Self {
+            signers_bytes: bytes,
+            signers: file,
+            metadata: parse_stored(&metadata_path, Metadata::parse(&metadata_bytes))?,
+            registration: require(snapshot, &layout::registration_of(path))?,
+            signatures: signatures(path)?,
+            metadata_signatures: signatures(&metadata_path)?,
+            metadata_bytes,
+        }))
+    }
+
+    /// Writes the whole proposal with its signers file at `path`.
+    pub fn write_to(&self, change: &mut Change, path: &RepoPath) {
+        let metadata_path = layout::metadata_of(path);
+        change.write(path.clone(), self.signers_bytes.clone());
+        change.write(layout::registration_of(path), self.registration.clone());
+        change.write(layout::pending_signatures_of(path), self.signatures.write());
+        change.write(layout::pending_signatures_of(&metadata_path), self.metadata_signatures.write());
+        change.write(metadata_path, self.metadata_bytes.clone());
+    }
+
+    /// The digest that names the signers file.
+    pub fn digest(&self) -> Sha512 {
+        Sha512::of(&self.signers_bytes)
+    }
+}
+
+/// Deletes whatever lies below `dir`, unless the change writes it anew.
+pub fn delete_below(snapshot: &impl Snapshot, change: &mut Change, dir: &RepoPath) -> Result<(), ReadError> {
+    for path in snapshot.files_below(dir)? {
+        change.files.entry(path).or_insert(None);
+    }
+    Ok(())
+}
+
+pub fn read_signatures(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<SignatureSet>, ReadError> {
+    let bytes = snapshot.read(path)?;
+    bytes.map(|bytes| parse_stored(path, SignatureSet::parse(&bytes))).transpose()
+}
+
+/// A file that must be there if the repository is whole.
+pub fn require(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Arc<[u8]>, ReadError> {
+    snapshot.read(path)?.ok_or_else(|| corrupt(path, "it is missing"))
+}
+
+pub fn corrupt(path: &RepoPath, reason: impl Into<String>) -> ReadError {
+    ReadError { path: path.clone(), reason: reason.into() }
+}
+
+pub fn parse_stored<T>(path: &RepoPath, parsed: Result<T, ParseError>) -> Result<T, ReadError> {
+    parsed.map_err(|error| corrupt(path, error.to_string()))
+}

@@ -1,0 +1,214 @@
+//! Ed25519 keys and signatures, and their spellings (D1–D3).
+
+use std::fmt;
+
+use base64::{
+    Engine as _, alphabet,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+use ed25519_dalek::Signer as _;
+use thiserror::Error;
+
+use crate::values::{digest::Sha512, wire};
+
+/// Decodes with or without padding; what it encodes has padding.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// What stands before the 32 bytes of a key in OpenSSH's encoding: its type and its length, length-prefixed.
+const SSH_BLOB_HEAD: &[u8; 19] = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20";
+
+/// An Ed25519 public key. Compared by its 32 bytes, never as text.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(value_type = String, description = "An Ed25519 public key: base64 of its 32 bytes, the same behind `svc-pub:`, or an OpenSSH line (`ssh-ed25519 AAAA… comment`). Compared by its bytes."))]
+pub struct PublicKey([u8; 32]);
+
+/// An Ed25519 signature. Well-formed; whether it is right only `PublicKey::verify` says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(value_type = String, description = "An Ed25519 signature: base64 of its 64 bytes."))]
+pub struct Signature([u8; 64]);
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum KeyError {
+    #[error("not base64 of 32 bytes")]
+    Encoding,
+    #[error("it must begin with `svc-pub:`")]
+    MissingPrefix,
+    #[error("not in its canonical form, without padding")]
+    NotCanonical,
+    #[error("not an `ssh-ed25519` public key line")]
+    Ssh,
+    #[error("not a point of the Ed25519 curve")]
+    NotAPoint,
+    #[error("a weak key (of small order) proves nothing")]
+    Weak,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("not base64 of 64 bytes")]
+pub struct SignatureFormatError;
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the signature does not verify")]
+pub struct BadSignature;
+
+impl PublicKey {
+    /// Any accepted spelling: base64, `svc-pub:` + base64, or an OpenSSH line (D2).
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        if text.starts_with(wire::PUBLIC_KEY_PREFIX) {
+            return Self::parse_prefixed(text);
+        }
+        match text.split_once(' ') {
+            Some((wire::SSH_KEY_TYPE, rest)) => parse_ssh_blob(rest),
+            Some(_) => Err(KeyError::Ssh),
+            None => Self::from_bytes(decode_array(text).ok_or(KeyError::Encoding)?),
+        }
+    }
+
+    /// The spelling of headers: `svc-pub:` + base64.
+    pub fn parse_prefixed(text: &str) -> Result<Self, KeyError> {
+        let encoded = text.strip_prefix(wire::PUBLIC_KEY_PREFIX).ok_or(KeyError::MissingPrefix)?;
+        Self::from_bytes(decode_array(encoded).ok_or(KeyError::Encoding)?)
+    }
+
+    /// The canonical spelling, in a list of signatures. Whether these bytes are a usable key shows when the signature is
+    /// verified, and only keys of a signers file are ever counted: checking the point here would cost most of the time.
+    pub fn parse_recorded(text: &str) -> Result<Self, KeyError> {
+        let encoded = text.strip_prefix(wire::PUBLIC_KEY_PREFIX).ok_or(KeyError::MissingPrefix)?;
+        let key = Self(decode_array(encoded).ok_or(KeyError::Encoding)?);
+        if key.to_string() == text { Ok(key) } else { Err(KeyError::NotCanonical) }
+    }
+
+    pub fn from_bytes(bytes: [u8; 32]) -> Result<Self, KeyError> {
+        if !is_reduced(&bytes) {
+            return Err(KeyError::NotAPoint);
+        }
+        let point = ed25519_dalek::VerifyingKey::from_bytes(&bytes).map_err(|_| KeyError::NotAPoint)?;
+        if point.is_weak() { Err(KeyError::Weak) } else { Ok(Self(bytes)) }
+    }
+
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Padded base64 without prefix: the spelling in response bodies (D1).
+    pub fn to_base64(self) -> String {
+        BASE64.encode(self.0)
+    }
+
+    /// OpenSSH's binary encoding, by which an agent knows the key.
+    pub fn to_ssh_blob(self) -> Vec<u8> {
+        [SSH_BLOB_HEAD.as_slice(), &self.0].concat()
+    }
+
+    /// The line of a `.pub` file, without its end. `comment` must have no line break; an empty one is left out.
+    pub fn to_ssh_line(self, comment: &str) -> String {
+        let separator = if comment.is_empty() { "" } else { " " };
+        format!("{} {}{separator}{comment}", wire::SSH_KEY_TYPE, BASE64.encode(self.to_ssh_blob()))
+    }
+
+    /// Checks a signature over `digest`, strictly (RFC 8032 canonical S, no small-order points).
+    pub fn verify(&self, digest: &Sha512, signature: &Signature) -> Result<(), BadSignature> {
+        let key = ed25519_dalek::VerifyingKey::from_bytes(&self.0).map_err(|_| BadSignature)?;
+        let signature = ed25519_dalek::Signature::from_bytes(&signature.0);
+        key.verify_strict(digest.as_bytes(), &signature).map_err(|_| BadSignature)
+    }
+}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", wire::PUBLIC_KEY_PREFIX, BASE64.encode(self.0).trim_end_matches('='))
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PublicKey({self})")
+    }
+}
+
+impl Signature {
+    pub fn parse(text: &str) -> Result<Self, SignatureFormatError> {
+        decode_array(text).map(Self).ok_or(SignatureFormatError)
+    }
+
+    pub fn from_bytes(bytes: [u8; 64]) -> Self {
+        Self(bytes)
+    }
+
+    /// Padded base64: the spelling inside JSON (D1).
+    pub fn to_base64(self) -> String {
+        BASE64.encode(self.0)
+    }
+
+    /// Unpadded base64: the spelling in headers (D1).
+    pub fn to_header(self) -> String {
+        self.to_base64().trim_end_matches('=').to_owned()
+    }
+}
+
+impl fmt::Debug for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Signature({})", self.to_base64())
+    }
+}
+
+/// An Ed25519 secret key. It has no `Display` and shows nothing of itself in `Debug`.
+pub struct SecretKey(ed25519_dalek::SigningKey);
+
+impl SecretKey {
+    pub fn from_seed(seed: &[u8; 32]) -> Self {
+        Self(ed25519_dalek::SigningKey::from_bytes(seed))
+    }
+
+    pub fn public_key(&self) -> PublicKey {
+        PublicKey(self.0.verifying_key().to_bytes())
+    }
+
+    pub fn sign(&self, digest: &Sha512) -> Signature {
+        Signature(self.0.sign(digest.as_bytes()).to_bytes())
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SecretKey(of {})", self.public_key())
+    }
+}
+
+/// Bytes as base64 in a JSON body.
+pub fn encode_base64(bytes: &[u8]) -> String {
+    BASE64.encode(bytes)
+}
+
+/// Standard alphabet, padded or not (D1).
+pub fn decode_base64(text: &str) -> Option<Vec<u8>> {
+    // Padding is all there or not at all; the decoder alone would accept half of it.
+    if text.ends_with('=') && !text.len().is_multiple_of(4) {
+        return None;
+    }
+    BASE64.decode(text).ok()
+}
+
+fn decode_array<const N: usize>(text: &str) -> Option<[u8; N]> {
+    decode_base64(text)?.try_into().ok()
+}
+
+/// Whether the coordinate in an encoded point is below the field's prime, 2^255 - 19. A few points have a second
+/// encoding above it, and only one may stand for the key. (The points with two signs are weak.)
+fn is_reduced(bytes: &[u8; 32]) -> bool {
+    let [lowest, middle @ .., highest] = bytes;
+    *lowest < 0xed || highest & 0x7f != 0x7f || middle.iter().any(|byte| *byte != 0xff)
+}
+
+/// What follows `ssh-ed25519 `: base64 of two length-prefixed strings, then an optional comment.
+fn parse_ssh_blob(rest: &str) -> Result<PublicKey, KeyError> {
+    let encoded = rest.split(' ').next().unwrap_or(rest);
+    let blob: [u8; 51] = decode_array(encoded).ok_or(KeyError::Ssh)?;
+    let key = blob.strip_prefix(SSH_BLOB_HEAD).and_then(|key| key.try_into().ok()).ok_or(KeyError::Ssh)?;
+    PublicKey::from_bytes(key)
+}

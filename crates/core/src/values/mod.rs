@@ -1,0 +1,11 @@
+//! Values: what documents and requests are made of. `parse` is the only door for text from outside.
+
+pub mod bounds;
+pub mod digest;
+pub mod json;
+pub mod key;
+pub mod nonce;
+pub mod path;
+pub mod shown;
+pub mod time;
+pub mod wire;

@@ -1,0 +1,282 @@
+//! Mirror-relative paths (spec §2.1, D6). `RepoPath::parse` is the only door for text from outside.
+
+use std::{fmt, sync::Arc};
+
+use thiserror::Error;
+use unicode_normalization::is_nfc;
+
+use crate::values::{shown::is_unseen, wire};
+
+/// Of a whole path (D6).
+pub const MAX_BYTES: usize = 1_024;
+pub const MAX_SEGMENTS: usize = 64;
+pub(crate) const MAX_NAME_BYTES: usize = 200;
+/// Leaves room for the longest name that we ever append, so that every stored file can be asked for.
+const MAX_STORED_DIR_BYTES: usize = MAX_BYTES - 160;
+const MAX_STORED_DIR_SEGMENTS: usize = MAX_SEGMENTS - 3;
+
+/// A normalised mirror-relative path.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(value_type = String, description = "A mirror-relative path: `<scheme>/<host>/<port>/…`."))]
+pub struct RepoPath(Arc<str>);
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PathError {
+    #[error("the path is empty")]
+    Empty,
+    #[error("path traversal detected: a `{0}` segment is not allowed")]
+    Traversal(String),
+    #[error("the path has an empty segment")]
+    EmptySegment,
+    #[error("the path has a control character or a backslash")]
+    ForbiddenCharacter,
+    #[error("a segment named `{0}` is not allowed")]
+    GitDirectory(String),
+    #[error("the path is longer than {MAX_BYTES} bytes or {MAX_SEGMENTS} segments")]
+    TooLong,
+    #[error("the name `{name}` cannot be stored: {reason}")]
+    Unstorable { name: String, reason: &'static str },
+    #[error("the directory is too long or too deep to store files under it")]
+    UnstorableLength,
+}
+
+impl RepoPath {
+    /// Normalises text that was percent-decoded once already.
+    pub fn parse(text: &str) -> Result<Self, PathError> {
+        let text = text.strip_suffix('/').unwrap_or(text);
+        if text.is_empty() {
+            return Err(PathError::Empty);
+        }
+        // Bounds the work on hostile input; the normalised form is checked again below.
+        if text.len() > MAX_BYTES {
+            return Err(PathError::TooLong);
+        }
+        if !is_plain(text) {
+            Segments::of(text).try_for_each(check_segment)?;
+            if text.chars().any(|c| c.is_control() || c == '\\') {
+                return Err(PathError::ForbiddenCharacter);
+            }
+        }
+        // Nearly every path arrives in its normal form.
+        if is_normal(text) {
+            let slashes = text.bytes().filter(|byte| *byte == b'/').count();
+            return if slashes < MAX_SEGMENTS { Ok(Self(text.into())) } else { Err(PathError::TooLong) };
+        }
+        let mut segments: Vec<&str> = Segments::of(text).collect();
+        let mut lowered = None;
+        if let Some(scheme) = parse_scheme(segments[0]) {
+            segments[0] = scheme;
+            if segments.len() > 1 {
+                let host = segments[1].to_ascii_lowercase();
+                if !segments.get(2).is_some_and(|port| is_port(port)) {
+                    segments.insert(2, default_port(scheme));
+                }
+                lowered = Some(host);
+            }
+        }
+        if let Some(host) = &lowered {
+            segments[1] = host;
+        }
+        let normalised = segments.join("/");
+        if normalised.len() > MAX_BYTES || segments.len() > MAX_SEGMENTS {
+            return Err(PathError::TooLong);
+        }
+        Ok(Self(normalised.into()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub fn segments(&self) -> Segments<'_> {
+        Segments::of(&self.0)
+    }
+
+    pub fn file_name(&self) -> &str {
+        self.0.rsplit('/').next().unwrap_or(&self.0)
+    }
+
+    pub fn parent(&self) -> Option<RepoPath> {
+        self.0.rsplit_once('/').map(|(dir, _)| Self(dir.into()))
+    }
+
+    /// The path itself, its parent, and so on up to the first segment.
+    pub fn self_and_ancestors(&self) -> impl Iterator<Item = RepoPath> {
+        std::iter::successors(Some(self.clone()), RepoPath::parent)
+    }
+
+    /// The path so many levels above this one; itself at 0.
+    pub fn ancestor(&self, levels: usize) -> Option<RepoPath> {
+        let mut path = self.as_str();
+        for _ in 0..levels {
+            path = path.rsplit_once('/')?.0;
+        }
+        Some(Self(path.into()))
+    }
+
+    /// Whether this path lies below `dir`, at any depth.
+    pub fn is_inside(&self, dir: &RepoPath) -> bool {
+        self.0.strip_prefix(dir.as_str()).is_some_and(|rest| rest.starts_with('/'))
+    }
+
+    /// A path below this one; `relative` is one of our own names, never text from outside.
+    pub(crate) fn join(&self, relative: &str) -> RepoPath {
+        Self(format!("{}/{relative}", self.0).into())
+    }
+
+    /// This path with one of our own suffixes.
+    pub(crate) fn with_suffix(&self, suffix: &str) -> RepoPath {
+        Self(format!("{}{suffix}", self.0).into())
+    }
+
+    /// The stricter rules for a directory whose name a stranger chose and under which we store files (D6).
+    pub fn check_storable_dir(&self) -> Result<(), PathError> {
+        for name in self.segments().skip(3) {
+            if let Some(reason) = unstorable_reason(name) {
+                return Err(PathError::Unstorable { name: name.to_owned(), reason });
+            }
+        }
+        let segments = self.segments().count();
+        if self.0.len() > MAX_STORED_DIR_BYTES || segments > MAX_STORED_DIR_SEGMENTS {
+            return Err(PathError::UnstorableLength);
+        }
+        Ok(())
+    }
+}
+
+/// What stands between the slashes of a path. Every read goes through one, several times: segments are short, so that
+/// looking at each byte costs a fraction of what setting up a search for the next slash does.
+#[derive(Debug, Clone)]
+pub struct Segments<'a> {
+    rest: Option<&'a str>,
+}
+
+impl<'a> Segments<'a> {
+    fn of(text: &'a str) -> Self {
+        Self { rest: Some(text) }
+    }
+}
+
+impl<'a> Iterator for Segments<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let rest = self.rest?;
+        let slash = rest.bytes().position(|byte| byte == b'/');
+        let (segment, after) = slash.map_or((rest, None), |at| (&rest[..at], Some(&rest[at + 1..])));
+        self.rest = after;
+        Some(segment)
+    }
+}
+
+impl DoubleEndedIterator for Segments<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let rest = self.rest?;
+        let slash = rest.bytes().rposition(|byte| byte == b'/');
+        let (before, segment) = slash.map_or((None, rest), |at| (Some(&rest[..at]), &rest[at + 1..]));
+        self.rest = before;
+        Some(segment)
+    }
+}
+
+/// Ordered and hashed as its text, so that maps by path can be searched by text.
+impl std::borrow::Borrow<str> for RepoPath {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RepoPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for RepoPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RepoPath({:?})", &self.0)
+    }
+}
+
+/// The port that a scheme uses when none is written; the scheme is `http` or `https`.
+pub fn default_port(scheme: &str) -> &'static str {
+    if scheme == "http" { "80" } else { "443" }
+}
+
+/// Whether no rule about segments or characters can be broken, as in nearly every path: plain characters, and no segment
+/// that is empty or begins with a dot. Told at a glance: without a way out of the loops, many bytes are looked at at once.
+fn is_plain(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_plain = bytes.iter().fold(true, |plain, b| plain & b.is_ascii_graphic() & (*b != b'\\'));
+    let is_odd = |before: u8, byte: u8| (before == b'/') & ((byte == b'/') | (byte == b'.'));
+    let pairs = bytes.iter().zip(&bytes[1..]);
+    let has_odd = pairs.fold(false, |odd, (before, byte)| odd | is_odd(*before, *byte));
+    is_plain & !has_odd & !is_odd(b'/', bytes[0]) & (bytes[bytes.len() - 1] != b'/')
+}
+
+fn check_segment(segment: &str) -> Result<(), PathError> {
+    if segment.is_empty() {
+        return Err(PathError::EmptySegment);
+    }
+    if matches!(segment, "." | "..") {
+        return Err(PathError::Traversal(segment.to_owned()));
+    }
+    if segment.eq_ignore_ascii_case(".git") {
+        return Err(PathError::GitDirectory(segment.to_owned()));
+    }
+    Ok(())
+}
+
+/// Whether the beginning of a path, whose segments are fine, is spelled as we spell it.
+fn is_normal(text: &str) -> bool {
+    let mut segments = Segments::of(text);
+    let Some(first) = segments.next() else { return true };
+    let Some(scheme) = parse_scheme(first) else { return true };
+    let has_normal_host = match segments.next() {
+        Some(host) => !host.bytes().any(|b| b.is_ascii_uppercase()) && segments.next().is_some_and(is_port),
+        None => true,
+    };
+    first == scheme && has_normal_host
+}
+
+fn parse_scheme(segment: &str) -> Option<&'static str> {
+    ["http", "https"].into_iter().find(|scheme| segment.eq_ignore_ascii_case(scheme))
+}
+
+fn is_port(segment: &str) -> bool {
+    let plain = segment.bytes().all(|b| b.is_ascii_digit()) && !segment.starts_with('0');
+    plain && segment.parse::<u16>().is_ok()
+}
+
+/// Why a directory of this name must not enter the repository; `None` where it may.
+fn unstorable_reason(name: &str) -> Option<&'static str> {
+    if name.len() > MAX_NAME_BYTES {
+        return Some("it is longer than 200 bytes");
+    }
+    let lower = name.to_ascii_lowercase();
+    if lower.starts_with(wire::RESERVED_PREFIX) {
+        return Some("names that begin with `svc.` are reserved");
+    }
+    if name.ends_with(['.', ' ']) {
+        return Some("it ends in a dot or a space");
+    }
+    if name.chars().any(is_unseen) {
+        return Some("it has blank, invisible or control characters");
+    }
+    if !is_nfc(name) {
+        return Some("it is not in Unicode normalisation form C");
+    }
+    // NTFS reads `name:stream` and `name. ` as `name`, and git fsck looks at names as NTFS would.
+    let ntfs = lower.split(':').next().unwrap_or(&lower).trim_end_matches(['.', ' ']);
+    let git_names = [".git", ".gitmodules", ".gitattributes", ".gitignore", ".mailmap"];
+    if git_names.contains(&ntfs) || ends_in_tilde_number(ntfs) || ends_in_tilde_number(&lower) {
+        return Some("Git gives this name a meaning of its own");
+    }
+    None
+}
+
+/// Like the short names that NTFS makes up, some of which Git takes for its own files.
+fn ends_in_tilde_number(name: &str) -> bool {
+    name.rsplit_once('~').is_some_and(|(_, end)| !end.is_empty() && end.bytes().all(|b| b.is_ascii_digit()))
+}

@@ -1,0 +1,4 @@
+mod documents;
+mod kept_apart;
+mod signature_sets;
+mod signers_file;

@@ -1,0 +1,4 @@
+mod bundle;
+mod to_sign;
+mod trust;
+mod verify;

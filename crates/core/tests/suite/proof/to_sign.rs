@@ -1,0 +1,402 @@
+//! A signer is no oracle (D34): bytes that are not what their path names get no signature.
+
+use std::{cell::RefCell, collections::BTreeMap};
+
+use countersign_core::{
+    documents::{history::History, signatures::SignatureSet},
+    proof::to_sign::{
+        SigningRequest, Subject, ToSignError, parse_requests, parse_signatures, write_requests,
+        write_signatures,
+    },
+    rules::{
+        chain::{ChainFault, VerifiedChain},
+        decide::assets::Release,
+        place::PlaceError,
+    },
+    values::{digest::Sha512, path::RepoPath},
+};
+use countersign_testing::{
+    ACTIVE, HISTORY, INDEX, PENDING, PENDING_METADATA, PROJECT, World, alice, assert_mentions, bob, carol,
+    dave,
+    documents::KINDS,
+    evidence::{
+        OTHER_PROJECT, Past, file, founded, founders, good, index_path, index_text, noon, release_index,
+        revocation_document, rotated, signed_by, successors, with_signature,
+    },
+    key, mallory, path, public, revocation_text, signed_request, signers,
+    signing::{index_request, proposal_of, sign, sign_at},
+};
+
+#[track_caller]
+fn refusal(request: &SigningRequest) -> ToSignError {
+    request.check().expect_err("it would be signed")
+}
+
+#[test]
+fn an_index_is_signed_and_nothing_but_it() {
+    let text = good().index;
+    let to_sign = index_request(&text).check().expect("an index");
+    assert_eq!((to_sign.path(), to_sign.project()), (&path(INDEX), &path(PROJECT)));
+    assert!(matches!(&to_sign.subject, Subject::Release { index, .. } if *index == release_index("v1")));
+    let digest = Sha512::of(text.as_bytes());
+    let (body, seen) = sign(&to_sign, &alice());
+    assert_eq!(seen, [digest]);
+    assert_eq!(body.signatures, BTreeMap::from([(path(INDEX), alice().sign(&digest))]));
+    assert_eq!((body.file_path, body.public_key), (path(INDEX), alice().public_key()));
+}
+
+#[test]
+fn a_proposal_is_signed_with_its_metadata() {
+    for past in [founded(PROJECT), rotated(PROJECT)] {
+        let request = proposal_of(&past);
+        let to_sign = request.check().expect("a proposal");
+        assert_eq!((to_sign.path(), to_sign.project()), (&path(PENDING), &path(PROJECT)));
+        let (body, seen) = sign(&to_sign, &bob());
+        assert_eq!(seen.len(), 2);
+        for (file, text) in &request.files {
+            bob().public_key().verify(&Sha512::of(text.as_bytes()), &body.signatures[file]).expect("signed");
+        }
+    }
+}
+
+#[test]
+fn what_our_own_server_asks_for_is_signed_and_accepted() {
+    let mut world = World::new();
+    world.register(&founders(), &alice()).expect("a registration");
+    let complete: Vec<bool> =
+        [alice(), bob(), carol(), dave()].iter().map(|person| sign_at(&mut world, PENDING, person)).collect();
+    assert_eq!(complete, [false, false, false, true]);
+    let index = release_index("v1");
+    let release = Release {
+        dir: path(INDEX).parent().expect("a directory"),
+        release_url: index.release_url,
+        published_on: index.published_on,
+        published_files: index.published_files,
+    };
+    world.add_release(&release, &alice()).expect("a release");
+    assert!(!sign_at(&mut world, INDEX, &alice()));
+    assert!(sign_at(&mut world, INDEX, &carol()));
+    world.update(&successors(), &alice()).expect("an update");
+    for (person, is_last) in
+        [(alice(), false), (bob(), false), (carol(), false), (key(5), false), (key(6), true)]
+    {
+        assert_eq!(sign_at(&mut world, PENDING, &person), is_last);
+    }
+}
+
+#[test]
+fn bytes_of_any_other_kind_are_not_signed_as_an_index() {
+    let metadata = founded(PROJECT).history.entries[0].metadata.clone();
+    let request = signed_request(&mallory(), noon(), &good().index);
+    let mut others = vec![
+        String::new(),
+        format!("{}##{}##{}", request.timestamp, request.nonce, request.payload),
+        format!("{}##{}##", request.timestamp, request.nonce),
+        revocation_text(&revocation_document(None)),
+        revocation_text(&revocation_document(Some(Sha512::of(good().index.as_bytes())))),
+        founders().text(),
+        metadata,
+        format!("{} x", good().index),
+        format!("\u{feff}{}", good().index),
+        good().index.replacen('{', "{\"reason\": \"\", \"timestamp\": 1,", 1),
+    ];
+    others.extend(KINDS.iter().filter(|kind| kind.name != "index").map(|kind| kind.example_text()));
+    for text in others {
+        let error = refusal(&index_request(&text));
+        assert!(matches!(error, ToSignError::Index { .. }), "{text}: {error}");
+    }
+}
+
+#[test]
+fn bytes_of_any_other_kind_are_not_signed_as_a_signers_file_or_its_metadata() {
+    let right = proposal_of(&founded(PROJECT));
+    let request = signed_request(&mallory(), noon(), &founders().text());
+    let mut others = vec![
+        format!("{}##{}##{}", request.timestamp, request.nonce, request.payload),
+        revocation_text(&revocation_document(None)),
+        good().index,
+        right.files[&path(PENDING)].clone() + "{}",
+    ];
+    others.extend(KINDS.iter().map(|kind| kind.example_text()));
+    for text in others {
+        let with = |file: &str| {
+            let mut changed = right.clone();
+            changed.files.insert(path(file), text.clone());
+            refusal(&changed)
+        };
+        let (as_signers, as_metadata) = (with(PENDING), with(PENDING_METADATA));
+        // An example of the very kind is of another file.
+        let is_refused =
+            |e: &ToSignError| matches!(e, ToSignError::Signers { .. } | ToSignError::OtherMetadata(_));
+        assert!(is_refused(&as_signers), "{text}: {as_signers}");
+        let is_refused =
+            |e: &ToSignError| matches!(e, ToSignError::Metadata { .. } | ToSignError::OtherMetadata(_));
+        assert!(is_refused(&as_metadata), "{text}: {as_metadata}");
+    }
+}
+
+#[test]
+fn an_index_of_another_project_release_or_source_is_not_signed() {
+    let changed = |change: fn(&mut countersign_core::documents::index::ReleaseIndex)| {
+        let mut index = release_index("v1");
+        change(&mut index);
+        match refusal(&index_request(&index_text(&index))) {
+            ToSignError::Place { path: at, error } => {
+                assert_eq!(at, path(INDEX));
+                error
+            }
+            other => panic!("{other}"),
+        }
+    };
+    let error = changed(|index| index.project_id = path(OTHER_PROJECT));
+    assert_eq!(error, PlaceError::OtherProject(path(OTHER_PROJECT)));
+    let error = changed(|index| *index = release_index("v2"));
+    assert!(matches!(error, PlaceError::OtherRelease(_)), "{error}");
+    let error =
+        changed(|index| index.release_url = Some("https://github.com/acme/other/releases/tag/v1".into()));
+    assert!(matches!(error, PlaceError::OtherRelease(_)), "{error}");
+    let error = changed(|index| {
+        index.published_files = release_index("v2").published_files;
+    });
+    assert!(matches!(error, PlaceError::OtherSource { .. }), "{error}");
+    let error = changed(|index| {
+        index.release_url = None;
+        index.published_files = vec![file("a", "https://evil.example/a", "x")];
+    });
+    assert!(matches!(error, PlaceError::OtherSource { .. }), "{error}");
+}
+
+#[test]
+fn only_an_index_and_a_pending_signers_file_are_signed() {
+    let active_metadata = format!("{ACTIVE}.metadata.json");
+    let revocation = format!("{INDEX}.revocation.json");
+    let superseded = format!("{PROJECT}/svc.signers.superseded/0123456789abcdef/svc.signers.json");
+    for other in [
+        ACTIVE,
+        &active_metadata,
+        PENDING_METADATA,
+        HISTORY,
+        &revocation,
+        &superseded,
+        PROJECT,
+        "svc.signers.json",
+        "svc.signers.pending/svc.signers.json",
+        "x",
+    ] {
+        for mut request in [index_request(&good().index), proposal_of(&founded(PROJECT))] {
+            let text = request.files[&request.path].clone();
+            request.path = path(other);
+            request.files.insert(path(other), text);
+            assert!(matches!(refusal(&request), ToSignError::NotSignable(at) if at == path(other)));
+        }
+    }
+}
+
+#[test]
+fn no_file_more_no_file_less_and_no_other_is_signed() {
+    let is_refused = |request: &SigningRequest| matches!(refusal(request), ToSignError::OtherFiles(_));
+    for right in
+        [index_request(&good().index), proposal_of(&founded(PROJECT)), proposal_of(&rotated(PROJECT))]
+    {
+        for extra in [HISTORY, &index_path("v2"), &format!("{INDEX}.metadata.json"), "x"] {
+            let mut more = right.clone();
+            more.files.insert(path(extra), good().index);
+            assert!(is_refused(&more), "{extra}");
+        }
+        for file in right.files.keys() {
+            let mut fewer = right.clone();
+            let text = fewer.files.remove(file).expect("a file");
+            assert!(is_refused(&fewer));
+            fewer.files.insert(path("x"), text);
+            assert!(is_refused(&fewer));
+        }
+        assert!(is_refused(&SigningRequest { files: BTreeMap::new(), ..right }));
+    }
+}
+
+#[test]
+fn an_index_is_signed_only_with_a_history_that_holds() {
+    let fault = |history: History| match refusal(&SigningRequest { history, ..index_request(&good().index) })
+    {
+        ToSignError::History { project, error } => {
+            assert_eq!(project, path(PROJECT));
+            error.fault
+        }
+        other => panic!("{other}"),
+    };
+    assert_eq!(fault(History::default()), ChainFault::Empty);
+    assert_eq!(fault(founded(OTHER_PROJECT).history), ChainFault::OtherProject(path(OTHER_PROJECT)));
+    assert_eq!(
+        fault(History { entries: rotated(PROJECT).history.entries[1..].to_vec() }),
+        ChainFault::Broken
+    );
+    let unsigned = founded(PROJECT).with(0, |entry| entry.signatures = SignatureSet::default());
+    assert_eq!(fault(unsigned.history), ChainFault::NotAgreed);
+}
+
+#[test]
+fn a_signers_file_of_another_project_is_not_signed() {
+    let theirs = proposal_of(&founded(OTHER_PROJECT));
+    assert!(matches!(refusal(&theirs), ToSignError::OtherMetadata(at) if at == path(PENDING)));
+    // The right project under the path of another.
+    let mut moved = proposal_of(&founded(PROJECT));
+    let rename = |file: &RepoPath| path(&file.as_str().replace(PROJECT, OTHER_PROJECT));
+    moved.files = moved.files.iter().map(|(file, text)| (rename(file), text.clone())).collect();
+    moved.path = rename(&moved.path);
+    assert!(matches!(refusal(&moved), ToSignError::OtherMetadata(_)));
+}
+
+#[test]
+fn metadata_of_another_file_is_not_signed() {
+    let mut request = proposal_of(&rotated(PROJECT));
+    request.files.insert(path(PENDING), successors().text() + "\n");
+    assert!(matches!(refusal(&request), ToSignError::OtherMetadata(_)));
+    let mut request = proposal_of(&rotated(PROJECT));
+    let of_first = founded(PROJECT).history.entries[0].metadata.clone();
+    request.files.insert(path(PENDING_METADATA), of_first);
+    assert!(matches!(refusal(&request), ToSignError::OtherMetadata(_)));
+}
+
+/// A third signers file, proposed to the two before.
+fn third() -> Past {
+    let third = signers("2026-01-03T00:00:00Z").artifact(1, [&carol()]).admin(1, [&carol()]);
+    rotated(PROJECT).then(&third, &[&alice(), &carol()])
+}
+
+#[test]
+fn a_proposal_that_does_not_follow_the_shown_history_is_not_signed() {
+    let right = proposal_of(&third());
+    assert!(right.check().is_ok());
+    let with = |history: History| SigningRequest { history, ..right.clone() };
+    assert!(matches!(refusal(&with(History::default())), ToSignError::NotFirst(_)));
+    assert!(matches!(refusal(&with(founded(PROJECT).history)), ToSignError::NotNext(_)));
+    assert!(matches!(refusal(&with(third().history)), ToSignError::NotNext(_)));
+    let hidden_root = History { entries: right.history.entries[1..].to_vec() };
+    assert!(matches!(refusal(&with(hidden_root)), ToSignError::History { .. }));
+    assert!(matches!(refusal(&with(rotated(OTHER_PROJECT).history)), ToSignError::History { .. }));
+    // Another history of the same project, which holds by itself.
+    let theirs = signers("2026-01-01T00:00:00Z").artifact(1, [&mallory()]);
+    let replaced = Past::of(PROJECT).then(&theirs, &[&mallory()]);
+    assert!(matches!(refusal(&with(replaced.history)), ToSignError::NotNext(_)));
+    // A first registration beside a history.
+    let again = SigningRequest { history: rotated(PROJECT).history, ..proposal_of(&founded(PROJECT)) };
+    assert!(matches!(refusal(&again), ToSignError::NotNext(_)));
+}
+
+#[test]
+fn a_proposal_that_is_not_later_is_not_signed() {
+    for time in ["2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z", "2026-01-02T01:00:00+01:00"] {
+        let stale = rotated(PROJECT).then(&signers(time).artifact(1, [&carol()]), &[&alice(), &carol()]);
+        assert!(matches!(refusal(&proposal_of(&stale)), ToSignError::NotLater(_)), "{time}");
+    }
+}
+
+#[test]
+fn who_may_sign_and_who_is_missing_is_told_from_what_is_proven() {
+    let mut release = index_request(&good().index);
+    let text = release.files[&path(INDEX)].clone();
+    // Bob's is right; Carol's is on another text; Mallory's is right, and nobody asked.
+    release.collected = with_signature(signed_by(&text, &[&bob(), &mallory()]), &carol(), "another");
+    let to_sign = release.check().expect("an index");
+    assert_eq!(to_sign.signed, public([&bob(), &mallory()]));
+    assert_eq!(to_sign.accepted_signers(), public([&alice(), &bob(), &carol()]));
+    assert_eq!(to_sign.missing_signers(), public([&alice(), &carol()]));
+    assert_eq!(to_sign.chain().map(|chain| chain.links.len()), Some(1));
+
+    let first = proposal_of(&founded(PROJECT)).check().expect("a registration");
+    assert_eq!(first.accepted_signers(), public([&alice(), &bob(), &carol(), &dave()]));
+    assert_eq!(first.missing_signers(), first.accepted_signers());
+    assert!(first.chain().is_none());
+
+    let mut update = proposal_of(&rotated(PROJECT));
+    update.collected = signed_by(&update.files[&path(PENDING)], &[&alice(), &bob(), &key(5)]);
+    let update = update.check().expect("an update");
+    assert_eq!(update.accepted_signers(), public([&alice(), &bob(), &carol(), &dave(), &key(5), &key(6)]));
+    assert_eq!(update.missing_signers(), public([&carol(), &key(6)]));
+    let last = |chain: &VerifiedChain| chain.last().digest;
+    assert_eq!(update.chain().map(last), Some(founded(PROJECT).last_digest()));
+}
+
+#[test]
+fn a_key_that_fails_signs_nothing() {
+    let to_sign = proposal_of(&rotated(PROJECT)).check().expect("a proposal");
+    let count = RefCell::new(0);
+    let result = to_sign.sign(alice().public_key(), |digest| {
+        *count.borrow_mut() += 1;
+        if *count.borrow() == 2 { Err("the agent is gone") } else { Ok(alice().sign(digest)) }
+    });
+    assert_eq!(result, Err("the agent is gone"));
+}
+
+#[test]
+fn requests_read_back_as_they_were_written() {
+    let mut release = index_request(&good().index);
+    release.collected = good().signatures;
+    let requests = vec![release, proposal_of(&founded(PROJECT)), proposal_of(&third())];
+    for requests in [Vec::new(), requests] {
+        let bytes = write_requests(&requests);
+        assert_eq!(parse_requests(&bytes).as_ref(), Ok(&requests));
+        assert!(bytes.ends_with(b"}\n"));
+    }
+}
+
+#[test]
+fn requests_are_read_strictly() {
+    let text = String::from_utf8(write_requests(&[index_request(&good().index)])).expect("text");
+    for (from, to) in [
+        ("\"version\": 1", "\"version\": 2"),
+        ("\"version\": 1,", ""),
+        ("\"version\": 1,", "\"version\": 1, \"version\": 1,"),
+        ("\"version\": 1,", "\"version\": 1, \"extra\": 1,"),
+        ("\"file_path\"", "\"extra\": 1, \"file_path\""),
+        ("\"collected\"", "\"signed\""),
+        ("\"file_path\": \"https/github.com/443", "\"file_path\": \"https/github.com"),
+        (
+            "\"https/github.com/443/acme/app/releases/tag/v1/svc.index.json\": ",
+            "\"https/github.com/acme/app/releases/tag/v1/svc.index.json\": ",
+        ),
+        ("\"files\": {", "\"files\": {\"../x\": \"\","),
+        ("\"files\": {", "\"files\": {\"x\": 1,"),
+    ] {
+        let changed = text.replacen(from, to, 1);
+        assert_ne!(changed, text, "{from}");
+        assert!(parse_requests(changed.as_bytes()).is_err(), "{to}");
+    }
+}
+
+#[test]
+fn signatures_read_back_as_they_were_written() {
+    let (release, _) = sign(&index_request(&good().index).check().expect("an index"), &alice());
+    let (proposal, _) = sign(&proposal_of(&third()).check().expect("a proposal"), &bob());
+    let bodies = vec![release, proposal];
+    let bytes = write_signatures(&bodies);
+    assert_eq!(parse_signatures(&bytes), Ok(bodies));
+    // The two files of the signing ceremony are not taken for one another.
+    assert!(parse_requests(&bytes).is_err());
+    assert!(parse_signatures(&write_requests(&[index_request(&good().index)])).is_err());
+}
+
+#[test]
+fn a_file_of_signatures_is_read_strictly() {
+    let (body, _) = sign(&index_request(&good().index).check().expect("an index"), &alice());
+    let text = String::from_utf8(write_signatures(&[body])).expect("text");
+    for (from, to) in [
+        ("\"version\": 1", "\"version\": 2"),
+        ("\"version\": 1,", "\"version\": 1, \"extra\": 1,"),
+        ("\"file_path\"", "\"file_path\": \"x\", \"file_path\""),
+        ("\"public_key\"", "\"key\""),
+    ] {
+        let changed = text.replacen(from, to, 1);
+        assert_ne!(changed, text, "{from}");
+        assert!(parse_signatures(changed.as_bytes()).is_err(), "{to}");
+    }
+}
+
+#[test]
+fn a_refusal_names_the_path_and_escapes_what_a_stranger_wrote() {
+    let mut index = release_index("v1");
+    index.release_url = Some("https://evil.example/\u{1b}[2J\u{202e}".to_owned());
+    let message = refusal(&index_request(&index_text(&index))).to_string();
+    assert!(!message.contains(['\u{1b}', '\u{202e}']), "{message:?}");
+    assert_mentions(&message, &[INDEX, "evil.example"]);
+}

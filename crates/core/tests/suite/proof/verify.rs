@@ -1,0 +1,376 @@
+//! Verification of a release without anybody's help: what holds is proven, and what does not is named.
+
+use countersign_core::{
+    documents::{registration::SignedRequest, signatures::SignatureSet},
+    proof::verify::{
+        Evidence, GroupCount, RevocationEvidence, RevocationFault, RevokedArtifact, VerifyError, verify,
+    },
+    rules::{chain::ChainFault, decide::assets::Release},
+    values::{
+        digest::Sha512,
+        key::{PublicKey, SecretKey},
+    },
+};
+use countersign_testing::{
+    INDEX, PROJECT, World, alice, assert_mentions, bob, carol, dave,
+    evidence::{
+        Past, evidence, evidence_of_text, founded, founders, good, index_path, index_text, release_index,
+        revocation_by_request, revocation_document, revocation_of, revocation_with, revoked, rotated,
+        signed_by, with_signature,
+    },
+    key, mallory, path, public, revocation_text, signed_request, signers,
+};
+
+#[track_caller]
+fn refusal(evidence: &Evidence) -> VerifyError {
+    verify(evidence).expect_err("it is verified")
+}
+
+#[track_caller]
+fn withdrawn(evidence: &Evidence) -> RevokedArtifact {
+    match refusal(evidence) {
+        VerifyError::Revoked(revoked) => *revoked,
+        other => panic!("not revoked, but {other}"),
+    }
+}
+
+#[track_caller]
+fn fault(evidence: &Evidence) -> RevocationFault {
+    match refusal(evidence) {
+        VerifyError::Revocation(fault) => fault,
+        other => panic!("not a fault of the revocation, but {other}"),
+    }
+}
+
+/// What our own server would show of the index, read from its files.
+fn shown_by_server(world: &World) -> Evidence {
+    let repo = &world.repo;
+    let of = |suffix: &str| format!("{INDEX}{suffix}");
+    let is_revoked = repo.has(&of(".revocation.json"));
+    let signatures = if is_revoked { ".signatures.json.revoked" } else { ".signatures.json" };
+    let set = |file: &str| SignatureSet::parse(&repo.bytes(file)).expect("signatures");
+    let request = of(".revocation.json.request.json");
+    Evidence {
+        path: path(INDEX),
+        index: repo.text(INDEX),
+        signatures: set(&of(signatures)),
+        governed_by: Sha512::of(&repo.bytes(&of(".signers.json"))),
+        history: repo.history(PROJECT),
+        revocation: is_revoked.then(|| RevocationEvidence {
+            document: repo.text(&of(".revocation.json")),
+            signatures: set(&of(".revocation.json.signatures.json")),
+            governed_by: Sha512::of(&repo.bytes(&of(".revocation.json.signers.json"))),
+            request: repo
+                .has(&request)
+                .then(|| SignedRequest::parse(&repo.bytes(&request)).expect("a request")),
+        }),
+    }
+}
+
+/// A project of the founders on our own server, with release v1 complete.
+fn served() -> World {
+    let mut world = World::with(&founders(), &[&alice(), &bob(), &carol(), &dave()]);
+    let index = release_index("v1");
+    let release = Release {
+        dir: path(INDEX).parent().expect("a directory"),
+        release_url: index.release_url,
+        published_on: index.published_on,
+        published_files: index.published_files,
+    };
+    world.add_release(&release, &alice()).expect("a release");
+    world.sign_all(INDEX, &[&alice(), &bob()]);
+    world
+}
+
+#[test]
+fn what_our_own_server_shows_is_verified() {
+    let artifact = verify(&shown_by_server(&served())).expect("verified");
+    assert_eq!((&artifact.path, artifact.chain.links.len()), (&path(INDEX), 1));
+    assert_eq!(artifact.signed_by.keys().copied().collect::<Vec<_>>(), sorted([&alice(), &bob()]));
+}
+
+fn sorted<const N: usize>(keys: [&SecretKey; N]) -> Vec<PublicKey> {
+    public(keys).into_iter().collect()
+}
+
+#[test]
+fn what_our_own_server_shows_after_a_rotation_is_verified_under_the_file_that_signed() {
+    let mut world = served();
+    let next = countersign_testing::evidence::successors();
+    world.rotate(&next, &[&alice(), &bob(), &carol(), &key(5), &key(6)]);
+    let artifact = verify(&shown_by_server(&world)).expect("verified");
+    assert_eq!(artifact.chain.links.len(), 2);
+    assert_eq!(artifact.governing().digest, Sha512::of(founders().text().as_bytes()));
+}
+
+#[test]
+fn what_our_own_server_shows_of_a_revoked_release_is_revoked() {
+    let mut world = served();
+    world.revoke_index(&bob());
+    let revoked = withdrawn(&shown_by_server(&world));
+    assert_eq!(revoked.revocation.revoked_by, public([&bob()]));
+    assert_eq!(revoked.artifact.path, path(INDEX));
+}
+
+#[test]
+fn what_our_own_server_shows_of_a_release_that_a_request_revoked_is_revoked() {
+    let mut world = served();
+    let document = revocation_text(&revocation_document(None));
+    let named = revocation_by_request(&good(), &alice(), &path(INDEX)).request.expect("a request");
+    let mut request = world.revoke_request(&document, &alice());
+    request.request = named;
+    assert!(world.revoke(&request).expect("a revocation").is_revoked);
+    assert!(world.repo.has(&format!("{INDEX}.revocation.json.request.json")));
+    withdrawn(&shown_by_server(&world));
+}
+
+#[test]
+fn the_proof_says_who_signed_what_under_which_file() {
+    let past = rotated(PROJECT);
+    let index = release_index("v1");
+    let mut shown = evidence(&past, INDEX, &index, &[&alice(), &bob(), &mallory(), &dave()]);
+    shown.governed_by = past.digest(0);
+    let artifact = verify(&shown).expect("verified");
+    assert_eq!(artifact.index, index);
+    assert_eq!(artifact.index_digest, Sha512::of(shown.index.as_bytes()));
+    assert_eq!(artifact.chain.project, path(PROJECT));
+    assert_eq!(artifact.governing().digest, past.digest(0));
+    // Neither the stranger nor the master counts, though their signatures are right.
+    assert_eq!(artifact.signed_by.keys().copied().collect::<Vec<_>>(), sorted([&alice(), &bob()]));
+    assert_eq!(artifact.groups(), [GroupCount { threshold: 2, size: 3, signed: 2 }]);
+    assert!(artifact.file("app.tar.gz").is_some());
+    assert!(artifact.file("APP.tar.gz").is_none() && artifact.file("").is_none());
+}
+
+#[test]
+fn too_few_signers_are_counted_group_by_group() {
+    let team =
+        signers("2026-01-01T00:00:00Z").artifact(2, [&alice(), &bob(), &carol()]).artifact(1, [&dave()]);
+    let past = Past::of(PROJECT).then(&team, &[&alice(), &bob(), &carol(), &dave()]);
+    let shown = evidence(&past, INDEX, &release_index("v1"), &[&alice(), &carol(), &mallory()]);
+    let error = refusal(&shown);
+    let VerifyError::TooFew { groups } = &error else { panic!("{error}") };
+    let count = |threshold, size, signed| GroupCount { threshold, size, signed };
+    assert_eq!(*groups, [count(2, 3, 2), count(1, 1, 0)]);
+    assert_mentions(&error.to_string(), &["2 of 3", "1 of 1 artifact signers needed, 0 signed"]);
+}
+
+#[test]
+fn a_wrong_signature_is_refused_even_where_nobody_needs_it() {
+    let mut shown = good();
+    shown.signatures = with_signature(shown.signatures, &mallory(), "another text");
+    assert!(matches!(refusal(&shown), VerifyError::BadSignature(key) if key == mallory().public_key()));
+}
+
+#[test]
+fn a_signature_on_the_text_itself_is_none_on_its_request_form() {
+    // The signature of a request whose body is the index: same key, same digest rule, other bytes (D34).
+    let mut shown = good();
+    let request = signed_request(&bob(), countersign_testing::evidence::noon(), &shown.index);
+    shown.signatures = signed_by(&shown.index, &[&alice()]);
+    shown.signatures.add(
+        bob().public_key(),
+        countersign_core::documents::signatures::Collected {
+            signature: request.signature,
+            collected_at: countersign_testing::evidence::noon(),
+        },
+    );
+    assert!(matches!(refusal(&shown), VerifyError::BadSignature(key) if key == bob().public_key()));
+}
+
+#[test]
+fn a_validly_signed_index_of_another_release_is_refused_in_both_directions() {
+    let past = founded(PROJECT);
+    for (shown_at, signed_for) in [("v1", "v2"), ("v2", "v1"), ("v1", "v1.1"), ("v1.1", "v1"), ("v1", "V1")] {
+        let index = release_index(signed_for);
+        let shown = evidence(&past, &index_path(shown_at), &index, &[&alice(), &bob()]);
+        let error = refusal(&shown);
+        assert!(matches!(error, VerifyError::Place(_)), "{error}");
+        assert_mentions(&error.to_string(), &[signed_for]);
+    }
+}
+
+#[test]
+fn signers_of_a_later_file_cannot_sign_under_an_earlier_one_nor_the_other_way_round() {
+    let past = rotated(PROJECT);
+    for (governor, by) in [(0, [key(5), key(6)]), (1, [alice(), bob()])] {
+        let mut shown = evidence(&past, INDEX, &release_index("v1"), &[&by[0], &by[1]]);
+        shown.governed_by = past.digest(governor);
+        assert!(matches!(refusal(&shown), VerifyError::TooFew { .. }));
+    }
+}
+
+#[test]
+fn the_whole_history_is_verified_even_beyond_the_governing_entry() {
+    let past = rotated(PROJECT)
+        .with(1, |entry| entry.signatures = signed_by(&entry.signers_config, &[&alice(), &key(5), &key(6)]));
+    let mut shown = evidence(&past, INDEX, &release_index("v1"), &[&alice(), &bob()]);
+    shown.governed_by = past.digest(0);
+    let VerifyError::Chain(error) = refusal(&shown) else { panic!("not the chain") };
+    assert_eq!((error.entry, error.fault), (1, ChainFault::NotAgreed));
+}
+
+#[test]
+fn an_unsigned_index_is_refused() {
+    let shown = Evidence { signatures: SignatureSet::default(), ..good() };
+    assert!(matches!(refusal(&shown), VerifyError::TooFew { .. }));
+}
+
+#[test]
+fn a_revocation_does_not_stand_in_for_missing_signatures() {
+    let mut shown = revoked();
+    shown.signatures = signed_by(&shown.index, &[&alice()]);
+    assert!(matches!(refusal(&shown), VerifyError::TooFew { .. }));
+}
+
+#[test]
+fn whoever_may_revoke_is_named_and_strangers_are_not() {
+    let mut shown = good();
+    shown.revocation = Some(revocation_of(&shown, &[&alice(), &mallory(), &carol()]));
+    // Carol signs releases, but admins are named, and without revocation keys these revoke.
+    assert_eq!(withdrawn(&shown).revocation.revoked_by, public([&alice()]));
+}
+
+#[test]
+fn who_may_revoke_depends_on_the_role() {
+    let by = |person| {
+        let shown = good();
+        Evidence { revocation: Some(revocation_of(&shown, &[&person])), ..shown }
+    };
+    for person in [alice(), bob()] {
+        withdrawn(&by(person));
+    }
+    // An artifact signer who is no admin, the master, a stranger.
+    for person in [carol(), dave(), mallory()] {
+        assert_eq!(fault(&by(person)), RevocationFault::NotAllowed);
+    }
+}
+
+#[test]
+fn a_file_before_the_governing_one_allows_no_revocation() {
+    let past = rotated(PROJECT);
+    let mut shown = evidence(&past, INDEX, &release_index("v1"), &[&key(5), &key(6)]);
+    let mut revocation = revocation_of(&shown, &[&bob()]);
+    revocation.governed_by = past.digest(0);
+    shown.revocation = Some(revocation);
+    assert_eq!(fault(&shown), RevocationFault::UnknownGovernor);
+}
+
+#[test]
+fn the_reason_of_a_revocation_is_shown_escaped() {
+    let mut shown = good();
+    let mut document = revocation_document(Some(Sha512::of(shown.index.as_bytes())));
+    document.reason = "\u{1b}[2Jall is\u{202e} well\nverified".to_owned();
+    shown.revocation = Some(revocation_with(&shown, document, &[&alice()]));
+    let message = refusal(&shown).to_string();
+    assert!(!message.contains(['\u{1b}', '\u{202e}', '\n']), "{message:?}");
+    assert_mentions(&message, &["revoked", r"\u{1b}"]);
+}
+
+/// The stored request must be the revoker's own, about this document and this file (D20).
+#[test]
+fn every_part_of_a_stored_request_counts() {
+    let with = |change: fn(&mut RevocationEvidence)| {
+        let shown = good();
+        let mut revocation = revocation_by_request(&shown, &alice(), &path(INDEX));
+        change(&mut revocation);
+        Evidence { revocation: Some(revocation), ..shown }
+    };
+    withdrawn(&with(|_| {}));
+    let changes: [fn(&mut RevocationEvidence); 7] = [
+        |shown| shown.request = None,
+        |shown| shown.request.as_mut().expect("a request").payload.push(' '),
+        |shown| shown.request.as_mut().expect("a request").timestamp = "2026-02-01T12:00:01+00:00".to_owned(),
+        |shown| shown.request.as_mut().expect("a request").public_key = bob().public_key(),
+        // The same body, sent by another.
+        |shown| {
+            let payload = shown.request.as_ref().expect("a request").payload.clone();
+            shown.request = Some(signed_request(&bob(), countersign_testing::evidence::noon(), &payload));
+        },
+        |shown| shown.request = Some(signed_request(&alice(), countersign_testing::evidence::noon(), "{}")),
+        // A request of Bob's, who did not sign the document.
+        |shown| shown.request = revocation_by_request(&good(), &bob(), &path(INDEX)).request,
+    ];
+    for (n, change) in changes.into_iter().enumerate() {
+        assert_eq!(fault(&with(change)), RevocationFault::NoRequest, "change {n}");
+    }
+}
+
+/// Whoever signs a colleague's document too cannot say for them which file was meant.
+#[test]
+fn a_request_that_is_not_the_revokers_own_about_this_document_names_nothing() {
+    let shown = good();
+    let of = |person| revocation_by_request(&shown, &person, &path(INDEX));
+    let with = |signers: &[&SecretKey], request: Option<SignedRequest>| {
+        let document = of(alice()).document;
+        let signatures = signed_by(&document, signers);
+        let revocation = RevocationEvidence { document, signatures, request, ..of(alice()) };
+        Evidence { revocation: Some(revocation), ..good() }
+    };
+    withdrawn(&with(&[&alice(), &bob()], of(bob()).request));
+    // Bob, who may revoke and has signed, sends a body in Alice's name.
+    let in_alices_name = of(alice()).request.expect("a request").payload;
+    let sent_by_bob = signed_request(&bob(), countersign_testing::evidence::noon(), &in_alices_name);
+    assert_eq!(fault(&with(&[&alice(), &bob()], Some(sent_by_bob))), RevocationFault::NoRequest);
+    // Carol and Mallory have signed, and may not revoke.
+    for stranger in [carol(), mallory()] {
+        let request = revocation_by_request(&shown, &stranger, &path(INDEX)).request;
+        assert_eq!(fault(&with(&[&alice(), &stranger], request)), RevocationFault::NotAllowed);
+    }
+    // Alice's request about this file, with another document.
+    let request = of(alice()).request.expect("a request");
+    let payload = request.payload.replace("a bad build", "another build");
+    assert_ne!(payload, request.payload);
+    let about_another = signed_request(&alice(), countersign_testing::evidence::noon(), &payload);
+    assert_eq!(fault(&with(&[&alice()], Some(about_another))), RevocationFault::NoRequest);
+}
+
+/// D20: where more than one key is needed, `subject_digest` is required. Otherwise one key could take a colleague's
+/// old document for another file, add a request of its own, and be counted as two.
+#[test]
+fn a_document_without_subject_is_not_enough_where_several_keys_must_revoke() {
+    let team = founders().revocation(2, [&carol(), &key(5), &key(6)]);
+    let everyone = [&alice(), &bob(), &carol(), &dave(), &key(5), &key(6)];
+    let past = Past::of(PROJECT).then(&team, &everyone);
+    let mut shown = evidence(&past, INDEX, &release_index("v1"), &[&alice(), &bob()]);
+    let mut revocation = revocation_by_request(&shown, &carol(), &path(INDEX));
+    revocation.signatures = signed_by(&revocation.document, &[&carol(), &key(5)]);
+    shown.revocation = Some(revocation);
+    let error = refusal(&shown);
+    assert!(matches!(error, VerifyError::Revocation(_)), "{error}");
+}
+
+/// D20: `initiator` is whoever posted the document first, so it has signed.
+#[test]
+fn a_document_whose_initiator_did_not_sign_is_refused() {
+    let mut shown = good();
+    let mut document = revocation_document(Some(Sha512::of(shown.index.as_bytes())));
+    document.initiator = Some(bob().public_key());
+    shown.revocation = Some(revocation_with(&shown, document.clone(), &[&alice(), &bob()]));
+    withdrawn(&shown);
+    shown.revocation = Some(revocation_with(&shown, document, &[&alice()]));
+    let error = refusal(&shown);
+    assert!(matches!(error, VerifyError::Revocation(_)), "{error}");
+}
+
+/// D39: a path may hold invisible characters, and comes from the server as well.
+#[test]
+fn messages_about_paths_of_strangers_are_escaped() {
+    let hostile = "https/github.com/443/acme/\u{202e}ppa";
+    let mut index = release_index("v1");
+    index.project_id = path(hostile);
+    let past = founded(PROJECT);
+    let people = [&alice(), &bob(), &carol(), &dave()];
+    let messages = [
+        refusal(&evidence_of_text(&past, INDEX, index_text(&index), &[&alice(), &bob()])).to_string(),
+        refusal(&Evidence { path: path(hostile), ..good() }).to_string(),
+        refusal(&Evidence {
+            history: past.clone().remark(0, &people, |metadata| metadata.project_id = path(hostile)).history,
+            ..good()
+        })
+        .to_string(),
+    ];
+    for message in messages {
+        assert!(!message.contains('\u{202e}'), "{message:?}");
+    }
+}

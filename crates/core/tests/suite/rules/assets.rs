@@ -1,0 +1,212 @@
+//! Registering the files of a release (spec §4.10; D11, D16, D23, D36).
+
+use countersign_core::{
+    documents::{index::ReleaseIndex, signatures::SignatureSet},
+    rules::decide::assets::{AssetsRefusal, Release, check_assets, register_assets},
+};
+use countersign_testing::{
+    INDEX, PROJECT, Signers, World, alice, assert_mentions, at, bob, carol, dave, key, mallory, path, public,
+    published, release, signers,
+};
+
+fn team() -> Signers {
+    signers("2026-01-31T10:00:00Z")
+        .artifact(2, [&alice(), &bob()])
+        .admin(1, [&carol()])
+        .master(1, [&dave()])
+        .revocation(1, [&key(6)])
+}
+
+fn active() -> World {
+    World::with(&team(), &[&alice(), &bob(), &carol(), &dave(), &key(6)])
+}
+
+/// A world whose release v1 has come this far.
+fn collecting() -> World {
+    let mut world = active();
+    world.add_release(&release("v1", "one"), &alice()).expect("a release");
+    world
+}
+
+fn complete() -> World {
+    let mut world = active();
+    world.release_signed_by(&[&alice(), &bob()]);
+    world
+}
+
+fn revoked() -> World {
+    let mut world = complete();
+    world.revoke_index(&key(6));
+    world
+}
+
+fn index(world: &World) -> ReleaseIndex {
+    ReleaseIndex::parse(&world.repo.bytes(INDEX)).expect("an index")
+}
+
+#[test]
+fn a_release_is_stored_as_index_governing_copy_and_empty_signatures() {
+    let mut world = active();
+    let path_of_index = world.add_release(&release("v1", "one"), &alice()).unwrap();
+    assert_eq!(path_of_index, path(INDEX));
+    assert_eq!(
+        world.repo.names_below(&format!("{PROJECT}/releases/tag/v1")),
+        ["svc.index.json", "svc.index.json.signatures.json.pending", "svc.index.json.signers.json"]
+    );
+    assert_eq!(world.repo.text(&format!("{INDEX}.signers.json")), team().text());
+    let set = SignatureSet::parse(&world.repo.bytes(&format!("{INDEX}.signatures.json.pending"))).unwrap();
+    assert_eq!(set, SignatureSet::default());
+    assert_mentions(&world.last.message, &[INDEX, &alice().public_key().to_string()]);
+}
+
+#[test]
+fn the_index_says_whose_it_is_where_it_came_from_and_when() {
+    let mut world = active();
+    world.now = at("2026-02-01T13:00:00.9Z");
+    world.add_release(&release("v1", "one"), &alice()).unwrap();
+    assert_eq!(
+        index(&world),
+        ReleaseIndex {
+            project_id: path(PROJECT),
+            release_url: Some("https://github.com/acme/app/releases/tag/v1".to_owned()),
+            mirrored_on: at("2026-02-01T13:00:00Z"),
+            published_on: Some(at("2026-01-30T08:00:00Z")),
+            published_files: vec![published("app.tar.gz", "one")],
+        }
+    );
+}
+
+#[test]
+fn the_nearest_project_above_the_directory_governs_it() {
+    let mut world = active();
+    let deep = Release { dir: path(&format!("{PROJECT}/a/b/c/d")), ..release("v1", "one") };
+    world.add_release(&deep, &alice()).unwrap();
+    assert!(world.repo.has(&format!("{PROJECT}/a/b/c/d/svc.index.json")));
+}
+
+#[test]
+fn a_key_of_any_role_may_register_a_release() {
+    for caller in [alice(), carol(), dave(), key(6)] {
+        assert!(active().add_release(&release("v1", "one"), &caller).is_ok());
+    }
+}
+
+#[test]
+fn a_stranger_may_not_and_is_told_so_before_anything_else() {
+    for mut world in [active(), collecting(), complete(), revoked()] {
+        let expected = AssetsRefusal::NotASigner { key: mallory().public_key(), project: path(PROJECT) };
+        assert_eq!(world.add_release(&release("v1", "one"), &mallory()), Err(expected.clone()));
+        let check = check_assets(&world.repo, &release("v1", "one").dir, &mallory().public_key());
+        assert_eq!(check.map(|active| active.project), Err(expected));
+    }
+}
+
+#[test]
+fn a_directory_without_active_signers_takes_no_release() {
+    let mut pending = World::new();
+    pending.register(&team(), &alice()).unwrap();
+    for mut world in [World::new(), pending] {
+        let refusal = world.add_release(&release("v1", "one"), &alice()).unwrap_err();
+        assert_eq!(refusal, AssetsRefusal::NoSigners(release("v1", "one").dir));
+    }
+}
+
+#[test]
+fn a_project_beside_governs_nothing() {
+    let mut world = active();
+    let beside =
+        Release { dir: path("https/github.com/443/acme/app2/releases/tag/v1"), ..release("v1", "one") };
+    assert_eq!(world.add_release(&beside, &alice()), Err(AssetsRefusal::NoSigners(beside.dir.clone())));
+}
+
+#[test]
+fn rights_follow_the_current_signers_file() {
+    let mut world = active();
+    world.rotate(&signers("2026-02-01T09:00:00Z").artifact(1, [&bob()]).master(1, [&dave()]), &[&dave()]);
+    let refusal = world.add_release(&release("v1", "one"), &alice()).unwrap_err();
+    assert!(matches!(refusal, AssetsRefusal::NotASigner { .. }));
+    assert!(world.add_release(&release("v1", "one"), &bob()).is_ok());
+}
+
+#[test]
+fn the_same_content_again_is_refused_while_the_index_collects() {
+    let mut world = collecting();
+    world.sign(INDEX, &alice()).unwrap();
+    let before = world.repo.clone();
+    world.pass(60);
+    let other_page = Release {
+        release_url: Some("https://example.org".to_owned()),
+        published_on: None,
+        ..release("v1", "one")
+    };
+    for same in [release("v1", "one"), other_page] {
+        let refusal = world.add_release(&same, &bob()).unwrap_err();
+        assert_eq!(refusal, AssetsRefusal::AlreadyRegistered(path(INDEX)));
+        assert_mentions(&refusal.to_string(), &["Release already registered", "version"]);
+    }
+    assert_eq!(world.repo, before);
+}
+
+#[test]
+fn other_content_replaces_a_collecting_index_and_drops_its_signatures() {
+    let mut world = collecting();
+    world.sign(INDEX, &alice()).unwrap();
+    world.pass(60);
+    assert_eq!(world.add_release(&release("v1", "two"), &carol()), Ok(path(INDEX)));
+    assert_eq!(index(&world).published_files, [published("app.tar.gz", "two")]);
+    assert_eq!(index(&world).mirrored_on, world.now);
+    let set = SignatureSet::parse(&world.repo.bytes(&format!("{INDEX}.signatures.json.pending"))).unwrap();
+    assert_eq!(set, SignatureSet::default());
+    assert!(world.sign(INDEX, &alice()).is_ok(), "the new index is not signed yet");
+}
+
+#[test]
+fn a_difference_in_any_part_of_the_published_files_is_other_content() {
+    let mut renamed = release("v1", "one");
+    renamed.published_files = vec![published("app.zip", "one")];
+    let mut more = release("v1", "one");
+    more.published_files.push(published("b", "b"));
+    let mut less_known = release("v1", "one");
+    less_known.published_files[0].digests.sha512 = None;
+    let mut unsized_file = release("v1", "one");
+    unsized_file.published_files[0].size = None;
+    let mut moved = release("v1", "one");
+    moved.published_files[0].source.push('x');
+    for other in [renamed, more, less_known, unsized_file, moved] {
+        assert!(collecting().add_release(&other, &alice()).is_ok(), "{other:?}");
+    }
+}
+
+#[test]
+fn a_complete_or_revoked_index_stays_even_for_other_content() {
+    for mut world in [complete(), revoked()] {
+        let before = world.repo.clone();
+        let refusal = AssetsRefusal::AlreadyRegistered(path(INDEX));
+        assert_eq!(world.add_release(&release("v1", "two"), &alice()), Err(refusal.clone()));
+        let check = check_assets(&world.repo, &release("v1", "two").dir, &alice().public_key());
+        assert_eq!(check.map(|active| active.project), Err(refusal), "known before anything is fetched");
+        assert_eq!(world.repo, before);
+    }
+}
+
+#[test]
+fn a_project_has_a_limit_of_collecting_files() {
+    let mut world = collecting();
+    let add = |world: &World, release: &Release, limit| {
+        let index = release.write_index(&path(PROJECT), world.now).expect("a small index");
+        register_assets(&world.repo, &index, &alice().public_key(), limit).map(|(_, path)| path)
+    };
+    let refusal = add(&world, &release("v2", "two"), 1).unwrap_err();
+    assert_eq!(refusal, AssetsRefusal::TooManyCollecting { project: path(PROJECT), limit: 1 });
+    assert!(add(&world, &release("v2", "two"), 2).is_ok());
+    assert!(add(&world, &release("v1", "two"), 1).is_ok(), "a correction adds no file");
+    world.sign_all(INDEX, &[&alice(), &bob()]);
+    assert!(add(&world, &release("v2", "two"), 1).is_ok(), "a complete file collects no more");
+}
+
+#[test]
+fn a_check_before_the_fetch_gives_the_signers_in_force() {
+    let active = check_assets(&active().repo, &release("v1", "one").dir, &alice().public_key()).unwrap();
+    assert_eq!(active.project, path(PROJECT));
+    assert_eq!(active.file.keys(), public([&alice(), &bob(), &carol(), &dave(), &key(6)]));
+}

@@ -1,0 +1,13 @@
+mod activation;
+mod assets;
+mod auth;
+mod caps;
+mod chain;
+mod place;
+mod query;
+mod quorum;
+mod register;
+mod revoke;
+mod revoke_rotation;
+mod sign;
+mod update;

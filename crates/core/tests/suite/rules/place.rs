@@ -1,0 +1,436 @@
+//! Whether an index is about the place where it lies (D6, D26, D34).
+
+use countersign_core::{
+    documents::index::ReleaseIndex,
+    rules::place::{PlaceError, check_place, path_of_url, release_tag},
+};
+use countersign_testing::{
+    INDEX, PROJECT, assert_mentions,
+    evidence::{checksums_index, file, index_path, release_index},
+    path,
+};
+
+#[test]
+fn a_url_has_one_path() {
+    let table = [
+        ("https://github.com/acme/app", "https/github.com/443/acme/app"),
+        ("http://github.com/acme/app", "http/github.com/80/acme/app"),
+        ("https://github.com:443/acme", "https/github.com/443/acme"),
+        ("http://host:443/a", "http/host/443/a"),
+        ("https://host:80/a", "https/host/80/a"),
+        ("https://host:65535/a", "https/host/65535/a"),
+        ("HTTPS://GitHub.COM/Acme/App", "https/github.com/443/Acme/App"),
+        ("https://host", "https/host/443"),
+        ("https://host/", "https/host/443"),
+        ("https://host:8443", "https/host/8443"),
+        ("https://host/a/", "https/host/443/a"),
+        // A first segment of digits is no port.
+        ("https://host/8080/a", "https/host/443/8080/a"),
+        ("https://[::1]/a", "https/[::1]/443/a"),
+        ("https://[2001:DB8::1]:8443/a", "https/[2001:db8::1]/8443/a"),
+        ("https://127.0.0.1:3000/a", "https/127.0.0.1/3000/a"),
+        ("https://host/a/tag/v1@2", "https/host/443/a/tag/v1@2"),
+        ("https://host/a/tag/@scope/name@1.0", "https/host/443/a/tag/@scope/name@1.0"),
+        ("https://host/a%20b", "https/host/443/a b"),
+        ("https://host/a+b", "https/host/443/a+b"),
+        ("https://host/%C3%BC", "https/host/443/ü"),
+        ("https://host/ü", "https/host/443/ü"),
+        ("https://host/%F0%9F%A6%80", "https/host/443/🦀"),
+        ("https://host/a:b", "https/host/443/a:b"),
+        ("https://host/a%3Fb%23c", "https/host/443/a?b#c"),
+        // Decoded once only.
+        ("https://host/a%252Fb", "https/host/443/a%2Fb"),
+        ("https://host/%252e%252e/b", "https/host/443/%2e%2e/b"),
+        ("https://host/...", "https/host/443/..."),
+        ("https://host/a/https://b", ""),
+    ];
+    for (url, expected) in table {
+        let expected = Some(expected).filter(|expected| !expected.is_empty());
+        assert_eq!(path_of_url(url).as_ref().map(|path| path.as_str()), expected, "{url}");
+    }
+}
+
+#[test]
+fn a_url_that_is_more_or_less_than_a_place_has_no_path() {
+    for url in [
+        "",
+        "https",
+        "https:/host/a",
+        "https:host/a",
+        "//host/a",
+        "/host/a",
+        "https/host/443/a",
+        "ftp://host/a",
+        "file:///a",
+        "git+https://host/a",
+        " https://host/a",
+        "https://",
+        "https:///a",
+        "https://:443/a",
+        "https://host:/a",
+        "https://host:0/a",
+        "https://host:0443/a",
+        "https://host:+443/a",
+        "https://host:65536/a",
+        "https://host:4 3/a",
+        "https://host:x/a",
+        "https://host:４４３/a",
+        "https://user@host/a",
+        "https://user:secret@host/a",
+        "https://github.com@evil.example/a",
+        "https://github.com%2Facme/a",
+        "https://host%00/a",
+        "https://host?x",
+        "https://host/a?x",
+        "https://host/a?",
+        "https://host/a#x",
+        "https://host/a\\b",
+        "https://host\\a/b",
+        "https://host/a%5Cb",
+        "https://host/a//b",
+        "https://host//a",
+        "https://host/a/tag/x%2fy",
+        "https://host/a%2F%2Fb",
+        "https://host/./a",
+        "https://host/a/..",
+        "https://host/a/../b",
+        "https://host/a/%2e%2e/b",
+        "https://host/a/.%2E/b",
+        "https://host/a/%2E/b",
+        "https://host/a%2F..%2Fb",
+        "https://host/a%2f%2e%2e%2fb",
+        "https://host/a%00b",
+        "https://host/a%0Ab",
+        "https://host/a\nb",
+        "https://host/a\tb",
+        "https://host/a%1B%5B2J",
+        "https://host/a%7Fb",
+        "https://host/%C2%85",
+        "https://host/%ff",
+        "https://host/%C3",
+        "https://host/.git/config",
+        "https://host/.GIT",
+    ] {
+        assert_eq!(path_of_url(url), None, "{url:?}");
+    }
+}
+
+/// D6: hosts are ASCII, without a trailing dot, and of the characters that a host has.
+#[test]
+fn what_cannot_be_a_host_has_no_path() {
+    for url in [
+        "https://github.com./acme/app",
+        "https://gıthub.com/acme/app",
+        "https://git hub.com/a",
+        "https://a:b:443/a",
+        "https://::1/a",
+        "https://[::1/a",
+        "https://[::1]x/a",
+        "https://.../a",
+        "https://a..b/a",
+    ] {
+        assert_eq!(path_of_url(url), None, "{url:?}");
+    }
+}
+
+#[test]
+fn a_tag_is_read_from_the_page_of_its_own_project_only() {
+    let gitlab = "https/gitlab.com/443/g/s/app";
+    let table = [
+        (PROJECT, "https://github.com/acme/app/releases/tag/v1", Some("v1")),
+        (PROJECT, "https://GITHUB.com:443/acme/app/releases/tag/v1/", Some("v1")),
+        (PROJECT, "https://github.com/acme/app/releases/tag/a%2Fb", Some("a/b")),
+        (PROJECT, "https://github.com/acme/app/releases/tag/a/b", Some("a/b")),
+        (PROJECT, "https://github.com/acme/app/releases/tag/v1@x%20y%C3%BC", Some("v1@x yü")),
+        (gitlab, "https://gitlab.com/g/s/app/-/releases/v1", Some("v1")),
+        (gitlab, "https://gitlab.com/g/s/app/-/releases/a%2Fb", Some("a/b")),
+        (PROJECT, "https://github.com/acme/app/releases/tag", None),
+        (PROJECT, "https://github.com/acme/app/releases/tag/", None),
+        (PROJECT, "https://github.com/acme/app/releases/v1", None),
+        (PROJECT, "https://github.com/acme/app/releases/latest", None),
+        (PROJECT, "https://github.com/acme/app2/releases/tag/v1", None),
+        (PROJECT, "https://github.com/acme/ap/releases/tag/v1", None),
+        (PROJECT, "https://github.com/acme/App/releases/tag/v1", None),
+        (PROJECT, "https://github.com/acme/app/x/releases/tag/v1", None),
+        (PROJECT, "https://github.com:444/acme/app/releases/tag/v1", None),
+        (PROJECT, "https://github.com:44/acme/app/releases/tag/v1", None),
+        ("https/github.com/4430/acme/app", "https://github.com/acme/app/releases/tag/v1", None),
+        (PROJECT, "http://github.com/acme/app/releases/tag/v1", None),
+        (PROJECT, "http://github.com:443/acme/app/releases/tag/v1", None),
+        (PROJECT, "https://github.com.evil.example/acme/app/releases/tag/v1", None),
+        (PROJECT, "https://evil.example/github.com/443/acme/app/releases/tag/v1", None),
+        (PROJECT, "https://github.com@evil.example/acme/app/releases/tag/v1", None),
+        (PROJECT, "https://evil.example@github.com/acme/app/releases/tag/v1", None),
+        (PROJECT, "https://github.com/acme/app/releases/tag/v1?x=/../v2", None),
+        (PROJECT, "https://github.com/acme/app/releases/tag/v1#v2", None),
+        (PROJECT, "https://github.com/acme/app/releases/tag/v1%2F..%2Fv2", None),
+        (PROJECT, "https://github.com/acme/x/../app/releases/tag/v1", None),
+        (gitlab, "https://gitlab.com/g/s/app/-/tags/v1", None),
+        (gitlab, "https://gitlab.com/g/s/app/x/-/releases/v1", None),
+    ];
+    for (project, url, tag) in table {
+        assert_eq!(release_tag(url, &path(project)).as_deref(), tag, "{url}");
+    }
+}
+
+/// D6: only in the tag is `%2F` a separator; elsewhere it makes another place of it.
+#[test]
+fn an_encoded_slash_outside_the_tag_is_refused() {
+    let url = "https://github.com/acme%2Fapp/releases/tag/v1";
+    assert_eq!(release_tag(url, &path(PROJECT)), None, "{url}");
+    let index = checksums_index(
+        "https/files.example/443/app",
+        vec![file("sub/a.tar.gz", "https://files.example/app%2F1.0/sub%2Fa.tar.gz", "a")],
+    );
+    let place = check_place(&index, &path("https/files.example/443/app/1.0/svc.index.json"));
+    assert!(matches!(place, Err(PlaceError::OtherSource { .. })), "{place:?}");
+}
+
+fn released(tag: &str, url: &str, source: &str) -> ReleaseIndex {
+    let mut index = release_index(tag);
+    index.release_url = Some(url.to_owned());
+    index.published_files[0].source = source.to_owned();
+    index
+}
+
+#[test]
+fn an_index_lies_where_its_release_says() {
+    for (dir, tag) in [
+        ("v1", "v1"),
+        ("a/b", "a%2Fb"),
+        ("a/b", "a/b"),
+        ("@scope/app@1.0", "%40scope%2Fapp%401.0"),
+        ("v 1", "v%201"),
+        ("ü", "%C3%BC"),
+        ("v1+2", "v1%2B2"),
+        ("100%", "100%25"),
+    ] {
+        let (url, source) = (
+            format!("https://github.com/acme/app/releases/tag/{tag}"),
+            format!("https://github.com/acme/app/releases/download/{tag}/app.tar.gz"),
+        );
+        let index = released("x", &url, &source);
+        assert_eq!(check_place(&index, &path(&index_path(dir))), Ok(()), "{tag}");
+    }
+    // NFC and NFD are two tags, and so are two letter cases.
+    for (dir, tag) in
+        [("ü", "u%CC%88"), ("v1", "V1"), ("v1", "v1%20"), ("a/b", "a%252Fb"), ("a", "a/b"), ("a/b", "b")]
+    {
+        let url = format!("https://github.com/acme/app/releases/tag/{tag}");
+        let index = released("x", &url, "https://cdn.example/app");
+        let place = check_place(&index, &path(&index_path(dir)));
+        assert!(matches!(place, Err(PlaceError::OtherRelease(_))), "{tag}: {place:?}");
+    }
+}
+
+#[test]
+fn a_release_lies_in_no_other_directory_of_its_project() {
+    for at in [
+        format!("{PROJECT}/svc.index.json"),
+        format!("{PROJECT}/v1/svc.index.json"),
+        format!("{PROJECT}/releases/v1/svc.index.json"),
+        format!("{PROJECT}/-/releases/v1/svc.index.json"),
+        format!("{PROJECT}/releases/download/v1/svc.index.json"),
+        format!("{PROJECT}/releases/tag/v1/v1/svc.index.json"),
+        format!("{PROJECT}/x/releases/tag/v1/svc.index.json"),
+    ] {
+        let place = check_place(&release_index("v1"), &path(&at));
+        assert!(matches!(place, Err(PlaceError::OtherRelease(_))), "{at}: {place:?}");
+    }
+}
+
+#[test]
+fn an_index_names_the_project_that_contains_it() {
+    for project in [
+        "https/github.com/443/acme/ap",
+        "https/github.com/443/acme/app2",
+        "https/github.com/443/acme/App",
+        INDEX,
+    ] {
+        let mut index = release_index("v1");
+        index.project_id = path(project);
+        assert_eq!(check_place(&index, &path(INDEX)), Err(PlaceError::OtherProject(path(project))));
+    }
+}
+
+#[test]
+fn only_an_index_has_the_place_of_one() {
+    for name in ["index.json", "svc.signers.json", "svc.index.json.signatures.json", "SVC.INDEX.JSON"] {
+        let at = path(&INDEX.replace("svc.index.json", name));
+        assert_eq!(check_place(&release_index("v1"), &at), Err(PlaceError::NotAnIndex(at)));
+    }
+    let alone = path("svc.index.json");
+    assert_eq!(check_place(&release_index("v1"), &alone), Err(PlaceError::NotAnIndex(alone)));
+}
+
+fn place_of_asset(source: &str) -> Result<(), PlaceError> {
+    check_place(&released("v1", "https://github.com/acme/app/releases/tag/v1", source), &path(INDEX))
+}
+
+#[test]
+fn an_asset_is_of_this_release_or_from_elsewhere() {
+    for source in [
+        "https://github.com/acme/app/releases/download/v1/app.tar.gz",
+        "https://github.com:443/acme/app/releases/download/v1/app.tar.gz",
+        "https://cdn.example/whatever?token=1",
+        "https://cdn.example//a/%2Fb%2F..%2Fc",
+        "https://github.com/acme/app2/releases/download/v2/app.tar.gz",
+        "https://github.com/acme/app/raw/main/app.tar.gz",
+        "https://api.github.com/repos/acme/app/releases/assets/1",
+    ] {
+        assert_eq!(place_of_asset(source), Ok(()), "{source}");
+    }
+    for source in [
+        "https://github.com/acme/app/releases/download/v2/app.tar.gz",
+        "https://github.com/acme/app/releases/download/v1/other.tar.gz",
+        "https://github.com/acme/app/releases/download/v1/sub/app.tar.gz",
+        "https://github.com/acme/app/releases/download/v1%2Fv2/app.tar.gz",
+        "https://GITHUB.com/acme/app/releases/download/v2/app.tar.gz",
+        "https://github.com/acme/app/releases/%64ownload/v2/app.tar.gz",
+        "https://github.com/acme/app/-/releases/v2/downloads/app.tar.gz",
+        "https://github.com/acme/app/-/releases/v10/downloads/app.tar.gz",
+        "https://github.com/acme/app/-/releases/permalink/latest/downloads/app.tar.gz",
+        "https://github.com/acme/app/-/releases/v1/downloads/other.tar.gz",
+    ] {
+        let place = place_of_asset(source);
+        assert!(matches!(place, Err(PlaceError::OtherSource { .. })), "{source}: {place:?}");
+    }
+}
+
+/// A spelling that we do not read as a place is still one that a download would follow.
+#[test]
+fn an_asset_of_another_release_is_found_out_in_every_spelling() {
+    for source in [
+        "https://github.com/acme/app/releases/download/v2/app.tar.gz?",
+        "https://github.com/acme/app/releases/download/v2/app.tar.gz?x=1",
+        "https://github.com/acme/app/releases/download/v2/app.tar.gz#x",
+        "https://x@github.com/acme/app/releases/download/v2/app.tar.gz",
+        "https://github.com./acme/app/releases/download/v2/app.tar.gz",
+        "https://github.com/acme/app/releases/download/v1/../v2/app.tar.gz",
+        "https://github.com/acme/app/./releases/download/v2/app.tar.gz",
+        "https://github.com/acme/app/releases/download/v2/a\tpp.tar.gz",
+        "https:\\\\github.com\\acme\\app\\releases\\download\\v2\\app.tar.gz",
+    ] {
+        let place = place_of_asset(source);
+        assert!(matches!(place, Err(PlaceError::OtherSource { .. })), "{source}: {place:?}");
+    }
+}
+
+/// D35: letter case makes no other project. And the latest release is this one only for a while.
+#[test]
+fn an_asset_of_another_release_is_found_out_by_every_road() {
+    for source in [
+        "https://github.com/ACME/App/releases/download/v2/app.tar.gz",
+        "https://github.com/acme/app/releases/latest/download/app.tar.gz",
+    ] {
+        let place = place_of_asset(source);
+        assert!(matches!(place, Err(PlaceError::OtherSource { .. })), "{source}: {place:?}");
+    }
+}
+
+#[test]
+fn a_gitlab_asset_is_named_by_the_last_segment_of_its_link() {
+    let project = "https/gitlab.com/443/g/s/app";
+    let base = "https://gitlab.com/g/s/app/-/releases";
+    let place = |source: String| {
+        let mut index = released("x", &format!("{base}/a%2Fb"), &source);
+        index.project_id = path(project);
+        check_place(&index, &path(&format!("{project}/releases/tag/a/b/svc.index.json")))
+    };
+    assert_eq!(place(format!("{base}/a%2Fb/downloads/app.tar.gz")), Ok(()));
+    assert_eq!(place(format!("{base}/a/b/downloads/bin/linux/app.tar.gz")), Ok(()));
+    for source in [
+        "a/downloads/app.tar.gz",
+        "a%2Fb/app.tar.gz",
+        "a%2Fb/downloads/app.tar.gz/x",
+        "a%2Fbc/downloads/app.tar.gz",
+    ] {
+        assert!(place(format!("{base}/{source}")).is_err(), "{source}");
+    }
+}
+
+#[test]
+fn a_port_is_not_the_beginning_of_another() {
+    let project = path("https/github.com/4430/acme/app");
+    for (url, tag) in [
+        ("https://github.com:4430/acme/app/releases/tag/v1", Some("v1")),
+        ("https://github.com/acme/app/releases/tag/v1", None),
+        ("https://github.com:44/acme/app/releases/tag/v1", None),
+        ("https://github.com:44300/acme/app/releases/tag/v1", None),
+    ] {
+        assert_eq!(release_tag(url, &project).as_deref(), tag, "{url}");
+    }
+}
+
+#[test]
+fn without_a_release_page_every_file_lies_below_the_index() {
+    let at = path("https/files.example/8443/app/1.0/svc.index.json");
+    let base = "https://files.example:8443/app/1.0";
+    let place = |name: &str, source: &str| {
+        check_place(&checksums_index("https/files.example/8443/app", vec![file(name, source, "x")]), &at)
+    };
+    for (name, source) in [
+        ("a", "a"),
+        ("sub/dir/a", "sub/dir/a"),
+        ("a b", "a%20b"),
+        ("a%20b", "a%2520b"),
+        ("a?b#c", "a%3Fb%23c"),
+        ("ü", "%C3%BC"),
+        ("@x:1", "@x:1"),
+    ] {
+        assert_eq!(place(name, &format!("{base}/{source}")), Ok(()), "{source}");
+    }
+    for source in [
+        format!("{base}/b"),
+        format!("{base}/sub/a"),
+        format!("{base}/a?x"),
+        format!("{base}/sub/../a"),
+        format!("{base}/sub/%2e%2e/a"),
+        format!("{base}//a"),
+        format!("{base}.evil/a"),
+        "https://files.example/app/1.0/a".to_owned(),
+        "http://files.example:8443/app/1.0/a".to_owned(),
+        "https://files.example:8443/app/1.1/a".to_owned(),
+        "https://files.example:8443/App/1.0/a".to_owned(),
+        "https://x@files.example:8443/app/1.0/a".to_owned(),
+        "a".to_owned(),
+        String::new(),
+    ] {
+        assert!(matches!(place("a", &source), Err(PlaceError::OtherSource { .. })), "{source}");
+    }
+}
+
+/// What our server makes an index of (D6, D24), our client must be able to verify.
+#[test]
+fn a_name_that_no_stored_path_could_have_is_still_in_its_place() {
+    let project = format!("https/files.example/443/{}", vec!["d".repeat(199); 4].join("/"));
+    path(&project).check_storable_dir().expect("a directory that can be stored");
+    let base = project.replacen("https/files.example/443", "https://files.example", 1);
+    for name in ["n".repeat(200), vec!["s"; 70].join("/"), "app/.git".to_owned()] {
+        let index = checksums_index(&project, vec![file(&name, &format!("{base}/{name}"), "x")]);
+        assert_eq!(check_place(&index, &path(&format!("{project}/svc.index.json"))), Ok(()), "{name}");
+    }
+}
+
+#[test]
+fn an_index_of_checksums_may_lie_in_the_project_itself() {
+    let project = "https/files.example/443/app";
+    let index = checksums_index(project, vec![file("a", "https://files.example/app/a", "x")]);
+    assert_eq!(check_place(&index, &path(&format!("{project}/svc.index.json"))), Ok(()));
+}
+
+#[test]
+fn what_a_stranger_wrote_is_escaped_in_the_message() {
+    let hostile = "https://evil.example/\u{1b}[2J\u{202e}\n";
+    let release =
+        check_place(&released("v1", hostile, "https://a/b"), &path(INDEX)).expect_err("another release");
+    let mut index = checksums_index(PROJECT, vec![file("a", hostile, "x")]);
+    let source = check_place(&index, &path(INDEX)).expect_err("another source");
+    index.project_id = path("https/github.com/443/acme/other");
+    let project = check_place(&index, &path(INDEX)).expect_err("another project");
+    for message in [&release, &source, &project].map(ToString::to_string) {
+        assert!(!message.contains(['\u{1b}', '\u{202e}', '\n']), "{message:?}");
+    }
+    assert_mentions(&source.to_string(), &["a", "evil.example"]);
+    assert_mentions(&project.to_string(), &["acme/other"]);
+}

@@ -1,0 +1,227 @@
+//! What may be asked about a file, and by whom (spec §4.4, §4.5; D18, D21).
+
+use countersign_core::{
+    rules::{
+        query::{FileStatus, StatusRefusal, file_status, files_to_sign, list_waiting},
+        stored::{self, Collecting},
+    },
+    values::{key::SecretKey, path::RepoPath},
+};
+use countersign_testing::{
+    ACTIVE, HISTORY, INDEX, PENDING, PENDING_METADATA, Signers, World, alice, bob, carol, dave, key, mallory,
+    path, public, release, signers,
+};
+
+/// Alice and Bob sign releases, Carol administrates, Dave is master, key 6 revokes.
+fn team() -> Signers {
+    signers("2026-01-31T10:00:00Z")
+        .artifact(2, [&alice(), &bob()])
+        .admin(1, [&carol()])
+        .master(1, [&dave()])
+        .revocation(1, [&key(6)])
+}
+
+fn collecting() -> World {
+    let mut world = World::with(&team(), &[&alice(), &bob(), &carol(), &dave(), &key(6)]);
+    world.add_release(&release("v1", "one"), &alice()).expect("a release");
+    world
+}
+
+/// Without Alice and Carol, and with key 7 as another artifact signer.
+fn next() -> Signers {
+    signers("2026-02-01T09:00:00Z").artifact(1, [&bob(), &key(7)]).admin(1, [&bob()]).master(1, [&dave()])
+}
+
+fn status(world: &World, file: &str, caller: &SecretKey) -> Result<FileStatus, StatusRefusal> {
+    file_status(&world.repo, &path(file), &caller.public_key())
+}
+
+const COLLECTING: Result<FileStatus, StatusRefusal> =
+    Ok(FileStatus { is_complete: false, is_revoked: false });
+const COMPLETE: Result<FileStatus, StatusRefusal> = Ok(FileStatus { is_complete: true, is_revoked: false });
+const REVOKED: Result<FileStatus, StatusRefusal> = Ok(FileStatus { is_complete: false, is_revoked: true });
+
+#[track_caller]
+fn assert_no_signer(world: &World, file: &str, caller: &SecretKey) {
+    let expected = StatusRefusal::NotASigner { key: caller.public_key(), path: path(file) };
+    assert_eq!(status(world, file, caller), Err(expected));
+}
+
+/// The files to sign, by their paths and contents.
+fn to_sign(world: &World, file: &str) -> Option<Vec<(String, String)>> {
+    let files = files_to_sign(&world.repo, &path(file)).expect("a sound repository")?;
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("text");
+    Some(files.into_iter().map(|(path, bytes)| (path.to_string(), text(&bytes))).collect())
+}
+
+fn who(world: &World, file: &str) -> Option<Collecting> {
+    stored::collecting(&world.repo, &path(file)).expect("a sound repository")
+}
+
+#[test]
+fn the_status_of_an_index_follows_its_signatures() {
+    let mut world = collecting();
+    assert_eq!(status(&world, INDEX, &alice()), COLLECTING);
+    world.sign(INDEX, &alice()).unwrap();
+    assert_eq!(status(&world, INDEX, &alice()), COLLECTING);
+    world.sign(INDEX, &bob()).unwrap();
+    assert_eq!(status(&world, INDEX, &alice()), COMPLETE);
+    world.revoke_index(&key(6));
+    assert_eq!(status(&world, INDEX, &alice()), REVOKED);
+}
+
+#[test]
+fn any_role_of_the_current_signers_file_may_ask() {
+    for caller in [alice(), carol(), dave(), key(6)] {
+        assert_eq!(status(&collecting(), INDEX, &caller), COLLECTING);
+    }
+    assert_no_signer(&collecting(), INDEX, &mallory());
+}
+
+#[test]
+fn the_current_file_decides_and_not_the_copy_of_a_complete_one() {
+    let mut world = collecting();
+    world.sign_all(INDEX, &[&alice(), &bob()]);
+    world.rotate(&next(), &[&dave(), &key(7)]);
+    assert_no_signer(&world, INDEX, &alice());
+    assert_eq!(status(&world, INDEX, &key(7)), COMPLETE);
+}
+
+#[test]
+fn a_registration_is_shown_to_its_own_keys() {
+    let mut world = World::new();
+    world.register(&team(), &alice()).unwrap();
+    for caller in [alice(), dave(), key(6)] {
+        assert_eq!(status(&world, PENDING, &caller), COLLECTING);
+    }
+    assert_no_signer(&world, PENDING, &mallory());
+}
+
+#[test]
+fn an_update_is_shown_to_the_keys_of_both_files() {
+    let mut world = collecting();
+    world.update(&next(), &alice()).unwrap();
+    for caller in [alice(), carol(), key(6), bob(), key(7)] {
+        assert_eq!(status(&world, PENDING, &caller), COLLECTING);
+    }
+    assert_no_signer(&world, PENDING, &mallory());
+    assert_no_signer(&world, INDEX, &key(7));
+}
+
+#[test]
+fn what_collects_no_signatures_has_no_status() {
+    let world = collecting();
+    let copy = format!("{INDEX}.signers.json");
+    let elsewhere = "https/github.com/443/acme/app/releases/tag/v9/svc.index.json";
+    for file in [ACTIVE, HISTORY, PENDING, &copy, elsewhere, "https/github.com/443/acme/app", "x"] {
+        let refusal = status(&world, file, &alice()).unwrap_err();
+        assert_eq!(refusal, StatusRefusal::NotFound(path(file)));
+        assert_eq!(refusal.to_string(), format!("File not found: {file}"));
+    }
+}
+
+#[test]
+fn a_file_that_does_not_exist_is_not_found_by_strangers_either() {
+    assert_eq!(status(&World::new(), INDEX, &mallory()), Err(StatusRefusal::NotFound(path(INDEX))));
+}
+
+#[test]
+fn an_index_without_signers_above_it_says_so() {
+    let mut world = collecting();
+    world.repo.remove(&path(ACTIVE));
+    assert_eq!(status(&world, INDEX, &alice()), Err(StatusRefusal::NoSigners(path(INDEX))));
+}
+
+#[test]
+fn an_index_is_signed_alone() {
+    let world = collecting();
+    assert_eq!(to_sign(&world, INDEX), Some(vec![(INDEX.to_owned(), world.repo.text(INDEX))]));
+}
+
+#[test]
+fn a_signers_file_is_signed_with_its_metadata() {
+    let mut world = collecting();
+    world.update(&next(), &alice()).unwrap();
+    let text = |file: &str| (file.to_owned(), world.repo.text(file));
+    assert_eq!(to_sign(&world, PENDING), Some(vec![text(PENDING), text(PENDING_METADATA)]));
+    let active_metadata = format!("{ACTIVE}.metadata.json");
+    assert_eq!(to_sign(&world, ACTIVE), Some(vec![text(ACTIVE), text(&active_metadata)]));
+}
+
+#[test]
+fn a_signers_file_without_its_metadata_is_a_fault_of_ours() {
+    let mut world = collecting();
+    world.repo.remove(&path(&format!("{ACTIVE}.metadata.json")));
+    let error = files_to_sign(&world.repo, &path(ACTIVE)).unwrap_err();
+    assert_eq!(error.path, path(&format!("{ACTIVE}.metadata.json")));
+}
+
+#[test]
+fn there_is_nothing_to_sign_where_there_is_no_file() {
+    for file in [PENDING, "https/github.com/443/acme/app", "x"] {
+        assert_eq!(to_sign(&collecting(), file), None, "{file}");
+    }
+}
+
+#[test]
+fn an_index_waits_for_its_artifact_signers() {
+    let mut world = collecting();
+    world.sign(INDEX, &alice()).unwrap();
+    let expected = Collecting { accepted: public([&alice(), &bob()]), signed: public([&alice()]) };
+    assert_eq!(who(&world, INDEX), Some(expected));
+    world.sign(INDEX, &bob()).unwrap();
+    assert_eq!(who(&world, INDEX), None);
+}
+
+#[test]
+fn master_keys_see_signers_proposals_and_no_indexes() {
+    let mut world = collecting();
+    world.update(&next(), &alice()).unwrap();
+    let proposal = who(&world, PENDING).unwrap();
+    assert_eq!(proposal.accepted, public([&carol(), &dave(), &bob(), &key(7)]));
+    assert!(!who(&world, INDEX).unwrap().accepted.contains(&dave().public_key()));
+}
+
+#[test]
+fn the_nearest_active_signers_file_governs_a_path() {
+    let world = collecting();
+    for below in [INDEX, ACTIVE, "https/github.com/443/acme/app", "https/github.com/443/acme/app/a/b"] {
+        let governing = stored::governing_signers(&world.repo, &path(below)).unwrap().expect(below);
+        assert_eq!(*governing.bytes, *team().text().as_bytes());
+    }
+    for beside in ["https/github.com/443/acme", "https/github.com/443/acme/app2", "x"] {
+        assert!(stored::governing_signers(&world.repo, &path(beside)).unwrap().is_none(), "{beside}");
+    }
+}
+
+/// Pending signers of so many new projects, of an active one, and an index.
+fn waiting(strangers: usize) -> (World, Vec<RepoPath>) {
+    let mut world = World::with(&one_signer(), &[&alice()]);
+    world.update(&signers("2026-02-01T09:00:00Z").artifact(1, [&alice()]), &alice()).expect("an update");
+    let mut paths = vec![path(INDEX), path(PENDING)];
+    paths.extend((0..strangers).map(|n| path(&PENDING.replace("acme/app", &format!("a/{n:04}")))));
+    paths.sort();
+    (world, paths)
+}
+
+fn one_signer() -> Signers {
+    signers("2026-01-31T10:00:00Z").artifact(1, [&alice()])
+}
+
+#[test]
+fn a_list_of_what_waits_has_room_for_all_that_is_no_strangers_registration() {
+    let (world, paths) = waiting(100);
+    let bytes = |paths: &[RepoPath]| paths.iter().map(|path| path.as_str().len() + 3).sum::<usize>();
+    let all = list_waiting(&world.repo, paths.iter(), bytes(&paths));
+    assert_eq!((all.paths, all.left_out), (paths.clone(), 0));
+
+    let one_less = list_waiting(&world.repo, paths.iter(), bytes(&paths) - 1);
+    assert_eq!((one_less.paths.len(), one_less.left_out), (paths.len() - 1, 1));
+    assert!(one_less.paths.is_sorted());
+
+    let own = [path(INDEX), path(PENDING)];
+    let few = list_waiting(&world.repo, paths.iter(), bytes(&own));
+    assert_eq!((few.paths.as_slice(), few.left_out), (&own[..], 100), "though strangers come first by name");
+    let none = list_waiting(&world.repo, paths.iter(), 0);
+    assert_eq!((none.paths.len(), none.left_out), (0, 102));
+}

@@ -1,0 +1,293 @@
+//! Revoking a complete file (spec §4.9; D20).
+
+use countersign_core::{
+    documents::{registration::SignedRequest, revocation::Revocation},
+    rules::decide::revoke::RevokeRefusal,
+    values::{digest::Sha512, key::SecretKey},
+};
+use countersign_testing::{
+    ACTIVE, INDEX, PENDING, PROJECT, World, alice, assert_mentions, at, bob, carol, dave, key, mallory, path,
+    public,
+    revocation::{RECORDED, REVOKED, complete, names, post, refusal, set, team, two_of_three},
+    revocation_text, signed_request, signers,
+};
+
+fn without_subject(world: &World, reason: &str) -> String {
+    let timestamp = world.now;
+    revocation_text(&Revocation {
+        reason: reason.to_owned(),
+        timestamp,
+        subject_digest: None,
+        initiator: None,
+    })
+}
+
+fn with_initiator(world: &World, initiator: &SecretKey) -> String {
+    let document =
+        Revocation::parse(world.revocation_document("by its initiator").as_bytes()).expect("a revocation");
+    revocation_text(&Revocation { initiator: Some(initiator.public_key()), ..document })
+}
+
+#[test]
+fn a_revoked_file_keeps_its_signatures_under_another_name() {
+    let mut world = complete();
+    let signatures = world.repo.text(&format!("{INDEX}.signatures.json"));
+    let document = world.revocation_document("a bad build");
+    assert_eq!(post(&mut world, &document, &alice()), REVOKED);
+    assert_eq!(
+        names(&world),
+        [
+            "",
+            ".revocation.json",
+            ".revocation.json.signatures.json",
+            ".revocation.json.signers.json",
+            ".signatures.json.revoked",
+            ".signers.json",
+        ]
+    );
+    assert_eq!(world.repo.text(&format!("{INDEX}.signatures.json.revoked")), signatures);
+    assert_eq!(world.repo.text(&format!("{INDEX}.revocation.json")), document);
+    assert_eq!(world.repo.text(&format!("{INDEX}.revocation.json.signers.json")), team().text());
+    let signed_by = set(&world, ".revocation.json.signatures.json").verify(document.as_bytes());
+    assert_eq!(signed_by, Ok(public([&alice()])));
+    assert_mentions(&world.last.message, &["evoke", INDEX, &alice().public_key().to_string()]);
+}
+
+#[test]
+fn the_document_is_stored_as_the_exact_text_that_was_signed() {
+    let mut world = complete();
+    let spaced = world.revocation_document("x").replace("  ", "\t");
+    assert_eq!(post(&mut world, &spaced, &alice()), REVOKED);
+    assert_eq!(world.repo.text(&format!("{INDEX}.revocation.json")), spaced);
+}
+
+#[test]
+fn one_admin_key_is_enough_where_no_revocation_keys_are_given() {
+    for admin in [alice(), bob()] {
+        let mut world = complete();
+        let document = world.revocation_document("x");
+        assert_eq!(post(&mut world, &document, &admin), REVOKED);
+    }
+}
+
+#[test]
+fn others_than_the_revocation_role_may_not_revoke() {
+    let document = complete().revocation_document("x");
+    for outsider in [dave(), mallory()] {
+        let expected = RevokeRefusal::NotAuthorised { key: outsider.public_key(), project: path(PROJECT) };
+        assert_eq!(refusal(&mut complete(), &document, &outsider), expected);
+    }
+    let mut explicit = two_of_three();
+    let document = explicit.revocation_document("x");
+    for outsider in [alice(), bob(), dave(), mallory()] {
+        let refused = refusal(&mut explicit, &document, &outsider);
+        assert_mentions(&refused.to_string(), &["Revocation authorization failed"]);
+    }
+}
+
+#[test]
+fn the_current_signers_file_decides_who_may_revoke() {
+    let mut world = complete();
+    world.rotate(
+        &signers("2026-02-01T09:00:00Z").artifact(1, [&carol()]).master(1, [&dave()]),
+        &[&dave(), &carol()],
+    );
+    let document = world.revocation_document("x");
+    assert!(matches!(refusal(&mut world, &document, &alice()), RevokeRefusal::NotAuthorised { .. }));
+    assert_eq!(post(&mut world, &document, &carol()), REVOKED);
+    assert_eq!(
+        world.repo.text(&format!("{INDEX}.signers.json")),
+        team().text(),
+        "the governing copy never changes"
+    );
+    assert_eq!(
+        world.repo.text(&format!("{INDEX}.revocation.json.signers.json")),
+        world.repo.text(ACTIVE),
+        "and the one that authorised the revocation is kept, too"
+    );
+}
+
+#[test]
+fn a_file_that_is_not_there_is_not_found_whatever_the_document() {
+    let mut world = complete();
+    let mut request = world.revoke_request("nonsense", &mallory());
+    request.file = path(&format!("{PROJECT}/releases/tag/v9/svc.index.json"));
+    assert_eq!(world.revoke(&request), Err(RevokeRefusal::NotFound(request.file.clone())));
+}
+
+#[test]
+fn a_collecting_file_is_not_fully_signed() {
+    let mut world = World::with(&team(), &[&alice(), &bob(), &dave()]);
+    world.release_signed_by(&[&alice()]);
+    let refused = refusal(&mut world, "nonsense", &mallory());
+    assert_eq!(refused.to_string(), format!("File has not been fully signed: {INDEX}"));
+}
+
+#[test]
+fn a_file_is_revoked_once() {
+    let mut world = complete();
+    world.revoke_index(&alice());
+    let document = world.revocation_document("again");
+    for key in [bob(), mallory()] {
+        assert_eq!(refusal(&mut world, &document, &key), RevokeRefusal::AlreadyRevoked(path(INDEX)));
+    }
+}
+
+#[test]
+fn signers_files_are_rotated_and_not_revoked() {
+    let mut world = complete();
+    world.update(&signers("2026-02-01T09:00:00Z").artifact(1, [&alice()]), &alice()).unwrap();
+    for file in [ACTIVE.to_owned(), PENDING.to_owned(), format!("{ACTIVE}.metadata.json")] {
+        let mut request = world.revoke_request(&without_subject(&world, "x"), &alice());
+        request.file = path(&file);
+        assert_eq!(world.revoke(&request), Err(RevokeRefusal::NotRevocable(path(&file))));
+    }
+}
+
+#[test]
+fn a_document_that_is_no_revocation_is_refused() {
+    let mut world = complete();
+    for document in [
+        "",
+        "{}",
+        r#"{"reason": "", "timestamp": 0}"#,
+        r#"{"reason": "x"}"#,
+        r#"{"reason": "x", "timestamp": "yesterday"}"#,
+        r#"{"reason": "x", "timestamp": 0, "subject_digest": null}"#,
+        r#"{"reason": "x", "timestamp": 0, "severity": "high"}"#,
+        r#"{"reason": "x", "reason": "y", "timestamp": 0}"#,
+    ] {
+        assert!(
+            matches!(refusal(&mut world, document, &alice()), RevokeRefusal::InvalidDocument(_)),
+            "{document}"
+        );
+    }
+}
+
+#[test]
+fn the_subject_digest_is_that_of_the_file() {
+    let mut world = complete();
+    let digest = Sha512::of(&world.repo.bytes(INDEX)).to_prefixed();
+    let other = world.revocation_document("x").replace(&digest, &Sha512::of(b"other").to_prefixed());
+    let refused = refusal(&mut world, &other, &alice());
+    assert_eq!(refused, RevokeRefusal::DigestMismatch(path(INDEX)));
+    assert_mentions(&refused.to_string().to_lowercase(), &["digest mismatch"]);
+}
+
+#[test]
+fn a_signature_over_other_text_is_refused() {
+    let mut world = complete();
+    let mut request = world.revoke_request(&world.revocation_document("x"), &alice());
+    request.revocation_json.push('\n');
+    assert_eq!(world.revoke(&request), Err(RevokeRefusal::BadSignature));
+    let mut posed = world.revoke_request(&world.revocation_document("x"), &mallory());
+    posed.revoker = alice().public_key();
+    assert_eq!(world.revoke(&posed), Err(RevokeRefusal::BadSignature));
+}
+
+#[test]
+fn a_document_that_names_its_subject_may_be_relayed() {
+    let mut world = complete();
+    let mut request = world.revoke_request(&world.revocation_document("x"), &alice());
+    request.request = signed_request(&mallory(), world.now, "{}");
+    assert_eq!(world.revoke(&request), REVOKED);
+    assert!(!world.repo.has(&format!("{INDEX}.revocation.json.request.json")));
+}
+
+#[test]
+fn a_document_without_a_subject_is_posted_by_the_revoker_and_the_request_is_kept() {
+    let mut world = complete();
+    let document = without_subject(&world, "x");
+    let mut relayed = world.revoke_request(&document, &alice());
+    relayed.request = signed_request(&bob(), world.now, "{}");
+    assert_eq!(world.revoke(&relayed), Err(RevokeRefusal::NotCaller));
+    assert_eq!(post(&mut world, &document, &alice()), REVOKED);
+    let kept =
+        SignedRequest::parse(&world.repo.bytes(&format!("{INDEX}.revocation.json.request.json"))).unwrap();
+    assert_eq!((kept.public_key, kept.verify()), (alice().public_key(), Ok(())));
+}
+
+#[test]
+fn explicit_revocation_keys_with_threshold_1_need_no_subject() {
+    let mut world = World::with(&team().revocation(1, [&carol()]), &[&alice(), &bob(), &carol(), &dave()]);
+    world.release_signed_by(&[&alice(), &bob()]);
+    let document = without_subject(&world, "x");
+    assert_eq!(post(&mut world, &document, &carol()), REVOKED);
+}
+
+#[test]
+fn a_threshold_above_1_makes_the_subject_a_must() {
+    let mut world = two_of_three();
+    let document = without_subject(&world, "x");
+    assert_eq!(refusal(&mut world, &document, &carol()), RevokeRefusal::SubjectDigestRequired);
+}
+
+#[test]
+fn explicit_revocation_keys_reach_their_threshold_by_co_signing() {
+    let mut world = two_of_three();
+    let document = world.revocation_document("x");
+    assert_eq!(post(&mut world, &document, &carol()), RECORDED);
+    assert_eq!(world.repo.text(&format!("{INDEX}.revocation.json.pending")), document);
+    assert_eq!(set(&world, ".revocation.json.signatures.json.pending").signers(), public([&carol()]));
+    assert!(world.repo.has(&format!("{INDEX}.signatures.json")), "it is not revoked yet");
+    assert_eq!(post(&mut world, &document, &key(6)), REVOKED);
+    let signed_by = set(&world, ".revocation.json.signatures.json").verify(document.as_bytes());
+    assert_eq!(signed_by, Ok(public([&carol(), &key(6)])));
+    assert!(names(&world).iter().all(|name| !name.ends_with(".pending")), "nothing pending is left");
+}
+
+#[test]
+fn every_explicit_group_reaches_its_threshold() {
+    let file = team().revocation(1, [&carol()]).revocation(1, [&key(5)]);
+    let mut world = World::with(&file, &[&alice(), &bob(), &carol(), &dave(), &key(5)]);
+    world.release_signed_by(&[&alice(), &bob()]);
+    let document = world.revocation_document("x");
+    assert_eq!(post(&mut world, &document, &carol()), RECORDED);
+    assert_eq!(post(&mut world, &document, &key(5)), REVOKED);
+}
+
+#[test]
+fn the_same_key_cannot_co_sign_twice() {
+    let mut world = two_of_three();
+    let document = world.revocation_document("x");
+    assert_eq!(post(&mut world, &document, &carol()), RECORDED);
+    assert_eq!(refusal(&mut world, &document, &carol()), RevokeRefusal::AlreadySigned(carol().public_key()));
+}
+
+#[test]
+fn another_document_is_refused_while_one_is_pending_and_told_which() {
+    let mut world = two_of_three();
+    let pending = world.revocation_document("the first reason");
+    assert_eq!(post(&mut world, &pending, &carol()), RECORDED);
+    let other = world.revocation_document("the second reason");
+    for key in [carol(), key(5)] {
+        let refused = refusal(&mut world, &other, &key);
+        assert!(matches!(refused, RevokeRefusal::OtherPending { .. }), "{refused}");
+        assert_mentions(&refused.to_string(), &[INDEX, "the first reason"]);
+    }
+    let spaced = pending.replace("  ", " ");
+    let refused = refusal(&mut world, &spaced, &key(5));
+    assert!(matches!(refused, RevokeRefusal::OtherPending { .. }), "the same text means the same bytes");
+}
+
+#[test]
+fn the_initiator_is_whoever_posts_first() {
+    let mut world = two_of_three();
+    let document = with_initiator(&world, &carol());
+    assert_eq!(refusal(&mut world, &document, &key(5)), RevokeRefusal::NotInitiator);
+    assert_eq!(post(&mut world, &document, &carol()), RECORDED);
+    assert_eq!(post(&mut world, &document, &key(5)), REVOKED);
+    let mut alone = complete();
+    let document = with_initiator(&alone, &bob());
+    assert_eq!(refusal(&mut alone, &document, &alice()), RevokeRefusal::NotInitiator);
+    assert_eq!(post(&mut alone, &document, &bob()), REVOKED);
+}
+
+#[test]
+fn a_signature_is_kept_with_the_whole_second_of_its_arrival() {
+    let mut world = complete();
+    world.now = at("2026-02-01T13:00:00.75Z");
+    world.revoke_index(&alice());
+    let set = set(&world, ".revocation.json.signatures.json");
+    assert_eq!(set.iter().next().unwrap().1.collected_at, at("2026-02-01T13:00:00Z"));
+}

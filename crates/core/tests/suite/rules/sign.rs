@@ -1,0 +1,269 @@
+//! Collecting signatures on an index and on a proposal: who, in which order of checks, until when (spec §4.3; D17).
+
+use countersign_core::{
+    documents::signatures::SignatureSet,
+    rules::decide::sign::{SignRefusal, Signed, Submission, sign_prepared},
+    values::digest::Sha512,
+};
+use countersign_testing::{
+    ACTIVE, INDEX, PENDING, PENDING_METADATA, PROJECT, Signers, World, alice, assert_mentions, at, bob,
+    carol, dave, key, mallory, path, public, release, signers,
+};
+
+fn team() -> Signers {
+    signers("2026-01-31T10:00:00Z").artifact(2, [&alice(), &bob(), &carol()]).master(1, [&dave()])
+}
+
+/// The team, and the release v1 that waits for its signatures.
+fn collecting() -> World {
+    let mut world = World::with(&team(), &[&alice(), &bob(), &carol(), &dave()]);
+    world.add_release(&release("v1", "one"), &alice()).expect("a release");
+    world
+}
+
+/// A registration that waits for its signatures.
+fn registering() -> World {
+    let mut world = World::new();
+    world.register(&team(), &alice()).expect("a registration");
+    world
+}
+
+/// The refusal of a submission, which leaves everything as it was.
+#[track_caller]
+fn refusal(world: &mut World, submission: &Submission) -> SignRefusal {
+    let before = world.repo.clone();
+    let refusal = world.submit(submission).expect_err("a refusal");
+    assert_eq!(world.repo, before);
+    refusal
+}
+
+fn set(world: &World, file: &str) -> SignatureSet {
+    SignatureSet::parse(&world.repo.bytes(file)).expect("a signatures file")
+}
+
+const COMPLETE: Result<Signed, SignRefusal> = Ok(Signed { is_complete: true });
+const INCOMPLETE: Result<Signed, SignRefusal> = Ok(Signed { is_complete: false });
+
+#[test]
+fn signatures_are_collected_until_the_threshold_is_met() {
+    let mut world = collecting();
+    assert_eq!(world.sign(INDEX, &alice()), INCOMPLETE);
+    assert_eq!(set(&world, &format!("{INDEX}.signatures.json.pending")).signers(), public([&alice()]));
+    assert_eq!(world.sign(INDEX, &carol()), COMPLETE);
+    let complete = set(&world, &format!("{INDEX}.signatures.json"));
+    assert_eq!(complete.verify(&world.repo.bytes(INDEX)), Ok(public([&alice(), &carol()])));
+    assert!(!world.repo.has(&format!("{INDEX}.signatures.json.pending")));
+}
+
+#[test]
+fn every_group_must_reach_its_threshold() {
+    let two_groups = signers("2026-01-31T10:00:00Z").artifact(1, [&alice()]).artifact(1, [&bob(), &carol()]);
+    let mut world = World::with(&two_groups, &[&alice(), &bob(), &carol()]);
+    world.add_release(&release("v1", "one"), &alice()).unwrap();
+    assert_eq!(world.sign(INDEX, &bob()), INCOMPLETE);
+    assert_eq!(world.sign(INDEX, &carol()), INCOMPLETE);
+    assert_eq!(world.sign(INDEX, &alice()), COMPLETE);
+}
+
+#[test]
+fn a_signature_is_kept_with_the_whole_second_of_its_arrival() {
+    let mut world = collecting();
+    world.now = at("2026-02-01T13:00:00.75Z");
+    world.sign(INDEX, &alice()).unwrap();
+    let set = set(&world, &format!("{INDEX}.signatures.json.pending"));
+    let (_, collected) = set.iter().next().unwrap();
+    assert_eq!(collected.collected_at, at("2026-02-01T13:00:00Z"));
+}
+
+#[test]
+fn the_commit_says_what_happened_where_and_by_whom() {
+    let mut world = collecting();
+    for key in [alice(), bob()] {
+        world.sign(INDEX, &key).unwrap();
+        assert_mentions(&world.last.message, &["ign", INDEX, &key.public_key().to_string()]);
+    }
+}
+
+#[test]
+fn the_form_of_a_submission_is_checked_first() {
+    let mut world = registering();
+    let mut submission = world.submission(PENDING, &mallory());
+    let metadata_signature = submission.signatures.remove(&path(PENDING_METADATA)).unwrap();
+    assert_eq!(refusal(&mut world, &submission), SignRefusal::MissingMetadata(path(PENDING_METADATA)));
+    submission.signatures.insert(path(PENDING_METADATA), metadata_signature);
+    submission.signatures.remove(&path(PENDING)).unwrap();
+    assert_eq!(refusal(&mut world, &submission), SignRefusal::MissingPrimary(path(PENDING)));
+    // Of a file that does not exist, too.
+    let mut absent = world.submission(INDEX, &mallory());
+    absent.signatures.insert(path("a/b"), metadata_signature);
+    assert_eq!(refusal(&mut world, &absent), SignRefusal::UnexpectedPath(path("a/b")));
+    absent.signatures.clear();
+    assert_eq!(refusal(&mut world, &absent), SignRefusal::MissingPrimary(path(INDEX)));
+}
+
+#[test]
+fn a_path_that_is_not_part_of_the_submission_is_refused() {
+    let mut world = collecting();
+    let mut submission = world.submission(INDEX, &alice());
+    let signature = submission.signatures[&path(INDEX)];
+    let beside = path(&format!("{INDEX}.signers.json"));
+    submission.signatures.insert(beside.clone(), signature);
+    assert_eq!(refusal(&mut world, &submission), SignRefusal::UnexpectedPath(beside));
+}
+
+#[test]
+fn existence_is_checked_before_the_right_to_sign() {
+    let mut world = collecting();
+    let absent = format!("{PROJECT}/releases/tag/v2/svc.index.json");
+    let submission = world.submission(&absent, &mallory());
+    let refused = refusal(&mut world, &submission);
+    assert_eq!(refused, SignRefusal::NotFound(path(&absent)));
+    assert_eq!(refused.to_string(), format!("File not found: {absent}"));
+}
+
+#[test]
+fn only_indexes_and_proposals_collect_signatures() {
+    let mut world = collecting();
+    let governing_copy = format!("{INDEX}.signers.json");
+    let metadata = format!("{ACTIVE}.metadata.json");
+    for file in [ACTIVE, &metadata, &governing_copy] {
+        let mut submission = world.submission(file, &alice());
+        submission.signatures.retain(|path, _| path.as_str() == file);
+        assert_eq!(refusal(&mut world, &submission), SignRefusal::NotSignable(path(file)));
+    }
+}
+
+#[test]
+fn a_complete_file_is_refused_before_the_right_to_sign() {
+    let mut world = collecting();
+    world.sign_all(INDEX, &[&alice(), &bob()]);
+    for key in [mallory(), alice(), carol()] {
+        let submission = world.submission(INDEX, &key);
+        assert_eq!(refusal(&mut world, &submission), SignRefusal::AlreadyComplete(path(INDEX)));
+    }
+}
+
+#[test]
+fn a_revoked_file_is_refused_before_the_right_to_sign() {
+    let mut world = collecting();
+    world.sign_all(INDEX, &[&alice(), &bob()]);
+    world.revoke_index(&alice());
+    for key in [mallory(), alice(), carol()] {
+        let submission = world.submission(INDEX, &key);
+        assert_eq!(refusal(&mut world, &submission), SignRefusal::Revoked(path(INDEX)));
+    }
+}
+
+#[test]
+fn the_right_to_sign_is_checked_before_the_signature() {
+    let mut world = collecting();
+    for stranger in [mallory(), dave()] {
+        let mut submission = world.submission(INDEX, &stranger);
+        let expected = SignRefusal::NotAllowed { key: stranger.public_key(), path: path(INDEX) };
+        assert_eq!(refusal(&mut world, &submission), expected);
+        submission.signatures.insert(path(INDEX), stranger.sign(&Sha512::of(b"other")));
+        assert_eq!(refusal(&mut world, &submission), expected);
+    }
+}
+
+#[test]
+fn a_second_signature_is_refused_before_it_is_looked_at() {
+    let mut world = collecting();
+    world.sign(INDEX, &alice()).unwrap();
+    let mut submission = world.submission(INDEX, &alice());
+    assert_eq!(refusal(&mut world, &submission), SignRefusal::AlreadySigned(alice().public_key()));
+    submission.signatures.insert(path(INDEX), alice().sign(&Sha512::of(b"other")));
+    assert_eq!(refusal(&mut world, &submission), SignRefusal::AlreadySigned(alice().public_key()));
+}
+
+#[test]
+fn a_signature_over_other_content_or_by_another_key_is_refused() {
+    let mut world = collecting();
+    let mut submission = world.submission(INDEX, &alice());
+    submission.signatures.insert(path(INDEX), alice().sign(&Sha512::of(b"other")));
+    assert_eq!(refusal(&mut world, &submission), SignRefusal::BadSignature(path(INDEX)));
+    let bobs = world.submission(INDEX, &bob()).signatures;
+    let posed = Submission { signatures: bobs, ..submission };
+    assert_eq!(refusal(&mut world, &posed), SignRefusal::BadSignature(path(INDEX)));
+}
+
+#[test]
+fn what_was_verified_before_counts_for_the_same_content_only() {
+    let mut world = registering();
+    let submission = world.submission(PENDING, &alice());
+    let prepared = submission.clone().prepare(&world.repo);
+    let before = World::new();
+    let prepared_too_early = submission.clone().prepare(&before.repo);
+    for prepared in [&prepared, &prepared_too_early] {
+        assert!(sign_prepared(&world.repo, prepared, world.now).is_ok());
+    }
+    world.drop_pending().unwrap();
+    world.register(&team().artifact(1, [&alice()]), &alice()).unwrap();
+    for prepared in [prepared, prepared_too_early] {
+        let refused = sign_prepared(&world.repo, &prepared, world.now).unwrap_err();
+        assert_eq!(refused, SignRefusal::BadSignature(path(PENDING)));
+    }
+    assert_eq!(refusal(&mut world, &submission), SignRefusal::BadSignature(path(PENDING)));
+}
+
+#[test]
+fn one_bad_signature_of_two_leaves_nothing_recorded() {
+    let mut world = registering();
+    for file in [PENDING, PENDING_METADATA] {
+        let mut submission = world.submission(PENDING, &alice());
+        submission.signatures.insert(path(file), alice().sign(&Sha512::of(b"other")));
+        assert_eq!(refusal(&mut world, &submission), SignRefusal::BadSignature(path(file)));
+    }
+    assert_eq!(world.sign(PENDING, &alice()), INCOMPLETE);
+}
+
+#[test]
+fn the_two_signatures_of_a_proposal_are_not_interchangeable() {
+    let mut world = registering();
+    let submission = world.submission(PENDING, &alice());
+    let [signers, metadata] = [PENDING, PENDING_METADATA].map(|file| submission.signatures[&path(file)]);
+    let swapped = [(path(PENDING), metadata), (path(PENDING_METADATA), signers)].into();
+    let refused = refusal(&mut world, &Submission { signatures: swapped, ..submission });
+    assert!(matches!(refused, SignRefusal::BadSignature(_)));
+}
+
+#[test]
+fn a_proposal_collects_the_same_signers_on_both_files() {
+    let mut world = registering();
+    world.sign_all(PENDING, &[&bob(), &dave()]);
+    for file in [PENDING, PENDING_METADATA] {
+        let set = set(&world, &format!("{file}.signatures.json.pending"));
+        assert_eq!(set.verify(&world.repo.bytes(file)), Ok(public([&bob(), &dave()])));
+    }
+}
+
+#[test]
+fn a_registration_needs_every_key_of_every_role() {
+    let roles = signers("2026-01-31T10:00:00Z")
+        .artifact(1, [&alice(), &bob()])
+        .admin(1, [&carol(), &key(5)])
+        .master(1, [&dave()])
+        .revocation(1, [&key(6)]);
+    let mut world = World::new();
+    world.register(&roles, &alice()).unwrap();
+    for key in [alice(), bob(), carol(), key(5), dave()] {
+        assert_eq!(world.sign(PENDING, &key), INCOMPLETE);
+    }
+    assert_eq!(world.sign(PENDING, &key(6)), COMPLETE);
+}
+
+#[test]
+fn a_registration_is_signed_by_its_own_keys_only() {
+    let mut world = registering();
+    let submission = world.submission(PENDING, &mallory());
+    let expected = SignRefusal::NotAllowed { key: mallory().public_key(), path: path(PENDING) };
+    assert_eq!(refusal(&mut world, &submission), expected);
+}
+
+#[test]
+fn a_pending_path_is_gone_once_it_is_active() {
+    let mut world = collecting();
+    let mut submission = world.submission(PENDING, &alice());
+    submission.signatures.insert(path(PENDING_METADATA), alice().sign(&Sha512::of(b"")));
+    assert_eq!(refusal(&mut world, &submission), SignRefusal::NotFound(path(PENDING)));
+}

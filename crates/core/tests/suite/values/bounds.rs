@@ -1,0 +1,185 @@
+//! The maximum of everything that is stored (D41), each at the last size that is accepted and the first that is refused.
+
+use countersign_core::{
+    documents::{
+        index::{AssetName, AssetNameError, Digests, IndexTooLarge, PublishedFile, ReleaseIndex},
+        metadata::Metadata,
+        registration::SignedRequest,
+        signatures::{Collected, SignatureSet},
+    },
+    proof::bundle::Bundle,
+    values::{
+        bounds::{
+            ASSET_NAME_BYTES, BUNDLE_BYTES, INDEX_BYTES, INDEX_NAMES_BYTES, KEPT_REQUEST_BYTES,
+            METADATA_BYTES, SIGNATURES, TABLE, Unit,
+        },
+        digest::{Sha256, Sha512},
+    },
+};
+use countersign_testing::{
+    alice, assert_mentions, at,
+    evidence::{good, noon},
+    path,
+};
+
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
+
+/// `2 MiB`, `1,000`: as the documentation writes it.
+fn figure(most: usize, unit: Unit) -> String {
+    let grouped = |number: usize| {
+        let digits = number.to_string();
+        let groups = digits.as_bytes().rchunks(3).rev().map(|group| String::from_utf8_lossy(group));
+        groups.collect::<Vec<_>>().join(",")
+    };
+    match unit {
+        Unit::Count => grouped(most),
+        Unit::Bytes if most.is_multiple_of(MIB) => format!("{} MiB", grouped(most / MIB)),
+        Unit::Bytes if most.is_multiple_of(KIB) && most > KIB => format!("{} KiB", grouped(most / KIB)),
+        Unit::Bytes => format!("{} bytes", grouped(most)),
+    }
+}
+
+#[test]
+fn the_documentation_has_every_bound_and_no_other() {
+    let rows: Vec<String> = TABLE
+        .iter()
+        .map(|bound| format!("| {} | {} | {} |", bound.what, figure(bound.most, bound.unit), bound.reason))
+        .collect();
+    let page = include_str!("../../../../../docs/bounds.md");
+    let found: Vec<&str> = page.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    assert_eq!(found, rows, "docs/bounds.md is not the table of core::bounds");
+}
+
+/// A name of this many bytes, in segments that are short enough.
+fn name(length: usize, number: usize) -> String {
+    let mut name = format!("{number:06}/");
+    while length - name.len() > 201 {
+        name.push_str(&format!("{}/", "a".repeat(199)));
+    }
+    let rest = length - name.len();
+    name + &"b".repeat(rest)
+}
+
+fn file(name: &str, source: String) -> PublishedFile {
+    let digests = Digests { sha256: Some(Sha256::of(b"")), sha512: Some(Sha512::of(b"")) };
+    PublishedFile { file_name: AssetName::parse(name).expect(name), size: None, source, digests }
+}
+
+fn index(published_files: Vec<PublishedFile>) -> ReleaseIndex {
+    let project_id = path("https/files.example/443/acme/app");
+    ReleaseIndex { project_id, release_url: None, mirrored_on: noon(), published_on: None, published_files }
+}
+
+#[test]
+fn a_name_has_a_longest_length() {
+    assert!(AssetName::parse(&name(ASSET_NAME_BYTES, 0)).is_ok());
+    assert_eq!(AssetName::parse(&name(ASSET_NAME_BYTES + 1, 0)), Err(AssetNameError::TooLong));
+    // Bytes count, not characters.
+    let wide = format!("{}/", "ü".repeat(99)).repeat(5);
+    assert!(AssetName::parse(&format!("{wide}{}", "a".repeat(ASSET_NAME_BYTES - wide.len()))).is_ok());
+    let longer = format!("{wide}{}", "ü".repeat((ASSET_NAME_BYTES - wide.len()) / 2 + 1));
+    assert_eq!(AssetName::parse(&longer), Err(AssetNameError::TooLong));
+}
+
+#[test]
+fn all_names_of_an_index_have_a_largest_sum() {
+    let files = |last: usize| -> Vec<PublishedFile> {
+        let lengths = (0..511).map(|_| ASSET_NAME_BYTES).chain([ASSET_NAME_BYTES - 10, last]);
+        lengths.enumerate().map(|(i, length)| file(&name(length, i), "https://h/".to_owned())).collect()
+    };
+    assert_eq!(INDEX_NAMES_BYTES, 512 * ASSET_NAME_BYTES);
+    let bytes = index(files(10)).write_bounded().unwrap();
+    assert_eq!(ReleaseIndex::parse(&bytes).unwrap().published_files.len(), 513);
+    let larger = index(files(11));
+    assert_eq!(larger.write_bounded(), Err(IndexTooLarge::Names(INDEX_NAMES_BYTES + 1)));
+    let error = ReleaseIndex::parse(&larger.write()).unwrap_err();
+    assert_mentions(&error.to_string(), &["published_files", &INDEX_NAMES_BYTES.to_string()]);
+}
+
+/// An index with names of this piece, which has exactly this many bytes as it is written; what the names do not fill, one
+/// source does.
+fn index_of(bytes: usize, piece: &str, encoded: &str) -> ReleaseIndex {
+    let entry = |i: usize| {
+        file(&format!("{i:06}/{}", piece.repeat(60)), format!("https://h/{i:06}/{}", encoded.repeat(60)))
+    };
+    let lengths = [0, 1, 2].map(|count| index((0..count).map(entry).collect()).write().len());
+    // The first entry also brings its line break; every other one costs the same.
+    let count = 1 + (bytes - lengths[1]) / (lengths[2] - lengths[1]);
+    let mut files: Vec<PublishedFile> = (0..count).map(entry).collect();
+    let missing = bytes - index(files.clone()).write().len();
+    files[0].source.push_str(&"x".repeat(missing));
+    index(files)
+}
+
+#[test]
+fn an_index_is_measured_as_it_is_written() {
+    // A quotation mark takes two bytes in JSON and three in a URL; a letter of two bytes takes six there.
+    for (piece, encoded) in [("a", "a"), ("\"", "%22"), ("ü", "%C3%BC"), ("好", "%E5%A5%BD")] {
+        let fitting = index_of(INDEX_BYTES, piece, encoded);
+        let bytes = fitting.write_bounded().unwrap();
+        assert_eq!(bytes.len(), INDEX_BYTES, "{piece}");
+        assert_eq!(ReleaseIndex::parse(&bytes).unwrap(), fitting, "{piece}");
+        let larger = index_of(INDEX_BYTES + 1, piece, encoded);
+        assert_eq!(larger.write_bounded(), Err(IndexTooLarge::Bytes(INDEX_BYTES + 1)), "{piece}");
+        let error = ReleaseIndex::parse(&larger.write()).unwrap_err();
+        assert_mentions(&error.to_string(), &[&INDEX_BYTES.to_string()]);
+    }
+}
+
+#[test]
+fn a_set_has_a_largest_number_of_signatures() {
+    let collected = Collected { signature: alice().sign(&Sha512::of(b"")), collected_at: noon() };
+    let text = String::from_utf8(set(&[alice().public_key()], collected).write()).unwrap();
+    let written_key = alice().public_key().to_base64();
+    let entry = text.lines().skip(2).take(4).collect::<Vec<_>>().join("\n");
+    let of = |count: u16| {
+        let keys = (0..count).map(|i| {
+            let bytes: Vec<u8> = i.to_be_bytes().into_iter().chain([0; 30]).collect();
+            let key = countersign_core::values::key::encode_base64(&bytes);
+            entry.replace(written_key.trim_end_matches('='), key.trim_end_matches('='))
+        });
+        format!("{{\"entries\": {{{}}}}}", keys.collect::<Vec<_>>().join(","))
+    };
+    let most = u16::try_from(SIGNATURES).unwrap();
+    assert_eq!(SignatureSet::parse(of(most).as_bytes()).unwrap().len(), SIGNATURES);
+    let error = SignatureSet::parse(of(most + 1).as_bytes()).unwrap_err();
+    assert_mentions(&error.to_string(), &["entries", &SIGNATURES.to_string()]);
+}
+
+fn set(keys: &[countersign_core::values::key::PublicKey], collected: Collected) -> SignatureSet {
+    let mut set = SignatureSet::default();
+    keys.iter().for_each(|key| set.add(*key, collected));
+    set
+}
+
+/// A document that is padded to this length: between values, JSON may have any number of spaces.
+fn padded(bytes: &[u8], length: usize) -> Vec<u8> {
+    [bytes, &vec![b' '; length - bytes.len()]].concat()
+}
+
+#[test]
+fn metadata_bundles_and_kept_requests_have_a_largest_size() {
+    let evidence = good();
+    let bytes = evidence.history.entries[0].metadata.as_bytes();
+    assert!(Metadata::parse(&padded(bytes, METADATA_BYTES)).is_ok());
+    let error = Metadata::parse(&padded(bytes, METADATA_BYTES + 1)).unwrap_err();
+    assert_mentions(&error.to_string(), &[&METADATA_BYTES.to_string()]);
+
+    let bundle = Bundle { bundled_at: noon(), evidence: evidence.clone() }.write();
+    assert!(Bundle::parse(&padded(&bundle, BUNDLE_BYTES)).is_ok());
+    let error = Bundle::parse(&padded(&bundle, BUNDLE_BYTES + 1)).unwrap_err();
+    assert_mentions(&error.to_string(), &[&BUNDLE_BYTES.to_string()]);
+
+    let request = |length: usize| SignedRequest {
+        timestamp: at("2026-01-31T10:00:00Z").to_header(),
+        nonce: "6b6c9a3e-9f5f-4d43-8a3e-6f1c3c1f7a10".to_owned(),
+        payload: "\"".repeat(length),
+        public_key: alice().public_key(),
+        signature: alice().sign(&Sha512::of(b"")),
+    };
+    let largest = request(KEPT_REQUEST_BYTES).write();
+    assert!(SignedRequest::parse(&largest).is_ok() && largest.len() < 3 * KEPT_REQUEST_BYTES);
+    let error = SignedRequest::parse(&request(KEPT_REQUEST_BYTES + 1).write()).unwrap_err();
+    assert_mentions(&error.to_string(), &["payload", &KEPT_REQUEST_BYTES.to_string()]);
+}

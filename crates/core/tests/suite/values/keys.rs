@@ -1,0 +1,268 @@
+//! Keys, signatures and their spellings (D1–D3).
+
+use countersign_core::values::{
+    digest::Sha512,
+    key::{BadSignature, KeyError, PublicKey, SecretKey, Signature, encode_base64},
+};
+use countersign_testing::{SMALL_ORDER, alice, bob, steady};
+use proptest::prelude::*;
+
+fn hex(text: &str) -> [u8; 32] {
+    let byte = |i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("hexadecimal");
+    std::array::from_fn(byte)
+}
+
+fn unpadded(bytes: &[u8]) -> String {
+    encode_base64(bytes).trim_end_matches('=').to_owned()
+}
+
+fn openssh(key: &PublicKey, comment: &str) -> String {
+    let blob = [b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20".as_slice(), key.as_bytes()].concat();
+    format!("ssh-ed25519 {}{comment}", encode_base64(&blob))
+}
+
+#[track_caller]
+fn assert_no_key(text: &str) {
+    assert!(PublicKey::parse(text).is_err(), "{text:?} is accepted");
+}
+
+/// The last character of `text` with the bits changed that the decoder would throw away.
+fn with_stray_bits(text: &str) -> String {
+    const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let (body, padding) = text.split_at(text.trim_end_matches('=').len());
+    let (rest, last) = body.split_at(body.len() - 1);
+    let value = ALPHABET.iter().position(|c| *c == last.as_bytes()[0]).expect("base64");
+    format!("{rest}{}{padding}", char::from(ALPHABET[value | 1]))
+}
+
+proptest! {
+    #![proptest_config(steady())]
+
+    #[test]
+    fn every_spelling_of_a_key_is_the_same_key(seed in any::<[u8; 32]>()) {
+        let key = SecretKey::from_seed(&seed).public_key();
+        let padded = encode_base64(key.as_bytes());
+        let bare = unpadded(key.as_bytes());
+        for text in [
+            padded.clone(), bare.clone(), format!("svc-pub:{bare}"), format!("svc-pub:{padded}"),
+            openssh(&key, ""), openssh(&key, " alice@example.org"), openssh(&key, " a comment of words"),
+        ] {
+            prop_assert_eq!(PublicKey::parse(&text), Ok(key), "{}", text);
+        }
+        prop_assert_eq!(key.to_string(), format!("svc-pub:{bare}"));
+        prop_assert_eq!(key.to_base64(), padded);
+    }
+
+    #[test]
+    fn a_signature_is_read_with_and_without_padding(seed in any::<[u8; 32]>(), content in any::<Vec<u8>>()) {
+        let signature = SecretKey::from_seed(&seed).sign(&Sha512::of(&content));
+        prop_assert!(signature.to_base64().ends_with("==") && !signature.to_header().contains('='));
+        prop_assert_eq!(Signature::parse(&signature.to_base64()), Ok(signature));
+        prop_assert_eq!(Signature::parse(&signature.to_header()), Ok(signature));
+    }
+
+    #[test]
+    fn any_text_is_a_key_or_refused_without_a_panic(text in prop_oneof![any::<String>(), "(svc-pub:)?[A-Za-z0-9+/=]{43,44}"]) {
+        if let Ok(key) = PublicKey::parse(&text) {
+            prop_assert_eq!(PublicKey::parse(&key.to_string()), Ok(key));
+        }
+    }
+}
+
+#[test]
+fn a_signature_is_ed25519_over_the_raw_sha512_digest_of_the_bytes() {
+    let secret =
+        SecretKey::from_seed(&hex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"));
+    let public = hex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a");
+    assert_eq!(secret.public_key().as_bytes(), &public, "RFC 8032, test 1");
+
+    let signature = secret.sign(&Sha512::of(b"content"));
+    let digest: [u8; 64] =
+        sha2::Digest::finalize(sha2::Digest::chain_update(sha2::Sha512::default(), b"content")).into();
+    let independent = ed25519_dalek::Signer::sign(
+        &ed25519_dalek::SigningKey::from_bytes(&hex(
+            "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",
+        )),
+        &digest,
+    );
+    assert_eq!(signature.to_base64(), encode_base64(&independent.to_bytes()));
+}
+
+#[test]
+fn stray_trailing_bits_are_refused() {
+    let key = alice().public_key();
+    for text in [key.to_base64(), key.to_string()] {
+        let changed = with_stray_bits(&text);
+        assert_ne!(changed, text);
+        assert_no_key(&changed);
+    }
+    let signature = alice().sign(&Sha512::of(b"x"));
+    for text in [signature.to_base64(), signature.to_header()] {
+        assert_ne!(with_stray_bits(&text), text);
+        assert!(Signature::parse(&with_stray_bits(&text)).is_err());
+    }
+}
+
+#[test]
+fn padding_is_whole_or_absent() {
+    let key = unpadded(alice().public_key().as_bytes());
+    for padding in ["==", "===", "====", "====="] {
+        assert_no_key(&format!("{key}{padding}"));
+    }
+    let signature = alice().sign(&Sha512::of(b"x")).to_header();
+    for padding in ["=", "===", "====", "======"] {
+        assert!(Signature::parse(&format!("{signature}{padding}")).is_err(), "{padding}");
+    }
+}
+
+#[test]
+fn the_url_safe_alphabet_is_refused() {
+    let standard = (1..=255).map(|n| countersign_testing::key(n).public_key().to_base64());
+    let with_both = standard.filter(|text| text.contains(['+', '/'])).take(5).collect::<Vec<_>>();
+    assert_eq!(with_both.len(), 5);
+    for text in with_both {
+        assert_no_key(&text.replace('+', "-").replace('/', "_"));
+    }
+}
+
+#[test]
+fn other_lengths_and_other_text_are_refused() {
+    let bytes = *alice().public_key().as_bytes();
+    let base64 = encode_base64(&bytes);
+    for text in [
+        String::new(),
+        "svc-pub:".to_owned(),
+        encode_base64(&bytes[..31]),
+        encode_base64(&[bytes.as_slice(), &[0]].concat()),
+        format!(" {base64}"),
+        format!("{base64}\n"),
+        format!("SVC-PUB:{base64}"),
+        format!("svc-pub: {base64}"),
+        format!("svc-pub:svc-pub:{base64}"),
+        base64.replacen('A', "A\n", 1) + "\n",
+    ] {
+        assert_no_key(&text);
+    }
+}
+
+#[test]
+fn an_openssh_line_of_another_kind_is_refused() {
+    let key = alice().public_key();
+    let line = openssh(&key, "");
+    let blob = |head: &[u8], tail: &[u8]| {
+        format!("ssh-ed25519 {}", encode_base64(&[head, key.as_bytes(), tail].concat()))
+    };
+    for text in [
+        line.replacen("ssh-ed25519", "ssh-rsa", 1),
+        line.replacen("ssh-ed25519", "SSH-ED25519", 1),
+        format!("svc-pub:{line}"),
+        format!("ssh-ed25519 {}", key.to_base64()),
+        "ssh-ed25519 ".to_owned(),
+        "ssh-ed25519".to_owned(),
+        blob(b"\x00\x00\x00\x0bssh-ed25518\x00\x00\x00\x20", b""),
+        blob(b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x21", b"\x00"),
+        blob(b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20", b"\x00"),
+    ] {
+        assert_no_key(&text);
+    }
+}
+
+#[test]
+fn a_key_is_written_as_openssh_writes_it() {
+    let key = alice().public_key();
+    assert_eq!(key.to_ssh_line(""), openssh(&key, ""));
+    assert_eq!(key.to_ssh_line("alice@example.org"), openssh(&key, " alice@example.org"));
+    assert_eq!(PublicKey::parse(&key.to_ssh_line("a comment of words")), Ok(key));
+    assert_eq!(format!("ssh-ed25519 {}", encode_base64(&key.to_ssh_blob())), key.to_ssh_line(""));
+}
+
+#[test]
+fn a_header_key_needs_its_prefix() {
+    let key = alice().public_key();
+    assert_eq!(PublicKey::parse_prefixed(&key.to_string()), Ok(key));
+    assert_eq!(PublicKey::parse_prefixed(&key.to_base64()), Err(KeyError::MissingPrefix));
+    assert_eq!(PublicKey::parse_prefixed(&openssh(&key, "")), Err(KeyError::MissingPrefix));
+}
+
+#[test]
+fn keys_of_small_order_are_refused_as_weak() {
+    for point in SMALL_ORDER {
+        assert_eq!(PublicKey::from_bytes(hex(point)), Err(KeyError::Weak), "{point}");
+        assert_eq!(PublicKey::parse(&encode_base64(&hex(point))), Err(KeyError::Weak), "{point}");
+    }
+}
+
+#[test]
+fn second_encodings_of_a_point_are_refused() {
+    // y is p + 0 … p + 18, with either sign: every encoding that is not reduced.
+    let mut points = 0;
+    for (k, sign) in (0_u8..=18).flat_map(|k| [(k, 0_u8), (k, 0x80)]) {
+        let mut bytes = [0xff; 32];
+        (bytes[0], bytes[31]) = (0xed + k, 0x7f | sign);
+        points += usize::from(ed25519_dalek::VerifyingKey::from_bytes(&bytes).is_ok());
+        assert!(PublicKey::from_bytes(bytes).is_err(), "p + {k}, sign {sign}");
+    }
+    assert!(points > 8, "some of them must be points, or this shows nothing");
+    // x is 0, and yet negative.
+    for y in [hex("0100000000000000000000000000000000000000000000000000000000000080"), {
+        let mut minus_one = [0xff; 32];
+        minus_one[0] = 0xec;
+        minus_one
+    }] {
+        assert!(PublicKey::from_bytes(y).is_err());
+    }
+}
+
+#[test]
+fn bytes_that_are_no_point_are_refused() {
+    let refused = (2_u8..100).map(|y| std::array::from_fn(|i| if i == 0 { y } else { 0 }));
+    let not_points =
+        refused.filter(|bytes| PublicKey::from_bytes(*bytes) == Err(KeyError::NotAPoint)).count();
+    assert!((30..70).contains(&not_points), "about half of all y have no x: {not_points} of 98");
+}
+
+#[test]
+fn a_signature_proves_one_key_and_one_content() {
+    let (digest, signature) = (Sha512::of(b"content"), alice().sign(&Sha512::of(b"content")));
+    assert_eq!(alice().public_key().verify(&digest, &signature), Ok(()));
+    assert_eq!(bob().public_key().verify(&digest, &signature), Err(BadSignature));
+    assert_eq!(alice().public_key().verify(&Sha512::of(b"Content"), &signature), Err(BadSignature));
+}
+
+#[test]
+fn the_second_form_of_a_signature_with_s_above_the_order_is_refused() {
+    let order = hex("edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010");
+    let digest = Sha512::of(b"content");
+    let signature = alice().sign(&digest);
+    let dalek =
+        ed25519_dalek::Signer::sign(&ed25519_dalek::SigningKey::from_bytes(&[1; 32]), digest.as_bytes());
+    let mut bytes = dalek.to_bytes();
+    assert_eq!(encode_base64(&bytes), signature.to_base64());
+    let mut carry = 0;
+    for (byte, addend) in bytes[32..].iter_mut().zip(order) {
+        let sum = u16::from(*byte) + u16::from(addend) + carry;
+        *byte = sum.to_le_bytes()[0];
+        carry = sum >> 8;
+    }
+    let malleated = Signature::parse(&encode_base64(&bytes)).unwrap();
+    assert_eq!(alice().public_key().verify(&digest, &malleated), Err(BadSignature));
+}
+
+#[test]
+fn a_signature_whose_r_is_of_small_order_is_refused() {
+    // R is the identity, and S = k·a: the equation of RFC 8032 holds, and a lax verifier is satisfied.
+    let identity = hex("0100000000000000000000000000000000000000000000000000000000000000");
+    let s = hex("35b2b378b3c5dcbd7d09ae6f3aacc3d494bfdf3d8157df43aec9d23557c22604");
+    let (bytes, digest) = ([identity, s].concat(), Sha512::of(b"content"));
+    let lax = ed25519_dalek::SigningKey::from_bytes(&[1; 32]).verifying_key();
+    let lax_signature = ed25519_dalek::Signature::from_slice(&bytes).unwrap();
+    assert!(ed25519_dalek::Verifier::verify(&lax, digest.as_bytes(), &lax_signature).is_ok());
+    let signature = Signature::parse(&encode_base64(&bytes)).unwrap();
+    assert_eq!(alice().public_key().verify(&digest, &signature), Err(BadSignature));
+}
+
+#[test]
+fn a_secret_key_shows_nothing_of_itself() {
+    let shown = format!("{:?}", SecretKey::from_seed(&[7; 32]));
+    assert_eq!(shown, format!("SecretKey(of {})", countersign_testing::key(7).public_key()));
+}

@@ -1,0 +1,6 @@
+mod bounds;
+mod keys;
+mod paths;
+mod stored_names;
+mod strictness;
+mod times;

@@ -1,0 +1,195 @@
+//! Bundles that hold: verified, or rightly revoked.
+
+use countersign_core::proof::verify::Evidence;
+
+use super::{
+    Expect::{Revoked, Verified},
+    Vector, bundle,
+    support::{
+        INDEX, PROJECT, alice, bob, carol, dave,
+        evidence::{
+            Past, checksums_index, evidence, file, founded, founders, good, noon, release_index,
+            revocation_by_request, revocation_of, revoked, rotated, signed_by,
+        },
+        key, mallory, path, signer_text, signers,
+    },
+};
+
+const GITLAB: &str = "https/gitlab.com/443/acme/tools/app";
+const FILES: &str = "https/files.example/8443/app";
+
+pub(super) fn all() -> Vec<Vector> {
+    vec![
+        bundle(
+            "good-plain",
+            "Two of three artifact signers have signed the index of a GitHub release.",
+            Verified,
+            good(),
+        ),
+        bundle(
+            "good-after-a-rotation",
+            "The index was signed under the second signers file of the history.",
+            Verified,
+            evidence(&rotated(PROJECT), INDEX, &release_index("v1"), &[&carol(), &key(6)]),
+        ),
+        bundle(
+            "good-signed-before-a-rotation",
+            "The index was signed under the first signers file; the history has a second one since.",
+            Verified,
+            signed_before(),
+        ),
+        bundle(
+            "good-several-groups",
+            "Two groups must each reach their threshold, and a key that is in both counts in both.",
+            Verified,
+            several_groups(),
+        ),
+        bundle(
+            "good-rotated-by-master-keys",
+            "The master key and the new keys put the second signers file in force, without the former admins.",
+            Verified,
+            evidence(&rotated_by_master(), INDEX, &release_index("v1"), &[&key(5)]),
+        ),
+        bundle(
+            "good-signatures-that-nobody-needs",
+            "A stranger and the master have signed as well, rightly; they neither count nor disturb.",
+            Verified,
+            with_strangers(),
+        ),
+        bundle(
+            "good-keys-in-other-spellings",
+            "The signers file spells its keys as bare base64 and as an OpenSSH line; keys compare by their bytes.",
+            Verified,
+            other_spellings(),
+        ),
+        bundle(
+            "good-gitlab-release-with-a-slash-in-its-tag",
+            "A GitLab release page names its tag with %2F; in the path it is a separator.",
+            Verified,
+            gitlab(),
+        )
+        .of_project(GITLAB),
+        bundle(
+            "good-checksums-with-a-sub-directory",
+            "An index from checksums files on a file server with a port, with a name in a sub-directory, an escaped space and a file without size.",
+            Verified,
+            checksums(),
+        )
+        .of_project(FILES),
+        bundle(
+            "good-asset-from-elsewhere",
+            "An asset of a release may be a link to another host.",
+            Verified,
+            linked_asset(),
+        ),
+        bundle(
+            "revoked-with-subject-digest",
+            "One admin has signed a revocation that names the index by its digest; there are no revocation keys.",
+            Revoked,
+            revoked(),
+        ),
+        bundle(
+            "revoked-with-a-stored-request",
+            "The revocation names no file; the revoker's signed request does.",
+            Revoked,
+            revoked_by_request(),
+        ),
+        bundle(
+            "revoked-with-explicit-revocation-thresholds",
+            "Two of three revocation keys have signed the revocation.",
+            Revoked,
+            revoked_by_two(),
+        ),
+        bundle(
+            "revoked-after-a-rotation",
+            "The index was signed under the first signers file; an admin whom only the second one has revoked it.",
+            Revoked,
+            revoked_later(),
+        ),
+    ]
+}
+
+fn signed_before() -> Evidence {
+    let past = rotated(PROJECT);
+    let governed_by = past.digest(0);
+    Evidence { governed_by, ..evidence(&past, INDEX, &release_index("v1"), &[&alice(), &carol()]) }
+}
+
+fn several_groups() -> Evidence {
+    let team = signers("2026-01-01T00:00:00Z")
+        .artifact(2, [&alice(), &bob(), &carol()])
+        .artifact(1, [&alice(), &dave()]);
+    let past = Past::of(PROJECT).then(&team, &[&alice(), &bob(), &carol(), &dave()]);
+    evidence(&past, INDEX, &release_index("v1"), &[&alice(), &bob()])
+}
+
+fn rotated_by_master() -> Past {
+    let next = signers("2026-01-02T00:00:00Z").artifact(1, [&key(5)]).master(1, [&dave()]);
+    founded(PROJECT).then(&next, &[&dave(), &key(5)])
+}
+
+fn with_strangers() -> Evidence {
+    let shown = good();
+    let signatures = signed_by(&shown.index, &[&alice(), &bob(), &mallory(), &dave()]);
+    Evidence { signatures, ..shown }
+}
+
+fn other_spellings() -> Evidence {
+    let (alices, bobs) = (alice().public_key(), bob().public_key());
+    let entries = [signer_text(&alices.to_base64()), signer_text(&bobs.to_ssh_line("bob@example"))];
+    let text = format!(
+        "{{\"version\": 1, \"timestamp\": \"2026-01-01T00:00:00Z\", \"artifact_signers\": [{{\"threshold\": 2, \"signers\": [{}]}}]}}\n",
+        entries.join(", ")
+    );
+    let past = Past::of(PROJECT).then_text(text, &[&alice(), &bob()]);
+    evidence(&past, INDEX, &release_index("v1"), &[&alice(), &bob()])
+}
+
+fn gitlab() -> Evidence {
+    let base = "https://gitlab.com/acme/tools/app/-/releases/app%2Fv1";
+    let mut index = release_index("v1");
+    index.project_id = path(GITLAB);
+    index.release_url = Some(base.to_owned());
+    index.published_files = vec![file("app.tar.gz", &format!("{base}/downloads/bin/app.tar.gz"), "one")];
+    let at = format!("{GITLAB}/releases/tag/app/v1/svc.index.json");
+    evidence(&founded(GITLAB), &at, &index, &[&alice(), &bob()])
+}
+
+fn checksums() -> Evidence {
+    let base = "https://files.example:8443/app/1.0";
+    let mut plain = file("app 1.0.tar.gz", &format!("{base}/app%201.0.tar.gz"), "one");
+    (plain.size, plain.digests.sha256) = (None, None);
+    let nested = file("linux/x86_64/app", &format!("{base}/linux/x86_64/app"), "two");
+    let index = checksums_index(FILES, vec![plain, nested]);
+    let at = format!("{FILES}/1.0/svc.index.json");
+    evidence(&founded(FILES), &at, &index, &[&alice(), &bob()])
+}
+
+fn linked_asset() -> Evidence {
+    let mut index = release_index("v1");
+    index.published_files = vec![file("app.tar.gz", "https://cdn.example/acme/v1.tar.gz?download=1", "one")];
+    evidence(&founded(PROJECT), INDEX, &index, &[&alice(), &bob()])
+}
+
+fn revoked_by_request() -> Evidence {
+    let shown = good();
+    let revocation = revocation_by_request(&shown, &bob(), &path(INDEX));
+    Evidence { revocation: Some(revocation), ..shown }
+}
+
+fn revoked_by_two() -> Evidence {
+    let team = founders().revocation(2, [&carol(), &key(5), &key(6)]);
+    let everyone = [&alice(), &bob(), &carol(), &dave(), &key(5), &key(6)];
+    let past = Past::of(PROJECT).then(&team, &everyone);
+    let shown = evidence(&past, INDEX, &release_index("v1"), &[&alice(), &bob()]);
+    let mut revocation = revocation_of(&shown, &[&carol(), &key(6)]);
+    revocation.document = revocation.document.replace(&format!("\"{}\"", noon()), "1769947200");
+    revocation.signatures = signed_by(&revocation.document, &[&carol(), &key(6)]);
+    Evidence { revocation: Some(revocation), ..shown }
+}
+
+fn revoked_later() -> Evidence {
+    let shown = signed_before();
+    let revocation = revocation_of(&shown, &[&carol()]);
+    Evidence { revocation: Some(revocation), ..shown }
+}

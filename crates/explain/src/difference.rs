@@ -1,0 +1,387 @@
+//! What a proposed signers file changes, for a person who is about to sign it (D8, D15, D39).
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use crate::strength::{KeyCount, count_needed, effective_groups};
+use countersign_core::{
+    documents::signers::{
+        Group, Role, Signer, SignersFile, keys_of, shown_groups, shown_signer, shown_signers,
+    },
+    values::key::PublicKey,
+};
+
+/// One change; `Display` says it in a sentence. Whoever is in the current file appears under the name that it gives:
+/// the name in the proposed one is part of the proposal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// Of a first file: a role, or `None` where it is left to its default.
+    Founded {
+        role: Role,
+        groups: Option<Vec<Group>>,
+    },
+    /// A name that stood for one key stands for another.
+    NameMoved {
+        from: Signer,
+        to: Signer,
+    },
+    /// Fewer keys than before can act for the role.
+    Weakened {
+        role: Role,
+        before: KeyCount,
+        after: KeyCount,
+    },
+    /// A key that the current file does not have. Roles are effective ones, here and below.
+    Joined {
+        signer: Signer,
+        roles: Vec<Role>,
+    },
+    Left {
+        signer: Signer,
+        roles: Vec<Role>,
+    },
+    RolesChanged {
+        signer: Signer,
+        gained: Vec<Role>,
+        lost: Vec<Role>,
+    },
+    Renamed {
+        before: Signer,
+        after: Signer,
+    },
+    GroupChanged(GroupChange),
+    GroupAdded {
+        role: Role,
+        group: Group,
+    },
+    GroupRemoved {
+        role: Role,
+        group: Group,
+    },
+    /// A role that was left to its default has groups of its own.
+    RoleListed {
+        role: Role,
+        groups: Vec<Group>,
+    },
+    /// A role that had these groups is left to its default.
+    RoleUnlisted {
+        role: Role,
+        groups: Vec<Group>,
+    },
+}
+
+/// A group of a role that changes, and keeps some of its keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupChange {
+    pub role: Role,
+    pub before: Group,
+    pub after: Group,
+    /// The role has no other group, before or after.
+    pub is_only: bool,
+}
+
+/// What has to be looked at first comes first. Empty if nothing changes but the time, or the order of groups and
+/// signers, which means nothing.
+pub fn list_changes(current: Option<&SignersFile>, proposed: &SignersFile) -> Vec<Change> {
+    match current {
+        None => Role::ALL.map(|role| found_role(proposed, role)).to_vec(),
+        Some(current) => {
+            let pair = Pair { current, proposed };
+            let mut changes = pair.list_moved_names();
+            changes.extend(Role::ALL.into_iter().filter_map(|role| pair.find_weakening(role)));
+            changes.extend(pair.list_people());
+            changes.extend(Role::ALL.into_iter().flat_map(|role| pair.list_group_changes(role)));
+            changes
+        }
+    }
+}
+
+impl Change {
+    /// Whether it must not be overlooked: fewer keys can act, or a name means somebody else.
+    pub fn is_alarming(&self) -> bool {
+        match self {
+            Self::NameMoved { .. } | Self::Weakened { .. } => true,
+            Self::Renamed { before, .. } => before.name.is_some(),
+            Self::Founded { .. }
+            | Self::Joined { .. }
+            | Self::Left { .. }
+            | Self::RolesChanged { .. }
+            | Self::GroupChanged(_)
+            | Self::GroupAdded { .. }
+            | Self::GroupRemoved { .. }
+            | Self::RoleListed { .. }
+            | Self::RoleUnlisted { .. } => false,
+        }
+    }
+}
+
+impl GroupChange {
+    pub fn stayed(&self) -> Vec<Signer> {
+        self.before.signers.iter().filter(|signer| self.after.contains(&signer.key)).cloned().collect()
+    }
+
+    pub fn came(&self) -> Vec<Signer> {
+        self.after.signers.iter().filter(|signer| !self.before.contains(&signer.key)).cloned().collect()
+    }
+
+    pub fn went(&self) -> Vec<Signer> {
+        self.before.signers.iter().filter(|signer| !self.after.contains(&signer.key)).cloned().collect()
+    }
+}
+
+fn found_role(file: &SignersFile, role: Role) -> Change {
+    let groups = file.explicit_groups(role).map(|_| effective_groups(file, role));
+    Change::Founded { role, groups }
+}
+
+struct Pair<'a> {
+    current: &'a SignersFile,
+    proposed: &'a SignersFile,
+}
+
+impl Pair<'_> {
+    fn list_moved_names(&self) -> Vec<Change> {
+        let holders: BTreeMap<String, Signer> =
+            name_keys(self.current).filter_map(|signer| Some((signer.name.clone()?, signer))).collect();
+        let moved = |to: Signer| {
+            let from = holders.get(to.name.as_ref()?)?.clone();
+            (from.key != to.key).then_some(Change::NameMoved { from, to })
+        };
+        name_keys(self.proposed).filter_map(moved).collect()
+    }
+
+    fn find_weakening(&self, role: Role) -> Option<Change> {
+        let [current, proposed] = [self.current, self.proposed].map(|file| effective_groups(file, role));
+        // Where the bounds are not exact, the same groups would look as if they could be weaker than themselves.
+        if sort_groups(&current) == sort_groups(&proposed) {
+            return None;
+        }
+        let after = count_needed(&proposed)?;
+        // Masters who are new can do what only the admins could: rotate.
+        let before = count_needed(&current).or_else(|| count_needed(self.current.admin_groups()))?;
+        (after.at_least < before.at_most).then_some(Change::Weakened { role, before, after })
+    }
+
+    fn list_people(&self) -> Vec<Change> {
+        let (mut joined, mut left, mut changed, mut renamed) = (vec![], vec![], vec![], vec![]);
+        let [before_roles, after_roles] = [self.current, self.proposed].map(list_roles);
+        let (before_keys, after_keys) = (self.current.keys(), self.proposed.keys());
+        for key in before_keys.union(&after_keys) {
+            let [before, after] = [self.current, self.proposed].map(|file| file.signer(*key));
+            let was: BTreeSet<Role> = before_roles.get(key).cloned().unwrap_or_default();
+            let is: BTreeSet<Role> = after_roles.get(key).cloned().unwrap_or_default();
+            if !before_keys.contains(key) {
+                joined.push(Change::Joined { signer: after, roles: is.into_iter().collect() });
+            } else if !after_keys.contains(key) {
+                left.push(Change::Left { signer: before, roles: was.into_iter().collect() });
+            } else {
+                if was != is {
+                    let gained = is.difference(&was).copied().collect();
+                    let lost = was.difference(&is).copied().collect();
+                    changed.push(Change::RolesChanged { signer: before.clone(), gained, lost });
+                }
+                if before.name != after.name {
+                    renamed.push(Change::Renamed { before, after });
+                }
+            }
+        }
+        [joined, left, changed, renamed].concat()
+    }
+
+    fn list_group_changes(&self, role: Role) -> Vec<Change> {
+        let [before, after] = [self.current, self.proposed].map(|file| file.explicit_groups(role));
+        match (before, after) {
+            (None, None) => Vec::new(),
+            (None, Some(groups)) => vec![Change::RoleListed { role, groups: self.name_groups(groups) }],
+            (Some(groups), None) => vec![Change::RoleUnlisted { role, groups: self.name_groups(groups) }],
+            (Some(before), Some(after)) => {
+                compare_groups(role, self.name_groups(before), self.name_groups(after))
+            }
+        }
+    }
+
+    /// The groups in an order that does not depend on the file's, with the names that the reader knows.
+    fn name_groups(&self, groups: &[Group]) -> Vec<Group> {
+        let name = |key: PublicKey| {
+            if self.current.lists(&key) { self.current.signer(key) } else { self.proposed.signer(key) }
+        };
+        sort_groups(groups)
+            .into_iter()
+            .map(|(threshold, keys)| Group { threshold, signers: keys.into_iter().map(name).collect() })
+            .collect()
+    }
+}
+
+fn name_keys(file: &SignersFile) -> impl Iterator<Item = Signer> {
+    file.keys().into_iter().map(|key| file.signer(key))
+}
+
+/// What each key may do, by default or by name.
+fn list_roles(file: &SignersFile) -> BTreeMap<PublicKey, BTreeSet<Role>> {
+    let mut roles: BTreeMap<PublicKey, BTreeSet<Role>> = BTreeMap::new();
+    for role in Role::ALL {
+        for key in keys_of(&effective_groups(file, role)) {
+            roles.entry(key).or_default().insert(role);
+        }
+    }
+    roles
+}
+
+/// What groups mean, whatever their order and names.
+fn sort_groups(groups: &[Group]) -> Vec<(usize, BTreeSet<PublicKey>)> {
+    let mut sorted: Vec<_> = groups
+        .iter()
+        .map(|group| (group.threshold, group.signers.iter().map(|signer| signer.key).collect()))
+        .collect();
+    sorted.sort();
+    sorted
+}
+
+fn compare_groups(role: Role, mut before: Vec<Group>, mut after: Vec<Group>) -> Vec<Change> {
+    let is_only = before.len() == 1 && after.len() == 1;
+    before.retain(|group| match after.iter().position(|other| other == group) {
+        Some(same) => {
+            after.remove(same);
+            false
+        }
+        None => true,
+    });
+    let nearest = pair_nearest(&before, &after);
+    let [mut before, mut after] =
+        [before, after].map(|groups| groups.into_iter().map(Some).collect::<Vec<Option<Group>>>());
+    let mut changes = Vec::new();
+    for (b, a) in nearest {
+        // Each is taken once, by the pair that is nearest.
+        if after[a].is_some()
+            && let Some(before) = before[b].take()
+            && let Some(after) = after[a].take()
+        {
+            changes.push(Change::GroupChanged(GroupChange { role, before, after, is_only }));
+        }
+    }
+    changes.extend(before.into_iter().flatten().map(|group| Change::GroupRemoved { role, group }));
+    changes.extend(after.into_iter().flatten().map(|group| Change::GroupAdded { role, group }));
+    changes
+}
+
+/// Which group has become which nobody writes down. Those with the most keys in common are taken for the same.
+fn pair_nearest(before: &[Group], after: &[Group]) -> Vec<(usize, usize)> {
+    let mut pairs = Vec::new();
+    for (b, old) in before.iter().enumerate() {
+        let keys: BTreeSet<PublicKey> = old.signers.iter().map(|signer| signer.key).collect();
+        for (a, new) in after.iter().enumerate() {
+            let common = new.signers.iter().filter(|signer| keys.contains(&signer.key)).count();
+            if common > 0 {
+                pairs.push((Reverse(common), old.signers.len() + new.signers.len(), b, a));
+            }
+        }
+    }
+    pairs.sort();
+    pairs.into_iter().map(|(_, _, b, a)| (b, a)).collect()
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Founded { role, groups: Some(groups) } => write!(f, "{role}: {}", shown_groups(groups)),
+            Self::Founded { role, groups: None } => write!(f, "no {role}: {}", default_of(*role)),
+            Self::NameMoved { from, to } => write!(
+                f,
+                "WARNING: a name now stands for another key: it was {}, and is to be {}",
+                shown_signer(from),
+                shown_signer(to)
+            ),
+            Self::Weakened { role, before, after } => {
+                let is_certain = before.is_exact() && after.is_exact();
+                let mark = if is_certain { "WEAKER" } else { "PERHAPS WEAKER" };
+                write!(f, "{mark}: {after} can {}; before, it took {before}", power_of(*role))
+            }
+            Self::Joined { signer, roles } => {
+                write!(f, "{} joins as {}", shown_signer(signer), shown_titles(roles))
+            }
+            Self::Left { signer, roles } => {
+                write!(f, "{} leaves, and was {}", shown_signer(signer), shown_titles(roles))
+            }
+            Self::RolesChanged { signer, gained, lost } => {
+                write!(f, "{} stays", shown_signer(signer))?;
+                if !gained.is_empty() {
+                    write!(f, ", becomes {}", shown_titles(gained))?;
+                }
+                if !lost.is_empty() {
+                    write!(f, ", is no longer {}", shown_titles(lost))?;
+                }
+                Ok(())
+            }
+            Self::Renamed { before, after } => match (&before.name, &after.name) {
+                (None, _) => write!(f, "{} gets a name: {}", before.key, shown_signer(after)),
+                (Some(_), None) => write!(f, "{} loses its name", shown_signer(before)),
+                (Some(_), Some(_)) => {
+                    write!(f, "{} gets another name: {}", shown_signer(before), shown_signer(after))
+                }
+            },
+            Self::GroupChanged(change) => change.fmt(f),
+            Self::GroupAdded { role, group } => write!(f, "{role}: one more group must agree, {group}"),
+            Self::GroupRemoved { role, group } => write!(f, "{role}: a group need no longer agree, {group}"),
+            Self::RoleListed { role, groups } => {
+                let (default, groups) = (default_of(*role), shown_groups(groups));
+                write!(f, "{role} are listed, and it no longer holds that {default}; {groups}")
+            }
+            Self::RoleUnlisted { role, groups } => {
+                let (default, groups) = (default_of(*role), shown_groups(groups));
+                write!(f, "{role} are no longer listed, so that {default}; they were {groups}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for GroupChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { role, before, after, is_only } = self;
+        write!(f, "{role}")?;
+        if !is_only {
+            write!(f, ", the group of {}", shown_signers(&self.stayed()))?;
+        }
+        let [was, is] =
+            [before, after].map(|group| format!("{} of {}", group.threshold, group.signers.len()));
+        let verb = if was == is { "stays" } else { "becomes" };
+        write!(f, ": {was} {verb} {is}")?;
+        for (verb, signers) in [("in comes", self.came()), ("out goes", self.went())] {
+            if !signers.is_empty() {
+                write!(f, "; {verb} {}", shown_signers(&signers))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn shown_titles(roles: &[Role]) -> String {
+    let title = |role: &Role| match role {
+        Role::Artifact => "artifact signer",
+        Role::Admin => "admin",
+        Role::Master => "master",
+        Role::Revocation => "revoker",
+    };
+    roles.iter().map(title).collect::<Vec<_>>().join(" and ")
+}
+
+fn power_of(role: Role) -> &'static str {
+    match role {
+        Role::Artifact => "release",
+        Role::Admin => "rotate the signers as admins",
+        Role::Master => "rotate the signers as masters",
+        Role::Revocation => "revoke",
+    }
+}
+
+/// What holds where the file does not list the role (D8).
+fn default_of(role: Role) -> &'static str {
+    match role {
+        Role::Artifact => "nobody releases",
+        Role::Admin => "the artifact signers are the admins",
+        Role::Master => "nobody is master",
+        Role::Revocation => "any one admin key revokes",
+    }
+}

@@ -1,0 +1,400 @@
+//! What a signers file withstands (D8, D15, D20): how many keys may be stolen, and how many lost.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use countersign_core::{
+    documents::signers::{Group, Role, Signer, SignersFile, keys_of, shown_groups, shown_signers},
+    rules::quorum,
+    values::key::PublicKey,
+};
+
+/// How many entries of groups a search looks at before it settles for bounds: a fraction of a second.
+const MAX_SEARCH_WORK: usize = 1_000_000;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Strength {
+    pub release: ActStrength,
+    pub rotate: ActStrength,
+    pub revoke: ActStrength,
+    pub warnings: Vec<Warning>,
+}
+
+/// What keys can do together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    Release,
+    Rotate,
+    Revoke,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActStrength {
+    pub act: Act,
+    /// Any one of them is enough.
+    pub ways: Vec<Way>,
+    /// The keys that need nobody else.
+    pub alone: Vec<Signer>,
+    /// The fewest keys that can act.
+    pub needed: KeyCount,
+    /// So many keys, whichever they are, do not meet the thresholds of this act. Never too high, even where `needed`
+    /// is not exact. It says nothing of a thief who first rotates: `Warning::RotationIsEasier` does.
+    pub harmless_thefts: usize,
+    /// So many keys may be lost, whichever they are, and the others can still act.
+    pub survivable_losses: usize,
+}
+
+/// Groups that must all agree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Way {
+    pub role: Role,
+    /// False where the file does not list the role, and another one stands in for it.
+    pub is_explicit: bool,
+    pub groups: Vec<Group>,
+}
+
+/// A number of keys, between bounds that differ only where groups overlap in too many ways to try them all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyCount {
+    pub at_least: usize,
+    pub at_most: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Warning {
+    /// Each of these keys releases, or rotates, alone. Revoking alone is as intended (D20).
+    OneKeyIsEnough(Act, Vec<Signer>),
+    /// Rotating takes fewer keys than releasing, and whoever rotates decides who releases.
+    RotationIsEasier {
+        rotate: KeyCount,
+        release: KeyCount,
+    },
+    /// Losing any of these keys stops the act; `for_ever` if, for some of them, no rotation helps.
+    OneLossBlocks {
+        act: Act,
+        keys: Vec<Signer>,
+        for_ever: bool,
+    },
+    /// These keys release and administrate: stealing one is a step towards both.
+    NotIndependent(Vec<Signer>),
+    NoMasterKeys,
+    /// Keys that people have to recognise by their letters alone.
+    NoNames(Vec<PublicKey>),
+}
+
+pub fn assess(file: &SignersFile) -> Strength {
+    let [release, rotate, revoke] = [Act::Release, Act::Rotate, Act::Revoke].map(|act| assess_act(file, act));
+    let warnings = collect_warnings(file, [&release, &rotate, &revoke]);
+    Strength { release, rotate, revoke, warnings }
+}
+
+/// The groups that speak for a role, with the defaults of D8. Where any one admin key may revoke (D20), that is one
+/// group of them all. Empty for masters where there are none.
+pub fn effective_groups(file: &SignersFile, role: Role) -> Vec<Group> {
+    let any_admin = || {
+        let admins: BTreeSet<PublicKey> = keys_of(file.admin_groups()).collect();
+        let signers = admins.into_iter().map(|key| Signer { key, name: None }).collect();
+        vec![Group { threshold: 1, signers }]
+    };
+    let mut groups = match role {
+        Role::Artifact => file.artifact_groups().to_vec(),
+        Role::Admin => file.admin_groups().to_vec(),
+        Role::Master => file.master_groups().to_vec(),
+        Role::Revocation => file.explicit_revocation_groups().map_or_else(any_admin, <[Group]>::to_vec),
+    };
+    for signer in groups.iter_mut().flat_map(|group| &mut group.signers) {
+        *signer = file.signer(signer.key);
+    }
+    groups
+}
+
+/// The fewest keys that meet all groups; `None` if not even all keys do.
+pub fn count_needed(groups: &[Group]) -> Option<KeyCount> {
+    let classes = classify_keys(groups);
+    let small = find_small_set(groups, &classes);
+    if !quorum::is_met(groups, &small) {
+        return None;
+    }
+    let mut count = KeyCount { at_least: bound_from_below(groups), at_most: small.len() };
+    let mut search = Search { groups, steps_left: MAX_SEARCH_WORK / keys_of(groups).count().max(1) };
+    while !count.is_exact() {
+        match search.can_meet(&classes, count.at_least, &mut BTreeSet::new()) {
+            Ok(true) => count.at_most = count.at_least,
+            Ok(false) => count.at_least += 1,
+            Err(OutOfWork) => break,
+        }
+    }
+    Some(count)
+}
+
+impl KeyCount {
+    pub fn is_exact(&self) -> bool {
+        self.at_least == self.at_most
+    }
+}
+
+impl Strength {
+    pub fn acts(&self) -> [&ActStrength; 3] {
+        [&self.release, &self.rotate, &self.revoke]
+    }
+}
+
+impl ActStrength {
+    /// Whether these keys can act together.
+    pub fn is_met(&self, keys: &BTreeSet<PublicKey>) -> bool {
+        self.ways.iter().any(|way| quorum::is_met(&way.groups, keys))
+    }
+
+    /// The keys each of which, when lost, stops everybody else.
+    fn indispensable_keys(&self) -> BTreeSet<PublicKey> {
+        // Trying them all takes long in a large file, and is in vain where the worst loss of one is survived.
+        if self.survivable_losses > 0 {
+            return BTreeSet::new();
+        }
+        let all = self.keys();
+        let without = |key: &PublicKey| all.iter().copied().filter(|other| other != key).collect();
+        all.iter().copied().filter(|key| !self.is_met(&without(key))).collect()
+    }
+
+    fn keys(&self) -> BTreeSet<PublicKey> {
+        self.ways.iter().flat_map(|way| keys_of(&way.groups)).collect()
+    }
+}
+
+fn assess_act(file: &SignersFile, act: Act) -> ActStrength {
+    let roles: &[Role] = match act {
+        Act::Release => &[Role::Artifact],
+        Act::Rotate => &[Role::Admin, Role::Master],
+        Act::Revoke => &[Role::Revocation],
+    };
+    let open_way = |role: &Role| Way {
+        role: *role,
+        is_explicit: file.explicit_groups(*role).is_some(),
+        groups: effective_groups(file, *role),
+    };
+    let ways: Vec<Way> = roles.iter().map(open_way).filter(|way| !way.groups.is_empty()).collect();
+    let counts: Vec<KeyCount> = ways.iter().filter_map(|way| count_needed(&way.groups)).collect();
+    // The easiest way counts. Bounds of a minimum are the minima of the bounds.
+    let at_least = counts.iter().map(|count| count.at_least).min().unwrap_or_default();
+    let at_most = counts.iter().map(|count| count.at_most).min().unwrap_or_default();
+    let mut strength = ActStrength {
+        act,
+        alone: Vec::new(),
+        needed: KeyCount { at_least, at_most },
+        harmless_thefts: at_least.saturating_sub(1),
+        survivable_losses: count_survivable_losses(&ways),
+        ways,
+    };
+    if at_least <= 1 {
+        let is_enough = |key: &PublicKey| strength.is_met(&BTreeSet::from([*key]));
+        strength.alone = strength.keys().into_iter().filter(is_enough).map(|key| file.signer(key)).collect();
+    }
+    strength
+}
+
+/// Losses stop a way in its tightest group. With several ways, each has to be stopped; no loss counts in two of them,
+/// since a master key has no other role (D8).
+fn count_survivable_losses(ways: &[Way]) -> usize {
+    let spare = |group: &Group| group.signers.len().saturating_sub(group.threshold);
+    let to_stop = |way: &Way| way.groups.iter().map(spare).min().map_or(0, |spare| spare + 1);
+    ways.iter().map(to_stop).sum::<usize>().saturating_sub(1)
+}
+
+fn collect_warnings(file: &SignersFile, acts: [&ActStrength; 3]) -> Vec<Warning> {
+    let [release, rotate, _] = acts;
+    let name = |keys: BTreeSet<PublicKey>| keys.into_iter().map(|key| file.signer(key)).collect::<Vec<_>>();
+    let mut warnings = Vec::new();
+    for act in [release, rotate].into_iter().filter(|act| !act.alone.is_empty()) {
+        warnings.push(Warning::OneKeyIsEnough(act.act, act.alone.clone()));
+    }
+    if rotate.needed != release.needed && rotate.needed.at_least < release.needed.at_most {
+        warnings.push(Warning::RotationIsEasier { rotate: rotate.needed, release: release.needed });
+    }
+    let stops_rotation = rotate.indispensable_keys();
+    for act in acts {
+        let keys = act.indispensable_keys();
+        if !keys.is_empty() {
+            let for_ever = !keys.is_disjoint(&stops_rotation);
+            warnings.push(Warning::OneLossBlocks { act: act.act, keys: name(keys), for_ever });
+        }
+    }
+    let artifact: BTreeSet<PublicKey> = keys_of(file.artifact_groups()).collect();
+    let both: BTreeSet<PublicKey> =
+        keys_of(file.admin_groups()).filter(|key| artifact.contains(key)).collect();
+    // Where there are no admin keys, the artifact signers are the admins, and nobody expects otherwise.
+    if file.explicit_groups(Role::Admin).is_some() && !both.is_empty() {
+        warnings.push(Warning::NotIndependent(name(both)));
+    }
+    if file.explicit_groups(Role::Master).is_none() {
+        warnings.push(Warning::NoMasterKeys);
+    }
+    let nameless: Vec<PublicKey> =
+        file.keys().into_iter().filter(|key| file.signer(*key).name.is_none()).collect();
+    if !nameless.is_empty() {
+        warnings.push(Warning::NoNames(nameless));
+    }
+    warnings
+}
+
+/// Groups that share no key must each be met by keys of their own; small ones leave room for more of them.
+fn bound_from_below(groups: &[Group]) -> usize {
+    let mut by_size: Vec<&Group> = groups.iter().collect();
+    by_size.sort_by_key(|group| group.signers.len());
+    let (mut seen, mut bound) = (BTreeSet::new(), 0);
+    for group in by_size {
+        if group.signers.iter().all(|signer| !seen.contains(&signer.key)) {
+            seen.extend(group.signers.iter().map(|signer| signer.key));
+            bound += group.threshold;
+        }
+    }
+    groups.iter().map(|group| group.threshold).fold(bound, usize::max)
+}
+
+/// The keys by the groups that they are in, most groups first. Keys of one class can stand for one another.
+fn classify_keys(groups: &[Group]) -> Vec<Vec<PublicKey>> {
+    let mut places: BTreeMap<PublicKey, BTreeSet<usize>> = BTreeMap::new();
+    for (i, group) in groups.iter().enumerate() {
+        for signer in &group.signers {
+            places.entry(signer.key).or_default().insert(i);
+        }
+    }
+    let mut classes: BTreeMap<_, Vec<PublicKey>> = BTreeMap::new();
+    for (key, places) in places {
+        classes.entry((Reverse(places.len()), places)).or_default().push(key);
+    }
+    classes.into_values().collect()
+}
+
+/// A set that meets the groups and has no key too many, though another one may be smaller.
+fn find_small_set(groups: &[Group], classes: &[Vec<PublicKey>]) -> BTreeSet<PublicKey> {
+    let in_order = || classes.iter().flatten().copied();
+    let mut set = BTreeSet::new();
+    for group in groups {
+        set.extend(in_order().filter(|key| group.contains(key)).take(group.threshold));
+    }
+    for key in in_order().rev() {
+        if set.remove(&key) && !quorum::is_met(groups, &set) {
+            set.insert(key);
+        }
+    }
+    set
+}
+
+struct Search<'a> {
+    groups: &'a [Group],
+    steps_left: usize,
+}
+
+struct OutOfWork;
+
+impl Search<'_> {
+    /// Whether `missing` keys of these classes, together with those that are chosen, can meet the groups.
+    fn can_meet(
+        &mut self,
+        classes: &[Vec<PublicKey>],
+        missing: usize,
+        chosen: &mut BTreeSet<PublicKey>,
+    ) -> Result<bool, OutOfWork> {
+        self.steps_left = self.steps_left.checked_sub(1).ok_or(OutOfWork)?;
+        if missing == 0 {
+            return Ok(quorum::is_met(self.groups, chosen));
+        }
+        let Some((class, rest)) = classes.split_first() else { return Ok(false) };
+        let mut taken: Vec<PublicKey> = class.iter().copied().take(missing).collect();
+        chosen.extend(&taken);
+        loop {
+            if self.can_meet(rest, missing - taken.len(), chosen)? {
+                return Ok(true);
+            }
+            match taken.pop() {
+                Some(key) => chosen.remove(&key),
+                None => return Ok(false),
+            };
+        }
+    }
+}
+
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Release => "release",
+            Self::Rotate => "rotate the signers",
+            Self::Revoke => "revoke",
+        })
+    }
+}
+
+impl fmt::Display for KeyCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.at_least, self.at_most) {
+            (1, 1) => f.write_str("1 key"),
+            (n, m) if n == m => write!(f, "{n} keys"),
+            (n, m) => write!(f, "between {n} and {m} keys"),
+        }
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.role, self.is_explicit) {
+            (Role::Admin, false) => f.write_str("artifact signers (there are no admin keys)")?,
+            (Role::Revocation, false) => f.write_str("any one admin key")?,
+            (role @ (Role::Artifact | Role::Master), false) | (role, true) => write!(f, "{role}")?,
+        }
+        write!(f, ", {}", shown_groups(&self.groups))
+    }
+}
+
+/// Several lines, without a newline at the end.
+impl fmt::Display for ActStrength {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ways: Vec<String> = self.ways.iter().map(Way::to_string).collect();
+        writeln!(f, "{}: {}", self.act, ways.join("; or else "))?;
+        match self.alone.as_slice() {
+            [] => writeln!(f, "  alone: nobody; it takes {}", self.needed)?,
+            alone => writeln!(f, "  alone: {}", shown_signers(alone))?,
+        }
+        writeln!(f, "  stolen: {} without the thief meeting these thresholds", up_to(self.harmless_thefts))?;
+        write!(f, "  lost: {} with the others still able to {}", up_to(self.survivable_losses), self.act)
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OneKeyIsEnough(act, alone) => {
+                write!(f, "one stolen key is enough to {act}: {}", shown_signers(alone))
+            }
+            Self::RotationIsEasier { rotate, release } => {
+                write!(
+                    f,
+                    "whoever rotates the signers decides who releases; that takes {rotate}, not {release}"
+                )
+            }
+            Self::OneLossBlocks { act, keys, for_ever } => {
+                let until = if *for_ever { "for ever" } else { "until the signers are rotated" };
+                write!(f, "one lost key makes it impossible to {act}, {until}: {}", shown_signers(keys))
+            }
+            Self::NotIndependent(keys) => {
+                write!(f, "not independent, both artifact signer and admin: {}", shown_signers(keys))
+            }
+            Self::NoMasterKeys => {
+                f.write_str("there are no master keys: if the admins lose their keys, nothing can be rotated")
+            }
+            Self::NoNames(keys) => {
+                let keys: Vec<String> = keys.iter().map(PublicKey::to_string).collect();
+                write!(f, "without a name: {}", keys.join(", "))
+            }
+        }
+    }
+}
+
+fn up_to(count: usize) -> String {
+    match count {
+        0 => "not one key".to_owned(),
+        n => format!("any {}", KeyCount { at_least: n, at_most: n }),
+    }
+}

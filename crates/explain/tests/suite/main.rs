@@ -1,0 +1,4 @@
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod difference;
+mod strength;

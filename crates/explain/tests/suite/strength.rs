@@ -1,0 +1,340 @@
+//! What a signers file withstands (D8, D15, D20), against models that try every set of people.
+
+use std::collections::BTreeSet;
+
+use countersign_core::{
+    documents::signers::{Role, SignersFile, shown_signer},
+    values::key::PublicKey,
+};
+use countersign_explain::strength::{Act, ActStrength, KeyCount, Strength, Warning, assess, count_needed};
+use countersign_testing::{assert_mentions, few, key, signer_text, steady};
+use proptest::prelude::*;
+
+/// A threshold, and people by number.
+type Groups = Vec<(usize, Vec<u8>)>;
+
+#[derive(Debug, Clone, Default)]
+struct Model {
+    artifact: Groups,
+    admin: Option<Groups>,
+    master: Option<Groups>,
+    revocation: Option<Groups>,
+}
+
+impl Model {
+    fn new(artifact: &[(usize, &[u8])]) -> Self {
+        Self { artifact: groups(artifact), ..Self::default() }
+    }
+
+    fn admin(self, admin: &[(usize, &[u8])]) -> Self {
+        Self { admin: Some(groups(admin)), ..self }
+    }
+
+    fn master(self, master: &[(usize, &[u8])]) -> Self {
+        Self { master: Some(groups(master)), ..self }
+    }
+
+    fn revocation(self, revocation: &[(usize, &[u8])]) -> Self {
+        Self { revocation: Some(groups(revocation)), ..self }
+    }
+
+    fn text(&self) -> String {
+        let mut fields = vec![role_text("artifact_signers", &self.artifact)];
+        let optional = [
+            ("admin_keys", &self.admin),
+            ("master_keys", &self.master),
+            ("revocation_keys", &self.revocation),
+        ];
+        fields.extend(optional.into_iter().filter_map(|(name, role)| Some(role_text(name, role.as_ref()?))));
+        format!(r#"{{"version": 1, "timestamp": "2026-01-31T10:00:00Z", {}}}"#, fields.join(", "))
+    }
+
+    fn file(&self) -> SignersFile {
+        SignersFile::parse(self.text().as_bytes()).expect("the test's own file")
+    }
+
+    fn assess(&self) -> Strength {
+        assess(&self.file())
+    }
+
+    /// D15 and D20 in the words of people: a model that shares nothing with the code.
+    fn can(&self, act: Act, people: &[u8]) -> bool {
+        let admin = self.admin.as_ref().unwrap_or(&self.artifact);
+        match act {
+            Act::Release => agree(&self.artifact, people),
+            Act::Rotate => {
+                agree(admin, people) || self.master.as_ref().is_some_and(|master| agree(master, people))
+            }
+            Act::Revoke => match &self.revocation {
+                Some(groups) => agree(groups, people),
+                None => admin.iter().any(|(_, members)| members.iter().any(|member| people.contains(member))),
+            },
+        }
+    }
+
+    fn people(&self) -> Vec<u8> {
+        let roles =
+            [Some(&self.artifact), self.admin.as_ref(), self.master.as_ref(), self.revocation.as_ref()];
+        let members = roles.into_iter().flatten().flatten().flat_map(|(_, members)| members);
+        members.copied().collect::<BTreeSet<u8>>().into_iter().collect()
+    }
+}
+
+fn groups(groups: &[(usize, &[u8])]) -> Groups {
+    groups.iter().map(|(threshold, members)| (*threshold, members.to_vec())).collect()
+}
+
+fn role_text(name: &str, groups: &Groups) -> String {
+    let group_text = |(threshold, members): &(usize, Vec<u8>)| {
+        let members: Vec<String> = members.iter().map(|n| signer_text(&public(*n).to_string())).collect();
+        format!(r#"{{"threshold": {threshold}, "signers": [{}]}}"#, members.join(", "))
+    };
+    format!(r#""{name}": [{}]"#, groups.iter().map(group_text).collect::<Vec<_>>().join(", "))
+}
+
+fn public(n: u8) -> PublicKey {
+    key(n).public_key()
+}
+
+fn agree(groups: &Groups, people: &[u8]) -> bool {
+    groups.iter().all(|(threshold, members)| {
+        members.iter().filter(|member| people.contains(member)).count() >= *threshold
+    })
+}
+
+/// Every set of these people.
+fn subsets(people: &[u8]) -> Vec<Vec<u8>> {
+    let pick = |mask: u32| {
+        people.iter().enumerate().filter(|(i, _)| mask & (1 << i) != 0).map(|(_, n)| *n).collect::<Vec<u8>>()
+    };
+    (0..1_u32 << people.len()).map(pick).collect()
+}
+
+fn any_groups(people: std::ops::Range<u8>) -> impl Strategy<Value = Groups> {
+    let people: Vec<u8> = people.collect();
+    let members = prop::sample::subsequence(people.clone(), 1..=people.len());
+    let group = members.prop_flat_map(|members| (1..=members.len(), Just(members)));
+    prop::collection::vec(group, 1..4)
+}
+
+fn any_model() -> impl Strategy<Value = Model> {
+    let optional = |people| prop::option::of(any_groups(people));
+    (any_groups(1..6), optional(1..6), optional(6..9), optional(1..6))
+        .prop_map(|(artifact, admin, master, revocation)| Model { artifact, admin, master, revocation })
+}
+
+proptest! {
+    #![proptest_config(few(steady(), 256))]
+
+    #[test]
+    fn so_many_stolen_keys_are_harmless_and_one_more_may_not_be(model in any_model()) {
+        let sets = subsets(&model.people());
+        for act in model.assess().acts() {
+            let can_act = sets.iter().filter(|set| model.can(act.act, set));
+            let fewest = can_act.map(Vec::len).min().expect("all together can");
+            prop_assert_eq!(act.needed, KeyCount { at_least: fewest, at_most: fewest }, "{:?}", act.act);
+            prop_assert_eq!(act.harmless_thefts, fewest - 1);
+        }
+    }
+
+    #[test]
+    fn so_many_lost_keys_are_survived_and_one_more_may_not_be(model in any_model()) {
+        let people = model.people();
+        let sets = subsets(&people);
+        for act in model.assess().acts() {
+            let stopped = sets.iter().filter(|rest| !model.can(act.act, rest));
+            let most_left = stopped.map(Vec::len).max().expect("nobody cannot");
+            prop_assert_eq!(act.survivable_losses, people.len() - most_left - 1, "{:?}", act.act);
+        }
+    }
+
+    #[test]
+    fn alone_are_those_who_need_nobody_else(model in any_model()) {
+        for act in model.assess().acts() {
+            let alone = model.people().into_iter().filter(|n| model.can(act.act, &[*n])).map(public);
+            let found: BTreeSet<PublicKey> = act.alone.iter().map(|signer| signer.key).collect();
+            prop_assert_eq!(found, alone.collect::<BTreeSet<_>>(), "{:?}", act.act);
+        }
+    }
+
+    #[test]
+    fn a_loss_that_blocks_is_warned_of_with_how_long(model in any_model()) {
+        let strength = model.assess();
+        for act in [Act::Release, Act::Rotate, Act::Revoke] {
+            let people = model.people();
+            let others = |n: u8| people.iter().copied().filter(|other| *other != n).collect::<Vec<u8>>();
+            let stops = |act: Act, n: u8| !model.can(act, &others(n));
+            let blocking: Vec<u8> = people.iter().copied().filter(|n| stops(act, *n)).collect();
+            let for_ever = blocking.iter().any(|n| stops(Act::Rotate, *n));
+            let expected =
+                (!blocking.is_empty()).then(|| (blocking.into_iter().map(public).collect(), for_ever));
+            prop_assert_eq!(blocking_keys(&strength, act), expected, "{:?}", act);
+        }
+    }
+}
+
+fn blocking_keys(strength: &Strength, wanted: Act) -> Option<(BTreeSet<PublicKey>, bool)> {
+    strength.warnings.iter().find_map(|warning| match warning {
+        Warning::OneLossBlocks { act, keys, for_ever } if *act == wanted => {
+            Some((keys.iter().map(|signer| signer.key).collect(), *for_ever))
+        }
+        _ => None,
+    })
+}
+
+/// Needed, harmless thefts, survivable losses.
+fn figures(act: &ActStrength) -> (usize, usize, usize) {
+    assert!(act.needed.is_exact());
+    (act.needed.at_least, act.harmless_thefts, act.survivable_losses)
+}
+
+fn warns(strength: &Strength, text: &str) -> bool {
+    strength.warnings.iter().any(|warning| warning.to_string().contains(text))
+}
+
+#[test]
+fn two_of_three_withstand_one_theft_and_one_loss() {
+    let strength = Model::new(&[(2, &[1, 2, 3])]).assess();
+    assert_eq!(figures(&strength.release), (2, 1, 1));
+    assert_eq!(figures(&strength.rotate), (2, 1, 1));
+    assert_eq!(strength.release.alone, []);
+}
+
+#[test]
+fn a_key_that_is_in_every_group_can_act_alone() {
+    let strength = Model::new(&[(1, &[1, 2]), (1, &[2, 3])]).assess();
+    assert_eq!(figures(&strength.release), (1, 0, 1));
+    assert_eq!(strength.release.alone.iter().map(|signer| signer.key).collect::<Vec<_>>(), [public(2)]);
+    assert!(warns(&strength, "one stolen key is enough to release"));
+}
+
+#[test]
+fn groups_with_threshold_1_and_nobody_in_common_need_one_key_each() {
+    let strength = Model::new(&[(1, &[1, 2]), (1, &[3])]).assess();
+    assert_eq!(figures(&strength.release), (2, 1, 0));
+    assert!(!warns(&strength, "one stolen key"));
+}
+
+#[test]
+fn rotation_goes_on_while_admins_or_masters_can() {
+    let model = Model::new(&[(1, &[1])]).admin(&[(2, &[2, 3])]).master(&[(2, &[4, 5, 6])]);
+    let strength = model.assess();
+    assert_eq!(figures(&strength.rotate), (2, 1, 2));
+    let roles: Vec<(Role, bool)> =
+        strength.rotate.ways.iter().map(|way| (way.role, way.is_explicit)).collect();
+    assert_eq!(roles, [(Role::Admin, true), (Role::Master, true)]);
+}
+
+#[test]
+fn without_revocation_keys_any_one_admin_key_revokes_whatever_the_thresholds() {
+    let strength = Model::new(&[(1, &[1])]).admin(&[(2, &[2, 3]), (1, &[3, 4])]).assess();
+    assert_eq!(figures(&strength.revoke), (1, 0, 2));
+    assert_eq!(strength.revoke.alone.len(), 3);
+    assert!(!strength.revoke.ways[0].is_explicit);
+}
+
+#[test]
+fn explicit_revocation_keys_have_their_thresholds_counted() {
+    let strength = Model::new(&[(1, &[1])]).revocation(&[(2, &[2, 3, 4])]).assess();
+    assert_eq!(figures(&strength.revoke), (2, 1, 1));
+}
+
+#[test]
+fn a_rotation_that_takes_fewer_keys_than_a_release_is_warned_of() {
+    let strength = Model::new(&[(2, &[1, 2, 3])]).admin(&[(1, &[4, 5])]).assess();
+    assert!(warns(
+        &strength,
+        "whoever rotates the signers decides who releases; that takes 1 key, not 2 keys"
+    ));
+    let strength = Model::new(&[(2, &[1, 2, 3])]).assess();
+    assert!(!warns(&strength, "whoever rotates"));
+}
+
+#[test]
+fn a_loss_that_only_stops_releases_lasts_until_a_rotation() {
+    let strength = Model::new(&[(2, &[1, 2])]).admin(&[(1, &[3, 4])]).assess();
+    assert!(warns(&strength, "impossible to release, until the signers are rotated"));
+    let strength = Model::new(&[(2, &[1, 2])]).assess();
+    assert!(warns(&strength, "impossible to release, for ever"));
+    assert!(warns(&strength, "impossible to rotate the signers, for ever"));
+}
+
+#[test]
+fn keys_that_are_artifact_signer_and_admin_are_not_independent() {
+    let both = |model: Model| {
+        model.assess().warnings.into_iter().find_map(|warning| match warning {
+            Warning::NotIndependent(keys) => Some(keys.len()),
+            _ => None,
+        })
+    };
+    assert_eq!(both(Model::new(&[(1, &[1, 2])]).admin(&[(1, &[2, 3])])), Some(1));
+    assert_eq!(both(Model::new(&[(1, &[1, 2])])), None, "without admin keys nobody expects otherwise");
+    assert_eq!(both(Model::new(&[(1, &[1, 2])]).admin(&[(1, &[3])])), None);
+}
+
+#[test]
+fn missing_masters_and_names_are_warned_of() {
+    let model = Model::new(&[(1, &[1, 2])]);
+    assert!(warns(&model.assess(), "no master keys"));
+    assert!(warns(&model.assess(), &format!("without a name: {}", public(1).min(public(2)))));
+    let named = model.master(&[(1, &[3])]).text();
+    let named = (1..=3).fold(named, |text, n| text.replacen("}}", &format!(r#"}}, "name": "n{n}"}}"#), 1));
+    let strength = assess(&SignersFile::parse(named.as_bytes()).expect("three names"));
+    assert!(!warns(&strength, "no master keys") && !warns(&strength, "without a name"));
+}
+
+#[test]
+fn a_name_that_another_entry_of_the_key_has_is_shown_with_its_key() {
+    let text = Model::new(&[(1, &[1])]).admin(&[(1, &[1])]).text();
+    let named = text.replacen("}}", r#"}, "name": "alice"}"#, 1);
+    let strength = assess(&SignersFile::parse(named.as_bytes()).expect("one name"));
+    let shown = format!("alice ({})", public(1));
+    assert_eq!(shown_signer(&strength.rotate.alone[0]), shown);
+    assert_mentions(&strength.rotate.to_string(), &["rotate the signers: admin keys, 1 of 1: ", &shown]);
+}
+
+#[test]
+fn an_act_is_told_in_four_lines() {
+    let strength = Model::new(&[(2, &[1, 2, 3])]).assess();
+    let text = strength.rotate.to_string();
+    assert_eq!(text.lines().count(), 4);
+    assert_mentions(
+        &text,
+        &[
+            "rotate the signers: artifact signers (there are no admin keys), 2 of 3: ",
+            "alone: nobody; it takes 2 keys",
+            "stolen: any 1 key without the thief meeting these thresholds",
+            "lost: any 1 key with the others still able to rotate the signers",
+        ],
+    );
+    assert_mentions(
+        &strength.revoke.to_string(),
+        &["revoke: any one admin key, 1 of 3: ", "stolen: not one key"],
+    );
+}
+
+/// Of n people in a ring, each pair of neighbours must have one who signs: half of them, rounded up.
+#[test]
+fn where_not_every_set_can_be_tried_the_bounds_are_safe() {
+    let pairs: Groups = (0..61).map(|n| (1, vec![n + 1, (n + 1) % 61 + 1])).collect();
+    let model = Model { artifact: pairs, ..Model::default() };
+    let strength = model.assess();
+    let needed = strength.release.needed;
+    assert!(needed.at_least <= 31 && 31 <= needed.at_most, "{needed:?}");
+    assert!(strength.release.harmless_thefts <= 30 && strength.release.harmless_thefts >= 29, "{needed:?}");
+}
+
+#[test]
+fn the_largest_files_are_assessed_without_a_search() {
+    let groups: Groups = (0..10_u8)
+        .map(|g| (7, (0..20).map(|n| g * 20 + n + 1).collect()))
+        .chain([(9, (1..=200).collect())])
+        .collect();
+    let file = Model { artifact: groups, ..Model::default() }.file();
+    assert_eq!(count_needed(file.artifact_groups()), Some(KeyCount { at_least: 70, at_most: 70 }));
+}
+
+#[test]
+fn nobody_meets_no_groups() {
+    assert_eq!(count_needed(&[]), None);
+}

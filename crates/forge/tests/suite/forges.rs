@@ -1,0 +1,572 @@
+//! Signers files, releases and assets of forges, over real sockets of this machine.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "clippy sees the helpers of an integration test as code outside tests"
+)]
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, Instant},
+};
+
+use crate::support::{
+    Routes, Server,
+    forge::{
+        Access, Fake, KINDS, SECRET, SIGNERS, auth_header, document, first_asset, json, plain, raw_request,
+        redirect, release_api, signers_request,
+    },
+    reply,
+};
+use countersign_core::values::digest::{Sha256, Sha512};
+use countersign_forge::{
+    fetch::{FetchError, TryAgain},
+    forges::{ForgeConfig, ForgeKind, Forges},
+    release::{AssetProblem, HashedAsset, ReleaseError},
+};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpListener,
+};
+
+/// What is wrong with the first asset.
+#[track_caller]
+fn asset_problem(result: Result<HashedAsset, ReleaseError>) -> AssetProblem {
+    let error = result.unwrap_err();
+    assert!(!error.is_refused_as_given(), "{error}");
+    assert!(error.to_string().contains("`app-linux.tar.gz`"), "{error}");
+    match error {
+        ReleaseError::Asset { problem, .. } => problem,
+        other => panic!("{other}"),
+    }
+}
+
+#[tokio::test]
+async fn signers_files_are_read_from_a_branch_with_slashes() {
+    for kind in KINDS {
+        for access in [Access::Public, Access::WithToken] {
+            let fake = Fake::start(kind, access, |_| {}).await;
+            let fetched = fake.signers().await.unwrap();
+            assert_eq!(fetched.bytes, SIGNERS.as_bytes());
+            assert_eq!(fetched.retrieval_url, fake.server.url(signers_request(kind)));
+            let heads = fake.heads();
+            // Without a token the branch is asked for first; this forge does not tell.
+            assert_eq!(heads.len(), if access == Access::WithToken { 1 } else { 2 });
+            let head = heads.last().unwrap();
+            assert_eq!(head.contains(&auth_header(kind)), access == Access::WithToken, "{head}");
+            assert_eq!(head.contains(SECRET), access == Access::WithToken, "{head}");
+            let wants_raw = head.contains("accept: application/vnd.github.raw+json\r\n");
+            assert_eq!(wants_raw, kind == ForgeKind::Github, "{head}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn without_a_token_a_plain_branch_is_read_in_its_raw_form() {
+    for kind in KINDS {
+        let fake = Fake::start(kind, Access::Public, |_| {}).await;
+        let fetched = fake.signers_on("main").await.unwrap();
+        assert_eq!(fetched.retrieval_url, fake.server.url(raw_request(kind)));
+        // A file in a directory of that branch is not one on a branch of a longer name.
+        let error = fake.signers_on("main/docs").await.unwrap_err();
+        assert!(matches!(error, FetchError::NoSuchBranch { .. }) && error.is_refused_as_given(), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_branch_with_slashes_that_the_forge_knows_is_read_in_its_raw_form() {
+    let pages = [
+        (
+            ForgeKind::Github,
+            "/api/v3/repos/acme/app/branches/a%2Fb",
+            "/acme/app/raw/refs/heads/a/b/svc.signers.json",
+        ),
+        (
+            ForgeKind::Gitlab,
+            "/api/v4/projects/acme%2Fapp/repository/branches/a%2Fb",
+            "/acme/app/-/raw/a/b/svc.signers.json?ref_type=heads",
+        ),
+        (
+            ForgeKind::Forgejo,
+            "/api/v1/repos/acme/app/branches/a%2Fb",
+            "/acme/app/raw/branch/a/b/svc.signers.json",
+        ),
+    ];
+    for (kind, branch, raw) in pages {
+        let routes = |routes: &mut Routes| {
+            routes.extend([(branch.into(), json(r#"{"name":"a/b"}"#)), (raw.into(), plain(SIGNERS))]);
+        };
+        let fake = Fake::start(kind, Access::Public, routes).await;
+        let fetched = fake.signers_on("a/b").await.unwrap();
+        assert_eq!(fetched.retrieval_url, fake.server.url(raw));
+    }
+}
+
+#[tokio::test]
+async fn a_signers_file_that_is_not_on_the_branch_is_named() {
+    for kind in KINDS {
+        let fake = Fake::start(kind, Access::Public, Routes::clear).await;
+        let error = fake.signers().await.unwrap_err();
+        assert!(matches!(error, FetchError::NoSuchBranch { .. }) && error.is_refused_as_given(), "{error}");
+        assert!(error.to_string().contains("release/1/svc.signers.json"), "{error}");
+        let error = fake.signers_on("main").await.unwrap_err();
+        assert!(matches!(error, FetchError::NoSuchFile { .. }) && !error.is_refused_as_given(), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_url_with_two_meanings_needs_exactly_one_of_them() {
+    let api = "/api/v1/repos/acme/app/raw";
+    let in_directory = format!("{api}/svc.signers/svc.signers.json?ref=refs%2Fheads%2Fmain");
+    let at_root = format!("{api}/svc.signers.json?ref=refs%2Fheads%2Fmain%2Fsvc.signers");
+    let page = "/acme/app/src/branch/main/svc.signers/svc.signers.json";
+    for existing in [&in_directory, &at_root] {
+        let change = |routes: &mut Routes| drop(routes.insert(existing.clone(), plain(SIGNERS)));
+        let fake = Fake::start(ForgeKind::Forgejo, Access::WithToken, change).await;
+        let fetched = fake.signers_at(page).await.unwrap();
+        assert_eq!(fetched.retrieval_url, fake.server.url(existing));
+    }
+    let both = |routes: &mut Routes| {
+        routes.extend([&in_directory, &at_root].map(|target| (target.clone(), plain(SIGNERS))));
+    };
+    let fake = Fake::start(ForgeKind::Forgejo, Access::WithToken, both).await;
+    let error = fake.signers_at(page).await.unwrap_err();
+    assert!(matches!(error, FetchError::Ambiguous { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_signers_file_is_not_read_from_elsewhere_nor_from_a_login_page() {
+    let request = raw_request(ForgeKind::Gitlab);
+    let elsewhere = Server::start().await;
+    let away = redirect(&elsewhere.url("/ok"));
+    let html = reply("200 OK", "Content-Type: text/html; charset=utf-8\r\nContent-Length: 6\r\n", "<html>");
+    let login = redirect("/users/sign_in");
+    let change = |routes: &mut Routes| drop(routes.insert(request.into(), away));
+    let fake = Fake::start(ForgeKind::Gitlab, Access::Public, change).await;
+    assert!(matches!(fake.signers_on("main").await.unwrap_err(), FetchError::Refused { .. }));
+    assert!(elsewhere.requests().is_empty());
+    let change = |routes: &mut Routes| {
+        routes.extend([(request.into(), login), ("/users/sign_in".into(), html)]);
+    };
+    let fake = Fake::start(ForgeKind::Gitlab, Access::Public, change).await;
+    let error = fake.signers_on("main").await.unwrap_err();
+    assert!(matches!(error, FetchError::WebPage { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn releases_are_read_and_their_assets_hashed() {
+    for kind in KINDS {
+        for access in [Access::Public, Access::WithToken] {
+            let fake = Fake::start(kind, access, |_| {}).await;
+            let metadata = fake.release().await.unwrap();
+            assert_eq!(metadata.published_on.unwrap().to_string(), "2026-03-01T09:30:00Z");
+            for (asset, content) in metadata.assets.iter().zip(["hello", "world"]) {
+                let seen = AtomicU64::new(0);
+                let progress = |bytes| seen.store(bytes, Ordering::Relaxed);
+                let hashed = fake.fetcher.hash_asset(asset, 5, &progress).await.unwrap();
+                let (sha256, sha512) = (Sha256::of(content.as_bytes()), Sha512::of(content.as_bytes()));
+                assert_eq!(hashed, HashedAsset { size: 5, sha256, sha512 }, "{kind:?}");
+                assert_eq!(seen.into_inner(), 5);
+            }
+            for head in fake.heads() {
+                // GitLab's second asset is a link to somewhere else on the same server.
+                let is_own = !head.starts_with("GET /files/");
+                assert_eq!(
+                    head.contains(&auth_header(kind)),
+                    access == Access::WithToken && is_own,
+                    "{head}"
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_large_asset_is_hashed_in_pieces() {
+    let content = "0123456789abcdef".repeat(200_000);
+    let fake = Fake::with_first_asset(ForgeKind::Gitlab, plain(&content)).await;
+    let hashed = fake.hash_first_below(10_000_000).await.unwrap();
+    let bytes = content.as_bytes();
+    let expected =
+        HashedAsset { size: bytes.len() as u64, sha256: Sha256::of(bytes), sha512: Sha512::of(bytes) };
+    assert_eq!(hashed, expected);
+}
+
+#[tokio::test]
+async fn a_tag_with_a_slash_is_asked_for_in_both_spellings() {
+    for spelling in ["app%2Fv1.0", "app/v1.0"] {
+        let server = Server::start_with(|port| {
+            let text = document(ForgeKind::Forgejo, port).replace("\"v1.0\"", "\"app/v1.0\"");
+            Routes::from([(format!("/api/v1/repos/acme/app/releases/tags/{spelling}"), json(&text))])
+        })
+        .await;
+        let mut fake = Fake::start(ForgeKind::Forgejo, Access::Public, |_| {}).await;
+        fake.allow("127.0.0.1:*");
+        let config = ForgeConfig {
+            host: format!("127.0.0.1:{}", server.port),
+            kind: ForgeKind::Forgejo,
+            api: None,
+            raw: None,
+            token: None,
+        };
+        let forges = Forges::new(vec![config]).unwrap();
+        let source = forges.locate_release(&server.url("/acme/app/releases/tag/app%2Fv1.0")).unwrap();
+        assert!(source.dir.as_str().ends_with("/acme/app/releases/tag/app/v1.0"), "{}", source.dir);
+        assert_eq!(fake.fetcher.fetch_release(&source, 10).await.unwrap().assets.len(), 2, "{spelling}");
+    }
+}
+
+#[tokio::test]
+async fn the_token_stays_with_the_api_when_an_asset_is_elsewhere() {
+    for kind in KINDS {
+        let storage = Server::start().await;
+        let there = redirect(&storage.url("/ok?signature=x"));
+        let change =
+            |routes: &mut Routes| drop(routes.insert(first_asset(kind, Access::WithToken).into(), there));
+        let mut fake = Fake::start(kind, Access::WithToken, change).await;
+        fake.allow(&format!("127.0.0.1:{}", storage.port));
+        assert_eq!(fake.hash_first().await.unwrap().sha256, Sha256::of(b"hello"));
+        let [head] = storage.requests().try_into().unwrap();
+        assert!(!head.contains(SECRET), "{head}");
+        let lowered = head.to_ascii_lowercase();
+        assert!(!lowered.contains("authorization:") && !lowered.contains("private-token:"), "{head}");
+    }
+}
+
+#[tokio::test]
+async fn the_token_does_not_come_back_with_a_redirect_that_had_left() {
+    for kind in KINDS {
+        let elsewhere = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let away = redirect(&format!("http://{}/", elsewhere.local_addr().unwrap()));
+        let change = |routes: &mut Routes| {
+            routes.insert(first_asset(kind, Access::WithToken).into(), away);
+            routes.insert("/private".into(), plain("hello"));
+        };
+        let mut fake = Fake::start(kind, Access::WithToken, change).await;
+        fake.allow("127.0.0.1:*");
+        let back = redirect(&fake.server.url("/private"));
+        tokio::spawn(async move {
+            let (mut stream, _) = elsewhere.accept().await.unwrap();
+            assert!(stream.read(&mut [0; 4_096]).await.unwrap() > 0);
+            stream.write_all(back.as_bytes()).await.unwrap();
+        });
+        assert_eq!(fake.hash_first().await.unwrap().sha256, Sha256::of(b"hello"));
+        let heads = fake.heads();
+        let private = heads.iter().find(|head| head.starts_with("GET /private ")).unwrap();
+        assert!(!private.contains(SECRET), "{private}");
+    }
+}
+
+/// What lies on the forge's own origin, though not in the project's own path, is fetched as a stranger would.
+#[tokio::test]
+async fn the_token_stays_in_the_projects_own_path() {
+    for kind in KINDS {
+        let api = release_api(kind).split("acme").next().unwrap();
+        let own = match kind {
+            ForgeKind::Github | ForgeKind::Forgejo => format!("{api}acme/app"),
+            ForgeKind::Gitlab => format!("{api}acme%2Fapp"),
+        };
+        let outside = [
+            "/acme/secret/x".to_owned(),
+            "/acme/apps/x".to_owned(),
+            "/acme/x".to_owned(),
+            "/x".to_owned(),
+            "/acme/app/%2e%2e%2fsecret/x".to_owned(),
+            "/acme/app/..%2Fsecret/x".to_owned(),
+            "/acme/app/..%5Csecret/x".to_owned(),
+            "/acme/app/%252e%252e%252fsecret/x".to_owned(),
+            "/acme%2Fapp/x".to_owned(),
+            own.replace("app", "secret") + "/x",
+            format!("{own}s/x"),
+            format!("{own}%2F..%2Fsecret/x"),
+            format!("{api}42/x"),
+            "/api/x".to_owned(),
+        ];
+        let inside = ["/acme/app/x".to_owned(), "/Acme/APP/-/x%20y".to_owned(), format!("{own}/packages/x")];
+        for (target, is_own) in outside.iter().map(|at| (at, false)).chain(inside.iter().map(|at| (at, true)))
+        {
+            // As a link of the forge's document, and as the end of a redirect from the project's own path.
+            for is_redirect in [false, true] {
+                let link = first_asset(kind, Access::WithToken);
+                let fake = Fake::start(kind, Access::WithToken, |routes| {
+                    routes.insert(target.clone(), plain("hello"));
+                    if is_redirect {
+                        routes.insert(link.into(), redirect(target));
+                    } else {
+                        let page = first_asset(kind, Access::Public);
+                        let document = routes[release_api(kind)].replace(link, target).replace(page, target);
+                        let body = document.split_once("\r\n\r\n").unwrap().1.to_owned();
+                        routes.insert(release_api(kind).into(), json(&body));
+                    }
+                })
+                .await;
+                if let Err(error) = fake.hash_first().await {
+                    // A name that is not safe is refused as well, before anything is fetched.
+                    assert!(
+                        !is_own && matches!(error, ReleaseError::Refused { .. }),
+                        "{kind:?} {target}: {error}"
+                    );
+                    continue;
+                }
+                let heads = fake.heads();
+                let head = heads.iter().find(|head| head.starts_with(&format!("GET {target} ")));
+                let head = head.unwrap();
+                assert_eq!(head.contains(&auth_header(kind)), is_own, "{kind:?}, {is_redirect}: {head}");
+                assert_eq!(head.contains(SECRET), is_own, "{head}");
+            }
+        }
+    }
+}
+
+/// Packages are linked by the number of their project, and only GitLab knows whose it is.
+#[tokio::test]
+async fn gitlabs_own_number_of_the_project_is_its_own_path_too() {
+    let kind = ForgeKind::Gitlab;
+    for (number, described) in
+        [(42, Some("{\"id\": 42}")), (43, Some("{\"id\": 42}")), (42, Some("{\"id\": \"42\"}")), (42, None)]
+    {
+        let target = format!("/api/v4/projects/{number}/packages/generic/app/1.0/app-linux.tar.gz");
+        let fake = Fake::start(kind, Access::WithToken, |routes| {
+            let link = first_asset(kind, Access::WithToken);
+            let document = routes[release_api(kind)].replace(link, &target);
+            let body = document.split_once("\r\n\r\n").unwrap().1.to_owned();
+            routes.insert(release_api(kind).into(), json(&body));
+            routes.insert(target.clone(), plain("hello"));
+            if let Some(described) = described {
+                routes.insert("/api/v4/projects/acme%2Fapp".into(), json(described));
+            }
+        })
+        .await;
+        fake.hash_first().await.unwrap();
+        let heads = fake.heads();
+        let head = heads.iter().find(|head| head.starts_with(&format!("GET {target} "))).unwrap();
+        let is_own = number == 42 && described == Some("{\"id\": 42}");
+        assert_eq!(head.contains(&auth_header(kind)), is_own, "{described:?}: {head}");
+    }
+}
+
+#[tokio::test]
+async fn the_token_does_not_follow_a_redirect_of_the_api_itself() {
+    for kind in KINDS {
+        let other = Server::start().await;
+        let away = redirect(&other.url("/ok"));
+        let change = |routes: &mut Routes| {
+            routes.insert(release_api(kind).into(), away.clone());
+            routes.insert(signers_request(kind).into(), away);
+        };
+        let fake = Fake::start(kind, Access::WithToken, change).await;
+        let (release, signers) = (fake.release().await.unwrap_err(), fake.signers().await.unwrap_err());
+        assert!(other.requests().is_empty());
+        let texts = format!("{release} {release:?} {signers} {signers:?} {:?}", fake.forges);
+        assert!(!texts.contains(SECRET), "{texts}");
+    }
+}
+
+#[tokio::test]
+async fn an_asset_that_breaks_off_is_refused() {
+    let short = reply("200 OK", "Content-Length: 5\r\n", "hel");
+    let chunked = reply("200 OK", "Transfer-Encoding: chunked\r\n", "3\r\nhel\r\n");
+    for answer in [short, chunked] {
+        for kind in KINDS {
+            let fake = Fake::with_first_asset(kind, answer.clone()).await;
+            let problem = asset_problem(fake.hash_first().await);
+            assert!(matches!(problem, AssetProblem::Fetch(FetchError::Broken { .. })), "{problem}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_asset_must_have_the_published_size_and_digest() {
+    let github = ForgeKind::Github;
+    let fake = Fake::with_first_asset(github, plain("hell")).await;
+    let problem = asset_problem(fake.hash_first().await);
+    assert!(matches!(problem, AssetProblem::Size { published: 5, received: 4, .. }), "{problem}");
+    // Without a length, both ends are found while reading.
+    let fake = Fake::with_first_asset(github, reply("200 OK", "", "hell")).await;
+    let problem = asset_problem(fake.hash_first().await);
+    assert!(matches!(problem, AssetProblem::Size { published: 5, received: 4, .. }), "{problem}");
+    let fake = Fake::with_first_asset(github, reply("200 OK", "", "hello!")).await;
+    let problem = asset_problem(fake.hash_first().await);
+    assert!(matches!(problem, AssetProblem::Overlong { published: 5, .. }), "{problem}");
+    let fake = Fake::with_first_asset(github, plain("HELLO")).await;
+    let problem = asset_problem(fake.hash_first().await);
+    assert!(matches!(problem, AssetProblem::Digest { .. }), "{problem}");
+}
+
+#[tokio::test]
+async fn an_asset_above_the_limit_is_refused_announced_or_not() {
+    for answer in [plain("hello"), reply("200 OK", "", "hello")] {
+        let fake = Fake::with_first_asset(ForgeKind::Gitlab, answer).await;
+        let problem = asset_problem(fake.hash_first_below(4).await);
+        assert!(
+            matches!(problem, AssetProblem::Fetch(FetchError::TooLarge { max_bytes: 4, .. })),
+            "{problem}"
+        );
+    }
+    let fake = Fake::start(ForgeKind::Github, Access::Public, |_| {}).await;
+    let problem = asset_problem(fake.hash_first_below(4).await);
+    assert!(matches!(problem, AssetProblem::Fetch(FetchError::TooLarge { .. })), "{problem}");
+}
+
+#[tokio::test]
+async fn an_asset_is_not_read_from_a_private_address_nor_without_end() {
+    for target in [
+        "http://10.0.0.1/x",
+        "http://169.254.169.254/latest/meta-data",
+        "https://127.0.0.2/x",
+        "file:///etc/passwd",
+    ] {
+        let fake = Fake::with_first_asset(ForgeKind::Forgejo, redirect(target)).await;
+        let problem = asset_problem(fake.hash_first().await);
+        assert!(matches!(problem, AssetProblem::Fetch(FetchError::Refused { .. })), "{target}: {problem}");
+    }
+    // The forge's address is an exception by its own spelling only.
+    let fake = Fake::with_first_asset(ForgeKind::Forgejo, redirect("https://internal.example/x")).await;
+    let problem = asset_problem(fake.hash_first().await);
+    assert!(matches!(problem, AssetProblem::Fetch(FetchError::Refused { .. })), "{problem}");
+    let own = first_asset(ForgeKind::Forgejo, Access::Public);
+    let fake = Fake::with_first_asset(ForgeKind::Forgejo, redirect(own)).await;
+    let problem = asset_problem(fake.hash_first().await);
+    assert!(problem.to_string().contains("more than 5 redirects"), "{problem}");
+}
+
+#[tokio::test]
+async fn a_missing_asset_and_a_page_in_its_place_are_refused() {
+    let gone = reply("404 Not Found", "Content-Length: 0\r\n", "");
+    let problem = asset_problem(Fake::with_first_asset(ForgeKind::Github, gone).await.hash_first().await);
+    assert!(matches!(problem, AssetProblem::NotFound { .. }), "{problem}");
+    let page = reply("200 OK", "Content-Type: text/html\r\nContent-Length: 5\r\n", "login");
+    let problem = asset_problem(Fake::with_first_asset(ForgeKind::Gitlab, page).await.hash_first().await);
+    assert!(matches!(problem, AssetProblem::WebPage { .. }), "{problem}");
+    let broken = reply("500 Oops", "Content-Length: 0\r\n", "");
+    let problem = asset_problem(Fake::with_first_asset(ForgeKind::Gitlab, broken).await.hash_first().await);
+    assert!(matches!(problem, AssetProblem::Fetch(FetchError::Status { status: 500, .. })), "{problem}");
+}
+
+#[tokio::test]
+async fn an_asset_that_stalls_or_drips_is_given_up() {
+    for path in ["/stall", "/drip"] {
+        let mut fake = Fake::with_first_asset(ForgeKind::Gitlab, redirect(path)).await;
+        fake.fetcher = fake.fetcher.with_asset_timeout(Duration::from_millis(1_500));
+        let problem = asset_problem(fake.hash_first().await);
+        let is_fitting = match path {
+            "/stall" => matches!(problem, AssetProblem::Fetch(FetchError::TimedOut { .. })),
+            _ => matches!(problem, AssetProblem::Fetch(FetchError::TooSlow { .. })),
+        };
+        assert!(is_fitting, "{path}: {problem}");
+    }
+}
+
+/// A document may come as slowly as 1 KiB a second, an asset as 16; the waiting is shortened by `Timeouts::pace`.
+#[tokio::test]
+async fn what_drips_is_given_up_long_before_the_whole_time_is_over() {
+    let fake = Fake::start(ForgeKind::Gitlab, Access::Public, |routes| {
+        routes.insert(release_api(ForgeKind::Gitlab).into(), redirect("/drip"));
+        routes.insert(raw_request(ForgeKind::Gitlab).into(), redirect("/drip"));
+    })
+    .await;
+    let begin = Instant::now();
+    let error = fake.signers_below(100_000).await.unwrap_err();
+    assert!(matches!(error, FetchError::TooSlow { bytes_per_second: 1_024, .. }), "{error}");
+    assert!(error.to_string().contains("sends too slowly: less than 1024 bytes a second"), "{error}");
+    let error = fake.release().await.unwrap_err();
+    assert!(matches!(error, ReleaseError::Fetch(FetchError::TooSlow { .. })), "{error}");
+    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+
+    // 50 bytes every 20 ms are enough for a document, and too few for an asset.
+    let slow = Fake::start(ForgeKind::Gitlab, Access::Public, |routes| {
+        routes.insert(raw_request(ForgeKind::Gitlab).into(), redirect("/steady"));
+        routes.insert(first_asset(ForgeKind::Gitlab, Access::Public).into(), redirect("/steady"));
+    })
+    .await;
+    assert_eq!(slow.signers_below(10_000).await.unwrap().bytes.len(), 5_000);
+    let problem = asset_problem(slow.hash_first_below(10_000).await);
+    assert!(
+        matches!(problem, AssetProblem::Fetch(FetchError::TooSlow { bytes_per_second: 16_384, .. })),
+        "{problem}"
+    );
+}
+
+#[tokio::test]
+async fn an_api_that_does_not_answer_with_a_release_is_named() {
+    let html = reply("200 OK", "Content-Type: text/html\r\nContent-Length: 6\r\n", "<html>");
+    for answer in [html, json("<html>"), json("[]"), json("{\"assets\": 7}")] {
+        for kind in KINDS {
+            let error = Fake::with_release(kind, answer.clone()).await.release().await.unwrap_err();
+            assert!(matches!(error, ReleaseError::NotADocument { .. }), "{error}");
+            assert!(error.to_string().contains(release_api(kind)) && !error.is_refused_as_given(), "{error}");
+        }
+    }
+    let huge = reply("200 OK", "Content-Type: application/json\r\n", &" ".repeat(5 << 20));
+    let error = Fake::with_release(ForgeKind::Github, huge).await.release().await.unwrap_err();
+    assert!(matches!(error, ReleaseError::Fetch(FetchError::TooLarge { .. })), "{error}");
+    let broken = reply("500 Oops", "Content-Length: 0\r\n", "");
+    let error = Fake::with_release(ForgeKind::Github, broken).await.release().await.unwrap_err();
+    assert!(matches!(error, ReleaseError::Fetch(FetchError::Status { status: 500, .. })), "{error}");
+}
+
+#[tokio::test]
+async fn a_release_that_is_not_there_is_named_by_its_page() {
+    for kind in KINDS {
+        let fake = Fake::start(kind, Access::Public, Routes::clear).await;
+        let error = fake.release().await.unwrap_err();
+        assert!(matches!(error, ReleaseError::NotFound { .. }), "{error}");
+        assert!(error.to_string().contains("/acme/app/") && error.to_string().contains("draft"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn rate_limits_say_when_to_try_again() {
+    let at = |seconds| {
+        TryAgain::At(countersign_core::values::time::Timestamp::from_unix_seconds(seconds).unwrap())
+    };
+    let reset = "x-ratelimit-remaining: 0\r\nx-ratelimit-reset: 1773000000\r\n";
+    let table = [
+        ("403 Forbidden", "Retry-After: 60\r\n", Some(TryAgain::In(Duration::from_secs(60)))),
+        ("429 Slow down", "Retry-After: 7\r\n", Some(TryAgain::In(Duration::from_secs(7)))),
+        ("403 Forbidden", reset, Some(at(1_773_000_000))),
+        (
+            "429 Slow down",
+            "RateLimit-Remaining: 0\r\nRateLimit-Reset: 1773000000\r\n",
+            Some(at(1_773_000_000)),
+        ),
+        (
+            "429 Slow down",
+            "RateLimit-Remaining: 0\r\nRateLimit-Reset: 30\r\n",
+            Some(TryAgain::In(Duration::from_secs(30))),
+        ),
+        ("429 Slow down", "", Some(TryAgain::Later)),
+        ("403 Forbidden", "x-ratelimit-remaining: 12\r\nx-ratelimit-reset: 1773000000\r\n", None),
+        ("403 Forbidden", "", None),
+    ];
+    for (status, headers, expected) in table {
+        let answer = reply(status, &format!("{headers}Content-Length: 0\r\n"), "");
+        let error = Fake::with_release(ForgeKind::Github, answer).await.release().await.unwrap_err();
+        let found = match &error {
+            ReleaseError::Fetch(FetchError::RateLimited { again, .. }) => Some(*again),
+            ReleaseError::Fetch(FetchError::Status { status: 403, .. }) => None,
+            other => panic!("{other}"),
+        };
+        assert_eq!(found, expected, "{status} {headers}");
+        assert!(expected.is_none() || error.to_string().contains("try again"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_the_forge_refuses_is_the_operators_to_mend() {
+    for kind in KINDS {
+        for status in ["401 Unauthorized", "403 Forbidden"] {
+            let change = |routes: &mut Routes| {
+                let denied = reply(status, "Content-Length: 0\r\n", "");
+                routes.insert(release_api(kind).into(), denied.clone());
+                routes.insert(signers_request(kind).into(), denied);
+            };
+            let fake = Fake::start(kind, Access::WithToken, change).await;
+            let (release, signers) = (fake.release().await.unwrap_err(), fake.signers().await.unwrap_err());
+            assert!(matches!(signers, FetchError::TokenRefused { .. }), "{signers}");
+            assert!(matches!(release, ReleaseError::Fetch(FetchError::TokenRefused { .. })), "{release}");
+            assert!(!format!("{release} {signers:?}").contains(SECRET));
+        }
+    }
+}

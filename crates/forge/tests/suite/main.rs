@@ -1,0 +1,9 @@
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod checksums;
+mod fetch;
+mod forges;
+mod messages;
+mod send;
+mod support;
+mod user;

@@ -1,0 +1,36 @@
+//! The bodies of requests (spec §4).
+
+use std::fmt::Debug;
+
+use countersign_api::requests::AssetsBody;
+use countersign_core::{
+    documents::bodies::{ProposeBody, RevokeBody, SignaturesBody},
+    values::json::ParseError,
+};
+
+use super::promises::{assert_no_duplicates, assert_path, assert_shown};
+
+pub fn check(data: &[u8]) {
+    check_body(data, ProposeBody::parse, serde_json::to_vec);
+    if let Some(body) = check_body(data, SignaturesBody::parse, serde_json::to_vec) {
+        assert_path(&body.file_path);
+        body.signatures.keys().for_each(assert_path);
+    }
+    if let Some(body) = check_body(data, RevokeBody::parse, serde_json::to_vec) {
+        assert_path(&body.file_path);
+    }
+    check_body(data, AssetsBody::parse, serde_json::to_vec);
+}
+
+/// What a client writes is what the server reads.
+fn check_body<T: PartialEq + Debug>(
+    data: &[u8],
+    parse: fn(&[u8]) -> Result<T, ParseError>,
+    write: fn(&T) -> serde_json::Result<Vec<u8>>,
+) -> Option<T> {
+    let body = parse(data).inspect_err(assert_shown).ok()?;
+    assert_no_duplicates(data);
+    let again = parse(&write(&body).expect("bodies can be written")).expect("what we write can be read");
+    assert_eq!(again, body);
+    Some(body)
+}

@@ -1,0 +1,64 @@
+//! The documents with which forges describe releases. The first byte says which forge.
+
+use std::collections::BTreeSet;
+
+use countersign_core::documents::metadata::OriginKind;
+use countersign_forge::{
+    forges::{ForgeConfig, ForgeKind, Forges, ReleaseSource, Token},
+    release::read_document,
+};
+use serde_json::Value;
+
+use super::{index::assert_asset_name, promises::assert_shown};
+
+const MAX_ASSETS: usize = 50;
+
+pub fn check(data: &[u8]) {
+    let Some((first, document)) = data.split_first() else { return };
+    let kind = match first % 3 {
+        0 => ForgeKind::Github,
+        1 => ForgeKind::Gitlab,
+        _ => ForgeKind::Forgejo,
+    };
+    for token in [None, Some("token")] {
+        check_one(&source(kind, token), document);
+    }
+}
+
+fn source(kind: ForgeKind, token: Option<&str>) -> ReleaseSource {
+    let token = token.map(|token| Token::new(token.to_owned()).unwrap());
+    let config = ForgeConfig { host: "git.example".into(), kind, api: None, raw: None, token };
+    let page = match kind {
+        ForgeKind::Github | ForgeKind::Forgejo => "https://git.example/acme/app/releases/tag/v1.0",
+        ForgeKind::Gitlab => "https://git.example/acme/app/-/releases/v1.0",
+    };
+    Forges::new(vec![config]).unwrap().locate_release(page).unwrap()
+}
+
+fn check_one(source: &ReleaseSource, document: &[u8]) {
+    let release = match read_document(source, document, MAX_ASSETS) {
+        Ok(release) => release,
+        Err(message) => return assert_shown(&message),
+    };
+    assert!((1..=MAX_ASSETS).contains(&release.assets.len()));
+    let names: BTreeSet<&str> = release.assets.iter().map(|asset| asset.name.as_str()).collect();
+    assert_eq!(names.len(), release.assets.len(), "each name once");
+    names.into_iter().for_each(assert_asset_name);
+    for asset in &release.assets {
+        let url = url::Url::parse(&asset.source).expect("a source is a URL");
+        assert!(matches!(url.scheme(), "http" | "https"), "{url}");
+        assert!(url.username().is_empty() && url.password().is_none() && url.fragment().is_none());
+    }
+    if let Some(time) = release.published_on {
+        assert_eq!(time, time.to_whole_seconds());
+    }
+    // Inside unknown fields nobody looks, so that these may hold what is no text.
+    let Ok(value) = serde_json::from_slice::<Value>(document) else { return };
+    let tag = value.get("tag_name").and_then(|tag| tag.as_str());
+    assert!(tag.is_none_or(|tag| tag == "v1.0"), "{tag:?}");
+    let unpublished = match source.kind {
+        OriginKind::Gitlab => "upcoming_release",
+        OriginKind::Github | OriginKind::Forgejo | OriginKind::FileServer => "draft",
+    };
+    assert_ne!(value.get(unpublished), Some(&true.into()));
+}

@@ -1,0 +1,25 @@
+//! Signed requests as they are kept (D14), and the marker of a repository (D38).
+
+use countersign_core::{
+    documents::{
+        registration::SignedRequest,
+        repository::{FORMAT, RepositoryMarker},
+    },
+    values::time::Timestamp,
+};
+
+use super::promises::check_document;
+
+pub fn check(data: &[u8]) {
+    if let Some(request) = check_document(data, SignedRequest::parse, SignedRequest::write) {
+        let time = Timestamp::parse(&request.timestamp).expect("a kept time is a time");
+        assert_eq!(time.to_header(), request.timestamp);
+        if request.verify().is_ok() {
+            let changed = SignedRequest { payload: format!("{} ", request.payload), ..request };
+            assert!(changed.verify().is_err());
+        }
+    }
+    if let Some(marker) = check_document(data, RepositoryMarker::parse, RepositoryMarker::write) {
+        assert_eq!(marker.format, FORMAT);
+    }
+}

@@ -1,0 +1,70 @@
+//! Signers files (D8), and what is told to people about them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use countersign_core::{
+    documents::signers::{Group, Role, SignersFile, keys_of, shown_groups},
+    values::{key::PublicKey, shown::is_unseen},
+};
+use countersign_explain::{
+    difference::list_changes,
+    strength::{assess, effective_groups},
+};
+
+use super::promises::check_document;
+
+/// Two documents may follow each other after a NUL: then the second one replaces the first.
+pub fn check(data: &[u8]) {
+    let mut parts = data.splitn(2, |byte| *byte == 0);
+    let first = parts.next().and_then(check_one);
+    let second = parts.next().and_then(check_one);
+    if let Some(proposed) = second.as_ref().or(first.as_ref()) {
+        let changes = list_changes(first.as_ref(), proposed);
+        let is_same = first.as_ref() == Some(proposed);
+        assert!(!is_same || changes.is_empty(), "{changes:?}");
+        assert!(changes.iter().all(|change| !format!("{change:?}").is_empty() || change.is_alarming()));
+    }
+}
+
+fn check_one(data: &[u8]) -> Option<SignersFile> {
+    let file = check_document(data, SignersFile::parse, SignersFile::write)?;
+    assert!(data.len() <= 256 * 1024);
+    let roles: Vec<(Role, &[Group])> =
+        Role::ALL.into_iter().filter_map(|role| Some((role, file.explicit_groups(role)?))).collect();
+    assert!(roles.iter().any(|(role, _)| *role == Role::Artifact));
+    let mut entries = 0;
+    let (mut names, mut holders) = (BTreeMap::new(), BTreeMap::new());
+    for group in roles.iter().flat_map(|(_, groups)| *groups) {
+        let keys: BTreeSet<PublicKey> = group.signers.iter().map(|signer| signer.key).collect();
+        assert_eq!(keys.len(), group.signers.len(), "a key stands once in a group");
+        assert!((1..=keys.len()).contains(&group.threshold));
+        entries += keys.len();
+        for signer in &group.signers {
+            assert!(file.lists(&signer.key) && file.keys().contains(&signer.key));
+            let Some(name) = &signer.name else { continue };
+            assert!(name.chars().count() <= 64 && !name.chars().any(is_unseen), "{name:?}");
+            assert_eq!(names.entry(signer.key).or_insert(name), &name, "one name per key");
+            assert_eq!(*holders.entry(name).or_insert(signer.key), signer.key, "one key per name");
+        }
+    }
+    assert!(entries <= 1_000 && roles.iter().all(|(_, groups)| !groups.is_empty()));
+    let masters: BTreeSet<PublicKey> = keys_of(file.master_groups()).collect();
+    let others = roles.iter().filter(|(role, _)| *role != Role::Master);
+    assert!(others.flat_map(|(_, groups)| keys_of(groups)).all(|key| !masters.contains(&key)));
+    check_told(&file);
+    Some(file)
+}
+
+/// Enough keys are enough, and all keys together always are.
+fn check_told(file: &SignersFile) {
+    let strength = assess(file);
+    assert!(!format!("{strength:?}").is_empty());
+    for role in Role::ALL {
+        let groups = effective_groups(file, role);
+        assert!(!shown_groups(&groups).chars().any(is_unseen));
+    }
+    for act in strength.acts() {
+        assert!(act.is_met(&file.keys()) && !act.is_met(&BTreeSet::new()));
+        assert!(act.needed.at_least <= act.needed.at_most && act.needed.at_most <= file.keys().len());
+    }
+}

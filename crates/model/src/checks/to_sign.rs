@@ -1,0 +1,38 @@
+//! The files of `sign --export` and `sign --detached`, and what of the former may be signed (D34).
+
+use countersign_core::{
+    documents::layout,
+    proof::to_sign::{SigningRequest, parse_requests, parse_signatures, write_requests, write_signatures},
+    values::{digest::Sha512, key::SecretKey},
+};
+
+use super::promises::{assert_path, assert_shown, check_document};
+
+pub fn check(data: &[u8]) {
+    if let Ok(bodies) = parse_signatures(data) {
+        let written = write_signatures(&bodies);
+        assert_eq!(parse_signatures(&written).as_ref(), Ok(&bodies));
+    }
+    let requests = check_document(data, parse_requests, |requests: &Vec<_>| write_requests(requests));
+    requests.into_iter().flatten().for_each(|request| check_request(&request));
+}
+
+fn check_request(request: &SigningRequest) {
+    assert_path(&request.path);
+    let to_sign = match request.check() {
+        Ok(to_sign) => to_sign,
+        Err(error) => return assert_shown(&error),
+    };
+    assert!(layout::signable(&request.path).is_some(), "only an index or a proposal is signed");
+    let project = to_sign.project();
+    assert!(request.path.is_inside(project), "{} is outside of {project}", request.path);
+    assert!(to_sign.missing_signers().is_subset(&to_sign.accepted_signers()));
+    assert!(to_sign.missing_signers().is_disjoint(&to_sign.signed));
+    let key = SecretKey::from_seed(&[7; 32]);
+    let body = to_sign.sign(key.public_key(), |digest| Ok::<_, ()>(key.sign(digest))).unwrap();
+    assert!(body.signatures.keys().eq(request.files.keys()), "every file is signed, and no other");
+    for (path, signature) in &body.signatures {
+        let digest = Sha512::of(request.files[path].as_bytes());
+        assert!(key.public_key().verify(&digest, signature).is_ok());
+    }
+}

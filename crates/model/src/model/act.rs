@@ -1,0 +1,361 @@
+//! One request after the other: chosen, sent, and compared with what the specification says.
+
+use std::collections::BTreeMap;
+
+use countersign_core::values::key::Signature;
+use serde_json::{Value, json};
+
+use super::{
+    Played,
+    assets::choose_checksums,
+    choices::Choices,
+    compare::compare,
+    json::{object, text},
+    paths::{Place, Spelling, active_signers, choose_spelling, index_in, pending_signers},
+    people::{PEOPLE, Person, STRANGER, base64, canonical, openssh},
+    propose::{Upstream, choose_signers},
+    request::{DAY, MINUTE, Proof, Request, SECOND, Signing, choose_proof},
+    revoke,
+    server::Server,
+    sign::{self, How},
+    spec::{Expected, Project, Proposing, Spec, refuse},
+};
+
+#[derive(Debug)]
+pub(crate) struct Player<'s> {
+    pub(super) server: &'s mut Server,
+    pub(super) spec: Spec,
+    pub(super) place: Place,
+    pub(super) played: Played,
+    nonces: usize,
+    /// And whether its sender was proved.
+    pub(super) last: Option<(Request, bool)>,
+}
+
+impl<'s> Player<'s> {
+    pub(crate) fn new(server: &'s mut Server) -> Self {
+        let place = server.begin_run();
+        let spec = Spec { now: server.now(), ..Spec::default() };
+        Self { server, spec, place, played: Played::default(), nonces: 0, last: None }
+    }
+
+    /// Every stored file is as it must be, and there is no other.
+    pub(crate) fn finish(mut self) -> Played {
+        let (stored, expected) = (self.server.files_below(&self.place.root()), self.spec.files());
+        let names = |files: &BTreeMap<String, String>| files.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(&stored), names(&expected), "other files are stored (left) than must be (right)");
+        for (path, content) in &expected {
+            assert_eq!(stored[path], *content, "{path} has another content");
+        }
+        let projects = self.spec.projects.values();
+        self.played.activations = projects.map(|project| project.history.len()).sum();
+        self.played
+    }
+
+    pub(crate) fn act(&mut self, choices: &mut Choices<'_>) {
+        match choices.below(20) {
+            0 | 1 => self.propose(choices, true),
+            2..=4 => self.sign_open(choices),
+            5 | 6 => self.sign_all(choices),
+            7..=9 => self.register_assets(choices),
+            10 | 11 => self.revoke(choices),
+            12 => self.ask_status(choices),
+            13 => self.ask_pending(choices),
+            14 => self.read(choices, "files", Spec::file),
+            15 => self.read(choices, "get_signers", Spec::signers),
+            16 => self.read_chain(choices),
+            17 => self.ask_files_to_sign(choices),
+            18 => self.pass_time(choices),
+            _ => self.act_rarely(choices),
+        }
+    }
+
+    fn act_rarely(&mut self, choices: &mut Choices<'_>) {
+        match choices.below(5) {
+            0 => self.replay(),
+            1 => self.propose(choices, false),
+            2 => {
+                let (path, how) = (self.choose_path(choices), sign::choose_how(choices));
+                let signer = choices.below(PEOPLE);
+                self.submit(choices, &path, signer, how);
+            }
+            3 => self.ping(choices),
+            _ => self.ask_for_nonsense(choices),
+        }
+    }
+
+    fn pass_time(&mut self, choices: &mut Choices<'_>) {
+        let steps = [SECOND, MINUTE, 7 * MINUTE, SECOND / 4, DAY, 13 * DAY, 14 * DAY, 14 * DAY - SECOND];
+        self.spec.now += choices.of(&steps);
+        self.server.set_now(self.spec.now);
+    }
+
+    /// Sends a request, signed by `caller` if there is one, and compares.
+    pub(super) fn exchange(
+        &mut self,
+        choices: &mut Choices<'_>,
+        caller: Option<Person>,
+        mut request: Request,
+        decide: impl FnOnce(&mut Spec, &Request) -> Expected,
+    ) -> Expected {
+        let is_proved = caller.is_none_or(|caller| self.authenticate(choices, caller, &mut request));
+        let expected = if is_proved { decide(&mut self.spec, &request) } else { refuse(401) };
+        let answer = self.server.ask(&request);
+        compare(&request, &expected, &answer);
+        self.played.requests += 1;
+        if !matches!(expected, Expected::Error { .. }) {
+            self.played.successes += 1;
+            self.played.changes += usize::from(request.method == "POST");
+        }
+        if caller.is_some() {
+            self.last = Some((request, is_proved));
+        }
+        expected
+    }
+
+    pub(super) fn authenticate(
+        &mut self,
+        choices: &mut Choices<'_>,
+        caller: Person,
+        request: &mut Request,
+    ) -> bool {
+        let mut proof = choose_proof(choices);
+        self.nonces += 1;
+        let run: u32 = self.place.run[1..].parse().expect("runs are numbered");
+        let version = if proof == Proof::NotRandom { 1 } else { 4 };
+        let fresh = format!("{run:08x}-0000-{version}000-8abc-{:012x}", self.nonces);
+        let mut nonce = fresh.clone();
+        if matches!(proof, Proof::UsedNonce | Proof::UsedNonceInCapitals) {
+            // Later than this it may be forgotten (D31).
+            let is_known = |(_, time): &&(String, i128)| time + 7 * MINUTE > self.spec.now;
+            match self.spec.nonces.iter().rev().find(is_known) {
+                Some((used, _)) if proof == Proof::UsedNonce => nonce = used.clone(),
+                Some((used, _)) => nonce = used.to_ascii_uppercase(),
+                None => proof = Proof::Right,
+            }
+        }
+        request.sign(Signing { caller, proof, now: self.spec.now, nonce: &nonce });
+        self.spec.authenticate(proof, &nonce)
+    }
+
+    /// The same bytes once more prove nothing (spec §5).
+    fn replay(&mut self) {
+        let Some((request, is_proved)) = self.last.clone() else { return };
+        if is_proved {
+            compare(&request, &refuse(401), &self.server.ask(&request));
+            self.played.requests += 1;
+        }
+    }
+
+    fn propose(&mut self, choices: &mut Choices<'_>, sensibly: bool) {
+        let id = self.place.choose_project(choices);
+        let known = self.spec.projects.get(&id).cloned().unwrap_or_default();
+        let is_update = if sensibly { known.active.is_some() } else { choices.one_in(2) };
+        let upstream = self.choose_upstream(choices, &known);
+        let governing = known.active.as_ref().filter(|_| is_update).or(upstream.config.as_ref());
+        let insiders: Vec<Person> =
+            governing.map(|config| config.everyone().into_iter().collect()).unwrap_or_default();
+        let caller = choose_person(choices, &insiders);
+        let public_key = if choices.one_in(16) { (caller + 1) % PEOPLE } else { caller };
+        let file = choices.of(&[
+            "svc.signers.json",
+            "svc.signers.json",
+            ".svc.signers/keys.json",
+            "svc.signers/a.json",
+        ]);
+        let url = self.place.url_of(&format!("{id}/{file}"));
+        self.server.publish(&url, upstream.content);
+        let key = spell_key(choices, public_key);
+        let body = json!({ "signers_file_url": url, "public_key": key }).to_string();
+        let target = if is_update { "update_signers" } else { "register_repo" };
+        let config = upstream.config;
+        self.exchange(choices, Some(caller), Request::post(target, body), |spec, request| {
+            let registration = keep(request, caller);
+            let proposing = Proposing { project: id, url, config, caller, public_key, registration };
+            if is_update { spec.update(&proposing) } else { spec.register(&proposing) }
+        });
+    }
+
+    /// Something new, mostly; or what is, or was, proposed already.
+    fn choose_upstream(&self, choices: &mut Choices<'_>, known: &Project) -> Upstream {
+        let superseded = known.superseded.values().map(|proposal| &proposal.config);
+        let pending = known.pending.iter().map(|proposal| &proposal.config);
+        let again: Vec<_> = superseded.chain(pending).chain(&known.active).collect();
+        if !again.is_empty() && choices.one_in(4) {
+            return Upstream::of(choices.of(&again));
+        }
+        let now = self.spec.seconds();
+        let after = known.active.as_ref().map_or(now - 1_000, |active| active.timestamp);
+        choose_signers(choices, after, now)
+    }
+
+    fn sign_open(&mut self, choices: &mut Choices<'_>) {
+        let open = sign::open_files(&self.spec);
+        if open.is_empty() {
+            return;
+        }
+        let (path, how) = (choices.of(&open), sign::choose_how(choices));
+        let signer = choose_person(choices, &self.spec.awaited(&path));
+        self.submit(choices, &path, signer, how);
+    }
+
+    /// Everyone signs, until it is complete.
+    fn sign_all(&mut self, choices: &mut Choices<'_>) {
+        let open = sign::open_files(&self.spec);
+        if open.is_empty() {
+            return;
+        }
+        let path = choices.of(&open);
+        for signer in 0..STRANGER {
+            if !sign::open_files(&self.spec).contains(&path) {
+                break;
+            }
+            self.submit(&mut Choices::new(&[]), &path, signer, How::Right);
+        }
+    }
+
+    fn submit(&mut self, choices: &mut Choices<'_>, path: &str, signer: Person, how: How) {
+        let (submitted, sent) = sign::make(&self.spec, path, signer, how);
+        // A relay may submit for somebody else (D17).
+        let caller = if choices.one_in(4) { choices.below(PEOPLE) } else { signer };
+        let spelling = choose_spelling(choices, path);
+        let spelled = match &spelling {
+            Spelling::Same(path) | Spelling::Refused(path) => path,
+        };
+        let signatures: serde_json::Map<String, Value> =
+            sent.into_iter().map(|(path, s)| (path, json!(s))).collect();
+        let key = spell_key(choices, signer);
+        let body = json!({ "file_path": spelled, "public_key": key, "signatures": signatures }).to_string();
+        let is_formed = !matches!(how, How::NotBase64 | How::InTwoSpellings);
+        let is_index = path.ends_with("/svc.index.json");
+        let expected =
+            self.exchange(
+                choices,
+                Some(caller),
+                Request::post("signatures", body),
+                |spec, _| match spelling {
+                    Spelling::Same(_) if is_formed => spec.submit(&submitted),
+                    Spelling::Same(_) | Spelling::Refused(_) => refuse(400),
+                },
+            );
+        let is_complete = expected == super::spec::ok(json!({ "is_complete": true }));
+        self.played.completed_indexes += usize::from(is_complete && is_index);
+    }
+
+    fn register_assets(&mut self, choices: &mut Choices<'_>) {
+        let dir = self.choose_asset_dir(choices);
+        let insiders: Vec<Person> = self
+            .spec
+            .governing(&dir)
+            .map(|(_, config)| config.everyone().into_iter().collect())
+            .unwrap_or_default();
+        let caller = choose_person(choices, &insiders);
+        let names = ["SHA256SUMS", "SHA512SUMS"];
+        let urls = names.map(|name| self.place.url_of(&format!("{dir}/{name}")));
+        let (contents, published) = choose_checksums(choices, &self.place, &dir);
+        for (url, content) in urls.iter().zip(contents) {
+            self.server.publish(url, content);
+        }
+        let url = json!(&urls[0]);
+        let (body, is_formed) = match choices.byte() {
+            0..=235 => (json!({ "csum_files": urls }), true),
+            236..=239 => (json!({ "csum_files": [url, url] }), false),
+            240..=243 => (json!({ "csum_files": [url, format!("{}x/S", urls[0])] }), false),
+            244..=247 => (json!({ "csum_files": urls, "forge_release_url": url }), false),
+            248..=251 => (json!({ "csum_files": [] }), false),
+            252..=255 => (json!({ "forge_release_url": url }), false),
+        };
+        self.exchange(choices, Some(caller), Request::post("assets", body.to_string()), |spec, _| {
+            if is_formed { spec.register_assets(&dir, published, caller) } else { refuse(400) }
+        });
+    }
+
+    /// Below an active project, mostly.
+    fn choose_asset_dir(&self, choices: &mut Choices<'_>) -> String {
+        let projects = self.spec.projects.iter().filter(|(_, project)| project.active.is_some());
+        let active: Vec<&String> = projects.map(|(id, _)| id).collect();
+        if active.is_empty() || choices.one_in(8) {
+            return self.place.choose_dir(choices);
+        }
+        format!("{}{}", choices.of(&active), choices.of(&["/v1", "/v2", "", "/v1/sub", "/v3"]))
+    }
+
+    fn revoke(&mut self, choices: &mut Choices<'_>) {
+        let dir = revoke::choose_index(choices, &self.spec);
+        let path = match dir.filter(|_| !choices.one_in(12)) {
+            Some(dir) => index_in(&dir),
+            None => {
+                let project = self.place.choose_project(choices);
+                choices.of(&[index_in(&project), pending_signers(&project), active_signers(&project)])
+            }
+        };
+        let revoker = choose_person(choices, &self.spec.revokers(&path));
+        let caller = if choices.one_in(4) { choices.below(PEOPLE) } else { revoker };
+        let mut revoking = revoke::make(choices, &self.spec, &path, (revoker, caller));
+        let body = json!({
+            "file_path": path,
+            "revocation_json": revoking.document,
+            "signature": revoking.signature,
+            "public_key": spell_key(choices, revoker),
+        });
+        let request = Request::post("revoke", body.to_string());
+        let expected = self.exchange(choices, Some(caller), request, |spec, request| {
+            revoking.request = keep(request, caller);
+            spec.revoke(&revoking)
+        });
+        self.played.revocations += usize::from(matches!(expected, Expected::Json { status: 200, .. }));
+    }
+
+    fn ask_for_nonsense(&mut self, choices: &mut Choices<'_>) {
+        let (request, status) = choices.of(&[
+            (Request::get("nowhere"), 404),
+            (Request::get("register_repo"), 405),
+            (Request::post("ping", String::new()), 405),
+        ]);
+        self.exchange(choices, None, request, |_, _| refuse(status));
+        let body = choices.of(&["", "[]", "{}", "{\"file_path\": \"\"}", "{\"a\": 1, \"a\": 2}"]);
+        let target = choices.of(&["register_repo", "update_signers", "signatures", "revoke", "assets"]);
+        self.exchange(choices, Some(0), Request::post(target, body.to_owned()), |_, _| refuse(400));
+    }
+
+    /// Something that is stored, mostly, or could be.
+    pub(super) fn choose_path(&self, choices: &mut Choices<'_>) -> String {
+        let files: Vec<String> = self.spec.served().into_keys().collect();
+        let open = sign::open_files(&self.spec);
+        match choices.below(8) {
+            0..=2 if !files.is_empty() => choices.of(&files),
+            3 if !open.is_empty() => choices.of(&open),
+            4 => index_in(&self.place.choose_dir(choices)),
+            5 => active_signers(&self.place.choose_project(choices)),
+            6 => pending_signers(&self.place.choose_project(choices)),
+            _ => self.place.choose_dir(choices),
+        }
+    }
+}
+
+/// One who may, mostly.
+fn choose_person(choices: &mut Choices<'_>, insiders: &[Person]) -> Person {
+    if insiders.is_empty() || choices.one_in(8) { choices.below(PEOPLE) } else { choices.of(insiders) }
+}
+
+/// The three spellings of keys in bodies (D2).
+fn spell_key(choices: &mut Choices<'_>, person: Person) -> String {
+    choices.of(&[base64, base64, canonical, openssh])(person)
+}
+
+/// A signed request as it is kept (D14).
+fn keep(request: &Request, caller: Person) -> String {
+    let header = |name: &str| {
+        let found = request.headers.iter().find(|(header, _)| *header == name);
+        found.map(|(_, value)| value.clone()).unwrap_or_default()
+    };
+    let signature = Signature::parse(&header("x-svc-sig")).map(Signature::to_base64).unwrap_or_default();
+    let kept = object([
+        ("timestamp", text(header("x-svc-timestamp"))),
+        ("nonce", text(header("x-svc-nonce"))),
+        ("payload", text(&request.body)),
+        ("public_key", text(canonical(caller))),
+        ("signature", text(signature)),
+    ]);
+    kept.document()
+}

@@ -1,0 +1,49 @@
+//! Who plays: people with fixed keys.
+
+use std::sync::LazyLock;
+
+use countersign_core::values::{
+    digest::Sha512,
+    key::{PublicKey, SecretKey},
+};
+
+/// A person, by number.
+pub(crate) type Person = usize;
+
+/// The last one is in no signers file that the generator makes.
+pub(crate) const PEOPLE: usize = 7;
+pub(crate) const STRANGER: Person = PEOPLE - 1;
+/// Mostly a master, and in no other role then.
+pub(crate) const MASTER: Person = 5;
+
+static KEYS: LazyLock<Vec<(SecretKey, PublicKey)>> = LazyLock::new(|| {
+    let keys = (0..PEOPLE).map(|person| SecretKey::from_seed(&[person as u8 + 1; 32]));
+    keys.map(|key| {
+        let public = key.public_key();
+        (key, public)
+    })
+    .collect()
+});
+
+pub(crate) fn secret(person: Person) -> &'static SecretKey {
+    &KEYS[person].0
+}
+
+/// `svc-pub:` and unpadded base64.
+pub(crate) fn canonical(person: Person) -> String {
+    KEYS[person].1.to_string()
+}
+
+/// Padded base64.
+pub(crate) fn base64(person: Person) -> String {
+    KEYS[person].1.to_base64()
+}
+
+pub(crate) fn openssh(person: Person) -> String {
+    KEYS[person].1.to_ssh_line("of a person")
+}
+
+/// What this person signs these bytes with (D3), in padded base64.
+pub(crate) fn signature(person: Person, bytes: &[u8]) -> String {
+    secret(person).sign(&Sha512::of(bytes)).to_base64()
+}

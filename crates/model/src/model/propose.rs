@@ -1,0 +1,129 @@
+//! Signers files in the making, mostly valid ones.
+
+use std::collections::BTreeSet;
+
+use countersign_core::values::time::Timestamp;
+
+use super::{
+    choices::Choices,
+    people::{MASTER, Person, base64, canonical, openssh},
+    spec::{Config, Group, Role},
+};
+
+/// What a server publishes, and what it means.
+#[derive(Debug, Clone)]
+pub(crate) struct Upstream {
+    /// `None`: nothing is there.
+    pub(crate) content: Option<String>,
+    /// `None` where the content has a fault that only shows in its text.
+    pub(crate) config: Option<Config>,
+}
+
+impl Upstream {
+    pub(crate) fn of(config: &Config) -> Self {
+        Self { content: Some(config.text.clone()), config: Some(config.clone()) }
+    }
+}
+
+/// Faults that are not in what a signers file says, but in how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    None,
+    Missing,
+    NotJson,
+    UnknownField,
+    FieldTwice,
+    KeyTwice,
+    NullRole,
+}
+
+/// A signers file with a time after `after`, mostly.
+pub(crate) fn choose_signers(choices: &mut Choices<'_>, after: i64, now: i64) -> Upstream {
+    let timestamp = match choices.byte() {
+        0..=179 => after + 1,
+        180..=209 => now.max(after + 1),
+        210..=219 => now + 600,
+        220..=229 => now + 601,
+        230..=242 => after,
+        243..=255 => after - 1,
+    };
+    let artifact = choose_groups(choices);
+    let admin = choices.one_in(3).then(|| choose_groups(choices));
+    let master = choices.one_in(3).then(|| choose_masters(choices));
+    let revocation = choices.one_in(3).then(|| choose_groups(choices));
+    let roles = [Some(artifact), admin, master, revocation];
+    let fault = match choices.byte() {
+        0..=239 => Fault::None,
+        240..=243 => Fault::Missing,
+        244..=246 => Fault::NotJson,
+        247..=248 => Fault::UnknownField,
+        249..=250 => Fault::FieldTwice,
+        251..=252 => Fault::KeyTwice,
+        253..=255 => Fault::NullRole,
+    };
+    let text = write(choices, timestamp, &roles, fault);
+    let config = (fault == Fault::None).then(|| Config { text: text.clone(), timestamp, roles });
+    Upstream { content: (fault != Fault::Missing).then_some(text), config }
+}
+
+fn choose_groups(choices: &mut Choices<'_>) -> Vec<Group> {
+    let mut groups = vec![choose_group(choices)];
+    if choices.one_in(4) {
+        groups.push(choose_group(choices));
+    }
+    groups
+}
+
+/// Of the first five people, each of which has a bit.
+fn choose_group(choices: &mut Choices<'_>) -> Group {
+    let mask = choices.byte();
+    let mut people: BTreeSet<Person> = (0..5).filter(|person| mask & (1 << person) != 0).collect();
+    if people.is_empty() {
+        people.insert(0);
+    }
+    let threshold = match choices.byte() {
+        byte @ 0..=247 => 1 + usize::from(byte) % people.len(),
+        248..=251 => 0,
+        252..=255 => people.len() + 1,
+    };
+    Group { threshold, people }
+}
+
+fn choose_masters(choices: &mut Choices<'_>) -> Vec<Group> {
+    let people = choices.of(&[vec![MASTER], vec![MASTER], vec![MASTER], vec![4, MASTER]]);
+    vec![Group { threshold: 1 + choices.below(people.len()), people: people.into_iter().collect() }]
+}
+
+fn write(choices: &mut Choices<'_>, timestamp: i64, roles: &[Option<Vec<Group>>; 4], fault: Fault) -> String {
+    let spell = choices.of(&[canonical, canonical, base64, openssh]);
+    let signer =
+        |person: &Person| format!(r#"{{"kind": "key", "data": {{"pubkey": "{}"}}}}"#, spell(*person));
+    let group = |group: &Group| {
+        let mut signers: Vec<String> = group.people.iter().map(signer).collect();
+        if fault == Fault::KeyTwice {
+            signers.push(signers[0].clone());
+        }
+        format!(r#"{{"threshold": {}, "signers": [{}]}}"#, group.threshold, signers.join(", "))
+    };
+    let time = Timestamp::from_unix_seconds(timestamp).expect("a time");
+    let mut text = format!("{{\"version\": 1, \"timestamp\": \"{time}\"");
+    for (role, groups) in Role::ALL.into_iter().zip(roles) {
+        match groups {
+            Some(groups) => {
+                let groups: Vec<String> = groups.iter().map(group).collect();
+                text += &format!(",\n\"{}\": [{}]", role.field(), groups.join(", "));
+            }
+            None if fault == Fault::NullRole => text += &format!(", \"{}\": null", role.field()),
+            None => {}
+        }
+    }
+    match fault {
+        Fault::None | Fault::Missing | Fault::KeyTwice => {}
+        // So that there is a fault even where all roles are there.
+        Fault::NullRole => text += ", \"note\": null",
+        Fault::NotJson => text += ",",
+        Fault::UnknownField => text += ", \"note\": 1",
+        Fault::FieldTwice => text += ", \"version\": 1",
+    }
+    text + "}\n"
+}

@@ -1,0 +1,220 @@
+//! The real server in this process, with a real store, a clock that is set by hand, and a file server beside it.
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    http,
+};
+use countersign_core::{
+    rules::{decide::caps::Caps, snapshot::Snapshot as _},
+    values::{path::RepoPath, time::Timestamp},
+};
+use countersign_server::{
+    app::{self, Running},
+    config::{ConfigFile, Overrides, Settings},
+    router,
+};
+use countersign_store::clock::Clock;
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    runtime::Runtime,
+};
+
+use super::{paths::Place, request::Request};
+
+/// So that the repository does not grow without end, nor the clock run away.
+const MAX_RUNS: u32 = 150;
+/// 2026-01-01.
+const START_NANOS: u64 = 1_767_225_600_000_000_000;
+
+type Published = Arc<Mutex<BTreeMap<String, String>>>;
+
+/// Everything that one sequence after the other is played on.
+pub struct Server {
+    runtime: Runtime,
+    clock: Arc<AtomicU64>,
+    published: Published,
+    port: u16,
+    instance: Option<Instance>,
+    runs: u32,
+}
+
+struct Instance {
+    running: Running,
+    service: TowerToHyperService<Router>,
+    _dir: TempDir,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Option<Value> {
+        serde_json::from_slice(&self.body).ok()
+    }
+}
+
+impl Server {
+    pub fn start() -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let published = Published::default();
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        runtime.spawn(serve_files(listener, Arc::clone(&published)));
+        let clock = Arc::new(AtomicU64::new(START_NANOS));
+        Self { runtime, clock, published, port, instance: None, runs: 0 }
+    }
+
+    /// Room for one more sequence.
+    pub(crate) fn begin_run(&mut self) -> Place {
+        if self.runs.is_multiple_of(MAX_RUNS) {
+            self.stop();
+            self.clock.store(START_NANOS, Ordering::Relaxed);
+            self.instance = Some(self.open());
+        }
+        self.runs += 1;
+        self.published.lock().unwrap().clear();
+        Place { port: self.port, run: format!("r{}", self.runs) }
+    }
+
+    fn open(&self) -> Instance {
+        // What is on disk after a crash is tested elsewhere; here each commit should cost little.
+        let memory = Path::new("/dev/shm");
+        let dir = if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() }.unwrap();
+        let overrides = Overrides {
+            listen: Some("127.0.0.1:0".parse().unwrap()),
+            data_dir: Some(dir.path().join("data")),
+            dev: Some(true),
+            ..Overrides::default()
+        };
+        let mut settings = Settings::resolve(overrides, ConfigFile::default()).unwrap();
+        // All sequences share one host. Caps have tests of their own.
+        settings.limits.caps = Caps {
+            registrations_per_host: usize::MAX,
+            registrations_per_owner: usize::MAX,
+            superseded_per_project: usize::MAX,
+            rotations_per_day: usize::MAX,
+        };
+        let nanos = Arc::clone(&self.clock);
+        let clock = Clock::new(move || {
+            Timestamp::from_unix_nanos(i128::from(nanos.load(Ordering::Relaxed))).expect("a time")
+        });
+        let running = self.runtime.block_on(app::start(settings, clock)).unwrap();
+        let service = TowerToHyperService::new(router::build(running.app().clone()));
+        Instance { running, service, _dir: dir }
+    }
+
+    fn stop(&mut self) {
+        if let Some(Instance { running, service, _dir }) = self.instance.take() {
+            drop(service);
+            self.runtime.block_on(running.stop()).unwrap();
+        }
+    }
+
+    pub(crate) fn now(&self) -> i128 {
+        i128::from(self.clock.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_now(&self, nanos: i128) {
+        self.clock.store(nanos.try_into().expect("a time after 1970"), Ordering::Relaxed);
+    }
+
+    /// What the file server has at a URL from now on; `None`: nothing.
+    pub(crate) fn publish(&self, url: &str, content: Option<String>) {
+        let path = url.splitn(4, '/').nth(3).expect("a URL with a path").to_owned();
+        let mut published = self.published.lock().unwrap();
+        match content {
+            Some(content) => drop(published.insert(path, content)),
+            None => drop(published.remove(&path)),
+        }
+    }
+
+    pub(crate) fn ask(&self, request: &Request) -> Answer {
+        let instance = self.instance.as_ref().expect("a run has begun");
+        let mut http = http::Request::builder()
+            .method(request.method)
+            .uri(format!("http://localhost/v1/{}", request.target));
+        for (name, value) in &request.headers {
+            http = http.header(*name, value);
+        }
+        let http = http.body(Body::from(request.body.clone())).unwrap();
+        let app = instance.running.app();
+        self.runtime.block_on(async {
+            let response = match router::answer_read(app, (http.method(), http.uri(), http.headers())) {
+                Some(response) => response,
+                None => instance.service.call(http).await.unwrap(),
+            };
+            let status = response.status().as_u16();
+            let body = to_bytes(response.into_body(), usize::MAX).await.unwrap().to_vec();
+            Answer { status, body }
+        })
+    }
+
+    /// Every stored file below a directory.
+    pub(crate) fn files_below(&self, dir: &str) -> BTreeMap<String, String> {
+        let instance = self.instance.as_ref().expect("a run has begun");
+        let head = instance.running.app().store().head();
+        let paths = head.files_below(&RepoPath::parse(dir).unwrap()).unwrap();
+        let content = |path: &RepoPath| {
+            let bytes = head.read(path).unwrap().expect("a listed file is there");
+            (path.to_string(), String::from_utf8(bytes.to_vec()).unwrap())
+        };
+        paths.iter().map(content).collect()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("port", &self.port).field("runs", &self.runs).finish_non_exhaustive()
+    }
+}
+
+async fn serve_files(listener: TcpListener, published: Published) {
+    loop {
+        let (stream, _) = listener.accept().await.unwrap();
+        tokio::spawn(answer_files(stream, Arc::clone(&published)));
+    }
+}
+
+/// One request after the other, until the other side has had enough.
+async fn answer_files(mut stream: TcpStream, published: Published) -> std::io::Result<()> {
+    let mut received = Vec::new();
+    loop {
+        while !received.ends_with(b"\r\n\r\n") {
+            if stream.read_buf(&mut received).await? == 0 {
+                return Ok(());
+            }
+        }
+        let head = String::from_utf8_lossy(&received).into_owned();
+        received.clear();
+        let path = head.split(' ').nth(1).unwrap_or_default().trim_start_matches('/').to_owned();
+        let content = published.lock().unwrap().get(&path).cloned();
+        let status = if content.is_some() { "200 OK" } else { "404 Not Found" };
+        let content = content.unwrap_or_default();
+        let answer = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{content}", content.len());
+        stream.write_all(answer.as_bytes()).await?;
+    }
+}

@@ -1,0 +1,111 @@
+//! Every file that must be stored, and its exact content (the table of stored files; D4, D5, D9, D12).
+
+use std::collections::BTreeMap;
+
+use countersign_core::values::digest::Sha512;
+
+use super::{Activated, Index, IndexState, Proposal, RevocationOf, Signatures, Spec, propose::time};
+use crate::model::{
+    json::{Node, object, text},
+    paths::{active_signers, index_in, pending_signers},
+    people::canonical,
+};
+
+pub(crate) type Files = BTreeMap<String, String>;
+
+impl Spec {
+    pub(crate) fn files(&self) -> Files {
+        let mut files = Files::new();
+        for (id, project) in &self.projects {
+            if let Some(pending) = &project.pending {
+                put_proposal(&mut files, &pending_signers(id), pending, ".pending");
+            }
+            for (signers, proposal) in &project.superseded {
+                let digest = Sha512::of(signers.as_bytes()).to_string();
+                let path = format!("{id}/svc.signers.superseded/{}/svc.signers.json", &digest[..16]);
+                put_proposal(&mut files, &path, proposal, ".pending");
+            }
+            if let Some(last) = project.history.last() {
+                put_proposal(&mut files, &active_signers(id), &last.proposal, "");
+                for (number, activated) in (1..).zip(&project.history) {
+                    let path = format!("{id}/svc.signers.history/{number:06}.json");
+                    files.insert(path, entry(activated).document());
+                }
+            }
+        }
+        for (dir, index) in &self.indexes {
+            put_index(&mut files, &index_in(dir), index);
+        }
+        files
+    }
+}
+
+impl Spec {
+    /// Every file that is served: those that are stored, and the history that is assembled of each project (D42).
+    pub(crate) fn served(&self) -> Files {
+        let mut files = self.files();
+        for (id, project) in self.projects.iter().filter(|(_, project)| !project.history.is_empty()) {
+            let document = history(&project.history).document();
+            files.insert(format!("{id}/svc.signers.history.json"), document);
+        }
+        files
+    }
+}
+
+fn put_proposal(files: &mut Files, path: &str, proposal: &Proposal, suffix: &str) {
+    let Proposal { signatures, metadata_signatures, .. } = proposal;
+    files.insert(path.to_owned(), proposal.config.text.clone());
+    files.insert(format!("{path}.metadata.json"), proposal.metadata.clone());
+    files.insert(format!("{path}.registration.json"), proposal.registration.clone());
+    files.insert(format!("{path}.signatures.json{suffix}"), collected(signatures).document());
+    let metadata_signatures = collected(metadata_signatures).document();
+    files.insert(format!("{path}.metadata.json.signatures.json{suffix}"), metadata_signatures);
+}
+
+fn put_index(files: &mut Files, path: &str, index: &Index) {
+    files.insert(path.to_owned(), index.text.clone());
+    files.insert(format!("{path}.signers.json"), index.governed_by.text.clone());
+    let suffix = match index.state {
+        IndexState::Collecting => ".pending",
+        IndexState::Complete => "",
+        IndexState::Revoked => ".revoked",
+    };
+    files.insert(format!("{path}.signatures.json{suffix}"), collected(&index.signatures).document());
+    let Some(RevocationOf { document, signatures, request, allowed_by }) = &index.revocation else { return };
+    let suffix = if allowed_by.is_some() { "" } else { ".pending" };
+    let base = format!("{path}.revocation.json");
+    files.insert(format!("{base}{suffix}"), document.clone());
+    files.insert(format!("{base}.signatures.json{suffix}"), collected(signatures).document());
+    if let Some(allowed_by) = allowed_by {
+        files.insert(format!("{base}.signers.json"), allowed_by.text.clone());
+    }
+    if let Some(request) = request {
+        files.insert(format!("{base}.request.json"), request.clone());
+    }
+}
+
+/// A signatures file (D9), sorted by its keys as text.
+fn collected(signatures: &Signatures) -> Node {
+    let entries = signatures.iter().map(|(person, (signature, at))| {
+        let entry = object([("signature", text(signature)), ("collected_at", text(time(*at)))]);
+        (canonical(*person), entry)
+    });
+    let mut entries: Vec<_> = entries.collect();
+    entries.sort_by(|a, b| a.0.cmp(&b.0));
+    object([("entries", Node::Object(entries))])
+}
+
+fn entry(Activated { proposal, at }: &Activated) -> Node {
+    object([
+        ("signers_config", text(&proposal.config.text)),
+        ("signatures", collected(&proposal.signatures)),
+        ("metadata", text(&proposal.metadata)),
+        ("metadata_signatures", collected(&proposal.metadata_signatures)),
+        ("timestamp", text(time(*at))),
+    ])
+}
+
+/// The history as it is served: its entries in one document (D42).
+pub(super) fn history(entries: &[Activated]) -> Node {
+    object([("entries", Node::List(entries.iter().map(entry).collect()))])
+}

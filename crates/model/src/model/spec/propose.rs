@@ -1,0 +1,217 @@
+//! `register_repo` and `update_signers` (spec §4.1, §4.2; D13–D15, D35), and `assets` from checksums files (§4.10).
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use super::{
+    Config, Expected, Index, IndexState, Project, Proposal, Published, Signatures, Spec, ok, refuse,
+    refuse_saying, signed_by, signers::required,
+};
+use crate::model::{
+    json::{Node, object, text},
+    people::{Person, base64},
+    request::{DAY, MINUTE, SECOND},
+};
+use countersign_core::values::{digest::Sha512, time::Timestamp};
+
+/// A request for a registration or an update.
+#[derive(Debug, Clone)]
+pub(crate) struct Proposing {
+    pub(crate) project: String,
+    /// Where the signers file is.
+    pub(crate) url: String,
+    /// `None` where upstream has none, or not a valid one.
+    pub(crate) config: Option<Config>,
+    pub(crate) caller: Person,
+    pub(crate) public_key: Person,
+    /// The signed request as it is kept (D14).
+    pub(crate) registration: String,
+}
+
+impl Spec {
+    pub(crate) fn register(&mut self, proposing: &Proposing) -> Expected {
+        let Proposing { project, caller, .. } = proposing;
+        if proposing.public_key != *caller {
+            return refuse(400);
+        }
+        if let Some(other) = self.find_overlapping(project) {
+            return refuse_saying(409, other);
+        }
+        let known = self.projects.get(project);
+        if known.is_some_and(|known| known.active.is_some()) {
+            return refuse_saying(409, project.as_str());
+        }
+        if let Some(pending) = known.and_then(|known| known.pending.as_ref())
+            && self.now - pending.retrieved_at < 14 * DAY
+        {
+            return refuse_saying(409, project.as_str());
+        }
+        let Some(config) = proposing.config.as_ref().filter(|config| config.is_valid()) else {
+            return refuse(500);
+        };
+        if !config.everyone().contains(caller) || self.is_too_far_ahead(config) {
+            return refuse(400);
+        }
+        let proposal = self.make_proposal(proposing, config, None);
+        self.projects.insert(project.clone(), Project { pending: Some(proposal), ..Project::default() });
+        let message = "Project registered successfully. Collect signatures to activate.";
+        answer(project, message, &config.everyone())
+    }
+
+    pub(crate) fn update(&mut self, proposing: &Proposing) -> Expected {
+        let Proposing { project: id, caller, .. } = proposing;
+        if proposing.public_key != *caller {
+            return refuse(400);
+        }
+        let Some(project) = self.projects.get(id) else {
+            return refuse_saying(400, "egister the repo first");
+        };
+        let Some(active) = project.active.clone() else { return refuse(400) };
+        if !active.everyone().contains(caller) {
+            return refuse(400);
+        }
+        let message = "Signers update proposed successfully. Collect signatures to activate.";
+        let config = proposing.config.as_ref();
+        if let (Some(pending), Some(config)) = (&project.pending, config)
+            && pending.config.text == config.text
+        {
+            let signed = signed_by(&pending.signatures);
+            return answer(id, message, &required(Some(&active), &pending.config, &signed));
+        }
+        let Some(config) = config.filter(|config| config.is_valid()) else { return refuse(500) };
+        let may_replace = project.pending.is_none() || active.leaders().contains(caller);
+        if config.timestamp <= active.timestamp || self.is_too_far_ahead(config) {
+            // Which of the two comes first is not decided.
+            let statuses = if may_replace { vec![400] } else { vec![400, 409] };
+            return Expected::Error { statuses, says: None };
+        }
+        if !may_replace {
+            return refuse(409);
+        }
+        let fresh = self.make_proposal(proposing, config, Some(&active));
+        let project = self.projects.get_mut(id).expect("it was there");
+        let proposal = project.superseded.remove(&config.text).unwrap_or(fresh);
+        let signed = signed_by(&proposal.signatures);
+        let required = required(Some(&active), &proposal.config, &signed);
+        if let Some(replaced) = project.pending.replace(proposal) {
+            project.superseded.insert(replaced.config.text.clone(), replaced);
+        }
+        answer(id, message, &required)
+    }
+
+    /// Another project that is the same in other letters, lies inside, or around (D35).
+    fn find_overlapping(&self, id: &str) -> Option<&str> {
+        let own = format!("{}/", id.to_ascii_lowercase());
+        let overlaps = |other: &&String| {
+            let text = format!("{}/", other.to_ascii_lowercase());
+            other.as_str() != id && (own.starts_with(&text) || text.starts_with(&own))
+        };
+        self.projects.keys().find(overlaps).map(String::as_str)
+    }
+
+    fn is_too_far_ahead(&self, config: &Config) -> bool {
+        i128::from(config.timestamp) * SECOND > self.now + 10 * MINUTE
+    }
+
+    fn make_proposal(&self, proposing: &Proposing, config: &Config, previous: Option<&Config>) -> Proposal {
+        let digest = |text: &str| Sha512::of(text.as_bytes()).to_prefixed();
+        let metadata = object([
+            ("version", Node::Number(1)),
+            (
+                "origin",
+                object([
+                    ("kind", text("file_server")),
+                    ("url", text(&proposing.url)),
+                    ("retrieval_url", text(&proposing.url)),
+                    ("retrieved_at", text(time(self.seconds()))),
+                ]),
+            ),
+            ("project_id", text(&proposing.project)),
+            ("signers_file_digest", text(digest(&config.text))),
+            ("previous", previous.map_or(Node::Null, |previous| text(digest(&previous.text)))),
+        ]);
+        Proposal {
+            config: config.clone(),
+            metadata: metadata.document(),
+            registration: proposing.registration.clone(),
+            retrieved_at: i128::from(self.seconds()) * SECOND,
+            signatures: Signatures::new(),
+            metadata_signatures: Signatures::new(),
+        }
+    }
+
+    /// Registers checksums files of a directory; `None` where upstream has none, or not a valid one.
+    pub(crate) fn register_assets(
+        &mut self,
+        dir: &str,
+        published: Option<Vec<Published>>,
+        caller: Person,
+    ) -> Expected {
+        let Some((project, governing)) = self.governing(dir) else { return refuse(400) };
+        if !governing.everyone().contains(&caller) {
+            return refuse(403);
+        }
+        let (project, governed_by) = (project.to_owned(), governing.clone());
+        // Whatever upstream has: a complete index stays as it is (D36).
+        let known = self.indexes.get(dir);
+        if known.is_some_and(|known| known.state != IndexState::Collecting) {
+            return refuse(409);
+        }
+        let Some(published) = published else { return refuse(500) };
+        if known.is_some_and(|known| known.published == published) {
+            return refuse(409);
+        }
+        let index = Index {
+            text: index_text(&project, &published, self.seconds()),
+            published,
+            governed_by,
+            signatures: Signatures::new(),
+            state: IndexState::Collecting,
+            revocation: None,
+        };
+        self.indexes.insert(dir.to_owned(), index);
+        let body = json!({
+            "success": true,
+            "message": "Assets registered successfully",
+            "index_file_path": format!("{dir}/svc.index.json"),
+        });
+        ok(body)
+    }
+}
+
+fn answer(project: &str, message: &str, required: &BTreeSet<Person>) -> Expected {
+    ok(json!({
+        "success": true,
+        "project_id": project,
+        "message": message,
+        "required_signers": required.iter().map(|person| base64(*person)).collect::<Vec<_>>(),
+        "signature_submission_url": "/v1/signatures",
+    }))
+}
+
+fn index_text(project: &str, published: &[Published], now: i64) -> String {
+    let file = |file: &Published| {
+        let digests = file.digests.iter().map(|(name, hex)| ((*name).to_owned(), text(hex)));
+        object([
+            ("file_name", text(&file.name)),
+            ("size", Node::Null),
+            ("source", text(&file.source)),
+            ("digests", Node::Object(digests.collect())),
+        ])
+    };
+    let index = object([
+        ("version", Node::Number(1)),
+        ("project_id", text(project)),
+        ("release_url", Node::Null),
+        ("mirrored_on", text(time(now))),
+        ("published_on", Node::Null),
+        ("published_files", Node::List(published.iter().map(file).collect())),
+    ]);
+    index.document()
+}
+
+/// As times are written in files (D4).
+pub(crate) fn time(seconds: i64) -> String {
+    Timestamp::from_unix_seconds(seconds).expect("a time").to_string()
+}

@@ -1,0 +1,120 @@
+//! `POST /v1/revoke` (spec §4.9; D20).
+
+use std::collections::BTreeSet;
+
+use countersign_core::values::digest::Sha512;
+use serde_json::json;
+
+use super::{
+    Config, Expected, IndexState, RevocationOf, Signatures, Spec, refuse, refuse_saying, signed_by,
+    signers::{is_met, people_of},
+};
+use crate::model::people::{Person, signature};
+
+#[derive(Debug, Clone)]
+pub(crate) struct Revoking {
+    pub(crate) path: String,
+    pub(crate) revoker: Person,
+    pub(crate) caller: Person,
+    pub(crate) document: String,
+    pub(crate) signature: String,
+    pub(crate) is_document_valid: bool,
+    /// As the document says, in hexadecimal with its prefix.
+    pub(crate) subject: Option<String>,
+    pub(crate) initiator: Option<Person>,
+    /// The signed request, as it would be kept.
+    pub(crate) request: String,
+}
+
+impl Spec {
+    /// Who may revoke the index at a path, and has not signed a pending revocation of it.
+    pub(crate) fn revokers(&self, path: &str) -> Vec<Person> {
+        let Some(dir) = path.strip_suffix("/svc.index.json") else { return Vec::new() };
+        let Some((_, current)) = self.governing(dir) else { return Vec::new() };
+        let pending = self.indexes.get(dir).and_then(|index| index.revocation.as_ref());
+        let signed = pending.map(|pending| signed_by(&pending.signatures)).unwrap_or_default();
+        authorised(current).difference(&signed).copied().collect()
+    }
+
+    pub(crate) fn revoke(&mut self, revoking: &Revoking) -> Expected {
+        let Revoking { path, revoker, document, .. } = revoking;
+        let now = self.seconds();
+        if !self.served().contains_key(path) {
+            return refuse(404);
+        }
+        let Some(dir) = path.strip_suffix("/svc.index.json") else { return refuse(400) };
+        let (_, current) = self.governing(dir).expect("an index is governed");
+        let current = current.clone();
+        let index = self.indexes.get_mut(dir).expect("the file is there");
+        match index.state {
+            IndexState::Collecting => {
+                return refuse_saying(409, format!("File has not been fully signed: {path}"));
+            }
+            IndexState::Revoked => return refuse(400),
+            IndexState::Complete => {}
+        }
+        let right_subject = Sha512::of(index.text.as_bytes()).to_prefixed();
+        let is_other_file = revoking.subject.as_ref().is_some_and(|subject| *subject != right_subject);
+        let is_signed = revoking.signature == signature(*revoker, document.as_bytes());
+        let is_authorised = authorised(&current).contains(revoker);
+        let lacks_subject = revoking.subject.is_none()
+            && (revoking.caller != *revoker || !is_enough(&current, &BTreeSet::from([*revoker])));
+        let is_wrong =
+            !revoking.is_document_valid || is_other_file || !is_signed || !is_authorised || lacks_subject;
+
+        // Only signatures that count keep a pending document in its place; the same one is joined in any case.
+        let counts =
+            |pending: &RevocationOf| !signed_by(&pending.signatures).is_disjoint(&authorised(&current));
+        let pending =
+            index.revocation.as_ref().filter(|pending| pending.document == *document || counts(pending));
+        let is_conflict = pending.is_some_and(|pending| {
+            // Where a rotation made the signatures at hand enough, one who gave one may say so: it is counted at each
+            // step.
+            let is_again = pending.signatures.contains_key(revoker)
+                && !is_enough(&current, &signed_by(&pending.signatures));
+            pending.document != *document || is_again
+        });
+        let is_first = pending.is_none();
+        let is_not_initiator = is_first && revoking.initiator.is_some_and(|initiator| initiator != *revoker);
+        match (is_wrong || is_not_initiator, is_conflict) {
+            (true, false) => return refuse(400),
+            // In which order these are found out is not decided.
+            (true, true) => return Expected::Error { statuses: vec![400, 409], says: None },
+            (false, true) => return refuse(409),
+            (false, false) => {}
+        }
+        let mut revocation = pending.cloned().unwrap_or_else(|| RevocationOf {
+            document: document.clone(),
+            signatures: Signatures::new(),
+            request: None,
+            allowed_by: None,
+        });
+        if revoking.subject.is_none() {
+            revocation.request = Some(revoking.request.clone());
+        }
+        revocation.signatures.entry(*revoker).or_insert((revoking.signature.clone(), now));
+        let is_revoked = is_enough(&current, &signed_by(&revocation.signatures));
+        if is_revoked {
+            revocation.allowed_by = Some(current);
+            index.state = IndexState::Revoked;
+        }
+        index.revocation = Some(revocation);
+        let (status, message) = match is_revoked {
+            true => (200, "File revoked successfully"),
+            false => (202, "Revocation recorded. More signatures are required."),
+        };
+        let body = json!({ "success": true, "message": message, "revoked": is_revoked });
+        Expected::Json { status, body }
+    }
+}
+
+fn authorised(current: &Config) -> BTreeSet<Person> {
+    people_of(current.explicit_revocation().unwrap_or(current.admin()))
+}
+
+fn is_enough(current: &Config, signed: &BTreeSet<Person>) -> bool {
+    match current.explicit_revocation() {
+        Some(groups) => is_met(groups, signed),
+        None => !authorised(current).is_disjoint(signed),
+    }
+}

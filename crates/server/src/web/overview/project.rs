@@ -1,0 +1,84 @@
+//! A project: who may do what, and what is proposed.
+
+use std::sync::Arc;
+
+use super::{
+    Tally,
+    proposal::{ProposalOverview, describe_proposal, tally_proposal},
+};
+use countersign_core::{
+    documents::{
+        layout,
+        signers::{Group, Role, SignersFile},
+    },
+    rules::{
+        snapshot::{ReadError, Snapshot},
+        stored,
+    },
+    values::path::RepoPath,
+};
+use countersign_explain::strength::effective_groups;
+
+#[derive(Debug, Clone)]
+pub struct ProjectOverview {
+    pub id: RepoPath,
+    /// In force; `None` while the first registration waits for signatures.
+    pub signers: Option<Arc<SignersFile>>,
+    /// Of the signers in force, or else of those that are proposed.
+    pub roles: Vec<RoleOverview>,
+    pub proposal: Option<ProposalOverview>,
+}
+
+#[derive(Debug, Clone)]
+pub struct RoleOverview {
+    pub role: Role,
+    /// False where the file does not list the role, and another one stands in for it.
+    pub is_explicit: bool,
+    /// Empty where nobody has the role.
+    pub groups: Vec<Group>,
+}
+
+/// As much as a badge tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProjectState {
+    /// The first signers file waits for signatures.
+    Registering(Tally),
+    Registered {
+        signers: usize,
+        is_changing: bool,
+    },
+}
+
+/// `None` where there is no project at `id`.
+pub fn describe_project(
+    snapshot: &impl Snapshot,
+    id: &RepoPath,
+) -> Result<Option<ProjectOverview>, ReadError> {
+    let signers = stored::active_signers(snapshot, id)?.map(|active| active.file);
+    let proposal = describe_proposal(snapshot, id)?;
+    let shown = match &signers {
+        Some(signers) => Some(Arc::clone(signers)),
+        None => snapshot.read_signers(&layout::pending_signers(id))?.map(|proposed| proposed.file),
+    };
+    Ok(shown.map(|shown| ProjectOverview { id: id.clone(), roles: list_roles(&shown), signers, proposal }))
+}
+
+/// `None` where there is no project at `id`.
+pub fn project_state(snapshot: &impl Snapshot, id: &RepoPath) -> Result<Option<ProjectState>, ReadError> {
+    Ok(match stored::active_signers(snapshot, id)? {
+        Some(active) => {
+            let is_changing = snapshot.contains(&layout::pending_signers(id));
+            Some(ProjectState::Registered { signers: active.file.keys().len(), is_changing })
+        }
+        None => tally_proposal(snapshot, id)?.map(ProjectState::Registering),
+    })
+}
+
+fn list_roles(file: &SignersFile) -> Vec<RoleOverview> {
+    let describe = |role| RoleOverview {
+        role,
+        is_explicit: file.explicit_groups(role).is_some(),
+        groups: effective_groups(file, role),
+    };
+    Role::ALL.into_iter().map(describe).collect()
+}

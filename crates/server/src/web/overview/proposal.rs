@@ -1,0 +1,128 @@
+//! A signers file that waits for signatures: what it changes, and who is still needed (D15).
+
+use std::collections::BTreeSet;
+
+use super::{GroupProgress, Member, Names, Tally};
+use countersign_core::{
+    documents::{
+        layout,
+        metadata::Origin,
+        registration::SignedRequest,
+        signers::{Role, Signer},
+    },
+    rules::{
+        consent::{Condition, ConditionKind, Consent},
+        quorum,
+        snapshot::{ReadError, Snapshot},
+        stored::{self, StoredProposal},
+    },
+    values::{digest::Sha512, key::PublicKey, path::RepoPath},
+};
+use countersign_explain::difference::{Change, list_changes};
+
+#[derive(Debug, Clone)]
+pub struct ProposalOverview {
+    pub path: RepoPath,
+    pub project: RepoPath,
+    /// Whether it would be the project's first signers file.
+    pub is_first: bool,
+    pub digest: Sha512,
+    pub origin: Origin,
+    /// Whose request brought it.
+    pub submitter: Signer,
+    pub changes: Vec<Change>,
+    /// All must be met.
+    pub conditions: Vec<ConditionProgress>,
+    pub signed: Vec<Member>,
+    /// Whom to ask next.
+    pub missing: Vec<Signer>,
+    pub tally: Tally,
+}
+
+#[derive(Debug, Clone)]
+pub struct ConditionProgress {
+    pub kind: ConditionKind,
+    pub is_met: bool,
+    /// On the way that is nearest to its end.
+    pub tally: Tally,
+    /// Any one of them is enough.
+    pub ways: Vec<WayProgress>,
+}
+
+#[derive(Debug, Clone)]
+pub struct WayProgress {
+    pub role: Option<Role>,
+    pub is_met: bool,
+    pub groups: Vec<GroupProgress>,
+}
+
+/// `None` where nothing is proposed.
+pub fn describe_proposal(
+    snapshot: &impl Snapshot,
+    project: &RepoPath,
+) -> Result<Option<ProposalOverview>, ReadError> {
+    let path = layout::pending_signers(project);
+    let Some(proposal) = StoredProposal::load(snapshot, &path)? else { return Ok(None) };
+    let current = stored::active_signers(snapshot, project)?.map(|active| active.file);
+    let consent = Consent { current: current.as_deref(), proposed: &proposal.signers };
+    let names = Names::of(current.as_deref().into_iter().chain([&*proposal.signers]));
+    let set = &proposal.signatures;
+    let signed = set.signers();
+    let registration = layout::registration_of(&path);
+    let request = stored::parse_stored(&registration, SignedRequest::parse(&proposal.registration))?;
+    let describe = |groups: &[_]| groups.iter().map(|group| GroupProgress::of(group, set, &names)).collect();
+    let conditions = consent.conditions();
+    let missing: Vec<PublicKey> = consent.missing_signers(&signed).into_iter().collect();
+    Ok(Some(ProposalOverview {
+        project: project.clone(),
+        is_first: current.is_none(),
+        digest: proposal.digest(),
+        origin: proposal.metadata.origin.clone(),
+        submitter: names.signer(request.public_key),
+        changes: list_changes(current.as_deref(), &proposal.signers),
+        tally: count_conditions(&conditions, &signed),
+        conditions: conditions
+            .iter()
+            .map(|condition| ConditionProgress {
+                kind: condition.kind,
+                is_met: condition.is_met(&signed),
+                tally: count_condition(condition, &signed),
+                ways: condition
+                    .ways
+                    .iter()
+                    .map(|way| WayProgress {
+                        role: way.role,
+                        is_met: quorum::is_met(&way.groups, &signed),
+                        groups: describe(&way.groups),
+                    })
+                    .collect(),
+            })
+            .collect(),
+        signed: names.list_signed(set),
+        missing: missing.into_iter().map(|key| names.signer(key)).collect(),
+        path,
+    }))
+}
+
+/// As much as a badge tells: the changes take longer to find out.
+pub fn tally_proposal(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Option<Tally>, ReadError> {
+    let Some(proposal) = StoredProposal::load(snapshot, &layout::pending_signers(project))? else {
+        return Ok(None);
+    };
+    let current = stored::active_signers(snapshot, project)?.map(|active| active.file);
+    let consent = Consent { current: current.as_deref(), proposed: &proposal.signers };
+    Ok(Some(count_conditions(&consent.conditions(), &proposal.signatures.signers())))
+}
+
+fn count_conditions(conditions: &[Condition<'_>], signed: &BTreeSet<PublicKey>) -> Tally {
+    conditions.iter().fold(Tally::default(), |tally, condition| {
+        let Tally { collected, needed } = count_condition(condition, signed);
+        Tally { collected: tally.collected + collected, needed: tally.needed + needed }
+    })
+}
+
+/// On the way that is nearest to its end: the others need not be gone.
+fn count_condition(condition: &Condition<'_>, signed: &BTreeSet<PublicKey>) -> Tally {
+    let ways = condition.ways.iter().map(|way| Tally::of(way.groups.iter(), signed));
+    ways.min_by_key(|way| way.needed - way.collected).unwrap_or_default()
+}

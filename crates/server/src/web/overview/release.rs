@@ -1,0 +1,163 @@
+//! A release: its files, who has signed them, who has not, and whether it was revoked.
+
+use super::{GroupProgress, Member, Names, Tally};
+use countersign_core::{
+    documents::{
+        index::ReleaseIndex,
+        layout,
+        revocation::Revocation,
+        signatures::SignatureSet,
+        signers::{Role, SignersFile},
+    },
+    rules::{
+        snapshot::{ReadError, Snapshot},
+        stored::{self, IndexState},
+    },
+    values::{digest::Sha512, path::RepoPath, time::Timestamp},
+};
+use countersign_explain::strength::effective_groups;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReleaseState {
+    Collecting,
+    Complete,
+    Revoked,
+}
+
+#[derive(Debug, Clone)]
+pub struct ReleaseOverview {
+    pub path: RepoPath,
+    pub index: ReleaseIndex,
+    /// Of the index.
+    pub digest: Sha512,
+    pub state: ReleaseState,
+    pub tally: Tally,
+    /// Of the artifact signers; all must be met.
+    pub groups: Vec<GroupProgress>,
+    /// When the last signature came that was needed.
+    pub completed_at: Option<Timestamp>,
+    /// False where it was signed under a signers file that another one has replaced since.
+    pub has_current_signers: bool,
+    pub revocation: Option<RevocationOverview>,
+    /// A revocation that waits for more signatures.
+    pub begun_revocation: Option<RevocationOverview>,
+}
+
+#[derive(Debug, Clone)]
+pub struct RevocationOverview {
+    pub reason: String,
+    /// As whoever began it says.
+    pub timestamp: Timestamp,
+    pub signed: Vec<Member>,
+    pub groups: Vec<GroupProgress>,
+}
+
+/// As much as a line about a release tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReleaseSummary {
+    pub state: ReleaseState,
+    pub tally: Tally,
+    /// When the newest signature on it came.
+    pub last_signed_at: Option<Timestamp>,
+}
+
+/// `None` where there is no release at `path`.
+pub fn describe_release(
+    snapshot: &impl Snapshot,
+    path: &RepoPath,
+) -> Result<Option<ReleaseOverview>, ReadError> {
+    let Some((state, set)) = read_state(snapshot, path)? else { return Ok(None) };
+    let bytes = stored::require(snapshot, path)?;
+    let index = stored::parse_stored(path, ReleaseIndex::parse(&bytes))?;
+    let governing = stored::signers_copy(snapshot, path)?;
+    let current = stored::governing_signers(snapshot, path)?;
+    let names = Names::of([&*governing.file]);
+    let groups = governing.file.artifact_groups();
+    let completed_at = if state == ReleaseState::Collecting { None } else { last_signed(&set) };
+    let begun_revocation = match &current {
+        Some(current) => read_begun_revocation(snapshot, path, &current.file)?,
+        None => None,
+    };
+    Ok(Some(ReleaseOverview {
+        path: path.clone(),
+        digest: Sha512::of(&bytes),
+        index,
+        state,
+        tally: Tally::of(groups, &set.signers()),
+        groups: groups.iter().map(|group| GroupProgress::of(group, &set, &names)).collect(),
+        completed_at,
+        has_current_signers: current.is_some_and(|current| current.bytes == governing.bytes),
+        revocation: read_revocation(snapshot, path)?,
+        begun_revocation,
+    }))
+}
+
+/// `None` where there is no release at `path`.
+pub fn summarise_release(
+    snapshot: &impl Snapshot,
+    path: &RepoPath,
+) -> Result<Option<ReleaseSummary>, ReadError> {
+    let Some((state, set)) = read_state(snapshot, path)? else { return Ok(None) };
+    let signers = stored::signers_copy(snapshot, path)?;
+    let tally = Tally::of(signers.file.artifact_groups(), &set.signers());
+    Ok(Some(ReleaseSummary { state, tally, last_signed_at: last_signed(&set) }))
+}
+
+fn read_state(
+    snapshot: &impl Snapshot,
+    path: &RepoPath,
+) -> Result<Option<(ReleaseState, SignatureSet)>, ReadError> {
+    let read = |file: &RepoPath| Ok(stored::read_signatures(snapshot, file)?.unwrap_or_default());
+    Ok(match stored::index_state(snapshot, path)? {
+        None => None,
+        Some(IndexState::Collecting(set)) => Some((ReleaseState::Collecting, set)),
+        Some(IndexState::Complete) => Some((ReleaseState::Complete, read(&layout::signatures_of(path))?)),
+        Some(IndexState::Revoked) => {
+            Some((ReleaseState::Revoked, read(&layout::revoked_signatures_of(path))?))
+        }
+    })
+}
+
+fn read_revocation(
+    snapshot: &impl Snapshot,
+    path: &RepoPath,
+) -> Result<Option<RevocationOverview>, ReadError> {
+    let document = layout::revocation_of(path);
+    let Some(bytes) = snapshot.read(&document)? else { return Ok(None) };
+    let signers = stored::signers_copy(snapshot, &document)?;
+    let set = stored::read_signatures(snapshot, &layout::signatures_of(&document))?.unwrap_or_default();
+    describe_revocation(&document, &bytes, &set, &signers.file).map(Some)
+}
+
+fn read_begun_revocation(
+    snapshot: &impl Snapshot,
+    path: &RepoPath,
+    current: &SignersFile,
+) -> Result<Option<RevocationOverview>, ReadError> {
+    let document = layout::pending_revocation_of(path);
+    let Some(bytes) = snapshot.read(&document)? else { return Ok(None) };
+    let signatures = layout::pending_signatures_of(&layout::revocation_of(path));
+    let set = stored::read_signatures(snapshot, &signatures)?.unwrap_or_default();
+    describe_revocation(&document, &bytes, &set, current).map(Some)
+}
+
+fn describe_revocation(
+    path: &RepoPath,
+    bytes: &[u8],
+    set: &SignatureSet,
+    signers: &SignersFile,
+) -> Result<RevocationOverview, ReadError> {
+    let document = stored::parse_stored(path, Revocation::parse(bytes))?;
+    let names = Names::of([signers]);
+    let groups = effective_groups(signers, Role::Revocation);
+    Ok(RevocationOverview {
+        reason: document.reason,
+        timestamp: document.timestamp,
+        signed: names.list_signed(set),
+        groups: groups.iter().map(|group| GroupProgress::of(group, set, &names)).collect(),
+    })
+}
+
+fn last_signed(set: &SignatureSet) -> Option<Timestamp> {
+    set.iter().map(|(_, collected)| collected.collected_at).max()
+}

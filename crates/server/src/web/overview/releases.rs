@@ -1,0 +1,102 @@
+//! Which releases a project has, from the names of its files alone: there may be tens of thousands.
+
+use std::ops::Range;
+
+use super::{order::compare_versions, release::ReleaseState};
+use countersign_core::values::{path::RepoPath, wire};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReleaseEntry {
+    /// The directory.
+    pub dir: String,
+    pub state: ReleaseState,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReleaseCounts {
+    pub collecting: usize,
+    pub complete: usize,
+    pub revoked: usize,
+}
+
+#[derive(Debug, Clone)]
+pub struct ReleaseList {
+    dir: RepoPath,
+    entries: Vec<ReleaseEntry>,
+}
+
+impl ReleaseList {
+    /// Of the releases at or below `dir`.
+    pub fn below(dir: &RepoPath) -> Self {
+        Self { dir: dir.clone(), entries: Vec::new() }
+    }
+
+    /// Takes note of a file. The files of one directory must come one after the other.
+    pub fn see(&mut self, path: &str) {
+        let Some((dir, name)) = path.rsplit_once('/') else { return };
+        let Some(suffix) = name.strip_prefix(wire::INDEX_FILE) else { return };
+        let Some(state) = state_told_by(suffix) else { return };
+        // An index has one signatures file; if there were two, the first word would count.
+        let is_new = self.entries.last().is_none_or(|last| last.dir != dir);
+        if is_new && dir.starts_with(self.dir.as_str()) {
+            self.entries.push(ReleaseEntry { dir: dir.to_owned(), state });
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub fn count(&self) -> ReleaseCounts {
+        self.entries.iter().fold(ReleaseCounts::default(), |mut counts, entry| {
+            match entry.state {
+                ReleaseState::Collecting => counts.collecting += 1,
+                ReleaseState::Complete => counts.complete += 1,
+                ReleaseState::Revoked => counts.revoked += 1,
+            }
+            counts
+        })
+    }
+
+    /// These of them, the highest version first. Only they are put in order.
+    pub fn newest(mut self, range: Range<usize>) -> Vec<ReleaseEntry> {
+        // What all have in common need not be compared.
+        let at = self.dir.as_str().len();
+        let descending = |a: &ReleaseEntry, b: &ReleaseEntry| compare_versions(&b.dir[at..], &a.dir[at..]);
+        let (from, to) = (range.start.min(self.len()), range.end.min(self.len()));
+        if from >= to {
+            return Vec::new();
+        }
+        if from > 0 {
+            self.entries.select_nth_unstable_by(from, descending);
+            self.entries.drain(..from);
+        }
+        if to - from < self.entries.len() {
+            self.entries.select_nth_unstable_by(to - from, descending);
+            self.entries.truncate(to - from);
+        }
+        self.entries.sort_by(descending);
+        self.entries
+    }
+}
+
+impl ReleaseCounts {
+    pub fn total(&self) -> usize {
+        self.collecting + self.complete + self.revoked
+    }
+}
+
+/// What the name of a signatures file says about its index, by what follows the index's name.
+fn state_told_by(suffix: &str) -> Option<ReleaseState> {
+    let ending = suffix.strip_prefix(wire::SIGNATURES_SUFFIX)?;
+    match ending {
+        "" => Some(ReleaseState::Complete),
+        wire::PENDING_SUFFIX => Some(ReleaseState::Collecting),
+        wire::REVOKED_SUFFIX => Some(ReleaseState::Revoked),
+        _ => None,
+    }
+}

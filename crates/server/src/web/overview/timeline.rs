@@ -1,0 +1,73 @@
+//! The signers files that were ever in force: what each changed, and who agreed.
+
+use std::ops::Range;
+
+use super::{Member, Names};
+use countersign_core::{
+    documents::{
+        history::HistoryEntry,
+        layout,
+        metadata::{Metadata, Origin},
+        signers::SignersFile,
+    },
+    rules::{
+        snapshot::{ReadError, Snapshot},
+        stored,
+    },
+    values::{digest::Sha512, json::ParseError, path::RepoPath, time::Timestamp},
+};
+use countersign_explain::difference::{Change, list_changes};
+
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// Counted from 1, the first signers file.
+    pub number: usize,
+    pub activated_at: Timestamp,
+    /// The time that the signers file itself bears.
+    pub dated: Timestamp,
+    pub digest: Sha512,
+    pub origin: Origin,
+    pub changes: Vec<Change>,
+    pub agreed: Vec<Member>,
+}
+
+/// These steps of a project's history, counted from 0 at the oldest; no other entry is read but the one before them.
+pub fn list_steps(
+    snapshot: &impl Snapshot,
+    project: &RepoPath,
+    range: Range<usize>,
+) -> Result<Vec<Step>, ReadError> {
+    let len = stored::history_len(snapshot, project);
+    let (from, to) = (range.start.min(len), range.end.min(len));
+    let entries = stored::history(snapshot, project, from.max(1)..=to)?.entries;
+    let mut before = None;
+    let mut steps = Vec::new();
+    for (number, entry) in (from.max(1)..).zip(&entries) {
+        let path = layout::history_entry(project, number);
+        let signers = stored::parse_stored(&path, SignersFile::parse(entry.signers_config.as_bytes()))?;
+        if number > from {
+            let step = describe_step(entry, number, before.as_ref(), &signers);
+            steps.push(stored::parse_stored(&path, step)?);
+        }
+        before = Some(signers);
+    }
+    Ok(steps)
+}
+
+fn describe_step(
+    entry: &HistoryEntry,
+    number: usize,
+    before: Option<&SignersFile>,
+    signers: &SignersFile,
+) -> Result<Step, ParseError> {
+    let names = Names::of(before.into_iter().chain([signers]));
+    Ok(Step {
+        number,
+        activated_at: entry.timestamp,
+        dated: signers.timestamp(),
+        digest: Sha512::of(entry.signers_config.as_bytes()),
+        origin: Metadata::parse(entry.metadata.as_bytes())?.origin,
+        changes: list_changes(before, signers),
+        agreed: names.list_signed(&entry.signatures),
+    })
+}

@@ -1,0 +1,147 @@
+//! What differs between two trees: files, and whatever a tree can hold beside files.
+
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use countersign_core::values::path::RepoPath;
+use thiserror::Error;
+
+use crate::tree::{Dir, DirEntry, Node};
+
+/// How many entries may differ between two commits. A change touches some ten files, and all those of a project's
+/// superseded proposals at most. More were made to exhaust whoever looks at each of them.
+const MAX_ENTRIES: usize = 100_000;
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Difference {
+    /// Plain files that are not the same in both.
+    pub(crate) touched: BTreeSet<RepoPath>,
+    /// What the store never writes, by its path as the tree spells it, with what it is.
+    pub(crate) odd: BTreeMap<String, &'static str>,
+    /// Entries that were found to differ.
+    entries: usize,
+}
+
+/// That there are too many of them.
+#[derive(Debug, PartialEq, Eq, Error)]
+#[error("more than {MAX_ENTRIES} files and directories differ from the commit before")]
+pub(crate) struct TooMany;
+
+impl Difference {
+    pub(crate) fn between(old: &Dir, new: &Dir) -> Result<Self, TooMany> {
+        let mut difference = Self::default();
+        difference.compare(Some(old), Some(new), &mut String::new())?;
+        Ok(difference)
+    }
+
+    fn compare(&mut self, old: Option<&Dir>, new: Option<&Dir>, path: &mut String) -> Result<(), TooMany> {
+        if let (Some(old), Some(new)) = (old, new)
+            && old.id == new.id
+        {
+            return Ok(());
+        }
+        let is_empty = |dir: Option<&Dir>| dir.is_some_and(|dir| dir.entries.is_empty());
+        if !path.is_empty() && (is_empty(old) || is_empty(new)) {
+            self.odd.insert(path.clone(), "it is an empty directory, and Git's own commands keep none");
+        }
+        let mut before = old.into_iter().flat_map(|dir| dir.entries.iter()).peekable();
+        let mut after = new.into_iter().flat_map(|dir| dir.entries.iter()).peekable();
+        loop {
+            let (left, right) = match (before.peek(), after.peek()) {
+                (None, None) => break,
+                (Some(_), None) => (before.next(), None),
+                (None, Some(_)) => (None, after.next()),
+                (Some(left), Some(right)) => match order(left, right) {
+                    Ordering::Less => (before.next(), None),
+                    Ordering::Equal => (before.next(), after.next()),
+                    Ordering::Greater => (None, after.next()),
+                },
+            };
+            let length = path.len();
+            self.compare_entries(left, right, path)?;
+            if let (None, Some(new), Some(old)) = (left, right, old)
+                && old.get(&new.name).is_some()
+            {
+                path.push_str(&new.name);
+                self.odd.insert(path.clone(), "a file became a directory, or a directory a file");
+            }
+            path.truncate(length);
+        }
+        Ok(())
+    }
+
+    /// Entries of the same name and sort, or one of them alone.
+    fn compare_entries(
+        &mut self,
+        old: Option<&DirEntry>,
+        new: Option<&DirEntry>,
+        path: &mut String,
+    ) -> Result<(), TooMany> {
+        let Some(entry) = new.or(old) else { return Ok(()) };
+        let (old, new) = (old.map(|entry| &entry.node), new.map(|entry| &entry.node));
+        let is_same = match (old, new) {
+            // Directories with the same id are the same, however large they are.
+            (Some(Node::Dir(old, _)), Some(Node::Dir(new, _))) => old == new,
+            (old, new) => old == new,
+        };
+        if is_same {
+            return Ok(());
+        }
+        self.entries += 1;
+        if self.entries > MAX_ENTRIES {
+            return Err(TooMany);
+        }
+        let length = path.len();
+        path.push_str(&entry.name);
+        match (old, new) {
+            (None | Some(Node::Dir(..)), None | Some(Node::Dir(..))) => {
+                if !is_plain(&entry.name) {
+                    self.odd.insert(path.clone(), "no path can spell this name");
+                }
+                path.push('/');
+                self.compare(dir_of(old), dir_of(new), path)?;
+            }
+            (None | Some(Node::File(_)), None | Some(Node::File(_))) => self.touch(path, &entry.name),
+            (Some(Node::File(_) | Node::Dir(..) | Node::Foreign(_)) | None, _) => {
+                let what =
+                    "it is a link, an executable or a submodule, and the server stores plain files only";
+                self.odd.insert(path.clone(), what);
+            }
+        }
+        path.truncate(length);
+        Ok(())
+    }
+
+    fn touch(&mut self, path: &str, name: &str) {
+        match RepoPath::parse(path).ok().filter(|parsed| is_plain(name) && parsed.as_str() == path) {
+            Some(parsed) => drop(self.touched.insert(parsed)),
+            None => drop(self.odd.insert(path.to_owned(), "no path can spell this name")),
+        }
+    }
+}
+
+fn dir_of(node: Option<&Node>) -> Option<&Dir> {
+    match node {
+        Some(Node::Dir(_, dir)) => Some(dir),
+        Some(Node::File(_) | Node::Foreign(_)) | None => None,
+    }
+}
+
+/// Whether a name is one segment of a path.
+fn is_plain(name: &str) -> bool {
+    !name.contains('/') && !matches!(name, "" | "." | "..")
+}
+
+/// The order of the entries: by bytes, with a slash behind the name of a directory.
+fn order(left: &DirEntry, right: &DirEntry) -> Ordering {
+    let (left_ends, right_ends) = (left.node.is_dir(), right.node.is_dir());
+    if left.name == right.name {
+        return left_ends.cmp(&right_ends);
+    }
+    let bytes = |entry: &DirEntry, is_dir: bool| -> Vec<u8> {
+        entry.name.bytes().chain(is_dir.then_some(b'/')).collect()
+    };
+    bytes(left, left_ends).cmp(&bytes(right, right_ends))
+}

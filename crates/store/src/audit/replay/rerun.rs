@@ -1,0 +1,300 @@
+//! Running a decision again, with a request that is put together from what the commit stored.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Display,
+    sync::Arc,
+};
+
+use super::{Fault, MAX_WAIT, Replay, Violation, around};
+use countersign_core::{
+    documents::{
+        bodies::RevokeBody,
+        index::{PublishedFile, ReleaseIndex},
+        layout::{self, Signable},
+        registration::SignedRequest,
+        repository::RepositoryMarker,
+        signatures::Collected,
+    },
+    rules::{
+        claim::Claim,
+        decide::{
+            self,
+            assets::{self, Release},
+            drop,
+            revoke::{self, RevokeRequest},
+            sign::{self, Submission},
+        },
+        place::{self, PlaceError},
+        snapshot::{Change, Snapshot},
+        stored,
+    },
+    values::{
+        key::{PublicKey, Signature},
+        path::RepoPath,
+        shown::shown_text,
+        time::Timestamp,
+    },
+};
+
+/// What a decision gave.
+#[derive(Debug)]
+pub(crate) struct Rerun {
+    pub(crate) change: Change,
+    /// The files that the request was put together from.
+    pub(crate) evidence: BTreeSet<RepoPath>,
+    /// The time of the decision as the commit stored it, and where.
+    pub(crate) stated: Option<(RepoPath, Timestamp)>,
+    /// That it came to something else than the commit claims.
+    pub(crate) outcome: Option<Violation>,
+}
+
+impl Replay {
+    pub(crate) fn rerun(
+        &mut self,
+        claim: &Claim,
+        before: &impl Snapshot,
+        after: &impl Snapshot,
+        time: Timestamp,
+    ) -> Result<Rerun, Violation> {
+        match claim {
+            Claim::Create => create(after),
+            Claim::Register { project, .. } => self.register(before, after, project, time),
+            Claim::Update { project, submitter, url } => {
+                self.update(before, after, (project, submitter, url), time)
+            }
+            Claim::Sign { file, signer, completes } => sign(before, after, (file, signer), *completes),
+            Claim::Assets { index, caller } => register_assets(before, after, index, caller),
+            Claim::Revoke { file, revoker, completes } => {
+                self.revoke(before, after, (file, revoker, *completes), time)
+            }
+            Claim::Drop { project } => {
+                let dropped = drop::drop_pending(before, project);
+                let (change, ()) = dropped.map_err(refused(&layout::pending_signers(project)))?;
+                Ok(Rerun { change, evidence: BTreeSet::new(), stated: None, outcome: None })
+            }
+        }
+    }
+
+    fn revoke(
+        &mut self,
+        before: &impl Snapshot,
+        after: &impl Snapshot,
+        (file, revoker, completes): (&RepoPath, &PublicKey, bool),
+        time: Timestamp,
+    ) -> Result<Rerun, Violation> {
+        let revocation = layout::revocation_of(file);
+        let (document_path, set_path) = if completes {
+            (revocation.clone(), layout::signatures_of(&revocation))
+        } else {
+            (layout::pending_revocation_of(file), layout::pending_signatures_of(&revocation))
+        };
+        let document = read(after, &document_path)?;
+        let document = String::from_utf8(document.to_vec())
+            .map_err(|_| Violation::at(&document_path, Fault::Unreadable("it is not UTF-8".to_owned())))?;
+        let collected = signature_in(after, &set_path, revoker)?;
+        let request_path = layout::request_of(&revocation);
+        let request = match after.read(&request_path)? {
+            Some(bytes) => {
+                let request = stored::parse_stored(&request_path, SignedRequest::parse(&bytes))?;
+                let body = RevokeBody {
+                    file_path: file.clone(),
+                    revocation_json: document.clone(),
+                    signature: collected.signature,
+                    public_key: *revoker,
+                };
+                check_revoke_request(&request_path, &request, &body)?;
+                self.check_request(&request_path, &request, around(collected.collected_at, MAX_WAIT), time)?;
+                request
+            }
+            // Where the document names its subject, the request is neither needed nor stored.
+            None => unstored_request(*revoker),
+        };
+        let request = RevokeRequest {
+            file: file.clone(),
+            revocation_json: document,
+            signature: collected.signature,
+            revoker: *revoker,
+            request,
+        };
+        let (change, outcome) =
+            revoke::revoke(before, &request, collected.collected_at).map_err(refused(file))?;
+        // Whoever carries out what a rotation made sufficient has signed before.
+        let earlier = stored::read_signatures(before, &layout::pending_signatures_of(&revocation))?;
+        let is_new = earlier.is_none_or(|set| set.get(revoker) != Some(&collected));
+        Ok(Rerun {
+            change,
+            evidence: [document_path, set_path.clone(), request_path].into(),
+            stated: is_new.then(|| (set_path.clone(), collected.collected_at)),
+            outcome: compare_outcome(&set_path, completes, outcome.is_revoked),
+        })
+    }
+
+    /// Whether a stored request is one that a server would have accepted between these times, before this commit.
+    pub(crate) fn check_request(
+        &mut self,
+        path: &RepoPath,
+        request: &SignedRequest,
+        (earliest, latest): (Timestamp, Timestamp),
+        commit: Timestamp,
+    ) -> Result<(), Violation> {
+        let verified = request.verify_between(earliest, latest);
+        let verified =
+            verified.map_err(|refusal| Violation::at(path, Fault::Request(refusal.to_string())))?;
+        let is_new = self.nonces.accept(verified, commit);
+        if is_new { Ok(()) } else { Err(Violation::at(path, Fault::UsedNonce)) }
+    }
+}
+
+fn check_revoke_request(
+    path: &RepoPath,
+    request: &SignedRequest,
+    expected: &RevokeBody,
+) -> Result<(), Violation> {
+    let body = RevokeBody::parse(request.payload.as_bytes());
+    let body = body.map_err(|error| Violation::at(path, Fault::Request(error.to_string())))?;
+    if body != *expected {
+        let reason = "it asks for another revocation".to_owned();
+        return Err(Violation::at(path, Fault::Request(reason)));
+    }
+    Ok(())
+}
+
+fn create(after: &impl Snapshot) -> Result<Rerun, Violation> {
+    let path = RepositoryMarker::path();
+    let marker = stored::parse_stored(&path, RepositoryMarker::parse(&read(after, &path)?))?;
+    let change = decide::create::create(marker.created_at);
+    Ok(Rerun {
+        change,
+        evidence: [path.clone()].into(),
+        stated: Some((path, marker.created_at)),
+        outcome: None,
+    })
+}
+
+fn sign(
+    before: &impl Snapshot,
+    after: &impl Snapshot,
+    (file, signer): (&RepoPath, &PublicKey),
+    completes: bool,
+) -> Result<Rerun, Violation> {
+    // Each signed file, and the file beside which the commit put its signatures.
+    let mut signed = vec![(file.clone(), file.clone())];
+    if let Some(Signable::PendingSigners { project }) = layout::signable(file) {
+        let beside = if completes { layout::active_signers(&project) } else { file.clone() };
+        signed =
+            vec![(file.clone(), beside.clone()), (layout::metadata_of(file), layout::metadata_of(&beside))];
+    }
+    let mut signatures = BTreeMap::new();
+    let (mut evidence, mut stated) = (BTreeSet::new(), None);
+    for (path, beside) in signed {
+        let set_path =
+            if completes { layout::signatures_of(&beside) } else { layout::pending_signatures_of(&beside) };
+        let collected = signature_in(after, &set_path, signer)?;
+        signatures.insert(path, collected.signature);
+        evidence.insert(set_path.clone());
+        stated.get_or_insert((set_path, collected.collected_at));
+    }
+    let (set_path, now) = stated.expect("the file itself is among the signed ones");
+    let submission = Submission { file: file.clone(), signer: *signer, signatures };
+    let (change, outcome) = sign::sign(before, &submission, now).map_err(refused(file))?;
+    let outcome = compare_outcome(&set_path, completes, outcome.is_complete);
+    Ok(Rerun { change, evidence, stated: Some((set_path, now)), outcome })
+}
+
+fn register_assets(
+    before: &impl Snapshot,
+    after: &impl Snapshot,
+    path: &RepoPath,
+    caller: &PublicKey,
+) -> Result<Rerun, Violation> {
+    let misplaced = |reason: String| Violation::at(path, Fault::Misplaced(reason));
+    let index = stored::parse_stored(path, ReleaseIndex::parse(&read(after, path)?))?;
+    let dir = path.parent().filter(|dir| layout::index_in(dir) == *path);
+    let dir = dir.ok_or_else(|| misplaced("it is not the path of an index".to_owned()))?;
+    dir.check_storable_dir().map_err(|error| misplaced(error.to_string()))?;
+    check_release(&index, path, &dir).map_err(misplaced)?;
+    check_content(&index).map_err(|reason| Violation::at(path, Fault::Unreadable(reason.to_owned())))?;
+    let (project, mirrored_on) = (index.project_id, index.mirrored_on);
+    let release = Release {
+        dir,
+        release_url: index.release_url,
+        published_on: index.published_on,
+        published_files: index.published_files,
+    };
+    // How many may collect at a time is the operator's choice, and may have been another one then.
+    let written = release.write_index(&project, mirrored_on).map_err(refused(path))?;
+    let registered = assets::register_assets(before, &written, caller, usize::MAX);
+    let (change, _) = registered.map_err(refused(path))?;
+    let stated = Some((path.clone(), mirrored_on));
+    Ok(Rerun { change, evidence: [path.clone()].into(), stated, outcome: None })
+}
+
+/// Whether an index is about the release of its directory, as far as the server sees to it. Where the assets of a forge's
+/// release lie is the forge's affair; who downloads them looks more closely (`place::check_place`).
+fn check_release(index: &ReleaseIndex, path: &RepoPath, dir: &RepoPath) -> Result<(), String> {
+    let Some(url) = &index.release_url else {
+        return place::check_place(index, path).map_err(|error| error.to_string());
+    };
+    let is_here = |project: &RepoPath| {
+        let tag = place::release_tag(url, project);
+        tag.is_some_and(|tag| dir.as_str() == format!("{project}/releases/tag/{tag}"))
+    };
+    let is_here = dir.self_and_ancestors().any(|project| is_here(&project));
+    if is_here { Ok(()) } else { Err(PlaceError::OtherRelease(shown_text(url)).to_string()) }
+}
+
+/// What an index of the server never is, by its form alone. Release pages are read on forges; but a host may have been a
+/// file server when the project was registered, so what the signers file says of its origin proves nothing here.
+fn check_content(index: &ReleaseIndex) -> Result<(), &'static str> {
+    if index.published_files.is_empty() {
+        return Err("it lists no file, and the server makes no such index");
+    }
+    let all = |knows: fn(&PublishedFile) -> bool| index.published_files.iter().all(knows);
+    match &index.release_url {
+        None if index.published_on.is_some() || !all(|file| file.size.is_none()) => {
+            Err("it says when files were published, or how long they are, and checksums files do not tell")
+        }
+        Some(_)
+            if !all(|file| {
+                file.size.is_some() && file.digests.sha256.is_some() && file.digests.sha512.is_some()
+            }) =>
+        {
+            Err("it lacks a size or a digest, and the server downloads the files of a release to know them")
+        }
+        None | Some(_) => Ok(()),
+    }
+}
+
+fn compare_outcome(file: &RepoPath, claimed: bool, is_complete: bool) -> Option<Violation> {
+    match (claimed, is_complete) {
+        (true, false) => Some(Violation::at(file, Fault::NotComplete)),
+        (false, true) => Some(Violation::at(file, Fault::Complete)),
+        (true, true) | (false, false) => None,
+    }
+}
+
+fn signature_in(after: &impl Snapshot, set: &RepoPath, signer: &PublicKey) -> Result<Collected, Violation> {
+    let signatures = stored::read_signatures(after, set)?.ok_or_else(|| Violation::at(set, Fault::Absent))?;
+    signatures.get(signer).copied().ok_or_else(|| Violation::at(set, Fault::NoSignature(*signer)))
+}
+
+/// In the place of a request that no file of the commit holds. A decision that would store it gives another change
+/// than the commit, since nobody can have signed this.
+pub(crate) fn unstored_request(public_key: PublicKey) -> SignedRequest {
+    SignedRequest {
+        timestamp: String::new(),
+        nonce: String::new(),
+        payload: String::new(),
+        public_key,
+        signature: Signature::from_bytes([0; 64]),
+    }
+}
+
+pub(crate) fn read(after: &impl Snapshot, path: &RepoPath) -> Result<Arc<[u8]>, Violation> {
+    after.read(path)?.ok_or_else(|| Violation::at(path, Fault::Absent))
+}
+
+pub(crate) fn refused<R: Display>(subject: &RepoPath) -> impl FnOnce(R) -> Violation {
+    move |refusal| Violation::at(subject, Fault::Refused(refusal.to_string()))
+}

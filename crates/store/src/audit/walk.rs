@@ -1,0 +1,227 @@
+//! From the newest commit back to where the check begins, and then forward again, replaying each.
+
+use std::sync::Arc;
+
+use countersign_core::values::{bounds::FILE_BYTES, path::RepoPath, time::Timestamp};
+use gix::{ObjectId, objs::Kind};
+
+use crate::{
+    audit::{
+        CheckError, Checked, Event, Finding, MAX_FILES, MAX_FINDINGS,
+        difference::Difference,
+        open::RepositoryCopy,
+        reason_of,
+        replay::{Replay, SpeaksFor, Step},
+        state::State,
+    },
+    commit::Commit,
+    snapshot::Files,
+    tree::{Node, load},
+};
+
+pub(crate) fn walk(
+    opened: &RepositoryCopy,
+    since: Option<ObjectId>,
+    speaks_for: SpeaksFor,
+    tell: &mut dyn FnMut(Event<'_>),
+) -> Result<Checked, CheckError> {
+    let mut report = Report::new(opened, tell);
+    let ids = match list_commits(opened, since) {
+        Ok(ids) => ids,
+        Err(Incomplete::NotInHistory(since)) => {
+            return Err(CheckError::NotInHistory { since, head: opened.head });
+        }
+        Err(Incomplete::Shallow(commit)) => {
+            return Err(CheckError::Shallow { path: opened.path.clone(), commit });
+        }
+        Err(Incomplete::Broken { commit, reason }) => {
+            report.add(commit, Vec::new(), format!("{reason}; without it, nothing can be checked"));
+            return Ok(report.finish());
+        }
+    };
+    let mut walker = Walker {
+        opened,
+        replay: Replay::new(speaks_for),
+        state: begin(opened, since)?,
+        time: None,
+        is_first: since.is_none(),
+    };
+    for (done, id) in ids.iter().rev().enumerate() {
+        (report.tell)(Event::Progress { done, total: ids.len() });
+        walker.check(*id, &mut report);
+    }
+    (report.tell)(Event::Progress { done: ids.len(), total: ids.len() });
+    report.checked.commits = ids.len();
+    Ok(report.finish())
+}
+
+enum Incomplete {
+    NotInHistory(ObjectId),
+    /// Here the clone ends.
+    Shallow(ObjectId),
+    Broken {
+        commit: ObjectId,
+        reason: String,
+    },
+}
+
+/// The commits to check, newest first.
+fn list_commits(opened: &RepositoryCopy, since: Option<ObjectId>) -> Result<Vec<ObjectId>, Incomplete> {
+    let mut ids = Vec::new();
+    let mut next = Some(opened.head);
+    while let Some(id) = next.filter(|id| since != Some(*id)) {
+        let commit = read_commit(opened, id).map_err(|reason| match ids.last() {
+            Some(child) if opened.shallow.contains(child) => Incomplete::Shallow(*child),
+            Some(_) | None => Incomplete::Broken { commit: id, reason },
+        })?;
+        ids.push(id);
+        // Of a merge, which is a finding by itself, the side that it was made on.
+        next = commit.parents.first().copied();
+    }
+    match (next, since) {
+        (None, Some(since)) => Err(Incomplete::NotInHistory(since)),
+        (None, None) | (Some(_), _) => Ok(ids),
+    }
+}
+
+fn begin(opened: &RepositoryCopy, since: Option<ObjectId>) -> Result<State, CheckError> {
+    let Some(since) = since else { return Ok(State::empty(Arc::clone(&opened.objects))) };
+    let unreadable = |reason: String| CheckError::SinceUnreadable { since, reason };
+    let commit = read_commit(opened, since).map_err(unreadable)?;
+    let root = load::load_tree(&opened.objects, commit.tree);
+    let root = root.map_err(|error| unreadable(reason_of(&error)))?;
+    Ok(State::of(Files { root, places: None, objects: Arc::clone(&opened.objects) }))
+}
+
+fn read_commit(opened: &RepositoryCopy, id: ObjectId) -> Result<Commit, String> {
+    let bytes = opened.objects.read(&id, Kind::Commit);
+    let bytes = bytes.map_err(|error| format!("the commit cannot be read: {}", reason_of(&error)))?;
+    Commit::parse(&bytes).map_err(|reason| format!("the commit cannot be read: {reason}"))
+}
+
+struct Walker<'a> {
+    opened: &'a RepositoryCopy,
+    replay: Replay,
+    /// After the commit before.
+    state: State,
+    /// Of the commit before.
+    time: Option<Timestamp>,
+    is_first: bool,
+}
+
+impl Walker<'_> {
+    /// Whatever is wrong with a commit, the next one is checked against the state that this one left.
+    fn check(&mut self, id: ObjectId, report: &mut Report<'_>) {
+        let is_first = std::mem::take(&mut self.is_first);
+        let commit = match read_commit(self.opened, id) {
+            Ok(commit) => commit,
+            Err(reason) => return report.add(id, Vec::new(), reason),
+        };
+        if commit.parents.len() > 1 {
+            report.add(id, Vec::new(), "it is a merge, and the server makes none".to_owned());
+        }
+        if let Some(names) = &commit.odd_headers {
+            let reason = format!("its headers are {names:?}, and the server writes others");
+            report.add(id, Vec::new(), reason);
+        } else if !commit.is_ours && commit.parents.len() <= 1 {
+            let reason = "it is not written as the server writes a commit: author and committer are one, in UTC, and \
+                          all of it is UTF-8";
+            report.add(id, Vec::new(), reason.to_owned());
+        }
+        if self.time.is_some_and(|before| commit.time < before) {
+            report.backwards.push(id);
+        }
+        self.time = Some(commit.time);
+        let loaded = load::load_next(&self.opened.objects, commit.tree, &self.state.files.root);
+        let (root, odd_dirs) = match loaded {
+            Ok(loaded) => loaded,
+            Err(error) => {
+                let reason = format!("the files of the commit cannot be read: {}", reason_of(&error));
+                return report.add(id, Vec::new(), reason);
+            }
+        };
+        let difference = match Difference::between(&self.state.files.root, &root) {
+            Ok(difference) => difference,
+            Err(error) => return report.add(id, Vec::new(), error.to_string()),
+        };
+        for (path, what) in &difference.odd {
+            report.add(id, vec![path.clone()], (*what).to_owned());
+        }
+        if !odd_dirs.is_empty() {
+            let reason =
+                "the directory is not written as the server writes it: a mode or a name is spelled otherwise";
+            report.add(id, odd_dirs, reason.to_owned());
+        }
+        let touched: Vec<RepoPath> = difference.touched.iter().cloned().collect();
+        for path in &touched {
+            let Some(Node::File(blob)) = root.find(path) else { continue };
+            if let Ok(Some(bytes)) = self.opened.objects.size(blob)
+                && bytes > FILE_BYTES as u64
+            {
+                let reason =
+                    format!("it has {bytes} bytes, which is larger than a stored file may be: {FILE_BYTES}");
+                report.add(id, vec![path.to_string()], reason);
+            }
+        }
+        let after = self.state.next(root, &touched);
+        let step =
+            Step { message: &commit.message, time: commit.time, touched: &difference.touched, is_first };
+        for violation in self.replay.check(&self.state, &after, &step).err().into_iter().flatten() {
+            let files = violation.files.iter().map(ToString::to_string).collect();
+            report.add(id, files, violation.fault.to_string());
+        }
+        self.state = after;
+    }
+}
+
+struct Report<'a> {
+    tell: &'a mut dyn FnMut(Event<'_>),
+    checked: Checked,
+    /// Commits that are older than the one before them.
+    backwards: Vec<ObjectId>,
+}
+
+impl<'a> Report<'a> {
+    fn new(opened: &RepositoryCopy, tell: &'a mut dyn FnMut(Event<'_>)) -> Self {
+        let mut notes = Vec::new();
+        if !opened.other_refs.is_empty() {
+            notes.push(format!("not checked, since only main counts: {}", opened.other_refs.join(", ")));
+        }
+        let checked = Checked {
+            repository: opened.path.clone(),
+            head: opened.head,
+            commits: 0,
+            findings: Vec::new(),
+            found: 0,
+            notes,
+            warnings: opened.warnings.clone(),
+        };
+        Self { tell, checked, backwards: Vec::new() }
+    }
+
+    /// The server's clock may have been set back, so an order of times proves nothing. But somebody should look.
+    fn finish(mut self) -> Checked {
+        if let [first, others @ ..] = &self.backwards[..] {
+            let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+            self.checked.notes.push(format!(
+                "the commit {first}{more} is older than the one before it: the server's clock was set back, or \
+                 independent commits were put into another order"
+            ));
+        }
+        self.checked
+    }
+
+    fn add(&mut self, commit: ObjectId, mut files: Vec<String>, mut reason: String) {
+        self.checked.found += 1;
+        if self.checked.findings.len() == MAX_FINDINGS {
+            return;
+        }
+        if files.len() > MAX_FILES {
+            reason.push_str(&format!(" (and {} more files)", files.len() - MAX_FILES));
+            files.truncate(MAX_FILES);
+        }
+        let finding = Finding { commit, files, reason };
+        (self.tell)(Event::Found(&finding));
+        self.checked.findings.push(finding);
+    }
+}

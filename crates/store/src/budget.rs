@@ -1,0 +1,303 @@
+//! How much may be stored in a day (D44): of one project, of one owner, on one host, and in all. It catches what no bound of
+//! a single file or request foresees.
+//!
+//! What counts are the bytes of new files and the texts of commits. Allowances come back steadily, and a whole day's may be
+//! used at once. They are kept in memory, for a bounded number of projects, owners and hosts: a restart begins anew, and so
+//! does what is forgotten.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use countersign_core::{
+    documents::layout,
+    rules::snapshot::Change,
+    values::{path::RepoPath, wire},
+};
+use quick_cache::sync::Cache;
+use thiserror::Error;
+
+use crate::snapshot::{Entry, Head, index::Index};
+use crate::{
+    bucket::{Bucket, Rate, find_or_make},
+    clock::uptime_nanos,
+};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_PROJECTS: usize = 16_384;
+const MAX_OWNERS: usize = 16_384;
+const MAX_HOSTS: usize = 4_096;
+/// Scheme, host and port.
+const HOST_SEGMENTS: usize = 3;
+
+/// Bytes in a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StorageLimits {
+    pub project: u64,
+    pub owner: u64,
+    pub host: u64,
+    pub total: u64,
+    /// What a project with active signers may store though others have used up what they share with it; and as much
+    /// again for revocations and new signers, though it has used up its own.
+    pub project_reserved: u64,
+}
+
+/// Whose use is limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BudgetScope {
+    Project,
+    /// The first name behind host and port.
+    Owner,
+    Host,
+    Total,
+}
+
+impl BudgetScope {
+    pub const ALL: [Self; 4] = [Self::Project, Self::Owner, Self::Host, Self::Total];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Project => "project",
+            Self::Owner => "owner",
+            Self::Host => "host",
+            Self::Total => "total",
+        }
+    }
+}
+
+/// A change does not fit into what may be stored.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub struct OverBudget {
+    pub scope: BudgetScope,
+    /// The project, owner or host.
+    pub whose: String,
+    /// Of this change.
+    pub bytes: u64,
+    pub bytes_per_day: u64,
+    /// Until it would fit, rounded up.
+    pub seconds: u64,
+}
+
+impl fmt::Display for OverBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { scope, whose, bytes, bytes_per_day, seconds } = self;
+        match scope {
+            BudgetScope::Project => write!(f, "the project {whose}")?,
+            BudgetScope::Owner => write!(f, "the owner {whose}, with all projects together,")?,
+            BudgetScope::Host => write!(f, "the host {whose}, with all projects together,")?,
+            BudgetScope::Total => write!(f, "this server")?,
+        }
+        if bytes > bytes_per_day {
+            write!(
+                f,
+                " may store {bytes_per_day} bytes in a day, and this change alone has {bytes}: make it smaller, or"
+            )?;
+        } else {
+            write!(
+                f,
+                " has stored what it may in a day ({bytes_per_day} bytes): try again in {seconds} s, or"
+            )?;
+        }
+        write!(f, " ask the operator to raise limits.{}_bytes_per_day", scope.name())
+    }
+}
+
+#[derive(Debug)]
+pub struct StorageBudget {
+    limits: StorageLimits,
+    projects: Cache<String, Arc<ProjectUse>>,
+    owners: Cache<String, Arc<Bucket>>,
+    hosts: Cache<String, Arc<Bucket>>,
+    total: Arc<Bucket>,
+    /// Reserves have a bound as well: all of them together take as much as the total at most.
+    reserves: Arc<Bucket>,
+    refused: [AtomicU64; BudgetScope::ALL.len()],
+}
+
+#[derive(Debug, Default)]
+struct ProjectUse {
+    all: Arc<Bucket>,
+    reserve: Arc<Bucket>,
+    protection: Arc<Bucket>,
+}
+
+/// What a change needs.
+#[derive(Debug)]
+pub(crate) struct Need {
+    project: RepoPath,
+    /// Whether the project has active signers.
+    is_established: bool,
+    /// Whether it revokes, or is about who signs.
+    is_protection: bool,
+    bytes: u64,
+}
+
+/// What was taken for a change. It is given back when it is dropped, unless the change was published.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Charge {
+    taken: Vec<(Arc<Bucket>, Rate)>,
+    bytes: u64,
+}
+
+impl StorageBudget {
+    pub fn new(limits: StorageLimits) -> Self {
+        Self {
+            limits,
+            projects: Cache::new(MAX_PROJECTS),
+            owners: Cache::new(MAX_OWNERS),
+            hosts: Cache::new(MAX_HOSTS),
+            total: Arc::default(),
+            reserves: Arc::default(),
+            refused: Default::default(),
+        }
+    }
+
+    /// How many changes were refused since the start.
+    pub fn refusals(&self, scope: BudgetScope) -> u64 {
+        self.refused[scope as usize].load(Ordering::Relaxed)
+    }
+
+    /// What all projects together may store now.
+    pub fn bytes_left(&self, now: Instant) -> u64 {
+        self.total.left(self.rate(BudgetScope::Total), uptime_nanos(now))
+    }
+
+    /// Takes what a change needs: from all four budgets, or from a reserve, or not at all.
+    pub(crate) fn charge(&self, need: &Need, now: Instant) -> Result<Charge, OverBudget> {
+        let now = uptime_nanos(now);
+        let project = find_or_make(&self.projects, fold(&need.project));
+        self.charge_budgets(need, &project, now).or_else(|(scope, whose, wait)| {
+            let reserved = self.charge_reserves(need, &project, scope, now);
+            reserved.ok_or_else(|| self.refuse(scope, &whose, need.bytes, wait))
+        })
+    }
+
+    fn charge_budgets(
+        &self,
+        need: &Need,
+        project: &ProjectUse,
+        now: u64,
+    ) -> Result<Charge, (BudgetScope, RepoPath, Duration)> {
+        let owner = first_segments(&need.project, HOST_SEGMENTS + 1);
+        let host = first_segments(&need.project, HOST_SEGMENTS);
+        let budgets = [
+            (BudgetScope::Project, Arc::clone(&project.all), need.project.clone()),
+            (BudgetScope::Owner, find_or_make(&self.owners, fold(&owner)), owner),
+            (BudgetScope::Host, find_or_make(&self.hosts, fold(&host)), host.clone()),
+            (BudgetScope::Total, Arc::clone(&self.total), host),
+        ];
+        let mut charge = Charge { taken: Vec::with_capacity(budgets.len()), bytes: need.bytes };
+        for (scope, bucket, whose) in budgets {
+            charge.take(&bucket, self.rate(scope), now).map_err(|wait| (scope, whose, wait))?;
+        }
+        Ok(charge)
+    }
+
+    /// What others have stored does not stop a project that has active signers. And whatever a single key of it has stored
+    /// does not keep the others from revoking, or from taking that key out.
+    fn charge_reserves(
+        &self,
+        need: &Need,
+        project: &ProjectUse,
+        refused: BudgetScope,
+        now: u64,
+    ) -> Option<Charge> {
+        let of_others = (refused != BudgetScope::Project).then_some(&project.reserve);
+        let of_protection = need.is_protection.then_some(&project.protection);
+        let mut reserves = of_others.into_iter().chain(of_protection).filter(|_| need.is_established);
+        reserves.find_map(|reserve| {
+            let mut charge = Charge { taken: Vec::with_capacity(2), bytes: need.bytes };
+            charge.take(reserve, per_day(self.limits.project_reserved), now).ok()?;
+            charge.take(&self.reserves, self.rate(BudgetScope::Total), now).ok()?;
+            Some(charge)
+        })
+    }
+
+    fn rate(&self, scope: BudgetScope) -> Rate {
+        per_day(self.bytes_per_day(scope))
+    }
+
+    fn bytes_per_day(&self, scope: BudgetScope) -> u64 {
+        match scope {
+            BudgetScope::Project => self.limits.project,
+            BudgetScope::Owner => self.limits.owner,
+            BudgetScope::Host => self.limits.host,
+            BudgetScope::Total => self.limits.total,
+        }
+    }
+
+    fn refuse(&self, scope: BudgetScope, whose: &RepoPath, bytes: u64, wait: Duration) -> OverBudget {
+        self.refused[scope as usize].fetch_add(1, Ordering::Relaxed);
+        // What never fits is not worth another try before somebody has changed something.
+        let bytes_per_day = self.bytes_per_day(scope);
+        let wait = if bytes > bytes_per_day { DAY } else { wait };
+        let seconds = (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1);
+        OverBudget { scope, whose: whose.to_string(), bytes, bytes_per_day, seconds }
+    }
+}
+
+impl Need {
+    /// What `change` needs on top of `head`, with so many bytes of new content.
+    pub(crate) fn of(head: &Head, change: &Change, bytes: u64) -> Option<Self> {
+        let project = project_of(&head.index, change)?;
+        let is_established = matches!(head.entry(&layout::active_signers(&project)), Some(Entry::File(_)));
+        let is_protection = change.files.keys().any(|path| {
+            layout::project_of_signers_dir(path).is_some()
+                || path.file_name().contains(wire::REVOCATION_SUFFIX)
+        });
+        Some(Self { project, is_established, is_protection, bytes })
+    }
+}
+
+impl Charge {
+    fn take(&mut self, bucket: &Arc<Bucket>, rate: Rate, now: u64) -> Result<(), Duration> {
+        bucket.take_many(rate, self.bytes, now)?;
+        self.taken.push((Arc::clone(bucket), rate));
+        Ok(())
+    }
+
+    /// The change is on disk.
+    pub(crate) fn keep(mut self) {
+        self.taken.clear();
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.taken.iter().for_each(|(bucket, rate)| bucket.give_back(*rate, self.bytes));
+    }
+}
+
+/// The project that a change is about: the one in whose directory it lies, or the new one that it makes.
+fn project_of(index: &Index, change: &Change) -> Option<RepoPath> {
+    let mut paths = change.files.keys();
+    let known = |path: &RepoPath| path.self_and_ancestors().find(|dir| index.is_project(dir));
+    let found =
+        paths.clone().find_map(known).or_else(|| paths.clone().find_map(layout::project_of_signers_dir));
+    found.or_else(|| paths.next().map(|path| path.parent().unwrap_or_else(|| path.clone())))
+}
+
+/// The path down to so many segments, or all of it.
+fn first_segments(path: &RepoPath, count: usize) -> RepoPath {
+    let depth = path.segments().count();
+    path.self_and_ancestors().nth(depth.saturating_sub(count)).unwrap_or_else(|| path.clone())
+}
+
+/// Letter case does not make two of one (D35).
+fn fold(path: &RepoPath) -> String {
+    path.as_str().to_ascii_lowercase()
+}
+
+fn per_day(bytes: u64) -> Rate {
+    Rate::new(bytes, DAY, bytes)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests;

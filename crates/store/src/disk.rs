@@ -1,0 +1,183 @@
+//! Every step by which the store changes the disk. Durability is an order of these steps, so they stand in one place,
+//! where a test can make each of them fail.
+
+use std::{
+    fmt,
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use thiserror::Error;
+
+/// The disk as the store uses it.
+#[derive(Clone, Default)]
+pub struct Disk {
+    fault: Option<Fault>,
+}
+
+/// Called around each step; an error stands for the step's own failure.
+pub type Fault = Arc<dyn Fn(Step, Moment, &Path) -> io::Result<()> + Send + Sync>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    CreateDir,
+    Create,
+    Write,
+    Sync,
+    Rename,
+    SyncDir,
+    Remove,
+}
+
+/// An error `Before` a step is a step that did not happen; one `After` it, a step that happened and was reported lost.
+/// One `Midway`, which only a write knows, leaves half of the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    Before,
+    Midway,
+    After,
+}
+
+/// A file that is being written. [`NewFile::sync`] makes its content durable, [`Disk::sync_dir`] its name.
+#[derive(Debug)]
+pub(crate) struct NewFile<'a> {
+    disk: &'a Disk,
+    path: &'a Path,
+    file: File,
+}
+
+#[derive(Debug, Clone, Error)]
+#[error("cannot {action} {}", path.display())]
+pub struct DiskError {
+    action: &'static str,
+    pub path: PathBuf,
+    pub source: Arc<io::Error>,
+}
+
+impl DiskError {
+    pub(crate) fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self { action, path: path.to_owned(), source: Arc::new(source) }
+    }
+
+    pub(crate) fn kind(&self) -> io::ErrorKind {
+        self.source.kind()
+    }
+}
+
+impl Disk {
+    /// A disk that fails where `fault` says so.
+    pub fn with_fault(fault: Fault) -> Self {
+        Self { fault: Some(fault) }
+    }
+
+    /// Writes a file that must not exist yet, and returns once its content is on disk. The name is durable only after
+    /// [`Disk::sync_dir`]. A failure leaves nothing behind, unless removing fails as well.
+    pub(crate) fn write_new(&self, path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
+        let mut file = self.create_new(path)?;
+        let written = file.write_all(bytes).map_err(|source| DiskError::new("write", path, source));
+        let written = written.and_then(|()| file.sync());
+        if written.is_err() {
+            let _ = self.remove(path);
+        }
+        written
+    }
+
+    /// A new file for content that comes in pieces.
+    pub(crate) fn create_new<'a>(&'a self, path: &'a Path) -> Result<NewFile<'a>, DiskError> {
+        // Not a step like the others: a file handle is given or it is not, so nothing can happen and be reported lost.
+        let file = self
+            .check(Step::Create, Moment::Before, path)
+            .and_then(|()| OpenOptions::new().write(true).create_new(true).open(path))
+            .map_err(|source| DiskError::new(Step::Create.verb(), path, source))?;
+        Ok(NewFile { disk: self, path, file })
+    }
+
+    /// Makes a directory, and those above it; one that is there is fine.
+    pub(crate) fn create_dir(&self, path: &Path) -> Result<(), DiskError> {
+        self.step(Step::CreateDir, path, || fs::create_dir_all(path))
+    }
+
+    pub(crate) fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
+        self.step(Step::Rename, to, || fs::rename(from, to))
+    }
+
+    /// Makes names that came and went in `dir` durable.
+    pub(crate) fn sync_dir(&self, dir: &Path) -> Result<(), DiskError> {
+        self.step(Step::SyncDir, dir, || File::open(dir)?.sync_all())
+    }
+
+    /// Removes a file; one that is not there is fine.
+    pub(crate) fn remove(&self, path: &Path) -> Result<(), DiskError> {
+        self.step(Step::Remove, path, || ignore_missing(fs::remove_file(path)))
+    }
+
+    /// Removes a directory with everything in it; one that is not there is fine.
+    pub(crate) fn remove_dir(&self, path: &Path) -> Result<(), DiskError> {
+        self.step(Step::Remove, path, || ignore_missing(fs::remove_dir_all(path)))
+    }
+
+    fn step(&self, step: Step, path: &Path, act: impl FnOnce() -> io::Result<()>) -> Result<(), DiskError> {
+        self.try_step(step, path, act).map_err(|source| DiskError::new(step.verb(), path, source))
+    }
+
+    fn try_step(&self, step: Step, path: &Path, act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        self.check(step, Moment::Before, path)?;
+        act()?;
+        self.check(step, Moment::After, path)
+    }
+
+    fn check(&self, step: Step, moment: Moment, path: &Path) -> io::Result<()> {
+        self.fault.as_ref().map_or(Ok(()), |fault| fault(step, moment, path))
+    }
+}
+
+impl NewFile<'_> {
+    pub(crate) fn sync(&self) -> Result<(), DiskError> {
+        self.disk.step(Step::Sync, self.path, || self.file.sync_all())
+    }
+}
+
+impl Write for NewFile<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Self { disk, path, file } = self;
+        // In two halves only where a test asks for it.
+        let half = if disk.fault.is_some() { bytes.len() / 2 } else { bytes.len() };
+        disk.try_step(Step::Write, path, || {
+            file.write_all(&bytes[..half])?;
+            disk.check(Step::Write, Moment::Midway, path)?;
+            file.write_all(&bytes[half..])
+        })?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn ignore_missing(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+impl Step {
+    fn verb(self) -> &'static str {
+        match self {
+            Step::CreateDir | Step::Create => "create",
+            Step::Write => "write",
+            Step::Sync | Step::SyncDir => "sync",
+            Step::Rename => "rename to",
+            Step::Remove => "remove",
+        }
+    }
+}
+
+impl fmt::Debug for Disk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Disk").field("fault", &self.fault.is_some()).finish()
+    }
+}

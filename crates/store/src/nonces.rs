@@ -1,0 +1,359 @@
+//! Nonces that were used (D31). A nonce is remembered on disk before its request is acted upon, so that no restart and
+//! no crash makes a request valid twice.
+
+mod forgotten;
+
+use std::{
+    error::Error as StdError,
+    fmt,
+    fs::File,
+    io,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    },
+    thread::{self, JoinHandle},
+    time::Instant,
+};
+
+use countersign_core::values::time::Timestamp;
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use thiserror::Error;
+use tokio::sync::oneshot;
+
+use self::forgotten::Forgotten;
+use crate::{clock::Clock, trouble::Trouble};
+
+const QUEUE: usize = 1_024;
+const MAX_BATCH: usize = 512;
+/// Expired rows that one batch removes at most, so that nobody waits for a large clean-up.
+const MAX_PURGED: i64 = 1_000;
+const SCHEMA_VERSION: i64 = 2;
+const SCHEMA: &str = "
+    CREATE TABLE nonces (nonce BLOB PRIMARY KEY, expires_at INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE INDEX nonces_by_expiry ON nonces (expires_at);
+    CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;";
+const FLOOR: &str = "floor";
+
+type Nonce = [u8; 16];
+
+/// The store of nonces. Dropping it answers whoever still waits, then closes the database.
+#[derive(Debug)]
+pub struct Nonces {
+    floor: Option<Timestamp>,
+    stats: Arc<NonceStats>,
+    waiting: Option<SyncSender<Waiting>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Whether the repository had commits when it was opened. With commits but without nonces it came from elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repository {
+    Unborn,
+    HasCommits,
+}
+
+#[derive(Debug, Clone, Error)]
+pub enum NonceError {
+    #[error("the nonce was used before")]
+    Used,
+    /// It may have been used before. Only a clock that was wrong leads here (D50).
+    #[error("the nonces of requests from this time were forgotten")]
+    Forgotten,
+    #[error("too many requests wait for their nonces to be stored")]
+    Busy,
+    #[error("the nonce could not be stored")]
+    Unavailable(#[source] Arc<dyn StdError + Send + Sync>),
+}
+
+struct Waiting {
+    nonce: Nonce,
+    expires_at: i64,
+    reply: oneshot::Sender<Result<(), NonceError>>,
+}
+
+struct Keeper {
+    database: Connection,
+    clock: Clock,
+    stats: Arc<NonceStats>,
+}
+
+/// What happened to nonces since the start.
+#[derive(Debug, Default)]
+pub struct NonceStats {
+    stored: AtomicU64,
+    repeated: AtomicU64,
+    kept: AtomicU64,
+    waiting: AtomicUsize,
+    trouble: Trouble,
+}
+
+impl NonceStats {
+    pub fn stored(&self) -> u64 {
+        self.stored.load(Ordering::Relaxed)
+    }
+
+    /// Nonces that were refused, because they had been used before.
+    pub fn repeated(&self) -> u64 {
+        self.repeated.load(Ordering::Relaxed)
+    }
+
+    /// Nonces in the database, expired ones that were not removed yet among them.
+    pub fn kept(&self) -> u64 {
+        self.kept.load(Ordering::Relaxed)
+    }
+
+    /// Nonces in the queue.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Whether the newest nonces could not be stored, a moment ago.
+    pub fn is_failing(&self, now: Instant) -> bool {
+        self.trouble.is_recent(now)
+    }
+
+    fn note_stored(&self, answers: &[Result<(), NonceError>], purged: usize) {
+        let stored = answers.iter().filter(|answer| answer.is_ok()).count();
+        self.stored.fetch_add(stored as u64, Ordering::Relaxed);
+        self.repeated.fetch_add((answers.len() - stored) as u64, Ordering::Relaxed);
+        // The only thread that changes it.
+        let kept = self.kept() + stored as u64;
+        self.kept.store(kept.saturating_sub(purged as u64), Ordering::Relaxed);
+    }
+}
+
+impl Nonces {
+    /// Opens the database at `path`, or makes one. One made beside a repository that has commits means that the nonces
+    /// were lost: every request from before now is refused from then on, see [`Nonces::floor`].
+    pub fn open(path: &Path, repository: Repository, clock: Clock) -> Result<Self, NonceError> {
+        let mut database = connect(path)?;
+        let floor = match repository {
+            Repository::HasCommits => Some(clock.now()),
+            Repository::Unborn => None,
+        };
+        prepare(&mut database, floor)?;
+        // SQLite makes the content durable; the name of a new database is on us.
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(parent).and_then(|dir| dir.sync_all()).map_err(unavailable)?;
+        let floor = read_floor(&database)?;
+        if let Some(floor) = floor {
+            tracing::info!(%floor, "the nonces from before were lost or reset: requests signed earlier than this are refused");
+        }
+        let kept = database.query_row("SELECT count(*) FROM nonces", [], |row| row.get::<_, i64>(0));
+        let kept = kept.map_err(unavailable)?.unsigned_abs();
+        let stats = Arc::new(NonceStats { kept: AtomicU64::new(kept), ..NonceStats::default() });
+        let (waiting, queue) = sync_channel(QUEUE);
+        let mut keeper = Keeper { database, clock, stats: Arc::clone(&stats) };
+        let thread = thread::Builder::new()
+            .name("nonces".to_owned())
+            .spawn(move || keeper.run(&queue))
+            .map_err(unavailable)?;
+        Ok(Self { floor, stats, waiting: Some(waiting), thread: Some(thread) })
+    }
+
+    /// Requests with an earlier timestamp must be refused: whether their nonces were used is not known.
+    pub fn floor(&self) -> Option<Timestamp> {
+        self.floor
+    }
+
+    pub fn stats(&self) -> &NonceStats {
+        &self.stats
+    }
+
+    /// Remembers `nonce` until `expires_at`. After `Ok` it is on disk, and nobody else got `Ok` for it.
+    pub async fn remember(&self, nonce: [u8; 16], expires_at: Timestamp) -> Result<(), NonceError> {
+        let (reply, answer) = oneshot::channel();
+        // Rounded up: a fraction of a second too long is harmless.
+        let waiting = Waiting { nonce, expires_at: expires_at.unix_seconds().saturating_add(1), reply };
+        let queue = self.waiting.as_ref().ok_or_else(|| unavailable(closed()))?;
+        self.stats.waiting.fetch_add(1, Ordering::Relaxed);
+        queue.try_send(waiting).map_err(|error| {
+            self.stats.waiting.fetch_sub(1, Ordering::Relaxed);
+            match error {
+                TrySendError::Full(_) => NonceError::Busy,
+                TrySendError::Disconnected(_) => unavailable(closed()),
+            }
+        })?;
+        answer.await.unwrap_or_else(|_| Err(unavailable(closed())))
+    }
+}
+
+impl Drop for Nonces {
+    fn drop(&mut self) {
+        self.waiting = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Keeper {
+    /// Whoever waits while a batch is being synced is in the next one: many callers share one fsync.
+    fn run(&mut self, queue: &Receiver<Waiting>) {
+        while let Ok(first) = queue.recv() {
+            let batch: Vec<Waiting> =
+                std::iter::once(first).chain(queue.try_iter()).take(MAX_BATCH).collect();
+            self.stats.waiting.fetch_sub(batch.len(), Ordering::Relaxed);
+            let stored = self.store(&batch);
+            self.stats.trouble.note(stored.is_ok(), Instant::now());
+            match stored {
+                Ok(answers) => {
+                    for (waiting, answer) in batch.into_iter().zip(answers) {
+                        let _ = waiting.reply.send(answer);
+                    }
+                }
+                // Nothing is known to be on disk, so nobody may go on.
+                Err(error) => {
+                    for waiting in batch {
+                        let _ = waiting.reply.send(Err(error.clone()));
+                    }
+                }
+            }
+        }
+    }
+
+    fn store(&mut self, batch: &[Waiting]) -> Result<Vec<Result<(), NonceError>>, NonceError> {
+        let now = self.clock.now().unix_seconds();
+        let transaction =
+            self.database.transaction_with_behavior(TransactionBehavior::Immediate).map_err(unavailable)?;
+        let answers = insert(&transaction, batch).map_err(unavailable)?;
+        let purged = purge(&transaction, now).map_err(unavailable)?;
+        // With synchronous=FULL this returns after the fsync of the write-ahead log.
+        transaction.commit().map_err(unavailable)?;
+        self.stats.note_stored(&answers, purged);
+        Ok(answers)
+    }
+}
+
+fn insert(transaction: &Transaction<'_>, batch: &[Waiting]) -> rusqlite::Result<Vec<Result<(), NonceError>>> {
+    let mut forgotten = Forgotten::of(transaction)?;
+    let mut insert = transaction.prepare("INSERT OR IGNORE INTO nonces VALUES (?1, ?2)")?;
+    batch
+        .iter()
+        .map(|waiting| {
+            if forgotten.has(waiting.expires_at)? {
+                return Ok(Err(NonceError::Forgotten));
+            }
+            let is_new = insert.execute(params![waiting.nonce, waiting.expires_at])? == 1;
+            Ok(if is_new { Ok(()) } else { Err(NonceError::Used) })
+        })
+        .collect()
+}
+
+/// Forgets nonces that expired, and remembers which times these are from. How many there were.
+fn purge(transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<usize> {
+    let mut expired = transaction
+        .prepare("SELECT nonce, expires_at FROM nonces WHERE expires_at < ?1 ORDER BY expires_at LIMIT ?2")?;
+    let rows = expired
+        .query_map(params![now, MAX_PURGED], |row| Ok((row.get::<_, Nonce>(0)?, row.get::<_, i64>(1)?)))?;
+    let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut delete = transaction.prepare("DELETE FROM nonces WHERE nonce = ?1")?;
+    for (nonce, _) in &rows {
+        delete.execute([nonce])?;
+    }
+    let expiries: Vec<i64> = rows.iter().map(|(_, expires_at)| *expires_at).collect();
+    forgotten::note(transaction, &expiries)?;
+    Ok(rows.len())
+}
+
+/// What a reset changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NonceReset {
+    /// Requests with an earlier timestamp are refused from now on.
+    pub floor: Timestamp,
+    /// The same from before, if there was one.
+    pub floor_before: Option<Timestamp>,
+    /// Nonces that expire up to this time had been forgotten, while the clock was ahead. Those requests could be used
+    /// again when their time comes.
+    pub forgotten_until: Option<Timestamp>,
+}
+
+/// The way out for an operator whose clock was wrong (D50), on the database of a stopped server: requests from before
+/// `now` are refused, and all that was refused because of the clock is accepted again. Nonces that are still known stay.
+pub fn reset(path: &Path, now: Timestamp) -> Result<NonceReset, NonceError> {
+    if !path.is_file() {
+        return Err(unavailable(io::Error::from(io::ErrorKind::NotFound)));
+    }
+    let mut database = connect(path)?;
+    prepare(&mut database, Some(now))?;
+    let floor_before = read_floor(&database)?;
+    let mut change = || -> rusqlite::Result<Option<i64>> {
+        let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let latest = forgotten::latest(&transaction)?;
+        forgotten::clear(&transaction)?;
+        write_fact(&transaction, FLOOR, now.to_string())?;
+        transaction.commit()?;
+        Ok(latest)
+    };
+    let latest = change().map_err(unavailable)?.and_then(|latest| Timestamp::from_unix_seconds(latest).ok());
+    let forgotten_until = latest.filter(|latest| *latest > countersign_core::rules::auth::nonce_expiry(now));
+    Ok(NonceReset { floor: now, floor_before, forgotten_until })
+}
+
+fn connect(path: &Path) -> Result<Connection, NonceError> {
+    let database = Connection::open(path).map_err(unavailable)?;
+    database.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).map_err(unavailable)?;
+    database.pragma_update(None, "synchronous", "full").map_err(unavailable)?;
+    Ok(database)
+}
+
+/// Makes the tables of a new database, and the floor with them: a crash leaves both or neither.
+fn prepare(database: &mut Connection, floor: Option<Timestamp>) -> Result<(), NonceError> {
+    let version: i64 =
+        database.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(unavailable)?;
+    if version > SCHEMA_VERSION {
+        let message = format!("version {version} of the nonce store is newer than this program");
+        return Err(unavailable(io::Error::other(message)));
+    }
+    if version == SCHEMA_VERSION {
+        return Ok(());
+    }
+    if version > 0 {
+        let message =
+            format!("version {version} of the nonce store is from an older program: remove the file");
+        return Err(unavailable(io::Error::other(message)));
+    }
+    let mut create = || -> rusqlite::Result<()> {
+        let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute_batch(SCHEMA)?;
+        transaction.execute_batch(forgotten::TABLE)?;
+        if let Some(floor) = floor {
+            write_fact(&transaction, FLOOR, floor.to_string())?;
+        }
+        transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+        transaction.commit()
+    };
+    create().map_err(unavailable)
+}
+
+fn read_floor(database: &Connection) -> Result<Option<Timestamp>, NonceError> {
+    let text: Option<String> = read_fact(database, FLOOR).map_err(unavailable)?;
+    text.map(|text| Timestamp::parse(&text)).transpose().map_err(unavailable)
+}
+
+fn read_fact<T: rusqlite::types::FromSql>(database: &Connection, name: &str) -> rusqlite::Result<Option<T>> {
+    let mut query = database.prepare("SELECT value FROM facts WHERE name = ?1")?;
+    query.query_row([name], |row| row.get(0)).optional()
+}
+
+fn write_fact(database: &Connection, name: &str, value: impl rusqlite::ToSql) -> rusqlite::Result<()> {
+    database.prepare("INSERT OR REPLACE INTO facts VALUES (?1, ?2)")?.execute(params![name, value])?;
+    Ok(())
+}
+
+fn unavailable(source: impl StdError + Send + Sync + 'static) -> NonceError {
+    NonceError::Unavailable(Arc::new(source))
+}
+
+fn closed() -> io::Error {
+    io::Error::other("the nonce store is closed")
+}
+
+impl fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keeper").finish_non_exhaustive()
+    }
+}

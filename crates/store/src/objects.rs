@@ -1,0 +1,403 @@
+//! Reading objects. Readers share one list of open packs, which is replaced as a whole when packs come or go: nobody
+//! waits, and a pack that was folded away stays readable for whoever still holds the old list.
+
+pub(crate) mod delta;
+pub(crate) mod filter;
+pub(crate) mod folded;
+pub(crate) mod pack;
+pub(crate) mod packs;
+pub(crate) mod spot;
+pub(crate) mod stored;
+pub(crate) mod sums;
+
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    fmt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+};
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use countersign_core::{
+    documents::history::EntryFacts, rules::snapshot::StoredSigners, values::bounds::FILE_BYTES,
+};
+use gix::{
+    ObjectId,
+    hash::Kind as HashKind,
+    hashtable,
+    objs::Kind,
+    odb::{loose, pack as odb_pack},
+    zlib::Inflate,
+};
+use quick_cache::{Weighter, sync::Cache};
+
+use crate::{
+    error::StoreError,
+    objects::{
+        folded::Folded,
+        packs::{Pack, list_packs},
+        spot::{Known, Spot},
+        sums::hash,
+    },
+};
+
+const SIGNERS_CACHE_BYTES: u64 = 16 << 20;
+/// Each takes some hundred bytes.
+const MAX_ENTRY_FACTS: usize = 32_768;
+/// How large an object may be for a check: what a stranger made could be a thousand times as large as its file. Stored
+/// files have some megabytes, and a directory of a million names has 50, three times that while a difference is undone.
+const MAX_CHECKED_BYTES: usize = 256 << 20;
+
+pub(crate) struct Objects {
+    /// Our own, and those of repositories that this one borrows from.
+    pack_dirs: Vec<PathBuf>,
+    /// Sorted by number.
+    packs: ArcSwap<Vec<Arc<Pack>>>,
+    /// Held by whoever replaces the list, so that no replacement is lost.
+    replacing: Mutex<()>,
+    /// We never write loose objects, but a repository that was pushed or repaired by hand may have some.
+    loose: Vec<loose::Store>,
+    recent: Cache<ObjectId, Arc<[u8]>, ByBytes>,
+    /// Parsed signers files: one project's copies are all one blob.
+    pub(crate) signers: Cache<ObjectId, StoredSigners, ByBytes>,
+    /// What is known of entries of histories. They never change, and each chain asks for some.
+    pub(crate) entry_facts: Cache<ObjectId, EntryFacts>,
+    /// Blobs of changes that are decided and not yet published: only the writer's own head names them.
+    staged: RwLock<HashMap<ObjectId, Arc<[u8]>>>,
+    /// Whether what is read must hash to its id. The server trusts its disk; a check does not.
+    verifies: bool,
+}
+
+#[derive(Clone)]
+pub(crate) struct ByBytes;
+
+impl Weighter<ObjectId, Arc<[u8]>> for ByBytes {
+    fn weight(&self, _: &ObjectId, blob: &Arc<[u8]>) -> u64 {
+        blob.len() as u64 + 128
+    }
+}
+
+impl Weighter<ObjectId, StoredSigners> for ByBytes {
+    fn weight(&self, _: &ObjectId, signers: &StoredSigners) -> u64 {
+        // The text, and about as much again for what it was parsed into.
+        2 * signers.bytes.len() as u64 + 128
+    }
+}
+
+thread_local! {
+    // The state of a decompressor is far larger than what it usually decompresses here.
+    static INFLATE: RefCell<Inflate> = RefCell::default();
+}
+
+impl Objects {
+    pub(crate) fn open(git_dir: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
+        Self::open_dirs(&[git_dir.join("objects")], cache_bytes, false)
+    }
+
+    /// Objects that lie in several directories, each of them read as if nobody could be trusted with it.
+    pub(crate) fn open_to_check(dirs: &[PathBuf], cache_bytes: u64) -> Result<Self, StoreError> {
+        Self::open_dirs(dirs, cache_bytes, true)
+    }
+
+    fn open_dirs(dirs: &[PathBuf], cache_bytes: u64, verifies: bool) -> Result<Self, StoreError> {
+        let packs = dirs.iter().map(|dir| dir.join("pack"));
+        let objects = Self {
+            // A copy that somebody made may lack the directory; our own repository may not.
+            pack_dirs: packs.filter(|dir| !verifies || dir.is_dir()).collect(),
+            packs: ArcSwap::default(),
+            replacing: Mutex::new(()),
+            loose: dirs.iter().map(|dir| open_loose(dir, verifies)).collect(),
+            recent: Cache::with_weighter((cache_bytes / 2_048) as usize, cache_bytes, ByBytes),
+            signers: Cache::with_weighter(
+                (SIGNERS_CACHE_BYTES / 2_048) as usize,
+                SIGNERS_CACHE_BYTES,
+                ByBytes,
+            ),
+            entry_facts: Cache::new(MAX_ENTRY_FACTS),
+            staged: RwLock::default(),
+            verifies,
+        };
+        objects.rescan()?;
+        Ok(objects)
+    }
+
+    pub(crate) fn packs(&self) -> Arc<Vec<Arc<Pack>>> {
+        self.packs.load_full()
+    }
+
+    /// The content of a blob for whoever sends it away. `spot` is where it was found before, if it was; it is corrected
+    /// where packs have come and gone. What lies in a pack as it is needs no place in the cache: it is small, and a copy
+    /// costs less than to count who still reads it where it lies.
+    pub(crate) fn content(&self, id: &ObjectId, spot: &Spot) -> Result<Bytes, StoreError> {
+        let known = spot.known();
+        if known != Known::Elsewhere
+            && let Some(content) = self.find_stored(id, known, spot, Bytes::copy_from_slice)
+        {
+            return Ok(content);
+        }
+        self.blob(id).map(Bytes::from_owner)
+    }
+
+    /// The same, where it needs neither decompression nor a look into each pack.
+    pub(crate) fn content_at_hand(&self, id: &ObjectId, spot: Option<&Spot>, most: usize) -> Option<Bytes> {
+        if let Some(spot) = spot {
+            let known = spot.known();
+            if known != Known::Elsewhere
+                && let Some(content) = self.find_stored(id, known, spot, Bytes::copy_from_slice)
+            {
+                return Some(content);
+            }
+        }
+        self.recent.get(id).filter(|blob| blob.len() <= most).map(Bytes::from_owner)
+    }
+
+    /// The same for whoever works with it.
+    pub(crate) fn blob_at(&self, id: &ObjectId, spot: &Spot) -> Result<Arc<[u8]>, StoreError> {
+        match spot.known() {
+            known @ Known::At { .. } => match self.find_stored(id, known, spot, |content| Arc::from(content))
+            {
+                Some(content) => Ok(content),
+                None => self.blob(id),
+            },
+            // Perhaps it was just written, and then it is in the cache.
+            Known::Nothing | Known::Elsewhere => self.blob(id),
+        }
+    }
+
+    /// Where every object of every pack lies.
+    pub(crate) fn spots(&self) -> hashtable::HashMap<ObjectId, Spot> {
+        let packs = self.packs.load();
+        let mut spots = hashtable::HashMap::default();
+        spots.reserve(packs.iter().map(|pack| pack.bundle.index.num_objects() as usize).sum());
+        for pack in packs.iter() {
+            let index = &pack.bundle.index;
+            for at in 0..index.num_objects() {
+                spots.insert(index.oid_at_index(at).to_owned(), Spot::of(pack.known(at)));
+            }
+        }
+        spots
+    }
+
+    pub(crate) fn blob(&self, id: &ObjectId) -> Result<Arc<[u8]>, StoreError> {
+        if let Some(blob) = self.recent.get(id) {
+            return Ok(blob);
+        }
+        if self.verifies
+            && let Some(bytes) = self.size(id)?
+        {
+            check_file_size(id, bytes)?;
+        }
+        let found = match self.find_packed(id)? {
+            Some(found) => found,
+            None => {
+                let staged = self.staged.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
+                if let Some(blob) = staged {
+                    return Ok(blob);
+                }
+                self.find_elsewhere(id)?
+            }
+        };
+        let blob: Arc<[u8]> = self.check(id, found, Kind::Blob)?.into();
+        self.recent.insert(*id, Arc::clone(&blob));
+        Ok(blob)
+    }
+
+    /// How large an object is, told without reading all of it; `None` where it is not known yet.
+    pub(crate) fn size(&self, id: &ObjectId) -> Result<Option<u64>, StoreError> {
+        let packs = self.packs.load();
+        for pack in packs.iter().rev() {
+            let Some(at) = pack.find(id) else { continue };
+            let size = INFLATE.with_borrow_mut(|inflate| pack.size(at, inflate));
+            return size.map(Some).map_err(|error| explain(id, error));
+        }
+        for loose in &self.loose {
+            if let Some((size, _)) = loose.try_header(id).map_err(|error| explain(id, error))? {
+                return Ok(Some(size));
+            }
+        }
+        Ok(None)
+    }
+
+    /// An object that is not worth keeping in the cache of blobs.
+    pub(crate) fn read(&self, id: &ObjectId, kind: Kind) -> Result<Vec<u8>, StoreError> {
+        let found = match self.find_packed(id)? {
+            Some(found) => found,
+            None => self.find_elsewhere(id)?,
+        };
+        self.check(id, found, kind)
+    }
+
+    /// Whether a blob is in the repository, durably. Does not look at the disk again: what it does not know is only
+    /// written once more.
+    pub(crate) fn has_blob(&self, id: &ObjectId) -> bool {
+        let packs = self.packs.load();
+        self.recent.contains_key(id) || packs.iter().rev().any(|pack| pack.find(id).is_some())
+    }
+
+    pub(crate) fn stage(&self, id: ObjectId, blob: Arc<[u8]>) {
+        self.staged.write().unwrap_or_else(PoisonError::into_inner).insert(id, blob);
+    }
+
+    /// The staged blobs are in `pack` now, or (`None`) will never be.
+    pub(crate) fn unstage(&self, pack: Option<Pack>) {
+        let published = pack.is_some();
+        if let Some(pack) = pack {
+            self.replace(&[], pack);
+        }
+        let staged = std::mem::take(&mut *self.staged.write().unwrap_or_else(PoisonError::into_inner));
+        if published {
+            // So that what was just written, and will be read next, need not be read from its pack.
+            staged.into_iter().for_each(|(id, blob)| self.recent.insert(id, blob));
+        }
+    }
+
+    /// Puts `new` in the place of `old`, which it contains.
+    pub(crate) fn replace(&self, old: &[Arc<Pack>], new: Pack) {
+        let _replacing = self.lock_list();
+        let gone = |pack: &Arc<Pack>| pack.stem == new.stem || old.iter().any(|old| old.stem == pack.stem);
+        let mut packs: Vec<_> = self.packs.load().iter().filter(|pack| !gone(pack)).cloned().collect();
+        packs.push(Arc::new(new));
+        packs.sort_unstable_by_key(|pack| pack.number);
+        self.packs.store(Arc::new(packs));
+    }
+
+    /// Makes the list of packs agree with the directory.
+    pub(crate) fn rescan(&self) -> Result<(), StoreError> {
+        let _replacing = self.lock_list();
+        let known = self.packs.load_full();
+        let mut packs = Vec::new();
+        let mut stems = Vec::new();
+        for dir in &self.pack_dirs {
+            // In this order: a pack that is folded away between the two is then listed, rather than in neither.
+            let folded = Folded::load(dir)?.into_sources();
+            stems.extend(list_packs(dir)?.into_iter().filter(|stem| !folded.contains(stem)));
+        }
+        for stem in stems {
+            if let Some(pack) = known.iter().find(|pack| pack.stem == stem) {
+                packs.push(Arc::clone(pack));
+                continue;
+            }
+            let pack_file = stem.with_extension("pack");
+            match Pack::open(stem) {
+                Ok(pack) if self.verifies => packs.push(Arc::new(pack.bounded(MAX_CHECKED_BYTES))),
+                Ok(pack) => packs.push(Arc::new(pack)),
+                // It was folded away after it was listed; what it held is in a pack that was there before.
+                Err(_) if !pack_file.exists() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        packs.sort_unstable_by_key(|pack| pack.number);
+        self.packs.store(Arc::new(packs));
+        Ok(())
+    }
+
+    fn check(
+        &self,
+        id: &ObjectId,
+        (kind, data): (Kind, Vec<u8>),
+        expected: Kind,
+    ) -> Result<Vec<u8>, StoreError> {
+        if kind != expected {
+            return Err(StoreError::corrupt(id, format!("it is a {kind}, not a {expected}")));
+        }
+        if self.verifies && kind == Kind::Blob {
+            check_file_size(id, data.len() as u64)?;
+        }
+        if self.verifies && hash(kind, &data).as_ref() != Some(id) {
+            return Err(StoreError::corrupt(id, "its content is damaged: it has another id"));
+        }
+        Ok(data)
+    }
+
+    fn lock_list(&self) -> MutexGuard<'_, ()> {
+        self.replacing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A copy of a blob that lies in a pack as it is; notes where.
+    fn find_stored<T>(
+        &self,
+        id: &ObjectId,
+        known: Known,
+        spot: &Spot,
+        copy: impl FnOnce(&[u8]) -> T,
+    ) -> Option<T> {
+        let packs = self.packs.load();
+        let noted = match known {
+            Known::At { pack, offset } => {
+                packs.binary_search_by_key(&pack, |pack| pack.number).ok().map(|at| (&packs[at], offset))
+            }
+            Known::Nothing | Known::Elsewhere => None,
+        };
+        let (pack, offset) = match noted {
+            Some(found) => found,
+            None => {
+                let mut newest_first = packs.iter().rev();
+                let (pack, at) = newest_first.find_map(|pack| Some((pack, pack.find(id)?)))?;
+                spot.note(pack.known(at));
+                (pack, pack.bundle.index.pack_offset_at_index(at))
+            }
+        };
+        let content = pack.stored(offset);
+        if content.is_none() {
+            spot.note(Known::Elsewhere);
+        }
+        content.map(copy)
+    }
+
+    fn find_packed(&self, id: &ObjectId) -> Result<Option<(Kind, Vec<u8>)>, StoreError> {
+        let packs = self.packs.load();
+        for pack in packs.iter().rev() {
+            let Some(at) = pack.find(id) else { continue };
+            let mut out = Vec::new();
+            let kind = INFLATE.with_borrow_mut(|inflate| {
+                let found =
+                    pack.bundle.get_object_by_index(at, &mut out, inflate, &mut odb_pack::cache::Never);
+                found.map(|(data, _)| data.kind).map_err(|error| explain(id, error))
+            })?;
+            return Ok(Some((kind, out)));
+        }
+        Ok(None)
+    }
+
+    /// Where an object may be that no known pack holds: loose, or in a pack that `git gc` made beside us.
+    fn find_elsewhere(&self, id: &ObjectId) -> Result<(Kind, Vec<u8>), StoreError> {
+        let mut out = Vec::new();
+        for loose in &self.loose {
+            let found = loose.try_find(id, &mut out).map_err(|error| explain(id, error))?;
+            if let Some(kind) = found.map(|data| data.kind) {
+                return Ok((kind, out));
+            }
+        }
+        self.rescan()?;
+        self.find_packed(id)?.ok_or_else(|| StoreError::corrupt(id, "it is missing"))
+    }
+}
+
+impl fmt::Debug for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Objects").field("packs", &self.packs.load().len()).finish_non_exhaustive()
+    }
+}
+
+/// No server stored more in one file (D41).
+fn check_file_size(id: &ObjectId, bytes: u64) -> Result<(), StoreError> {
+    if bytes > FILE_BYTES as u64 {
+        let reason = format!("it has {bytes} bytes, which is larger than a stored file may be: {FILE_BYTES}");
+        return Err(StoreError::corrupt(id, reason));
+    }
+    Ok(())
+}
+
+fn explain(id: &ObjectId, error: gix::Error) -> StoreError {
+    if error.is_resource_exhausted() {
+        return StoreError::corrupt(id, format!("it is larger than {MAX_CHECKED_BYTES} bytes: {error}"));
+    }
+    StoreError::corrupt(id, error)
+}
+
+fn open_loose(dir: &Path, verifies: bool) -> loose::Store {
+    let alloc_limit_bytes = verifies.then_some(MAX_CHECKED_BYTES);
+    loose::Store::at_opts(dir, HashKind::Sha1, loose::Options { alloc_limit_bytes, ..Default::default() })
+}

@@ -1,0 +1,142 @@
+//! Differences between two versions of an object, as packs have them: what to copy from the base, and what to insert.
+
+use std::{cmp::min, collections::HashMap};
+
+/// What one copy instruction can hold.
+const MAX_COPY: usize = 0xff_ffff;
+const MAX_INSERT: usize = 0x7f;
+/// What is left between beginning and end is searched for lines of the base only where it is longer. Versions in a batch
+/// mostly differ in one place, and to search would cost more than it gains.
+const MIN_SEARCHED: usize = 512;
+/// Shorter lines are found where a run goes on, and are not looked for elsewhere: an instruction is as long as they are.
+const MIN_LINE: usize = 24;
+
+/// A part of the target, and where its bytes are.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    from: Side,
+    offset: usize,
+    length: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Base,
+    Target,
+}
+
+/// `target` as a difference to `base`. What both begin and end with is copied. What lies between is compared line by line,
+/// since our documents have a line for each thing that they list. In a directory the bytes of a line break occur every
+/// few hundred bytes, and serve as well.
+pub(crate) fn encode_delta(base: &[u8], target: &[u8]) -> Vec<u8> {
+    let prefix = common_prefix(base, target);
+    let suffix = common_suffix(&base[prefix..], &target[prefix..]);
+    let middle = target.len() - prefix - suffix;
+    let mut parts = Vec::new();
+    push(&mut parts, Part { from: Side::Base, offset: 0, length: prefix });
+    if middle < MIN_SEARCHED {
+        push(&mut parts, Part { from: Side::Target, offset: prefix, length: middle });
+    } else {
+        push_lines(&mut parts, (base, prefix..base.len() - suffix), (target, prefix..target.len() - suffix));
+    }
+    push(&mut parts, Part { from: Side::Base, offset: base.len() - suffix, length: suffix });
+    encode_parts(base.len(), target, &parts)
+}
+
+/// A range of a whole.
+type Stretch<'a> = (&'a [u8], std::ops::Range<usize>);
+
+/// The lines of a stretch of the target, from wherever they are in that of the base.
+fn push_lines(parts: &mut Vec<Part>, (base, searched): Stretch<'_>, (target, wanted): Stretch<'_>) {
+    let is_end = |byte: &u8| *byte == b'\n';
+    let mut places: HashMap<&[u8], usize> = HashMap::new();
+    let mut place = searched.start;
+    for line in base[searched.clone()].split_inclusive(is_end) {
+        if line.len() >= MIN_LINE {
+            places.entry(line).or_insert(place);
+        }
+        place += line.len();
+    }
+    // Where the base goes on behind the line before.
+    let (mut next, mut offset) = (searched.start, wanted.start);
+    for line in target[wanted].split_inclusive(is_end) {
+        let length = line.len();
+        let found =
+            if base[next..searched.end].starts_with(line) { Some(next) } else { places.get(line).copied() };
+        match found {
+            Some(place) => {
+                push(parts, Part { from: Side::Base, offset: place, length });
+                next = place + length;
+            }
+            None => push(parts, Part { from: Side::Target, offset, length }),
+        }
+        offset += length;
+    }
+}
+
+/// Adds a part, to the one before where it continues that.
+fn push(parts: &mut Vec<Part>, part: Part) {
+    match parts.last_mut() {
+        Some(last) if last.from == part.from && last.offset + last.length == part.offset => {
+            last.length += part.length;
+        }
+        Some(_) | None if part.length > 0 => parts.push(part),
+        Some(_) | None => {}
+    }
+}
+
+fn encode_parts(base_bytes: usize, target: &[u8], parts: &[Part]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(32);
+    append_size(base_bytes, &mut out);
+    append_size(target.len(), &mut out);
+    for part in parts {
+        match part.from {
+            Side::Base => append_copy(part.offset, part.length, &mut out),
+            Side::Target => {
+                for chunk in target[part.offset..part.offset + part.length].chunks(MAX_INSERT) {
+                    out.push(chunk.len() as u8);
+                    out.extend_from_slice(chunk);
+                }
+            }
+        }
+    }
+    out
+}
+
+pub(crate) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+    const BLOCK: usize = 64;
+    let blocks = a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
+    blocks + a[blocks..].iter().zip(&b[blocks..]).take_while(|(a, b)| a == b).count()
+}
+
+pub(crate) fn common_suffix(a: &[u8], b: &[u8]) -> usize {
+    const BLOCK: usize = 64;
+    let blocks =
+        a.rchunks_exact(BLOCK).zip(b.rchunks_exact(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
+    let (a, b) = (&a[..a.len() - blocks], &b[..b.len() - blocks]);
+    blocks + a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count()
+}
+
+fn append_size(mut size: usize, out: &mut Vec<u8>) {
+    while size >= 0x80 {
+        out.push(size as u8 | 0x80);
+        size >>= 7;
+    }
+    out.push(size as u8);
+}
+
+fn append_copy(mut offset: usize, mut size: usize, out: &mut Vec<u8>) {
+    while size > 0 {
+        let now = min(size, MAX_COPY);
+        let instruction = out.len();
+        out.push(0x80);
+        // Only the bytes that are not zero are written; the bits of the instruction say which.
+        let bytes = (0..4).map(|i| (offset >> (8 * i)) as u8).chain((0..3).map(|i| (now >> (8 * i)) as u8));
+        for (bit, byte) in bytes.enumerate().filter(|(_, byte)| *byte != 0) {
+            out[instruction] |= 1 << bit;
+            out.push(byte);
+        }
+        offset += now;
+        size -= now;
+    }
+}

@@ -1,0 +1,296 @@
+//! The bare repository on disk: opening it, and publishing a batch of commits so that it survives a crash at any line.
+
+pub(crate) mod batch;
+pub(crate) mod refs;
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use countersign_core::{documents::repository::RepositoryMarker, values::wire};
+use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
+use thiserror::Error;
+
+use crate::{
+    disk::{Disk, DiskError},
+    error::StoreError,
+    objects::{
+        Objects,
+        folded::{self, Folded},
+        pack::{self, EncodedPack},
+        packs::Pack,
+    },
+    repository::{
+        batch::Batch,
+        refs::{BRANCH, Branch, remove_stale_locks},
+    },
+    tree::{Dir, Node, load::load_tree},
+};
+
+const CACHE_BYTES: u64 = 64 << 20;
+/// Ends the names of files that are not complete yet. Not `tmp_…`, which `git prune` removes under our hands, and
+/// neither `.pack` nor `.idx`, which Git would read.
+const UNFINISHED: &str = "countersign-tmp";
+/// The same while the whole repository is being made.
+const UNBORN_DIR: &str = "repo.git.countersign-tmp";
+
+/// A repository that nobody else writes to: the caller holds the data directory's lock.
+#[derive(Debug)]
+pub struct Repository {
+    dir: PathBuf,
+    pub(crate) disk: Disk,
+    pub(crate) objects: Arc<Objects>,
+    branch: Branch,
+    tip: Option<ObjectId>,
+    pub(crate) root: Arc<Dir>,
+    /// A publish that failed: its pack, and where the branch may point because of it.
+    unsettled: Option<Unsettled>,
+}
+
+#[derive(Debug, Clone)]
+struct Unsettled {
+    stem: PathBuf,
+    tip: ObjectId,
+}
+
+#[derive(Debug, Error)]
+pub enum OpenError {
+    #[error("{} is not a repository of Countersign: {reason}", path.display())]
+    NotOurs { path: PathBuf, reason: String },
+    #[error("{} cannot be read as a Git repository: {reason}", path.display())]
+    Unreadable { path: PathBuf, reason: String },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<DiskError> for OpenError {
+    fn from(error: DiskError) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+impl Repository {
+    /// Opens the repository at `dir`, or makes one where there is nothing.
+    pub fn open(dir: &Path) -> Result<Self, OpenError> {
+        Self::open_on(Disk::default(), dir)
+    }
+
+    /// The same on a disk that a test makes fail.
+    pub fn open_on(disk: Disk, dir: &Path) -> Result<Self, OpenError> {
+        if !dir.exists() {
+            create(&disk, dir)?;
+        }
+        check_layout(dir)?;
+        let pack_dir = dir.join("objects/pack");
+        for needed in [&pack_dir, &dir.join("refs/heads")] {
+            // A clone may lack them. Their names must be as durable as what will lie in them.
+            disk.create_dir(needed)?;
+            disk.sync_dir(needed.parent().expect("they lie in the repository"))?;
+        }
+        remove_stale_locks(&disk, dir)?;
+        remove_leftovers(&disk, &pack_dir)?;
+        // A kill may have come between a rename and this fsync; from here on, what is visible is durable. Only then may
+        // packs go whose objects are in another one.
+        disk.sync_dir(&pack_dir)?;
+        disk.sync_dir(&dir.join("refs/heads"))?;
+        Folded::load(&pack_dir)?.remove_old(&disk);
+        let objects = Arc::new(Objects::open(dir, CACHE_BYTES)?);
+        let branch = Branch::of(dir);
+        let tip = branch.read()?;
+        let (dir, root) = (dir.to_owned(), Dir::empty());
+        let mut repository = Self { dir, disk, objects, branch, tip, root, unsettled: None };
+        if let Some(tip) = tip {
+            repository.root = repository.load(tip)?;
+            repository.check_ours()?;
+        }
+        Ok(repository)
+    }
+
+    /// Whether there is no commit yet.
+    pub fn is_unborn(&self) -> bool {
+        self.tip.is_none()
+    }
+
+    /// The bytes of the format marker (D38); `None` before the first commit.
+    pub fn marker(&self) -> Result<Option<Arc<[u8]>>, StoreError> {
+        match self.root.find(&RepositoryMarker::path()) {
+            Some(Node::File(id)) => self.objects.blob(id).map(Some),
+            Some(Node::Dir(..) | Node::Foreign(_)) | None => Ok(None),
+        }
+    }
+
+    pub(crate) fn tip(&self) -> Option<ObjectId> {
+        self.tip
+    }
+
+    pub(crate) fn pack_dir(&self) -> PathBuf {
+        self.dir.join("objects/pack")
+    }
+
+    /// Puts the commits of `batch`, the last of which is `tip`, on the branch. After `Ok` they are on disk; after an error nothing is known until
+    /// [`Repository::settle`].
+    pub(crate) fn publish(&mut self, batch: &Batch, tip: ObjectId) -> Result<(), StoreError> {
+        let encoded = pack::encode(&batch.pack_objects());
+        let stem = self.pack_dir().join(format!("pack-{}", encoded.id));
+        self.unsettled = Some(Unsettled { stem: stem.clone(), tip });
+        self.write_pack(&stem, &encoded)?;
+        let pack = Pack::open(stem)?;
+        // A crash from here on leaves a pack that nothing refers to: harmless, and folded with the others.
+        self.branch.move_to(&self.disk, self.tip, tip)?;
+        self.unsettled = None;
+        self.tip = Some(tip);
+        self.objects.unstage(Some(pack));
+        Ok(())
+    }
+
+    /// After a failed publish: finds out where the branch is, makes that durable, and removes what came to nothing.
+    /// Returns whether the branch is where it was.
+    pub(crate) fn settle(&mut self) -> Result<bool, StoreError> {
+        let Some(Unsettled { stem, tip }) = self.unsettled.clone() else { return Ok(true) };
+        self.objects.unstage(None);
+        self.branch.unlock(&self.disk)?;
+        let now = self.branch.read()?;
+        if now == Some(tip) {
+            // Moved, and reported lost. The fsync that failed proves nothing when repeated, so the file is made anew.
+            self.branch.move_to(&self.disk, now, tip)?;
+        } else {
+            // The pack may be on disk in part. Gone it must be, so that no later commit relies on an object in it.
+            for ending in ["pack", "idx"] {
+                self.disk.remove(&unfinished(&stem, ending))?;
+                self.disk.remove(&stem.with_extension(ending))?;
+            }
+            self.disk.sync_dir(&self.pack_dir())?;
+        }
+        self.objects.rescan()?;
+        if now != self.tip {
+            let moved = now.ok_or_else(|| StoreError::corrupt(BRANCH, "it is gone"))?;
+            self.root = self.load(moved)?;
+        }
+        let unmoved = now == self.tip;
+        self.tip = now;
+        self.unsettled = None;
+        Ok(unmoved)
+    }
+
+    /// Writes a pack and its index under their final names, durably.
+    fn write_pack(&self, stem: &Path, encoded: &EncodedPack) -> Result<(), DiskError> {
+        let (new_pack, new_index) = (unfinished(stem, "pack"), unfinished(stem, "idx"));
+        self.disk.write_new(&new_pack, &encoded.pack)?;
+        self.disk.write_new(&new_index, &encoded.index)?;
+        finish_pack(&self.disk, stem)
+    }
+
+    fn load(&self, commit: ObjectId) -> Result<Arc<Dir>, StoreError> {
+        let bytes = self.objects.read(&commit, Kind::Commit)?;
+        let mut fields = gix::objs::CommitRefIter::from_bytes(&bytes, HashKind::Sha1);
+        let tree = fields.tree_id().map_err(|error| StoreError::corrupt(commit, error))?;
+        load_tree(&self.objects, tree)
+    }
+
+    fn check_ours(&self) -> Result<(), OpenError> {
+        match self.root.find(&RepositoryMarker::path()) {
+            Some(Node::File(_)) => Ok(()),
+            Some(Node::Dir(..) | Node::Foreign(_)) | None => {
+                let reason = format!("there is no file {} at the root of {BRANCH}", wire::REPOSITORY_FILE);
+                Err(OpenError::NotOurs { path: self.dir.clone(), reason })
+            }
+        }
+    }
+}
+
+/// Gives a pack and its index, which are on disk under unfinished names, their final ones. The index comes last: Git
+/// and we look for indexes, so a crash between the two leaves a pack that nobody sees.
+pub(crate) fn finish_pack(disk: &Disk, stem: &Path) -> Result<(), DiskError> {
+    for ending in ["pack", "idx"] {
+        disk.rename(&unfinished(stem, ending), &stem.with_extension(ending))?;
+    }
+    disk.sync_dir(stem.parent().expect("a pack lies in a directory"))
+}
+
+pub(crate) fn unfinished(stem: &Path, ending: &str) -> PathBuf {
+    stem.with_extension(format!("{ending}.{UNFINISHED}"))
+}
+
+/// Whoever clones is given what lies here: versions of directories are differences already, and looking for more
+/// would take as long as all the rest of a clone.
+const CONFIG: &str = "\
+[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = true
+[pack]
+\twindow = 0
+";
+
+/// An empty bare repository, made beside its place and then moved there: a crash leaves none or a whole one. Written
+/// out rather than left to gix, which takes the branch's name from the user's configuration and does not fsync.
+fn create(disk: &Disk, dir: &Path) -> Result<(), DiskError> {
+    let parent = dir.parent().unwrap_or(Path::new("."));
+    let new = parent.join(UNBORN_DIR);
+    disk.remove_dir(&new)?;
+    let dirs = ["objects/info", "objects/pack", "objects", "refs/heads", "refs/tags", "refs", ""];
+    for name in dirs {
+        disk.create_dir(&new.join(name))?;
+    }
+    disk.write_new(&new.join("HEAD"), format!("ref: {BRANCH}\n").as_bytes())?;
+    disk.write_new(&new.join("config"), CONFIG.as_bytes())?;
+    for name in dirs {
+        disk.sync_dir(&new.join(name))?;
+    }
+    disk.rename(&new, dir)?;
+    disk.sync_dir(parent)
+}
+
+/// Refuses repositories of a kind that we cannot read in full, rather than reading them in part.
+fn check_layout(dir: &Path) -> Result<(), OpenError> {
+    let unreadable = |reason: String| OpenError::Unreadable { path: dir.to_owned(), reason };
+    let not_ours = |reason: String| OpenError::NotOurs { path: dir.to_owned(), reason };
+    let options = gix::open::Options::isolated().open_path_as_is(true);
+    let opened = gix::open_opts(dir, options).map_err(|error| unreadable(error.to_string()))?;
+    if !opened.is_bare() || opened.object_hash() != HashKind::Sha1 {
+        return Err(not_ours("it is not a bare repository with SHA-1 ids".to_owned()));
+    }
+    let head = opened.head().map_err(|error| unreadable(error.to_string()))?;
+    match head.referent_name().map(|name| name.as_bstr()) {
+        Some(name) if name == BRANCH => {}
+        Some(name) => return Err(not_ours(format!("HEAD is {name}, not {BRANCH}"))),
+        None => return Err(not_ours(format!("HEAD is not on {BRANCH}"))),
+    }
+    if head.is_unborn() {
+        let refs = opened.references().map_err(|error| unreadable(error.to_string()))?;
+        let mut refs = refs.all().map_err(|error| unreadable(error.to_string()))?;
+        if refs.next().is_some() {
+            return Err(not_ours(format!("it has branches or tags, but no {BRANCH}")));
+        }
+    }
+    if fs::read(dir.join("objects/info/alternates")).is_ok_and(|list| !list.trim_ascii().is_empty()) {
+        let reason = "it borrows objects from another one (objects/info/alternates); run `git repack -a -d` in it, \
+                      and remove that file";
+        return Err(unreadable(reason.to_owned()));
+    }
+    Ok(())
+}
+
+/// What a crash left in the directory of packs. A pack without an index is removed only where our unfinished index
+/// shows that it is ours: any other one may be somebody's only copy.
+fn remove_leftovers(disk: &Disk, dir: &Path) -> Result<(), DiskError> {
+    let entries = fs::read_dir(dir).and_then(|entries| entries.collect::<io::Result<Vec<_>>>());
+    let entries = entries.map_err(|source| DiskError::new("list", dir, source))?;
+    for path in entries.into_iter().map(|entry| entry.path()) {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+        if let Some(stem) = name.strip_suffix(&format!(".idx.{UNFINISHED}")).map(|stem| dir.join(stem))
+            && !stem.with_extension("idx").exists()
+        {
+            disk.remove(&stem.with_extension("pack"))?;
+        }
+        let lost_pack = name.ends_with(".idx") && !path.with_extension("pack").exists();
+        let lost_list = path.extension().is_some_and(|ending| ending == folded::ENDING)
+            && !folded::is_whole(&path.with_extension(""));
+        if name.ends_with(UNFINISHED) || lost_pack || lost_list {
+            disk.remove(&path)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! Changes that wait to be published together: each becomes its own commit, all of them one pack.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use countersign_core::{
+    rules::snapshot::Change,
+    values::{bounds::FILE_BYTES, path::RepoPath, time::Timestamp},
+};
+use gix::{ObjectId, objs::Kind};
+
+use crate::{
+    author::Author,
+    error::StoreError,
+    objects::{Objects, pack::PackObject, stored, sums::hash},
+    tree::{self, Conflict, Dir, Edit, EncodedTree},
+};
+
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    objects: Vec<Object>,
+    ids: HashSet<ObjectId>,
+    /// The newest version of each directory that the batch touched, as a position in `objects`.
+    newest_trees: HashMap<String, usize>,
+    /// The same for files, as far as they are worth a difference.
+    newest_blobs: HashMap<RepoPath, usize>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Object {
+    kind: Kind,
+    id: ObjectId,
+    data: Bytes,
+    base: Option<usize>,
+}
+
+/// What a commit says besides its tree.
+#[derive(Debug)]
+pub(crate) struct Signature<'a> {
+    pub(crate) author: &'a Author,
+    pub(crate) time: Timestamp,
+}
+
+/// A commit that is not in a batch yet.
+#[derive(Debug)]
+pub(crate) struct NewCommit<'a> {
+    pub(crate) root: Arc<Dir>,
+    pub(crate) tip: ObjectId,
+    /// Those that the repository does not have.
+    blobs: Vec<(&'a RepoPath, ObjectId, &'a Arc<[u8]>)>,
+    trees: Vec<EncodedTree>,
+    text: Vec<u8>,
+}
+
+impl NewCommit<'_> {
+    /// How much it says that is new: in files and in its own text. Directories repeat what is there.
+    pub(crate) fn content_bytes(&self) -> u64 {
+        self.blobs.iter().map(|(_, _, bytes)| bytes.len() as u64).sum::<u64>() + self.text.len() as u64
+    }
+}
+
+impl Batch {
+    /// How much memory it holds, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn pack_objects(&self) -> Vec<PackObject<'_>> {
+        let objects = self.objects.iter();
+        objects.map(|o| PackObject { kind: o.kind, id: o.id, data: &o.data, base: o.base }).collect()
+    }
+
+    /// `change` on top of `root` and `parent`, as one commit. Nothing is added yet.
+    pub(crate) fn prepare<'a>(
+        &self,
+        objects: &Objects,
+        (root, parent): (&Arc<Dir>, Option<ObjectId>),
+        change: &'a Change,
+        signature: &Signature<'_>,
+    ) -> Result<NewCommit<'a>, StoreError> {
+        let mut edits: Vec<Edit<'_>> = Vec::with_capacity(change.files.len());
+        for (path, content) in &change.files {
+            if let Some(bytes) = content.as_ref().map(|bytes| bytes.len()).filter(|bytes| *bytes > FILE_BYTES)
+            {
+                return Err(StoreError::TooLarge { path: path.clone(), bytes });
+            }
+            let hashed = content.as_ref().map(|bytes| hash(Kind::Blob, bytes).ok_or(path));
+            edits.push((path, hashed.transpose().map_err(collision)?));
+        }
+        let (root, trees) =
+            tree::apply(root, &edits).map_err(|Conflict(path)| StoreError::Conflict { path })?;
+        let text = commit_text(root.id, parent, &change.recorded_message(), signature);
+        let tip = hash(Kind::Commit, &text).ok_or_else(|| collision("the commit"))?;
+        // The same signers file lies beside every release of a project: what is there already is not written again.
+        let mut seen = HashSet::new();
+        let mut is_new = |id: &ObjectId| !self.ids.contains(id) && !objects.has_blob(id) && seen.insert(*id);
+        let contents = change.files.values().map(Option::as_ref);
+        let blobs =
+            edits.iter().zip(contents).filter_map(|((path, id), bytes)| Some((*path, (*id)?, bytes?)));
+        let blobs: Vec<_> = blobs.filter(|(_, id, _)| is_new(id)).collect();
+        Ok(NewCommit { root, tip, blobs, trees, text })
+    }
+
+    pub(crate) fn add_commit(&mut self, objects: &Objects, commit: NewCommit<'_>) {
+        commit.blobs.into_iter().for_each(|(path, id, bytes)| self.add_blob(objects, path, id, bytes));
+        commit.trees.into_iter().for_each(|tree| self.add_tree(tree));
+        self.add(Kind::Commit, commit.tip, commit.text.into(), None);
+    }
+
+    /// A set of signatures grows by one at a time, and is written whole each time: the later versions are differences.
+    fn add_blob(&mut self, objects: &Objects, path: &RepoPath, id: ObjectId, bytes: &Arc<[u8]>) {
+        objects.stage(id, Arc::clone(bytes));
+        // Smaller ones are read as they lie in the pack.
+        let is_large = bytes.len() > stored::MAX_BYTES;
+        let base = if is_large { self.newest_blobs.insert(path.clone(), self.objects.len()) } else { None };
+        self.add(Kind::Blob, id, Bytes::from_owner(Arc::clone(bytes)), base);
+    }
+
+    fn add_tree(&mut self, tree: EncodedTree) {
+        if !self.ids.contains(&tree.id) {
+            let base = self.newest_trees.get(&tree.path).copied();
+            self.newest_trees.insert(tree.path, self.objects.len());
+            self.add(Kind::Tree, tree.id, tree.bytes.into(), base);
+        }
+    }
+
+    fn add(&mut self, kind: Kind, id: ObjectId, data: Bytes, base: Option<usize>) {
+        if self.ids.insert(id) {
+            self.bytes += data.len();
+            self.objects.push(Object { kind, id, data, base });
+        }
+    }
+}
+
+/// A commit as it is stored.
+pub(crate) fn commit_text(
+    tree: ObjectId,
+    parent: Option<ObjectId>,
+    message: &str,
+    signature: &Signature<'_>,
+) -> Vec<u8> {
+    let Author { name, email } = signature.author;
+    // `git fsck` refuses times before 1970.
+    let time = signature.time.unix_seconds().max(0);
+    let parent = parent.map(|id| format!("parent {id}\n")).unwrap_or_default();
+    let who = format!("{name} <{email}> {time} +0000");
+    format!("tree {tree}\n{parent}author {who}\ncommitter {who}\n\n{message}").into_bytes()
+}
+
+fn collision(what: impl std::fmt::Display) -> StoreError {
+    StoreError::corrupt(what, "its content was made to have the id of other content")
+}

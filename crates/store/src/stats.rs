@@ -1,0 +1,78 @@
+//! What the writer counts.
+
+use std::{
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
+    time::Instant,
+};
+
+use crate::{histogram::Histogram, trouble::Trouble};
+
+#[derive(Debug)]
+pub struct Stats {
+    /// Commits of each batch that was made durable.
+    pub batches: Histogram<9>,
+    commits: AtomicU64,
+    content_bytes: AtomicU64,
+    failures: AtomicU64,
+    waiting: AtomicUsize,
+    trouble: Trouble,
+}
+
+impl Default for Stats {
+    fn default() -> Self {
+        Self {
+            batches: Histogram::new([1, 2, 4, 8, 16, 32, 64, 128, 256]),
+            commits: AtomicU64::new(0),
+            content_bytes: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+            waiting: AtomicUsize::new(0),
+            trouble: Trouble::default(),
+        }
+    }
+}
+
+impl Stats {
+    pub fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of new files and of commits, without directories.
+    pub fn content_bytes(&self) -> u64 {
+        self.content_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Batches that came to nothing.
+    pub fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    /// Changes in the queue.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Whether the newest change could not be stored, a moment ago.
+    pub fn is_failing(&self, now: Instant) -> bool {
+        self.trouble.is_recent(now)
+    }
+
+    pub(crate) fn note_queued(&self) {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn note_taken(&self) {
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn note_published(&self, commits: usize, content_bytes: u64) {
+        self.batches.note(commits as u64);
+        self.commits.fetch_add(commits as u64, Ordering::Relaxed);
+        self.content_bytes.fetch_add(content_bytes, Ordering::Relaxed);
+        self.trouble.note(true, Instant::now());
+    }
+
+    pub(crate) fn note_failed(&self) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+        self.trouble.note(false, Instant::now());
+    }
+}

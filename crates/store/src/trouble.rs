@@ -1,0 +1,52 @@
+//! Whether something failed lately.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, Instant},
+};
+
+use crate::clock::uptime_nanos;
+
+/// A failure counts for so long, unless something succeeds before. Not for ever: a server to which nobody sends changes
+/// any more would never find out that its disk has room again.
+const MEMORY: Duration = Duration::from_secs(30);
+
+/// Whether something failed the last time, and not long ago.
+#[derive(Debug, Default)]
+pub struct Trouble {
+    /// In nanoseconds of our uptime; 0 if the last time went well.
+    failed_at: AtomicU64,
+}
+
+impl Trouble {
+    pub fn note(&self, is_ok: bool, now: Instant) {
+        let failed_at = if is_ok { 0 } else { uptime_nanos(now).max(1) };
+        self.failed_at.store(failed_at, Ordering::Relaxed);
+    }
+
+    pub fn is_recent(&self, now: Instant) -> bool {
+        let failed_at = self.failed_at.load(Ordering::Relaxed);
+        let memory = u64::try_from(MEMORY.as_nanos()).unwrap_or(u64::MAX);
+        failed_at != 0 && uptime_nanos(now).saturating_sub(failed_at) < memory
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_counts_until_a_success_or_for_half_a_minute() {
+        uptime_nanos(Instant::now());
+        let (trouble, now) = (Trouble::default(), Instant::now());
+        assert!(!trouble.is_recent(now));
+        trouble.note(false, now);
+        assert!(trouble.is_recent(now));
+        assert!(trouble.is_recent(now + MEMORY / 2));
+        assert!(!trouble.is_recent(now + MEMORY));
+        trouble.note(false, now + MEMORY);
+        assert!(trouble.is_recent(now + MEMORY));
+        trouble.note(true, now + MEMORY);
+        assert!(!trouble.is_recent(now + MEMORY));
+    }
+}

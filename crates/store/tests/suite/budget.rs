@@ -1,0 +1,116 @@
+//! How much may be stored: what counts, and which changes are refused.
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use crate::support::{Fixture, contents, hold_writer, let_tasks_begin, options, path};
+use countersign_core::rules::snapshot::Change;
+use countersign_store::{BudgetScope, Disk, Options, Repository, StorageLimits, Store, StoreError};
+
+const A: &str = "https/a.example/443/acme/app/svc.signers.pending/svc.signers.json";
+const B: &str = "https/b.example/443/acme/app/svc.signers.pending/svc.signers.json";
+
+/// Room for some changes of one project. What comes back during a test is nothing beside it.
+const LIMITS: StorageLimits =
+    StorageLimits { project: 20_000, owner: 30_000, host: 40_000, total: 50_000, project_reserved: 1_000 };
+
+fn start(fixture: &Fixture, disk: Disk) -> Store {
+    let repository = Repository::open_on(disk, &fixture.repository()).unwrap();
+    Store::start(repository, Options { budget: Some(LIMITS), ..options() }).unwrap()
+}
+
+/// A change that writes so many bytes to each of `names`, different for each `seed`.
+fn write(names: &[&str], seed: u8, bytes: usize) -> Change {
+    let mut change = Change::new("Write");
+    names.iter().for_each(|name| change.write(path(name), vec![seed; bytes]));
+    change
+}
+
+async fn put(store: &Store, change: Change) -> Result<(), StoreError> {
+    let stored = store.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await?;
+    stored.expect("this decision refuses nothing");
+    Ok(())
+}
+
+fn scope_of(result: Result<(), StoreError>) -> BudgetScope {
+    match result {
+        Err(StoreError::OverBudget(over)) => over.scope,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_change_over_budget_is_refused_and_the_others_of_its_batch_are_stored() {
+    let fixture = Fixture::in_memory();
+    let store = Arc::new(start(&fixture, Disk::default()));
+    let release = hold_writer(&store).await;
+    let changes = [
+        write(&[A], b'x', 12_000),
+        write(&[A], b'y', 12_000),
+        write(&[B], b'z', 12_000),
+        write(&[A], b'w', 100),
+    ];
+    let tasks: Vec<_> = changes
+        .map(|change| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move { put(&store, change).await })
+        })
+        .into();
+    let_tasks_begin().await;
+    release.wait();
+    let mut results = Vec::new();
+    for task in tasks {
+        results.push(task.await.unwrap());
+    }
+    let over = results.remove(1);
+    assert_eq!(scope_of(over), BudgetScope::Project);
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+    assert_eq!(fixture.log().len(), 4);
+    let head = store.head();
+    assert_eq!(contents(&head)[A], "w".repeat(100));
+    drop(store);
+    fixture.check(&head);
+}
+
+#[tokio::test]
+async fn content_that_is_there_already_does_not_count_again() {
+    let fixture = Fixture::in_memory();
+    let store = start(&fixture, Disk::default());
+    let before = store.stats().content_bytes();
+    let names =
+        ["1", "2", "3", "4"].map(|name| format!("https/a.example/443/acme/app/svc.signers.pending/{name}"));
+    let names = names.each_ref().map(String::as_str);
+    // Two copies in one change, and another two later: one content.
+    put(&store, write(&names[..2], b'x', 15_000)).await.unwrap();
+    put(&store, write(&names[2..], b'x', 15_000)).await.unwrap();
+    let mut removal = Change::new("Remove");
+    removal.delete(path(names[0]));
+    put(&store, removal).await.unwrap();
+    let commits = store.stats().content_bytes() - before - 15_000;
+    assert!((3 * 150..3 * 300).contains(&commits), "three commits with {commits} bytes");
+    assert_eq!(scope_of(put(&store, write(&names[..1], b'y', 5_000)).await), BudgetScope::Project);
+}
+
+#[tokio::test]
+async fn what_could_not_be_stored_is_not_charged() {
+    let fixture = Fixture::in_memory();
+    let is_dead = Arc::new(AtomicBool::new(false));
+    let dead = Arc::clone(&is_dead);
+    let disk = Disk::with_fault(Arc::new(move |_, _, _| match dead.load(Ordering::Relaxed) {
+        true => Err(io::ErrorKind::StorageFull.into()),
+        false => Ok(()),
+    }));
+    let store = start(&fixture, disk);
+    is_dead.store(true, Ordering::Relaxed);
+    for seed in [b'a', b'b', b'c'] {
+        assert!(matches!(put(&store, write(&[A], seed, 8_000)).await, Err(StoreError::Io(_))));
+    }
+    is_dead.store(false, Ordering::Relaxed);
+    put(&store, write(&[A], b'd', 8_000)).await.unwrap();
+    assert_eq!(scope_of(put(&store, write(&[A], b'e', 12_000)).await), BudgetScope::Project);
+}

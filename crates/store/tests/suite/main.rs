@@ -1,0 +1,15 @@
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod budget;
+mod failures;
+mod faults;
+mod folding;
+mod index;
+mod log;
+mod missing;
+mod nonces;
+mod replay;
+mod replaying;
+mod store;
+mod support;
+mod versions;

@@ -1,0 +1,133 @@
+//! A world that remembers every step, so that each can be replayed.
+
+use std::collections::BTreeSet;
+
+use countersign_core::{
+    documents::registration::SignedRequest,
+    rules::{
+        auth::sign_request,
+        decide::{Proposal, create, update::update},
+    },
+    values::{key::SecretKey, path::RepoPath, time::Timestamp},
+};
+use countersign_store::audit::replay::{Replay, Step, Violation};
+
+use countersign_testing::{Repo, Signers, World, path};
+
+/// One commit: the states around it, and what it says.
+#[derive(Debug, Clone)]
+pub(crate) struct Recorded {
+    pub(crate) before: Repo,
+    pub(crate) after: Repo,
+    pub(crate) message: String,
+    pub(crate) time: Timestamp,
+    pub(crate) is_first: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    pub(crate) world: World,
+    pub(crate) steps: Vec<Recorded>,
+}
+
+impl Recorder {
+    pub(crate) fn new() -> Self {
+        let mut recorder = Self { world: World::new(), steps: Vec::new() };
+        recorder.act(|world| {
+            world.last = create::create(world.now);
+            world.repo.apply(&world.last.clone());
+        });
+        recorder.steps[0].is_first = true;
+        recorder
+    }
+
+    /// Does something that makes one commit.
+    pub(crate) fn act<T>(&mut self, act: impl FnOnce(&mut World) -> T) -> T {
+        let before = self.world.repo.clone();
+        let done = act(&mut self.world);
+        self.world.pass(7);
+        self.steps.push(Recorded {
+            before,
+            after: self.world.repo.clone(),
+            message: self.world.last.recorded_message(),
+            time: self.world.now,
+            is_first: false,
+        });
+        done
+    }
+
+    /// A proposal with a request that asks for it, and has a nonce of its own.
+    pub(crate) fn proposal(&self, signers: &Signers, by: &SecretKey) -> Proposal {
+        let proposal = self.world.proposal(signers, by);
+        let nonce = format!("8c2b5d4e-6f70-4a81-92a3-{:012x}", self.steps.len());
+        Proposal { request: Self::request(&proposal, by, self.world.now, &nonce), ..proposal }
+    }
+
+    /// A request that asks for this proposal.
+    pub(crate) fn request(
+        proposal: &Proposal,
+        by: &SecretKey,
+        dated: Timestamp,
+        nonce: &str,
+    ) -> SignedRequest {
+        let key = by.public_key().to_base64();
+        let url = &proposal.origin.url;
+        let payload = format!(r#"{{"signers_file_url": "{url}", "public_key": "{key}"}}"#);
+        SignedRequest {
+            timestamp: dated.to_header(),
+            signature: sign_request(by, dated, nonce, payload.as_bytes()),
+            nonce: nonce.to_owned(),
+            payload,
+            public_key: by.public_key(),
+        }
+    }
+
+    pub(crate) fn register(&mut self, signers: &Signers, by: &SecretKey) {
+        let proposal = self.proposal(signers, by);
+        self.act(|world| world.register_proposal(&proposal)).expect("a registration");
+    }
+
+    pub(crate) fn propose(&mut self, signers: &Signers, by: &SecretKey) {
+        let proposal = self.proposal(signers, by);
+        self.act(|world| {
+            let (change, _) = update(&world.repo, &proposal, world.now).expect("an update");
+            world.repo.apply(&change);
+            world.last = change;
+        });
+    }
+
+    pub(crate) fn sign(&mut self, file: &str, keys: &[&SecretKey]) {
+        for key in keys {
+            self.act(|world| world.sign(file, key)).expect("a signature");
+        }
+    }
+}
+
+pub(crate) fn replay() -> Replay {
+    Replay::new(|_, project| {
+        if *project == path(countersign_testing::PROJECT) { Ok(()) } else { Err("it does not".to_owned()) }
+    })
+}
+
+impl Recorded {
+    fn touched(&self) -> BTreeSet<RepoPath> {
+        let names = self.before.names().into_iter().chain(self.after.names());
+        let content = |repo: &Repo, name: &str| repo.has(name).then(|| repo.bytes(name));
+        names.filter(|name| content(&self.before, name) != content(&self.after, name)).map(path).collect()
+    }
+
+    pub(crate) fn check(&self, replay: &mut Replay) -> Result<(), Vec<Violation>> {
+        let touched = self.touched();
+        let step =
+            Step { message: &self.message, time: self.time, touched: &touched, is_first: self.is_first };
+        replay.check(&self.before, &self.after, &step).map(|change| {
+            assert_eq!(change.recorded_message(), self.message);
+        })
+    }
+
+    /// What is wrong with it, seen by itself.
+    #[track_caller]
+    pub(crate) fn violations(&self) -> Vec<Violation> {
+        self.check(&mut replay()).expect_err("a violation")
+    }
+}

@@ -1,0 +1,242 @@
+//! A store in a directory of its own, and the real `git` to look at what it wrote.
+
+#![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(clippy::unwrap_used, reason = "a helper of tests")]
+
+pub(crate) mod faults;
+pub(crate) mod requests;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::PathBuf,
+    process::Command,
+    sync::{
+        Arc, Barrier,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use countersign_core::{
+    rules::snapshot::{Change, Snapshot},
+    values::{path::RepoPath, time::Timestamp},
+};
+use countersign_store::{
+    Author, Disk, Head, OpenError, Options, Repository, Store, StoreError, clock::Clock, data_dir::DataDir,
+};
+use tempfile::TempDir;
+
+pub(crate) struct Fixture {
+    pub(crate) dir: TempDir,
+    data_dir: Option<DataDir>,
+}
+
+pub(crate) fn path(text: &str) -> RepoPath {
+    RepoPath::parse(text).unwrap()
+}
+
+pub(crate) fn clock() -> Clock {
+    let seconds = AtomicI64::new(1_700_000_000);
+    Clock::new(move || Timestamp::from_unix_seconds(seconds.fetch_add(1, Ordering::Relaxed)).unwrap())
+}
+
+pub(crate) fn options() -> Options {
+    let mut initial = Change::new("Create the repository");
+    initial.write(path("svc.repository.json"), b"{}\n".to_vec());
+    let author = Author::new("Countersign", "countersign@localhost").unwrap();
+    Options { author, clock: clock(), initial, budget: None }
+}
+
+/// A change from lines such as `+a/b=content` and `-a/c`.
+pub(crate) fn change(lines: &[&str]) -> Change {
+    let mut change = Change::new(format!("Change {}", lines.join(" ")));
+    for line in lines {
+        match line.strip_prefix('+').and_then(|write| write.split_once('=')) {
+            Some((name, content)) => change.write(path(name), content.as_bytes().to_vec()),
+            None => change.delete(path(&line[1..])),
+        }
+    }
+    change
+}
+
+/// Stores the change of `lines`, whatever is there.
+pub(crate) async fn put(store: &Store, lines: &[&str]) -> Result<(), StoreError> {
+    let change = change(lines);
+    let stored = store.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await?;
+    stored.expect("this decision refuses nothing");
+    Ok(())
+}
+
+pub(crate) fn read(head: &Head, name: &str) -> Option<String> {
+    head.read(&path(name)).unwrap().map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
+}
+
+/// Every file with its content.
+pub(crate) fn contents(head: &Head) -> BTreeMap<String, String> {
+    let mut names = Vec::new();
+    head.files.walk(&mut |name, _| names.push(name.to_owned()));
+    names.into_iter().map(|name| (name.clone(), read_both_ways(head, &name))).collect()
+}
+
+/// As decisions read it, and as it is served.
+fn read_both_ways(head: &Head, name: &str) -> String {
+    let (name, content) = (path(name), read(head, name).unwrap());
+    let served = head.content(head.file(&name).unwrap()).unwrap();
+    assert_eq!(served, content.as_bytes(), "{name}");
+    content
+}
+
+/// Occupies the writer; it goes on once the barrier is waited for. Everything that is spawned in between, on a
+/// single-threaded runtime, is in the queue by then.
+pub(crate) async fn hold_writer(store: &Arc<Store>) -> Arc<Barrier> {
+    let barrier = Arc::new(Barrier::new(2));
+    let (held, store) = (Arc::clone(&barrier), Arc::clone(store));
+    tokio::spawn(async move {
+        let decide = move |_: &Head| {
+            held.wait();
+            held.wait();
+            Err::<(Change, ()), ()>(())
+        };
+        let _ = store.transact(decide).await;
+    });
+    let_tasks_begin().await;
+    barrier.wait();
+    barrier
+}
+
+/// Lets every spawned task run until it waits. The runtime takes some dozens of tasks at a time.
+pub(crate) async fn let_tasks_begin() {
+    for _ in 0..200 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A repository made by `git`, with one commit of `entry` in its tree, on `branch`.
+pub(crate) fn foreign_repository(fixture: &Fixture, branch: &str, mode: &str, name: &str) {
+    let dir = fixture.repository();
+    fs::create_dir(&dir).unwrap();
+    fixture.git(&["init", "-q", "--bare", &format!("--initial-branch={branch}")]);
+    let content = dir.join("content");
+    fs::write(&content, "{}\n").unwrap();
+    let blob = fixture.git(&["hash-object", "-w", content.to_str().unwrap()]);
+    let info = format!("{mode},{},{name}", blob.trim());
+    fixture.git(&["update-index", "--add", "--cacheinfo", &info]);
+    let marker = format!("100644,{},svc.other.json", blob.trim());
+    fixture.git(&["update-index", "--add", "--cacheinfo", &marker]);
+    commit_index(fixture, &[], branch);
+}
+
+pub(crate) fn commit_index(fixture: &Fixture, parents: &[&str], branch: &str) {
+    let tree = fixture.git(&["write-tree"]);
+    let identity = ["-c", "user.name=x", "-c", "user.email=x@x", "commit-tree", tree.trim(), "-m", "x"];
+    let commit = fixture.git(&[&identity, parents].concat());
+    fixture.git(&["update-ref", &format!("refs/heads/{branch}"), commit.trim()]);
+}
+
+impl Fixture {
+    pub(crate) fn new() -> Self {
+        Self::at(TempDir::new().unwrap())
+    }
+
+    /// In memory where the system has such a place: for tests that play the disk's part themselves.
+    pub(crate) fn in_memory() -> Self {
+        Self::at(TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap())
+    }
+
+    fn at(dir: TempDir) -> Self {
+        let data_dir = Some(DataDir::lock(dir.path()).unwrap());
+        Self { dir, data_dir }
+    }
+
+    pub(crate) fn repository(&self) -> PathBuf {
+        self.data_dir.as_ref().unwrap().repository()
+    }
+
+    pub(crate) fn start(&self) -> Store {
+        self.start_on(Disk::default())
+    }
+
+    pub(crate) fn start_on(&self, disk: Disk) -> Store {
+        Store::start(Repository::open_on(disk, &self.repository()).unwrap(), options()).unwrap()
+    }
+
+    pub(crate) fn open_error(&self) -> OpenError {
+        Repository::open(&self.repository()).expect_err("the repository must be refused")
+    }
+
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new("git");
+        // Nothing of the machine's configuration counts.
+        command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
+        let output = command.arg("-C").arg(self.repository()).args(arguments).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "git {arguments:?}: {text}{errors}");
+        text + &errors
+    }
+
+    /// The file of a loose object, the content of `name` on the branch.
+    pub(crate) fn loose_object(&self, name: &str) -> PathBuf {
+        let id = self.git(&["rev-parse", &format!("main:{name}")]);
+        let (dir, rest) = id.trim().split_at(2);
+        self.repository().join("objects").join(dir).join(rest)
+    }
+
+    /// `git` agrees with every object, pack and reference, and with the files of `head`.
+    pub(crate) fn check(&self, head: &Head) {
+        let report = self.git(&["fsck", "--strict", "--full", "--no-dangling"]);
+        assert!(!report.contains("error") && !report.contains("warning"), "{report}");
+        for pack in self.packs() {
+            self.git(&["verify-pack", pack.to_str().unwrap()]);
+        }
+        assert_eq!(self.git(&["rev-parse", "main"]).trim(), head.commit.to_string());
+        let listed = self.git(&[
+            "-c",
+            "core.quotePath=false",
+            "ls-tree",
+            "-r",
+            "--format=%(objectname) %(path)",
+            "main",
+        ]);
+        let mut own = String::new();
+        head.files.walk(&mut |name, id| own += &format!("{id} {name}\n"));
+        assert_eq!(listed, own);
+        let reopened = Repository::open(&self.repository()).unwrap();
+        let reopened = Store::start(reopened, options()).unwrap().head();
+        assert_eq!(reopened.root(), head.root());
+        assert_eq!(contents(&reopened), contents(head));
+    }
+
+    /// The index files of all packs.
+    pub(crate) fn packs(&self) -> Vec<PathBuf> {
+        self.pack_files("idx")
+    }
+
+    /// What was folded so far was folded long ago: the packs that were taken in go at the next start.
+    pub(crate) fn let_time_pass(&self) {
+        for list in self.fold_lists() {
+            let file = fs::File::options().write(true).open(list).unwrap();
+            // Their order counts: what was folded twice must go in the order in which it was folded.
+            let long_ago = file.metadata().unwrap().modified().unwrap() - Duration::from_secs(3_600);
+            file.set_modified(long_ago).unwrap();
+        }
+    }
+
+    /// The lists of what was folded.
+    pub(crate) fn fold_lists(&self) -> Vec<PathBuf> {
+        self.pack_files("folded")
+    }
+
+    fn pack_files(&self, ending: &str) -> Vec<PathBuf> {
+        let names = fs::read_dir(self.repository().join("objects/pack")).unwrap();
+        let names = names.map(|entry| entry.unwrap().path());
+        names.filter(|name| name.extension().is_some_and(|held| held == ending)).collect()
+    }
+
+    /// The messages on the branch, oldest first; the history must be a line.
+    pub(crate) fn log(&self) -> Vec<String> {
+        assert_eq!(self.git(&["rev-list", "--min-parents=2", "main"]), "");
+        self.git(&["log", "--reverse", "--format=%s", "main"]).lines().map(str::to_owned).collect()
+    }
+}

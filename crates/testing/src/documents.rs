@@ -1,0 +1,155 @@
+//! One example of every kind of document, and its reader.
+
+use countersign_core::{
+    documents::{
+        history::{History, HistoryEntry},
+        index::{Digests, PublishedFile, ReleaseIndex},
+        metadata::{Metadata, OriginKind},
+        registration::SignedRequest,
+        repository::RepositoryMarker,
+        revocation::Revocation,
+        signatures::{Collected, SignatureSet},
+        signers::SignersFile,
+    },
+    values::{digest::Sha512, json::ParseError},
+};
+
+use super::{PROJECT, alice, at, bob, carol, dave, origin, path, published, signed_request, signers};
+
+/// Reads a document of one kind and writes it again.
+pub type Rewrite = fn(&[u8]) -> Result<Vec<u8>, ParseError>;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    pub name: &'static str,
+    pub rewrite: Rewrite,
+    /// A document of this kind, as we write it.
+    pub example: fn() -> Vec<u8>,
+}
+
+pub const KINDS: [Kind; 9] = [
+    Kind {
+        name: "signers file",
+        rewrite: |b| SignersFile::parse(b).map(|d| d.write()),
+        example: signers_file,
+    },
+    Kind {
+        name: "metadata",
+        rewrite: |b| Metadata::parse(b).map(|d| d.write()),
+        example: || metadata().write(),
+    },
+    Kind {
+        name: "index",
+        rewrite: |b| ReleaseIndex::parse(b).map(|d| d.write()),
+        example: || index().write(),
+    },
+    Kind {
+        name: "revocation",
+        rewrite: |b| Revocation::parse(b).map(|d| d.write()),
+        example: || revocation().write(),
+    },
+    Kind {
+        name: "signatures",
+        rewrite: |b| SignatureSet::parse(b).map(|d| d.write()),
+        example: || signature_set(b"content").write(),
+    },
+    Kind {
+        name: "history",
+        rewrite: |b| History::parse(b).map(|d| d.write()),
+        example: || history().write(),
+    },
+    Kind {
+        name: "history entry",
+        rewrite: |b| HistoryEntry::parse(b).map(|d| d.write()),
+        example: || history().entries[0].write(),
+    },
+    Kind {
+        name: "registration",
+        rewrite: |b| SignedRequest::parse(b).map(|d| d.write()),
+        example: || signed_request(&alice(), at("2026-02-01T12:00:00.25Z"), "{\"a\": \"\\u00e9\"}").write(),
+    },
+    Kind {
+        name: "marker",
+        rewrite: |b| RepositoryMarker::parse(b).map(|d| d.write()),
+        example: || RepositoryMarker { format: 1, created_at: at("2026-02-01T12:00:00Z") }.write(),
+    },
+];
+
+pub fn kind(name: &str) -> Kind {
+    KINDS.into_iter().find(|kind| kind.name == name).expect("a kind of this name")
+}
+
+impl Kind {
+    pub fn example_text(&self) -> String {
+        String::from_utf8((self.example)()).expect("our documents are text")
+    }
+}
+
+fn signers_file() -> Vec<u8> {
+    let text = signers("2026-01-31T10:00:00Z")
+        .artifact(2, [&alice(), &bob()])
+        .artifact(1, [&carol()])
+        .admin(1, [&bob()])
+        .master(1, [&dave()])
+        .revocation(1, [&alice()])
+        .text();
+    let named = text.replacen("}}", "}, \"name\": \"alice\"}", 1);
+    SignersFile::parse(named.as_bytes()).expect("the example is valid").write()
+}
+
+pub fn metadata() -> Metadata {
+    let mut origin = origin(at("2026-02-01T12:00:00Z"));
+    origin.kind = OriginKind::FileServer;
+    Metadata {
+        origin,
+        project_id: path(PROJECT),
+        signers_file_digest: Sha512::of(b"signers"),
+        previous: Some(Sha512::of(b"previous")),
+    }
+}
+
+pub fn index() -> ReleaseIndex {
+    let checksum_only = PublishedFile {
+        size: None,
+        digests: Digests { sha512: None, ..published("b", "b").digests },
+        ..published("sub/b.txt", "b")
+    };
+    ReleaseIndex {
+        project_id: path(PROJECT),
+        release_url: Some("https://github.com/acme/app/releases/tag/v1".to_owned()),
+        mirrored_on: at("2026-02-01T12:00:00Z"),
+        published_on: Some(at("2026-01-30T08:00:00.5Z")),
+        published_files: vec![published("app.tar.gz", "one"), checksum_only],
+    }
+}
+
+pub fn revocation() -> Revocation {
+    Revocation {
+        reason: "a \"bad\" build".to_owned(),
+        timestamp: at("2026-02-01T12:00:00Z"),
+        subject_digest: Some(Sha512::of(b"content")),
+        initiator: Some(alice().public_key()),
+    }
+}
+
+pub fn signature_set(content: &[u8]) -> SignatureSet {
+    let mut set = SignatureSet::default();
+    for key in [alice(), bob(), carol()] {
+        let signature = key.sign(&Sha512::of(content));
+        set.add(key.public_key(), Collected { signature, collected_at: at("2026-02-01T12:00:00Z") });
+    }
+    set
+}
+
+pub fn history() -> History {
+    let (signers_config, metadata) = (signers_file(), metadata().write());
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("our documents are text");
+    let entry = HistoryEntry {
+        signatures: signature_set(&signers_config),
+        metadata_signatures: signature_set(&metadata),
+        signers_config: text(&signers_config),
+        metadata: text(&metadata),
+        timestamp: at("2026-02-01T12:00:00Z"),
+    };
+    History { entries: vec![entry.clone(), entry] }
+}

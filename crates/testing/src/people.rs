@@ -1,0 +1,111 @@
+//! People with fixed keys, and the signers files that list them.
+
+use std::fmt::Write as _;
+
+use countersign_core::values::key::{PublicKey, SecretKey};
+
+/// The key that grows from the seed of 32 times `n`.
+pub fn key(n: u8) -> SecretKey {
+    SecretKey::from_seed(&[n; 32])
+}
+
+pub fn alice() -> SecretKey {
+    key(1)
+}
+
+pub fn bob() -> SecretKey {
+    key(2)
+}
+
+pub fn carol() -> SecretKey {
+    key(3)
+}
+
+pub fn dave() -> SecretKey {
+    key(4)
+}
+
+/// In none of the signers files.
+pub fn mallory() -> SecretKey {
+    key(66)
+}
+
+pub fn public<const N: usize>(keys: [&SecretKey; N]) -> std::collections::BTreeSet<PublicKey> {
+    keys.into_iter().map(SecretKey::public_key).collect()
+}
+
+/// A signers file in the making.
+#[derive(Debug, Clone)]
+pub struct Signers {
+    timestamp: String,
+    roles: Vec<(&'static str, Vec<String>)>,
+}
+
+pub fn signers(timestamp: &str) -> Signers {
+    Signers { timestamp: timestamp.to_owned(), roles: Vec::new() }
+}
+
+impl Signers {
+    pub fn artifact<const N: usize>(self, threshold: usize, keys: [&SecretKey; N]) -> Self {
+        self.group("artifact_signers", threshold, &keys)
+    }
+
+    pub fn admin<const N: usize>(self, threshold: usize, keys: [&SecretKey; N]) -> Self {
+        self.group("admin_keys", threshold, &keys)
+    }
+
+    pub fn master<const N: usize>(self, threshold: usize, keys: [&SecretKey; N]) -> Self {
+        self.group("master_keys", threshold, &keys)
+    }
+
+    pub fn revocation<const N: usize>(self, threshold: usize, keys: [&SecretKey; N]) -> Self {
+        self.group("revocation_keys", threshold, &keys)
+    }
+
+    /// Calls a key by a name, wherever it is listed so far.
+    pub fn named(mut self, key: &SecretKey, name: &str) -> Self {
+        let plain = signer_text(&key.public_key().to_string());
+        let end = format!(r#", "name": {}}}"#, serde_json::Value::from(name));
+        let named = plain.strip_suffix('}').expect("an object").to_owned() + &end;
+        for group in self.roles.iter_mut().flat_map(|(_, groups)| groups) {
+            *group = group.replace(&plain, &named);
+        }
+        self
+    }
+
+    /// One more group; a second group of a role joins its first.
+    fn group(mut self, role: &'static str, threshold: usize, keys: &[&SecretKey]) -> Self {
+        let members: Vec<String> =
+            keys.iter().map(|key| signer_text(&key.public_key().to_string())).collect();
+        let group = format!(r#"{{"threshold": {threshold}, "signers": [{}]}}"#, members.join(", "));
+        match self.roles.iter_mut().find(|(name, _)| *name == role) {
+            Some((_, groups)) => groups.push(group),
+            None => self.roles.push((role, vec![group])),
+        }
+        self
+    }
+
+    pub fn text(&self) -> String {
+        let mut text = format!(r#"{{"version": 1, "timestamp": "{}""#, self.timestamp);
+        for (role, groups) in &self.roles {
+            write!(text, ", \"{role}\": [{}]", groups.join(", ")).expect("a string takes all");
+        }
+        text + "}\n"
+    }
+}
+
+pub fn signer_text(pubkey: &str) -> String {
+    format!(r#"{{"kind": "key", "data": {{"pubkey": "{pubkey}"}}}}"#)
+}
+
+/// The points of small order, in hexadecimal digits: keys under which anything would be signed.
+pub const SMALL_ORDER: [&str; 8] = [
+    "0100000000000000000000000000000000000000000000000000000000000000",
+    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "0000000000000000000000000000000000000000000000000000000000000000",
+    "0000000000000000000000000000000000000000000000000000000000000080",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
+];

@@ -1,0 +1,237 @@
+//! A repository, a clock, and one verb for each decision. A refusal leaves the repository as it was.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use countersign_core::{
+    documents::{
+        index::{AssetName, Digests, PublishedFile},
+        metadata::{Origin, OriginKind},
+        registration::SignedRequest,
+        revocation::Revocation,
+    },
+    rules::{
+        auth::sign_request,
+        decide::{
+            Proposal, Proposed,
+            assets::{AssetsRefusal, Release, check_assets, register_assets},
+            drop::{DropRefusal, drop_pending},
+            register::{RegisterRefusal, register},
+            revoke::{RevokeOutcome, RevokeRefusal, RevokeRequest, revoke},
+            sign::{SignRefusal, Signed, Submission, sign, sign_prepared},
+            update::{UpdateRefusal, update},
+        },
+        query::files_to_sign,
+        snapshot::Change,
+    },
+    values::{
+        digest::{Sha256, Sha512},
+        key::{SecretKey, Signature},
+        path::RepoPath,
+        time::Timestamp,
+    },
+};
+
+use super::{Repo, Signers, at, path, shifted_seconds};
+
+pub const PROJECT: &str = "https/github.com/443/acme/app";
+pub const PENDING: &str = "https/github.com/443/acme/app/svc.signers.pending/svc.signers.json";
+pub const PENDING_METADATA: &str =
+    "https/github.com/443/acme/app/svc.signers.pending/svc.signers.json.metadata.json";
+pub const ACTIVE: &str = "https/github.com/443/acme/app/svc.signers/svc.signers.json";
+pub const HISTORY: &str = "https/github.com/443/acme/app/svc.signers.history.json";
+pub const INDEX: &str = "https/github.com/443/acme/app/releases/tag/v1/svc.index.json";
+pub const NONCE: &str = "8c2b5d4e-6f70-4a81-92a3-b4c5d6e7f809";
+
+pub const FOURTEEN_DAYS: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+pub const MAX_COLLECTING: usize = 10_000;
+
+#[derive(Debug, Clone)]
+pub struct World {
+    pub repo: Repo,
+    pub now: Timestamp,
+    /// The change of the last decision that was taken.
+    pub last: Change,
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl World {
+    pub fn new() -> Self {
+        Self { repo: Repo::default(), now: at("2026-02-01T12:00:00Z"), last: Change::default() }
+    }
+
+    /// A world whose project has these signers, who have all signed.
+    pub fn with(signers: &Signers, everyone: &[&SecretKey]) -> Self {
+        let mut world = Self::new();
+        world.register(signers, everyone[0]).expect("a registration");
+        world.sign_all(PENDING, everyone);
+        assert!(world.repo.has(ACTIVE), "not everyone has signed");
+        world
+    }
+
+    pub fn pass(&mut self, seconds: i128) {
+        self.now = shifted_seconds(self.now, seconds);
+    }
+
+    fn commit<T>(&mut self, (change, outcome): (Change, T)) -> T {
+        self.repo.apply(&change);
+        self.last = change;
+        outcome
+    }
+
+    pub fn proposal(&self, signers: &Signers, submitter: &SecretKey) -> Proposal {
+        Proposal {
+            project: path(PROJECT),
+            signers_bytes: signers.text().into_bytes().into(),
+            origin: origin(self.now),
+            submitter: submitter.public_key(),
+            request: signed_request(submitter, self.now, r#"{"signers_file_url": "..."}"#),
+        }
+    }
+
+    pub fn register(&mut self, signers: &Signers, by: &SecretKey) -> Result<Proposed, RegisterRefusal> {
+        self.register_proposal(&self.proposal(signers, by))
+    }
+
+    pub fn register_proposal(&mut self, proposal: &Proposal) -> Result<Proposed, RegisterRefusal> {
+        register(&self.repo, proposal, FOURTEEN_DAYS, self.now).map(|done| self.commit(done))
+    }
+
+    pub fn update(&mut self, signers: &Signers, by: &SecretKey) -> Result<Proposed, UpdateRefusal> {
+        let proposal = self.proposal(signers, by);
+        update(&self.repo, &proposal, self.now).map(|done| self.commit(done))
+    }
+
+    /// Proposes new signers and collects these signatures, the last of which makes them active.
+    pub fn rotate(&mut self, signers: &Signers, by: &[&SecretKey]) {
+        self.update(signers, by[0]).expect("an update");
+        self.sign_all(PENDING, by);
+        assert_eq!(self.repo.text(ACTIVE), signers.text(), "the update is not active");
+    }
+
+    pub fn drop_pending(&mut self) -> Result<(), DropRefusal> {
+        drop_pending(&self.repo, &path(PROJECT)).map(|done| self.commit(done))
+    }
+
+    /// What `key` submits for `file`: right signatures on all that has to be signed.
+    pub fn submission(&self, file: &str, key: &SecretKey) -> Submission {
+        let file = path(file);
+        let files = files_to_sign(&self.repo, &file).expect("a sound repository").unwrap_or_default();
+        let sign = |(path, bytes): (RepoPath, std::sync::Arc<[u8]>)| (path, key.sign(&Sha512::of(&bytes)));
+        let mut signatures: BTreeMap<RepoPath, Signature> = files.into_iter().map(sign).collect();
+        // A file that does not exist gets a signature on nothing, so that only its absence is wrong.
+        signatures.entry(file.clone()).or_insert_with(|| key.sign(&Sha512::of(b"")));
+        Submission { file, signer: key.public_key(), signatures }
+    }
+
+    pub fn sign(&mut self, file: &str, key: &SecretKey) -> Result<Signed, SignRefusal> {
+        self.submit(&self.submission(file, key))
+    }
+
+    pub fn submit(&mut self, submission: &Submission) -> Result<Signed, SignRefusal> {
+        let decided = sign(&self.repo, submission, self.now);
+        // Whether the signatures were verified before must not make a difference.
+        let prepared = submission.clone().prepare(&self.repo);
+        assert_eq!(sign_prepared(&self.repo, &prepared, self.now), decided);
+        decided.map(|done| self.commit(done))
+    }
+
+    pub fn sign_all(&mut self, file: &str, keys: &[&SecretKey]) {
+        for key in keys {
+            self.sign(file, key).expect("a signature");
+        }
+    }
+
+    pub fn add_release(&mut self, release: &Release, by: &SecretKey) -> Result<RepoPath, AssetsRefusal> {
+        let project = check_assets(&self.repo, &release.dir, &by.public_key())?.project;
+        let index = release.write_index(&project, self.now).expect("a small index");
+        let done = register_assets(&self.repo, &index, &by.public_key(), MAX_COLLECTING);
+        done.map(|done| self.commit(done))
+    }
+
+    /// Adds the release v1 and has these people sign it.
+    pub fn release_signed_by(&mut self, keys: &[&SecretKey]) {
+        self.add_release(&release("v1", "one"), keys[0]).expect("a release");
+        self.sign_all(INDEX, keys);
+    }
+
+    /// A document that revokes the index, as our client writes it.
+    pub fn revocation_document(&self, reason: &str) -> String {
+        let subject_digest = Some(Sha512::of(&self.repo.bytes(INDEX)));
+        revocation_text(&Revocation {
+            reason: reason.to_owned(),
+            timestamp: self.now,
+            subject_digest,
+            initiator: None,
+        })
+    }
+
+    /// What `by` posts to revoke the index with this document.
+    pub fn revoke_request(&self, document: &str, by: &SecretKey) -> RevokeRequest {
+        RevokeRequest {
+            file: path(INDEX),
+            revocation_json: document.to_owned(),
+            signature: by.sign(&Sha512::of(document.as_bytes())),
+            revoker: by.public_key(),
+            request: signed_request(by, self.now, "{}"),
+        }
+    }
+
+    /// Revokes the index by the one signature that is enough.
+    pub fn revoke_index(&mut self, by: &SecretKey) {
+        let request = self.revoke_request(&self.revocation_document("a bad build"), by);
+        assert!(self.revoke(&request).expect("a revocation").is_revoked);
+    }
+
+    pub fn revoke(&mut self, request: &RevokeRequest) -> Result<RevokeOutcome, RevokeRefusal> {
+        revoke(&self.repo, request, self.now).map(|done| self.commit(done))
+    }
+}
+
+pub fn origin(retrieved_at: Timestamp) -> Origin {
+    Origin {
+        kind: OriginKind::Github,
+        url: "https://github.com/acme/app/blob/main/svc.signers.json".to_owned(),
+        retrieval_url: "https://raw.githubusercontent.com/acme/app/refs/heads/main/svc.signers.json"
+            .to_owned(),
+        retrieved_at,
+    }
+}
+
+pub fn signed_request(key: &SecretKey, time: Timestamp, payload: &str) -> SignedRequest {
+    SignedRequest {
+        timestamp: time.to_header(),
+        nonce: NONCE.to_owned(),
+        payload: payload.to_owned(),
+        public_key: key.public_key(),
+        signature: sign_request(key, time, NONCE, payload.as_bytes()),
+    }
+}
+
+/// A release of one file with this content.
+pub fn release(tag: &str, content: &str) -> Release {
+    Release {
+        dir: path(&format!("{PROJECT}/releases/tag/{tag}")),
+        release_url: Some(format!("https://github.com/acme/app/releases/tag/{tag}")),
+        published_on: Some(at("2026-01-30T08:00:00Z")),
+        published_files: vec![published("app.tar.gz", content)],
+    }
+}
+
+pub fn published(name: &str, content: &str) -> PublishedFile {
+    let bytes = content.as_bytes();
+    PublishedFile {
+        file_name: AssetName::parse(name).expect("the test's own name"),
+        size: Some(content.len() as u64),
+        source: format!("https://github.com/acme/app/releases/download/{name}"),
+        digests: Digests { sha256: Some(Sha256::of(bytes)), sha512: Some(Sha512::of(bytes)) },
+    }
+}
+
+pub fn revocation_text(document: &Revocation) -> String {
+    String::from_utf8(document.write()).expect("our documents are text")
+}
