@@ -212,7 +212,6 @@ fn tell_revocation(examples: &mut Examples, mut world: World) {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "core does no I/O, but these examples are a file")]
 fn the_examples_of_the_reference_are_what_the_decisions_give() {
     let made = serde_json::to_string_pretty(&Value::Object(tell().0)).expect("JSON") + "\n";
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../server/src/openapi/examples.json");

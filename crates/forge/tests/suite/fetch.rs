@@ -312,7 +312,7 @@ async fn each_patience_runs_out_by_itself() {
 #[test]
 fn proxy_variables_are_ignored() {
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "a_file_is_read_with_plain_headers"]);
+    child.args(["--exact", "fetch::a_file_is_read_with_plain_headers"]);
     for name in ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
         // Nothing listens there, so a request through it would fail.
         child.env(name, "http://127.0.0.1:1");

@@ -165,7 +165,7 @@ async fn what_a_url_tells_without_its_name_being_resolved_can_be_checked_before(
 #[test]
 fn proxy_variables_are_ignored() {
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "a_body_arrives_as_it_is_with_its_headers"]);
+    child.args(["--exact", "send::a_body_arrives_as_it_is_with_its_headers"]);
     for name in ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
         // Nothing listens there, so a request through it would fail.
         child.env(name, "http://127.0.0.1:1");

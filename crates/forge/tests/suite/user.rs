@@ -196,7 +196,7 @@ async fn the_users_proxy_is_used() {
     })
     .await;
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "the_users_proxy_is_used"]).env(INSIDE, "1");
+    child.args(["--exact", "user::the_users_proxy_is_used"]).env(INSIDE, "1");
     for name in ["HTTP_PROXY", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy", "REQUEST_METHOD"] {
         child.env_remove(name);
     }

@@ -32,7 +32,7 @@ fn a_panic_is_answered_when_nothing_can_be_logged() {
     }
     let full = File::options().write(true).open("/dev/full").unwrap();
     let mut again = Command::new(env::current_exe().unwrap());
-    again.args(["--exact", "a_panic_is_answered_when_nothing_can_be_logged", "--nocapture"]);
+    again.args(["--exact", "panics::a_panic_is_answered_when_nothing_can_be_logged", "--nocapture"]);
     let output = again.env(CHILD, "1").stderr(full).output().unwrap();
     assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stdout));
 }
