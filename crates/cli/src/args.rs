@@ -1,4 +1,4 @@
-//! The command line. Its texts are the reference: docs/cli.md is made from them.
+//! The command line. A test makes docs/cli.md from its texts.
 
 use std::path::PathBuf;
 
