@@ -107,7 +107,7 @@ KEY is a .pub file, a svc-pub: string or an ssh-ed25519 line. A name in front is
 
   countersign signers new --artifact alice=alice.pub bob=bob.pub --artifact-threshold 2 -o FILE")]
     New(SignersNewArgs),
-    /// Validate a signers file; show who can act alone, and how many keys you can lose
+    /// Validate a signers file; show who can act alone, and how many keys can be lost or stolen
     Check {
         /// The signers file
         #[arg(value_name = "FILE")]
@@ -188,7 +188,7 @@ pub(crate) struct SignArgs {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["submit", "export"])]
     pub(crate) files: Option<PathBuf>,
 
-    /// Refuse to sign unless --files DIR holds every file of the release, unchanged
+    /// Refuse to sign unless --files DIR holds every file of the release, byte for byte
     #[arg(long, requires = "files")]
     pub(crate) require_match: bool,
 
