@@ -1,4 +1,4 @@
-//! The command line. Its texts are the reference: docs/cli.md is made from them.
+//! The command line. A test makes docs/cli.md from its texts.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ mod serve;
 
 const DEFAULT_SERVER: &str = "http://127.0.0.1:3000";
 
-/// Collects enough of the right signatures on software releases, and lets anyone check them.
+/// Collects signatures on software releases, and lets anyone check them.
 #[derive(Debug, Parser)]
 #[command(
     version,
@@ -26,7 +26,7 @@ Try it:     countersign demo
 Download:   countersign download https://github.com/acme/app/releases/download/v1.0/app.tar.gz
 Sign:       countersign pending; countersign sign --all
 
-Exit codes: 0 fine, 1 other error, 2 usage, 3 verification failed, 4 revoked, 5 not reachable."
+Exit codes: 0 success, 1 other error, 2 usage, 3 verification failed, 4 revoked, 5 not reachable."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-/// What every client command understands.
+/// Options of every client command.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalArgs {
@@ -44,27 +44,27 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_name = "URL", env = "COUNTERSIGN_SERVER", hide_env_values = true, default_value = DEFAULT_SERVER)]
     pub(crate) server: String,
 
-    /// Your key: an OpenSSH private key, or a .pub file whose private half the agent at SSH_AUTH_SOCK has
+    /// Your OpenSSH private key, or a .pub file to sign through the agent at SSH_AUTH_SOCK
     #[arg(long, global = true, value_name = "FILE", env = "COUNTERSIGN_KEY", hide_env_values = true)]
     pub(crate) key: Option<PathBuf>,
 
-    /// Read the passphrase of the key from the first line of this file instead of asking
+    /// Read the key's passphrase from the first line of this file
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) password_file: Option<PathBuf>,
 
-    /// Do not ask: sign, revoke or forget what is shown
+    /// Sign, revoke or forget without asking
     #[arg(long, short = 'y', global = true)]
     pub(crate) yes: bool,
 
-    /// Print one JSON object on standard output, for errors too
+    /// Print one JSON object on standard output, also for errors
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Print nothing but errors, questions and what was asked for
+    /// Print only errors, questions and the result
     #[arg(long, short = 'q', global = true)]
     pub(crate) quiet: bool,
 
-    /// Colours
+    /// When to print colours
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
     pub(crate) color: ColorChoice,
 }
@@ -77,16 +77,16 @@ impl GlobalArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Download a file that enough of the right people have signed
+    /// Download a file and verify that enough of the right people signed it
     #[command(after_help = "\
 Examples:
   countersign download https://github.com/acme/app/releases/download/v1.0/app.tar.gz
   countersign download https://dl.example.org/acme/app/1.0/app.tar.gz --signers-digest sha512:…
 
-The file gets its name only after every check has passed. On the first download from a project its signers file is \
-read from the project's own forge as well, and remembered; later, the history that the server shows must continue \
-what was remembered. Without a forge to ask, take the digest of the signers file from a place that you trust and \
-pass it as --signers-digest (`sha512sum svc.signers.json`).")]
+The file gets its name only after every check has passed. On the first download from a project, the client also reads \
+the signers file from the project's own forge and remembers it. Later, the history that the server shows must continue \
+the remembered one. If the client cannot ask a forge, take the digest of the signers file from a place that you trust \
+and pass it as --signers-digest (`sha512sum svc.signers.json`).")]
     Download(DownloadArgs),
     /// Verify a file that you already have
     #[command(after_help = "\
@@ -94,13 +94,14 @@ Examples:
   countersign verify app.tar.gz --url https://github.com/acme/app/releases/download/v1.0/app.tar.gz
   countersign verify app.tar.gz --bundle app.bundle.json          without any network")]
     Verify(VerifyArgs),
-    /// Save everything that is needed to verify a release offline, in one file
+    /// Save the evidence for a release in one file, to verify it offline
     #[command(after_help = "\
 Example:
   countersign bundle https://github.com/acme/app/releases/download/v1.0/app.tar.gz -o app.bundle.json
 
-It covers all files of the release. A computer that does not know the project needs the digest that this prints, from \
-a place that it trusts: countersign verify FILE --bundle BUNDLE --signers-digest sha512:…")]
+The bundle covers all files of the release. To verify it on a computer that does not know the project, pass the digest \
+that this command prints, from a place that you trust:
+  countersign verify FILE --bundle BUNDLE --signers-digest sha512:…")]
     Bundle(BundleArgs),
     /// Show the history of a project's signers, verified link by link
     #[command(after_help = "\
@@ -108,7 +109,7 @@ Examples:
   countersign chain https/github.com/443/acme/app                    the whole history
   countersign chain https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json    up to who signed it
 
-PATH may also be written as a URL.")]
+PATH can also be a URL.")]
     Chain(ChainArgs),
     /// Show or forget the projects that this computer has accepted
     Trust {
@@ -117,8 +118,8 @@ PATH may also be written as a URL.")]
     },
     /// Make a key pair in OpenSSH format: FILE and FILE.pub
     #[command(after_help = "\
-Keys of `ssh-keygen -t ed25519` work as well, and so does an agent: `--key FILE.pub` signs through SSH_AUTH_SOCK. \
-Without a terminal to ask for a passphrase, pass --password-file FILE or --no-password.")]
+Keys from `ssh-keygen -t ed25519` work too. So does an agent: `--key FILE.pub` signs through SSH_AUTH_SOCK. Without a \
+terminal, pass --password-file FILE or --no-password.")]
     Keygen(KeygenArgs),
     /// Make or check a signers file
     Signers {
@@ -131,17 +132,17 @@ Examples:
   countersign register https://github.com/acme/app/blob/main/svc.signers.json
   countersign register https://dl.example.org/acme/app/svc.signers.json
 
-Everyone who is listed in the file then signs it once: countersign sign --all")]
+Then everyone in the file signs it once: countersign sign --all")]
     Register(ProposeArgs),
     /// Propose a new signers file for a registered project
     #[command(after_help = "\
 Example:
   countersign update https://github.com/acme/app/blob/main/svc.signers/next.json
 
-Publish the new file beside the one in force, propose it, and have it signed: by enough of the admins before and \
-after, and by everyone who joins. Once it is in force, put it in the place of the old one.")]
+Publish the new file beside the one in force, and propose it. Enough of the old admins, enough of the new admins and \
+every added key must sign it. Once it is in force, put it in the place of the old file.")]
     Update(ProposeArgs),
-    /// Register a release, so that it can be signed
+    /// Register a release for signing
     #[command(after_help = "\
 Examples:
   countersign release https://github.com/acme/app/releases/tag/v1.0
@@ -149,60 +150,61 @@ Examples:
     Release(ReleaseArgs),
     /// List what waits for your signature
     Pending,
-    /// Sign releases and signers files, after showing what they are
+    /// Show releases and signers files, then sign them
     #[command(after_help = "\
 Examples:
   countersign sign --all
   countersign sign https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json --files dist --require-match
 
 On a computer without a network:
-  countersign sign PATH --export request.json            where there is a network, with any key
-  countersign sign --detached request.json -o signatures.json      where the key is
-  countersign sign --submit signatures.json              where there is a network, with any key")]
+  countersign sign PATH --export request.json                      online, with any key
+  countersign sign --detached request.json -o signatures.json      offline, with your key
+  countersign sign --submit signatures.json                        online, with any key")]
     Sign(SignArgs),
-    /// Show who has signed a file, and who is missing
+    /// Show who has signed a file and who is missing
     #[command(after_help = "\
 Examples:
   countersign status https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json
   countersign status --wait --timeout 2h https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json
 
-With --wait it ends with 0 once a release is complete, or proposed signers are in force; with 4 where the release was \
-revoked; with 1 where it was replaced or dropped, or the time is over. It survives restarts of the server. No key is \
-needed. What it tells is what the server says: `countersign verify` and `countersign download` prove it.")]
+With --wait, the command exits with 0 once the release is complete or the proposed signers are in force. It exits with \
+4 if the release was revoked. It exits with 1 if the file was replaced or dropped, or the time is over. It keeps \
+waiting when the server restarts, and needs no key. It repeats what the server says. `countersign verify` and \
+`countersign download` prove it.")]
     Status(StatusArgs),
     /// Print what happens on the server, as it happens
     #[command(after_help = "\
 Examples:
   countersign watch                                         everything, until Ctrl-C
-  countersign watch https/github.com/443/acme               of one owner
+  countersign watch https/github.com/443/acme               one owner
   countersign watch --mine --type registration,proposal,release --key KEY     what I am asked to sign
-  countersign watch --json --since COMMIT                   also what happened since
+  countersign watch --json --since COMMIT                   begin after COMMIT
 
-One line for each event: when, what, where, and by which key. Without --since it begins now. After a lost connection it \
-goes on where it was. Events are what the server says, and prove nothing.")]
+Prints one line for each event: time, kind, path and key. Without --since it begins now. After a lost connection it \
+continues where it stopped. Events are what the server says. They prove nothing.")]
     Watch(WatchArgs),
     /// Revoke a release that is fully signed
     #[command(after_help = "\
 Examples:
   countersign revoke https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json --reason \"leaks keys\"
-  countersign revoke https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json     co-sign what others began
+  countersign revoke https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json     join a revocation
 
-Where the signers file has no revocation keys, one admin is enough. It cannot be undone.")]
+If the signers file has no revocation keys, one admin is enough. You cannot undo a revocation.")]
     Revoke(RevokeArgs),
-    /// Ask the server whether it is there and, with --key, whether it accepts your signature
+    /// Check that the server answers and, with --key, that it accepts your signature
     Ping,
-    /// See it all at work on this computer, in a few seconds
+    /// See everything at work on this computer, in a few seconds
     #[command(after_help = "\
-Starts a signing server and a file server in a temporary directory, and goes through everything with them: keys, \
-registration, a release signed by two of three, a verified download, a tampered file, a change of signers, a \
-revocation. Needs no network and leaves nothing behind.")]
+Starts a signing server and a file server in a temporary directory. Then shows keys, registration, a release signed by \
+two of three, a verified download, a tampered file, a change of signers and a revocation. Needs no network and leaves \
+nothing behind.")]
     Demo(DemoArgs),
     /// Print a completion script for your shell
     #[command(after_help = "\
 Example:
   countersign completions bash > ~/.local/share/bash-completion/completions/countersign")]
     Completions(CompletionsArgs),
-    /// Serve the files of a directory on this computer, to try things out
+    /// Serve the files of a directory, to try things out
     ServeFiles(ServeFilesArgs),
     /// Run the signing server
     #[command(after_help = "\
@@ -211,24 +213,24 @@ Examples:
   countersign serve --file-server dl.example.org let projects on that host register
   countersign serve --config countersign.toml    everything from a file
 
-Every flag of the server can also be set by its environment variable, or by a key of the same name (with _ for -) in \
-the configuration file. A flag beats the environment, which beats the file.")]
+You can also set every flag by its environment variable or in the configuration file; docs/configuration.md lists the \
+names. A flag beats the environment, which beats the file.")]
     Serve(ServeArgs),
-    /// Maintain the data directory of a server that is stopped
+    /// Maintain the data directory of a stopped server
     Admin {
         #[command(subcommand)]
         command: AdminCommand,
     },
-    /// Check that every commit of a server's repository is a legal change
+    /// Check that every commit in a server's repository follows the rules
     #[command(after_help = "\
 Examples:
-  countersign fsck countersign-data              the data directory, also beside a running server
+  countersign fsck countersign-data              the data directory; the server can run meanwhile
   countersign fsck signing-history.git           a clone of its repository
-  countersign fsck countersign-data --since 4f…  only what came after a commit that was checked before
+  countersign fsck countersign-data --since 4f…  only what came after a checked commit
 
-Replays the whole history by the server's own rules, and verifies each change, every signature and every threshold. \
-Names commit and file of whatever does not fit, and exits with 3 then. Only reads. The last line of a good check is \
-the commit to pass as --since next time; keep it in a safe place: with it, a history that was cut off or rewritten \
-is found out as well.")]
+Replays the whole history by the server's own rules and verifies each change, every signature and every threshold. If \
+something breaks a rule, it names the commit and the file and exits with 3. It only reads. The last line of a good \
+check is the commit to pass as --since next time. Keep it in a safe place: it also reveals a history that was cut off \
+or rewritten.")]
     Fsck(FsckArgs),
 }

@@ -20,7 +20,7 @@ pub(crate) struct DownloadArgs {
     #[arg(long, short = 'o', value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Give up beyond so many bytes, where the signed index does not say how large the file is
+    /// Stop after this many bytes if the signed index does not give the file's size
     #[arg(long, value_name = "BYTES", default_value_t = 2 << 30)]
     pub(crate) max_size: u64,
 
@@ -28,7 +28,7 @@ pub(crate) struct DownloadArgs {
     pub(crate) root: RootArgs,
 }
 
-/// Where trust in a project begins, when it is met for the first time.
+/// Where trust in a project begins, at its first download.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RootArgs {
     /// Digest of a signers file of the project, from a place that you trust
@@ -43,11 +43,11 @@ pub(crate) struct VerifyArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Where it was downloaded from; the evidence is asked of the server
+    /// Where the file came from; the client asks the server for the evidence
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
 
-    /// The bundle with the evidence; nothing is asked of anyone
+    /// The bundle with the evidence; needs no network
     #[arg(long, value_name = "BUNDLE")]
     pub(crate) bundle: Option<PathBuf>,
 
@@ -78,9 +78,9 @@ pub(crate) struct ChainArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TrustCommand {
-    /// List the projects, what was accepted of their history, and the revocations seen
+    /// List the projects, their accepted history, and the revocations seen
     List,
-    /// Forget a project: the next download begins anew
+    /// Forget a project, so that the next download begins anew
     Remove {
         /// The project's identifier, as `trust list` shows it
         #[arg(value_name = "PROJECT", value_parser = parse_path)]
@@ -90,7 +90,7 @@ pub(crate) enum TrustCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct KeygenArgs {
-    /// Where to write the private key; the public one gets this name and `.pub`
+    /// Where to write the private key; the public key goes to FILE.pub
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
 
@@ -107,11 +107,11 @@ pub(crate) struct KeygenArgs {
 pub(crate) enum SignersCommand {
     /// Write a signers file
     #[command(after_help = "\
-KEY is a .pub file, a svc-pub: string or an ssh-ed25519 line, with an optional name in front:
+KEY is a .pub file, a svc-pub: string or an ssh-ed25519 line. A name in front is optional:
 
   countersign signers new --artifact alice=alice.pub bob=bob.pub --artifact-threshold 2 -o FILE")]
     New(SignersNewArgs),
-    /// Validate a signers file, and say who can do what alone, and how many keys may be lost or stolen
+    /// Validate a signers file; show who can act alone, and how many keys can be lost or stolen
     Check {
         /// The signers file
         #[arg(value_name = "FILE")]
@@ -129,7 +129,7 @@ pub(crate) struct SignersNewArgs {
     #[arg(long, value_name = "N", required = true)]
     pub(crate) artifact_threshold: usize,
 
-    /// Who changes the signers; without it, those who sign releases
+    /// Who changes the signers [default: the artifact signers]
     #[arg(long, value_name = "KEY", num_args = 1.., requires = "admin_threshold")]
     pub(crate) admin: Vec<String>,
 
@@ -137,7 +137,7 @@ pub(crate) struct SignersNewArgs {
     #[arg(long, value_name = "N", requires = "admin")]
     pub(crate) admin_threshold: Option<usize>,
 
-    /// Who can change the signers when the admins are lost; such a key has no other role
+    /// Who can change the signers when the admins have lost their keys; a master key has no other role
     #[arg(long, value_name = "KEY", num_args = 1.., requires = "master_threshold")]
     pub(crate) master: Vec<String>,
 
@@ -145,7 +145,7 @@ pub(crate) struct SignersNewArgs {
     #[arg(long, value_name = "N", requires = "master")]
     pub(crate) master_threshold: Option<usize>,
 
-    /// Who revokes releases; without it, any one admin
+    /// Who revokes releases [default: any one admin]
     #[arg(long, value_name = "KEY", num_args = 1.., requires = "revocation_threshold")]
     pub(crate) revocation: Vec<String>,
 
@@ -160,7 +160,7 @@ pub(crate) struct SignersNewArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ProposeArgs {
-    /// Where the signers file is published: its page on a branch of the forge, or its address on a file server
+    /// The signers file's page on a branch of the forge, or its address on a file server
     #[arg(value_name = "SIGNERS_URL")]
     pub(crate) url: String,
 }
@@ -168,7 +168,7 @@ pub(crate) struct ProposeArgs {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("source").required(true).args(["url", "checksums"]))]
 pub(crate) struct ReleaseArgs {
-    /// The page of the release on its forge
+    /// The release's page on its forge
     #[arg(value_name = "RELEASE_URL")]
     pub(crate) url: Option<String>,
 
@@ -184,23 +184,23 @@ pub(crate) struct SignArgs {
     #[arg(value_name = "PATH", value_parser = parse_path)]
     pub(crate) paths: Vec<RepoPath>,
 
-    /// Sign everything that waits for this key, new projects that list it included
+    /// Sign everything that waits for this key, including new projects that list it
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// Compare the release with the files that you built or fetched, in this directory
+    /// Compare the release with your own files in this directory
     #[arg(long, value_name = "DIR", conflicts_with_all = ["submit", "export"])]
     pub(crate) files: Option<PathBuf>,
 
-    /// Refuse to sign unless every file of the release is in --files DIR and is the same
+    /// Refuse to sign unless --files DIR holds every file of the release, byte for byte
     #[arg(long, requires = "files")]
     pub(crate) require_match: bool,
 
-    /// Do not sign: write what there is to sign to a file, for a computer without a network
+    /// Write what there is to sign to this file, for a computer without a network
     #[arg(long, value_name = "FILE", conflicts_with_all = ["detached", "submit"])]
     pub(crate) export: Option<PathBuf>,
 
-    /// Sign what --export wrote, without a network; -o takes the signatures
+    /// Sign what --export wrote, without a network; needs -o
     #[arg(long, value_name = "FILE", requires = "output")]
     pub(crate) detached: Option<PathBuf>,
 
@@ -230,11 +230,11 @@ pub(crate) struct StatusArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
-    /// Only what happens at this path and below it
+    /// Only events at this path and below it
     #[arg(value_name = "PREFIX", value_parser = parse_path)]
     pub(crate) prefix: Option<RepoPath>,
 
-    /// Only what waits for the signature of your key, as --key names it
+    /// Only what waits for the signature of your --key
     #[arg(long, conflicts_with = "waiting_for")]
     pub(crate) mine: bool,
 
@@ -246,7 +246,7 @@ pub(crate) struct WatchArgs {
     #[arg(long = "type", value_name = "KIND", value_delimiter = ',', value_parser = parse_kind)]
     pub(crate) kinds: Vec<EventKind>,
 
-    /// Begin after this commit, of the server's newest 10,000
+    /// Begin after this commit, one of the server's newest 10,000
     #[arg(long, value_name = "COMMIT", value_parser = parse_commit)]
     pub(crate) since: Option<String>,
 }
@@ -257,14 +257,14 @@ pub(crate) struct RevokeArgs {
     #[arg(value_name = "PATH", value_parser = parse_path)]
     pub(crate) path: RepoPath,
 
-    /// Why, for everyone to read; leave it out to co-sign a revocation that others began
+    /// Why, for everyone to read; leave it out to join a revocation that others began
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Leave server, files and keys in place at the end, to look around, until Ctrl-C
+    /// Keep the server, files and keys until Ctrl-C, so that you can look around
     #[arg(long)]
     pub(crate) keep: bool,
 }
@@ -278,7 +278,7 @@ pub(crate) struct CompletionsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeFilesArgs {
-    /// The directory
+    /// The directory to serve
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
 

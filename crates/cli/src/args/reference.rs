@@ -1,4 +1,4 @@
-//! docs/cli.md is made from the help texts, so that there is one place for each of them.
+//! Makes docs/cli.md from the help texts, so that each text stands in one place.
 
 use std::{fs, path::Path};
 
@@ -6,7 +6,7 @@ use clap::{Command, CommandFactory as _};
 
 use super::Arguments;
 
-/// Set to anything, it makes the test write the file instead of comparing it.
+/// If this variable is set, the test writes the file before it compares it.
 const WRITE: &str = "COUNTERSIGN_WRITE_DOCS";
 
 const HEAD: &str = include_str!("reference.md");
@@ -37,8 +37,11 @@ fn render_command(text: &mut String, command: &Command, parent: &str) {
     if command.get_name() == "help" {
         return;
     }
-    // The global options stand once, under the program itself.
-    let command = command.clone().mut_args(|arg| if arg.is_global_set() { arg.hide(true) } else { arg });
+    // The global options and the help stand once, under the program itself.
+    let command = command
+        .clone()
+        .mut_args(|arg| if arg.is_global_set() || arg.get_id() == "help" { arg.hide(true) } else { arg })
+        .mut_subcommands(|inner| if inner.get_name() == "help" { inner.hide(true) } else { inner });
     text.push_str(&format!("\n## {name}\n\n{}", help(&command)));
     for inner in command.get_subcommands() {
         render_command(text, inner, &name);

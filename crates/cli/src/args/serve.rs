@@ -15,11 +15,12 @@ use countersign_store::ObjectId;
 pub(crate) enum AdminCommand {
     /// Remove a project's pending registration or signers proposal
     Drop(DropArgs),
-    /// Accept requests again that are refused because the clock was wrong
+    /// Accept requests again after the clock was wrong
     #[command(after_help = "\
-A server whose clock was far ahead for a while may refuse fresh requests until that time has come. Set the clock right, \
-stop the server, and run this. Requests that were signed before are refused from then on; clients sign again. Requests \
-that were signed for a later time, while the clock was ahead, could be sent again when that time comes.")]
+If the server's clock was far ahead for a while, the server can refuse fresh requests until that time comes. Set the \
+clock right, stop the server, and run this command. From then on the server refuses requests that were signed before; \
+clients sign again. A request that was signed for a later time, while the clock was ahead, can be sent again when that \
+time comes.")]
     ResetNonces(ResetNoncesArgs),
 }
 
@@ -32,8 +33,8 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) files: FileArgs,
 
-    /// For trying things on your own machine: allow fetching from loopback, and every file server
-    /// there, and set no rate limits
+    /// For your own machine: fetch from loopback, accept every file server there, set no rate
+    /// limits and no budgets
     #[arg(
         long,
         env = "COUNTERSIGN_DEV", hide_env_values = true,
@@ -46,8 +47,8 @@ pub(crate) struct ServeArgs {
     )]
     dev: Option<bool>,
 
-    /// Also fetch from this host or network (CIDR), although its address is not public: on this port,
-    /// on all ports with `:*`, else on 80 and 443 (repeatable)
+    /// Fetch from this host or network (CIDR) although its address is not public: on this port, on
+    /// all ports with `:*`, or on 80 and 443 without a port (repeatable)
     #[arg(
         long,
         value_name = "HOST[:PORT]",
@@ -67,7 +68,7 @@ pub(crate) struct ServeArgs {
     )]
     file_server: Option<Vec<FileServerRule>>,
 
-    /// Believe what this proxy says about its clients' addresses, in X-Forwarded-For (repeatable)
+    /// Believe the client addresses that this proxy writes into X-Forwarded-For (repeatable)
     #[arg(
         long = "trusted-proxy",
         alias = "trusted-proxies",
@@ -78,7 +79,7 @@ pub(crate) struct ServeArgs {
     )]
     trusted_proxies: Option<Vec<ProxyNet>>,
 
-    /// Certificate file (PEM), for serving https without a proxy; read again on SIGHUP
+    /// Certificate file (PEM), to serve https without a proxy; SIGHUP reads it again
     #[arg(long, value_name = "FILE", env = "COUNTERSIGN_TLS_CERT", hide_env_values = true)]
     tls_cert: Option<PathBuf>,
 
@@ -90,11 +91,11 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ADDR:PORT", env = "COUNTERSIGN_METRICS_LISTEN", hide_env_values = true)]
     metrics_listen: Option<SocketAddr>,
 
-    /// How log lines are written: text or json [default: text]
+    /// Format of log lines: text or json [default: text]
     #[arg(long, value_name = "FORMAT", env = "COUNTERSIGN_LOG_FORMAT", hide_env_values = true)]
     pub(crate) log_format: Option<LogFormat>,
 
-    /// How much is logged: error, warn, info or debug [default: info]
+    /// How much to log: error, warn, info or debug [default: info]
     #[arg(long, value_name = "LEVEL", env = "COUNTERSIGN_LOG_LEVEL", hide_env_values = true)]
     pub(crate) log_level: Option<LogLevel>,
 }
@@ -133,7 +134,7 @@ pub(crate) struct FsckArgs {
     #[arg(value_name = "DATA_DIR")]
     pub(crate) dir: PathBuf,
 
-    /// Take the state after this commit as it is, and check what came after it
+    /// Trust the state at this commit, and check only what came after it
     #[arg(long, value_name = "COMMIT", value_parser = parse_commit)]
     pub(crate) since: Option<ObjectId>,
 }

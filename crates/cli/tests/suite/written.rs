@@ -79,7 +79,7 @@ fn the_guide_can_be_pasted_from_its_beginning_to_its_end() {
 
 #[test]
 fn the_walk_through_of_the_readme_can_be_pasted() {
-    let (_dir, run) = paste(&commands("README.md", "## First walk-through", "## Configuration"));
+    let (_dir, run) = paste(&commands("README.md", "## First walk-through", "## Where to go next"));
     assert_works(&run, &["Verified app.tar.gz", "Create the repository"]);
 }
 
