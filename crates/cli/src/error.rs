@@ -7,7 +7,7 @@ use countersign_core::{
     values::{path::RepoPath, shown::shown_text},
 };
 use countersign_forge::https::SetupError;
-use countersign_server::{app::StartError, config::ConfigError};
+use countersign_server::{config::ConfigError, start::StartError};
 use countersign_store::{StoreError, audit::CheckError, data_dir::DataDirError, open::OpenDataError};
 use serde_json::{Map, Value};
 

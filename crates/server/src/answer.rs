@@ -1,49 +1,65 @@
 //! What every answer has in common: an id, a line in the log, and that a panic is answered too.
 
 use std::{
-    cell::Cell,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc, LazyLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     time::Instant,
 };
 
 use axum::{
+    Router,
     http::{
         HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri,
         header::{CACHE_CONTROL, DATE},
     },
     response::{IntoResponse as _, Response},
 };
+use futures_util::FutureExt as _;
 use hyper::{Request, body::Incoming, service::Service as _};
 use hyper_util::service::TowerToHyperService;
-use tokio::task::JoinSet;
 use tracing::{Instrument as _, Span};
-use uuid::{Uuid, fmt::Simple};
 
 use crate::{
     date::http_date,
     error::{ApiError, Failure},
     host::check_host,
-    limits::Client,
-    listen::{Patience, Service},
-    metrics::Route,
+    limits::{Client, Limiter},
+    listen::patience::Patience,
+    metrics::{RequestKinds, Requests},
+    origin::RequestOrigin,
+    proxies::TrustedProxies,
+    request_id::RequestId,
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// Method, target and headers of a request.
-pub(crate) type Asked<'a> = (&'a Method, &'a Uri, &'a HeaderMap);
+/// What a request begins with.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestHead<'a> {
+    pub method: &'a Method,
+    pub uri: &'a Uri,
+    pub headers: &'a HeaderMap,
+}
 
 /// Answers some requests by their heads alone.
-pub trait Read: Fn(Asked<'_>) -> Option<Response> + Clone + Send + Sync + 'static {}
+pub trait Read: Fn(RequestHead<'_>) -> Option<Response> + Clone + Send + Sync + 'static {}
 
-impl<R: Fn(Asked<'_>) -> Option<Response> + Clone + Send + Sync + 'static> Read for R {}
+impl<R: Fn(RequestHead<'_>) -> Option<Response> + Clone + Send + Sync + 'static> Read for R {}
 
-/// Whoever is at the other end of a connection.
+/// What answers the requests on a listener.
+#[derive(Debug)]
+pub struct Service<R> {
+    pub router: Router,
+    /// Is asked before the router.
+    pub read: R,
+    pub kinds: &'static RequestKinds,
+    pub requests: Arc<Requests>,
+    pub limiter: Option<Arc<Limiter>>,
+    pub proxies: Arc<TrustedProxies>,
+}
+
+/// The client at the other end of a connection.
 pub(crate) struct Visitor<R> {
     pub(crate) service: Arc<Service<R>>,
     pub(crate) client: Option<Client>,
@@ -52,13 +68,6 @@ pub(crate) struct Visitor<R> {
     pub(crate) patience: Arc<Patience>,
     /// Of the connection.
     pub(crate) number: u64,
-}
-
-/// What handlers may know of where a request came from.
-#[derive(Debug, Clone)]
-pub(crate) struct Origin {
-    pub(crate) client: Option<Client>,
-    pub(crate) patience: Arc<Patience>,
 }
 
 impl<R> Visitor<R> {
@@ -77,7 +86,7 @@ pub(crate) async fn answer<R: Read>(
 ) -> Response {
     let id = RequestId::new();
     let (method, uri) = (request.method(), request.uri());
-    let route = Route::of(uri.path());
+    let kind = visitor.service.kinds.kind_of(uri.path());
     // Reads are many and change nothing: they are logged only where somebody looks at details, or where they fail.
     let is_read = method.is_safe();
     let span = if is_read {
@@ -88,13 +97,13 @@ pub(crate) async fn answer<R: Read>(
     let forwarded = visitor.forwarded(request.headers());
     let client = forwarded.as_ref().or(visitor.client.as_ref());
     let admitted = client
-        .filter(|_| route.is_limited() || !is_read)
+        .filter(|_| is_limited(uri.path()) || !is_read)
         .map_or(Ok(()), |client| client.charge_request(started));
     // Nothing that a read was changing outlives its panic.
     let admitted = admitted.map_err(ApiError::from);
     let ask =
         AssertUnwindSafe(|| match admitted.and_then(|()| check_host(request.version(), request.headers())) {
-            Ok(()) => (visitor.service.read)((method, uri, request.headers())),
+            Ok(()) => (visitor.service.read)(RequestHead { method, uri, headers: request.headers() }),
             Err(refused) => Some(refused.into_response()),
         });
     let mut response = match span.in_scope(|| catch_unwind(ask)).unwrap_or_else(|_| Some(panicked())) {
@@ -104,17 +113,17 @@ pub(crate) async fn answer<R: Read>(
         }
         None => {
             let (method, uri) = (method.clone(), uri.clone());
-            let origin = Origin { client: client.cloned(), patience: Arc::clone(&visitor.patience) };
+            let origin = RequestOrigin { client: client.cloned(), patience: Arc::clone(&visitor.patience) };
             let mut response = answer_routed(&visitor.service, request, origin, &span).await;
             report_failure(&span, &id, (&method, &uri), &mut response);
             response
         }
     };
     let (status, took) = (response.status(), started.elapsed());
-    visitor.service.requests.record(visitor.number, route, status, took);
+    visitor.service.requests.record(visitor.number, kind, status, took);
     if !span.is_disabled() {
         let ms = took.as_secs_f64() * 1_000.0;
-        // Whoever asks too often shall not fill the log.
+        // A client that asks too often must not fill the log.
         let is_detail = is_read || status == StatusCode::TOO_MANY_REQUESTS;
         span.in_scope(|| match is_detail {
             true => tracing::debug!(status = status.as_u16(), ms, "answered"),
@@ -132,22 +141,25 @@ pub(crate) async fn answer<R: Read>(
     response
 }
 
-/// Away from the connection's thread, which serves others meanwhile. Ends with the connection.
 async fn answer_routed<R: Read>(
     service: &Service<R>,
     mut request: Request<Incoming>,
-    origin: Origin,
+    origin: RequestOrigin,
     span: &Span,
 ) -> Response {
     request.extensions_mut().insert(origin);
-    let mut work = JoinSet::new();
-    let asked = TowerToHyperService::new(service.router.clone()).call(request);
-    work.spawn_on(asked.instrument(span.clone()), &service.workers);
-    match work.join_next().await {
-        Some(Ok(Ok(response))) => response,
-        Some(Ok(Err(never))) => match never {},
-        Some(Err(_)) | None => panicked(),
+    let answering = TowerToHyperService::new(service.router.clone()).call(request).instrument(span.clone());
+    // What a change has begun is undone when its guards are dropped, and the writer has a thread of its own.
+    match AssertUnwindSafe(answering).catch_unwind().await {
+        Ok(Ok(response)) => response,
+        Ok(Err(never)) => match never {},
+        Err(_) => panicked(),
     }
+}
+
+/// Programs that watch over the server are never told to come back later.
+fn is_limited(path: &str) -> bool {
+    !matches!(path, "/healthz" | "/readyz")
 }
 
 /// The panic itself was reported where it happened.
@@ -164,62 +176,5 @@ fn report_failure(span: &Span, id: &RequestId, asked: (&Method, &Uri), response:
         tracing::error!(id, %method, path = uri.path(), message, source, status);
     } else {
         span.in_scope(|| tracing::error!(message, source, status));
-    }
-}
-
-/// A number that nobody else gets. Threads take many at a time, and so need not wait for each other with each request.
-fn next_number() -> u64 {
-    const MANY: u64 = 1_024;
-    static TAKEN: AtomicU64 = AtomicU64::new(0);
-    thread_local! {
-        static NEXT: Cell<u64> = const { Cell::new(0) };
-    }
-    let next = NEXT.get();
-    let number = if next.is_multiple_of(MANY) { TAKEN.fetch_add(MANY, Ordering::Relaxed) } else { next };
-    NEXT.set(number + 1);
-    number
-}
-
-/// Different for every request of every run.
-pub(crate) struct RequestId([u8; RequestId::BYTES]);
-
-impl RequestId {
-    const RUN_BYTES: usize = 16;
-    const BYTES: usize = Self::RUN_BYTES + 1 + 8;
-
-    pub(crate) fn new() -> Self {
-        static RUN: LazyLock<[u8; Simple::LENGTH]> = LazyLock::new(|| {
-            let mut digits = [0; Simple::LENGTH];
-            Uuid::new_v4().simple().encode_lower(&mut digits);
-            digits
-        });
-        let mut id = [b'-'; Self::BYTES];
-        id[..Self::RUN_BYTES].copy_from_slice(&RUN[..Self::RUN_BYTES]);
-        let mut left = next_number();
-        for digit in id[Self::RUN_BYTES + 1..].iter_mut().rev() {
-            *digit = b"0123456789abcdef"[(left % 16) as usize];
-            left /= 16;
-        }
-        Self(id)
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        str::from_utf8(&self.0).unwrap_or_default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::{collections::HashSet, thread};
-
-    use super::*;
-
-    #[test]
-    fn no_two_requests_have_the_same_id_whatever_thread_they_are_on() {
-        let ids = || (0..3_000).map(|_| RequestId::new().as_str().to_owned()).collect::<Vec<_>>();
-        let threads: Vec<_> = (0..4).map(|_| thread::spawn(ids)).collect();
-        let ids: Vec<String> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
-        assert_eq!(ids.iter().collect::<HashSet<_>>().len(), 12_000);
-        assert!(ids.iter().all(|id| id.len() == RequestId::BYTES && id[..16] == ids[0][..16]));
     }
 }

@@ -15,13 +15,14 @@ use countersign_core::{
 use http_body_util::BodyExt as _;
 
 use crate::{
-    answer::Origin,
-    app::App,
     error::ApiError,
     limits::{
-        Client, FetchShare,
+        Client,
         places::{Claimant, GaveWay},
     },
+    origin::RequestOrigin,
+    state::App,
+    upstream::FetchClaim,
 };
 
 /// How long a client may take to send a body.
@@ -49,15 +50,12 @@ struct SignedHeaders {
 }
 
 impl Authenticated {
-    /// For a request that makes us fetch.
-    pub fn charge_fetch(&self) -> Result<(), ApiError> {
-        let charge = |client: &Client| client.charge_fetch(&self.caller, Instant::now());
-        Ok(self.client.as_ref().map_or(Ok(()), charge)?)
-    }
-
-    pub fn share_fetching(&self) -> Result<Option<FetchShare>, ApiError> {
-        let share = |client: &Client| client.share_fetching(&self.caller);
-        Ok(self.client.as_ref().map(share).transpose()?)
+    /// For a request that makes us fetch: charges the client, and says who wants a place.
+    pub fn claim_fetch(&self, claimant: Claimant) -> Result<FetchClaim, ApiError> {
+        let client = self.client.as_ref();
+        let share = client.map(|client| client.share_fetching(&self.caller)).transpose()?;
+        client.map_or(Ok(()), |client| client.charge_fetch(&self.caller, Instant::now()))?;
+        Ok(FetchClaim { claimant, share })
     }
 
     /// Who it is that wants a place.
@@ -93,8 +91,8 @@ impl FromRequest<App> for Authenticated {
 }
 
 pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authenticated, ApiError> {
-    let (headers, limit) = (&parts.headers, app.limits().request_body_bytes);
-    let origin = parts.extensions.get::<Origin>();
+    let (headers, limit) = (&parts.headers, app.limits.request_body_bytes);
+    let origin = parts.extensions.get::<RequestOrigin>();
     let client = origin.and_then(|origin| origin.client.clone());
     if let Some(client) = &client {
         client.charge_authenticated(Instant::now())?;
@@ -118,14 +116,14 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
         }
     };
     let verified = claimed.verify(&body)?;
-    if let Some(floor) = app.nonces().floor().filter(|floor| verified.timestamp < *floor) {
+    if let Some(floor) = app.nonces.floor().filter(|floor| verified.timestamp < *floor) {
         // Which nonces were used before a restore is not known, so all of that time count as used (D31).
         return Err(ApiError::unauthorized(format!(
             "the timestamp is from before this server was restored, at {floor}: sign the request again; if that time is \
              still to come, the operator can help (docs/operations.md, The clock)"
         )));
     }
-    app.nonces().remember(verified.nonce.0, verified.nonce_expires_at()).await?;
+    app.nonces.remember(verified.nonce.0, verified.nonce_expires_at()).await?;
     if let Some(client) = &client {
         // Not before: whoever repeats somebody else's request shall not use up that key's allowance.
         client.charge_key(&verified.public_key, Instant::now())?;
@@ -163,13 +161,13 @@ fn check_announced_length(headers: &HeaderMap, limit: usize) -> Result<(), ApiEr
 /// Only some at a time. One that arrives slowly makes room for others.
 async fn read_large_body(app: &App, body: Body, client: Option<&Client>) -> Result<Bytes, ApiError> {
     let claimant = Claimant::at(client.map(|client| client.network));
-    let place = app.large_bodies().take(claimant).await?;
+    let place = app.large_bodies.take(claimant).await?;
     let meter = place.meter();
     let metered = body.map_frame(move |frame| {
         meter.note(frame.data_ref().map_or(0, |data| data.len() as u64));
         frame
     });
-    let read = place.keep(read_body(Body::new(metered), app.limits().request_body_bytes)).await;
+    let read = place.keep(read_body(Body::new(metered), app.limits.request_body_bytes)).await;
     read.unwrap_or_else(|GaveWay| Err(ApiError::too_slow()))
 }
 

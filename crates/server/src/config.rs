@@ -1,5 +1,6 @@
 //! What the operator may set. Flag beats environment beats file beats default; unknown keys are errors.
 
+mod error;
 mod log;
 mod service;
 mod webhook;
@@ -14,33 +15,30 @@ use std::{
 
 use countersign_core::{
     rules::decide::caps::Caps,
-    values::{
-        bounds::{INDEX_BYTES, INDEX_FILES, SIGNERS_FILE_BYTES},
-        shown::shown_text,
-    },
+    values::bounds::{INDEX_BYTES, INDEX_FILES, SIGNERS_FILE_BYTES},
 };
 use countersign_forge::{
     fetch::Timeouts,
     file_server::{FileServerRule, FileServers},
-    forges::{ForgeConfig, ForgeConfigError, ForgeKind, Forges, Token, TokenError},
+    forges::{ForgeConfig, ForgeKind, Forges, Token},
     guard::{AllowFetch, Guard},
 };
 use countersign_store::audit::replay::MAX_FETCH;
 use serde::Deserialize;
-use thiserror::Error;
 
+pub use self::error::{ConfigError, WebhookProblem};
 pub use self::log::{LogFormat, LogLevel, UnknownName};
-pub use self::webhook::WebhookProblem;
 use self::{
+    error::positive,
     service::{ConnectionsTable, RateLimitsTable, TlsTable},
     webhook::WebhookTable,
 };
 use crate::{
     limits::Rates,
-    listen::ConnectionLimits,
+    listen::connections::ConnectionLimits,
     proxies::{ProxyNet, TrustedProxies},
     tls::TlsFiles,
-    webhooks::Webhook,
+    webhooks::settings::Webhook,
 };
 use countersign_store::{Author, StorageLimits};
 
@@ -72,14 +70,14 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// For one asset of a release.
     pub asset_timeout: Duration,
-    pub limits: Limits,
+    pub limits: ServiceLimits,
     /// Author and committer of every commit (D33).
     pub author: Author,
     pub webhooks: Vec<Webhook>,
 }
 
 #[derive(Debug, Clone)]
-pub struct Limits {
+pub struct ServiceLimits {
     pub request_body_bytes: usize,
     pub signers_file_bytes: u64,
     pub checksums_file_bytes: u64,
@@ -193,32 +191,6 @@ struct CommitsTable {
     email: Option<String>,
 }
 
-#[derive(Debug, Error)]
-pub enum ConfigError {
-    #[error("cannot read the configuration file {path}")]
-    Read { path: PathBuf, source: std::io::Error },
-    #[error("the configuration file {path} is not valid")]
-    Parse { path: PathBuf, source: Box<toml::de::Error> },
-    #[error("the configuration file {path} is not valid, in line {line}: {reason}")]
-    ParseSecretly { path: PathBuf, line: usize, reason: String },
-    #[error("the webhook `{}` in the configuration file: {problem}", shown_text(name))]
-    Webhook { name: String, problem: WebhookProblem },
-    #[error(
-        "--dev is for one's own machine only: {0} is not a loopback address. Leave out --dev, or listen on 127.0.0.1"
-    )]
-    DevInPublic(SocketAddr),
-    #[error("cannot read the token file {path}")]
-    TokenFile { path: PathBuf, source: std::io::Error },
-    #[error("the token in {path}: {source}")]
-    Token { path: PathBuf, source: TokenError },
-    #[error(transparent)]
-    Forge(#[from] ForgeConfigError),
-    #[error("TLS needs a certificate and its key: the {missing} is missing. Give both, or neither")]
-    HalfOfTls { missing: &'static str },
-    #[error("`{key}` in the configuration file: {reason}")]
-    Value { key: &'static str, reason: String },
-}
-
 impl ConfigFile {
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let text = std::fs::read_to_string(path)
@@ -313,7 +285,7 @@ fn read_token(path: PathBuf) -> Result<Token, ConfigError> {
 }
 
 impl LimitsTable {
-    fn resolve(self, dev: bool) -> Result<Limits, ConfigError> {
+    fn resolve(self, dev: bool) -> Result<ServiceLimits, ConfigError> {
         let storage = self.storage()?;
         let max_signers = SIGNERS_FILE_BYTES as u64;
         let signers_file_bytes = positive("limits.signers_file_bytes", self.signers_file_bytes, max_signers)?;
@@ -346,7 +318,7 @@ impl LimitsTable {
             key: "limits.registration_expiry_days",
             reason: "too many days".to_owned(),
         })?;
-        Ok(Limits {
+        Ok(ServiceLimits {
             request_body_bytes,
             signers_file_bytes,
             checksums_file_bytes,
@@ -393,21 +365,6 @@ impl LimitsTable {
             host: positive("limits.host_bytes_per_day", self.host_bytes_per_day, 2 << 30)?,
             total: positive("limits.total_bytes_per_day", self.total_bytes_per_day, 4 << 30)?,
         })
-    }
-}
-
-/// The value or its default; zero would switch off what it limits.
-fn positive<T: Default + PartialEq>(
-    key: &'static str,
-    value: Option<T>,
-    default: T,
-) -> Result<T, ConfigError> {
-    match value {
-        Some(value) if value == T::default() => {
-            Err(ConfigError::Value { key, reason: "must be more than 0".to_owned() })
-        }
-        Some(value) => Ok(value),
-        None => Ok(default),
     }
 }
 

@@ -33,7 +33,7 @@ use crate::{
         Limited,
         places::{GaveWay, NoPlace},
     },
-    releases::DownloadError,
+    upstream::releases::DownloadError,
 };
 use countersign_store::{StoreError, nonces::NonceError};
 
@@ -62,6 +62,12 @@ impl ApiError {
 
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, message)
+    }
+
+    pub fn no_signers(path: &str) -> Self {
+        Self::not_found(format!(
+            "No signers file found for: {path}. Error: No signers file found in parent directories"
+        ))
     }
 
     pub fn unauthorized(message: impl Into<String>) -> Self {

@@ -2,111 +2,16 @@
 //!
 //! A listener looks at the log by itself, from where it was (`listener`). After each look it rests, the longer the more
 //! listeners there are, so that all of them together look a bounded number of times a second: what happened meanwhile
-//! is told at once afterwards. Whoever makes changes never waits for listeners, not even to wake them.
+//! is told at once afterwards. A change never waits for listeners, not even to wake them.
 
+mod audience;
 mod listener;
 mod request;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
-
-use tokio::sync::watch;
-
+pub use self::audience::Events;
 pub(crate) use self::{
-    listener::Listener,
+    listener::{EventSource, Listener},
     request::{ListenRequest, not_kept},
 };
-use crate::limits::places::{Claimant, HeldPlace, PlaceRules, SharedPlaces};
-use countersign_store::log::Log;
-
-/// Looks of all listeners together come this far apart, once there is much to tell.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
-
-#[derive(Debug)]
-pub struct Events {
-    places: Arc<SharedPlaces>,
-    listeners: AtomicUsize,
-    /// Listeners since the start.
-    admitted: AtomicU64,
-    sent: AtomicU64,
-    /// The position behind the newest commit, for all listeners that wait.
-    end: Arc<watch::Sender<i64>>,
-}
-
-/// A place among the listeners, given back when it is dropped.
-#[derive(Debug)]
-struct Place {
-    events: Arc<Events>,
-    held: HeldPlace,
-    /// Spreads those that began to rest together.
-    spread: u32,
-}
-
-impl Events {
-    /// Must be called inside a Tokio runtime.
-    pub fn start(log: &Log, max_listeners: usize) -> Self {
-        let end = Arc::new(watch::Sender::new(log.end()));
-        tokio::spawn(pass_on(log.subscribe(), Arc::clone(&end)));
-        let (listeners, admitted, sent) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
-        let places = SharedPlaces::new(PlaceRules {
-            total: max_listeners,
-            // How many there may be at one address is among the limits of addresses.
-            share: max_listeners,
-            strangers: max_listeners,
-            waiting: 0,
-            max_wait: Duration::ZERO,
-            grace: Some(Duration::ZERO),
-            pace: None,
-        });
-        Self { places, listeners, admitted, sent, end }
-    }
-
-    pub fn listeners(&self) -> usize {
-        self.listeners.load(Ordering::Relaxed)
-    }
-
-    /// How many events were sent, to all listeners together.
-    pub fn sent(&self) -> u64 {
-        self.sent.load(Ordering::Relaxed)
-    }
-
-    pub fn places(&self) -> &SharedPlaces {
-        &self.places
-    }
-
-    fn admit(self: &Arc<Self>, claimant: Claimant) -> Option<Place> {
-        let held = self.places.try_take(claimant).ok()?;
-        self.listeners.fetch_add(1, Ordering::Relaxed);
-        let spread = (self.admitted.fetch_add(1, Ordering::Relaxed) % 8) as u32;
-        Some(Place { events: Arc::clone(self), held, spread })
-    }
-}
-
-impl Place {
-    /// How long to rest after a look.
-    fn rest(&self) -> Duration {
-        let listeners = u32::try_from(self.events.listeners()).unwrap_or(u32::MAX);
-        // Between 12 and 19 parts of 16.
-        BETWEEN_LOOKS * listeners * (12 + self.spread) / 16
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.events.listeners.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// To wake a thousand tasks takes a while. It is not the writer's time: the writer wakes this task alone.
-async fn pass_on(mut log: watch::Receiver<i64>, end: Arc<watch::Sender<i64>>) {
-    while log.changed().await.is_ok() {
-        end.send_replace(*log.borrow_and_update());
-    }
-}

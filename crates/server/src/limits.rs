@@ -27,10 +27,10 @@ use countersign_store::clock::uptime_nanos;
 const MAX_ADDRESSES: usize = 65_536;
 const MAX_KEYS: usize = 16_384;
 /// Requests of one key, and from one address, that fetch at the same time, of all that may do so
-/// ([`crate::fetching`]).
+/// (`upstream`).
 const FETCHING_PER_KEY: u32 = 8;
 const FETCHING_PER_ADDRESS: u32 = 16;
-/// Bytes of large answers on their way to one address ([`crate::sending`]).
+/// Bytes of large answers on their way to one address (`sending`).
 const SENDING_PER_ADDRESS: u32 = 32 << 20;
 /// Listeners to events at one address.
 const LISTENING_PER_ADDRESS: u32 = 1_024;

@@ -1,10 +1,10 @@
 //! Connections: accepting them, bounding them, and ending them.
 
 mod calendar;
-mod connections;
-mod lanes;
-mod patience;
+pub mod connections;
+pub(crate) mod patience;
 mod refusal;
+mod stream;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -23,7 +23,6 @@ use std::{
 };
 
 use axum::{
-    Router,
     body::{Body, Bytes},
     http::StatusCode,
 };
@@ -38,28 +37,24 @@ use hyper_util::rt::TokioIo;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpSocket, TcpStream},
-    runtime::Handle,
     sync::{mpsc, watch},
     task::JoinSet,
 };
 
-pub use self::connections::{ConnectionCounts, ConnectionLimits, Connections};
-pub use self::lanes::Lanes;
-pub(crate) use self::patience::{Listening, Patience};
-use self::{connections::Admitted, patience::Stream};
+use self::{
+    connections::{Admitted, Connections},
+    refusal::MAX_HEAD_BYTES,
+    stream::Stream,
+};
 use crate::{
-    answer::{Read, Visitor, answer},
-    limits::{Limiter, network_of},
-    metrics::{Requests, Route},
-    proxies::TrustedProxies,
+    answer::{Read, Service, Visitor, answer},
+    limits::network_of,
+    metrics::RequestKind,
     tls::Tls,
 };
 
 /// After a failure to accept, which is mostly a lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// The largest head of a request. An unfinished head takes no more of our memory, and hyper reads no more at a time.
-const MAX_HEAD_BYTES: usize = 32 * 1024;
 
 /// Connections that the system keeps for us until we accept them. A client for which there is no room tries again after
 /// a second, so a burst of connections must fit.
@@ -73,26 +68,18 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Who answers on a listener, and for whom.
-#[derive(Debug)]
-pub struct Service<R> {
-    pub router: Router,
-    /// Is asked before the router.
-    pub read: R,
+/// Who is let in, and how.
+#[derive(Debug, Clone)]
+pub struct Gate {
     pub connections: Arc<Connections>,
-    pub requests: Arc<Requests>,
-    pub limiter: Option<Arc<Limiter>>,
-    pub proxies: Arc<TrustedProxies>,
     pub tls: Option<Arc<Tls>>,
-    /// Where whatever takes longer than a read is worked on.
-    pub workers: Handle,
 }
 
 /// Serves until `stopped` holds true or has no sender any more; then finishes the requests under way.
 pub async fn serve<R: Read>(
     listener: TcpListener,
     service: Service<R>,
-    lanes: Lanes,
+    gate: Gate,
     mut stopped: watch::Receiver<bool>,
 ) {
     let service = Arc::new(service);
@@ -106,13 +93,10 @@ pub async fn serve<R: Read>(
         let Some((stream, peer)) = accepted else { continue };
         let is_proxy = service.proxies.contains(peer.ip());
         let counted = (!is_proxy).then(|| network_of(peer.ip()));
-        let Some(place) = service.connections.admit(counted, Instant::now()) else { continue };
+        let Some(place) = gate.connections.admit(counted, Instant::now()) else { continue };
         let (stopped, open) = (stopped.clone(), open.clone());
         let connection = Connection { place, peer: peer.ip(), is_proxy, stopped, _open: open };
-        let served = lanes.spawn(stream, |stream| connection.run(stream, Arc::clone(&service)));
-        if let Err(error) = served {
-            pause_after(&error, "a connection could not be served").await;
-        }
+        tokio::spawn(connection.run(stream, Arc::clone(&service), gate.clone()));
     }
     drop((listener, open));
     all_closed.recv().await;
@@ -128,15 +112,11 @@ async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
             Some((stream, peer))
         }
         Err(error) => {
-            pause_after(&error, "a connection could not be accepted").await;
+            tracing::warn!(%error, "a connection could not be accepted");
+            tokio::time::sleep(PAUSE).await;
             None
         }
     }
-}
-
-async fn pause_after(error: &io::Error, what: &str) {
-    tracing::warn!(%error, "{what}");
-    tokio::time::sleep(PAUSE).await;
 }
 
 struct Connection {
@@ -148,10 +128,9 @@ struct Connection {
 }
 
 impl Connection {
-    async fn run<R: Read>(self, stream: TcpStream, service: Arc<Service<R>>) {
+    async fn run<R: Read>(self, stream: TcpStream, service: Arc<Service<R>>, gate: Gate) {
         let Self { place, peer, is_proxy, mut stopped, _open } = self;
-        let connections = Arc::clone(&service.connections);
-        let tls = service.tls.clone();
+        let Gate { connections, tls } = gate;
         let client = service.limiter.as_ref().map(|limiter| limiter.client(peer));
         // A handshake costs more than many an answer.
         let charged = client.as_ref().filter(|_| tls.is_some() && !is_proxy);
@@ -160,11 +139,11 @@ impl Connection {
         }
         let patience = Arc::clone(&place.patience);
         let visitor = Visitor { service, client, is_proxy, patience, number: place.number };
-        let farewell = Arc::new(Farewell::default());
+        let (farewell, heads) = (Arc::new(Farewell::default()), Arc::clone(&connections));
         let (mut has_stopped, said) = (stopped.clone(), Arc::clone(&farewell));
         let serving = async move {
             match tls {
-                None => serve_stream(stream, visitor, &said).await,
+                None => serve_stream(stream, visitor, heads, &said).await,
                 Some(tls) => {
                     let stream = tokio::select! {
                         stream = tls.accept(stream, peer) => stream,
@@ -172,7 +151,7 @@ impl Connection {
                         _ = has_stopped.wait_for(|stop| *stop) => None,
                     };
                     if let Some(stream) = stream {
-                        serve_stream(stream, visitor, &said).await;
+                        serve_stream(stream, visitor, heads, &said).await;
                     }
                 }
             }
@@ -255,9 +234,9 @@ impl<R> Drop for AnswerBody<R> {
 async fn serve_stream<R: Read>(
     stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
     visitor: Visitor<R>,
+    connections: Arc<Connections>,
     farewell: &Farewell,
 ) {
-    let connections = Arc::clone(&visitor.service.connections);
     let stream = Stream::new(stream, Arc::clone(&visitor.patience), connections);
     // One count for each connection: threads that share one for all requests would wait for each other's caches.
     let visitor = Arc::new(visitor);
@@ -281,13 +260,14 @@ async fn serve_stream<R: Read>(
     http.max_buf_size(MAX_HEAD_BYTES).max_header_size(MAX_HEAD_BYTES);
     // `answer` has a date of its own.
     http.auto_date_header(false);
-    if !calendar::note_date() {
-        tracing::warn!("this machine's clock is before 1970: set it. A connection was closed");
-        return;
-    }
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
     let mut is_ending = false;
     let served = poll_fn(|context| {
+        // With each poll: any thread of the runtime may be the one that serves it.
+        if !calendar::note_date() {
+            tracing::warn!("this machine's clock is before 1970: set it. A connection was closed");
+            return Poll::Ready(Ok(()));
+        }
         if !is_ending && farewell.was_said(context) {
             is_ending = true;
             connection.as_mut().graceful_shutdown();
@@ -299,7 +279,7 @@ async fn serve_stream<R: Read>(
             let is_large = error.is_parse_too_large();
             let status =
                 if is_large { StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE } else { StatusCode::BAD_REQUEST };
-            refused.service.requests.record(refused.number, Route::Other, status, Duration::ZERO);
+            refused.service.requests.record(refused.number, RequestKind::OTHER, status, Duration::ZERO);
         }
         tracing::debug!(%error, "a connection ended early");
     }

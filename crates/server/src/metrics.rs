@@ -1,9 +1,9 @@
-//! What is counted, and the page on which Prometheus reads it.
-//!
-//! Whoever does something counts it, next to where it happens; this module knows the names. Requests are counted here.
+//! Counters of requests. Other parts of the server keep their own; the route for metrics gives all of them their names.
 
-mod page;
+mod kinds;
 mod requests;
-mod route;
 
-pub use self::{page::render, requests::Requests, route::Route};
+pub use self::{
+    kinds::{RequestKind, RequestKinds},
+    requests::{BOUNDS, Requests},
+};

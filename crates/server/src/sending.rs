@@ -25,7 +25,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{answer::Origin, error::ApiError, limits::SendShare};
+use crate::{error::ApiError, limits::SendShare, origin::RequestOrigin};
 
 /// What is not larger is answered without asking for room.
 pub(crate) const SMALL_BYTES: usize = 64 << 10;
@@ -65,7 +65,7 @@ impl Default for Sending {
 
 impl Sending {
     /// Waits for room for an answer that has so many bytes in memory at a time.
-    pub(crate) async fn hold(&self, bytes: usize, origin: Option<&Origin>) -> Result<Room, ApiError> {
+    pub(crate) async fn hold(&self, bytes: usize, origin: Option<&RequestOrigin>) -> Result<Room, ApiError> {
         let client = origin.and_then(|origin| origin.client.as_ref());
         let share = client.map(|client| client.share_sending(bytes)).transpose()?;
         let units = u32::try_from(bytes.min(MOST_BYTES).div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX);
@@ -87,7 +87,7 @@ impl Sending {
     }
 
     /// A body of bytes that are there already.
-    pub(crate) async fn body(&self, bytes: Bytes, origin: Option<&Origin>) -> Result<Body, ApiError> {
+    pub(crate) async fn body(&self, bytes: Bytes, origin: Option<&RequestOrigin>) -> Result<Body, ApiError> {
         if bytes.len() <= SMALL_BYTES {
             return Ok(Body::from(bytes));
         }
@@ -99,7 +99,7 @@ impl Sending {
     pub(crate) async fn bound(
         &self,
         response: Response,
-        origin: Option<&Origin>,
+        origin: Option<&RequestOrigin>,
     ) -> Result<Response, ApiError> {
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, usize::MAX).await.map_err(|_| ApiError::panicked())?;

@@ -8,9 +8,9 @@ use std::{
 };
 
 use countersign_server::{
-    app::{self, Running},
     config::Settings,
     observe,
+    start::{self, Running},
 };
 use countersign_store::clock::Clock;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -38,7 +38,7 @@ async fn serve(settings: Settings) -> Result<(), CliError> {
     let mut signals = Signals::listen()?;
     let mut hangup = signal(SignalKind::hangup()).map_err(broken("signals cannot be received"))?;
     let (dev, drain) = (settings.dev, settings.timeouts.total + DRAIN_MARGIN);
-    let running = app::start(settings, Clock::system()).await?;
+    let running = start::start(settings, Clock::system()).await?;
     if let Err(error) = announce(&running, dev) {
         tracing::warn!(%error, "the ready line could not be printed to standard output");
     }

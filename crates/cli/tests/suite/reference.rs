@@ -9,23 +9,21 @@ use countersign_core::documents::{
     signers::SignersFile as Signers,
 };
 use countersign_server::{
-    metrics::Route,
-    openapi::{Access, Content, ContentSchema, Document, Place},
-    router,
-    table::{Row, Verb},
+    openapi::{Access, Content, ContentSchema, ParameterPlace, Row, Verb},
+    routes::table,
 };
 use serde_json::Value;
 
 use crate::support::{
     Request, TestServer,
-    reference::{check_instance, document},
+    reference::{check_instance, document, rows},
 };
 
 const METHODS: [&str; 8] = ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "QUERY"];
 
 /// The path of a route with its example.
 fn target(row: &Row) -> String {
-    let path = row.endpoint.parameters.iter().find(|parameter| parameter.place == Place::Path);
+    let path = row.endpoint.parameters.iter().find(|parameter| parameter.place == ParameterPlace::Path);
     path.map_or_else(
         || row.path.clone(),
         |path| row.path.replace("{path}", path.example.as_str().expect("a path is text")),
@@ -38,7 +36,7 @@ fn contents(row: &Row) -> impl Iterator<Item = &Content> {
 
 #[test]
 fn every_route_is_in_the_document_and_the_other_way_round() {
-    let routes: BTreeSet<_> = router::table()
+    let routes: BTreeSet<_> = table::all()
         .into_rows()
         .iter()
         .map(|row| (row.path.clone(), row.method.name().to_lowercase()))
@@ -51,7 +49,7 @@ fn every_route_is_in_the_document_and_the_other_way_round() {
         })
         .collect();
     assert_eq!(routes, described);
-    let ids: BTreeSet<_> = Document::get().rows().iter().map(|row| row.endpoint.id).collect();
+    let ids: BTreeSet<_> = rows().iter().map(|row| row.endpoint.id).collect();
     assert_eq!(ids.len(), routes.len(), "two endpoints share an id");
 }
 
@@ -62,9 +60,9 @@ fn no_route_is_made_outside_the_table() {
     let mut found = BTreeSet::new();
     list_uses(&source, &mut found);
     // The second has the route of the other listener, for metrics, and those of its tests.
-    let expected = ["table.rs", "router.rs"].map(str::to_owned);
+    let expected = ["route_table.rs", "table.rs"].map(str::to_owned);
     assert_eq!(found, BTreeSet::from(expected));
-    let router = fs::read_to_string(source.join("router.rs")).unwrap();
+    let router = fs::read_to_string(source.join("routes/table.rs")).unwrap();
     let program = router.split("#[cfg(test)]").next().unwrap();
     assert_eq!(program.matches(".route(").count(), 1, "only `/metrics` is routed by hand");
 }
@@ -86,23 +84,20 @@ fn list_uses(dir: &Path, found: &mut BTreeSet<String>) {
 
 #[test]
 fn every_kind_of_route_that_is_counted_is_described() {
-    let described: Vec<_> = Document::get().rows().iter().map(|row| Route::of(&target(row))).collect();
-    for route in Route::ALL {
+    let described: Vec<_> = rows().iter().map(|row| table::kinds().kind_of(&target(row))).collect();
+    for (kind, name) in table::kinds().all() {
         // Metrics have their own listener.
-        let is_elsewhere = matches!(route, Route::Metrics | Route::Other);
-        assert_eq!(described.contains(&route), !is_elsewhere, "{route:?}");
+        let is_elsewhere = matches!(name, "metrics" | "other");
+        assert_eq!(described.contains(&kind), !is_elsewhere, "{name}");
     }
 }
 
 #[test]
 fn every_described_route_exists_and_has_no_other_method() {
     let server = TestServer::start();
-    for row in Document::get().rows() {
+    for row in rows() {
         let others = METHODS.into_iter().filter(|method| {
-            !Document::get()
-                .rows()
-                .iter()
-                .any(|other| other.path == row.path && other.method.name() == *method)
+            !rows().iter().any(|other| other.path == row.path && other.method.name() == *method)
         });
         for method in others {
             let reply = server.send(&Request::new(method, target(row)));
@@ -124,7 +119,7 @@ fn every_described_route_exists_and_has_no_other_method() {
 #[test]
 fn every_example_is_what_its_schema_describes() {
     let mut count = 0;
-    for row in Document::get().rows() {
+    for row in rows() {
         for content in contents(row) {
             let ContentSchema::Type(of) = content.schema else { continue };
             assert!(!content.examples.is_empty(), "{}: {of:?} without an example", row.path);
@@ -159,7 +154,7 @@ fn a_schema_refuses_what_is_not_of_its_type() {
 
 #[test]
 fn examples_are_read_by_the_server_and_by_the_client() {
-    for row in Document::get().rows() {
+    for row in rows() {
         for (name, example) in row.endpoint.body.iter().flat_map(|body| &body.examples) {
             let bytes = example.to_string().into_bytes();
             let read = match row.endpoint.id {
@@ -220,7 +215,7 @@ fn the_page_shows_every_endpoint_and_leads_to_it() {
     let reply = server.get("/docs");
     assert_eq!((reply.status, reply.header("content-type")), (200, Some("text/html; charset=utf-8")));
     let page = reply.text();
-    for row in Document::get().rows() {
+    for row in rows() {
         let id = row.endpoint.id;
         assert_eq!(page.matches(&format!("id=\"{id}\"")).count(), 1, "{id}");
         assert!(page.contains(&format!("href=\"#{id}\"")), "{id}");
@@ -240,7 +235,7 @@ fn authentication_is_described_where_it_is_asked_for() {
     let schemes = document()["components"]["securitySchemes"].as_object().unwrap();
     let names: BTreeSet<_> = schemes.values().map(|scheme| scheme["name"].as_str().unwrap()).collect();
     assert_eq!(names, BTreeSet::from(["x-svc-timestamp", "x-svc-nonce", "x-svc-sig", "x-svc-pk"]));
-    for row in Document::get().rows() {
+    for row in rows() {
         let method = match row.method {
             Verb::Get => "get",
             Verb::Post => "post",

@@ -19,9 +19,10 @@ use countersign_core::{
     values::{path::RepoPath, time::Timestamp},
 };
 use countersign_server::{
-    app::{self, Running},
+    answer::RequestHead,
     config::{ConfigFile, Overrides, Settings},
-    router,
+    routes::table,
+    start::{self, Running},
 };
 use countersign_store::clock::Clock;
 use hyper::service::Service as _;
@@ -116,8 +117,8 @@ impl Server {
         let clock = Clock::new(move || {
             Timestamp::from_unix_nanos(i128::from(nanos.load(Ordering::Relaxed))).expect("a time")
         });
-        let running = self.runtime.block_on(app::start(settings, clock)).unwrap();
-        let service = TowerToHyperService::new(router::build(running.app().clone()));
+        let running = self.runtime.block_on(start::start(settings, clock)).unwrap();
+        let service = TowerToHyperService::new(table::build(running.app().clone()));
         Instance { running, service, _dir: dir }
     }
 
@@ -157,7 +158,8 @@ impl Server {
         let http = http.body(Body::from(request.body.clone())).unwrap();
         let app = instance.running.app();
         self.runtime.block_on(async {
-            let response = match router::answer_read(app, (http.method(), http.uri(), http.headers())) {
+            let head = RequestHead { method: http.method(), uri: http.uri(), headers: http.headers() };
+            let response = match table::answer_read(app, head) {
                 Some(response) => response,
                 None => instance.service.call(http).await.unwrap(),
             };
@@ -170,7 +172,7 @@ impl Server {
     /// Every stored file below a directory.
     pub(crate) fn files_below(&self, dir: &str) -> BTreeMap<String, String> {
         let instance = self.instance.as_ref().expect("a run has begun");
-        let head = instance.running.app().store().head();
+        let head = instance.running.app().store.head();
         let paths = head.files_below(&RepoPath::parse(dir).unwrap()).unwrap();
         let content = |path: &RepoPath| {
             let bytes = head.read(path).unwrap().expect("a listed file is there");

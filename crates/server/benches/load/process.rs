@@ -14,9 +14,8 @@ use std::{
 
 use axum::{Router, routing::get};
 use countersign_server::{
-    app,
     config::{ConfigFile, LogFormat, LogLevel, Overrides, Settings},
-    observe,
+    observe, start,
 };
 use countersign_store::clock::Clock;
 use serde::Serialize;
@@ -54,10 +53,10 @@ pub(crate) fn runtime() -> io::Result<Runtime> {
 pub(crate) fn serve(data_dir: &Path) -> Result<(), Failure> {
     let _logging = observe::start_logging(LogFormat::Text, LogLevel::Info)?;
     runtime()?.block_on(async {
-        let running = app::start(settings(data_dir)?, Clock::system()).await?;
+        let running = start::start(settings(data_dir)?, Clock::system()).await?;
         println!("{READY}{}", running.address);
         wait_for_end_of_input().await?;
-        println!("{PUBLISHES}{}", running.app().store().publishes());
+        println!("{PUBLISHES}{}", running.app().store.publishes());
         Ok(tokio::time::timeout(STOP_TIME, running.stop()).await??)
     })
 }

@@ -4,8 +4,8 @@ use std::{path::PathBuf, time::Duration};
 
 use serde::Deserialize;
 
-use super::{ConfigError, positive};
-use crate::{limits::Rates, listen::ConnectionLimits, tls::TlsFiles};
+use super::error::{ConfigError, positive};
+use crate::{limits::Rates, listen::connections::ConnectionLimits, tls::TlsFiles};
 use countersign_store::bucket::Rate;
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -1,23 +1,19 @@
 //! The `[[webhook]]` tables.
 
-use std::{collections::BTreeSet, fmt, io, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, fmt, path::PathBuf, time::Duration};
 
 use countersign_api::event::{EventFilter, EventKind};
-use countersign_core::values::{
-    key::{KeyError, PublicKey},
-    path::{PathError, RepoPath},
-    shown::shown_text,
-};
+use countersign_core::values::{key::PublicKey, path::RepoPath};
 use serde::Deserialize;
-use thiserror::Error;
 use url::Url;
 
-use super::ConfigError;
-use crate::webhooks::{Retries, Secret, ShortSecret, Webhook, WebhookName, WebhookNameError};
+use super::error::{ConfigError, MAX_SECONDS, WebhookProblem};
+use crate::webhooks::{
+    Retries, Secret,
+    settings::{Webhook, WebhookName},
+};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// A day.
-const MAX_SECONDS: u64 = 24 * 60 * 60;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,36 +33,6 @@ pub(super) struct WebhookTable {
 /// A secret as the file has it. Not even a value of another type is shown in errors.
 #[derive(Clone)]
 struct SecretText(String);
-
-#[derive(Debug, Error)]
-pub enum WebhookProblem {
-    #[error(transparent)]
-    Name(#[from] WebhookNameError),
-    #[error("another one has the same name: each keeps its progress under its own")]
-    SameName,
-    #[error("its url {0}")]
-    Url(&'static str),
-    #[error("it has no secret: set `secret`, or `secret_file`")]
-    NoSecret,
-    #[error("it has both `secret` and `secret_file`: leave one out")]
-    TwoSecrets,
-    #[error("cannot read its secret file {}: {source}", path.display())]
-    SecretFile { path: PathBuf, source: io::Error },
-    #[error(transparent)]
-    ShortSecret(#[from] ShortSecret),
-    #[error("`{}` is no type of event: they are {}", shown_text(given), known_types())]
-    Type { given: String },
-    #[error("`{key}` is empty, so nothing would be sent: leave it out in order to send all")]
-    Nothing { key: &'static str },
-    #[error("its prefix `{}`: {source}", shown_text(given))]
-    Prefix { given: String, source: PathError },
-    #[error("its key: {0}")]
-    Key(#[from] KeyError),
-    #[error("`{key}` must be from 1 to {MAX_SECONDS}")]
-    Time { key: &'static str },
-    #[error("`retry_max_seconds` is less than `retry_min_seconds`")]
-    Retries,
-}
 
 /// All of them, whose names differ.
 pub(super) fn resolve(tables: Vec<WebhookTable>) -> Result<Vec<Webhook>, ConfigError> {
@@ -165,10 +131,6 @@ fn seconds(key: &'static str, value: Option<u64>, default: Duration) -> Result<D
         Some(_) => Err(WebhookProblem::Time { key }),
         None => Ok(default),
     }
-}
-
-fn known_types() -> String {
-    EventKind::ALL.map(EventKind::name).join(", ")
 }
 
 impl<'de> Deserialize<'de> for SecretText {

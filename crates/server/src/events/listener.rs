@@ -1,6 +1,12 @@
 //! One listener: from the log to Server-Sent Events.
 
-use std::{convert::Infallible, fmt::Write as _, mem, sync::atomic::Ordering, time::Duration};
+use std::{
+    convert::Infallible,
+    fmt::Write as _,
+    mem,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use axum::{
     body::{Body, Bytes},
@@ -15,13 +21,16 @@ use countersign_core::values::path::RepoPath;
 use futures_util::stream;
 use tokio::{sync::watch, task::spawn_blocking, time::Instant};
 
-use super::{ListenRequest, Place, not_kept};
+use super::{
+    audience::{Events, ListenerSlot},
+    request::{ListenRequest, not_kept},
+};
 use crate::{
-    answer::Origin,
-    app::App,
     error::ApiError,
+    held_store::HeldStore,
     limits::{ListenShare, places::Claimant},
-    listen::Listening,
+    listen::patience::Listening,
+    origin::RequestOrigin,
 };
 use countersign_store::{ObjectId, Store, log::Logged};
 
@@ -42,9 +51,18 @@ const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 const NO: HeaderValue = HeaderValue::from_static("no");
 
+/// Where events come from.
+#[derive(Debug)]
+pub(crate) struct EventSource {
+    pub(crate) store: Arc<HeldStore>,
+    pub(crate) events: Arc<Events>,
+    /// Tells when the server stops.
+    pub(crate) is_stopping: watch::Receiver<bool>,
+}
+
 #[derive(Debug)]
 pub(crate) struct Listener {
-    app: App,
+    store: Arc<HeldStore>,
     filter: EventFilter,
     /// Of the next commit to look at.
     position: i64,
@@ -56,7 +74,7 @@ pub(crate) struct Listener {
     end: watch::Receiver<i64>,
     is_stopping: watch::Receiver<bool>,
     client: Option<Listening>,
-    place: Place,
+    place: ListenerSlot,
     _share: Option<ListenShare>,
 }
 
@@ -70,17 +88,17 @@ enum Look {
 
 impl Listener {
     pub(crate) async fn start(
-        app: App,
+        source: EventSource,
         request: ListenRequest,
-        origin: Option<Origin>,
+        origin: Option<RequestOrigin>,
     ) -> Result<Self, ApiError> {
         let client = origin.as_ref().and_then(|origin| origin.client.as_ref());
         let share = client.map(|client| client.share_listening()).transpose()?;
         let claimant = Claimant::at(client.map(|client| client.network));
-        let place = app.events().admit(claimant).ok_or_else(ApiError::too_many_listeners)?;
+        let place = source.events.admit(claimant).ok_or_else(ApiError::too_many_listeners)?;
         let (position, seen) = match request.after {
-            None => app.store().log().newest(),
-            Some(after) => (find(&app, after).await?, Some(after)),
+            None => source.store.log().newest(),
+            Some(after) => (find(&source.store, after).await?, Some(after)),
         };
         let now = Instant::now();
         Ok(Self {
@@ -90,12 +108,12 @@ impl Listener {
             is_new: true,
             rest_until: now,
             heartbeat_at: now + HEARTBEAT,
-            end: app.events().end.subscribe(),
-            is_stopping: app.stopping(),
+            end: source.events.end.subscribe(),
+            is_stopping: source.is_stopping,
             client: origin.map(|origin| origin.patience.listen()),
             place,
             _share: share,
-            app,
+            store: source.store,
         })
     }
 
@@ -152,10 +170,10 @@ impl Listener {
 
     /// Looks at commits until there is enough to tell.
     fn look(&mut self) -> Look {
-        let mut told = Telling::new(&self.filter, self.app.store());
+        let mut told = Telling::new(&self.filter, &self.store);
         let (begin, mut is_behind) = (self.position, false);
         while told.text.len() < MAX_TOLD && self.position < begin + MAX_LOOKED_AT {
-            let commits = self.app.store().log().from(self.position, PIECE);
+            let commits = self.store.log().from(self.position, PIECE);
             is_behind = commits.is_none();
             let commits = commits.unwrap_or_default();
             if commits.is_empty() {
@@ -212,8 +230,8 @@ impl IntoResponse for Listener {
 }
 
 /// The position behind a commit. What came before the start may have to be read from disk.
-async fn find(app: &App, after: ObjectId) -> Result<i64, ApiError> {
-    let log = app.store().log().clone();
+async fn find(store: &Store, after: ObjectId) -> Result<i64, ApiError> {
+    let log = store.log().clone();
     let found = spawn_blocking(move || log.position_of(&after)).await;
     found.map_err(|_| ApiError::panicked())?.map(|position| position + 1).ok_or_else(|| not_kept(after))
 }

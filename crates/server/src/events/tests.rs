@@ -1,13 +1,16 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+use std::{sync::Arc, time::Duration};
+
 use countersign_core::{rules::snapshot::Change, values::path::RepoPath};
 use tempfile::TempDir;
 use tokio::time::{Instant, timeout};
 
 use super::{listener::HEARTBEAT, *};
 use crate::{
-    app::{self, App, Running},
     config::{ConfigFile, Overrides, Settings},
+    start::{self, Running},
+    state::App,
 };
 use countersign_store::clock::Clock;
 
@@ -23,21 +26,29 @@ pub(crate) async fn start() -> (TempDir, Running) {
         ..Overrides::default()
     };
     let settings = Settings::resolve(overrides, ConfigFile::default()).unwrap();
-    (dir, app::start(settings, Clock::system()).await.unwrap())
+    (dir, start::start(settings, Clock::system()).await.unwrap())
 }
 
 /// A commit that says this, and changes a file of its own.
 pub(crate) async fn commit(app: &App, message: &str) -> String {
     let mut change = Change::new(format!("{message}\n\nBy: {KEY}\n"));
-    let name = format!("notes/{}", app.store().log().end());
+    let name = format!("notes/{}", app.store.log().end());
     change.write(RepoPath::parse(&name).unwrap(), name.into_bytes());
-    app.store().transact(move |_| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
-    app.store().head().commit.to_string()
+    app.store.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+    app.store.head().commit.to_string()
+}
+
+fn source_of(app: &App) -> EventSource {
+    EventSource {
+        store: Arc::clone(&app.store),
+        events: Arc::clone(&app.events),
+        is_stopping: app.stopping(),
+    }
 }
 
 async fn listen(app: &App, query: &str) -> Listener {
     let request = ListenRequest::parse(query, &Default::default()).unwrap();
-    let mut listener = Listener::start(app.clone(), request, None).await.unwrap();
+    let mut listener = Listener::start(source_of(app), request, None).await.unwrap();
     let first = next(&mut listener).await;
     assert!(first.starts_with(": ") && first.contains("\nretry: 2000\nid: "), "{first}");
     listener
@@ -51,7 +62,7 @@ async fn next(listener: &mut Listener) -> String {
 async fn a_sign_of_life_says_how_far_was_looked_and_is_no_event() {
     let (_dir, running) = start().await;
     let mut listener = listen(running.app(), "type=dropped").await;
-    let first = running.app().store().head().commit.to_string();
+    let first = running.app().store.head().commit.to_string();
     for _ in 0..3 {
         let asked = Instant::now();
         assert_eq!(next(&mut listener).await, format!(": nothing new\nid: {first}\n\n"));
@@ -119,7 +130,7 @@ async fn much_is_told_in_pieces_and_nothing_twice() {
         events += piece.matches("\ndata: ").count();
         ids.extend(piece.lines().filter_map(|line| line.strip_prefix("id: ")).map(str::to_owned));
     }
-    let log = app.store().log().from(1, usize::MAX).unwrap();
+    let log = app.store.log().from(1, usize::MAX).unwrap();
     assert_eq!(ids, log.iter().map(|commit| commit.id.to_string()).collect::<Vec<_>>());
     assert_eq!(events, 400);
     drop(listener);

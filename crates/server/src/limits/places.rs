@@ -4,12 +4,12 @@
 //! than its share. When all places are taken, a newcomer that holds fewer takes the place of a holder that has more than
 //! its part, or that is too slow. Among those who wait, the one that holds least is next.
 
+mod rules;
 mod state;
 #[cfg(test)]
 mod tests;
 
 use std::{
-    net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -17,85 +17,16 @@ use std::{
     time::Duration,
 };
 
-use countersign_core::values::{key::PublicKey, path::RepoPath};
 use tokio::{
     sync::watch,
     time::{Instant, timeout},
 };
 
-use self::state::{Standing, State};
+pub use self::rules::{Claimant, MinimumPace, PlaceRules};
+use self::state::{PlaceState, Standing};
 
 /// A newcomer that waits looks this often whether a holder has become too slow.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
-
-/// How places of one kind are shared.
-#[derive(Debug, Clone, Copy)]
-pub struct PlaceRules {
-    pub total: usize,
-    /// Of one address, one project or one key.
-    pub share: usize,
-    /// Of all those who are no signers of an active project.
-    pub strangers: usize,
-    /// How many may wait, and how long.
-    pub waiting: usize,
-    pub max_wait: Duration,
-    /// A holder keeps its place for so long at least; without a time, until it gives the place back.
-    pub grace: Option<Duration>,
-    pub pace: Option<MinimumPace>,
-}
-
-/// A holder that moves fewer bytes is too slow, once it has held its place for some time.
-#[derive(Debug, Clone, Copy)]
-pub struct MinimumPace {
-    pub bytes_per_second: u64,
-    pub after: Duration,
-}
-
-/// Who wants a place, as far as it is known.
-#[derive(Debug, Clone, Default)]
-pub struct Claimant {
-    holders: Vec<PlaceHolder>,
-    is_stranger: bool,
-}
-
-/// For whom places are counted.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum PlaceHolder {
-    Address(IpAddr),
-    Project(RepoPath),
-    Key(PublicKey),
-}
-
-impl Claimant {
-    /// Without an address where limits are switched off.
-    pub fn at(address: Option<IpAddr>) -> Self {
-        let holders = address.map(PlaceHolder::Address).into_iter().collect();
-        Self { holders, is_stranger: false }
-    }
-
-    pub fn with_key(mut self, key: &PublicKey) -> Self {
-        self.holders.push(PlaceHolder::Key(*key));
-        self
-    }
-
-    /// For a signer of this project.
-    pub fn with_project(mut self, project: &RepoPath) -> Self {
-        self.holders.push(PlaceHolder::Project(project.clone()));
-        self
-    }
-
-    /// For a key that no project that we know of vouches for.
-    pub fn as_stranger(mut self) -> Self {
-        self.is_stranger = true;
-        self
-    }
-}
-
-impl From<&PublicKey> for Claimant {
-    fn from(key: &PublicKey) -> Self {
-        Self::default().with_key(key)
-    }
-}
 
 /// Too many others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +39,7 @@ pub struct GaveWay;
 #[derive(Debug)]
 pub struct SharedPlaces {
     rules: PlaceRules,
-    state: Mutex<State>,
+    state: Mutex<PlaceState>,
     refused: AtomicU64,
 }
 
@@ -193,7 +124,7 @@ impl SharedPlaces {
         self.lock().gave_way()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PlaceState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

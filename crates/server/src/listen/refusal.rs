@@ -2,9 +2,10 @@
 
 use countersign_api::answers::ErrorResponse;
 
-use super::MAX_HEAD_BYTES;
-use crate::{answer::RequestId, date::http_date};
+use crate::{date::http_date, request_id::RequestId};
 
+/// The largest head of a request. An unfinished head takes no more of our memory, and hyper reads no more at a time.
+pub(super) const MAX_HEAD_BYTES: usize = 32 * 1024;
 /// Hyper's answers to what it cannot parse have no body.
 const NO_BODY: &str = "content-length: 0\r\n";
 /// What a client still sends is read up to here, and thrown away: to close a connection with unread bytes resets it, and

@@ -7,27 +7,35 @@ use tokio::{
     time::timeout,
 };
 
-use super::{patience::Dropped, *};
+use axum::Router;
+
+use super::{
+    connections::ConnectionLimits,
+    patience::{Dropped, Patience},
+    *,
+};
 use crate::{
-    app::App,
+    answer::RequestHead,
     events::tests::{INDEX, commit, start},
-    router,
+    routes::table,
+    state::App,
 };
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
 /// For anybody, with as little as there can be besides the routes.
-pub(crate) fn service(router: Router) -> Service<impl Read> {
-    Service {
+pub(crate) fn service(router: Router) -> (Service<impl Read>, Gate) {
+    let limits = ConnectionLimits { total: 64, per_address: None };
+    let gate = Gate { connections: Arc::new(Connections::new(limits)), tls: None };
+    let service = Service {
         router,
-        read: |_: (&_, &_, &_)| None,
-        connections: Arc::new(Connections::new(ConnectionLimits { total: 64, per_address: None })),
+        read: |_: RequestHead<'_>| None,
+        kinds: table::kinds(),
         requests: Arc::default(),
         limiter: None,
         proxies: Arc::default(),
-        tls: None,
-        workers: Handle::current(),
-    }
+    };
+    (service, gate)
 }
 
 /// A connection with room for 1 KiB between server and client, on which a request has been sent.
@@ -36,8 +44,9 @@ async fn connect(app: &App, target: &str) -> (impl Future<Output = Option<Droppe
     let request = format!("GET {target} HTTP/1.1\r\nhost: localhost\r\n\r\n");
     client.write_all(request.as_bytes()).await.unwrap();
     let patience = Arc::new(Patience::new(Instant::now()));
+    let (service, gate) = service(table::build(app.clone()));
     let visitor = Visitor {
-        service: Arc::new(service(router::build(app.clone()))),
+        service: Arc::new(service),
         client: None,
         is_proxy: false,
         patience: Arc::clone(&patience),
@@ -46,7 +55,7 @@ async fn connect(app: &App, target: &str) -> (impl Future<Output = Option<Droppe
     let serving = async move {
         let farewell = Farewell::default();
         tokio::select! {
-            () = serve_stream(stream, visitor, &farewell) => None,
+            () = serve_stream(stream, visitor, gate.connections, &farewell) => None,
             dropped = patience.run_out() => Some(dropped),
         }
     };
@@ -65,10 +74,10 @@ async fn a_listener_that_hears_nothing_but_signs_of_life_stays() {
         assert!(count > 0, "the connection was closed: {heard}");
         heard.push_str(str::from_utf8(&buffer[..count]).unwrap());
     }
-    assert_eq!(running.app().events().listeners(), 1);
+    assert_eq!(running.app().events.listeners(), 1);
     drop(client);
     assert_eq!(timeout(HOUR, serving).await.unwrap().unwrap(), None);
-    assert_eq!(running.app().events().listeners(), 0);
+    assert_eq!(running.app().events.listeners(), 0);
     running.stop().await.unwrap();
 }
 
@@ -76,13 +85,13 @@ async fn a_listener_that_hears_nothing_but_signs_of_life_stays() {
 async fn a_listener_that_does_not_read_is_let_go_and_little_is_kept_for_it() {
     let (_dir, running) = start().await;
     let app = running.app();
-    let first = app.store().head().commit;
+    let first = app.store.head().commit;
     let title = format!("Sign and complete {INDEX}");
     futures_util::future::join_all((0..500).map(|_| commit(app, &title))).await;
     let (serving, _client) = connect(app, &format!("/v1/events?last_event_id={first}")).await;
     assert_eq!(timeout(HOUR, serving).await.unwrap(), Some(Dropped::TooSlow));
-    assert_eq!(app.events().listeners(), 0);
+    assert_eq!(app.events.listeners(), 0);
     // All of it would be 1,000 events, or a third of a megabyte.
-    assert!(app.events().sent() < 150, "{}", app.events().sent());
+    assert!(app.events.sent() < 150, "{}", app.events.sent());
     running.stop().await.unwrap();
 }

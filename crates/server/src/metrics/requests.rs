@@ -7,12 +7,12 @@ use std::{
 
 use axum::http::StatusCode;
 
-use super::Route;
+use super::kinds::{MAX_KINDS, RequestKind};
 
 /// Whatever we answer; the most frequent first.
 const STATUSES: [u16; 15] = [200, 304, 404, 400, 401, 429, 202, 403, 405, 408, 409, 413, 431, 500, 503];
 /// Upper bounds of latencies in microseconds, from a read to a release that is downloaded.
-pub(super) const BOUNDS: [u64; 17] = [
+pub const BOUNDS: [u64; 17] = [
     50,
     100,
     250,
@@ -33,7 +33,7 @@ pub(super) const BOUNDS: [u64; 17] = [
 ];
 const SHARDS: usize = 8;
 
-/// Answered requests by route, status and latency.
+/// Answered requests by kind, status and latency.
 #[derive(Debug, Default)]
 pub struct Requests {
     shards: [Shard; SHARDS],
@@ -43,7 +43,7 @@ pub struct Requests {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Shard {
-    routes: [Cell; Route::ALL.len()],
+    kinds: [Cell; MAX_KINDS],
 }
 
 #[derive(Debug, Default)]
@@ -56,8 +56,8 @@ struct Cell {
 }
 
 impl Requests {
-    pub(crate) fn record(&self, connection: u64, route: Route, status: StatusCode, took: Duration) {
-        let cell = &self.shards[connection as usize % SHARDS].routes[route as usize];
+    pub(crate) fn record(&self, connection: u64, kind: RequestKind, status: StatusCode, took: Duration) {
+        let cell = &self.shards[connection as usize % SHARDS].kinds[kind.index()];
         let place = STATUSES.iter().position(|known| *known == status.as_u16());
         place.map_or(&cell.other_status, |place| &cell.statuses[place]).fetch_add(1, Ordering::Relaxed);
         let nanos = took.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(took.subsec_nanos()));
@@ -67,20 +67,20 @@ impl Requests {
     }
 
     /// Statuses with their counts; `None` is any other status.
-    pub(super) fn by_status(&self, route: Route) -> impl Iterator<Item = (Option<u16>, u64)> {
+    pub fn by_status(&self, kind: RequestKind) -> impl Iterator<Item = (Option<u16>, u64)> {
         let known = STATUSES.into_iter().enumerate();
-        let known = known.map(move |(i, status)| (Some(status), self.sum(route, |cell| &cell.statuses[i])));
-        known.chain(std::iter::once((None, self.sum(route, |cell| &cell.other_status))))
+        let known = known.map(move |(i, status)| (Some(status), self.sum(kind, |cell| &cell.statuses[i])));
+        known.chain(std::iter::once((None, self.sum(kind, |cell| &cell.other_status))))
     }
 
     /// Counts by latency, in the order of the bounds; then what is above; then the sum in nanoseconds.
-    pub(super) fn latencies(&self, route: Route) -> ([u64; BOUNDS.len()], u64, u64) {
-        let counts = std::array::from_fn(|i| self.sum(route, |cell| &cell.latencies[i]));
-        (counts, self.sum(route, |cell| &cell.slower), self.sum(route, |cell| &cell.nanos))
+    pub fn latencies(&self, kind: RequestKind) -> ([u64; BOUNDS.len()], u64, u64) {
+        let counts = std::array::from_fn(|i| self.sum(kind, |cell| &cell.latencies[i]));
+        (counts, self.sum(kind, |cell| &cell.slower), self.sum(kind, |cell| &cell.nanos))
     }
 
-    fn sum(&self, route: Route, count: impl Fn(&Cell) -> &AtomicU64) -> u64 {
-        let counts = self.shards.iter().map(|shard| count(&shard.routes[route as usize]));
+    fn sum(&self, kind: RequestKind, count: impl Fn(&Cell) -> &AtomicU64) -> u64 {
+        let counts = self.shards.iter().map(|shard| count(&shard.kinds[kind.index()]));
         counts.map(|count| count.load(Ordering::Relaxed)).fold(0, u64::wrapping_add)
     }
 }

@@ -96,6 +96,7 @@ pub fn submit_signatures() -> Endpoint {
          Each signature is over the 64 raw bytes of the SHA-512 digest of the stored bytes. `public_key` is the \
          signer, who need not be the caller: the signature proves itself.",
     )
+    .counted_as("signatures")
     .signed()
     .with_body::<SignaturesBody>(&[("signers_file", "sign.request"), ("index", "sign.request.index")])
     .answers_with::<SignedResponse>(

@@ -18,6 +18,8 @@ pub(super) const HTML: &str = "text/html";
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     pub id: &'static str,
+    /// The name under which metrics count its requests.
+    pub counted_as: &'static str,
     pub section: Section,
     pub summary: &'static str,
     /// Paragraphs, between empty lines; what stands between backticks is code.
@@ -49,14 +51,14 @@ pub enum Section {
 #[derive(Debug, Clone)]
 pub struct Parameter {
     pub name: &'static str,
-    pub place: Place,
+    pub place: ParameterPlace,
     pub about: &'static str,
     pub schema: Value,
     pub example: Value,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ParameterPlace {
     /// Required, as the others are not.
     Path,
     Query,
@@ -130,6 +132,7 @@ impl Endpoint {
     pub fn new(id: &'static str, section: Section, summary: &'static str, about: &str) -> Self {
         Self {
             id,
+            counted_as: if section == Section::Pages { "page" } else { id },
             section,
             summary,
             about: about.to_owned(),
@@ -138,6 +141,11 @@ impl Endpoint {
             body: None,
             answers: Vec::new(),
         }
+    }
+
+    pub fn counted_as(mut self, name: &'static str) -> Self {
+        self.counted_as = name;
+        self
     }
 
     pub fn with_parameter(mut self, parameter: Parameter) -> Self {

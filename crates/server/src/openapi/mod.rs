@@ -1,4 +1,4 @@
-//! The API's description: what each endpoint takes and answers. `Document` is all of it, as OpenAPI 3.1; `web::docs`
+//! The API's description: what each endpoint takes and answers. `Reference` is all of it, as OpenAPI 3.1; `web::docs`
 //! shows the same to people. The schemas come from the types of `core` that are sent and received.
 
 pub mod changes;
@@ -7,37 +7,32 @@ pub mod events;
 pub mod pages;
 pub mod parameters;
 pub mod reads;
+mod row;
 mod schemas;
 pub mod service;
 mod write;
 
-use std::sync::LazyLock;
-
 use countersign_core::values::digest::Sha256;
 
 pub use self::{
-    endpoint::{Access, Answer, Content, ContentSchema, Endpoint, Header, Parameter, Place, Section},
+    endpoint::{
+        Access, Answer, Content, ContentSchema, Endpoint, Header, Parameter, ParameterPlace, Section,
+    },
+    row::{Row, Verb},
     schemas::{Field, Type},
     write::{ABOUT, AUTHENTICATION, AuthHeader},
 };
-use crate::{router, table::Row};
 
 /// Every endpoint, and the document that describes them.
 #[derive(Debug)]
-pub struct Document {
+pub struct Reference {
     rows: Vec<Row>,
     bytes: Vec<u8>,
     tag: String,
 }
 
-impl Document {
-    /// Made at the first call: it is the same as long as the program runs.
-    pub fn get() -> &'static Self {
-        static DOCUMENT: LazyLock<Document> = LazyLock::new(|| Document::of(router::table().into_rows()));
-        &DOCUMENT
-    }
-
-    fn of(rows: Vec<Row>) -> Self {
+impl Reference {
+    pub fn of(rows: Vec<Row>) -> Self {
         let bytes = write::document(&rows).to_string().into_bytes();
         let tag = format!("\"{}\"", Sha256::of(&bytes));
         Self { rows, bytes, tag }

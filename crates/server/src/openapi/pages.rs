@@ -56,6 +56,7 @@ pub fn badge() -> Endpoint {
         "A badge",
         "A small picture that says how far a release is signed, or how many signers a project has.",
     )
+    .counted_as("badge")
     .with_parameter(badge_path())
     .with_parameter(if_none_match())
     .answers(picture(200, "the picture").with_header(ETAG))

@@ -3,7 +3,7 @@
 use countersign_api::event::EventKind;
 use serde_json::{Value, json};
 
-use super::endpoint::{Parameter, Place, find_example};
+use super::endpoint::{Parameter, ParameterPlace, find_example};
 
 const INDEX: &str = "https/github.com/443/acme/app/releases/tag/v1/svc.index.json";
 const PROJECT: &str = "https/github.com/443/acme/app";
@@ -26,7 +26,7 @@ pub fn any_path() -> Parameter {
 
 fn path(about: &'static str, example: &str) -> Parameter {
     let schema = json!({ "type": "string", "minLength": 1, "maxLength": PATH_MAX, "pattern": PATH_PATTERN });
-    Parameter { name: "path", place: Place::Path, about, schema, example: json!(example) }
+    Parameter { name: "path", place: ParameterPlace::Path, about, schema, example: json!(example) }
 }
 
 /// The path of what a badge is about, and the ending of a picture.
@@ -35,7 +35,7 @@ pub fn badge_path() -> Parameter {
     let schema =
         json!({ "type": "string", "maxLength": PATH_MAX, "pattern": r"^[^\\\x00-\x1f\x7f-\x9f]+\.svg$" });
     let example = json!(format!("{PROJECT}.svg"));
-    Parameter { name: "path", place: Place::Path, about, schema, example }
+    Parameter { name: "path", place: ParameterPlace::Path, about, schema, example }
 }
 
 /// Which page of a long list.
@@ -84,7 +84,7 @@ pub fn event_types() -> Parameter {
 pub fn last_event_id() -> Parameter {
     Parameter {
         name: "Last-Event-ID",
-        place: Place::Header,
+        place: ParameterPlace::Header,
         about: "Go on after this event; browsers set it when they connect again.",
         // Empty is how clients say that they have none.
         schema: json!({ "type": "string", "pattern": "^([0-9a-fA-F]{40})?$" }),
@@ -99,13 +99,13 @@ pub fn last_event_id_in_query() -> Parameter {
 }
 
 fn query(name: &'static str, about: &'static str, schema: Value, example: Value) -> Parameter {
-    Parameter { name, place: Place::Query, about, schema, example }
+    Parameter { name, place: ParameterPlace::Query, about, schema, example }
 }
 
 pub fn if_none_match() -> Parameter {
     Parameter {
         name: "If-None-Match",
-        place: Place::Header,
+        place: ParameterPlace::Header,
         about: "The `ETag` of a copy that you have: 304 if it is still right.",
         schema: json!({ "type": "string" }),
         example: json!(format!("\"{COMMIT}\"")),

@@ -9,7 +9,7 @@ use super::{
     endpoint::{Answer, CACHE_CONTROL, CONTENT_LENGTH, Content, ETAG, Endpoint, Section},
     parameters::{any_path, file_path, if_none_match},
 };
-use crate::routes::files::no_signers;
+use crate::error::ApiError;
 
 pub fn pending_signatures() -> Endpoint {
     Endpoint::new(
@@ -73,6 +73,7 @@ pub fn file() -> Endpoint {
         "The bytes of any stored file. Keep copies as long as you like, but ask before using one again: the file at a \
          path may change.",
     )
+    .counted_as("files")
     .with_parameter(file_path())
     .with_parameter(if_none_match())
     .answers(stored("the bytes").with_content(Content::bytes()))
@@ -99,7 +100,10 @@ pub fn signers() -> Endpoint {
     )
     .answers(not_modified())
     .refuses(400, "invalid path", "path.400")
-    .fails("no signers file in any parent directory", &no_signers("https/github.com/443/acme/other"))
+    .fails(
+        "no signers file in any parent directory",
+        &ApiError::no_signers("https/github.com/443/acme/other"),
+    )
     .can_fail("")
     .can_be_busy()
     .limited()
@@ -119,6 +123,7 @@ fn describe_chain(id: &'static str, note: &str) -> Endpoint {
                  governs the file. The path is that of a complete or revoked index, or of a signers file in force; any \
                  other, well-formed or not, is 400.";
     Endpoint::new(id, Section::Reading, "How these signers came to be", &format!("{about}{note}"))
+        .counted_as("get_signers_chain")
         .with_parameter(file_path())
         .answers_with::<ChainResponse>(200, "the history of the signers", &[("first_signers", "chain")])
         .refuses(400, "invalid path, nothing there, not complete, or of another kind", "chain.400")

@@ -56,6 +56,7 @@ pub fn document() -> Endpoint {
         "This reference, for programs",
         "An OpenAPI 3.1 document, made from the same descriptions as this page. Any origin may read it.",
     )
+    .counted_as("page")
     .with_parameter(if_none_match())
     .answers(
         Answer::new(200, "the document").with_header(ETAG).with_header(CACHE_CONTROL).with_content(Content {

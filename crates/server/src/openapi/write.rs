@@ -5,11 +5,12 @@ use serde_json::{Map, Value, json};
 
 use super::{
     endpoint::{
-        Access, Answer, Content, ContentSchema, Endpoint, Header, Parameter, Place, Section, find_example,
+        Access, Answer, Content, ContentSchema, Endpoint, Header, Parameter, ParameterPlace, Section,
+        find_example,
     },
     schemas::{PLACE, Schemas},
 };
-use crate::table::{Row, Verb};
+use crate::openapi::row::{Row, Verb};
 
 /// What holds for every endpoint.
 pub const ABOUT: &str = "Countersign collects signatures on software releases, and publishes everything that is \
@@ -133,14 +134,14 @@ fn security_schemes() -> Value {
 
 fn parameter(parameter: &Parameter) -> Value {
     let place = match parameter.place {
-        Place::Path => "path",
-        Place::Query => "query",
-        Place::Header => "header",
+        ParameterPlace::Path => "path",
+        ParameterPlace::Query => "query",
+        ParameterPlace::Header => "header",
     };
     json!({
         "name": parameter.name,
         "in": place,
-        "required": parameter.place == Place::Path,
+        "required": parameter.place == ParameterPlace::Path,
         "description": parameter.about,
         "schema": parameter.schema,
         "example": parameter.example,

@@ -16,10 +16,10 @@ use countersign_forge::{
 use futures_util::{StreamExt as _, stream};
 
 use crate::{
-    app::App,
     auth::Authenticated,
     error::ApiError,
-    fetching::{FetchKind, Turn},
+    state::App,
+    upstream::turns::{FetchKind, FetchTurn},
 };
 
 /// Checksums files of one release that are fetched at the same time: SHA-256 and SHA-512, most often.
@@ -31,22 +31,22 @@ pub async fn register(
 ) -> Result<Json<AssetsResponse>, ApiError> {
     let (project, source, release, message, turn) = match AssetsBody::parse(&request.body)? {
         AssetsBody::Release(url) => {
-            let source = app.forges().locate_release(&url)?;
-            let active = assets::check_assets(&*app.store().head(), &source.dir, &request.caller)?;
+            let source = app.upstream.forges.locate_release(&url)?;
+            let active = assets::check_assets(&*app.store.head(), &source.dir, &request.caller)?;
             let claimant = request.claimant().with_project(&active.project);
             let page = source.url.clone();
-            let release = app.download_release(&request, source, claimant).await?;
+            let release = app.upstream.download_release(source, request.claim_fetch(claimant)?).await?;
             (active.project, page, release, "Release registered successfully", None)
         }
         AssetsBody::Checksums(urls) => {
-            let max_files = app.limits().checksums_files;
+            let max_files = app.limits.checksums_files;
             if urls.len() > max_files {
                 return Err(ApiError::bad_request(format!("csum_files has more than {max_files} URLs")));
             }
             let source = locate_checksums(&urls)?;
-            let active = assets::check_assets(&*app.store().head(), &source.dir, &request.caller)?;
+            let active = assets::check_assets(&*app.store.head(), &source.dir, &request.caller)?;
             let claimant = request.claimant().with_project(&active.project);
-            let turn = app.begin_fetching(FetchKind::Checksums, &request, claimant).await?;
+            let turn = app.upstream.begin(FetchKind::Checksums, request.claim_fetch(claimant)?).await?;
             let release = fetch_checksums(&app, &turn, &source).await?;
             let files = source.files.iter().map(ToString::to_string).collect::<Vec<_>>().join("`, `");
             (active.project, files, release, "Assets registered successfully", Some(turn))
@@ -55,25 +55,29 @@ pub async fn register(
     // Written and measured here: the writer has one thread for everybody.
     let index = release.write_index(&project, app.now());
     let index = index.map_err(|error| ApiError::oversized_upstream(&source, error))?;
-    let (caller, max_collecting) = (request.caller, app.limits().collecting_per_project);
+    let (caller, max_collecting) = (request.caller, app.limits.collecting_per_project);
     let decide = move |head: &_| assets::register_assets(head, &index, &caller, max_collecting);
-    let index = app.store().transact(decide).await??;
+    let index = app.store.transact(decide).await??;
     // Not before: no more releases wait for the writer than there are turns.
     drop(turn);
     Ok(Json(AssetsResponse { success: true, message, index_file_path: index.to_string() }))
 }
 
-async fn fetch_checksums(app: &App, turn: &Turn, source: &ChecksumsSource) -> Result<Arc<Release>, ApiError> {
-    let limits = Limits { max_bytes: app.limits().checksums_file_bytes, redirects: Redirects::Guarded };
+async fn fetch_checksums(
+    app: &App,
+    turn: &FetchTurn,
+    source: &ChecksumsSource,
+) -> Result<Arc<Release>, ApiError> {
+    let limits = Limits { max_bytes: app.limits.checksums_file_bytes, redirects: Redirects::Guarded };
     let fetches: Vec<_> =
-        source.files.iter().map(|file| app.fetch(turn, file.request_url(), limits)).collect();
+        source.files.iter().map(|file| app.upstream.fetch(turn, file.request_url(), limits)).collect();
     // Read in their order, each as soon as it is there, so that few are in memory at a time.
     let mut contents = stream::iter(fetches).buffered(AT_ONCE);
     let mut checksums = Checksums::default();
     for file in &source.files {
         let Some(bytes) = contents.next().await else { break };
         checksums.add_file(file.as_str(), &bytes?)?;
-        checksums.check_count(app.limits().assets)?;
+        checksums.check_count(app.limits.assets)?;
     }
     let published_files = checksums
         .files

@@ -14,20 +14,20 @@ use super::{
     history::{Entries, chain_at_hand},
 };
 use crate::{
-    answer::Origin,
-    app::App,
     error::ApiError,
-    router::{Tail, parse_tail},
+    origin::RequestOrigin,
+    routes::tail::{Tail, parse_tail},
+    state::App,
 };
 
 pub(crate) async fn chain(
     State(app): State<App>,
-    origin: Option<Extension<Origin>>,
+    origin: Option<Extension<RequestOrigin>>,
     tail: Tail,
 ) -> Result<Response, ApiError> {
     let path = parse_artifact(tail.as_str())?;
-    let head = app.store().head();
-    let entries = app.sending().read(move || Entries::chain(head, &path)).await??;
+    let head = app.store.head();
+    let entries = app.sending.read(move || Entries::chain(head, &path)).await??;
     let length = entries.len();
     let body = entries.send(&app, origin.as_deref()).await?;
     Ok(sized(body, JSON, length))
@@ -39,7 +39,7 @@ pub(crate) fn read_chain(app: &App, tail: &str) -> Option<Result<Response, ApiEr
         Ok(path) => path,
         Err(error) => return Some(Err(error)),
     };
-    let chain = chain_at_hand(&app.store().glance(), &path)?;
+    let chain = chain_at_hand(&app.store.glance(), &path)?;
     Some(chain.map(|chain| ([(CONTENT_TYPE, JSON)], chain).into_response()).map_err(ApiError::from))
 }
 

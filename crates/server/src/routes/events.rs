@@ -1,5 +1,7 @@
 //! What happens, as it happens.
 
+use std::sync::Arc;
+
 use axum::{
     Extension,
     extract::State,
@@ -8,18 +10,23 @@ use axum::{
 };
 
 use crate::{
-    answer::Origin,
-    app::App,
     error::ApiError,
-    events::{ListenRequest, Listener},
+    events::{EventSource, ListenRequest, Listener},
+    origin::RequestOrigin,
+    state::App,
 };
 
 pub(crate) async fn listen(
     State(app): State<App>,
-    origin: Option<Extension<Origin>>,
+    origin: Option<Extension<RequestOrigin>>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<impl IntoResponse, ApiError> {
     let request = ListenRequest::parse(uri.query().unwrap_or_default(), &headers)?;
-    Listener::start(app, request, origin.map(|Extension(origin)| origin)).await
+    let source = EventSource {
+        store: Arc::clone(&app.store),
+        events: Arc::clone(&app.events),
+        is_stopping: app.stopping(),
+    };
+    Listener::start(source, request, origin.map(|Extension(origin)| origin)).await
 }

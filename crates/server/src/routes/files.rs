@@ -21,12 +21,12 @@ use countersign_core::{
 
 use super::history::Entries;
 use crate::{
-    answer::Origin,
-    app::App,
     auth::Authenticated,
     error::ApiError,
-    router::{Tail, parse_tail},
+    origin::RequestOrigin,
+    routes::tail::{Tail, parse_tail},
     sending::SMALL_BYTES,
+    state::App,
 };
 use countersign_store::{Entry, Found, Head, ObjectId, unreadable};
 
@@ -39,15 +39,15 @@ const TAG_BYTES: usize = 42;
 
 pub(crate) async fn to_sign(
     State(app): State<App>,
-    origin: Option<Extension<Origin>>,
+    origin: Option<Extension<RequestOrigin>>,
     tail: Tail,
     _: Authenticated,
 ) -> Result<Response, ApiError> {
     let path = tail.parse()?;
-    let head = app.store().head();
-    let answer = app.sending().read(move || list_to_sign(&head, &path)).await??;
+    let head = app.store.head();
+    let answer = app.sending.read(move || list_to_sign(&head, &path)).await??;
     let length = answer.len();
-    Ok(sized(app.sending().body(answer, origin.as_deref()).await?, JSON, length))
+    Ok(sized(app.sending.body(answer, origin.as_deref()).await?, JSON, length))
 }
 
 fn list_to_sign(head: &Head, path: &RepoPath) -> Result<Bytes, ApiError> {
@@ -59,11 +59,11 @@ fn list_to_sign(head: &Head, path: &RepoPath) -> Result<Bytes, ApiError> {
 
 pub(crate) async fn raw(
     State(app): State<App>,
-    origin: Option<Extension<Origin>>,
+    origin: Option<Extension<RequestOrigin>>,
     tail: Tail,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let (path, head) = (tail.parse()?, app.store().head());
+    let (path, head) = (tail.parse()?, app.store.head());
     let project = layout::project_of_history(&path);
     match project.and_then(|project| Some((head.history_id(&project)?, project))) {
         Some((id, project)) => send_history(&app, origin.as_deref(), (head, project, id), &headers).await,
@@ -73,17 +73,17 @@ pub(crate) async fn raw(
 
 pub(crate) async fn signers(
     State(app): State<App>,
-    origin: Option<Extension<Origin>>,
+    origin: Option<Extension<RequestOrigin>>,
     tail: Tail,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let (path, head) = (tail.parse()?, app.store().head());
+    let (path, head) = (tail.parse()?, app.store.head());
     send_file(&app, origin.as_deref(), (head, path), Wanted::Signers, &headers).await
 }
 
 /// Answers with a stored file without waiting for anything; `None` leaves the request to the handler.
 pub fn read_raw(app: &App, tail: &str, headers: &HeaderMap) -> Option<Result<Response, ApiError>> {
-    let head = app.store().glance();
+    let head = app.store.glance();
     // As nearly everybody asks.
     let file = if tail.contains('%') { None } else { head.file_as_spelled(tail) };
     if let Some(file) = file {
@@ -106,17 +106,11 @@ pub fn read_signers(app: &App, tail: &str, headers: &HeaderMap) -> Option<Result
         Ok(path) => path,
         Err(error) => return Some(Err(error)),
     };
-    let head = app.store().glance();
+    let head = app.store.glance();
     match head.nearest_signers(&path) {
         Some(file) => serve_at_hand(&head, file, JSON, headers).map(Ok),
-        None => Some(Err(no_signers(path.as_str()))),
+        None => Some(Err(ApiError::no_signers(path.as_str()))),
     }
-}
-
-pub fn no_signers(path: &str) -> ApiError {
-    ApiError::not_found(format!(
-        "No signers file found for: {path}. Error: No signers file found in parent directories"
-    ))
 }
 
 fn file_not_found(path: &RepoPath) -> ApiError {
@@ -163,7 +157,7 @@ impl Wanted {
     fn missing(self, head: &Head, path: &RepoPath) -> ApiError {
         match self {
             Self::File => not_a_file(head, path),
-            Self::Signers => no_signers(path.as_str()),
+            Self::Signers => ApiError::no_signers(path.as_str()),
         }
     }
 
@@ -183,7 +177,7 @@ impl Wanted {
 /// The same for a file that has to be read, away from the threads of connections.
 async fn send_file(
     app: &App,
-    origin: Option<&Origin>,
+    origin: Option<&RequestOrigin>,
     (head, path): (Arc<Head>, RepoPath),
     wanted: Wanted,
     headers: &HeaderMap,
@@ -193,14 +187,14 @@ async fn send_file(
     if matches_tag(headers, &tag) {
         return Ok(not_modified(&tag));
     }
-    let content = app.sending().read(move || wanted.read(&head, &path)).await??;
-    let body = app.sending().body(content, origin).await?;
+    let content = app.sending.read(move || wanted.read(&head, &path)).await??;
+    let body = app.sending.body(content, origin).await?;
     Ok(tagged(Response::new(body), wanted.content_type(), &tag))
 }
 
 async fn send_history(
     app: &App,
-    origin: Option<&Origin>,
+    origin: Option<&RequestOrigin>,
     (head, project, id): (Arc<Head>, RepoPath, ObjectId),
     headers: &HeaderMap,
 ) -> Result<Response, ApiError> {
@@ -209,7 +203,7 @@ async fn send_history(
         return Ok(not_modified(&tag));
     }
     let path = layout::history(&project);
-    let entries = app.sending().read(move || Entries::document(head, project)).await??;
+    let entries = app.sending.read(move || Entries::document(head, project)).await??;
     let entries = entries.ok_or_else(|| file_not_found(&path))?;
     let length = entries.len();
     let body = entries.send(app, origin).await?;

@@ -5,7 +5,7 @@ use std::time::Instant;
 use axum::{Json, extract::State};
 use countersign_api::answers::HealthResponse;
 
-use crate::{app::App, error::ApiError, observe};
+use crate::{error::ApiError, observe, state::App};
 
 pub async fn healthz() -> Json<HealthResponse> {
     Json(HealthResponse { status: "ok", log: None })

@@ -19,7 +19,7 @@ use countersign_core::{
     values::{bounds::FILE_BYTES, path::RepoPath, time::Timestamp},
 };
 
-use crate::{answer::Origin, app::App, error::ApiError, sending::SMALL_BYTES};
+use crate::{error::ApiError, origin::RequestOrigin, sending::SMALL_BYTES, state::App};
 use countersign_store::{Head, unreadable};
 
 /// Parts are at least this long, except the last.
@@ -60,19 +60,19 @@ impl Entries {
     }
 
     /// The body of an answer with all of it.
-    pub(crate) async fn send(self, app: &App, origin: Option<&Origin>) -> Result<Body, ApiError> {
+    pub(crate) async fn send(self, app: &App, origin: Option<&RequestOrigin>) -> Result<Body, ApiError> {
         let is_small = self.bytes <= SMALL_BYTES;
         let room = match is_small {
             true => None,
             // What is in memory at a time: a part, and the entry that it ends with.
-            false => Some(app.sending().hold(self.bytes.min(PART_BYTES + FILE_BYTES), origin).await?),
+            false => Some(app.sending.hold(self.bytes.min(PART_BYTES + FILE_BYTES), origin).await?),
         };
         let entries = Arc::new(self);
         let reader = Arc::clone(&entries);
-        let (first, next) = app.sending().read(move || reader.read_part(1)).await??;
+        let (first, next) = app.sending.read(move || reader.read_part(1)).await??;
         Ok(match (room, next) {
             (Some(room), next) => {
-                app.sending().stream(room, (first, next), move |from| entries.read_part(from))
+                app.sending.stream(room, (first, next), move |from| entries.read_part(from))
             }
             (None, _) => Body::from(first),
         })

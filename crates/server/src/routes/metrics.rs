@@ -1,15 +1,15 @@
 //! The page that Prometheus reads.
 
 use axum::{
-    extract::State,
     http::{HeaderValue, header::CONTENT_TYPE},
     response::IntoResponse,
 };
 
-use crate::{app::App, metrics};
+use super::metrics_page;
+use crate::{metrics::RequestKinds, state::App};
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
-pub async fn metrics(State(app): State<App>) -> impl IntoResponse {
-    ([(CONTENT_TYPE, TEXT)], metrics::render(&app))
+pub(super) fn show(app: &App, kinds: &RequestKinds) -> impl IntoResponse + use<> {
+    ([(CONTENT_TYPE, TEXT)], metrics_page::render(app, kinds))
 }

@@ -8,17 +8,17 @@ use countersign_core::{
 };
 
 use super::files::{JSON, sized};
-use crate::{answer::Origin, app::App, auth::Authenticated, error::ApiError};
+use crate::{auth::Authenticated, error::ApiError, origin::RequestOrigin, state::App};
 
 /// A shorter list is put together at once.
 const LONG: usize = 256;
 
 pub(crate) async fn list(
     State(app): State<App>,
-    origin: Option<Extension<Origin>>,
+    origin: Option<Extension<RequestOrigin>>,
     request: Authenticated,
 ) -> Result<Response, ApiError> {
-    let head = app.store().head();
+    let head = app.store.head();
     let is_long = head.index.waiting_for(&request.caller).nth(LONG).is_some();
     let write = move || {
         let waiting = head.index.waiting_for(&request.caller);
@@ -27,7 +27,7 @@ pub(crate) async fn list(
         let answer = PendingResponse { file_paths, left_out: (left_out > 0).then_some(left_out) };
         serde_json::to_vec(&answer).expect("a list of text is always JSON")
     };
-    let answer = if is_long { app.sending().read(write).await? } else { write() };
+    let answer = if is_long { app.sending.read(write).await? } else { write() };
     let length = answer.len();
-    Ok(sized(app.sending().body(answer.into(), origin.as_deref()).await?, JSON, length))
+    Ok(sized(app.sending.body(answer.into(), origin.as_deref()).await?, JSON, length))
 }

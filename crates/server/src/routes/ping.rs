@@ -8,7 +8,7 @@ use axum::{
 use countersign_api::answers::{PingAuth, PingResponse};
 use countersign_core::values::{key::PublicKey, wire};
 
-use crate::{app::App, auth, error::ApiError};
+use crate::{auth, error::ApiError, state::App};
 
 pub async fn ping(State(app): State<App>, request: Request) -> Result<Json<PingResponse>, ApiError> {
     let (parts, body) = request.into_parts();

@@ -10,10 +10,10 @@ use countersign_core::{
 use countersign_forge::{forges::SignersSource, url::SourceUrl};
 
 use crate::{
-    app::App,
     auth::Authenticated,
     error::ApiError,
-    fetching::{FetchKind, Turn},
+    state::App,
+    upstream::turns::{FetchKind, FetchTurn},
 };
 use countersign_store::Head;
 
@@ -22,10 +22,11 @@ pub async fn register_repo(
     request: Authenticated,
 ) -> Result<Json<ProposedResponse>, ApiError> {
     let (source, signed) = (locate(&app, &request)?, request.to_signed_request()?);
-    let (expiry, caps) = (app.limits().registration_expiry, app.limits().caps);
-    register::check_register(&*app.store().head(), &source.project, expiry, app.now())?;
-    caps.check_register(&*app.store().head(), &source.project, expiry, app.now())?;
-    let turn = app.begin_fetching(FetchKind::Signers, &request, request.claimant().as_stranger()).await?;
+    let (expiry, caps) = (app.limits.registration_expiry, app.limits.caps);
+    register::check_register(&*app.store.head(), &source.project, expiry, app.now())?;
+    caps.check_register(&*app.store.head(), &source.project, expiry, app.now())?;
+    let claim = request.claim_fetch(request.claimant().as_stranger())?;
+    let turn = app.upstream.begin(FetchKind::Signers, claim).await?;
     let proposal = fetch(&app, &turn, source, signed).await?;
     let now = app.now();
     let decide = move |head: &Head| {
@@ -33,7 +34,7 @@ pub async fn register_repo(
         caps.check_register(head, &proposal.project, expiry, now)?;
         Ok::<_, ApiError>(registered)
     };
-    let proposed = app.store().transact(decide).await??;
+    let proposed = app.store.transact(decide).await??;
     // Not before: no more proposals wait for the writer than there are turns.
     drop(turn);
     Ok(answer(proposed, "Project registered successfully. Collect signatures to activate."))
@@ -44,11 +45,11 @@ pub async fn update_signers(
     request: Authenticated,
 ) -> Result<Json<ProposedResponse>, ApiError> {
     let (source, signed) = (locate(&app, &request)?, request.to_signed_request()?);
-    let caps = app.limits().caps;
-    update::check_update(&*app.store().head(), &source.project, &request.caller)?;
-    caps.check_rotations(&*app.store().head(), &source.project, app.now())?;
+    let caps = app.limits.caps;
+    update::check_update(&*app.store.head(), &source.project, &request.caller)?;
+    caps.check_rotations(&*app.store.head(), &source.project, app.now())?;
     let claimant = request.claimant().with_project(&source.project);
-    let turn = app.begin_fetching(FetchKind::Signers, &request, claimant).await?;
+    let turn = app.upstream.begin(FetchKind::Signers, request.claim_fetch(claimant)?).await?;
     let proposal = fetch(&app, &turn, source, signed).await?;
     let now = app.now();
     let decide = move |head: &Head| {
@@ -56,7 +57,7 @@ pub async fn update_signers(
         caps.check_update(head, &proposal, now)?;
         Ok::<_, ApiError>(updated)
     };
-    let proposed = app.store().transact(decide).await??;
+    let proposed = app.store.transact(decide).await??;
     // Not before: no more proposals wait for the writer than there are turns.
     drop(turn);
     Ok(answer(proposed, "Signers update proposed successfully. Collect signatures to activate."))
@@ -66,16 +67,16 @@ fn locate(app: &App, request: &Authenticated) -> Result<SignersSource, ApiError>
     let body = ProposeBody::parse(&request.body)?;
     decide::check_submitter(&body.public_key, &request.caller)?;
     let url = SourceUrl::parse(&body.signers_file_url)?;
-    Ok(app.forges().locate_signers(&url, app.file_servers())?)
+    Ok(app.upstream.forges.locate_signers(&url, &app.upstream.file_servers)?)
 }
 
 async fn fetch(
     app: &App,
-    turn: &Turn,
+    turn: &FetchTurn,
     source: SignersSource,
     signed: SignedRequest,
 ) -> Result<Proposal, ApiError> {
-    let fetched = app.fetch_signers(turn, &source).await?;
+    let fetched = app.upstream.fetch_signers(turn, &source).await?;
     Ok(Proposal {
         project: source.project,
         signers_bytes: fetched.bytes.into(),

@@ -2,6 +2,7 @@
 
 use axum::{
     body::Bytes,
+    extract::State,
     http::{
         HeaderMap, StatusCode,
         header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE, ETAG, X_CONTENT_TYPE_OPTIONS},
@@ -10,10 +11,10 @@ use axum::{
 };
 
 use super::files::matches_tag;
-use crate::openapi::Document;
+use crate::{openapi::Reference, state::App};
 
-pub async fn document(headers: HeaderMap) -> Response {
-    let document = Document::get();
+pub async fn document(State(app): State<App>, headers: HeaderMap) -> Response {
+    let document: &'static Reference = app.reference;
     let tag = document.tag();
     // Viewers of such documents run on pages of their own, and there is nothing in it that is not public.
     let common = [

@@ -7,7 +7,7 @@ use countersign_core::{
     rules::decide::revoke::{self, RevokeRequest},
 };
 
-use crate::{app::App, auth::Authenticated, error::ApiError};
+use crate::{auth::Authenticated, error::ApiError, state::App};
 
 pub async fn revoke(
     State(app): State<App>,
@@ -22,7 +22,7 @@ pub async fn revoke(
         request: request.to_signed_request()?,
     };
     let now = app.now();
-    let outcome = app.store().transact(move |head| revoke::revoke(head, &revocation, now)).await??;
+    let outcome = app.store.transact(move |head| revoke::revoke(head, &revocation, now)).await??;
     let (status, message) = if outcome.is_revoked {
         (StatusCode::OK, "File revoked successfully")
     } else {

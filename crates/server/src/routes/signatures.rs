@@ -10,7 +10,7 @@ use countersign_core::{
     },
 };
 
-use crate::{app::App, auth::Authenticated, error::ApiError, router::Tail};
+use crate::{auth::Authenticated, error::ApiError, routes::tail::Tail, state::App};
 
 pub async fn submit(
     State(app): State<App>,
@@ -19,8 +19,8 @@ pub async fn submit(
     let body = SignaturesBody::parse(&request.body)?;
     let submission =
         Submission { file: body.file_path, signer: body.public_key, signatures: body.signatures };
-    let (prepared, now) = (submission.prepare(&*app.store().head()), app.now());
-    let signed = app.store().transact(move |head| sign::sign_prepared(head, &prepared, now)).await??;
+    let (prepared, now) = (submission.prepare(&*app.store.head()), app.now());
+    let signed = app.store.transact(move |head| sign::sign_prepared(head, &prepared, now)).await??;
     Ok(Json(SignedResponse { is_complete: signed.is_complete }))
 }
 
@@ -30,7 +30,7 @@ pub async fn status(
     request: Authenticated,
 ) -> Result<Json<StatusResponse>, ApiError> {
     let path = tail.parse()?;
-    let status = query::file_status(&*app.store().head(), &path, &request.caller)?;
+    let status = query::file_status(&*app.store.head(), &path, &request.caller)?;
     Ok(Json(StatusResponse {
         file_path: path.to_string(),
         is_complete: status.is_complete,

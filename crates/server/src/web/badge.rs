@@ -22,7 +22,7 @@ use countersign_core::{
 use maud::{Markup, html};
 
 use super::visit::Visit;
-use crate::{app::App, router::parse_tail};
+use crate::{routes::tail::parse_tail, state::App};
 use countersign_store::Head;
 
 const HEIGHT: usize = 20;
@@ -48,11 +48,11 @@ enum Colour {
 }
 
 pub(super) async fn show(State(app): State<App>, visit: Visit) -> Response {
-    let head = app.store().head();
+    let head = app.store.head();
     let path = visit.path.strip_prefix("/badge/").and_then(|tail| tail.strip_suffix(".svg"));
     let found = match path.map(parse_tail) {
         // An index may be large; to read it takes its time.
-        Some(Ok(path)) => app.renderings().run(visit.visitor(), move || find(&head, &path)).await,
+        Some(Ok(path)) => app.renderings.run(visit.visitor(), move || find(&head, &path)).await,
         Some(Err(_)) | None => Ok(Ok(None)),
     };
     match found.and_then(|found| Ok(found?)) {

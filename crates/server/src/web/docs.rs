@@ -1,31 +1,30 @@
 //! The reference of the API for people, from the same descriptions as `/openapi.json`.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
+use axum::extract::State;
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
 use super::Page;
-use crate::{
-    openapi::{
-        ABOUT, AUTHENTICATION, Access, Answer, AuthHeader, Content, ContentSchema, Document, Endpoint, Field,
-        Parameter, Place, Section, Type,
-    },
-    table::{Row, Verb},
+use crate::openapi::{
+    ABOUT, AUTHENTICATION, Access, Answer, AuthHeader, Content, ContentSchema, Endpoint, Field, Parameter,
+    ParameterPlace, Row, Section, Type, Verb,
 };
+use crate::state::App;
 
 /// Stands for the server's own address in what people copy.
 const SERVER: &str = "https://sign.example.org";
 
 /// The same for everybody, and long: so it is written once.
-static REFERENCE: LazyLock<String> = LazyLock::new(|| reference().into_string());
+static TEXT: OnceLock<String> = OnceLock::new();
 
-pub(super) async fn docs() -> Page {
-    Page::new("API", PreEscaped(REFERENCE.clone()))
+pub(super) async fn docs(State(app): State<App>) -> Page {
+    let text = TEXT.get_or_init(|| reference(app.reference.rows()).into_string());
+    Page::new("API", PreEscaped(text.clone()))
 }
 
-fn reference() -> Markup {
-    let rows = Document::get().rows();
+fn reference(rows: &[Row]) -> Markup {
     html! {
         h1 { "API" }
         (paragraphs(ABOUT))
@@ -85,7 +84,8 @@ fn authentication() -> Markup {
 }
 
 fn endpoint(row: &Row) -> Markup {
-    let Endpoint { id, summary, about, access, parameters, body, answers, section: _ } = &row.endpoint;
+    let Endpoint { id, summary, about, access, parameters, body, answers, section: _, counted_as: _ } =
+        &row.endpoint;
     html! {
         article.endpoint aria-labelledby=(id) {
             h3 #(id) {
@@ -140,11 +140,11 @@ fn table(label: &str, columns: &[&str], rows: &Markup) -> Markup {
     }
 }
 
-fn describe_place(place: Place) -> &'static str {
+fn describe_place(place: ParameterPlace) -> &'static str {
     match place {
-        Place::Path => "path",
-        Place::Query => "query, optional",
-        Place::Header => "header, optional",
+        ParameterPlace::Path => "path",
+        ParameterPlace::Query => "query, optional",
+        ParameterPlace::Header => "header, optional",
     }
 }
 
@@ -215,7 +215,7 @@ fn success(answer: &Answer) -> Markup {
 
 /// What to type. The headers of an authenticated request are those of a client, which signs anew each time.
 fn curl_command(row: &Row) -> String {
-    let path = row.endpoint.parameters.iter().find(|parameter| parameter.place == Place::Path);
+    let path = row.endpoint.parameters.iter().find(|parameter| parameter.place == ParameterPlace::Path);
     let path = path.map_or_else(
         || row.path.clone(),
         |parameter| row.path.replace(&format!("{{{}}}", parameter.name), &plain(&parameter.example)),

@@ -15,7 +15,6 @@ mod project;
 mod projects;
 mod proposal;
 mod release;
-mod rendering;
 mod reply;
 mod timeline;
 mod verify;
@@ -23,13 +22,16 @@ mod visit;
 
 use axum::{extract::State, response::Response};
 
+pub use self::frame::Page;
 pub(crate) use self::reply::report_unknown;
-pub use self::{frame::Page, rendering::Renderings};
 use self::{reply::reply, visit::Visit};
-use crate::{app::App, openapi::pages, table::Table};
+use crate::{openapi::pages, routes::route_table::RouteTable, state::App};
 
-pub(crate) fn routes() -> Table {
-    Table::default()
+/// Below it lies what pages load.
+pub(crate) const ASSETS_DIR: &str = "/assets/";
+
+pub(crate) fn routes() -> RouteTable {
+    RouteTable::default()
         .get("/", home, pages::projects())
         .get("/activity", all_activity, pages::activity())
         .get_below("/p", place, pages::place())
@@ -46,9 +48,9 @@ async fn home(State(app): State<App>, visit: Visit) -> Response {
 }
 
 async fn place(State(app): State<App>, visit: Visit) -> Response {
-    reply(app, visit, |app, head, visit| places::show(app.store().log(), head, visit)).await
+    reply(app, visit, |app, head, visit| places::show(app.store.log(), head, visit)).await
 }
 
 async fn all_activity(State(app): State<App>, visit: Visit) -> Response {
-    reply(app, visit, |app, head, visit| activity::show(app.store().log(), head, None, visit)).await
+    reply(app, visit, |app, head, visit| activity::show(app.store.log(), head, None, visit)).await
 }

@@ -21,7 +21,7 @@ use super::{
     links, parts,
     visit::{Visit, wants_html},
 };
-use crate::{app::App, error::ApiError};
+use crate::{error::ApiError, state::App};
 use countersign_store::{Head, ObjectId};
 
 /// What a page comes to.
@@ -61,15 +61,15 @@ pub(super) async fn reply(
     render: impl FnOnce(&App, &Arc<Head>, &Visit) -> Result<Reply, Trouble> + Send + 'static,
 ) -> Response {
     // Before the page is made: what is logged meanwhile makes the page newer than its tag, never older.
-    let (_, logged) = app.store().log().newest();
-    let head = app.store().head();
+    let (_, logged) = app.store.log().newest();
+    let head = app.store.head();
     let tag = entity_tag(&head, logged, &visit);
     if visit.knows(&tag) {
         return with_tag(StatusCode::NOT_MODIFIED.into_response(), &tag);
     }
     let (wants_html, source) = (visit.wants_html, visit.source.clone());
     let shared = app.clone();
-    let rendered = app.renderings().run(visit.visitor(), move || {
+    let rendered = app.renderings.run(visit.visitor(), move || {
         let reply = render(&shared, &head, &visit)?;
         Ok(match reply {
             Reply::Page(page) => page.into_response(),
@@ -77,7 +77,7 @@ pub(super) async fn reply(
         })
     });
     let rendered = match rendered.await.unwrap_or_else(|busy| Err(Trouble::Failed(busy))) {
-        Ok(response) => app.sending().bound(response, source.as_ref()).await.map_err(Trouble::Failed),
+        Ok(response) => app.sending.bound(response, source.as_ref()).await.map_err(Trouble::Failed),
         Err(trouble) => Err(trouble),
     };
     match rendered {
@@ -165,15 +165,15 @@ mod tests {
     async fn a_page_from_before_a_commit_was_logged_is_not_kept_after_it() {
         let (_dir, running) = start().await;
         let app = running.app();
-        let (_, before) = app.store().log().newest();
+        let (_, before) = app.store.log().newest();
         commit(app, &format!("Add {INDEX}")).await;
         let visit = async |tag: &str| {
             let request = Request::get("/activity").header(IF_NONE_MATCH, tag).body(()).unwrap();
             Visit::from_request_parts(&mut request.into_parts().0, app).await.unwrap()
         };
-        let between = entity_tag(&app.store().head(), before, &visit("").await);
-        let (_, after) = app.store().log().newest();
-        let now = entity_tag(&app.store().head(), after, &visit("").await);
+        let between = entity_tag(&app.store.head(), before, &visit("").await);
+        let (_, after) = app.store.log().newest();
+        let now = entity_tag(&app.store.head(), after, &visit("").await);
         for (tag, status) in [(between, StatusCode::OK), (now, StatusCode::NOT_MODIFIED)] {
             let page = Page::new("Activity", html! {});
             let replied = reply(app.clone(), visit(&tag).await, |_, _, _| Ok(Reply::Page(page))).await;

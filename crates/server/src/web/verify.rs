@@ -10,7 +10,7 @@ use countersign_forge::download_url::{CandidateKind, locate_download};
 use maud::{Markup, html};
 
 use super::{Page, links, visit::find_field};
-use crate::{openapi::pages, table::Table};
+use crate::{openapi::pages, routes::route_table::RouteTable};
 
 /// All of the script, which needs no build: the browser loads these modules as they are. Each with its path, and its
 /// name in the reference.
@@ -27,8 +27,8 @@ const MODULES: [(&str, &str, &str); 8] = [
 
 const SCRIPT_PATH: &str = "/assets/verify/page.mjs";
 
-pub(super) fn routes() -> Table {
-    let page = Table::default().get("/verify", page, pages::verify());
+pub(super) fn routes() -> RouteTable {
+    let page = RouteTable::default().get("/verify", page, pages::verify());
     MODULES.into_iter().fold(page, |routes, (path, id, text)| {
         routes.get(path, async move || module(text), pages::script(id))
     })

@@ -10,7 +10,7 @@ use axum::{
 };
 use url::form_urlencoded;
 
-use crate::{answer::Origin, app::App, limits::places::Claimant};
+use crate::{limits::places::Claimant, origin::RequestOrigin, state::App};
 
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 /// Beyond this, a search can only be in vain.
@@ -30,7 +30,7 @@ pub(super) struct Visit {
     pub(super) before: Option<String>,
     known_tags: Vec<String>,
     /// Where the request came from.
-    pub(super) source: Option<Origin>,
+    pub(super) source: Option<RequestOrigin>,
 }
 
 impl Visit {
@@ -57,7 +57,7 @@ impl Visit {
             page: field("page").map_or(Some(1), |page| page.parse().ok().filter(|page| *page > 0)),
             search: field("q").unwrap_or_default().trim().chars().take(MAX_SEARCH_CHARS).collect(),
             before: field("before"),
-            source: parts.extensions.get::<Origin>().cloned(),
+            source: parts.extensions.get::<RequestOrigin>().cloned(),
             known_tags: tags.map(|tag| tag.trim().trim_start_matches("W/").to_owned()).collect(),
         }
     }
@@ -67,7 +67,7 @@ impl FromRequestParts<App> for Visit {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Self::Rejection> {
-        Ok(Self::of(parts, app.is_tls()))
+        Ok(Self::of(parts, app.is_tls))
     }
 }
 

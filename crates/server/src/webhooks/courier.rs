@@ -10,13 +10,14 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::{sync::watch, time::sleep_until};
 
 use super::{
-    Outcome, Webhook, WebhookStats,
     backoff::Backoff,
     commits::{Commits, Found, Piece},
-    progress::{Done, Place, ProgressFile},
+    progress::{DeliveryPosition, Done, ProgressFile},
+    settings::Webhook,
+    stats::{DeliveryOutcome, WebhookStats},
 };
-use crate::app::App;
-use countersign_store::{Store, StoreError, log::Logged};
+use crate::held_store::HeldStore;
+use countersign_store::{Store, StoreError, clock::Clock, log::Logged};
 
 /// After a failure to read the repository.
 const UNREADABLE_WAIT: Duration = Duration::from_secs(60);
@@ -27,7 +28,8 @@ pub(super) struct Courier {
     pub(super) webhook: Webhook,
     pub(super) progress: ProgressFile,
     pub(super) stats: Arc<WebhookStats>,
-    pub(super) app: App,
+    pub(super) store: Arc<HeldStore>,
+    pub(super) clock: Clock,
     pub(super) fetcher: Fetcher,
     pub(super) stop: watch::Receiver<bool>,
     pub(super) said: Said,
@@ -57,7 +59,7 @@ impl Courier {
     }
 
     async fn deliver_all(&mut self) -> Result<Infallible, Stopped> {
-        let mut new_commits = self.app.store().log().subscribe();
+        let mut new_commits = self.store.log().subscribe();
         let mut commits = self.find_place().await?;
         loop {
             new_commits.borrow_and_update();
@@ -75,7 +77,7 @@ impl Courier {
     /// From where to read on: the first commit is the last one that was looked at.
     async fn find_place(&mut self) -> Result<Commits, Stopped> {
         loop {
-            let (log, stop) = (Arc::clone(self.app.store().log()), self.stop.clone());
+            let (log, stop) = (Arc::clone(self.store.log()), self.stop.clone());
             let commit = self.progress.place().commit;
             let finding = move || Commits::find(&log, &commit, || *stop.borrow());
             match in_background(finding).await {
@@ -87,7 +89,7 @@ impl Courier {
                         "the last commit that was delivered is not in the repository: was it restored? The webhook hears \
                          of what comes after the newest commit"
                     );
-                    self.progress.advance(Place::after(newest));
+                    self.progress.advance(DeliveryPosition::after(newest));
                     self.record().await;
                     return Ok(commits);
                 }
@@ -112,17 +114,18 @@ impl Courier {
         let (events, place) = (commit.events(), self.progress.place());
         let done = if place.commit == commit.id { place.events.count(events.len()) } else { 0 };
         for (number, event) in events.iter().enumerate().skip(done) {
-            if is_wanted(&self.webhook.filters, event, self.app.store()) {
+            if is_wanted(&self.webhook.filters, event, &self.store) {
                 self.deliver(commit, number, event).await?;
                 // A kill before this is on disk has the event delivered again.
-                self.progress.advance(Place { commit: commit.id, events: Done::First(number + 1) });
+                self.progress
+                    .advance(DeliveryPosition { commit: commit.id, events: Done::First(number + 1) });
                 if number + 1 < events.len() {
                     self.record().await;
                 }
             }
         }
         let is_delivered = matches!(self.progress.place().events, Done::First(_));
-        self.progress.advance(Place::after(commit.id));
+        self.progress.advance(DeliveryPosition::after(commit.id));
         if is_delivered {
             self.record().await;
         }
@@ -174,7 +177,7 @@ impl Courier {
             tracing::info!(%webhook, failures, behind, "the webhook works again");
         }
         self.said.is_gone = false;
-        self.stats.note(Outcome::Delivered);
+        self.stats.note(DeliveryOutcome::Delivered);
     }
 
     /// Said when it begins, and when the receiver begins to say that it is gone for good; not for each try.
@@ -190,17 +193,17 @@ impl Courier {
             self.said.is_gone = true;
             tracing::warn!(%webhook, "the receiver says that it is gone for good: remove the webhook, or change its URL");
         }
-        self.stats.note(if error.is_refused() { Outcome::Refused } else { Outcome::Failed });
+        self.stats.note(if error.is_refused() { DeliveryOutcome::Refused } else { DeliveryOutcome::Failed });
     }
 
     fn behind(&self) -> Option<i64> {
-        self.stats.behind(self.app.store().log().end())
+        self.stats.behind(self.store.log().end())
     }
 
     fn until(&self, again: TryAgain) -> Option<Duration> {
         match again {
             TryAgain::In(wait) => Some(wait),
-            TryAgain::At(time) => time.ahead_of(self.app.now()),
+            TryAgain::At(time) => time.ahead_of(self.clock.now()),
             TryAgain::Later => None,
         }
     }

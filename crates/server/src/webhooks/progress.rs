@@ -15,7 +15,7 @@ use std::{
 use thiserror::Error;
 use tokio::time::Instant;
 
-use super::WebhookName;
+use super::settings::WebhookName;
 use countersign_store::ObjectId;
 
 /// How long it may be known only in memory that events need no delivery: looking at them again is cheap.
@@ -23,7 +23,7 @@ const LAZINESS: Duration = Duration::from_secs(5);
 
 /// A commit, and how many of its events are done with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct DeliveryPosition {
     pub(super) commit: ObjectId,
     pub(super) events: Done,
 }
@@ -38,7 +38,7 @@ pub(super) enum Done {
 #[derive(Debug)]
 pub(super) struct ProgressFile {
     path: Arc<Path>,
-    place: Place,
+    place: DeliveryPosition,
     /// Since when the file says less than `place`.
     behind_since: Option<Instant>,
 }
@@ -63,7 +63,7 @@ impl Done {
     }
 }
 
-impl Place {
+impl DeliveryPosition {
     pub(super) fn after(commit: ObjectId) -> Self {
         Self { commit, events: Done::All }
     }
@@ -78,7 +78,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DeliveryPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.events {
             Done::First(count) => writeln!(f, "{} {count}", self.commit),
@@ -93,9 +93,11 @@ impl ProgressFile {
         let path = dir.join(name.as_str());
         let fail = |source| ProgressError::Io { path: path.clone(), source };
         let place = match fs::read_to_string(&path) {
-            Ok(text) => Place::parse(&text).ok_or(ProgressError::Unreadable { path: path.clone() })?,
+            Ok(text) => {
+                DeliveryPosition::parse(&text).ok_or(ProgressError::Unreadable { path: path.clone() })?
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let place = Place::after(newest);
+                let place = DeliveryPosition::after(newest);
                 create(dir, &path, place).map_err(fail)?;
                 tracing::info!(webhook = %name, commit = %newest, "a new webhook: it hears of what comes after this");
                 place
@@ -108,12 +110,12 @@ impl ProgressFile {
         Ok(Self { path: path.into(), place, behind_since: None })
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> DeliveryPosition {
         self.place
     }
 
     /// Events up to here need no delivery, or had it. Known in memory only.
-    pub(super) fn advance(&mut self, place: Place) {
+    pub(super) fn advance(&mut self, place: DeliveryPosition) {
         if self.place != place {
             self.place = place;
             self.behind_since.get_or_insert_with(Instant::now);
@@ -140,7 +142,7 @@ impl ProgressFile {
     }
 }
 
-fn create(dir: &Path, path: &Path, place: Place) -> io::Result<()> {
+fn create(dir: &Path, path: &Path, place: DeliveryPosition) -> io::Result<()> {
     fs::create_dir_all(dir)?;
     replace(path, place)?;
     for dir in [Some(dir), dir.parent()].into_iter().flatten() {
@@ -150,7 +152,7 @@ fn create(dir: &Path, path: &Path, place: Place) -> io::Result<()> {
 }
 
 /// A power cut leaves the old content or the new one.
-fn replace(path: &Path, place: Place) -> io::Result<()> {
+fn replace(path: &Path, place: DeliveryPosition) -> io::Result<()> {
     // No name of a webhook has a dot.
     let unfinished = path.with_extension("new");
     let mut file = File::create(&unfinished)?;
@@ -176,8 +178,10 @@ mod tests {
     async fn progress_is_read_as_it_was_written_and_begins_at_the_newest_commit() {
         let dir = tempfile::TempDir::new().unwrap();
         let dir = &dir.path().join("webhooks");
-        assert_eq!(open(dir).unwrap().place(), Place::after(id(b'1')));
-        for place in [Place { commit: id(b'2'), events: Done::First(1) }, Place::after(id(b'3'))] {
+        assert_eq!(open(dir).unwrap().place(), DeliveryPosition::after(id(b'1')));
+        for place in
+            [DeliveryPosition { commit: id(b'2'), events: Done::First(1) }, DeliveryPosition::after(id(b'3'))]
+        {
             let mut file = open(dir).unwrap();
             file.advance(place);
             assert_ne!(open(dir).unwrap().place(), place, "not yet");
@@ -208,12 +212,12 @@ mod tests {
         let dir = tempfile::TempDir::new().unwrap();
         let mut file = open(dir.path()).unwrap();
         assert_eq!(file.due(), None);
-        file.advance(Place::after(id(b'1')));
+        file.advance(DeliveryPosition::after(id(b'1')));
         assert_eq!(file.due(), None, "nothing new");
         let begun = Instant::now();
-        file.advance(Place::after(id(b'2')));
+        file.advance(DeliveryPosition::after(id(b'2')));
         tokio::time::advance(Duration::from_secs(1)).await;
-        file.advance(Place::after(id(b'3')));
+        file.advance(DeliveryPosition::after(id(b'3')));
         assert_eq!(file.due(), Some(begun + LAZINESS), "since the first of them");
     }
 }

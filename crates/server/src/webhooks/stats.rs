@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
-use super::WebhookName;
+use super::settings::WebhookName;
 
 /// Of one try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum DeliveryOutcome {
     Delivered,
     /// Not sent, because of what the URL or its address is.
     Refused,
@@ -16,7 +16,7 @@ pub enum Outcome {
 #[derive(Debug)]
 pub struct WebhookStats {
     pub name: WebhookName,
-    counts: [AtomicU64; Outcome::ALL.len()],
+    counts: [AtomicU64; DeliveryOutcome::ALL.len()],
     is_failing: AtomicBool,
     /// The position in the log of the newest commit that needs nothing more; the least number where it is not known yet.
     done: AtomicI64,
@@ -24,7 +24,7 @@ pub struct WebhookStats {
 
 const UNKNOWN: i64 = i64::MIN;
 
-impl Outcome {
+impl DeliveryOutcome {
     pub const ALL: [Self; 3] = [Self::Delivered, Self::Refused, Self::Failed];
 
     pub fn name(self) -> &'static str {
@@ -46,7 +46,7 @@ impl WebhookStats {
         }
     }
 
-    pub fn count(&self, outcome: Outcome) -> u64 {
+    pub fn count(&self, outcome: DeliveryOutcome) -> u64 {
         self.counts[outcome as usize].load(Ordering::Relaxed)
     }
 
@@ -61,9 +61,9 @@ impl WebhookStats {
         (done != UNKNOWN).then(|| (end - 1 - done).max(0))
     }
 
-    pub(super) fn note(&self, outcome: Outcome) {
+    pub(super) fn note(&self, outcome: DeliveryOutcome) {
         self.counts[outcome as usize].fetch_add(1, Ordering::Relaxed);
-        self.is_failing.store(outcome != Outcome::Delivered, Ordering::Relaxed);
+        self.is_failing.store(outcome != DeliveryOutcome::Delivered, Ordering::Relaxed);
     }
 
     pub(super) fn note_done(&self, position: i64) {

@@ -15,9 +15,8 @@ use std::{
 
 use countersign_core::values::time::Timestamp;
 use countersign_server::{
-    app,
     config::{ConfigFile, LogFormat, LogLevel, Overrides, Settings},
-    observe,
+    observe, start,
 };
 use countersign_store::clock::Clock;
 use tempfile::TempDir;
@@ -54,7 +53,7 @@ fn serve_and_panic() {
         ..Overrides::default()
     };
     let settings = Settings::resolve(overrides, ConfigFile::default()).unwrap();
-    let running = runtime.block_on(app::start(settings, clock)).unwrap();
+    let running = runtime.block_on(start::start(settings, clock)).unwrap();
     assert_eq!(ask(running.address), 401);
     panics.store(true, Ordering::Relaxed);
     assert_eq!((ask(running.address), ask(running.address)), (500, 500));

@@ -8,8 +8,8 @@ use countersign_core::{
     values::{key::SecretKey, path::RepoPath},
 };
 use countersign_server::{
-    app,
     config::{ConfigFile, Overrides, Settings},
+    start,
 };
 use countersign_store::{Head, clock::Clock};
 use tokio::{
@@ -65,10 +65,10 @@ async fn long_lists_and_reads_are_answered_while_the_writer_is_stuck() {
         ..Overrides::default()
     };
     let settings = Settings::resolve(overrides, ConfigFile::default()).unwrap();
-    let running = app::start(settings, Clock::system()).await.unwrap();
+    let running = start::start(settings, Clock::system()).await.unwrap();
     let (app, address, signer) = (running.app().clone(), running.address, SecretKey::from_seed(&[7; 32]));
     let change = many_collecting(&signer);
-    app.store().transact(move |_: &Head| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+    app.store.transact(move |_: &Head| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
 
     let barrier = Arc::new(Barrier::new(2));
     let (held, writer_app) = (Arc::clone(&barrier), app.clone());
@@ -78,7 +78,7 @@ async fn long_lists_and_reads_are_answered_while_the_writer_is_stuck() {
             held.wait();
             Err::<(Change, ()), _>("released")
         };
-        writer_app.store().transact(decide).await
+        writer_app.store.transact(decide).await
     });
     let reached = Arc::clone(&barrier);
     tokio::task::spawn_blocking(move || reached.wait()).await.unwrap();

@@ -21,7 +21,7 @@ use countersign_forge::{
 };
 use countersign_server::{
     limits::places::Claimant,
-    releases::{DownloadError, ReleaseLimits, Releases},
+    upstream::releases::{DownloadError, ReleaseLimits, Releases},
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},

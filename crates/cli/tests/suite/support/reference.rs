@@ -2,16 +2,22 @@
 
 use countersign_core::values::time::Timestamp;
 use countersign_server::{
-    openapi::{Answer, Document},
-    table::{Row, Verb},
+    openapi::{Answer, Reference, Row, Verb},
+    routes::table,
 };
 use serde_json::Value;
 use std::sync::LazyLock;
 
 use super::http::{Reply, Request};
 
+static REFERENCE: LazyLock<Reference> = LazyLock::new(|| Reference::of(table::all().into_rows()));
 static DOCUMENT: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_slice(Document::get().bytes()).expect("the document is JSON"));
+    LazyLock::new(|| serde_json::from_slice(REFERENCE.bytes()).expect("the document is JSON"));
+
+/// What the reference says of each route.
+pub(crate) fn rows() -> &'static [Row] {
+    REFERENCE.rows()
+}
 
 /// The whole document.
 pub(crate) fn document() -> &'static Value {
@@ -43,7 +49,7 @@ fn find_row(method: &str, path: &str) -> Option<&'static Row> {
         Some(dir) => path.starts_with(dir),
         None => path == row.path,
     };
-    Document::get().rows().iter().filter(|row| row.method.name() == method).find(matches)
+    rows().iter().filter(|row| row.method.name() == method).find(matches)
 }
 
 fn check_content(asked: &str, row: &Row, answer: &Answer, reply: &Reply) {

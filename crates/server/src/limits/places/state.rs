@@ -10,7 +10,7 @@ use std::{
 
 use tokio::{sync::watch, time::Instant};
 
-use super::{Claimant, PlaceHolder, PlaceRules};
+use super::rules::{Claimant, PlaceHolder, PlaceRules};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
@@ -22,7 +22,7 @@ pub(super) enum Standing {
 
 /// Empty at first.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct PlaceState {
     /// By the order in which they came.
     entries: BTreeMap<u64, Entry>,
     next: u64,
@@ -101,7 +101,7 @@ impl Entry {
     }
 }
 
-impl State {
+impl PlaceState {
     pub(super) fn holding(&self) -> usize {
         self.totals.holding
     }

@@ -3,6 +3,10 @@
 use countersign_core::values::key::SecretKey;
 use futures_util::FutureExt as _;
 
+use std::net::IpAddr;
+
+use countersign_core::values::{key::PublicKey, path::RepoPath};
+
 use super::*;
 
 const PACE: MinimumPace = MinimumPace { bytes_per_second: 1_000, after: Duration::ZERO };

@@ -6,40 +6,18 @@ use axum::{
     routing::{get, post},
 };
 
-use crate::{app::App, openapi::Endpoint};
+use crate::{
+    openapi::{Endpoint, Row, Verb},
+    state::App,
+};
 
 #[derive(Debug, Default)]
-pub struct Table {
+pub struct RouteTable {
     router: Router<App>,
     rows: Vec<Row>,
 }
 
-/// A route as the reference shows it.
-#[derive(Debug, Clone)]
-pub struct Row {
-    pub method: Verb,
-    /// With `{path}` for the rest of it.
-    pub path: String,
-    pub endpoint: Endpoint,
-}
-
-/// Every GET is also a HEAD.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verb {
-    Get,
-    Post,
-}
-
-impl Verb {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-        }
-    }
-}
-
-impl Table {
+impl RouteTable {
     pub fn get<H: Handler<T, App>, T: 'static>(self, path: &str, handler: H, endpoint: Endpoint) -> Self {
         let router = self.router.route(path, get(handler));
         Self { router, rows: self.rows }.with_row(Verb::Get, path.to_owned(), endpoint)

@@ -6,25 +6,25 @@ use std::{
     time::Instant,
 };
 
-use super::{Requests, Route, requests::BOUNDS};
 use crate::{
-    app::App,
     events::Events,
-    fetching::{FetchKind, FetchOutcome},
     limits::{Limit, places::SharedPlaces},
+    metrics::{BOUNDS, RequestKinds, Requests},
     observe::{self, LogStats},
-    webhooks::Outcome,
+    state::App,
+    upstream::turns::{FetchKind, FetchOutcome},
+    webhooks::stats::DeliveryOutcome,
 };
 use countersign_store::BudgetScope;
 
 /// Everything that is counted, as it is now.
-pub fn render(app: &App) -> String {
+pub(super) fn render(app: &App, kinds: &RequestKinds) -> String {
     let mut page = Page::default();
     page.family("countersign_build_info", "gauge", "The program that runs; always 1.");
     page.sample("countersign_build_info", &[("version", &env!("CARGO_PKG_VERSION"))], 1);
     let is_ready = u8::from(app.readiness().is_ok());
     page.gauge("countersign_ready", "Whether changes can be accepted, as /readyz says.", is_ready);
-    write_requests(&mut page, app.requests());
+    write_requests(&mut page, kinds, &app.requests);
     write_connections(&mut page, app);
     write_limits(&mut page, app);
     write_answers(&mut page, app);
@@ -33,35 +33,35 @@ pub fn render(app: &App) -> String {
     write_budget(&mut page, app);
     write_nonces(&mut page, app);
     write_fetches(&mut page, app);
-    write_events(&mut page, app.events());
+    write_events(&mut page, &app.events);
     write_webhooks(&mut page, app);
     write_log(&mut page, observe::stats());
     page.0
 }
 
-fn write_requests(page: &mut Page, requests: &Requests) {
+fn write_requests(page: &mut Page, kinds: &RequestKinds, requests: &Requests) {
     let name = "countersign_http_requests_total";
     page.family(name, "counter", "Answered requests.");
-    for route in Route::ALL {
-        for (status, count) in requests.by_status(route).filter(|(_, count)| *count > 0) {
+    for (kind, name_of_kind) in kinds.all() {
+        for (status, count) in requests.by_status(kind).filter(|(_, count)| *count > 0) {
             let status: &dyn Display = status.as_ref().map_or(&"other", |status| status);
-            page.sample(name, &[("route", &route.name()), ("status", status)], count);
+            page.sample(name, &[("route", &name_of_kind), ("status", status)], count);
         }
     }
     let name = "countersign_http_request_duration_seconds";
     page.family(name, "histogram", "Time from the head of a request to its answer.");
-    for route in Route::ALL {
-        let (counts, above, nanos) = requests.latencies(route);
+    for (kind, name_of_kind) in kinds.all() {
+        let (counts, above, nanos) = requests.latencies(kind);
         if above > 0 || counts.iter().any(|count| *count > 0) {
             let bounds = BOUNDS.map(|micros| micros as f64 / 1e6);
             let sum = nanos as f64 / 1e9;
-            page.histogram(name, &[("route", &route.name())], bounds.into_iter().zip(counts), above, sum);
+            page.histogram(name, &[("route", &name_of_kind)], bounds.into_iter().zip(counts), above, sum);
         }
     }
 }
 
 fn write_connections(page: &mut Page, app: &App) {
-    let counts = app.connections().counts();
+    let counts = app.connections.counts();
     page.gauge("countersign_connections_open", "Open connections.", counts.open);
     page.counter("countersign_connections_accepted_total", "Accepted connections.", counts.accepted);
     let name = "countersign_connections_dropped_total";
@@ -88,7 +88,7 @@ fn write_limits(page: &mut Page, app: &App) {
             Limit::KeyFetches => "key_fetches",
             Limit::KeyFetching => "key_fetching",
         };
-        let count = app.limiter().map_or(0, |limiter| limiter.refusals(limit));
+        let count = app.limiter.as_deref().map_or(0, |limiter| limiter.refusals(limit));
         page.sample(name, &[("limit", &label)], count);
     }
 }
@@ -97,17 +97,17 @@ fn write_answers(page: &mut Page, app: &App) {
     page.gauge(
         "countersign_large_answer_bytes",
         "Bytes of large answers that are being sent.",
-        app.sending().bytes(),
+        app.sending.bytes(),
     );
 }
 
 fn write_places(page: &mut Page, app: &App) {
     let kinds = [
-        ("fetch_turns", app.fetching().turns()),
-        ("release_downloads", app.releases().places()),
-        ("event_listeners", app.events().places()),
-        ("large_bodies", app.large_bodies()),
-        ("pages", app.renderings().turns()),
+        ("fetch_turns", app.upstream.turns.turns()),
+        ("release_downloads", app.upstream.releases.places()),
+        ("event_listeners", app.events.places()),
+        ("large_bodies", &app.large_bodies),
+        ("pages", app.renderings.turns()),
     ];
     let mut write = |name: &str, kind: &str, help: &str, value: fn(&SharedPlaces) -> u64| {
         page.family(name, kind, help);
@@ -135,7 +135,7 @@ fn write_places(page: &mut Page, app: &App) {
 }
 
 fn write_store(page: &mut Page, app: &App) {
-    let (store, stats) = (app.store(), app.store().stats());
+    let (store, stats) = (&app.store, app.store.stats());
     page.counter("countersign_commits_total", "Commits that were made durable.", stats.commits());
     let name = "countersign_batch_commits";
     page.family(name, "histogram", "Commits that shared one round of fsync.");
@@ -150,9 +150,9 @@ fn write_store(page: &mut Page, app: &App) {
 }
 
 fn write_budget(page: &mut Page, app: &App) {
-    let bytes = app.store().stats().content_bytes();
+    let bytes = app.store.stats().content_bytes();
     page.counter("countersign_stored_bytes_total", "Bytes of new files and commits that were stored.", bytes);
-    let budget = app.store().budget();
+    let budget = app.store.budget();
     let name = "countersign_over_budget_total";
     page.family(name, "counter", "Changes that were answered 429, by whose budget they did not fit into.");
     for scope in BudgetScope::ALL {
@@ -166,7 +166,7 @@ fn write_budget(page: &mut Page, app: &App) {
 }
 
 fn write_nonces(page: &mut Page, app: &App) {
-    let stats = app.nonces().stats();
+    let stats = app.nonces.stats();
     page.counter("countersign_nonces_stored_total", "Nonces that were new.", stats.stored());
     page.counter("countersign_nonces_repeated_total", "Nonces that were used before.", stats.repeated());
     page.gauge("countersign_nonces_kept", "Nonces that are remembered now.", stats.kept());
@@ -179,18 +179,18 @@ fn write_fetches(page: &mut Page, app: &App) {
     for kind in FetchKind::ALL {
         for outcome in FetchOutcome::ALL {
             let labels: [(&str, &dyn Display); 2] = [("kind", &kind.name()), ("outcome", &outcome.name())];
-            page.sample(name, &labels, app.fetching().count(kind, outcome));
+            page.sample(name, &labels, app.upstream.turns.count(kind, outcome));
         }
     }
     page.gauge(
         "countersign_fetching_requests",
         "Requests that fetch, or wait for their turn to.",
-        app.fetching().under_way(),
+        app.upstream.turns.under_way(),
     );
     page.gauge(
         "countersign_release_downloads",
         "Releases that are being downloaded.",
-        app.releases().under_way(),
+        app.upstream.releases.under_way(),
     );
 }
 
@@ -202,8 +202,8 @@ fn write_events(page: &mut Page, events: &Events) {
 fn write_webhooks(page: &mut Page, app: &App) {
     let name = "countersign_webhook_deliveries_total";
     page.family(name, "counter", "What was sent to webhooks, by outcome; each try counts.");
-    for webhook in app.webhooks() {
-        for outcome in Outcome::ALL {
+    for webhook in &app.webhooks {
+        for outcome in DeliveryOutcome::ALL {
             let labels: [(&str, &dyn Display); 2] =
                 [("webhook", &webhook.name), ("outcome", &outcome.name())];
             page.sample(name, &labels, webhook.count(outcome));
@@ -211,13 +211,13 @@ fn write_webhooks(page: &mut Page, app: &App) {
     }
     let name = "countersign_webhook_failing";
     page.family(name, "gauge", "Whether the last try of a webhook did not arrive.");
-    for webhook in app.webhooks() {
+    for webhook in &app.webhooks {
         page.sample(name, &[("webhook", &webhook.name)], u8::from(webhook.is_failing()));
     }
     let name = "countersign_webhook_commits_behind";
     page.family(name, "gauge", "Commits that a webhook has not dealt with yet.");
-    for webhook in app.webhooks() {
-        if let Some(behind) = webhook.behind(app.store().log().end()) {
+    for webhook in &app.webhooks {
+        if let Some(behind) = webhook.behind(app.store.log().end()) {
             page.sample(name, &[("webhook", &webhook.name)], behind);
         }
     }

@@ -54,33 +54,33 @@ pub enum FetchOutcome {
 }
 
 #[derive(Debug)]
-pub struct Fetching {
+pub struct FetchTurns {
     turns: Arc<SharedPlaces>,
     counts: [[AtomicU64; FetchOutcome::ALL.len()]; FetchKind::ALL.len()],
 }
 
 /// Proves that its holder may fetch.
 #[derive(Debug)]
-pub struct Turn {
+pub struct FetchTurn {
     pub(crate) kind: FetchKind,
     place: HeldPlace,
     _share: Option<FetchShare>,
 }
 
-impl Default for Fetching {
+impl Default for FetchTurns {
     fn default() -> Self {
         Self::with_rules(TURNS)
     }
 }
 
-impl Turn {
+impl FetchTurn {
     /// Fetches for as long as it is this one's turn.
     pub(crate) async fn keep<T>(&self, fetch: impl Future<Output = T>) -> Result<T, ApiError> {
         Ok(self.place.keep(fetch).await?)
     }
 }
 
-impl Fetching {
+impl FetchTurns {
     fn with_rules(rules: PlaceRules) -> Self {
         Self { turns: SharedPlaces::new(rules), counts: Default::default() }
     }
@@ -91,12 +91,12 @@ impl Fetching {
         kind: FetchKind,
         claimant: Claimant,
         share: Option<FetchShare>,
-    ) -> Option<Turn> {
+    ) -> Option<FetchTurn> {
         let Ok(place) = self.turns.take(claimant).await else {
             self.note(kind, FetchOutcome::Busy);
             return None;
         };
-        Some(Turn { kind, place, _share: share })
+        Some(FetchTurn { kind, place, _share: share })
     }
 
     pub fn turns(&self) -> &SharedPlaces {
@@ -151,7 +151,7 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_comes_when_all_turns_are_taken_waits_a_while_and_no_more_than_some_do() {
-        let fetching = Fetching::with_rules(PlaceRules { max_wait: Duration::from_millis(50), ..TURNS });
+        let fetching = FetchTurns::with_rules(PlaceRules { max_wait: Duration::from_millis(50), ..TURNS });
         let begin = || fetching.begin(FetchKind::Signers, Claimant::default(), None);
         let mut turns: Vec<_> = join_all((0..MAX_FETCHING).map(|_| begin())).await;
         assert!(turns.iter().all(Option::is_some));

@@ -1,32 +1,39 @@
 //! The route table.
 
+use std::sync::LazyLock;
+
 use axum::{
     Router,
-    extract::FromRequestParts,
-    http::{HeaderMap, Method, Uri, request::Parts},
+    extract::State,
+    http::{HeaderMap, Method, Uri},
     response::{IntoResponse as _, Response},
     routing::get,
 };
-use countersign_core::values::path::RepoPath;
 
+use super::{
+    assets, chain, events, files, health, metrics, pending, ping, propose, reference, revoke,
+    route_table::RouteTable, signatures,
+};
 use crate::{
-    app::App,
+    answer::RequestHead,
     error::ApiError,
+    metrics::RequestKinds,
     openapi::{self, changes, reads, service},
-    routes::{
-        assets, chain, events, files, health, metrics, pending, ping, propose, reference, revoke, signatures,
-    },
-    table::Table,
+    state::App,
     web,
 };
 
 pub fn build(app: App) -> Router {
-    with_common_answers(table().into_router()).with_state(app)
+    with_common_answers(all().into_router()).with_state(app)
 }
 
+const FILES: &str = "/v1/files";
+const GET_SIGNERS: &str = "/v1/get_signers";
+const GET_SIGNERS_CHAIN: &str = "/v1/get_signers_chain";
+
 /// Every route, with what the reference says of it.
-pub fn table() -> Table {
-    Table::default()
+pub fn all() -> RouteTable {
+    RouteTable::default()
         .post("/v1/register_repo", propose::register_repo, changes::register_repo())
         .post("/v1/update_signers", propose::update_signers, changes::update_signers())
         .post("/v1/signatures", signatures::submit, changes::submit_signatures())
@@ -35,9 +42,9 @@ pub fn table() -> Table {
         .get("/v1/pending_signatures", pending::list, reads::pending_signatures())
         .get_below("/v1/signatures", signatures::status, reads::signature_status())
         .get_below("/v1/files-to-sign", files::to_sign, reads::files_to_sign())
-        .get_below("/v1/files", files::raw, reads::file())
-        .get_below("/v1/get_signers", files::signers, reads::signers())
-        .get_below("/v1/get_signers_chain", chain::chain, reads::chain())
+        .get_below(FILES, files::raw, reads::file())
+        .get_below(GET_SIGNERS, files::signers, reads::signers())
+        .get_below(GET_SIGNERS_CHAIN, chain::chain, reads::chain())
         .get_below("/v1/get_artifact_signers_chain", chain::chain, reads::artifact_chain())
         .get("/v1/events", events::listen, openapi::events::events())
         .get("/v1/ping", ping::ping, service::ping())
@@ -46,15 +53,35 @@ pub fn table() -> Table {
         .merge(web::routes())
 }
 
+/// The kinds of requests that metrics tell apart: those of the table.
+pub fn kinds() -> &'static RequestKinds {
+    static KINDS: LazyLock<RequestKinds> = LazyLock::new(|| {
+        let mut kinds = RequestKinds::default();
+        for row in all().into_rows() {
+            match row.path.strip_suffix("{path}") {
+                Some(dir) => kinds.add_below(dir, row.endpoint.counted_as),
+                None => kinds.add(&row.path, row.endpoint.counted_as),
+            }
+        }
+        kinds.add_below(web::ASSETS_DIR, "page");
+        kinds.add(METRICS, "metrics");
+        kinds
+    });
+    &KINDS
+}
+
+const METRICS: &str = "/metrics";
+
 /// What the listener for metrics answers. It goes on while the server finishes its last requests, so it also says that
 /// the server is no longer ready.
 pub fn build_metrics(app: App) -> Router {
-    let routes = Router::new().route("/metrics", get(metrics::metrics)).merge(health_routes().into_router());
+    let show = async |State(app): State<App>| metrics::show(&app, kinds());
+    let routes = Router::new().route(METRICS, get(show)).merge(health_routes().into_router());
     with_common_answers(routes).with_state(app)
 }
 
-fn health_routes() -> Table {
-    Table::default().get("/healthz", health::healthz, service::healthz()).get(
+fn health_routes() -> RouteTable {
+    RouteTable::default().get("/healthz", health::healthz, service::healthz()).get(
         "/readyz",
         health::readyz,
         service::readyz(),
@@ -63,18 +90,17 @@ fn health_routes() -> Table {
 
 /// Answers the three kinds of reads that are by far the most, without a detour through the route table, which would cost
 /// as much as the rest of the work, and only where the answer is at hand. `None` leaves a request to the table.
-pub fn answer_read(app: &App, parts: (&Method, &Uri, &HeaderMap)) -> Option<Response> {
-    let (method, uri, headers) = parts;
-    if method != Method::GET {
+pub fn answer_read(app: &App, head: RequestHead<'_>) -> Option<Response> {
+    if head.method != Method::GET {
         return None;
     }
-    let path = uri.path();
-    let answered = if let Some(tail) = path.strip_prefix("/v1/files/") {
-        files::read_raw(app, tail, headers)
-    } else if let Some(tail) = path.strip_prefix("/v1/get_signers/") {
-        files::read_signers(app, tail, headers)
+    let below = |dir| head.uri.path().strip_prefix(dir)?.strip_prefix('/');
+    let answered = if let Some(tail) = below(FILES) {
+        files::read_raw(app, tail, head.headers)
+    } else if let Some(tail) = below(GET_SIGNERS) {
+        files::read_signers(app, tail, head.headers)
     } else {
-        chain::read_chain(app, path.strip_prefix("/v1/get_signers_chain/")?)
+        chain::read_chain(app, below(GET_SIGNERS_CHAIN)?)
     };
     Some(answered?.into_response())
 }
@@ -84,39 +110,6 @@ fn with_common_answers<S: Clone + Send + Sync + 'static>(routes: Router<S>) -> R
     routes
         .fallback(async |uri: Uri, headers: HeaderMap| web::report_unknown(&uri, &headers))
         .method_not_allowed_fallback(async || ApiError::wrong_method())
-}
-
-/// What follows `/v1/<route>/`, not looked at yet: authentication comes first (D30).
-#[derive(Debug)]
-pub struct Tail(String);
-
-impl Tail {
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    pub fn parse(&self) -> Result<RepoPath, ApiError> {
-        parse_tail(&self.0)
-    }
-}
-
-/// The path that is meant, percent-decoded once.
-pub fn parse_tail(tail: &str) -> Result<RepoPath, ApiError> {
-    if !tail.contains('%') {
-        return Ok(RepoPath::parse(tail)?);
-    }
-    let decoded = percent_encoding::percent_decode_str(tail).decode_utf8();
-    let decoded = decoded.map_err(|_| ApiError::bad_request("Invalid path: it is not UTF-8"))?;
-    Ok(RepoPath::parse(&decoded)?)
-}
-
-impl<S: Sync> FromRequestParts<S> for Tail {
-    type Rejection = std::convert::Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
-        let tail = parts.uri.path().splitn(4, '/').nth(3).unwrap_or_default();
-        Ok(Self(tail.to_owned()))
-    }
 }
 
 #[cfg(test)]
@@ -129,7 +122,7 @@ mod tests {
     use tokio::{net::TcpListener, sync::watch, task::spawn_blocking};
 
     use super::*;
-    use crate::listen::{self, Lanes, tests::service};
+    use crate::listen::{self, tests::service};
 
     /// A server whose `/panics/…` do what they say, under the layers of every route.
     async fn serve() -> (SocketAddr, watch::Sender<bool>) {
@@ -141,8 +134,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = watch::channel(false);
-        let service = service(with_common_answers(routes));
-        tokio::spawn(listen::serve(listener, service, Lanes::shared(), stopped));
+        let (service, gate) = service(with_common_answers(routes));
+        tokio::spawn(listen::serve(listener, service, gate, stopped));
         (address, stop)
     }
 
@@ -191,5 +184,36 @@ mod tests {
         assert_eq!(statuses, ["500", "200", "500", "404", "200"]);
         let answer = ask(address, &["/fine"]).await;
         assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("fine"), "{answer}");
+    }
+
+    #[test]
+    fn every_kind_of_request_is_told_by_its_path() {
+        let names: std::collections::HashMap<_, _> = kinds().all().collect();
+        for (path, name) in [
+            ("/v1/files/https/example.org/443/a", "files"),
+            ("/v1/files/", "files"),
+            ("/v1/get_signers/a/b", "get_signers"),
+            ("/v1/get_signers_chain/a", "get_signers_chain"),
+            ("/v1/get_artifact_signers_chain/a", "get_signers_chain"),
+            ("/v1/signatures", "signatures"),
+            ("/v1/signatures/a", "signature_status"),
+            ("/v1/files-to-sign/a", "files_to_sign"),
+            ("/v1/pending_signatures", "pending_signatures"),
+            ("/v1/register_repo", "register_repo"),
+            ("/healthz", "healthz"),
+            ("/readyz", "readyz"),
+            ("/", "page"),
+            ("/p/https/example.org/443/a", "page"),
+            ("/assets/style.css", "page"),
+            ("/badge/https/example.org/443/a.svg", "badge"),
+            ("/v1/events", "events"),
+            ("/p", "other"),
+            ("/v1/filesystem/x", "other"),
+            ("/v1/files", "other"),
+            ("/v2/files/x", "other"),
+            ("/healthz/", "other"),
+        ] {
+            assert_eq!(names[&kinds().kind_of(path)], name, "{path}");
+        }
     }
 }

@@ -1,0 +1,88 @@
+//! What is wrong with a setting.
+
+use std::{io, net::SocketAddr, path::PathBuf};
+
+use countersign_api::event::EventKind;
+use countersign_core::values::{key::KeyError, path::PathError, shown::shown_text};
+use countersign_forge::forges::{ForgeConfigError, TokenError};
+use thiserror::Error;
+
+use crate::webhooks::{ShortSecret, settings::WebhookNameError};
+
+/// A day: the longest time of a webhook.
+pub(super) const MAX_SECONDS: u64 = 24 * 60 * 60;
+
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    #[error("cannot read the configuration file {path}")]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("the configuration file {path} is not valid")]
+    Parse { path: PathBuf, source: Box<toml::de::Error> },
+    #[error("the configuration file {path} is not valid, in line {line}: {reason}")]
+    ParseSecretly { path: PathBuf, line: usize, reason: String },
+    #[error("the webhook `{}` in the configuration file: {problem}", shown_text(name))]
+    Webhook { name: String, problem: WebhookProblem },
+    #[error(
+        "--dev is for one's own machine only: {0} is not a loopback address. Leave out --dev, or listen on 127.0.0.1"
+    )]
+    DevInPublic(SocketAddr),
+    #[error("cannot read the token file {path}")]
+    TokenFile { path: PathBuf, source: std::io::Error },
+    #[error("the token in {path}: {source}")]
+    Token { path: PathBuf, source: TokenError },
+    #[error(transparent)]
+    Forge(#[from] ForgeConfigError),
+    #[error("TLS needs a certificate and its key: the {missing} is missing. Give both, or neither")]
+    HalfOfTls { missing: &'static str },
+    #[error("`{key}` in the configuration file: {reason}")]
+    Value { key: &'static str, reason: String },
+}
+
+/// The value or its default; zero would switch off what it limits.
+pub(super) fn positive<T: Default + PartialEq>(
+    key: &'static str,
+    value: Option<T>,
+    default: T,
+) -> Result<T, ConfigError> {
+    match value {
+        Some(value) if value == T::default() => {
+            Err(ConfigError::Value { key, reason: "must be more than 0".to_owned() })
+        }
+        Some(value) => Ok(value),
+        None => Ok(default),
+    }
+}
+
+#[derive(Debug, Error)]
+pub enum WebhookProblem {
+    #[error(transparent)]
+    Name(#[from] WebhookNameError),
+    #[error("another one has the same name: each keeps its progress under its own")]
+    SameName,
+    #[error("its url {0}")]
+    Url(&'static str),
+    #[error("it has no secret: set `secret`, or `secret_file`")]
+    NoSecret,
+    #[error("it has both `secret` and `secret_file`: leave one out")]
+    TwoSecrets,
+    #[error("cannot read its secret file {}: {source}", path.display())]
+    SecretFile { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    ShortSecret(#[from] ShortSecret),
+    #[error("`{}` is no type of event: they are {}", shown_text(given), known_types())]
+    Type { given: String },
+    #[error("`{key}` is empty, so nothing would be sent: leave it out in order to send all")]
+    Nothing { key: &'static str },
+    #[error("its prefix `{}`: {source}", shown_text(given))]
+    Prefix { given: String, source: PathError },
+    #[error("its key: {0}")]
+    Key(#[from] KeyError),
+    #[error("`{key}` must be from 1 to {MAX_SECONDS}")]
+    Time { key: &'static str },
+    #[error("`retry_max_seconds` is less than `retry_min_seconds`")]
+    Retries,
+}
+
+fn known_types() -> String {
+    EventKind::ALL.map(EventKind::name).join(", ")
+}

@@ -1,0 +1,27 @@
+//! The store together with the lock of its data directory.
+
+use std::ops::Deref;
+
+use countersign_store::{Store, data_dir::DataDir};
+
+/// The store, and the data directory that it writes to.
+#[derive(Debug)]
+pub struct HeldStore {
+    store: Store,
+    /// Dropped last: the directory stays ours until nothing writes to it any more.
+    _data_dir: DataDir,
+}
+
+impl HeldStore {
+    pub fn new(store: Store, data_dir: DataDir) -> Self {
+        Self { store, _data_dir: data_dir }
+    }
+}
+
+impl Deref for HeldStore {
+    type Target = Store;
+
+    fn deref(&self) -> &Store {
+        &self.store
+    }
+}

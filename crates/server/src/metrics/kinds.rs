@@ -1,0 +1,64 @@
+//! Names for kinds of requests: a fixed set, whatever paths strangers ask for. The route table fills it.
+
+/// Kinds that can be told apart.
+pub(super) const MAX_KINDS: usize = 24;
+
+/// Which kind a request is of, by its path alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RequestKind(usize);
+
+#[derive(Debug)]
+pub struct RequestKinds {
+    names: Vec<&'static str>,
+    exact: Vec<(String, RequestKind)>,
+    below: Vec<(String, RequestKind)>,
+}
+
+impl RequestKind {
+    /// What no route answers, or is no request at all.
+    pub const OTHER: Self = Self(0);
+
+    pub(super) fn index(self) -> usize {
+        self.0
+    }
+}
+
+impl Default for RequestKinds {
+    fn default() -> Self {
+        Self { names: vec!["other"], exact: Vec::new(), below: Vec::new() }
+    }
+}
+
+impl RequestKinds {
+    /// Counts requests for this path under a name.
+    pub fn add(&mut self, path: &str, name: &'static str) {
+        let kind = self.kind_named(name);
+        self.exact.push((path.to_owned(), kind));
+    }
+
+    /// Counts requests for everything below this directory, which ends with a slash, under a name.
+    pub fn add_below(&mut self, dir: &str, name: &'static str) {
+        let kind = self.kind_named(name);
+        self.below.push((dir.to_owned(), kind));
+    }
+
+    fn kind_named(&mut self, name: &'static str) -> RequestKind {
+        let known = self.names.iter().position(|known| *known == name);
+        RequestKind(known.unwrap_or_else(|| {
+            assert!(self.names.len() < MAX_KINDS, "there are counters for {MAX_KINDS} kinds of requests");
+            self.names.push(name);
+            self.names.len() - 1
+        }))
+    }
+
+    pub fn kind_of(&self, path: &str) -> RequestKind {
+        // By far the most are reads below a directory.
+        let below = self.below.iter().find(|(dir, _)| path.starts_with(dir.as_str()));
+        let found = below.or_else(|| self.exact.iter().find(|(known, _)| known == path));
+        found.map_or(RequestKind::OTHER, |(_, kind)| *kind)
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = (RequestKind, &'static str)> {
+        self.names.iter().enumerate().map(|(index, name)| (RequestKind(index), *name))
+    }
+}

@@ -1,0 +1,12 @@
+//! Where a request came from.
+
+use std::sync::Arc;
+
+use crate::{limits::Client, listen::patience::Patience};
+
+/// What handlers may know of where a request came from.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestOrigin {
+    pub(crate) client: Option<Client>,
+    pub(crate) patience: Arc<Patience>,
+}

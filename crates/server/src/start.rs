@@ -1,0 +1,224 @@
+//! Start and end of the server: the one place that knows all its parts.
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
+
+use countersign_forge::{
+    fetch::{Fetcher, SetupError},
+    resolver::SystemResolver,
+};
+use countersign_store::{
+    clock::Clock,
+    data_dir::{DataDir, DataDirError},
+    open::{OpenDataError, open_repository},
+};
+use thiserror::Error;
+use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
+
+use crate::{
+    answer::{RequestHead, Service},
+    config::Settings,
+    date::http_date,
+    events::Events,
+    held_store::HeldStore,
+    limits::{
+        Limiter,
+        places::{MinimumPace, PlaceRules, SharedPlaces},
+    },
+    listen::{
+        self, Gate,
+        connections::{ConnectionLimits, Connections},
+    },
+    openapi::Reference,
+    proxies::TrustedProxies,
+    rendering::Renderings,
+    routes::table::{self, answer_read},
+    sending::Sending,
+    state::{App, Parts},
+    tls::{Tls, TlsError},
+    upstream::{Upstream, releases::ReleaseLimits},
+    webhooks::{Webhooks, progress::ProgressError},
+};
+
+/// Larger bodies that are received at the same time.
+const MAX_LARGE_BODIES: usize = 32;
+/// The server knows the sender only when the whole body is there, so addresses share them, and bodies have a minimum pace.
+const LARGE_BODIES: PlaceRules = PlaceRules {
+    total: MAX_LARGE_BODIES,
+    share: MAX_LARGE_BODIES / 2,
+    strangers: MAX_LARGE_BODIES,
+    waiting: 64,
+    max_wait: Duration::from_secs(1),
+    grace: Some(Duration::from_millis(500)),
+    pace: Some(MinimumPace { bytes_per_second: 16 * 1024, after: Duration::from_secs(5) }),
+};
+/// A program that reads metrics needs one.
+const METRICS_CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 32, per_address: None };
+
+static REFERENCE: LazyLock<Reference> = LazyLock::new(|| Reference::of(table::all().into_rows()));
+
+#[derive(Debug, Error)]
+pub enum StartError {
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
+    #[error(transparent)]
+    Data(#[from] OpenDataError),
+    #[error(transparent)]
+    Fetch(#[from] SetupError),
+    #[error(transparent)]
+    Webhooks(#[from] ProgressError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error(
+        "this machine's clock is before 1970, or after the year 9999: set it, and start the server again"
+    )]
+    Clock,
+    #[error("cannot listen on {address}")]
+    Listen { address: SocketAddr, source: io::Error },
+}
+
+/// A server that accepts requests.
+#[derive(Debug)]
+pub struct Running {
+    pub address: SocketAddr,
+    pub metrics_address: Option<SocketAddr>,
+    app: App,
+    tls: Option<Arc<Tls>>,
+    main: Background,
+    metrics: Option<Background>,
+    webhooks: Vec<Background>,
+}
+
+/// Work that goes on until it is told to stop.
+#[derive(Debug)]
+struct Background {
+    stop: watch::Sender<bool>,
+    working: JoinHandle<()>,
+}
+
+impl Running {
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+
+    pub fn is_tls(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// Reads certificate and key again; false if there are none.
+    pub fn reload_certificate(&self) -> Result<bool, TlsError> {
+        self.tls.as_ref().map_or(Ok(false), |tls| tls.reload().map(|()| true))
+    }
+
+    /// Accepts no more requests, finishes those under way, and lets go of the data directory. Metrics can be
+    /// read until then.
+    pub async fn stop(self) -> io::Result<()> {
+        self.app.is_stopping.send_replace(true);
+        self.main.stop().await?;
+        futures_util::future::try_join_all(self.webhooks.into_iter().map(Background::stop)).await?;
+        match self.metrics {
+            Some(metrics) => metrics.stop().await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl Background {
+    async fn stop(self) -> io::Result<()> {
+        self.stop.send_replace(true);
+        self.working.await.map_err(io::Error::other)
+    }
+}
+
+/// Opens the data directory and serves it. Must be called inside a Tokio runtime.
+pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartError> {
+    // Commits have no such times, and answers no such dates. Later it does no harm.
+    http_date().ok_or(StartError::Clock)?;
+    let tls = settings.tls.map(Tls::read).transpose()?.map(Arc::new);
+    let data_dir = DataDir::lock(&settings.data_dir)?;
+    let opened = open_repository(&data_dir, settings.author, &clock, settings.limits.storage)?;
+    let webhooks = Webhooks::open(settings.webhooks, &data_dir, &opened.store)?;
+    let fetcher = Fetcher::new(settings.guard.clone(), settings.timeouts, Arc::new(SystemResolver))?;
+    let fetcher = fetcher.with_asset_timeout(settings.asset_timeout);
+    let limits = settings.limits;
+    let release_limits = ReleaseLimits {
+        assets: limits.assets,
+        asset_bytes: limits.asset_bytes,
+        total_time: limits.release_time,
+    };
+    let connections = Arc::new(Connections::new(settings.connections));
+    // Listeners keep their connections. The others are for clients that come and go.
+    let listeners = limits.event_listeners.min(connections.limits().total / 2);
+    let app = App::new(Parts {
+        nonces: opened.nonces,
+        events: Arc::new(Events::start(opened.store.log(), listeners)),
+        store: Arc::new(HeldStore::new(opened.store, data_dir)),
+        upstream: Upstream::new(
+            fetcher.clone(),
+            settings.forges,
+            settings.guard.file_servers,
+            limits.signers_file_bytes,
+            release_limits,
+        ),
+        large_bodies: SharedPlaces::new(LARGE_BODIES),
+        renderings: Renderings::default(),
+        sending: Sending::default(),
+        is_tls: tls.is_some(),
+        limits,
+        limiter: settings.rates.map(Limiter::new).map(Arc::new),
+        connections,
+        requests: Arc::default(),
+        webhooks: webhooks.stats(),
+        reference: &REFERENCE,
+        is_stopping: watch::Sender::new(false),
+        clock: clock.clone(),
+    });
+    let (listener, address) = bind(settings.listen)?;
+    let metrics = settings.metrics_listen.map(bind).transpose()?;
+    let reader = app.clone();
+    let service = Service {
+        router: table::build(app.clone()),
+        read: move |head: RequestHead<'_>| answer_read(&reader, head),
+        kinds: table::kinds(),
+        requests: Arc::clone(&app.requests),
+        limiter: app.limiter.clone(),
+        proxies: Arc::new(settings.trusted_proxies),
+    };
+    let gate = Gate { connections: Arc::clone(&app.connections), tls: tls.clone() };
+    let main = Background::start(|stopped| listen::serve(listener, service, gate, stopped));
+    let (metrics, metrics_address) = metrics.map(|bound| serve_metrics(&app, bound)).unzip();
+    let webhooks = webhooks.work(&app.store, &clock, &fetcher).map(Background::start).collect();
+    Ok(Running { address, metrics_address, app, tls, main, metrics, webhooks })
+}
+
+fn serve_metrics(app: &App, bound: (TcpListener, SocketAddr)) -> (Background, SocketAddr) {
+    let (listener, address) = bound;
+    let service = Service {
+        router: table::build_metrics(app.clone()),
+        read: |_: RequestHead<'_>| None,
+        kinds: table::kinds(),
+        // Not mixed with those that are worth knowing.
+        requests: Arc::default(),
+        limiter: None,
+        proxies: Arc::new(TrustedProxies::default()),
+    };
+    let gate = Gate { connections: Arc::new(Connections::new(METRICS_CONNECTIONS)), tls: None };
+    (Background::start(|stopped| listen::serve(listener, service, gate, stopped)), address)
+}
+
+impl Background {
+    fn start<F: Future<Output = ()> + Send + 'static>(work: impl FnOnce(watch::Receiver<bool>) -> F) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        Self { stop, working: tokio::spawn(work(stopped)) }
+    }
+}
+
+fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let bound =
+        listen::bind(address).and_then(|listener| listener.local_addr().map(|bound| (listener, bound)));
+    bound.map_err(|source| StartError::Listen { address, source })
+}

@@ -1,0 +1,126 @@
+//! Fetching for handlers: signers files, checksums files and releases, each when it is its turn.
+
+pub mod releases;
+pub mod turns;
+
+use std::sync::Arc;
+
+use countersign_core::{rules::decide::assets::Release, values::shown::shown_text};
+use countersign_forge::{
+    fetch::{self, FetchError, Fetcher, Wait},
+    file_server::FileServers,
+    forges::{FetchedSigners, Forges, ReleaseSource, SignersSource},
+};
+use countersign_store::audit::replay::MAX_FETCH;
+use url::Url;
+
+use self::{
+    releases::{DownloadError, ReleaseLimits, Releases},
+    turns::{FetchKind, FetchOutcome, FetchTurn, FetchTurns},
+};
+use crate::{
+    error::ApiError,
+    limits::{FetchShare, places::Claimant},
+};
+
+/// Where signers files and releases come from.
+#[derive(Debug)]
+pub struct Upstream {
+    pub forges: Forges,
+    pub file_servers: FileServers,
+    pub turns: FetchTurns,
+    pub releases: Releases,
+    fetcher: Fetcher,
+    signers_file_bytes: u64,
+    release_limits: ReleaseLimits,
+}
+
+/// Who wants something fetched.
+#[derive(Debug)]
+pub struct FetchClaim {
+    pub claimant: Claimant,
+    /// Of what one address and one key may fetch at the same time.
+    pub share: Option<FetchShare>,
+}
+
+impl Upstream {
+    pub fn new(
+        fetcher: Fetcher,
+        forges: Forges,
+        file_servers: FileServers,
+        signers_file_bytes: u64,
+        release_limits: ReleaseLimits,
+    ) -> Self {
+        Self {
+            forges,
+            file_servers,
+            turns: FetchTurns::default(),
+            releases: Releases::default(),
+            fetcher,
+            signers_file_bytes,
+            release_limits,
+        }
+    }
+
+    /// Waits for a turn to fetch.
+    pub async fn begin(&self, kind: FetchKind, claim: FetchClaim) -> Result<FetchTurn, ApiError> {
+        self.turns.begin(kind, claim.claimant, claim.share).await.ok_or_else(ApiError::busy)
+    }
+
+    pub async fn fetch_signers(
+        &self,
+        turn: &FetchTurn,
+        source: &SignersSource,
+    ) -> Result<FetchedSigners, ApiError> {
+        let fetching = self.fetcher.fetch_signers(source, self.signers_file_bytes);
+        // A forge may be asked several times, and each time has its own limit.
+        let fetching = turn.keep(tokio::time::timeout(MAX_FETCH, fetching));
+        let fetched = fetching.await?.unwrap_or_else(|_| {
+            Err(FetchError::TimedOut { url: shown_text(&source.url), wait: Wait::Total(MAX_FETCH) })
+        });
+        self.note(turn.kind, &fetched);
+        Ok(fetched?)
+    }
+
+    /// A release with the digests of all its assets. Requests that wait for a download that another one began keep their
+    /// share as well, since each keeps a connection.
+    pub async fn download_release(
+        &self,
+        source: ReleaseSource,
+        claim: FetchClaim,
+    ) -> Result<Arc<Release>, ApiError> {
+        let FetchClaim { claimant, share: _share } = claim;
+        let outcome = self.releases.download(&self.fetcher, source, self.release_limits, claimant).await;
+        let noted = match &outcome {
+            Ok(_) => FetchOutcome::Fetched,
+            Err(DownloadError::Busy | DownloadError::GaveWay) => FetchOutcome::Busy,
+            Err(DownloadError::Release(error)) if error.is_refused_as_given() => FetchOutcome::Refused,
+            Err(DownloadError::Release(_) | DownloadError::TimedOut(_) | DownloadError::Ended) => {
+                FetchOutcome::Failed
+            }
+        };
+        self.turns.note(FetchKind::Release, noted);
+        Ok(outcome?)
+    }
+
+    /// Content that must be there.
+    pub async fn fetch(
+        &self,
+        turn: &FetchTurn,
+        url: &Url,
+        limits: fetch::Limits,
+    ) -> Result<Vec<u8>, ApiError> {
+        let fetched = turn.keep(self.fetcher.get(url, limits)).await?;
+        self.note(turn.kind, &fetched);
+        fetched?.ok_or_else(|| ApiError::missing_upstream(url))
+    }
+
+    fn note<T>(&self, kind: FetchKind, fetched: &Result<T, FetchError>) {
+        let outcome = match fetched {
+            Ok(_) => FetchOutcome::Fetched,
+            Err(error) if error.is_refused_as_given() => FetchOutcome::Refused,
+            Err(_) => FetchOutcome::Failed,
+        };
+        self.turns.note(kind, outcome);
+    }
+}
