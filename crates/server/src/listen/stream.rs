@@ -191,7 +191,10 @@ mod tests {
     use axum::http::Method;
 
     use super::*;
-    use crate::listen::connections::ConnectionLimits;
+    use crate::listen::{
+        connections::ConnectionLimits,
+        patience::{CLIENT_TIMEOUT, Dropped},
+    };
 
     const HOUR: Duration = Duration::from_secs(60 * 60);
 
