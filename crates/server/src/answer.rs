@@ -21,9 +21,9 @@ use tracing::{Instrument as _, Span};
 
 use crate::{
     date::http_date,
-    error::{ApiError, Failure},
+    error::{ApiError, LoggedFailure},
     host::check_host,
-    limits::{Client, Limiter},
+    limits::{Limiter, MeteredClient},
     listen::patience::Patience,
     metrics::{RequestKinds, Requests},
     origin::RequestOrigin,
@@ -62,7 +62,7 @@ pub struct Service<R> {
 /// The client at the other end of a connection.
 pub(crate) struct Visitor<R> {
     pub(crate) service: Arc<Service<R>>,
-    pub(crate) client: Option<Client>,
+    pub(crate) client: Option<MeteredClient>,
     /// Then the client is somebody else, where the proxy says who.
     pub(crate) is_proxy: bool,
     pub(crate) patience: Arc<Patience>,
@@ -72,7 +72,7 @@ pub(crate) struct Visitor<R> {
 
 impl<R> Visitor<R> {
     /// The client that a trusted proxy speaks for.
-    fn forwarded(&self, headers: &HeaderMap) -> Option<Client> {
+    fn forwarded(&self, headers: &HeaderMap) -> Option<MeteredClient> {
         let limiter = self.service.limiter.as_ref().filter(|_| self.is_proxy)?;
         Some(limiter.client(self.service.proxies.client_of(headers)?))
     }
@@ -169,7 +169,7 @@ fn panicked() -> Response {
 
 /// Where the span of a read is not recorded, the line itself says which request it was.
 fn report_failure(span: &Span, id: &RequestId, asked: (&Method, &Uri), response: &mut Response) {
-    let Some(Failure { message, source }) = response.extensions_mut().remove() else { return };
+    let Some(LoggedFailure { message, source }) = response.extensions_mut().remove() else { return };
     let status = response.status().as_u16();
     if span.is_disabled() {
         let (id, (method, uri)) = (id.as_str(), asked);

@@ -17,7 +17,7 @@ use http_body_util::BodyExt as _;
 use crate::{
     error::ApiError,
     limits::{
-        Client,
+        MeteredClient,
         places::{Claimant, GaveWay},
     },
     origin::RequestOrigin,
@@ -38,7 +38,7 @@ pub struct Authenticated {
     pub body: Bytes,
     headers: SignedHeaders,
     /// Without one there are no limits.
-    client: Option<Client>,
+    client: Option<MeteredClient>,
 }
 
 /// The header strings that entered the signature, as received.
@@ -159,7 +159,7 @@ fn check_announced_length(headers: &HeaderMap, limit: usize) -> Result<(), ApiEr
 }
 
 /// Only some at a time. One that arrives slowly makes room for others.
-async fn read_large_body(app: &App, body: Body, client: Option<&Client>) -> Result<Bytes, ApiError> {
+async fn read_large_body(app: &App, body: Body, client: Option<&MeteredClient>) -> Result<Bytes, ApiError> {
     let claimant = Claimant::at(client.map(|client| client.network));
     let place = app.large_bodies.take(claimant).await?;
     let meter = place.meter();

@@ -130,8 +130,10 @@ impl ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         // To be busy or to stop is no failure, and whoever asks again and again shall not fill the log with it.
-        let failure = (self.status == StatusCode::INTERNAL_SERVER_ERROR)
-            .then(|| Failure { message: self.message.clone(), source: self.source.as_deref().map(describe) });
+        let failure = (self.status == StatusCode::INTERNAL_SERVER_ERROR).then(|| LoggedFailure {
+            message: self.message.clone(),
+            source: self.source.as_deref().map(describe),
+        });
         let mut response = (self.status, Json(ErrorResponse { error: self.message })).into_response();
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(RETRY_AFTER, seconds.into());
@@ -145,7 +147,7 @@ impl IntoResponse for ApiError {
 
 /// What went wrong on our side, on its way to the log: whoever sends the answer knows which request it was.
 #[derive(Debug, Clone)]
-pub(crate) struct Failure {
+pub(crate) struct LoggedFailure {
     pub(crate) message: String,
     pub(crate) source: Option<String>,
 }

@@ -10,7 +10,7 @@ mod request;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use self::audience::Events;
+pub use self::audience::Audience;
 pub(crate) use self::{
     listener::{EventSource, Listener},
     request::{ListenRequest, not_kept},

@@ -128,7 +128,7 @@ struct Key {
 
 /// Who asks, as far as limits are concerned.
 #[derive(Debug, Clone)]
-pub struct Client {
+pub struct MeteredClient {
     limiter: Arc<Limiter>,
     /// What counts as one address.
     pub(crate) network: IpAddr,
@@ -160,10 +160,10 @@ impl Limiter {
     }
 
     /// Looked up once for each connection, and for each request only behind a proxy.
-    pub fn client(self: &Arc<Self>, address: IpAddr) -> Client {
+    pub fn client(self: &Arc<Self>, address: IpAddr) -> MeteredClient {
         let network = network_of(address);
         let address = find_or_make(&self.addresses, network);
-        Client { limiter: Arc::clone(self), network, address }
+        MeteredClient { limiter: Arc::clone(self), network, address }
     }
 
     /// How often this limit was met since the start.
@@ -178,7 +178,7 @@ impl Limiter {
     }
 }
 
-impl Client {
+impl MeteredClient {
     pub fn charge_request(&self, now: Instant) -> Result<(), Limited> {
         self.charge(&self.address.requests, self.limiter.rates.address, Limit::Address, now)
     }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::{limits::Client, listen::patience::Patience};
+use crate::{limits::MeteredClient, listen::patience::Patience};
 
 /// What handlers may know of where a request came from.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestOrigin {
-    pub(crate) client: Option<Client>,
+    pub(crate) client: Option<MeteredClient>,
     pub(crate) patience: Arc<Patience>,
 }

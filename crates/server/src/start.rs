@@ -23,7 +23,7 @@ use crate::{
     answer::{RequestHead, Service},
     config::Settings,
     date::http_date,
-    events::Events,
+    events::Audience,
     held_store::HeldStore,
     limits::{
         Limiter,
@@ -155,7 +155,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let listeners = limits.event_listeners.min(connections.limits().total / 2);
     let app = App::new(Parts {
         nonces: opened.nonces,
-        events: Arc::new(Events::start(opened.store.log(), listeners)),
+        events: Arc::new(Audience::start(opened.store.log(), listeners)),
         store: Arc::new(HeldStore::new(opened.store, data_dir)),
         upstream: Upstream::new(
             fetcher.clone(),

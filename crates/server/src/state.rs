@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::{
     config::ServiceLimits,
-    events::Events,
+    events::Audience,
     health::NotReady,
     held_store::HeldStore,
     limits::{Limiter, places::SharedPlaces},
@@ -45,7 +45,7 @@ pub struct Parts {
     pub limiter: Option<Arc<Limiter>>,
     pub connections: Arc<Connections>,
     pub requests: Arc<Requests>,
-    pub events: Arc<Events>,
+    pub events: Arc<Audience>,
     pub webhooks: Vec<Arc<WebhookStats>>,
     /// Made when it is first asked for: it is the same as long as the program runs.
     pub reference: &'static LazyLock<Reference>,

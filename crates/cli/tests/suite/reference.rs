@@ -9,7 +9,7 @@ use countersign_core::documents::{
     signers::SignersFile as Signers,
 };
 use countersign_server::{
-    openapi::{Access, Content, ContentSchema, ParameterPlace, Row, Verb},
+    openapi::{Content, ContentSchema, EndpointAccess, ParameterPlace, Row, Verb},
     routes::table,
 };
 use serde_json::Value;
@@ -111,7 +111,7 @@ fn every_described_route_exists_and_has_no_other_method() {
         }
         let reply = server.send(&Request::new(row.method.name(), target(row)));
         assert!(!reply.text().contains("no such route"), "{} {}", row.method.name(), row.path);
-        let expected = row.endpoint.access == Access::Signed;
+        let expected = row.endpoint.access == EndpointAccess::Signed;
         assert_eq!(reply.status == 401, expected, "{} {}: {}", row.method.name(), row.path, reply.status);
     }
 }
@@ -243,9 +243,9 @@ fn authentication_is_described_where_it_is_asked_for() {
         let security = &document()["paths"][&row.path][method]["security"];
         let all: Value = schemes.keys().map(|name| (name.clone(), Value::Array(Vec::new()))).collect();
         match row.endpoint.access {
-            Access::Signed => assert_eq!(*security, Value::Array(vec![all])),
-            Access::Optional => assert_eq!(security[1], all),
-            Access::Open => assert_eq!(*security, Value::Array(Vec::new())),
+            EndpointAccess::Signed => assert_eq!(*security, Value::Array(vec![all])),
+            EndpointAccess::Optional => assert_eq!(security[1], all),
+            EndpointAccess::Open => assert_eq!(*security, Value::Array(Vec::new())),
         }
     }
 }

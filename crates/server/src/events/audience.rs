@@ -17,7 +17,7 @@ use crate::limits::places::{Claimant, HeldPlace, PlaceRules, SharedPlaces};
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
-pub struct Events {
+pub struct Audience {
     places: Arc<SharedPlaces>,
     listeners: AtomicUsize,
     /// Listeners since the start.
@@ -30,13 +30,13 @@ pub struct Events {
 /// A place among the listeners, given back when it is dropped.
 #[derive(Debug)]
 pub(super) struct ListenerSlot {
-    pub(super) events: Arc<Events>,
+    pub(super) events: Arc<Audience>,
     pub(super) held: HeldPlace,
     /// Spreads those that began to rest together.
     spread: u32,
 }
 
-impl Events {
+impl Audience {
     /// Must be called inside a Tokio runtime.
     pub fn start(log: &Log, max_listeners: usize) -> Self {
         let end = Arc::new(watch::Sender::new(log.end()));

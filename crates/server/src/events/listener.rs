@@ -22,7 +22,7 @@ use futures_util::stream;
 use tokio::{sync::watch, task::spawn_blocking, time::Instant};
 
 use super::{
-    audience::{Events, ListenerSlot},
+    audience::{Audience, ListenerSlot},
     request::{ListenRequest, not_kept},
 };
 use crate::{
@@ -55,7 +55,7 @@ const NO: HeaderValue = HeaderValue::from_static("no");
 #[derive(Debug)]
 pub(crate) struct EventSource {
     pub(crate) store: Arc<HeldStore>,
-    pub(crate) events: Arc<Events>,
+    pub(crate) events: Arc<Audience>,
     /// Tells when the server stops.
     pub(crate) is_stopping: watch::Receiver<bool>,
 }

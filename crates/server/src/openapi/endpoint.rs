@@ -24,15 +24,15 @@ pub struct Endpoint {
     pub summary: &'static str,
     /// Paragraphs, between empty lines; what stands between backticks is code.
     pub about: String,
-    pub access: Access,
+    pub access: EndpointAccess,
     pub parameters: Vec<Parameter>,
     pub body: Option<Content>,
     /// Sorted by status.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<DescribedAnswer>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum EndpointAccess {
     Open,
     /// Authentication headers may be there.
     Optional,
@@ -66,7 +66,7 @@ pub enum ParameterPlace {
 }
 
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct DescribedAnswer {
     pub status: u16,
     pub about: String,
     pub headers: Vec<Header>,
@@ -136,7 +136,7 @@ impl Endpoint {
             section,
             summary,
             about: about.to_owned(),
-            access: Access::Open,
+            access: EndpointAccess::Open,
             parameters: Vec::new(),
             body: None,
             answers: Vec::new(),
@@ -158,7 +158,7 @@ impl Endpoint {
         self
     }
 
-    pub fn answers(mut self, answer: Answer) -> Self {
+    pub fn answers(mut self, answer: DescribedAnswer) -> Self {
         let place = self.answers.partition_point(|other| other.status <= answer.status);
         self.answers.insert(place, answer);
         self
@@ -170,18 +170,18 @@ impl Endpoint {
         about: &str,
         examples: &[(&'static str, &str)],
     ) -> Self {
-        self.answers(Answer::new(status, about).with_content(Content::of::<T>(examples)))
+        self.answers(DescribedAnswer::new(status, about).with_content(Content::of::<T>(examples)))
     }
 
     /// An error that `core` gives, by the name of its example.
     pub fn refuses(self, status: u16, about: &str, example: &str) -> Self {
-        self.answers(Answer::error(status, about, find_example(example)))
+        self.answers(DescribedAnswer::error(status, about, find_example(example)))
     }
 
     /// An error that the server itself makes.
     pub fn fails(self, about: &str, error: &ApiError) -> Self {
         let example = json!({ "error": error.message });
-        let mut answer = Answer::error(error.status.as_u16(), about, example);
+        let mut answer = DescribedAnswer::error(error.status.as_u16(), about, example);
         if error.retry_after.is_some() {
             answer = answer.with_header(RETRY_AFTER);
         }
@@ -206,7 +206,7 @@ impl Endpoint {
 
     /// What every endpoint that asks for a signature may answer before it looks at the request.
     pub fn signed(mut self) -> Self {
-        self.access = Access::Signed;
+        self.access = EndpointAccess::Signed;
         self.refuses(401, "authentication headers are missing or invalid, or the nonce was used", "error.401")
             .fails("the body did not arrive within 30 seconds", &ApiError::too_slow())
             .fails("the body is too large", &ApiError::too_large(1_048_576))
@@ -223,12 +223,12 @@ impl Endpoint {
     }
 
     pub fn optionally_signed(mut self) -> Self {
-        self.access = Access::Optional;
+        self.access = EndpointAccess::Optional;
         self
     }
 }
 
-impl Answer {
+impl DescribedAnswer {
     pub fn new(status: u16, about: &str) -> Self {
         Self { status, about: about.to_owned(), headers: vec![REQUEST_ID], contents: Vec::new() }
     }

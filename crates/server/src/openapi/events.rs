@@ -4,7 +4,7 @@ use countersign_api::event::EventKind;
 use serde_json::json;
 
 use super::{
-    endpoint::{Answer, CACHE_CONTROL, Content, ContentSchema, Endpoint, Section, find_example},
+    endpoint::{CACHE_CONTROL, Content, ContentSchema, DescribedAnswer, Endpoint, Section, find_example},
     parameters::{
         COMMIT, event_types, file_path, last_event_id, last_event_id_in_query, prefix, waiting_key,
     },
@@ -32,8 +32,8 @@ pub fn events() -> Endpoint {
     .with_parameter(event_types())
     .with_parameter(last_event_id())
     .with_parameter(last_event_id_in_query())
-    .answers(Answer::new(200, "the stream").with_header(CACHE_CONTROL).with_content(stream))
-    .answers(Answer::error(400, "a parameter is malformed, unknown, or there twice", malformed))
+    .answers(DescribedAnswer::new(200, "the stream").with_header(CACHE_CONTROL).with_content(stream))
+    .answers(DescribedAnswer::error(400, "a parameter is malformed, unknown, or there twice", malformed))
     .fails("the last event is too long ago, or never was", &not_kept(COMMIT))
     .fails("too many listeners; try again", &ApiError::too_many_listeners())
     .limited()

@@ -16,10 +16,11 @@ use countersign_core::values::digest::Sha256;
 
 pub use self::{
     endpoint::{
-        Access, Answer, Content, ContentSchema, Endpoint, Header, Parameter, ParameterPlace, Section,
+        Content, ContentSchema, DescribedAnswer, Endpoint, EndpointAccess, Header, Parameter, ParameterPlace,
+        Section,
     },
     row::{Row, Verb},
-    schemas::{Field, Type},
+    schemas::{SchemaField, Type},
     write::{ABOUT, AUTHENTICATION, AuthHeader},
 };
 

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{
-    endpoint::{Answer, CACHE_CONTROL, Content, ETAG, Endpoint, HTML, LOCATION, Parameter, Section},
+    endpoint::{CACHE_CONTROL, Content, DescribedAnswer, ETAG, Endpoint, HTML, LOCATION, Parameter, Section},
     parameters::{address_of_file, any_path, badge_path, before, if_none_match, index_of_file, page, search},
 };
 use crate::error::ApiError;
@@ -23,7 +23,7 @@ pub fn place() -> Endpoint {
         .with_parameter(any_path())
         .with_parameter(unchecked(page()))
         .with_parameter(unchecked(before()))
-        .answers(Answer::new(307, "the page is under another address").with_header(LOCATION))
+        .answers(DescribedAnswer::new(307, "the page is under another address").with_header(LOCATION))
         .refuses(400, "invalid path", "path.400")
         .with_error_pages()
 }
@@ -48,7 +48,7 @@ pub fn docs() -> Endpoint {
 
 pub fn badge() -> Endpoint {
     let picture = |status, about| {
-        Answer::new(status, about).with_header(CACHE_CONTROL).with_content(Content::text(SVG))
+        DescribedAnswer::new(status, about).with_header(CACHE_CONTROL).with_content(Content::text(SVG))
     };
     Endpoint::new(
         "badge",
@@ -85,8 +85,9 @@ pub fn favicon() -> Endpoint {
 
 /// A page that is made of the newest state.
 fn living(id: &'static str, summary: &'static str, about: &str) -> Endpoint {
-    let page_of = |about| Answer::new(200, about).with_header(ETAG).with_header(CACHE_CONTROL);
-    let missing = Answer::error(404, "nothing is there", json!({ "error": "The list has no such page" }));
+    let page_of = |about| DescribedAnswer::new(200, about).with_header(ETAG).with_header(CACHE_CONTROL);
+    let missing =
+        DescribedAnswer::error(404, "nothing is there", json!({ "error": "The list has no such page" }));
     Endpoint::new(id, Section::Pages, summary, about)
         .with_parameter(if_none_match())
         .answers(page_of("the page").with_content(Content::text(HTML)))
@@ -105,17 +106,18 @@ fn unchecked(parameter: Parameter) -> Parameter {
 
 /// A page that is always the same.
 fn lasting(id: &'static str, summary: &'static str, about: &str) -> Endpoint {
-    let answer = Answer::new(200, "the page").with_header(CACHE_CONTROL).with_content(Content::text(HTML));
+    let answer =
+        DescribedAnswer::new(200, "the page").with_header(CACHE_CONTROL).with_content(Content::text(HTML));
     Endpoint::new(id, Section::Pages, summary, about).answers(answer).limited()
 }
 
 /// A file that pages load.
 fn asset(id: &'static str, summary: &'static str, media_type: &'static str) -> Endpoint {
     let content = Content::text(media_type);
-    let answer = Answer::new(200, "the file").with_header(CACHE_CONTROL).with_content(content);
+    let answer = DescribedAnswer::new(200, "the file").with_header(CACHE_CONTROL).with_content(content);
     Endpoint::new(id, Section::Pages, summary, "Loaded by the pages.").answers(answer).limited()
 }
 
-fn not_modified() -> Answer {
-    Answer::new(304, "your copy is still right").with_header(ETAG).with_header(CACHE_CONTROL)
+fn not_modified() -> DescribedAnswer {
+    DescribedAnswer::new(304, "your copy is still right").with_header(ETAG).with_header(CACHE_CONTROL)
 }

@@ -6,7 +6,7 @@ use countersign_api::{
 };
 
 use super::{
-    endpoint::{Answer, CACHE_CONTROL, CONTENT_LENGTH, Content, ETAG, Endpoint, Section},
+    endpoint::{CACHE_CONTROL, CONTENT_LENGTH, Content, DescribedAnswer, ETAG, Endpoint, Section},
     parameters::{any_path, file_path, if_none_match},
 };
 use crate::error::ApiError;
@@ -132,10 +132,10 @@ fn describe_chain(id: &'static str, note: &str) -> Endpoint {
         .limited()
 }
 
-fn stored(about: &str) -> Answer {
-    Answer::new(200, about).with_header(ETAG).with_header(CACHE_CONTROL).with_header(CONTENT_LENGTH)
+fn stored(about: &str) -> DescribedAnswer {
+    DescribedAnswer::new(200, about).with_header(ETAG).with_header(CACHE_CONTROL).with_header(CONTENT_LENGTH)
 }
 
-fn not_modified() -> Answer {
-    Answer::new(304, "your copy is still right").with_header(ETAG).with_header(CACHE_CONTROL)
+fn not_modified() -> DescribedAnswer {
+    DescribedAnswer::new(304, "your copy is still right").with_header(ETAG).with_header(CACHE_CONTROL)
 }

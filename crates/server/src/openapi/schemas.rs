@@ -42,7 +42,7 @@ impl Type {
     }
 
     /// All its fields, at every depth.
-    pub fn fields(self) -> Vec<Field> {
+    pub fn fields(self) -> Vec<SchemaField> {
         let mut fields = Vec::new();
         let schemas = self.schemas();
         if let Some(schema) = schemas.get(self.name().as_ref()) {
@@ -60,7 +60,7 @@ impl fmt::Debug for Type {
 
 /// A field of an object in a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
+pub struct SchemaField {
     /// With those that it lies in: `history.entries[].timestamp`.
     pub name: String,
     pub kind: String,
@@ -68,12 +68,12 @@ pub struct Field {
     pub about: String,
 }
 
-fn list_fields(schema: &Value, prefix: &str, schemas: &Schemas, fields: &mut Vec<Field>) {
+fn list_fields(schema: &Value, prefix: &str, schemas: &Schemas, fields: &mut Vec<SchemaField>) {
     let schema = resolve(schema, schemas);
     let dir = |suffix: &str| format!("{}{suffix}.", prefix.trim_end_matches('.'));
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         let is_required = schema["required"].as_array().is_some_and(|names| names.iter().any(|n| n == name));
-        let field = Field {
+        let field = SchemaField {
             name: format!("{prefix}{name}"),
             kind: describe_kind(property, schemas),
             is_required,

@@ -4,7 +4,7 @@ use countersign_api::answers::{HealthResponse, PingResponse};
 use serde_json::json;
 
 use super::{
-    endpoint::{Answer, CACHE_CONTROL, Content, ContentSchema, ETAG, Endpoint, JSON, Section},
+    endpoint::{CACHE_CONTROL, Content, ContentSchema, DescribedAnswer, ETAG, Endpoint, JSON, Section},
     parameters::if_none_match,
 };
 use crate::health::NotReady;
@@ -45,7 +45,7 @@ pub fn readyz() -> Endpoint {
         "Not while the server is stopping, or while its disk refuses changes. Without rate limits.",
     )
     .answers(health("changes are accepted", "ready"))
-    .answers(Answer::error(503, "no changes can be accepted at the moment", reason))
+    .answers(DescribedAnswer::error(503, "no changes can be accepted at the moment", reason))
 }
 
 pub fn document() -> Endpoint {
@@ -59,18 +59,19 @@ pub fn document() -> Endpoint {
     .counted_as("page")
     .with_parameter(if_none_match())
     .answers(
-        Answer::new(200, "the document").with_header(ETAG).with_header(CACHE_CONTROL).with_content(Content {
-            media_type: JSON,
-            schema,
-            examples: Vec::new(),
-        }),
+        DescribedAnswer::new(200, "the document")
+            .with_header(ETAG)
+            .with_header(CACHE_CONTROL)
+            .with_content(Content { media_type: JSON, schema, examples: Vec::new() }),
     )
-    .answers(Answer::new(304, "your copy is still right").with_header(ETAG).with_header(CACHE_CONTROL))
+    .answers(
+        DescribedAnswer::new(304, "your copy is still right").with_header(ETAG).with_header(CACHE_CONTROL),
+    )
     .limited()
 }
 
-fn health(about: &str, status: &'static str) -> Answer {
+fn health(about: &str, status: &'static str) -> DescribedAnswer {
     let schema = ContentSchema::of::<HealthResponse>();
     let examples = vec![(status, json!({ "status": status }))];
-    Answer::new(200, about).with_content(Content { media_type: JSON, schema, examples })
+    DescribedAnswer::new(200, about).with_content(Content { media_type: JSON, schema, examples })
 }

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     endpoint::{
-        Access, Answer, Content, ContentSchema, Endpoint, Header, Parameter, ParameterPlace, Section,
-        find_example,
+        Content, ContentSchema, DescribedAnswer, Endpoint, EndpointAccess, Header, Parameter, ParameterPlace,
+        Section, find_example,
     },
     schemas::{PLACE, Schemas},
 };
@@ -114,12 +114,12 @@ fn operation(endpoint: &Endpoint) -> Value {
     operation
 }
 
-fn security(access: Access) -> Value {
+fn security(access: EndpointAccess) -> Value {
     let all: Map<_, _> = AuthHeader::ALL.iter().map(|header| (header.scheme.to_owned(), json!([]))).collect();
     match access {
-        Access::Open => json!([]),
-        Access::Optional => json!([{}, all]),
-        Access::Signed => json!([all]),
+        EndpointAccess::Open => json!([]),
+        EndpointAccess::Optional => json!([{}, all]),
+        EndpointAccess::Signed => json!([all]),
     }
 }
 
@@ -148,7 +148,7 @@ fn parameter(parameter: &Parameter) -> Value {
     })
 }
 
-fn response(answer: &Answer) -> Value {
+fn response(answer: &DescribedAnswer) -> Value {
     let header = |header: &Header| {
         let header_object =
             json!({ "description": header.about, "required": true, "schema": { "type": "string" } });

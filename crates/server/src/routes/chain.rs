@@ -11,7 +11,7 @@ use countersign_core::values::path::RepoPath;
 
 use super::{
     files::{JSON, sized},
-    history::{Entries, chain_at_hand},
+    history::{HistoryEntries, chain_at_hand},
 };
 use crate::{
     error::ApiError,
@@ -27,7 +27,7 @@ pub(crate) async fn chain(
 ) -> Result<Response, ApiError> {
     let path = parse_artifact(tail.as_str())?;
     let head = app.store.head();
-    let entries = app.sending.read(move || Entries::chain(head, &path)).await??;
+    let entries = app.sending.read(move || HistoryEntries::chain(head, &path)).await??;
     let length = entries.len();
     let body = entries.send(&app, origin.as_deref()).await?;
     Ok(sized(body, JSON, length))

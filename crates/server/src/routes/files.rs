@@ -19,7 +19,7 @@ use countersign_core::{
     values::{key::encode_base64, path::RepoPath},
 };
 
-use super::history::Entries;
+use super::history::HistoryEntries;
 use crate::{
     auth::Authenticated,
     error::ApiError,
@@ -203,7 +203,7 @@ async fn send_history(
         return Ok(not_modified(&tag));
     }
     let path = layout::history(&project);
-    let entries = app.sending.read(move || Entries::document(head, project)).await??;
+    let entries = app.sending.read(move || HistoryEntries::document(head, project)).await??;
     let entries = entries.ok_or_else(|| file_not_found(&path))?;
     let length = entries.len();
     let body = entries.send(app, origin).await?;

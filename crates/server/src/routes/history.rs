@@ -27,7 +27,7 @@ const PART_BYTES: usize = 128 << 10;
 
 /// A text that is made of the first entries of a history.
 #[derive(Debug)]
-pub(crate) struct Entries {
+pub(crate) struct HistoryEntries {
     head: Arc<Head>,
     project: RepoPath,
     count: usize,
@@ -35,7 +35,7 @@ pub(crate) struct Entries {
     bytes: usize,
 }
 
-impl Entries {
+impl HistoryEntries {
     /// The history file of a project; `None` where it has none.
     pub(crate) fn document(head: Arc<Head>, project: RepoPath) -> Result<Option<Self>, ReadError> {
         let count = stored::history_len(&*head, &project);

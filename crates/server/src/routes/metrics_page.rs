@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    events::Events,
+    events::Audience,
     limits::{Limit, places::SharedPlaces},
     metrics::{BOUNDS, RequestKinds, Requests},
     observe::{self, LogStats},
@@ -194,7 +194,7 @@ fn write_fetches(page: &mut Page, app: &App) {
     );
 }
 
-fn write_events(page: &mut Page, events: &Events) {
+fn write_events(page: &mut Page, events: &Audience) {
     page.gauge("countersign_event_listeners", "Connections that listen to events.", events.listeners());
     page.counter("countersign_events_sent_total", "Events that were sent, to all listeners.", events.sent());
 }

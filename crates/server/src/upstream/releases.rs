@@ -63,13 +63,13 @@ pub struct Releases {
 /// A download under way, or its result that nobody has taken yet.
 #[derive(Debug)]
 struct Shared {
-    outcome: watch::Sender<Option<Outcome>>,
+    outcome: watch::Sender<Option<DownloadOutcome>>,
     /// How often somebody joined.
     joined: AtomicU64,
 }
 
 /// What a download came to, for everybody who waited.
-pub type Outcome = Result<Arc<Release>, DownloadError>;
+pub type DownloadOutcome = Result<Arc<Release>, DownloadError>;
 
 #[derive(Debug, Clone, Error)]
 pub enum DownloadError {
@@ -111,7 +111,7 @@ impl Releases {
         source: ReleaseSource,
         limits: ReleaseLimits,
         claimant: impl Into<Claimant>,
-    ) -> Outcome {
+    ) -> DownloadOutcome {
         let joined = Self::join(&mut self.lock(), &source.dir);
         let mut outcome = match joined {
             Some(outcome) => outcome,
@@ -129,7 +129,7 @@ impl Releases {
     fn join(
         known: &mut HashMap<RepoPath, Arc<Shared>>,
         key: &RepoPath,
-    ) -> Option<watch::Receiver<Option<Outcome>>> {
+    ) -> Option<watch::Receiver<Option<DownloadOutcome>>> {
         let shared = known.get(key).cloned()?;
         shared.joined.fetch_add(1, Ordering::Relaxed);
         // A result is taken once: a later request wants to know what the release is then.
@@ -145,7 +145,7 @@ impl Releases {
         source: ReleaseSource,
         limits: ReleaseLimits,
         place: HeldPlace,
-    ) -> watch::Receiver<Option<Outcome>> {
+    ) -> watch::Receiver<Option<DownloadOutcome>> {
         let mut known = self.lock();
         let key = source.dir.clone();
         // Somebody else may have begun while we waited for a place.
@@ -177,7 +177,7 @@ impl Releases {
         self.places.held()
     }
 
-    async fn supervise(self, key: RepoPath, shared: Arc<Shared>, mut work: JoinHandle<Outcome>) {
+    async fn supervise(self, key: RepoPath, shared: Arc<Shared>, mut work: JoinHandle<DownloadOutcome>) {
         let outcome = loop {
             tokio::select! {
                 outcome = &mut work => break outcome.unwrap_or(Err(DownloadError::Ended)),
@@ -235,7 +235,7 @@ async fn download(
     source: &ReleaseSource,
     limits: ReleaseLimits,
     meter: &PlaceMeter,
-) -> Outcome {
+) -> DownloadOutcome {
     let metadata = fetcher.fetch_release(source, limits.assets).await.map_err(Arc::new)?;
     let count = metadata.assets.len();
     tracing::info!(release = %source.dir, assets = count, "downloading a release");

@@ -16,7 +16,7 @@ use maud::{Markup, html};
 use super::{
     frame::Page,
     links, parts,
-    reply::{Reply, Trouble},
+    reply::{PageTrouble, Reply},
     visit::Visit,
 };
 use countersign_store::{
@@ -32,7 +32,7 @@ pub(super) fn show(
     head: &Head,
     below: Option<&RepoPath>,
     visit: &Visit,
-) -> Result<Reply, Trouble> {
+) -> Result<Reply, PageTrouble> {
     let address = below.map_or_else(|| "/activity".to_owned(), links::activity);
     let position = match visit.before.as_deref() {
         None => i64::MAX,
@@ -43,7 +43,7 @@ pub(super) fn show(
     let is_wanted = |commit: &Logged| commit.events().iter().any(is_meant);
     let mut commits = log.before(position, PER_PAGE + 1, is_wanted);
     if let Some(path) = below.filter(|path| commits.is_empty() && head.entry(path).is_none()) {
-        return Err(Trouble::Missing { message: format!("Nothing is stored at {path}"), near: None });
+        return Err(PageTrouble::Missing { message: format!("Nothing is stored at {path}"), near: None });
     }
     let has_more = commits.len() > PER_PAGE;
     commits.truncate(PER_PAGE);
@@ -72,9 +72,9 @@ fn find_position(log: &Log, id: &str) -> Option<i64> {
     log.position_of(&ObjectId::from_hex(id.as_bytes()).ok()?)
 }
 
-fn no_such_commit(below: Option<&RepoPath>) -> Trouble {
+fn no_such_commit(below: Option<&RepoPath>) -> PageTrouble {
     let message = format!("That change is none of the newest {}", parts::number(KEPT as u64));
-    Trouble::Missing { message, near: below.cloned() }
+    PageTrouble::Missing { message, near: below.cloned() }
 }
 
 /// How far back one can look here.

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::Page;
 use crate::openapi::{
-    ABOUT, AUTHENTICATION, Access, Answer, AuthHeader, Content, ContentSchema, Endpoint, Field, Parameter,
-    ParameterPlace, Row, Section, Type, Verb,
+    ABOUT, AUTHENTICATION, AuthHeader, Content, ContentSchema, DescribedAnswer, Endpoint, EndpointAccess,
+    Parameter, ParameterPlace, Row, SchemaField, Section, Type, Verb,
 };
 use crate::state::App;
 
@@ -105,12 +105,12 @@ fn endpoint(row: &Row) -> Markup {
     }
 }
 
-fn describe_access(access: Access) -> Markup {
+fn describe_access(access: EndpointAccess) -> Markup {
     let here = html! { a href="#authentication" { "authentication headers" } };
     match access {
-        Access::Open => html! { "Public." },
-        Access::Optional => html! { "The " (here) " may be there." },
-        Access::Signed => html! { "Needs the " (here) "." },
+        EndpointAccess::Open => html! { "Public." },
+        EndpointAccess::Optional => html! { "The " (here) " may be there." },
+        EndpointAccess::Signed => html! { "Needs the " (here) "." },
     }
 }
 
@@ -168,7 +168,7 @@ fn field_table(of: Type) -> Markup {
     table(&format!("Fields of {}", of.name()), &["field", "type", "what"], &rows)
 }
 
-fn field_row(field: &Field) -> Markup {
+fn field_row(field: &SchemaField) -> Markup {
     html! {
         tr {
             th scope="row" { code { (field.name) } }
@@ -178,7 +178,7 @@ fn field_row(field: &Field) -> Markup {
     }
 }
 
-fn answer_table(answers: &[Answer]) -> Markup {
+fn answer_table(answers: &[DescribedAnswer]) -> Markup {
     let rows = html! {
         @for answer in answers {
             tr {
@@ -195,7 +195,7 @@ fn answer_table(answers: &[Answer]) -> Markup {
     table("Answers", &["status", "when", "type", "headers"], &rows)
 }
 
-fn header_names(answer: &Answer) -> Markup {
+fn header_names(answer: &DescribedAnswer) -> Markup {
     html! {
         @for (place, header) in answer.headers.iter().enumerate() {
             @if place > 0 { ", " }
@@ -204,12 +204,12 @@ fn header_names(answer: &Answer) -> Markup {
     }
 }
 
-fn error_example(answer: &Answer) -> Markup {
+fn error_example(answer: &DescribedAnswer) -> Markup {
     let examples = answer.contents.iter().flat_map(|content| &content.examples);
     html! { @for (_, value) in examples { br; code.example { (value) } } }
 }
 
-fn success(answer: &Answer) -> Markup {
+fn success(answer: &DescribedAnswer) -> Markup {
     html! { @for content in &answer.contents { h4 { (answer.status) } (describe_content(content)) } }
 }
 
@@ -221,7 +221,7 @@ fn curl_command(row: &Row) -> String {
         |parameter| row.path.replace(&format!("{{{}}}", parameter.name), &plain(&parameter.example)),
     );
     let mut lines = vec![format!("curl '{SERVER}{path}'")];
-    if row.endpoint.access == Access::Signed {
+    if row.endpoint.access == EndpointAccess::Signed {
         lines.extend(AuthHeader::ALL.iter().map(|header| format!("  -H '{}: …'", header.name)));
     }
     if let (Verb::Post, Some(body)) = (row.method, &row.endpoint.body) {

@@ -7,14 +7,14 @@ use countersign_core::{
 
 use super::{
     activity, links, project, projects, proposal, release,
-    reply::{Reply, Trouble},
+    reply::{PageTrouble, Reply},
     timeline,
     visit::Visit,
 };
 use crate::routes::tail::parse_tail;
 use countersign_store::{Head, log::Log};
 
-pub(super) fn show(log: &Log, head: &Head, visit: &Visit) -> Result<Reply, Trouble> {
+pub(super) fn show(log: &Log, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
     let tail = visit.path.strip_prefix("/p/").unwrap_or_default();
     let path = parse_tail(tail)?;
     let canonical = links::page(&path);
@@ -40,7 +40,7 @@ pub(super) fn show(log: &Log, head: &Head, visit: &Visit) -> Result<Reply, Troub
             None => find_elsewhere(head, &path),
         },
     };
-    found.ok_or_else(|| Trouble::Missing {
+    found.ok_or_else(|| PageTrouble::Missing {
         message: format!("Nothing is stored at {path}"),
         near: find_near(head, &path),
     })

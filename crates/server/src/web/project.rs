@@ -18,15 +18,15 @@ use super::{
     paging::Paging,
     parts, projects,
     proposal::{change_list, condition_summary},
-    reply::{Reply, Trouble},
+    reply::{PageTrouble, Reply},
     visit::Visit,
 };
 use countersign_store::Head;
 
 const RELEASES_PER_PAGE: usize = 50;
 
-pub(super) fn show(head: &Head, id: &RepoPath, visit: &Visit) -> Result<Reply, Trouble> {
-    let missing = || Trouble::Missing { message: format!("No project is at {id}"), near: None };
+pub(super) fn show(head: &Head, id: &RepoPath, visit: &Visit) -> Result<Reply, PageTrouble> {
+    let missing = || PageTrouble::Missing { message: format!("No project is at {id}"), near: None };
     let project = describe_project(head, id)?.ok_or_else(missing)?;
     let releases = projects::count_releases(head, id);
     let counts = releases.count();

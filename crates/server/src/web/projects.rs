@@ -16,14 +16,14 @@ use super::{
     links,
     paging::Paging,
     parts,
-    reply::{Reply, Trouble},
+    reply::{PageTrouble, Reply},
     visit::Visit,
 };
 use countersign_store::Head;
 
 const PER_PAGE: usize = 50;
 
-pub(super) fn show_all(head: &Head, visit: &Visit) -> Result<Reply, Trouble> {
+pub(super) fn show_all(head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
     let search = Search::parse(&visit.search);
     let found: Vec<&RepoPath> = head
         .index
@@ -59,7 +59,7 @@ pub(super) fn show_all(head: &Head, visit: &Visit) -> Result<Reply, Trouble> {
 }
 
 /// `None` where no project lies below.
-pub(super) fn show_below(head: &Head, dir: &RepoPath, visit: &Visit) -> Result<Option<Reply>, Trouble> {
+pub(super) fn show_below(head: &Head, dir: &RepoPath, visit: &Visit) -> Result<Option<Reply>, PageTrouble> {
     let found = head.index.projects_below(dir);
     if found.is_empty() {
         return Ok(None);
@@ -80,8 +80,8 @@ pub(super) fn show_below(head: &Head, dir: &RepoPath, visit: &Visit) -> Result<O
     Ok(Some(Reply::Page(Page::new(name, body))))
 }
 
-pub(super) fn no_such_page() -> Trouble {
-    Trouble::Missing { message: "The list has no such page".to_owned(), near: None }
+pub(super) fn no_such_page() -> PageTrouble {
+    PageTrouble::Missing { message: "The list has no such page".to_owned(), near: None }
 }
 
 fn list(head: &Head, projects: &[&RepoPath]) -> Markup {

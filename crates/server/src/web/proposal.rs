@@ -12,13 +12,13 @@ use super::{
     command,
     frame::Page,
     links, parts,
-    reply::{Reply, Trouble},
+    reply::{PageTrouble, Reply},
     visit::Visit,
 };
 use countersign_store::Head;
 
-pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Reply, Trouble> {
-    let missing = || Trouble::Missing {
+pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Reply, PageTrouble> {
+    let missing = || PageTrouble::Missing {
         message: format!(
             "No signers file waits for signatures at {project}: it may be in force already, or was replaced"
         ),

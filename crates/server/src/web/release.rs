@@ -15,14 +15,14 @@ use super::{
     parts,
     project::release_name,
     projects,
-    reply::{Reply, Trouble},
+    reply::{PageTrouble, Reply},
     visit::Visit,
 };
 use countersign_store::Head;
 
 const FILES_PER_PAGE: usize = 100;
 
-pub(super) fn show(head: &Head, path: &RepoPath, visit: &Visit) -> Result<Option<Reply>, Trouble> {
+pub(super) fn show(head: &Head, path: &RepoPath, visit: &Visit) -> Result<Option<Reply>, PageTrouble> {
     let Some(release) = describe_release(head, path)? else { return Ok(None) };
     let files = &release.index.published_files;
     let paging = Paging::of(visit.page, FILES_PER_PAGE, files.len()).ok_or_else(projects::no_such_page)?;

@@ -33,7 +33,7 @@ pub(super) enum Reply {
 }
 
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum PageTrouble {
     Failed(ApiError),
     /// Nothing is there, but perhaps near it.
     Missing {
@@ -42,13 +42,13 @@ pub(super) enum Trouble {
     },
 }
 
-impl From<ReadError> for Trouble {
+impl From<ReadError> for PageTrouble {
     fn from(error: ReadError) -> Self {
         Self::Failed(error.into())
     }
 }
 
-impl From<ApiError> for Trouble {
+impl From<ApiError> for PageTrouble {
     fn from(error: ApiError) -> Self {
         Self::Failed(error)
     }
@@ -58,7 +58,7 @@ impl From<ApiError> for Trouble {
 pub(super) async fn reply(
     app: App,
     visit: Visit,
-    render: impl FnOnce(&App, &Arc<Head>, &Visit) -> Result<Reply, Trouble> + Send + 'static,
+    render: impl FnOnce(&App, &Arc<Head>, &Visit) -> Result<Reply, PageTrouble> + Send + 'static,
 ) -> Response {
     // Before the page is made: what is logged meanwhile makes the page newer than its tag, never older.
     let (_, logged) = app.store.log().newest();
@@ -76,8 +76,8 @@ pub(super) async fn reply(
             Reply::Elsewhere(address) => Redirect::temporary(&address).into_response(),
         })
     });
-    let rendered = match rendered.await.unwrap_or_else(|busy| Err(Trouble::Failed(busy))) {
-        Ok(response) => app.sending.bound(response, source.as_ref()).await.map_err(Trouble::Failed),
+    let rendered = match rendered.await.unwrap_or_else(|busy| Err(PageTrouble::Failed(busy))) {
+        Ok(response) => app.sending.bound(response, source.as_ref()).await.map_err(PageTrouble::Failed),
         Err(trouble) => Err(trouble),
     };
     match rendered {
@@ -105,10 +105,10 @@ fn with_tag(mut response: Response, tag: &str) -> Response {
 }
 
 /// For browsers a page, for programs JSON (D30).
-fn report(trouble: Trouble, wants_html: bool) -> Response {
+fn report(trouble: PageTrouble, wants_html: bool) -> Response {
     let (error, near) = match trouble {
-        Trouble::Failed(error) => (error, None),
-        Trouble::Missing { message, near } => (ApiError::not_found(message), near),
+        PageTrouble::Failed(error) => (error, None),
+        PageTrouble::Missing { message, near } => (ApiError::not_found(message), near),
     };
     if !wants_html {
         return error.into_response();
@@ -146,7 +146,7 @@ fn error_page(error: &ApiError, near: Option<&RepoPath>) -> Page {
 /// What no route answers.
 pub(crate) fn report_unknown(uri: &Uri, headers: &HeaderMap) -> Response {
     let is_page = wants_html(headers) && !uri.path().starts_with("/v1");
-    report(Trouble::Failed(ApiError::not_found("no such route")), is_page)
+    report(PageTrouble::Failed(ApiError::not_found("no such route")), is_page)
 }
 
 #[cfg(test)]

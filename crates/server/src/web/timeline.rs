@@ -1,6 +1,6 @@
 //! The signers history of a project, the newest step first.
 
-use crate::web::overview::timeline::{Step, list_steps};
+use crate::web::overview::timeline::{TimelineStep, list_steps};
 use countersign_core::{documents::layout, rules::stored, values::path::RepoPath};
 use maud::{Markup, html};
 
@@ -10,14 +10,14 @@ use super::{
     links,
     paging::Paging,
     parts, projects,
-    reply::{Reply, Trouble},
+    reply::{PageTrouble, Reply},
     visit::Visit,
 };
 use countersign_store::Head;
 
 const PER_PAGE: usize = 20;
 
-pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Option<Reply>, Trouble> {
+pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Option<Reply>, PageTrouble> {
     let len = stored::history_len(head, project);
     if len == 0 {
         return Ok(None);
@@ -47,7 +47,7 @@ pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Opt
     Ok(Some(Reply::Page(Page::new(format!("Signers history of {name}"), body))))
 }
 
-fn step_item(step: &Step, is_current: bool) -> Markup {
+fn step_item(step: &TimelineStep, is_current: bool) -> Markup {
     html! {
         li #{ "step-" (step.number) } {
             h2 {

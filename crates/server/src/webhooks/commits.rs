@@ -38,7 +38,7 @@ pub(super) struct Piece {
 
 /// What looking for a commit came to.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum FoundCommits {
     /// Reading begins with that commit.
     At(Commits),
     /// It is not in the history. Reading would begin with the newest commit.
@@ -52,27 +52,27 @@ impl Commits {
         log: &Arc<Log>,
         commit: &ObjectId,
         give_up: impl Fn() -> bool,
-    ) -> Result<Found, StoreError> {
+    ) -> Result<FoundCommits, StoreError> {
         let reader = |next, older| Self { log: Arc::clone(log), next, older };
         if let Some(position) = log.position_of(commit) {
-            return Ok(Found::At(reader(position, Older::default())));
+            return Ok(FoundCommits::At(reader(position, Older::default())));
         }
         let (end, tip) = log.newest();
-        let (newest, Some(tip)) = (end - 1, tip) else { return Ok(Found::GivenUp) };
+        let (newest, Some(tip)) = (end - 1, tip) else { return Ok(FoundCommits::GivenUp) };
         let mut milestones = Vec::new();
         for (distance, read) in log.read_back(tip).enumerate() {
             if give_up() {
-                return Ok(Found::GivenUp);
+                return Ok(FoundCommits::GivenUp);
             }
             let id = read?.id;
             if distance % STEP == 0 {
                 milestones.push(id);
             }
             if id == *commit {
-                return Ok(Found::At(reader(newest - distance as i64, Older { milestones, newest })));
+                return Ok(FoundCommits::At(reader(newest - distance as i64, Older { milestones, newest })));
             }
         }
-        Ok(Found::Nowhere { commits: reader(newest, Older::default()), newest: tip })
+        Ok(FoundCommits::Nowhere { commits: reader(newest, Older::default()), newest: tip })
     }
 
     /// The next commits; none where there are no newer ones yet. `None` where they are no longer kept: then they have to

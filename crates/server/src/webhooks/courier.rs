@@ -11,7 +11,7 @@ use tokio::{sync::watch, time::sleep_until};
 
 use super::{
     backoff::Backoff,
-    commits::{Commits, Found, Piece},
+    commits::{Commits, FoundCommits, Piece},
     progress::{DeliveryPosition, Done, ProgressFile},
     settings::Webhook,
     stats::{DeliveryOutcome, WebhookStats},
@@ -81,8 +81,8 @@ impl Courier {
             let commit = self.progress.place().commit;
             let finding = move || Commits::find(&log, &commit, || *stop.borrow());
             match in_background(finding).await {
-                Ok(Found::At(commits)) => return Ok(commits),
-                Ok(Found::Nowhere { commits, newest }) => {
+                Ok(FoundCommits::At(commits)) => return Ok(commits),
+                Ok(FoundCommits::Nowhere { commits, newest }) => {
                     let webhook = &self.webhook.name;
                     tracing::warn!(
                         %webhook, last = %commit, %newest,
@@ -93,7 +93,7 @@ impl Courier {
                     self.record().await;
                     return Ok(commits);
                 }
-                Ok(Found::GivenUp) => self.wait(UNREADABLE_WAIT).await?,
+                Ok(FoundCommits::GivenUp) => self.wait(UNREADABLE_WAIT).await?,
                 Err(error) => self.wait_after(&error).await?,
             }
         }

@@ -2,7 +2,7 @@
 
 use countersign_core::values::time::Timestamp;
 use countersign_server::{
-    openapi::{Answer, Reference, Row, Verb},
+    openapi::{DescribedAnswer, Reference, Row, Verb},
     routes::table,
 };
 use serde_json::Value;
@@ -52,7 +52,7 @@ fn find_row(method: &str, path: &str) -> Option<&'static Row> {
     rows().iter().filter(|row| row.method.name() == method).find(matches)
 }
 
-fn check_content(asked: &str, row: &Row, answer: &Answer, reply: &Reply) {
+fn check_content(asked: &str, row: &Row, answer: &DescribedAnswer, reply: &Reply) {
     let asked = format!("{asked}: {}", reply.status);
     let given = reply.header("content-type").map(|kind| kind.split(';').next().unwrap_or_default().trim());
     let described: Vec<_> = answer.contents.iter().map(|content| content.media_type).collect();

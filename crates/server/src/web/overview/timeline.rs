@@ -19,7 +19,7 @@ use countersign_core::{
 use countersign_explain::difference::{Change, list_changes};
 
 #[derive(Debug, Clone)]
-pub struct Step {
+pub struct TimelineStep {
     /// Counted from 1, the first signers file.
     pub number: usize,
     pub activated_at: Timestamp,
@@ -36,7 +36,7 @@ pub fn list_steps(
     snapshot: &impl Snapshot,
     project: &RepoPath,
     range: Range<usize>,
-) -> Result<Vec<Step>, ReadError> {
+) -> Result<Vec<TimelineStep>, ReadError> {
     let len = stored::history_len(snapshot, project);
     let (from, to) = (range.start.min(len), range.end.min(len));
     let entries = stored::history(snapshot, project, from.max(1)..=to)?.entries;
@@ -59,9 +59,9 @@ fn describe_step(
     number: usize,
     before: Option<&SignersFile>,
     signers: &SignersFile,
-) -> Result<Step, ParseError> {
+) -> Result<TimelineStep, ParseError> {
     let names = Names::of(before.into_iter().chain([signers]));
-    Ok(Step {
+    Ok(TimelineStep {
         number,
         activated_at: entry.timestamp,
         dated: signers.timestamp(),
