@@ -11,21 +11,21 @@ use super::{
     choices::Choices,
     compare::compare,
     json::{object, text},
-    paths::{Place, Spelling, active_signers, choose_spelling, index_in, pending_signers},
+    paths::{FilePlace, Spelling, active_signers, choose_spelling, index_in, pending_signers},
     people::{PEOPLE, Person, STRANGER, base64, canonical, openssh},
-    propose::{Upstream, choose_signers},
+    propose::{PublishedSigners, choose_signers},
     request::{DAY, MINUTE, Proof, Request, SECOND, Signing, choose_proof},
     revoke,
     server::Server,
     sign::{self, How},
-    spec::{Expected, Project, Proposing, Spec, refuse},
+    spec::{ExpectedAnswer, Project, Proposing, Spec, refuse},
 };
 
 #[derive(Debug)]
 pub(crate) struct Player<'s> {
     pub(super) server: &'s mut Server,
     pub(super) spec: Spec,
-    pub(super) place: Place,
+    pub(super) place: FilePlace,
     pub(super) played: Played,
     nonces: usize,
     /// And whether its sender was proved.
@@ -96,14 +96,14 @@ impl<'s> Player<'s> {
         choices: &mut Choices<'_>,
         caller: Option<Person>,
         mut request: Request,
-        decide: impl FnOnce(&mut Spec, &Request) -> Expected,
-    ) -> Expected {
+        decide: impl FnOnce(&mut Spec, &Request) -> ExpectedAnswer,
+    ) -> ExpectedAnswer {
         let is_proved = caller.is_none_or(|caller| self.authenticate(choices, caller, &mut request));
         let expected = if is_proved { decide(&mut self.spec, &request) } else { refuse(401) };
         let answer = self.server.ask(&request);
         compare(&request, &expected, &answer);
         self.played.requests += 1;
-        if !matches!(expected, Expected::Error { .. }) {
+        if !matches!(expected, ExpectedAnswer::Error { .. }) {
             self.played.successes += 1;
             self.played.changes += usize::from(request.method == "POST");
         }
@@ -177,12 +177,12 @@ impl<'s> Player<'s> {
     }
 
     /// Something new, mostly; or what is, or was, proposed already.
-    fn choose_upstream(&self, choices: &mut Choices<'_>, known: &Project) -> Upstream {
+    fn choose_upstream(&self, choices: &mut Choices<'_>, known: &Project) -> PublishedSigners {
         let superseded = known.superseded.values().map(|proposal| &proposal.config);
         let pending = known.pending.iter().map(|proposal| &proposal.config);
         let again: Vec<_> = superseded.chain(pending).chain(&known.active).collect();
         if !again.is_empty() && choices.one_in(4) {
-            return Upstream::of(choices.of(&again));
+            return PublishedSigners::of(choices.of(&again));
         }
         let now = self.spec.seconds();
         let after = known.active.as_ref().map_or(now - 1_000, |active| active.timestamp);
@@ -303,7 +303,7 @@ impl<'s> Player<'s> {
             revoking.request = keep(request, caller);
             spec.revoke(&revoking)
         });
-        self.played.revocations += usize::from(matches!(expected, Expected::Json { status: 200, .. }));
+        self.played.revocations += usize::from(matches!(expected, ExpectedAnswer::Json { status: 200, .. }));
     }
 
     fn ask_for_nonsense(&mut self, choices: &mut Choices<'_>) {

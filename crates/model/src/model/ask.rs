@@ -10,7 +10,7 @@ use super::{
     people::{PEOPLE, Person, canonical},
     request::Request,
     sign,
-    spec::{Expected, Spec, ok, refuse},
+    spec::{ExpectedAnswer, Spec, ok, refuse},
 };
 
 impl Player<'_> {
@@ -31,7 +31,7 @@ impl Player<'_> {
         &mut self,
         choices: &mut Choices<'_>,
         route: &str,
-        decide: fn(&Spec, &str) -> Expected,
+        decide: fn(&Spec, &str) -> ExpectedAnswer,
     ) {
         let path = self.choose_path(choices);
         self.ask_about(choices, route, &path, None, decide);
@@ -48,7 +48,7 @@ impl Player<'_> {
         route: &str,
         path: &str,
         caller: Option<Person>,
-        decide: impl FnOnce(&Spec, &str) -> Expected,
+        decide: impl FnOnce(&Spec, &str) -> ExpectedAnswer,
     ) {
         let spelling = choose_spelling(choices, path);
         let spelled = match &spelling {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use countersign_core::values::digest::{Sha256, Sha512};
 
-use super::{choices::Choices, paths::Place, spec::Published};
+use super::{choices::Choices, paths::FilePlace, spec::Published};
 
 /// Two checksums files, and what they say together.
 pub(crate) fn choose_checksums(
     choices: &mut Choices<'_>,
-    place: &Place,
+    place: &FilePlace,
     dir: &str,
 ) -> ([Option<String>; 2], Option<Vec<Published>>) {
     let variant = choices.below(3);

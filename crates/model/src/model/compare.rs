@@ -2,19 +2,19 @@
 
 use serde_json::Value;
 
-use super::{request::Request, server::Answer, spec::Expected};
+use super::{request::Request, server::ServerAnswer, spec::ExpectedAnswer};
 
-pub(crate) fn compare(request: &Request, expected: &Expected, answer: &Answer) {
+pub(crate) fn compare(request: &Request, expected: &ExpectedAnswer, answer: &ServerAnswer) {
     let difference = match expected {
-        Expected::Json { status, body } => {
+        ExpectedAnswer::Json { status, body } => {
             let is_same =
                 answer.status == *status && sorted(answer.json()) == Some(sorted_value(body.clone()));
             (!is_same).then_some("another answer")
         }
-        Expected::Bytes(bytes) => {
+        ExpectedAnswer::Bytes(bytes) => {
             (answer.status != 200 || answer.body != *bytes).then_some("another content, or none")
         }
-        Expected::Error { statuses, says } => find_in_error(answer, statuses, says.as_deref()),
+        ExpectedAnswer::Error { statuses, says } => find_in_error(answer, statuses, says.as_deref()),
     };
     if let Some(difference) = difference {
         let body = String::from_utf8_lossy(&answer.body);
@@ -25,7 +25,7 @@ pub(crate) fn compare(request: &Request, expected: &Expected, answer: &Answer) {
     }
 }
 
-fn find_in_error(answer: &Answer, statuses: &[u16], says: Option<&str>) -> Option<&'static str> {
+fn find_in_error(answer: &ServerAnswer, statuses: &[u16], says: Option<&str>) -> Option<&'static str> {
     if !statuses.contains(&answer.status) {
         return Some("another status");
     }

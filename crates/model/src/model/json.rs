@@ -3,23 +3,23 @@
 use serde_json::Value;
 
 #[derive(Debug, Clone)]
-pub(crate) enum Node {
+pub(crate) enum JsonNode {
     Null,
     Number(u64),
     Text(String),
-    List(Vec<Node>),
-    Object(Vec<(String, Node)>),
+    List(Vec<JsonNode>),
+    Object(Vec<(String, JsonNode)>),
 }
 
-pub(crate) fn text(text: impl Into<String>) -> Node {
-    Node::Text(text.into())
+pub(crate) fn text(text: impl Into<String>) -> JsonNode {
+    JsonNode::Text(text.into())
 }
 
-pub(crate) fn object<const N: usize>(members: [(&str, Node); N]) -> Node {
-    Node::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+pub(crate) fn object<const N: usize>(members: [(&str, JsonNode); N]) -> JsonNode {
+    JsonNode::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-impl Node {
+impl JsonNode {
     pub(crate) fn document(&self) -> String {
         self.write(0) + "\n"
     }
@@ -43,8 +43,9 @@ impl Node {
             Self::Text(text) => quote(text),
             Self::List(items) => lines("[", items.iter().map(|item| item.write(depth + 1)).collect(), "]"),
             Self::Object(members) => {
-                let member =
-                    |(name, value): &(String, Node)| format!("{}: {}", quote(name), value.write(depth + 1));
+                let member = |(name, value): &(String, JsonNode)| {
+                    format!("{}: {}", quote(name), value.write(depth + 1))
+                };
                 lines("{", members.iter().map(member).collect(), "}")
             }
         }

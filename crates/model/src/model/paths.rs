@@ -4,7 +4,7 @@ use super::choices::Choices;
 
 /// The part of the server that one sequence has for itself.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct FilePlace {
     pub(crate) port: u16,
     pub(crate) run: String,
 }
@@ -15,7 +15,7 @@ const PROJECTS: [&str; 10] =
 /// Below a project.
 const DIRS: [&str; 6] = ["/v1", "/v1", "/v2", "", "/v1/sub", "/v2"];
 
-impl Place {
+impl FilePlace {
     pub(crate) fn root(&self) -> String {
         format!("http/127.0.0.1/{}/{}", self.port, self.run)
     }

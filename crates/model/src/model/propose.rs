@@ -7,19 +7,19 @@ use countersign_core::values::time::Timestamp;
 use super::{
     choices::Choices,
     people::{MASTER, Person, base64, canonical, openssh},
-    spec::{Config, Group, Role},
+    spec::{Config, ModelGroup, ModelRole},
 };
 
 /// What a server publishes, and what it means.
 #[derive(Debug, Clone)]
-pub(crate) struct Upstream {
+pub(crate) struct PublishedSigners {
     /// `None`: nothing is there.
     pub(crate) content: Option<String>,
     /// `None` where the content has a fault that only shows in its text.
     pub(crate) config: Option<Config>,
 }
 
-impl Upstream {
+impl PublishedSigners {
     pub(crate) fn of(config: &Config) -> Self {
         Self { content: Some(config.text.clone()), config: Some(config.clone()) }
     }
@@ -38,7 +38,7 @@ enum Fault {
 }
 
 /// A signers file with a time after `after`, mostly.
-pub(crate) fn choose_signers(choices: &mut Choices<'_>, after: i64, now: i64) -> Upstream {
+pub(crate) fn choose_signers(choices: &mut Choices<'_>, after: i64, now: i64) -> PublishedSigners {
     let timestamp = match choices.byte() {
         0..=179 => after + 1,
         180..=209 => now.max(after + 1),
@@ -63,10 +63,10 @@ pub(crate) fn choose_signers(choices: &mut Choices<'_>, after: i64, now: i64) ->
     };
     let text = write(choices, timestamp, &roles, fault);
     let config = (fault == Fault::None).then(|| Config { text: text.clone(), timestamp, roles });
-    Upstream { content: (fault != Fault::Missing).then_some(text), config }
+    PublishedSigners { content: (fault != Fault::Missing).then_some(text), config }
 }
 
-fn choose_groups(choices: &mut Choices<'_>) -> Vec<Group> {
+fn choose_groups(choices: &mut Choices<'_>) -> Vec<ModelGroup> {
     let mut groups = vec![choose_group(choices)];
     if choices.one_in(4) {
         groups.push(choose_group(choices));
@@ -75,7 +75,7 @@ fn choose_groups(choices: &mut Choices<'_>) -> Vec<Group> {
 }
 
 /// Of the first five people, each of which has a bit.
-fn choose_group(choices: &mut Choices<'_>) -> Group {
+fn choose_group(choices: &mut Choices<'_>) -> ModelGroup {
     let mask = choices.byte();
     let mut people: BTreeSet<Person> = (0..5).filter(|person| mask & (1 << person) != 0).collect();
     if people.is_empty() {
@@ -86,19 +86,24 @@ fn choose_group(choices: &mut Choices<'_>) -> Group {
         248..=251 => 0,
         252..=255 => people.len() + 1,
     };
-    Group { threshold, people }
+    ModelGroup { threshold, people }
 }
 
-fn choose_masters(choices: &mut Choices<'_>) -> Vec<Group> {
+fn choose_masters(choices: &mut Choices<'_>) -> Vec<ModelGroup> {
     let people = choices.of(&[vec![MASTER], vec![MASTER], vec![MASTER], vec![4, MASTER]]);
-    vec![Group { threshold: 1 + choices.below(people.len()), people: people.into_iter().collect() }]
+    vec![ModelGroup { threshold: 1 + choices.below(people.len()), people: people.into_iter().collect() }]
 }
 
-fn write(choices: &mut Choices<'_>, timestamp: i64, roles: &[Option<Vec<Group>>; 4], fault: Fault) -> String {
+fn write(
+    choices: &mut Choices<'_>,
+    timestamp: i64,
+    roles: &[Option<Vec<ModelGroup>>; 4],
+    fault: Fault,
+) -> String {
     let spell = choices.of(&[canonical, canonical, base64, openssh]);
     let signer =
         |person: &Person| format!(r#"{{"kind": "key", "data": {{"pubkey": "{}"}}}}"#, spell(*person));
-    let group = |group: &Group| {
+    let group = |group: &ModelGroup| {
         let mut signers: Vec<String> = group.people.iter().map(signer).collect();
         if fault == Fault::KeyTwice {
             signers.push(signers[0].clone());
@@ -107,7 +112,7 @@ fn write(choices: &mut Choices<'_>, timestamp: i64, roles: &[Option<Vec<Group>>;
     };
     let time = Timestamp::from_unix_seconds(timestamp).expect("a time");
     let mut text = format!("{{\"version\": 1, \"timestamp\": \"{time}\"");
-    for (role, groups) in Role::ALL.into_iter().zip(roles) {
+    for (role, groups) in ModelRole::ALL.into_iter().zip(roles) {
         match groups {
             Some(groups) => {
                 let groups: Vec<String> = groups.iter().map(group).collect();

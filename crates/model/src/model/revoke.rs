@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{
     choices::Choices,
     people::{Person, canonical, signature},
-    spec::{Index, IndexState, Revoking, Spec},
+    spec::{ModelIndex, ModelIndexState, Revoking, Spec},
 };
 
 /// A document that somebody wrote, and what it means.
@@ -20,7 +20,7 @@ struct Document {
 
 /// An index to revoke: a complete one, mostly.
 pub(crate) fn choose_index(choices: &mut Choices<'_>, spec: &Spec) -> Option<String> {
-    let is_complete = |(_, index): &(&String, &Index)| index.state == IndexState::Complete;
+    let is_complete = |(_, index): &(&String, &ModelIndex)| index.state == ModelIndexState::Complete;
     let mut dirs: Vec<&String> = spec.indexes.iter().filter(is_complete).map(|(dir, _)| dir).collect();
     if dirs.is_empty() || choices.one_in(8) {
         dirs = spec.indexes.keys().collect();
@@ -65,7 +65,7 @@ fn read(text: &str) -> Document {
     }
 }
 
-fn choose_document(choices: &mut Choices<'_>, index: Option<&Index>, revoker: Person) -> Document {
+fn choose_document(choices: &mut Choices<'_>, index: Option<&ModelIndex>, revoker: Person) -> Document {
     let right = Sha512::of(index.map_or("", |index| &index.text).as_bytes()).to_prefixed();
     let subject = match choices.byte() {
         0..=159 => Some(right),

@@ -35,7 +35,7 @@ use tokio::{
     runtime::Runtime,
 };
 
-use super::{paths::Place, request::Request};
+use super::{paths::FilePlace, request::Request};
 
 /// So that the repository does not grow without end, nor the clock run away.
 const MAX_RUNS: u32 = 150;
@@ -61,12 +61,12 @@ struct Instance {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Answer {
+pub(crate) struct ServerAnswer {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
 }
 
-impl Answer {
+impl ServerAnswer {
     pub(crate) fn json(&self) -> Option<Value> {
         serde_json::from_slice(&self.body).ok()
     }
@@ -84,7 +84,7 @@ impl Server {
     }
 
     /// Room for one more sequence.
-    pub(crate) fn begin_run(&mut self) -> Place {
+    pub(crate) fn begin_run(&mut self) -> FilePlace {
         if self.runs.is_multiple_of(MAX_RUNS) {
             self.stop();
             self.clock.store(START_NANOS, Ordering::Relaxed);
@@ -92,7 +92,7 @@ impl Server {
         }
         self.runs += 1;
         self.published.lock().unwrap().clear();
-        Place { port: self.port, run: format!("r{}", self.runs) }
+        FilePlace { port: self.port, run: format!("r{}", self.runs) }
     }
 
     fn open(&self) -> Instance {
@@ -147,7 +147,7 @@ impl Server {
         }
     }
 
-    pub(crate) fn ask(&self, request: &Request) -> Answer {
+    pub(crate) fn ask(&self, request: &Request) -> ServerAnswer {
         let instance = self.instance.as_ref().expect("a run has begun");
         let mut http = http::Request::builder()
             .method(request.method)
@@ -165,7 +165,7 @@ impl Server {
             };
             let status = response.status().as_u16();
             let body = to_bytes(response.into_body(), usize::MAX).await.unwrap().to_vec();
-            Answer { status, body }
+            ServerAnswer { status, body }
         })
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     choices::Choices,
     people::{PEOPLE, Person, signature},
-    spec::{Index, IndexState, Project, Proposal, Signing, Spec, Submitted},
+    spec::{Collecting, ModelIndex, ModelIndexState, ModelProposal, Project, Spec, Submitted},
 };
 
 /// How the signatures of a submission are made.
@@ -44,8 +44,8 @@ pub(crate) fn open_files(spec: &Spec) -> Vec<String> {
     let pending = |(id, project): (&String, &Project)| {
         project.pending.as_ref().map(|_| super::paths::pending_signers(id))
     };
-    let collecting = |(dir, index): (&String, &Index)| {
-        (index.state == IndexState::Collecting).then(|| super::paths::index_in(dir))
+    let collecting = |(dir, index): (&String, &ModelIndex)| {
+        (index.state == ModelIndexState::Collecting).then(|| super::paths::index_in(dir))
     };
     let proposals = spec.projects.iter().filter_map(pending);
     proposals.chain(spec.indexes.iter().filter_map(collecting)).collect()
@@ -54,18 +54,18 @@ pub(crate) fn open_files(spec: &Spec) -> Vec<String> {
 /// What is signed at a path: it, and the metadata of a signers file.
 fn contents(spec: &Spec, path: &str) -> Vec<(String, String)> {
     let metadata = format!("{path}.metadata.json");
-    match Signing::at(path) {
-        Signing::Index(dir) => {
+    match Collecting::at(path) {
+        Collecting::Index(dir) => {
             let text = spec.indexes.get(&dir).map(|index| index.text.clone());
             vec![(path.to_owned(), text.unwrap_or_default())]
         }
-        Signing::Proposal(project) => {
+        Collecting::Proposal(project) => {
             let pending = spec.projects.get(&project).and_then(|project| project.pending.as_ref());
-            let texts = |pending: &Proposal| (pending.config.text.clone(), pending.metadata.clone());
+            let texts = |pending: &ModelProposal| (pending.config.text.clone(), pending.metadata.clone());
             let (signers, text) = pending.map(texts).unwrap_or_default();
             vec![(path.to_owned(), signers), (metadata, text)]
         }
-        Signing::Nothing => {
+        Collecting::Nothing => {
             vec![(path.to_owned(), spec.files().get(path).cloned().unwrap_or_default())]
         }
     }

@@ -4,18 +4,20 @@ use std::collections::BTreeMap;
 
 use countersign_core::values::digest::Sha512;
 
-use super::{Activated, Index, IndexState, Proposal, RevocationOf, Signatures, Spec, propose::time};
+use super::{
+    Activated, ModelIndex, ModelIndexState, ModelProposal, RevocationOf, Signatures, Spec, propose::time,
+};
 use crate::model::{
-    json::{Node, object, text},
+    json::{JsonNode, object, text},
     paths::{active_signers, index_in, pending_signers},
     people::canonical,
 };
 
-pub(crate) type Files = BTreeMap<String, String>;
+pub(crate) type ModelFiles = BTreeMap<String, String>;
 
 impl Spec {
-    pub(crate) fn files(&self) -> Files {
-        let mut files = Files::new();
+    pub(crate) fn files(&self) -> ModelFiles {
+        let mut files = ModelFiles::new();
         for (id, project) in &self.projects {
             if let Some(pending) = &project.pending {
                 put_proposal(&mut files, &pending_signers(id), pending, ".pending");
@@ -42,7 +44,7 @@ impl Spec {
 
 impl Spec {
     /// Every file that is served: those that are stored, and the history that is assembled of each project (D42).
-    pub(crate) fn served(&self) -> Files {
+    pub(crate) fn served(&self) -> ModelFiles {
         let mut files = self.files();
         for (id, project) in self.projects.iter().filter(|(_, project)| !project.history.is_empty()) {
             let document = history(&project.history).document();
@@ -52,8 +54,8 @@ impl Spec {
     }
 }
 
-fn put_proposal(files: &mut Files, path: &str, proposal: &Proposal, suffix: &str) {
-    let Proposal { signatures, metadata_signatures, .. } = proposal;
+fn put_proposal(files: &mut ModelFiles, path: &str, proposal: &ModelProposal, suffix: &str) {
+    let ModelProposal { signatures, metadata_signatures, .. } = proposal;
     files.insert(path.to_owned(), proposal.config.text.clone());
     files.insert(format!("{path}.metadata.json"), proposal.metadata.clone());
     files.insert(format!("{path}.registration.json"), proposal.registration.clone());
@@ -62,13 +64,13 @@ fn put_proposal(files: &mut Files, path: &str, proposal: &Proposal, suffix: &str
     files.insert(format!("{path}.metadata.json.signatures.json{suffix}"), metadata_signatures);
 }
 
-fn put_index(files: &mut Files, path: &str, index: &Index) {
+fn put_index(files: &mut ModelFiles, path: &str, index: &ModelIndex) {
     files.insert(path.to_owned(), index.text.clone());
     files.insert(format!("{path}.signers.json"), index.governed_by.text.clone());
     let suffix = match index.state {
-        IndexState::Collecting => ".pending",
-        IndexState::Complete => "",
-        IndexState::Revoked => ".revoked",
+        ModelIndexState::Collecting => ".pending",
+        ModelIndexState::Complete => "",
+        ModelIndexState::Revoked => ".revoked",
     };
     files.insert(format!("{path}.signatures.json{suffix}"), collected(&index.signatures).document());
     let Some(RevocationOf { document, signatures, request, allowed_by }) = &index.revocation else { return };
@@ -85,17 +87,17 @@ fn put_index(files: &mut Files, path: &str, index: &Index) {
 }
 
 /// A signatures file (D9), sorted by its keys as text.
-fn collected(signatures: &Signatures) -> Node {
+fn collected(signatures: &Signatures) -> JsonNode {
     let entries = signatures.iter().map(|(person, (signature, at))| {
         let entry = object([("signature", text(signature)), ("collected_at", text(time(*at)))]);
         (canonical(*person), entry)
     });
     let mut entries: Vec<_> = entries.collect();
     entries.sort_by(|a, b| a.0.cmp(&b.0));
-    object([("entries", Node::Object(entries))])
+    object([("entries", JsonNode::Object(entries))])
 }
 
-fn entry(Activated { proposal, at }: &Activated) -> Node {
+fn entry(Activated { proposal, at }: &Activated) -> JsonNode {
     object([
         ("signers_config", text(&proposal.config.text)),
         ("signatures", collected(&proposal.signatures)),
@@ -106,6 +108,6 @@ fn entry(Activated { proposal, at }: &Activated) -> Node {
 }
 
 /// The history as it is served: its entries in one document (D42).
-pub(super) fn history(entries: &[Activated]) -> Node {
-    object([("entries", Node::List(entries.iter().map(entry).collect()))])
+pub(super) fn history(entries: &[Activated]) -> JsonNode {
+    object([("entries", JsonNode::List(entries.iter().map(entry).collect()))])
 }

@@ -13,8 +13,8 @@ use serde_json::Value;
 
 pub(crate) use propose::Proposing;
 pub(crate) use revoke::Revoking;
-pub(crate) use sign::{Signing, Submitted};
-pub(crate) use signers::{Config, Group, Role};
+pub(crate) use sign::{Collecting, Submitted};
+pub(crate) use signers::{Config, ModelGroup, ModelRole};
 
 use super::{
     people::Person,
@@ -28,7 +28,7 @@ pub(crate) struct Spec {
     pub(crate) now: i128,
     pub(crate) projects: BTreeMap<String, Project>,
     /// By the directory that they lie in.
-    pub(crate) indexes: BTreeMap<String, Index>,
+    pub(crate) indexes: BTreeMap<String, ModelIndex>,
     /// With the times in the requests that used them.
     pub(crate) nonces: Vec<(String, i128)>,
 }
@@ -36,15 +36,15 @@ pub(crate) struct Spec {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Project {
     pub(crate) active: Option<Config>,
-    pub(crate) pending: Option<Proposal>,
+    pub(crate) pending: Option<ModelProposal>,
     /// By the text of the signers file.
-    pub(crate) superseded: BTreeMap<String, Proposal>,
+    pub(crate) superseded: BTreeMap<String, ModelProposal>,
     pub(crate) history: Vec<Activated>,
 }
 
 /// A signers file that collects signatures.
 #[derive(Debug, Clone)]
-pub(crate) struct Proposal {
+pub(crate) struct ModelProposal {
     pub(crate) config: Config,
     pub(crate) metadata: String,
     pub(crate) registration: String,
@@ -55,7 +55,7 @@ pub(crate) struct Proposal {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Activated {
-    pub(crate) proposal: Proposal,
+    pub(crate) proposal: ModelProposal,
     /// Seconds since 1970.
     pub(crate) at: i64,
 }
@@ -64,18 +64,18 @@ pub(crate) struct Activated {
 pub(crate) type Signatures = BTreeMap<Person, (String, i64)>;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Index {
+pub(crate) struct ModelIndex {
     pub(crate) text: String,
     pub(crate) published: Vec<Published>,
     /// The governing copy (D16).
     pub(crate) governed_by: Config,
     pub(crate) signatures: Signatures,
-    pub(crate) state: IndexState,
+    pub(crate) state: ModelIndexState,
     pub(crate) revocation: Option<RevocationOf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum IndexState {
+pub(crate) enum ModelIndexState {
     Collecting,
     Complete,
     Revoked,
@@ -102,7 +102,7 @@ pub(crate) struct RevocationOf {
 
 /// What must be answered.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Expected {
+pub(crate) enum ExpectedAnswer {
     Json {
         status: u16,
         body: Value,
@@ -115,16 +115,16 @@ pub(crate) enum Expected {
     },
 }
 
-pub(crate) fn refuse(status: u16) -> Expected {
-    Expected::Error { statuses: vec![status], says: None }
+pub(crate) fn refuse(status: u16) -> ExpectedAnswer {
+    ExpectedAnswer::Error { statuses: vec![status], says: None }
 }
 
-pub(crate) fn refuse_saying(status: u16, says: impl Into<String>) -> Expected {
-    Expected::Error { statuses: vec![status], says: Some(says.into()) }
+pub(crate) fn refuse_saying(status: u16, says: impl Into<String>) -> ExpectedAnswer {
+    ExpectedAnswer::Error { statuses: vec![status], says: Some(says.into()) }
 }
 
-pub(crate) fn ok(body: Value) -> Expected {
-    Expected::Json { status: 200, body }
+pub(crate) fn ok(body: Value) -> ExpectedAnswer {
+    ExpectedAnswer::Json { status: 200, body }
 }
 
 impl Spec {

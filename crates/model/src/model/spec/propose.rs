@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::{
-    Config, Expected, Index, IndexState, Project, Proposal, Published, Signatures, Spec, ok, refuse,
-    refuse_saying, signed_by, signers::required,
+    Config, ExpectedAnswer, ModelIndex, ModelIndexState, ModelProposal, Project, Published, Signatures, Spec,
+    ok, refuse, refuse_saying, signed_by, signers::required,
 };
 use crate::model::{
-    json::{Node, object, text},
+    json::{JsonNode, object, text},
     people::{Person, base64},
     request::{DAY, MINUTE, SECOND},
 };
@@ -30,7 +30,7 @@ pub(crate) struct Proposing {
 }
 
 impl Spec {
-    pub(crate) fn register(&mut self, proposing: &Proposing) -> Expected {
+    pub(crate) fn register(&mut self, proposing: &Proposing) -> ExpectedAnswer {
         let Proposing { project, caller, .. } = proposing;
         if proposing.public_key != *caller {
             return refuse(400);
@@ -59,7 +59,7 @@ impl Spec {
         answer(project, message, &config.everyone())
     }
 
-    pub(crate) fn update(&mut self, proposing: &Proposing) -> Expected {
+    pub(crate) fn update(&mut self, proposing: &Proposing) -> ExpectedAnswer {
         let Proposing { project: id, caller, .. } = proposing;
         if proposing.public_key != *caller {
             return refuse(400);
@@ -84,7 +84,7 @@ impl Spec {
         if config.timestamp <= active.timestamp || self.is_too_far_ahead(config) {
             // Which of the two comes first is not decided.
             let statuses = if may_replace { vec![400] } else { vec![400, 409] };
-            return Expected::Error { statuses, says: None };
+            return ExpectedAnswer::Error { statuses, says: None };
         }
         if !may_replace {
             return refuse(409);
@@ -114,10 +114,15 @@ impl Spec {
         i128::from(config.timestamp) * SECOND > self.now + 10 * MINUTE
     }
 
-    fn make_proposal(&self, proposing: &Proposing, config: &Config, previous: Option<&Config>) -> Proposal {
+    fn make_proposal(
+        &self,
+        proposing: &Proposing,
+        config: &Config,
+        previous: Option<&Config>,
+    ) -> ModelProposal {
         let digest = |text: &str| Sha512::of(text.as_bytes()).to_prefixed();
         let metadata = object([
-            ("version", Node::Number(1)),
+            ("version", JsonNode::Number(1)),
             (
                 "origin",
                 object([
@@ -129,9 +134,9 @@ impl Spec {
             ),
             ("project_id", text(&proposing.project)),
             ("signers_file_digest", text(digest(&config.text))),
-            ("previous", previous.map_or(Node::Null, |previous| text(digest(&previous.text)))),
+            ("previous", previous.map_or(JsonNode::Null, |previous| text(digest(&previous.text)))),
         ]);
-        Proposal {
+        ModelProposal {
             config: config.clone(),
             metadata: metadata.document(),
             registration: proposing.registration.clone(),
@@ -147,7 +152,7 @@ impl Spec {
         dir: &str,
         published: Option<Vec<Published>>,
         caller: Person,
-    ) -> Expected {
+    ) -> ExpectedAnswer {
         let Some((project, governing)) = self.governing(dir) else { return refuse(400) };
         if !governing.everyone().contains(&caller) {
             return refuse(403);
@@ -155,19 +160,19 @@ impl Spec {
         let (project, governed_by) = (project.to_owned(), governing.clone());
         // Whatever upstream has: a complete index stays as it is (D36).
         let known = self.indexes.get(dir);
-        if known.is_some_and(|known| known.state != IndexState::Collecting) {
+        if known.is_some_and(|known| known.state != ModelIndexState::Collecting) {
             return refuse(409);
         }
         let Some(published) = published else { return refuse(500) };
         if known.is_some_and(|known| known.published == published) {
             return refuse(409);
         }
-        let index = Index {
+        let index = ModelIndex {
             text: index_text(&project, &published, self.seconds()),
             published,
             governed_by,
             signatures: Signatures::new(),
-            state: IndexState::Collecting,
+            state: ModelIndexState::Collecting,
             revocation: None,
         };
         self.indexes.insert(dir.to_owned(), index);
@@ -180,7 +185,7 @@ impl Spec {
     }
 }
 
-fn answer(project: &str, message: &str, required: &BTreeSet<Person>) -> Expected {
+fn answer(project: &str, message: &str, required: &BTreeSet<Person>) -> ExpectedAnswer {
     ok(json!({
         "success": true,
         "project_id": project,
@@ -195,18 +200,18 @@ fn index_text(project: &str, published: &[Published], now: i64) -> String {
         let digests = file.digests.iter().map(|(name, hex)| ((*name).to_owned(), text(hex)));
         object([
             ("file_name", text(&file.name)),
-            ("size", Node::Null),
+            ("size", JsonNode::Null),
             ("source", text(&file.source)),
-            ("digests", Node::Object(digests.collect())),
+            ("digests", JsonNode::Object(digests.collect())),
         ])
     };
     let index = object([
-        ("version", Node::Number(1)),
+        ("version", JsonNode::Number(1)),
         ("project_id", text(project)),
-        ("release_url", Node::Null),
+        ("release_url", JsonNode::Null),
         ("mirrored_on", text(time(now))),
-        ("published_on", Node::Null),
-        ("published_files", Node::List(published.iter().map(file).collect())),
+        ("published_on", JsonNode::Null),
+        ("published_files", JsonNode::List(published.iter().map(file).collect())),
     ]);
     index.document()
 }

@@ -6,7 +6,7 @@ use countersign_core::values::key::encode_base64;
 use serde_json::{Value, json};
 
 use super::{
-    Expected, IndexState, Project, Signing, Spec,
+    Collecting, ExpectedAnswer, ModelIndexState, Project, Spec,
     files::history,
     ok, refuse, refuse_saying,
     signers::{accepted, people_of},
@@ -14,22 +14,22 @@ use super::{
 use crate::model::people::Person;
 
 impl Spec {
-    pub(crate) fn status(&self, path: &str, caller: Person) -> Expected {
-        let (is_complete, is_revoked, is_listed) = match Signing::at(path) {
-            Signing::Index(dir) => {
+    pub(crate) fn status(&self, path: &str, caller: Person) -> ExpectedAnswer {
+        let (is_complete, is_revoked, is_listed) = match Collecting::at(path) {
+            Collecting::Index(dir) => {
                 let Some(index) = self.indexes.get(&dir) else { return refuse(404) };
                 let (_, governing) = self.governing(&dir).expect("an index is governed");
                 let is_listed = governing.everyone().contains(&caller);
-                (index.state == IndexState::Complete, index.state == IndexState::Revoked, is_listed)
+                (index.state == ModelIndexState::Complete, index.state == ModelIndexState::Revoked, is_listed)
             }
-            Signing::Proposal(project) => {
+            Collecting::Proposal(project) => {
                 let Some(project) = self.projects.get(&project) else { return refuse(404) };
                 let Some(pending) = &project.pending else { return refuse(404) };
                 let in_active =
                     project.active.as_ref().is_some_and(|active| active.everyone().contains(&caller));
                 (false, false, in_active || pending.config.everyone().contains(&caller))
             }
-            Signing::Nothing => return refuse(404),
+            Collecting::Nothing => return refuse(404),
         };
         if !is_listed {
             return refuse(403);
@@ -41,7 +41,7 @@ impl Spec {
         ok(body)
     }
 
-    pub(crate) fn pending(&self, caller: Person) -> Expected {
+    pub(crate) fn pending(&self, caller: Person) -> ExpectedAnswer {
         let mut paths: Vec<String> = Vec::new();
         for (id, Project { active, pending, .. }) in &self.projects {
             let Some(pending) = pending else { continue };
@@ -52,7 +52,8 @@ impl Spec {
         }
         for (dir, index) in &self.indexes {
             let may_sign = people_of(index.governed_by.artifact()).contains(&caller);
-            let is_open = index.state == IndexState::Collecting && !index.signatures.contains_key(&caller);
+            let is_open =
+                index.state == ModelIndexState::Collecting && !index.signatures.contains_key(&caller);
             if may_sign && is_open {
                 paths.push(crate::model::paths::index_in(dir));
             }
@@ -61,16 +62,16 @@ impl Spec {
         ok(json!({ "file_paths": paths }))
     }
 
-    pub(crate) fn file(&self, path: &str) -> Expected {
+    pub(crate) fn file(&self, path: &str) -> ExpectedAnswer {
         let files = self.served();
         if let Some(content) = files.get(path) {
-            return Expected::Bytes(content.clone().into_bytes());
+            return ExpectedAnswer::Bytes(content.clone().into_bytes());
         }
         let is_dir = files.keys().any(|file| file.starts_with(&format!("{path}/")));
         refuse(if is_dir { 400 } else { 404 })
     }
 
-    pub(crate) fn files_to_sign(&self, path: &str) -> Expected {
+    pub(crate) fn files_to_sign(&self, path: &str) -> ExpectedAnswer {
         let files = self.files();
         let not_found = || refuse_saying(404, format!("File not found: {path}"));
         let Some(content) = files.get(path) else { return not_found() };
@@ -86,9 +87,9 @@ impl Spec {
         ok(json!({ "files": to_sign }))
     }
 
-    pub(crate) fn signers(&self, path: &str) -> Expected {
+    pub(crate) fn signers(&self, path: &str) -> ExpectedAnswer {
         match self.governing(path) {
-            Some((_, config)) => Expected::Bytes(config.text.clone().into_bytes()),
+            Some((_, config)) => ExpectedAnswer::Bytes(config.text.clone().into_bytes()),
             None => {
                 let message = format!(
                     "No signers file found for: {path}. Error: No signers file found in parent directories"
@@ -98,7 +99,7 @@ impl Spec {
         }
     }
 
-    pub(crate) fn chain(&self, path: &str) -> Expected {
+    pub(crate) fn chain(&self, path: &str) -> ExpectedAnswer {
         let invalid = refuse_saying(400, "Invalid artifact path:");
         if let Some(id) = path.strip_suffix("/svc.signers/svc.signers.json") {
             return match self.projects.get(id).filter(|project| project.active.is_some()) {
@@ -108,7 +109,7 @@ impl Spec {
         }
         let Some(dir) = path.strip_suffix("/svc.index.json") else { return invalid };
         let Some(index) = self.indexes.get(dir) else { return invalid };
-        if index.state == IndexState::Collecting {
+        if index.state == ModelIndexState::Collecting {
             return invalid;
         }
         let (id, _) = self.governing(dir).expect("an index is governed");

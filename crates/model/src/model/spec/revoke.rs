@@ -6,7 +6,8 @@ use countersign_core::values::digest::Sha512;
 use serde_json::json;
 
 use super::{
-    Config, Expected, IndexState, RevocationOf, Signatures, Spec, refuse, refuse_saying, signed_by,
+    Config, ExpectedAnswer, ModelIndexState, RevocationOf, Signatures, Spec, refuse, refuse_saying,
+    signed_by,
     signers::{is_met, people_of},
 };
 use crate::model::people::{Person, signature};
@@ -36,7 +37,7 @@ impl Spec {
         authorised(current).difference(&signed).copied().collect()
     }
 
-    pub(crate) fn revoke(&mut self, revoking: &Revoking) -> Expected {
+    pub(crate) fn revoke(&mut self, revoking: &Revoking) -> ExpectedAnswer {
         let Revoking { path, revoker, document, .. } = revoking;
         let now = self.seconds();
         if !self.served().contains_key(path) {
@@ -47,11 +48,11 @@ impl Spec {
         let current = current.clone();
         let index = self.indexes.get_mut(dir).expect("the file is there");
         match index.state {
-            IndexState::Collecting => {
+            ModelIndexState::Collecting => {
                 return refuse_saying(409, format!("File has not been fully signed: {path}"));
             }
-            IndexState::Revoked => return refuse(400),
-            IndexState::Complete => {}
+            ModelIndexState::Revoked => return refuse(400),
+            ModelIndexState::Complete => {}
         }
         let right_subject = Sha512::of(index.text.as_bytes()).to_prefixed();
         let is_other_file = revoking.subject.as_ref().is_some_and(|subject| *subject != right_subject);
@@ -79,7 +80,7 @@ impl Spec {
         match (is_wrong || is_not_initiator, is_conflict) {
             (true, false) => return refuse(400),
             // In which order these are found out is not decided.
-            (true, true) => return Expected::Error { statuses: vec![400, 409], says: None },
+            (true, true) => return ExpectedAnswer::Error { statuses: vec![400, 409], says: None },
             (false, true) => return refuse(409),
             (false, false) => {}
         }
@@ -96,7 +97,7 @@ impl Spec {
         let is_revoked = is_enough(&current, &signed_by(&revocation.signatures));
         if is_revoked {
             revocation.allowed_by = Some(current);
-            index.state = IndexState::Revoked;
+            index.state = ModelIndexState::Revoked;
         }
         index.revocation = Some(revocation);
         let (status, message) = match is_revoked {
@@ -104,7 +105,7 @@ impl Spec {
             false => (202, "Revocation recorded. More signatures are required."),
         };
         let body = json!({ "success": true, "message": message, "revoked": is_revoked });
-        Expected::Json { status, body }
+        ExpectedAnswer::Json { status, body }
     }
 }
 

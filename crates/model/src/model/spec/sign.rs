@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::{
-    Activated, Expected, IndexState, Signatures, Spec, ok, refuse, refuse_saying, signed_by,
+    Activated, ExpectedAnswer, ModelIndexState, Signatures, Spec, ok, refuse, refuse_saying, signed_by,
     signers::{accepted, is_complete, is_met, people_of},
 };
 use crate::model::people::{PEOPLE, Person, signature};
@@ -21,7 +21,7 @@ pub(crate) struct Submitted {
 
 /// What collects signatures at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Signing {
+pub(crate) enum Collecting {
     /// Of this project.
     Proposal(String),
     /// In this directory.
@@ -29,7 +29,7 @@ pub(crate) enum Signing {
     Nothing,
 }
 
-impl Signing {
+impl Collecting {
     /// By the path alone.
     pub(crate) fn at(path: &str) -> Self {
         if let Some(dir) = path.strip_suffix("/svc.index.json") {
@@ -43,11 +43,11 @@ impl Signing {
 }
 
 impl Spec {
-    pub(crate) fn submit(&mut self, submitted: &Submitted) -> Expected {
+    pub(crate) fn submit(&mut self, submitted: &Submitted) -> ExpectedAnswer {
         let Submitted { path, signatures, .. } = submitted;
-        let signing = Signing::at(path);
+        let signing = Collecting::at(path);
         let metadata = format!("{path}.metadata.json");
-        let needs_metadata = matches!(signing, Signing::Proposal(_));
+        let needs_metadata = matches!(signing, Collecting::Proposal(_));
         let is_expected = |given: &String| given == path || (needs_metadata && *given == metadata);
         if !signatures.contains_key(path) || (needs_metadata && !signatures.contains_key(&metadata)) {
             return refuse(400);
@@ -56,30 +56,30 @@ impl Spec {
             return refuse(400);
         }
         match signing {
-            Signing::Proposal(project) => self.sign_proposal(&project, submitted),
-            Signing::Index(dir) => self.sign_index(&dir, submitted),
-            Signing::Nothing if self.served().contains_key(path) => refuse(400),
-            Signing::Nothing => refuse_saying(400, format!("File not found: {path}")),
+            Collecting::Proposal(project) => self.sign_proposal(&project, submitted),
+            Collecting::Index(dir) => self.sign_index(&dir, submitted),
+            Collecting::Nothing if self.served().contains_key(path) => refuse(400),
+            Collecting::Nothing => refuse_saying(400, format!("File not found: {path}")),
         }
     }
 
     /// Who may sign what collects signatures at a path, and has not.
     pub(crate) fn awaited(&self, path: &str) -> Vec<Person> {
         let people = (0..PEOPLE).filter(|person| match self.pending(*person) {
-            Expected::Json { body, .. } => {
+            ExpectedAnswer::Json { body, .. } => {
                 body["file_paths"].as_array().is_some_and(|paths| paths.contains(&json!(path)))
             }
-            Expected::Bytes(_) | Expected::Error { .. } => false,
+            ExpectedAnswer::Bytes(_) | ExpectedAnswer::Error { .. } => false,
         });
         people.collect()
     }
 
-    fn sign_index(&mut self, dir: &str, submitted: &Submitted) -> Expected {
+    fn sign_index(&mut self, dir: &str, submitted: &Submitted) -> ExpectedAnswer {
         let (now, Submitted { path, signer, signatures }) = (self.seconds(), submitted);
         let Some(index) = self.indexes.get_mut(dir) else {
             return refuse_saying(400, format!("File not found: {path}"));
         };
-        if index.state != IndexState::Collecting {
+        if index.state != ModelIndexState::Collecting {
             return refuse(409);
         }
         let groups = index.governed_by.artifact();
@@ -95,12 +95,12 @@ impl Spec {
         index.signatures.insert(*signer, (signatures[path].clone(), now));
         let is_complete = is_met(groups, &signed_by(&index.signatures));
         if is_complete {
-            index.state = IndexState::Complete;
+            index.state = ModelIndexState::Complete;
         }
         ok(json!({ "is_complete": is_complete }))
     }
 
-    fn sign_proposal(&mut self, id: &str, submitted: &Submitted) -> Expected {
+    fn sign_proposal(&mut self, id: &str, submitted: &Submitted) -> ExpectedAnswer {
         let (now, Submitted { path, signer, signatures }) = (self.seconds(), submitted);
         let not_found = refuse_saying(400, format!("File not found: {path}"));
         let Some(project) = self.projects.get_mut(id) else { return not_found };
@@ -138,7 +138,7 @@ impl Spec {
         project.history.push(Activated { proposal, at: now });
         for (dir, index) in &mut self.indexes {
             let is_below = dir == id || dir.starts_with(&format!("{id}/"));
-            if is_below && index.state == IndexState::Collecting {
+            if is_below && index.state == ModelIndexState::Collecting {
                 index.governed_by = config.clone();
                 index.signatures = Signatures::new();
             }

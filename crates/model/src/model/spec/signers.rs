@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use super::Person;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Role {
+pub(crate) enum ModelRole {
     Artifact,
     Admin,
     Master,
     Revocation,
 }
 
-impl Role {
+impl ModelRole {
     pub(crate) const ALL: [Self; 4] = [Self::Artifact, Self::Admin, Self::Master, Self::Revocation];
 
     pub(crate) fn field(self) -> &'static str {
@@ -26,7 +26,7 @@ impl Role {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Group {
+pub(crate) struct ModelGroup {
     pub(crate) threshold: usize,
     pub(crate) people: BTreeSet<Person>,
 }
@@ -38,32 +38,32 @@ pub(crate) struct Config {
     /// Seconds since 1970.
     pub(crate) timestamp: i64,
     /// One for each of `Role::ALL`.
-    pub(crate) roles: [Option<Vec<Group>>; 4],
+    pub(crate) roles: [Option<Vec<ModelGroup>>; 4],
 }
 
 impl Config {
-    fn role(&self, role: Role) -> Option<&[Group]> {
+    fn role(&self, role: ModelRole) -> Option<&[ModelGroup]> {
         self.roles[role as usize].as_deref()
     }
 
-    pub(crate) fn artifact(&self) -> &[Group] {
-        self.role(Role::Artifact).unwrap_or_default()
+    pub(crate) fn artifact(&self) -> &[ModelGroup] {
+        self.role(ModelRole::Artifact).unwrap_or_default()
     }
 
-    pub(crate) fn admin(&self) -> &[Group] {
-        self.role(Role::Admin).unwrap_or(self.artifact())
+    pub(crate) fn admin(&self) -> &[ModelGroup] {
+        self.role(ModelRole::Admin).unwrap_or(self.artifact())
     }
 
-    pub(crate) fn master(&self) -> &[Group] {
-        self.role(Role::Master).unwrap_or_default()
+    pub(crate) fn master(&self) -> &[ModelGroup] {
+        self.role(ModelRole::Master).unwrap_or_default()
     }
 
-    pub(crate) fn explicit_revocation(&self) -> Option<&[Group]> {
-        self.role(Role::Revocation)
+    pub(crate) fn explicit_revocation(&self) -> Option<&[ModelGroup]> {
+        self.role(ModelRole::Revocation)
     }
 
     pub(crate) fn everyone(&self) -> BTreeSet<Person> {
-        Role::ALL.into_iter().flat_map(|role| people_of(self.role(role).unwrap_or_default())).collect()
+        ModelRole::ALL.into_iter().flat_map(|role| people_of(self.role(role).unwrap_or_default())).collect()
     }
 
     /// Admin and master.
@@ -72,12 +72,12 @@ impl Config {
     }
 
     pub(crate) fn is_valid(&self) -> bool {
-        let is_sound = |group: &Group| (1..=group.people.len()).contains(&group.threshold);
+        let is_sound = |group: &ModelGroup| (1..=group.people.len()).contains(&group.threshold);
         let mut groups = self.roles.iter().flatten();
-        let others = [Role::Artifact, Role::Admin, Role::Revocation];
+        let others = [ModelRole::Artifact, ModelRole::Admin, ModelRole::Revocation];
         let others = others.map(|role| people_of(self.role(role).unwrap_or_default()));
         let masters = people_of(self.master());
-        self.role(Role::Artifact).is_some()
+        self.role(ModelRole::Artifact).is_some()
             && groups.all(|groups| !groups.is_empty() && groups.iter().all(is_sound))
             && others.iter().all(|people| people.is_disjoint(&masters))
     }
@@ -88,13 +88,13 @@ impl Config {
     }
 }
 
-pub(crate) fn people_of(groups: &[Group]) -> BTreeSet<Person> {
+pub(crate) fn people_of(groups: &[ModelGroup]) -> BTreeSet<Person> {
     groups.iter().flat_map(|group| group.people.iter().copied()).collect()
 }
 
 /// Every group of a role that there is reaches its threshold.
-pub(crate) fn is_met(groups: &[Group], signed: &BTreeSet<Person>) -> bool {
-    let reaches = |group: &Group| group.people.intersection(signed).count() >= group.threshold;
+pub(crate) fn is_met(groups: &[ModelGroup], signed: &BTreeSet<Person>) -> bool {
+    let reaches = |group: &ModelGroup| group.people.intersection(signed).count() >= group.threshold;
     !groups.is_empty() && groups.iter().all(reaches)
 }
 
