@@ -1,36 +1,78 @@
-//! Bodies of answers (spec §4).
+//! Answers of the server (spec §4): what the server writes, the client reads with `parse`.
+//!
+//! A client takes only what it uses; other fields are ignored, and text for people need not be there.
 
 use std::collections::BTreeMap;
 
-use countersign_core::documents::history::History;
-use serde::Serialize;
+use countersign_core::{
+    documents::history::History,
+    values::{
+        json::{Field, Json, Object, ParseError},
+        key::{PublicKey, decode_base64, encode_base64},
+        path::RepoPath,
+        wire,
+    },
+};
+use serde::{Serialize, Serializer};
 
 /// A signers file waits for signatures.
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct ProposedResponse {
     /// Always true.
     pub success: bool,
     /// The normalised path of the project.
-    pub project_id: String,
-    pub message: &'static str,
+    #[schema(value_type = String)]
+    pub project_id: RepoPath,
+    pub message: String,
     /// The keys that have yet to sign, as padded base64.
-    pub required_signers: Vec<String>,
+    #[schema(value_type = Vec<String>)]
+    #[serde(serialize_with = "as_base64")]
+    pub required_signers: Vec<PublicKey>,
     /// Where signatures go.
     pub signature_submission_url: &'static str,
 }
 
+impl ProposedResponse {
+    pub fn new(project_id: RepoPath, required_signers: Vec<PublicKey>, message: impl Into<String>) -> Self {
+        Self {
+            success: true,
+            project_id,
+            message: message.into(),
+            required_signers,
+            signature_submission_url: wire::SIGNATURES_ROUTE,
+        }
+    }
+
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let object = json.root().open_object()?;
+        let signers = object.required("required_signers")?.array()?;
+        let project_id = object.required("project_id")?.parsed(RepoPath::parse)?;
+        let signers = signers.iter().map(|key| key.parsed(PublicKey::parse)).collect::<Result<_, _>>()?;
+        Ok(Self::new(project_id, signers, message_of(&object)))
+    }
+}
+
 /// A signature was taken.
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct SignedResponse {
     /// Whether all signatures that are needed are there now.
     pub is_complete: bool,
+}
+
+impl SignedResponse {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let is_complete = Json::parse(bytes)?.root().open_object()?.required("is_complete")?.boolean()?;
+        Ok(Self { is_complete })
+    }
 }
 
 /// How far a file has come.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct StatusResponse {
     /// Normalised.
-    pub file_path: String,
+    #[schema(value_type = String)]
+    pub file_path: RepoPath,
     /// Whether all signatures that are needed are there, and the file is not revoked.
     pub is_complete: bool,
     /// Present only where it is true.
@@ -40,55 +82,168 @@ pub struct StatusResponse {
 }
 
 /// What there is to sign for a file.
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct FilesToSignResponse {
     /// The content by path, as padded base64: the file itself and, for a signers file, its metadata.
-    pub files: BTreeMap<String, String>,
+    #[schema(value_type = BTreeMap<String, String>)]
+    #[serde(serialize_with = "texts_as_base64")]
+    pub files: BTreeMap<RepoPath, String>,
+}
+
+impl FilesToSignResponse {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let mut files = BTreeMap::new();
+        for (name, content) in json.root().open_object()?.required("files")?.entries()? {
+            let path = RepoPath::parse(name).map_err(|error| content.error(error))?;
+            let text = decode_base64(content.string()?).and_then(|bytes| String::from_utf8(bytes).ok());
+            let text = text.ok_or_else(|| content.error("must be base64 of UTF-8 text"))?;
+            if files.insert(path, text).is_some() {
+                return Err(content.error("two spellings of one path"));
+            }
+        }
+        Ok(Self { files })
+    }
 }
 
 /// How the signers of a file came to be.
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct ChainResponse {
     pub history: History,
 }
 
+impl ChainResponse {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let history = History::parse_field(&json.root().open_object()?.required("history")?)?;
+        Ok(Self { history })
+    }
+}
+
 /// A revocation was taken.
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct RevokedResponse {
     /// Always true.
     pub success: bool,
-    pub message: &'static str,
+    pub message: String,
     /// Whether the revocation is in force, or waits for more signatures.
     pub revoked: bool,
 }
 
+impl RevokedResponse {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let object = json.root().open_object()?;
+        let revoked = object.required("revoked")?.boolean()?;
+        Ok(Self { success: true, message: message_of(&object), revoked })
+    }
+}
+
 /// A release has an index, which waits for signatures.
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct AssetsResponse {
     /// Always true.
     pub success: bool,
-    pub message: &'static str,
+    pub message: String,
     /// The path of the index.
-    pub index_file_path: String,
+    #[schema(value_type = String)]
+    pub index_file_path: RepoPath,
+}
+
+impl AssetsResponse {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let object = json.root().open_object()?;
+        let index_file_path = object.required("index_file_path")?.parsed(RepoPath::parse)?;
+        Ok(Self { success: true, message: message_of(&object), index_file_path })
+    }
 }
 
 /// What waits for the caller.
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct PendingResponse {
     /// Sorted.
-    pub file_paths: Vec<String>,
+    #[schema(value_type = Vec<String>)]
+    pub file_paths: Vec<RepoPath>,
     /// How many more there are than the list has room for. First registrations are left out before anything else.
-    #[schema(nullable = false)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub left_out: Option<usize>,
+    #[schema(value_type = Option<usize>, nullable = false)]
+    #[serde(skip_serializing_if = "is_zero")]
+    pub left_out: usize,
+}
+
+impl PendingResponse {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let object = json.root().open_object()?;
+        let paths = object.required("file_paths")?.array()?;
+        let left_out = object.optional("left_out").map(|count| count.integer()).transpose()?;
+        Ok(Self {
+            file_paths: paths.iter().map(|path| path.parsed(RepoPath::parse)).collect::<Result<_, _>>()?,
+            left_out: left_out.map_or(0, |count| usize::try_from(count).unwrap_or(usize::MAX)),
+        })
+    }
 }
 
 /// The server is there.
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct PingResponse {
     /// Always `pong`.
     pub message: &'static str,
     pub auth: PingAuth,
+}
+
+/// Whether the authentication headers of a request would be accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(tag = "status", rename_all = "lowercase")]
+pub enum PingAuth {
+    /// There are none.
+    Unauthenticated,
+    /// They are right, and the nonce is used up.
+    Success {
+        #[schema(value_type = String)]
+        public_key: PublicKey,
+    },
+    /// `public_key` is null where the header does not hold a valid key.
+    Failed {
+        #[schema(value_type = Option<String>, required)]
+        public_key: Option<PublicKey>,
+        reason: String,
+    },
+}
+
+impl PingResponse {
+    pub fn new(auth: PingAuth) -> Self {
+        Self { message: "pong", auth }
+    }
+
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let object = json.root().open_object()?;
+        let message = object.required("message")?;
+        if message.string()? != "pong" {
+            return Err(message.error("must be \"pong\""));
+        }
+        PingAuth::parse_field(&object.required("auth")?).map(Self::new)
+    }
+}
+
+impl PingAuth {
+    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        let auth = field.open_object()?;
+        let status = auth.required("status")?;
+        match status.string()? {
+            "unauthenticated" => Ok(Self::Unauthenticated),
+            "success" => {
+                Ok(Self::Success { public_key: auth.required("public_key")?.parsed(PublicKey::parse)? })
+            }
+            "failed" => {
+                let public_key =
+                    auth.optional("public_key").and_then(|key| key.parsed(PublicKey::parse).ok());
+                Ok(Self::Failed { public_key, reason: auth.required("reason")?.string()?.to_owned() })
+            }
+            _ => Err(status.error("must be unauthenticated, success or failed")),
+        }
+    }
 }
 
 /// The server is well.
@@ -101,25 +256,39 @@ pub struct HealthResponse {
     pub log: Option<&'static str>,
 }
 
-/// Whether the authentication headers of a request would be accepted.
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
-#[serde(tag = "status", rename_all = "lowercase")]
-pub enum PingAuth {
-    /// There are none.
-    Unauthenticated,
-    /// They are right, and the nonce is used up.
-    Success { public_key: String },
-    /// `public_key` is null where the header does not hold a valid key.
-    Failed {
-        #[schema(required)]
-        public_key: Option<String>,
-        reason: String,
-    },
-}
-
 /// Every error, whatever its status.
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct ErrorResponse {
     /// For people: what is wrong, and what helps.
     pub error: String,
+}
+
+impl ErrorResponse {
+    /// `None` where the answer has no text of an error.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let json = Json::parse(bytes).ok()?;
+        let error = json.root().open_object().ok()?.required("error").ok()?.string().ok()?.to_owned();
+        Some(Self { error })
+    }
+}
+
+/// For people, so that no client depends on it.
+fn message_of(object: &Object<'_>) -> String {
+    let message = object.optional("message");
+    message.and_then(|message| message.string().ok().map(str::to_owned)).unwrap_or_default()
+}
+
+fn as_base64<S: Serializer>(keys: &[PublicKey], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(keys.iter().map(|key| key.to_base64()))
+}
+
+fn texts_as_base64<S: Serializer>(
+    files: &BTreeMap<RepoPath, String>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(files.iter().map(|(path, text)| (path, encode_base64(text.as_bytes()))))
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }

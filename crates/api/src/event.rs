@@ -6,12 +6,13 @@ use countersign_core::{
     documents::layout,
     rules::claim::Claim,
     values::{
+        json::{Json, ParseError},
         key::{KeyError, PublicKey},
         path::RepoPath,
         time::Timestamp,
     },
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// The kinds of events, in the order of a project's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -112,6 +113,12 @@ impl EventKind {
     }
 }
 
+impl Serialize for EventKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
 /// What a commit with this message made happen, in order: a signature may also complete what it signs. Nothing for the
 /// first commit, nor for one that is not ours.
 pub fn events_of(message: &str) -> Vec<Event> {
@@ -145,32 +152,54 @@ pub fn events_of(message: &str) -> Vec<Event> {
     }
 }
 
-/// One event, in a stream of them and in the body of a webhook.
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+/// One event with its commit, as the stream and webhooks tell it. It proves nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct EventBody {
-    pub r#type: &'static str,
-    pub path: String,
+    #[schema(value_type = String)]
+    #[serde(rename = "type")]
+    pub kind: EventKind,
+    #[schema(value_type = String)]
+    pub path: RepoPath,
     /// Whose request it was, where the commit says so.
-    #[schema(required)]
-    pub key: Option<String>,
-    pub time: String,
+    #[schema(value_type = Option<String>, required)]
+    pub key: Option<PublicKey>,
+    #[schema(value_type = String)]
+    pub time: Timestamp,
     pub commit: String,
 }
 
 impl EventBody {
     /// `commit` is the id of the commit that made it happen, in hexadecimal digits.
     pub fn new(event: &Event, time: Timestamp, commit: String) -> Self {
-        Self {
-            r#type: event.kind.name(),
-            path: event.path.to_string(),
-            key: event.key.map(|key| key.to_string()),
-            time: time.to_string(),
-            commit,
+        Self { kind: event.kind, path: event.path.clone(), key: event.key, time, commit }
+    }
+
+    /// `None` where it is of a kind that only a newer server knows.
+    pub fn parse(bytes: &[u8]) -> Result<Option<Self>, ParseError> {
+        let json = Json::parse(bytes)?;
+        let object = json.root().open_object()?;
+        let Some(kind) = EventKind::parse(object.required("type")?.string()?) else { return Ok(None) };
+        let commit = object.required("commit")?;
+        if !is_commit_id(commit.string()?) {
+            return Err(commit.error("must be the id of a commit"));
         }
+        let key = object.optional("key").filter(|key| !key.is_null());
+        Ok(Some(Self {
+            kind,
+            path: object.required("path")?.parsed(RepoPath::parse)?,
+            key: key.map(|key| key.parsed(PublicKey::parse)).transpose()?,
+            time: object.required("time")?.parsed(Timestamp::parse)?,
+            commit: commit.string()?.to_owned(),
+        }))
     }
 
     /// On one line, without its end.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("our documents have string keys only")
     }
+}
+
+/// Whether a text is the id of a commit, as events have it.
+pub fn is_commit_id(text: &str) -> bool {
+    text.len() == 40 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }

@@ -2,6 +2,5 @@
 
 pub mod answers;
 pub mod event;
-pub mod reading;
 pub mod requests;
 pub mod schemas;

@@ -1,5 +1,6 @@
-//! Bodies of requests that are not kept. Those that are evidence stand in `core::documents::bodies`.
+//! Bodies of requests. Those that the server keeps as evidence are documents of `core`.
 
+pub use countersign_core::documents::bodies::{ProposeBody, RevokeBody, SignaturesBody};
 use countersign_core::values::json::{Json, ParseError};
 use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 

@@ -5,7 +5,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use countersign_api::{event::EventFilter, reading as answer};
+use countersign_api::{
+    answers::{ChainResponse, ErrorResponse, PingResponse},
+    event::EventFilter,
+};
 use countersign_core::{
     documents::{history::History, layout},
     rules::auth::request_digest,
@@ -126,7 +129,8 @@ impl Client {
     pub(crate) async fn chain(&self, path: &RepoPath) -> Result<History, CliError> {
         let request = self.http.get(self.route("get_signers_chain", Some(path)));
         let bytes = self.read(self.send(request, ANSWER_TIMEOUT).await?, ANSWER_BYTES).await?;
-        answer::parse_chain(&bytes).map_err(|error| self.unusable(path, error))
+        let chain = ChainResponse::parse(&bytes).map_err(|error| self.unusable(path, error))?;
+        Ok(chain.history)
     }
 
     /// A request that `key` signs, for an answer that `parse` reads.
@@ -153,10 +157,10 @@ impl Client {
     }
 
     /// Whether the server is there, without saying who asks.
-    pub(crate) async fn ping(&self) -> Result<answer::PingAuth, CliError> {
+    pub(crate) async fn ping(&self) -> Result<PingResponse, CliError> {
         let response = self.send(self.http.get(self.route("ping", None)), ANSWER_TIMEOUT).await?;
         let bytes = self.read(response, FILE_BYTES).await?;
-        answer::parse_ping(&bytes).map_err(|error| self.unusable(&"ping", error))
+        PingResponse::parse(&bytes).map_err(|error| self.unusable(&"ping", error))
     }
 
     /// A stream of events, which has begun and has no end.
@@ -233,7 +237,7 @@ impl Client {
     }
 
     fn refused(&self, status: StatusCode, body: &[u8]) -> CliError {
-        let said = answer::parse_error(body).map(|error| shown_text(&error));
+        let said = ErrorResponse::parse(body).map(|answer| shown_text(&answer.error));
         let said = said.unwrap_or_else(|| "(without a reason)".to_owned());
         let message = format!("the server {} answered {}: {said}", self.address(), status.as_u16());
         let (kind, hint) = match status.as_u16() {

@@ -4,10 +4,7 @@ mod parser;
 
 use std::{collections::VecDeque, time::Duration};
 
-use countersign_api::{
-    event::{EventFilter, EventKind},
-    reading::{Announced, is_commit_id, parse_event},
-};
+use countersign_api::event::{EventBody, EventFilter, EventKind, is_commit_id};
 use countersign_core::values::json::ParseError;
 use reqwest::Response;
 
@@ -35,7 +32,7 @@ pub(crate) enum Gaps {
 /// What comes next.
 #[derive(Debug)]
 pub(crate) enum Next {
-    Event(Announced),
+    Event(EventBody),
     /// There was a time without a connection, and now there is one again.
     Again,
 }
@@ -47,7 +44,7 @@ pub(crate) struct Events<'a> {
     query: ListenQuery,
     gaps: Gaps,
     stream: Option<(Response, Parser)>,
-    told: VecDeque<Announced>,
+    told: VecDeque<EventBody>,
 }
 
 impl<'a> Events<'a> {
@@ -88,7 +85,7 @@ impl<'a> Events<'a> {
 
     fn take(&mut self, block: Block) -> Result<(), CliError> {
         if let Some(data) = block.data {
-            let announced = parse_event(data.as_bytes());
+            let announced = EventBody::parse(data.as_bytes());
             self.told.extend(announced.map_err(|error| self.client.unusable_event(error))?);
         }
         if let Some(id) = block.id

@@ -239,7 +239,7 @@ async fn fetch_root_from(chain: &VerifiedChain, source: SignersSource) -> Result
         );
         return Err(Unproven::Otherwise(unproven(chain, &what)));
     }
-    Ok(Root::Origin { url: source.url })
+    Ok(Root::Origin(source.url))
 }
 
 fn unproven(chain: &VerifiedChain, what: &str) -> CliError {

@@ -39,7 +39,7 @@ impl Report<'_> {
             artifact.groups().iter().map(GroupCount::to_string).collect::<Vec<_>>().join("; "),
         );
         let begin = match root {
-            Root::Origin { url } => {
+            Root::Origin(url) => {
                 let place = path_of_url(url);
                 let is_far = place.is_some_and(|place| !place.as_str().starts_with("http/127."));
                 let unprotected = if url.starts_with("http://") && is_far { " over plain http" } else { "" };
@@ -80,7 +80,7 @@ impl Report<'_> {
             .iter()
             .map(|group| json!({"threshold": group.threshold, "size": group.size, "signed": group.signed}));
         let root = match root {
-            Root::Origin { url } => json!({"kind": "origin", "url": url}),
+            Root::Origin(url) => json!({"kind": "origin", "url": url}),
             Root::Digest(digest) => json!({"kind": "digest", "signers_digest": digest.to_prefixed()}),
         };
         json!({

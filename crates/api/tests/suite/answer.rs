@@ -2,65 +2,70 @@
 
 use std::collections::BTreeMap;
 
-use countersign_api::{
-    answers as api,
-    reading::{
-        PingAuth, parse_chain, parse_error, parse_files_to_sign, parse_pending, parse_ping, parse_proposed,
-        parse_registered_release, parse_revoked, parse_signed,
-    },
+use countersign_api::answers::{
+    AssetsResponse, ChainResponse, ErrorResponse, FilesToSignResponse, PendingResponse, PingAuth,
+    PingResponse, ProposedResponse, RevokedResponse, SignedResponse,
 };
-use countersign_core::{
-    rules::query::WaitingList,
-    values::{json::ParseError, key::encode_base64},
-};
+use countersign_core::values::{json::ParseError, key::encode_base64};
 use countersign_testing::{INDEX, PENDING, PENDING_METADATA, PROJECT, alice, bob, evidence::rotated, path};
 use serde::Serialize;
+use serde_json::json;
 
-fn json(answer: &impl Serialize) -> Vec<u8> {
+fn bytes(answer: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(answer).expect("JSON")
 }
 
 #[test]
 fn the_answers_of_our_own_server_are_read() {
-    let keys = [alice().public_key(), bob().public_key()];
-    let proposed = parse_proposed(&json(&api::ProposedResponse {
-        success: true,
-        project_id: PROJECT.to_owned(),
-        message: "…",
-        required_signers: keys.iter().map(|key| key.to_base64()).collect(),
-        signature_submission_url: "/v1/signatures",
-    }))
-    .expect("an answer");
-    assert_eq!((proposed.project_id, proposed.required_signers), (path(PROJECT), keys.to_vec()));
+    let keys = vec![alice().public_key(), bob().public_key()];
+    let proposed = ProposedResponse::new(path(PROJECT), keys.clone(), "…");
+    let written = serde_json::to_value(&proposed).expect("JSON");
+    let expected = json!({
+        "success": true,
+        "project_id": PROJECT,
+        "message": "…",
+        "required_signers": keys.iter().map(|key| key.to_base64()).collect::<Vec<_>>(),
+        "signature_submission_url": "/v1/signatures",
+    });
+    assert_eq!(written, expected);
+    assert_eq!(ProposedResponse::parse(&bytes(&proposed)), Ok(proposed));
     for is_complete in [true, false] {
-        assert_eq!(parse_signed(&json(&api::SignedResponse { is_complete })), Ok(is_complete));
-        let answer = api::RevokedResponse { success: true, message: "…", revoked: is_complete };
-        assert_eq!(parse_revoked(&json(&answer)), Ok(is_complete));
+        let signed = SignedResponse { is_complete };
+        assert_eq!(SignedResponse::parse(&bytes(&signed)), Ok(signed));
+        let revoked = RevokedResponse { success: true, message: "…".to_owned(), revoked: is_complete };
+        assert_eq!(RevokedResponse::parse(&bytes(&revoked)), Ok(revoked));
     }
-    let history = rotated(PROJECT).history;
-    assert_eq!(parse_chain(&json(&api::ChainResponse { history: history.clone() })), Ok(history));
-    for left_out in [None, Some(7)] {
-        let file_paths = vec![INDEX.to_owned(), PENDING.to_owned()];
-        let read = parse_pending(&json(&api::PendingResponse { file_paths, left_out }));
-        let paths = vec![path(INDEX), path(PENDING)];
-        assert_eq!(read, Ok(WaitingList { paths, left_out: left_out.unwrap_or(0) }));
+    let chain = ChainResponse { history: rotated(PROJECT).history };
+    assert_eq!(ChainResponse::parse(&bytes(&chain)), Ok(chain));
+    for left_out in [0, 7] {
+        let pending = PendingResponse { file_paths: vec![path(INDEX), path(PENDING)], left_out };
+        let mut expected = json!({"file_paths": [INDEX, PENDING]});
+        if left_out > 0 {
+            expected["left_out"] = json!(left_out);
+        }
+        assert_eq!(serde_json::to_value(&pending).expect("JSON"), expected);
+        assert_eq!(PendingResponse::parse(&bytes(&pending)), Ok(pending));
     }
-    let made = api::AssetsResponse { success: true, message: "…", index_file_path: INDEX.to_owned() };
-    assert_eq!(parse_registered_release(&json(&made)), Ok(path(INDEX)));
-    let error = api::ErrorResponse { error: "no".to_owned() };
-    assert_eq!(parse_error(&json(&error)).as_deref(), Some("no"));
+    let made = AssetsResponse { success: true, message: "…".to_owned(), index_file_path: path(INDEX) };
+    assert_eq!(AssetsResponse::parse(&bytes(&made)), Ok(made));
+    let error = ErrorResponse { error: "no".to_owned() };
+    assert_eq!(ErrorResponse::parse(&bytes(&error)), Some(error));
 }
 
 #[test]
 fn the_pings_of_our_own_server_are_read() {
-    let ping = |auth| parse_ping(&json(&api::PingResponse { message: "pong", auth })).expect("an answer");
     let key = alice().public_key();
-    assert_eq!(ping(api::PingAuth::Unauthenticated), PingAuth::Unauthenticated);
-    let success = api::PingAuth::Success { public_key: key.to_string() };
-    assert_eq!(ping(success), PingAuth::Success { public_key: key });
-    for public_key in [None, Some(key.to_string())] {
-        let failed = api::PingAuth::Failed { public_key, reason: "old".to_owned() };
-        assert_eq!(ping(failed), PingAuth::Failed { reason: "old".to_owned() });
+    let failed = |public_key| PingAuth::Failed { public_key, reason: "old".to_owned() };
+    for (auth, written) in [
+        (PingAuth::Unauthenticated, json!({"status": "unauthenticated"})),
+        (PingAuth::Success { public_key: key }, json!({"status": "success", "public_key": key.to_string()})),
+        (failed(None), json!({"status": "failed", "public_key": null, "reason": "old"})),
+        (failed(Some(key)), json!({"status": "failed", "public_key": key.to_string(), "reason": "old"})),
+    ] {
+        let ping = PingResponse::new(auth);
+        let expected = json!({"message": "pong", "auth": written});
+        assert_eq!(serde_json::to_value(&ping).expect("JSON"), expected);
+        assert_eq!(PingResponse::parse(&bytes(&ping)), Ok(ping));
     }
 }
 
@@ -77,19 +82,18 @@ fn a_ping_that_is_none_is_refused() {
         r#"{"message": "pong", "auth": {"status": "failed"}}"#,
         r#"{"message": "pong", "auth": {"status": "failed", "status": "success"}}"#,
     ] {
-        assert!(parse_ping(answer.as_bytes()).is_err(), "{answer}");
+        assert!(PingResponse::parse(answer.as_bytes()).is_err(), "{answer}");
     }
 }
 
 #[test]
 fn files_to_sign_are_text_under_normalised_paths() {
-    let files = BTreeMap::from([
-        (PENDING.to_owned(), encode_base64(b"one\n")),
-        (PENDING_METADATA.to_owned(), encode_base64("zw\u{f6}lf".as_bytes())),
-    ]);
-    let read = parse_files_to_sign(&json(&api::FilesToSignResponse { files })).expect("files");
-    let expected = [(path(PENDING), "one\n".to_owned()), (path(PENDING_METADATA), "zw\u{f6}lf".to_owned())];
-    assert_eq!(read, BTreeMap::from(expected));
+    let texts = [(path(PENDING), "one\n".to_owned()), (path(PENDING_METADATA), "zw\u{f6}lf".to_owned())];
+    let answer = FilesToSignResponse { files: BTreeMap::from(texts) };
+    let files =
+        json!({PENDING: encode_base64(b"one\n"), PENDING_METADATA: encode_base64("zw\u{f6}lf".as_bytes())});
+    assert_eq!(serde_json::to_value(&answer).expect("JSON"), json!({"files": files}));
+    assert_eq!(FilesToSignResponse::parse(&bytes(&answer)), Ok(answer));
 }
 
 #[test]
@@ -110,9 +114,12 @@ fn files_to_sign_that_are_ambiguous_or_no_text_are_refused() {
         ("no string", format!(r#"{{"{INDEX}": null}}"#)),
     ] {
         let answer = format!(r#"{{"files": {files}}}"#);
-        assert!(parse_files_to_sign(answer.as_bytes()).is_err(), "{what}: {answer}");
+        assert!(FilesToSignResponse::parse(answer.as_bytes()).is_err(), "{what}: {answer}");
     }
-    assert_eq!(parse_files_to_sign(br#"{"files": {}}"#), Ok(BTreeMap::new()));
+    assert_eq!(
+        FilesToSignResponse::parse(br#"{"files": {}}"#),
+        Ok(FilesToSignResponse { files: BTreeMap::new() })
+    );
 }
 
 type Reader = fn(&[u8]) -> Result<(), ParseError>;
@@ -120,14 +127,14 @@ type Reader = fn(&[u8]) -> Result<(), ParseError>;
 /// Each reader without what it reads, for what a hostile server could send to any of them.
 fn readers() -> Vec<(&'static str, Reader)> {
     vec![
-        ("proposed", |bytes| parse_proposed(bytes).map(drop)),
-        ("signed", |bytes| parse_signed(bytes).map(drop)),
-        ("files", |bytes| parse_files_to_sign(bytes).map(drop)),
-        ("chain", |bytes| parse_chain(bytes).map(drop)),
-        ("pending", |bytes| parse_pending(bytes).map(drop)),
-        ("release", |bytes| parse_registered_release(bytes).map(drop)),
-        ("revoked", |bytes| parse_revoked(bytes).map(drop)),
-        ("ping", |bytes| parse_ping(bytes).map(drop)),
+        ("proposed", |bytes| ProposedResponse::parse(bytes).map(drop)),
+        ("signed", |bytes| SignedResponse::parse(bytes).map(drop)),
+        ("files", |bytes| FilesToSignResponse::parse(bytes).map(drop)),
+        ("chain", |bytes| ChainResponse::parse(bytes).map(drop)),
+        ("pending", |bytes| PendingResponse::parse(bytes).map(drop)),
+        ("release", |bytes| AssetsResponse::parse(bytes).map(drop)),
+        ("revoked", |bytes| RevokedResponse::parse(bytes).map(drop)),
+        ("ping", |bytes| PingResponse::parse(bytes).map(drop)),
     ]
 }
 
@@ -161,21 +168,28 @@ fn what_is_no_answer_is_refused_by_every_reader() {
 
 #[test]
 fn fields_that_we_do_not_know_may_be_there() {
-    assert_eq!(parse_signed(br#"{"is_complete": true, "more": {"x": [1.5, -1, null]}}"#), Ok(true));
-    assert_eq!(parse_revoked(br#"{"revoked": false, "success": true, "note": ""}"#), Ok(false));
+    let signed = SignedResponse::parse(br#"{"is_complete": true, "more": {"x": [1.5, -1, null]}}"#);
+    assert_eq!(signed.map(|answer| answer.is_complete), Ok(true));
+    let revoked = RevokedResponse::parse(br#"{"revoked": false, "success": true, "note": ""}"#);
+    assert_eq!(revoked.map(|answer| answer.revoked), Ok(false));
     // But not inside the history, which is a document.
-    assert!(parse_chain(br#"{"history": {"entries": []}, "more": 1}"#).is_ok());
-    assert!(parse_chain(br#"{"history": {"entries": [], "more": 1}}"#).is_err());
+    assert!(ChainResponse::parse(br#"{"history": {"entries": []}, "more": 1}"#).is_ok());
+    assert!(ChainResponse::parse(br#"{"history": {"entries": [], "more": 1}}"#).is_err());
 }
 
 #[test]
 fn paths_in_answers_are_normalised_or_refused() {
-    let release =
-        |text: &str| parse_registered_release(format!(r#"{{"index_file_path": "{text}"}}"#).as_bytes());
+    let release = |text: &str| {
+        AssetsResponse::parse(format!(r#"{{"index_file_path": "{text}"}}"#).as_bytes())
+            .map(|answer| answer.index_file_path)
+    };
     assert_eq!(release(&INDEX.replace("https/github.com/443", "HTTPS/GitHub.com")), Ok(path(INDEX)));
     for text in ["", "/", "../a", "a/../b", "a//b", "a\\\\b", "a/.git/b", "a\\u001bb", "a\\u0000"] {
         assert!(release(text).is_err(), "{text}");
-        assert!(parse_pending(format!(r#"{{"file_paths": ["{text}"]}}"#).as_bytes()).is_err(), "{text}");
+        assert!(
+            PendingResponse::parse(format!(r#"{{"file_paths": ["{text}"]}}"#).as_bytes()).is_err(),
+            "{text}"
+        );
     }
 }
 
@@ -183,7 +197,7 @@ fn paths_in_answers_are_normalised_or_refused() {
 fn weak_and_foreign_keys_in_answers_are_refused() {
     for key in ["AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "", "AAAA", "ssh-rsa AAAA"] {
         let answer = format!(r#"{{"project_id": "{PROJECT}", "required_signers": ["{key}"]}}"#);
-        assert!(parse_proposed(answer.as_bytes()).is_err(), "{key}");
+        assert!(ProposedResponse::parse(answer.as_bytes()).is_err(), "{key}");
     }
 }
 
@@ -192,18 +206,21 @@ fn an_error_is_read_where_there_is_one() {
     for answer in
         ["", "no", "{}", "[]", r#"{"error": 1}"#, r#"{"error": null}"#, r#"{"error": "a", "error": "b"}"#]
     {
-        assert_eq!(parse_error(answer.as_bytes()), None, "{answer}");
+        assert_eq!(ErrorResponse::parse(answer.as_bytes()), None, "{answer}");
     }
-    assert_eq!(parse_error(br#"{"error": "", "more": 1}"#).as_deref(), Some(""));
+    assert_eq!(
+        ErrorResponse::parse(br#"{"error": "", "more": 1}"#).map(|answer| answer.error).as_deref(),
+        Some("")
+    );
 }
 
 #[test]
 fn what_a_server_sends_is_escaped_in_our_messages() {
     let hostile = r#"{"files": {"a/\u202e\u001b[2J": "!"}, "file_paths": ["\u001b[2J\u202e"], "index_file_path": "\u001b\u202e"}"#;
     for error in [
-        parse_files_to_sign(hostile.as_bytes()).expect_err("no base64"),
-        parse_pending(hostile.as_bytes()).expect_err("no path"),
-        parse_registered_release(hostile.as_bytes()).expect_err("no path"),
+        FilesToSignResponse::parse(hostile.as_bytes()).expect_err("no base64"),
+        PendingResponse::parse(hostile.as_bytes()).expect_err("no path"),
+        AssetsResponse::parse(hostile.as_bytes()).expect_err("no path"),
     ] {
         let message = error.to_string();
         assert!(!message.contains(['\u{1b}', '\u{202e}']), "{message:?}");

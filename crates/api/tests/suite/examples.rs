@@ -19,10 +19,7 @@ use countersign_core::{
         decide::{Proposed, assets, sign::Submission},
         query,
     },
-    values::{
-        key::{SecretKey, encode_base64},
-        path::RepoPath,
-    },
+    values::{key::SecretKey, path::RepoPath},
 };
 use countersign_testing::{
     ACTIVE, INDEX, NONCE, PENDING, PROJECT, World, alice, bob, carol, mallory, origin, path, release,
@@ -48,13 +45,11 @@ impl Examples {
 }
 
 fn proposed(proposed: &Proposed, message: &'static str) -> ProposedResponse {
-    ProposedResponse {
-        success: true,
-        project_id: proposed.project.to_string(),
+    ProposedResponse::new(
+        proposed.project.clone(),
+        proposed.required_signers.iter().copied().collect(),
         message,
-        required_signers: proposed.required_signers.iter().map(|key| key.to_base64()).collect(),
-        signature_submission_url: "/v1/signatures",
-    }
+    )
 }
 
 fn body(submission: &Submission) -> SignaturesBody {
@@ -68,7 +63,7 @@ fn body(submission: &Submission) -> SignaturesBody {
 fn status(world: &World, caller: &SecretKey) -> StatusResponse {
     let status = query::file_status(&world.repo, &path(INDEX), &caller.public_key()).expect("a status");
     StatusResponse {
-        file_path: INDEX.to_owned(),
+        file_path: path(INDEX),
         is_complete: status.is_complete,
         revoked: status.is_revoked.then_some(true),
     }
@@ -101,11 +96,11 @@ fn tell_headers(examples: &mut Examples, world: &World) {
     };
     let verified = check_headers(&headers, world.now).expect("the headers are right").verify(b"");
     verified.expect("the signature is right");
-    examples.add("ping", PingResponse { message: "pong", auth: PingAuth::Unauthenticated });
-    let success = PingAuth::Success { public_key: request.public_key.to_string() };
-    examples.add("ping.success", PingResponse { message: "pong", auth: success });
+    examples.add("ping", PingResponse::new(PingAuth::Unauthenticated));
+    let success = PingAuth::Success { public_key: request.public_key };
+    examples.add("ping.success", PingResponse::new(success));
     let failed = PingAuth::Failed { public_key: None, reason: AuthRefusal::NonceFormat.to_string() };
-    examples.add("ping.failed", PingResponse { message: "pong", auth: failed });
+    examples.add("ping.failed", PingResponse::new(failed));
     examples.add_refusal("error.401", AuthRefusal::TooOld);
 }
 
@@ -132,8 +127,8 @@ fn tell_release(examples: &mut Examples, world: &mut World) {
         .add("assets.request", AssetsBody::Release("https://github.com/acme/app/releases/tag/v1".to_owned()));
     let checksums = "https://dl.example.org/acme/app/1.0/SHA256SUMS".to_owned();
     examples.add("assets.request.checksums", AssetsBody::Checksums(vec![checksums]));
-    let index_file_path = world.add_release(&release("v1", "one"), &alice()).expect("a release").to_string();
-    let message = "Release registered successfully";
+    let index_file_path = world.add_release(&release("v1", "one"), &alice()).expect("a release");
+    let message = "Release registered successfully".to_owned();
     examples.add("assets", AssetsResponse { success: true, message, index_file_path });
     examples.add_refusal("sign.400", world.sign(&format!("{PROJECT}/x"), &bob()).expect_err("not there"));
     examples.add_refusal("sign.403", world.sign(INDEX, &mallory()).expect_err("no signer"));
@@ -142,10 +137,11 @@ fn tell_release(examples: &mut Examples, world: &mut World) {
     examples.add_refusal("revoke.409", world.revoke(&early).expect_err("not complete"));
     world.sign(INDEX, &alice()).expect("a signature");
     examples.add_refusal("sign.409", world.sign(INDEX, &alice()).expect_err("signed before"));
-    examples.add("pending", PendingResponse { file_paths: vec![INDEX.to_owned()], left_out: None });
+    examples.add("pending", PendingResponse { file_paths: vec![path(INDEX)], left_out: 0 });
     let files = query::files_to_sign(&world.repo, &path(INDEX)).expect("a sound repository").expect("a file");
-    let encode = |(path, bytes): (&RepoPath, &std::sync::Arc<[u8]>)| (path.to_string(), encode_base64(bytes));
-    examples.add("files_to_sign", FilesToSignResponse { files: files.iter().map(encode).collect() });
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("a document is text");
+    let files = files.iter().map(|(path, bytes)| (path.clone(), text(bytes))).collect();
+    examples.add("files_to_sign", FilesToSignResponse { files });
     world.pass(60);
     examples.add("sign.request.index", body(&world.submission(INDEX, &bob())));
     let signed = world.sign(INDEX, &bob()).expect("the last signature");
@@ -200,12 +196,12 @@ fn tell_revocation(examples: &mut Examples, mut world: World) {
     };
     examples.add("revoke.request", body);
     let outcome = world.revoke(&request).expect("a revocation");
-    let message = "File revoked successfully";
+    let message = "File revoked successfully".to_owned();
     examples.add("revoke", RevokedResponse { success: true, message, revoked: outcome.is_revoked });
     let mut several = countersign_testing::revocation::two_of_three();
     let first = several.revoke_request(&several.revocation_document("a bad build"), &carol());
     let outcome = several.revoke(&first).expect("a first signature");
-    let message = "Revocation recorded. More signatures are required.";
+    let message = "Revocation recorded. More signatures are required.".to_owned();
     examples.add("revoke.recorded", RevokedResponse { success: true, message, revoked: outcome.is_revoked });
     examples.add_refusal("revoke.400", world.revoke(&request).expect_err("it is revoked"));
     examples.add("status.revoked", status(&world, &alice()));

@@ -1,6 +1,6 @@
 //! Histories as one file an entry: what is assembled from them, and how long they may become (D41, D42).
 
-use countersign_api::reading as answer;
+use countersign_api::answers::ChainResponse;
 use countersign_core::{
     documents::{
         history::{Assembly, EntryFacts, HistoryEntry},
@@ -67,7 +67,7 @@ fn a_chain_is_the_same_entries_in_the_answer_of_the_specification() {
     for count in 1..=5 {
         let assembly = Assembly::chain(count);
         let answered = assemble(&world, assembly, count);
-        let read = answer::parse_chain(&answered).unwrap();
+        let read = ChainResponse::parse(&answered).unwrap().history;
         assert_eq!(read.entries, world.repo.history(PROJECT).entries[..count]);
         assert_eq!(assembly.len(facts(&world).into_iter().take(count)), answered.len());
     }

@@ -1,18 +1,15 @@
 //! `countersign pending`
 
-use countersign_api::reading as answer;
-use countersign_core::{
-    rules::query::WaitingList,
-    values::{key::PublicKey, path::RepoPath},
-};
+use countersign_api::answers::PendingResponse;
+use countersign_core::values::{key::PublicKey, path::RepoPath};
 use serde_json::json;
 
 use crate::{client::Route, error::CliError, keys::SigningKey, session::Session};
 
 pub(crate) async fn run(session: &Session) -> Result<(), CliError> {
     let key = session.key()?;
-    let WaitingList { paths, left_out } = list(session, &key).await?;
-    let paths: Vec<&str> = paths.iter().map(RepoPath::as_str).collect();
+    let PendingResponse { file_paths, left_out } = list(session, &key).await?;
+    let paths: Vec<&str> = file_paths.iter().map(RepoPath::as_str).collect();
     let text = match paths.as_slice() {
         [] => say_nothing(&key.public_key()),
         paths => paths.join("\n"),
@@ -26,8 +23,8 @@ pub(crate) async fn run(session: &Session) -> Result<(), CliError> {
 }
 
 /// What waits for a key. Says so where there is more than the server lists.
-pub(super) async fn list(session: &Session, key: &SigningKey) -> Result<WaitingList, CliError> {
-    let waiting = session.client.ask(key, Route::Pending, answer::parse_pending).await?;
+pub(super) async fn list(session: &Session, key: &SigningKey) -> Result<PendingResponse, CliError> {
+    let waiting = session.client.ask(key, Route::Pending, PendingResponse::parse).await?;
     if waiting.left_out > 0 {
         session.output.note(&format!(
             "{} more registrations name this key, and are not listed: sign those that you know of by their paths",

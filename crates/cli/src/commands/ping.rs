@@ -1,19 +1,19 @@
 //! `countersign ping`
 
-use countersign_api::reading::{self as answer, PingAuth};
+use countersign_api::answers::{PingAuth, PingResponse};
 use countersign_core::values::shown::shown_text;
 use serde_json::json;
 
 use crate::{client::Route, error::CliError, session::Session};
 
 pub(crate) async fn run(session: &Session) -> Result<(), CliError> {
-    let auth = if session.has_key() {
-        session.client.ask(&session.key()?, Route::Ping, answer::parse_ping).await?
+    let answer = if session.has_key() {
+        session.client.ask(&session.key()?, Route::Ping, PingResponse::parse).await?
     } else {
         session.client.ping().await?
     };
     let server = session.client.address();
-    let (text, value) = match auth {
+    let (text, value) = match answer.auth {
         PingAuth::Unauthenticated => (
             format!(
                 "{server} is there. (With --key it is also asked whether your key's signature is right.)"
@@ -24,7 +24,7 @@ pub(crate) async fn run(session: &Session) -> Result<(), CliError> {
             format!("{server} is there, and accepts the signature of {public_key}."),
             json!({"status": "success", "public_key": public_key.to_string()}),
         ),
-        PingAuth::Failed { reason } => {
+        PingAuth::Failed { reason, public_key: _ } => {
             return Err(CliError::other(
                 format!("{server} is there, but refuses your key's signature: {}", shown_text(&reason)),
                 "check this computer's clock, and run it again",

@@ -1,6 +1,6 @@
 //! `countersign register` and `countersign update`
 
-use countersign_api::reading::{self as answer, Proposed};
+use countersign_api::answers::ProposedResponse;
 use countersign_core::{
     documents::{bodies::ProposeBody, layout, metadata::OriginKind},
     values::{key::PublicKey, path::RepoPath},
@@ -26,8 +26,8 @@ async fn propose(
 ) -> Result<(), CliError> {
     let key = session.key()?;
     let body = ProposeBody { signers_file_url: args.url.clone(), public_key: key.public_key() };
-    let Proposed { project_id, required_signers } =
-        session.client.ask(&key, route(&body), answer::parse_proposed).await?;
+    let ProposedResponse { project_id, required_signers, .. } =
+        session.client.ask(&key, route(&body), ProposedResponse::parse).await?;
     check_project(&args.url, &project_id)?;
     let path = layout::pending_signers(&project_id);
     let keys: Vec<String> = required_signers.iter().map(PublicKey::to_string).collect();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign_api::{reading as answer, requests::AssetsBody};
+use countersign_api::{answers::AssetsResponse, requests::AssetsBody};
 use countersign_core::{
     documents::layout,
     rules::place::{path_of_url, release_tag},
@@ -25,11 +25,11 @@ pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), Cli
         spinner.enable_steady_tick(Duration::from_millis(120));
         spinner
     });
-    let path = session.client.ask(&key, Route::Assets(&body), answer::parse_registered_release).await;
+    let answer = session.client.ask(&key, Route::Assets(&body), AssetsResponse::parse).await;
     if let Some(spinner) = spinner {
         spinner.finish_and_clear();
     }
-    let path = path?;
+    let path = answer?.index_file_path;
     if !is_index_of(&body, &path) {
         return Err(CliError::unverified(
             format!("the server answers about another release, {path}"),

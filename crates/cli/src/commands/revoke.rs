@@ -1,6 +1,6 @@
 //! `countersign revoke`
 
-use countersign_api::reading as answer;
+use countersign_api::answers::RevokedResponse;
 use countersign_core::{
     documents::{
         bodies::RevokeBody,
@@ -61,21 +61,21 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
         revocation_json: document,
         public_key: key.public_key(),
     };
-    let is_revoked = session.client.ask(&key, Route::Revoke(&body), answer::parse_revoked).await;
+    let answer = session.client.ask(&key, Route::Revoke(&body), RevokedResponse::parse).await;
     // Only if nobody who may revoke stands behind the pending one does the server take another.
-    let is_revoked = is_revoked.map_err(|error| match &pending {
+    let answer = answer.map_err(|error| match &pending {
         Some(pending) if args.reason.is_some() => error.with_hint(format!(
             "a revocation is pending for the reason {}; leave --reason out to co-sign that one",
             quoted(&pending.reason)
         )),
         Some(_) | None => error,
     })?;
-    let text = if is_revoked {
+    let text = if answer.revoked {
         format!("Revoked {path}")
     } else {
         format!("Recorded. More signatures are needed, each with `countersign revoke {path}`")
     };
-    session.output.result(&text, &json!({"file_path": path.as_str(), "revoked": is_revoked}))
+    session.output.result(&text, &json!({"file_path": path.as_str(), "revoked": answer.revoked}))
 }
 
 async fn read_index(session: &Session, path: &RepoPath) -> Result<(ReleaseIndex, Sha512), CliError> {

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use countersign_api::reading as answer;
+use countersign_api::answers::{FilesToSignResponse, SignedResponse};
 use countersign_core::{
     documents::{
         bodies::SignaturesBody,
@@ -39,7 +39,7 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
         return sign_detached(session, args, file, output);
     }
     let key = session.key()?;
-    let paths = if args.all { pending::list(session, &key).await?.paths } else { args.paths.clone() };
+    let paths = if args.all { pending::list(session, &key).await?.file_paths } else { args.paths.clone() };
     let mut requests = Vec::new();
     for path in &paths {
         requests.push(gather(session, &key, path).await?);
@@ -75,7 +75,8 @@ async fn sign_one(
     request: &SigningRequest,
 ) -> Result<Option<bool>, CliError> {
     let Some(body) = review_and_sign(session, args, key, request, Network::Online)? else { return Ok(None) };
-    session.client.ask(key, Route::Signatures(&body), answer::parse_signed).await.map(Some)
+    let answer = session.client.ask(key, Route::Signatures(&body), SignedResponse::parse).await?;
+    Ok(Some(answer.is_complete))
 }
 
 fn to_json(key: &SigningKey, signed: &[(&RepoPath, bool)]) -> Value {
@@ -93,7 +94,8 @@ fn state_text(is_complete: bool) -> &'static str {
 async fn gather(session: &Session, key: &SigningKey, path: &RepoPath) -> Result<SigningRequest, CliError> {
     let client = &session.client;
     check_still_open(client, path).await?;
-    let files = client.ask(key, Route::FilesToSign(path), answer::parse_files_to_sign).await?;
+    let answer = client.ask(key, Route::FilesToSign(path), FilesToSignResponse::parse).await?;
+    let files = answer.files;
     let project = match layout::signable(path) {
         Some(Signable::PendingSigners { project }) => Some(project),
         Some(Signable::Index) => {
@@ -255,8 +257,8 @@ async fn submit(session: &Session, file: &Path) -> Result<(), CliError> {
     let bodies = read(file, to_sign::parse_signatures, "countersign sign --detached FILE -o SIGNATURES")?;
     let mut signed = Vec::new();
     for body in &bodies {
-        let done = session.client.ask(&key, Route::Signatures(body), answer::parse_signed).await;
-        let is_complete = done.map_err(|error| error.after(&signed))?;
+        let done = session.client.ask(&key, Route::Signatures(body), SignedResponse::parse).await;
+        let is_complete = done.map_err(|error| error.after(&signed))?.is_complete;
         session.output.line(&format!(
             "Submitted the signature of {} on {}: {}",
             body.public_key,

@@ -56,7 +56,7 @@ fn to_json(store: &TrustStore) -> Result<serde_json::Value, CliError> {
 
 fn describe(project: &RepoPath, pin: &Pin) -> String {
     let root = match &pin.root {
-        Root::Origin { url } => format!("by the signers file at {}", shown_text(url)),
+        Root::Origin(url) => format!("by the signers file at {}", shown_text(url)),
         Root::Digest(digest) => format!("by the digest {}", digest.to_prefixed()),
     };
     let mut lines = vec![project.to_string(), format!("  accepted {} {root}", pin.accepted_at)];

@@ -1,9 +1,6 @@
 //! `countersign watch`
 
-use countersign_api::{
-    event::{EventBody, EventFilter},
-    reading::Announced,
-};
+use countersign_api::event::{EventBody, EventFilter};
 use serde_json::Value;
 
 use crate::{
@@ -29,7 +26,7 @@ pub(crate) async fn run(session: &Session, args: &WatchArgs) -> Result<(), CliEr
         session.output.note(&format!("Watching {}.", session.client.address()));
         loop {
             match events.next().await? {
-                Next::Event(announced) if show(session, &announced)? => {}
+                Next::Event(event) if show(session, &event)? => {}
                 Next::Event(_) => return Ok(()),
                 Next::Again => session.output.note("Connected again."),
             }
@@ -44,11 +41,10 @@ pub(crate) async fn run(session: &Session, args: &WatchArgs) -> Result<(), CliEr
 }
 
 /// False where nobody reads it.
-fn show(session: &Session, announced: &Announced) -> Result<bool, CliError> {
-    let Announced { event, time, commit } = announced;
+fn show(session: &Session, event: &EventBody) -> Result<bool, CliError> {
     let by = event.key.map(|key| format!("  by {key}")).unwrap_or_default();
-    let text = format!("{time}  {:<12}  {}{by}", event.kind.name(), event.path);
-    let value: Value = serde_json::to_value(EventBody::new(event, *time, commit.clone()))
+    let text = format!("{}  {:<12}  {}{by}", event.time, event.kind.name(), event.path);
+    let value: Value = serde_json::to_value(event)
         .map_err(|error| CliError::other("an event cannot be written", "report this").because(error))?;
     session.output.item(&text, &value)
 }

@@ -3,7 +3,14 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use countersign_api::{reading as answer, requests::AssetsBody};
+use countersign_api::{
+    answers::{
+        AssetsResponse, ChainResponse, FilesToSignResponse, PendingResponse, PingResponse, ProposedResponse,
+        RevokedResponse, SignedResponse,
+    },
+    event::EventBody,
+    requests::AssetsBody,
+};
 use countersign_core::documents::{
     bodies::{ProposeBody, RevokeBody, SignaturesBody},
     signers::SignersFile as Signers,
@@ -172,19 +179,19 @@ fn examples_are_read_by_the_server_and_by_the_client() {
         {
             let bytes = example.to_string().into_bytes();
             let read = match row.endpoint.id {
-                "register_repo" | "update_signers" => answer::parse_proposed(&bytes).map(drop),
-                "submit_signatures" => answer::parse_signed(&bytes).map(drop),
-                "files_to_sign" => answer::parse_files_to_sign(&bytes).map(drop),
-                "get_signers_chain" | "get_artifact_signers_chain" => answer::parse_chain(&bytes).map(drop),
-                "pending_signatures" => answer::parse_pending(&bytes).map(drop),
-                "assets" => answer::parse_registered_release(&bytes).map(drop),
-                "revoke" => answer::parse_revoked(&bytes).map(drop),
-                "ping" => answer::parse_ping(&bytes).map(drop),
+                "register_repo" | "update_signers" => ProposedResponse::parse(&bytes).map(drop),
+                "submit_signatures" => SignedResponse::parse(&bytes).map(drop),
+                "files_to_sign" => FilesToSignResponse::parse(&bytes).map(drop),
+                "get_signers_chain" | "get_artifact_signers_chain" => ChainResponse::parse(&bytes).map(drop),
+                "pending_signatures" => PendingResponse::parse(&bytes).map(drop),
+                "assets" => AssetsResponse::parse(&bytes).map(drop),
+                "revoke" => RevokedResponse::parse(&bytes).map(drop),
+                "ping" => PingResponse::parse(&bytes).map(drop),
                 "get_signers" => Signers::parse(&bytes).map(drop),
                 "events" => {
                     let data =
                         example.as_str().and_then(|text| text.lines().find_map(|l| l.strip_prefix("data: ")));
-                    let event = answer::parse_event(data.expect("an event has data").as_bytes());
+                    let event = EventBody::parse(data.expect("an event has data").as_bytes());
                     event.map(|event| drop(event.expect("a kind that the client knows")))
                 }
                 "signature_status" | "healthz" | "readyz" => continue,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Serialize, Serializer, ser::SerializeStruct as _};
+use serde::Serialize;
 
 use crate::values::{
     json::{Field, Json, ParseError},
@@ -12,30 +12,32 @@ use crate::values::{
 };
 
 /// Body of `register_repo` and of `update_signers`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ProposeBody {
     /// Where the signers file is published: on a branch of a code forge, or on a file server.
     #[cfg_attr(feature = "openapi", schema(format = "uri"))]
     pub signers_file_url: String,
     /// The submitter: the key that signs the request.
+    #[serde(serialize_with = "PublicKey::serialize_base64")]
     pub public_key: PublicKey,
 }
 
 /// One signer's signatures on one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SignaturesBody {
     /// The file that is signed.
     pub file_path: RepoPath,
     /// The signer, who may be another than the caller.
+    #[serde(serialize_with = "PublicKey::serialize_base64")]
     pub public_key: PublicKey,
     /// By path: the file itself and, for a signers file, its metadata.
     pub signatures: BTreeMap<RepoPath, Signature>,
 }
 
 /// One signature on a revocation document.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RevokeBody {
     /// The complete index that is withdrawn.
@@ -45,6 +47,7 @@ pub struct RevokeBody {
     /// Over the SHA-512 digest of that text.
     pub signature: Signature,
     /// The revoker.
+    #[serde(serialize_with = "PublicKey::serialize_base64")]
     pub public_key: PublicKey,
 }
 
@@ -92,38 +95,6 @@ impl RevokeBody {
             signature: parse_signature(&object.required("signature")?)?,
             public_key: parse_key(&object.required("public_key")?)?,
         })
-    }
-}
-
-impl Serialize for ProposeBody {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut body = serializer.serialize_struct("ProposeBody", 2)?;
-        body.serialize_field("signers_file_url", &self.signers_file_url)?;
-        body.serialize_field("public_key", &self.public_key.to_base64())?;
-        body.end()
-    }
-}
-
-impl Serialize for SignaturesBody {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let signatures =
-            self.signatures.iter().map(|(path, signature)| (path.as_str(), signature.to_base64()));
-        let mut body = serializer.serialize_struct("SignaturesBody", 3)?;
-        body.serialize_field("file_path", self.file_path.as_str())?;
-        body.serialize_field("public_key", &self.public_key.to_base64())?;
-        body.serialize_field("signatures", &signatures.collect::<BTreeMap<_, _>>())?;
-        body.end()
-    }
-}
-
-impl Serialize for RevokeBody {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut body = serializer.serialize_struct("RevokeBody", 4)?;
-        body.serialize_field("file_path", self.file_path.as_str())?;
-        body.serialize_field("revocation_json", &self.revocation_json)?;
-        body.serialize_field("signature", &self.signature.to_base64())?;
-        body.serialize_field("public_key", &self.public_key.to_base64())?;
-        body.end()
     }
 }
 

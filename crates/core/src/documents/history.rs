@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::{
     documents::signatures::{Collected, SignatureSet},
@@ -18,14 +18,14 @@ use crate::{
 };
 
 /// All signers files that were ever in force, in order of activation.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct History {
     pub entries: Vec<HistoryEntry>,
 }
 
 /// Signers file and metadata are kept as the exact text that was signed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HistoryEntry {
     /// The exact text of the signers file.
@@ -162,7 +162,7 @@ impl HistoryEntry {
     }
 
     pub fn write(&self) -> Vec<u8> {
-        json::write(&self.document())
+        json::write(self)
     }
 
     /// What an entry takes of the assembled document at most, of texts that these keys may sign.
@@ -180,16 +180,6 @@ impl HistoryEntry {
         let metadata_signatures = signatures.clone();
         let entry = Self { signers_config, signatures, metadata, metadata_signatures, timestamp };
         assembled_len(&entry.write())
-    }
-
-    fn document(&self) -> EntryDocument<'_> {
-        EntryDocument {
-            signers_config: &self.signers_config,
-            signatures: &self.signatures,
-            metadata: &self.metadata,
-            metadata_signatures: &self.metadata_signatures,
-            timestamp: self.timestamp.to_string(),
-        }
     }
 }
 
@@ -220,25 +210,4 @@ fn parse_entry(field: &Field<'_>) -> Result<HistoryEntry, ParseError> {
         metadata_signatures: SignatureSet::parse_field(&object.required("metadata_signatures")?)?,
         timestamp: object.required("timestamp")?.parsed(Timestamp::parse)?,
     })
-}
-
-impl Serialize for History {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let entries = self.entries.iter().map(HistoryEntry::document).collect();
-        Document { entries }.serialize(serializer)
-    }
-}
-
-#[derive(Serialize)]
-struct Document<'a> {
-    entries: Vec<EntryDocument<'a>>,
-}
-
-#[derive(Serialize)]
-struct EntryDocument<'a> {
-    signers_config: &'a str,
-    signatures: &'a SignatureSet,
-    metadata: &'a str,
-    metadata_signatures: &'a SignatureSet,
-    timestamp: String,
 }

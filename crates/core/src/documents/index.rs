@@ -9,7 +9,7 @@ use crate::{
     documents::metadata::parse_path,
     values::{
         bounds::{ASSET_NAME_BYTES, INDEX_BYTES, INDEX_NAMES_BYTES},
-        digest::{Sha256, Sha512},
+        digest::{HexDigest, Sha256, Sha512},
         json::{self, Field, Json, ParseError},
         path::{MAX_NAME_BYTES, RepoPath},
         shown::is_unseen,
@@ -19,7 +19,7 @@ use crate::{
 
 const VERSION: u64 = 1;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReleaseIndex {
     pub project_id: RepoPath,
     /// The page of the release; `None` where it was made from checksums files.
@@ -30,7 +30,7 @@ pub struct ReleaseIndex {
     pub published_files: Vec<PublishedFile>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PublishedFile {
     pub file_name: AssetName,
     pub size: Option<u64>,
@@ -39,14 +39,16 @@ pub struct PublishedFile {
 }
 
 /// At least one of the two is known.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Digests {
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "write_hex")]
     pub sha256: Option<Sha256>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "write_hex")]
     pub sha512: Option<Sha512>,
 }
 
 /// The name of a published file: a relative path that is safe to show and to write to (D24).
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct AssetName(String);
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -144,14 +146,7 @@ impl ReleaseIndex {
     }
 
     pub fn write(&self) -> Vec<u8> {
-        json::write(&Document {
-            version: VERSION,
-            project_id: self.project_id.as_str(),
-            release_url: self.release_url.as_deref(),
-            mirrored_on: self.mirrored_on.to_string(),
-            published_on: self.published_on.map(|time| time.to_string()),
-            published_files: &self.published_files,
-        })
+        json::write_versioned(VERSION, self)
     }
 }
 
@@ -183,48 +178,13 @@ fn parse_file(field: &Field<'_>) -> Result<PublishedFile, ParseError> {
     })
 }
 
-fn parse_hex<const N: usize>(text: &str) -> Result<crate::values::digest::HexDigest<N>, String> {
-    crate::values::digest::HexDigest::parse(text)
-        .ok_or_else(|| format!("must be {} lower-case hexadecimal digits", 2 * N))
+fn parse_hex<const N: usize>(text: &str) -> Result<HexDigest<N>, String> {
+    HexDigest::parse(text).ok_or_else(|| format!("must be {} lower-case hexadecimal digits", 2 * N))
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
-    version: u64,
-    project_id: &'a str,
-    release_url: Option<&'a str>,
-    mirrored_on: String,
-    published_on: Option<String>,
-    published_files: &'a [PublishedFile],
-}
-
-impl Serialize for PublishedFile {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        FileDocument {
-            file_name: self.file_name.as_str(),
-            size: self.size,
-            source: &self.source,
-            digests: DigestsDocument {
-                sha256: self.digests.sha256.map(|digest| digest.to_string()),
-                sha512: self.digests.sha512.map(|digest| digest.to_string()),
-            },
-        }
-        .serialize(serializer)
-    }
-}
-
-#[derive(Serialize)]
-struct FileDocument<'a> {
-    file_name: &'a str,
-    size: Option<u64>,
-    source: &'a str,
-    digests: DigestsDocument,
-}
-
-#[derive(Serialize)]
-struct DigestsDocument {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sha256: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sha512: Option<String>,
+fn write_hex<const N: usize, S: Serializer>(
+    digest: &Option<HexDigest<N>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(digest.as_ref().expect("an absent digest is skipped"))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::values::{
     bounds::METADATA_BYTES,
@@ -14,7 +14,7 @@ use crate::values::{
 
 const VERSION: u64 = 1;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Metadata {
     pub origin: Origin,
     pub project_id: RepoPath,
@@ -23,7 +23,7 @@ pub struct Metadata {
     pub previous: Option<Sha512>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Origin {
     pub kind: OriginKind,
     /// As the submitter gave it.
@@ -59,6 +59,12 @@ impl OriginKind {
     }
 }
 
+impl Serialize for OriginKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 impl Metadata {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         if bytes.len() > METADATA_BYTES {
@@ -77,18 +83,7 @@ impl Metadata {
     }
 
     pub fn write(&self) -> Vec<u8> {
-        json::write(&Document {
-            version: VERSION,
-            origin: OriginDocument {
-                kind: self.origin.kind.as_str(),
-                url: &self.origin.url,
-                retrieval_url: &self.origin.retrieval_url,
-                retrieved_at: self.origin.retrieved_at.to_string(),
-            },
-            project_id: self.project_id.as_str(),
-            signers_file_digest: self.signers_file_digest.to_prefixed(),
-            previous: self.previous.map(Sha512::to_prefixed),
-        })
+        json::write_versioned(VERSION, self)
     }
 }
 
@@ -128,21 +123,4 @@ fn parse_origin(field: &Field<'_>) -> Result<Origin, ParseError> {
         retrieval_url: object.required("retrieval_url")?.string()?.to_owned(),
         retrieved_at: object.required("retrieved_at")?.parsed(Timestamp::parse)?,
     })
-}
-
-#[derive(Serialize)]
-struct Document<'a> {
-    version: u64,
-    origin: OriginDocument<'a>,
-    project_id: &'a str,
-    signers_file_digest: String,
-    previous: Option<String>,
-}
-
-#[derive(Serialize)]
-struct OriginDocument<'a> {
-    kind: &'static str,
-    url: &'a str,
-    retrieval_url: &'a str,
-    retrieved_at: String,
 }

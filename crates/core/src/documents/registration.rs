@@ -11,7 +11,7 @@ use crate::values::{
 };
 
 /// Timestamp and nonce are the exact header strings, the payload the exact body: what was signed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SignedRequest {
     pub timestamp: String,
     pub nonce: String,
@@ -37,17 +37,7 @@ impl SignedRequest {
     }
 
     pub fn write(&self) -> Vec<u8> {
-        json::write(&self.document())
-    }
-
-    pub(crate) fn document(&self) -> RequestDocument<'_> {
-        RequestDocument {
-            timestamp: &self.timestamp,
-            nonce: &self.nonce,
-            payload: &self.payload,
-            public_key: self.public_key.to_string(),
-            signature: self.signature.to_base64(),
-        }
+        json::write(self)
     }
 }
 
@@ -68,13 +58,4 @@ fn check_payload(text: &str) -> Result<String, String> {
         return Err(format!("must have at most {KEPT_REQUEST_BYTES} bytes"));
     }
     Ok(text.to_owned())
-}
-
-#[derive(Serialize)]
-pub(crate) struct RequestDocument<'a> {
-    timestamp: &'a str,
-    nonce: &'a str,
-    payload: &'a str,
-    public_key: String,
-    signature: String,
 }

@@ -12,7 +12,7 @@ use crate::values::{
 /// The newest repository format that this program knows.
 pub const FORMAT: u64 = 1;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RepositoryMarker {
     pub format: u64,
     pub created_at: Timestamp,
@@ -41,12 +41,6 @@ impl RepositoryMarker {
     }
 
     pub fn write(&self) -> Vec<u8> {
-        json::write(&Document { format: self.format, created_at: self.created_at.to_string() })
+        json::write(self)
     }
-}
-
-#[derive(Serialize)]
-struct Document {
-    format: u64,
-    created_at: String,
 }

@@ -15,12 +15,14 @@ use crate::{
 
 const MAX_REASON_CHARS: usize = 1_000;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Revocation {
     pub reason: String,
     pub timestamp: Timestamp,
     /// The file that is meant. Without it the document alone does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub subject_digest: Option<Sha512>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub initiator: Option<PublicKey>,
 }
 
@@ -40,12 +42,7 @@ impl Revocation {
     }
 
     pub fn write(&self) -> Vec<u8> {
-        json::write(&Document {
-            reason: &self.reason,
-            timestamp: self.timestamp.to_string(),
-            subject_digest: self.subject_digest.map(Sha512::to_prefixed),
-            initiator: self.initiator.map(|key| key.to_string()),
-        })
+        json::write(self)
     }
 }
 
@@ -63,14 +60,4 @@ fn parse_time(field: &Field<'_>) -> Result<Timestamp, ParseError> {
     }
     let seconds = i64::try_from(field.integer()?).map_err(|error| field.error(error))?;
     Timestamp::from_unix_seconds(seconds).map_err(|error| field.error(error))
-}
-
-#[derive(Serialize)]
-struct Document<'a> {
-    reason: &'a str,
-    timestamp: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    subject_digest: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    initiator: Option<String>,
 }

@@ -13,15 +13,16 @@ use crate::values::{
 };
 
 /// Signatures on one file, at most one a key.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SignatureSet {
     /// By key, `svc-pub:` and unpadded base64.
+    #[serde(serialize_with = "sorted_as_text")]
     entries: BTreeMap<PublicKey, Collected>,
 }
 
 /// One signature.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Collected {
     pub signature: Signature,
@@ -100,9 +101,7 @@ impl SignatureSet {
         }
         Ok(self.signers())
     }
-}
 
-impl SignatureSet {
     /// Those whose signature over `bytes` verifies: for showing how far a collection has come, where a wrong one is as
     /// good as none.
     pub fn verifying_signers(&self, bytes: &[u8]) -> BTreeSet<PublicKey> {
@@ -113,29 +112,11 @@ impl SignatureSet {
     }
 }
 
-impl Serialize for SignatureSet {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Sorted as text, which is not the order of the bytes.
-        let entries: BTreeMap<String, CollectedDocument> = self
-            .entries
-            .iter()
-            .map(|(key, collected)| {
-                let signature = collected.signature.to_base64();
-                let collected_at = collected.collected_at.to_string();
-                (key.to_string(), CollectedDocument { signature, collected_at })
-            })
-            .collect();
-        SetDocument { entries }.serialize(serializer)
-    }
-}
-
-#[derive(Serialize)]
-struct SetDocument {
-    entries: BTreeMap<String, CollectedDocument>,
-}
-
-#[derive(Serialize)]
-struct CollectedDocument {
-    signature: String,
-    collected_at: String,
+/// Which is not the order of the bytes.
+fn sorted_as_text<S: Serializer>(
+    entries: &BTreeMap<PublicKey, Collected>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let entries: BTreeMap<_, _> = entries.iter().map(|(key, entry)| (key.to_string(), entry)).collect();
+    serializer.collect_map(entries)
 }

@@ -5,7 +5,7 @@ use std::{
     fmt,
 };
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::values::{
     bounds::{SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES},
@@ -21,25 +21,31 @@ const KIND: &str = "key";
 const FORMAT: &str = "ed25519";
 
 /// A signers file that has passed every rule of D8.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SignersFile {
     timestamp: Timestamp,
-    artifact: Vec<Group>,
-    admin: Option<Vec<Group>>,
-    master: Option<Vec<Group>>,
-    revocation: Option<Vec<Group>>,
+    artifact_signers: Vec<Group>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    admin_keys: Option<Vec<Group>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    master_keys: Option<Vec<Group>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revocation_keys: Option<Vec<Group>>,
 }
 
 /// Distinct keys, of which `threshold` must sign.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Group {
     pub threshold: usize,
     pub signers: Vec<Signer>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename = "key")]
 pub struct Signer {
+    #[serde(rename = "data", serialize_with = "write_data")]
     pub key: PublicKey,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
@@ -88,10 +94,10 @@ impl SignersFile {
         let optional_role = |name| object.optional(name).map(parse_role).transpose();
         let file = Self {
             timestamp: object.required("timestamp")?.parsed(Timestamp::parse)?,
-            artifact: parse_role(object.required(ARTIFACT)?)?,
-            admin: optional_role(ADMIN)?,
-            master: optional_role(MASTER)?,
-            revocation: optional_role(REVOCATION)?,
+            artifact_signers: parse_role(object.required(ARTIFACT)?)?,
+            admin_keys: optional_role(ADMIN)?,
+            master_keys: optional_role(MASTER)?,
+            revocation_keys: optional_role(REVOCATION)?,
         };
         file.check_entry_count()?;
         file.check_names()?;
@@ -100,14 +106,7 @@ impl SignersFile {
     }
 
     pub fn write(&self) -> Vec<u8> {
-        json::write(&Document {
-            version: VERSION,
-            timestamp: self.timestamp.to_string(),
-            artifact_signers: write_role(&self.artifact),
-            admin_keys: self.admin.as_deref().map(write_role),
-            master_keys: self.master.as_deref().map(write_role),
-            revocation_keys: self.revocation.as_deref().map(write_role),
-        })
+        json::write_versioned(VERSION, self)
     }
 
     pub fn timestamp(&self) -> Timestamp {
@@ -115,31 +114,31 @@ impl SignersFile {
     }
 
     pub fn artifact_groups(&self) -> &[Group] {
-        &self.artifact
+        &self.artifact_signers
     }
 
     /// `admin_keys`, or the artifact signers where there are none.
     pub fn admin_groups(&self) -> &[Group] {
-        self.admin.as_deref().unwrap_or(&self.artifact)
+        self.admin_keys.as_deref().unwrap_or(&self.artifact_signers)
     }
 
     /// Empty where there are no `master_keys`: then nobody is master.
     pub fn master_groups(&self) -> &[Group] {
-        self.master.as_deref().unwrap_or_default()
+        self.master_keys.as_deref().unwrap_or_default()
     }
 
     /// `revocation_keys` as written; `None` leaves revocation to any one admin key.
     pub fn explicit_revocation_groups(&self) -> Option<&[Group]> {
-        self.revocation.as_deref()
+        self.revocation_keys.as_deref()
     }
 
     /// A role as written; `None` where its field is absent.
     pub fn explicit_groups(&self, role: Role) -> Option<&[Group]> {
         match role {
-            Role::Artifact => Some(&self.artifact),
-            Role::Admin => self.admin.as_deref(),
-            Role::Master => self.master.as_deref(),
-            Role::Revocation => self.revocation.as_deref(),
+            Role::Artifact => Some(&self.artifact_signers),
+            Role::Admin => self.admin_keys.as_deref(),
+            Role::Master => self.master_keys.as_deref(),
+            Role::Revocation => self.revocation_keys.as_deref(),
         }
     }
 
@@ -162,8 +161,9 @@ impl SignersFile {
     }
 
     fn roles(&self) -> impl Iterator<Item = (&'static str, &[Group])> {
-        let optional = [(ADMIN, &self.admin), (MASTER, &self.master), (REVOCATION, &self.revocation)];
-        std::iter::once((ARTIFACT, self.artifact.as_slice()))
+        let optional =
+            [(ADMIN, &self.admin_keys), (MASTER, &self.master_keys), (REVOCATION, &self.revocation_keys)];
+        std::iter::once((ARTIFACT, self.artifact_signers.as_slice()))
             .chain(optional.into_iter().filter_map(|(name, role)| Some((name, role.as_deref()?))))
     }
 
@@ -308,53 +308,6 @@ fn parse_name(text: &str) -> Result<String, &'static str> {
     Ok(text.to_owned())
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
-    version: u64,
-    timestamp: String,
-    artifact_signers: Vec<GroupDocument<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    admin_keys: Option<Vec<GroupDocument<'a>>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    master_keys: Option<Vec<GroupDocument<'a>>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    revocation_keys: Option<Vec<GroupDocument<'a>>>,
-}
-
-#[derive(Serialize)]
-struct GroupDocument<'a> {
-    threshold: usize,
-    signers: Vec<SignerDocument<'a>>,
-}
-
-#[derive(Serialize)]
-struct SignerDocument<'a> {
-    kind: &'static str,
-    data: KeyDocument,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct KeyDocument {
-    pubkey: String,
-}
-
-fn write_role(groups: &[Group]) -> Vec<GroupDocument<'_>> {
-    let write_signer = |signer: &'_ Signer| KeyDocument { pubkey: signer.key.to_string() };
-    groups
-        .iter()
-        .map(|group| GroupDocument {
-            threshold: group.threshold,
-            signers: group
-                .signers
-                .iter()
-                .map(|signer| SignerDocument {
-                    kind: KIND,
-                    data: write_signer(signer),
-                    name: signer.name.as_deref(),
-                })
-                .collect(),
-        })
-        .collect()
+fn write_data<S: Serializer>(key: &PublicKey, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map([("pubkey", key)])
 }

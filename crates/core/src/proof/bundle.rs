@@ -6,13 +6,12 @@ use crate::{
     documents::{
         history::History,
         metadata::{parse_digest, parse_path},
-        registration::{RequestDocument, SignedRequest},
+        registration::SignedRequest,
         signatures::SignatureSet,
     },
     proof::verify::{Evidence, RevocationEvidence},
     values::{
         bounds::BUNDLE_BYTES,
-        digest::Sha512,
         json::{self, Field, Json, ParseError},
         time::Timestamp,
     },
@@ -20,10 +19,11 @@ use crate::{
 
 const VERSION: u64 = 1;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Bundle {
     /// When the evidence was gathered, as whoever made the bundle says: nothing proves it.
     pub bundled_at: Timestamp,
+    #[serde(flatten)]
     pub evidence: Evidence,
 }
 
@@ -59,22 +59,7 @@ impl Bundle {
     }
 
     pub fn write(&self) -> Vec<u8> {
-        let Evidence { path, index, signatures, governed_by, history, revocation } = &self.evidence;
-        json::write(&Document {
-            version: VERSION,
-            bundled_at: self.bundled_at.to_string(),
-            index_path: path.as_str(),
-            index,
-            signatures,
-            signers_file_digest: governed_by.to_prefixed(),
-            signers_history: history,
-            revocation: revocation.as_ref().map(|revocation| RevocationDocument {
-                document: &revocation.document,
-                signatures: &revocation.signatures,
-                signers_file_digest: Sha512::to_prefixed(revocation.governed_by),
-                request: revocation.request.as_ref().map(SignedRequest::document),
-            }),
-        })
+        json::write_versioned(VERSION, self)
     }
 }
 
@@ -87,24 +72,4 @@ fn parse_revocation(field: &Field<'_>) -> Result<RevocationEvidence, ParseError>
         governed_by: object.required("signers_file_digest")?.parsed(parse_digest)?,
         request: if request.is_null() { None } else { Some(SignedRequest::parse_field(&request)?) },
     })
-}
-
-#[derive(Serialize)]
-struct Document<'a> {
-    version: u64,
-    bundled_at: String,
-    index_path: &'a str,
-    index: &'a str,
-    signatures: &'a SignatureSet,
-    signers_file_digest: String,
-    signers_history: &'a History,
-    revocation: Option<RevocationDocument<'a>>,
-}
-
-#[derive(Serialize)]
-struct RevocationDocument<'a> {
-    document: &'a str,
-    signatures: &'a SignatureSet,
-    signers_file_digest: String,
-    request: Option<RequestDocument<'a>>,
 }

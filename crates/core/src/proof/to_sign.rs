@@ -33,12 +33,14 @@ use crate::{
 const VERSION: u64 = 1;
 
 /// What somebody asks to have signed, as shown by a server or by the file of `sign --export`. Nothing is believed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SigningRequest {
+    #[serde(rename = "file_path")]
     pub path: RepoPath,
     /// By path: an index alone, or a signers file and its metadata.
     pub files: BTreeMap<RepoPath, String>,
     /// The history of the project's signers; empty for a first registration.
+    #[serde(rename = "signers_history")]
     pub history: History,
     /// Who has signed so far.
     pub collected: SignatureSet,
@@ -240,13 +242,7 @@ pub fn parse_requests(bytes: &[u8]) -> Result<Vec<SigningRequest>, ParseError> {
 }
 
 pub fn write_requests(requests: &[SigningRequest]) -> Vec<u8> {
-    let signing_requests = requests.iter().map(|request| RequestDocument {
-        file_path: request.path.as_str(),
-        files: request.files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect(),
-        signers_history: &request.history,
-        collected: &request.collected,
-    });
-    json::write(&RequestsDocument { version: VERSION, signing_requests: signing_requests.collect() })
+    json::write_versioned(VERSION, &BTreeMap::from([("signing_requests", requests)]))
 }
 
 /// The file that `sign --detached` writes.
@@ -258,7 +254,7 @@ pub fn parse_signatures(bytes: &[u8]) -> Result<Vec<SignaturesBody>, ParseError>
 }
 
 pub fn write_signatures(signatures: &[SignaturesBody]) -> Vec<u8> {
-    json::write(&SignaturesDocument { version: VERSION, signatures })
+    json::write_versioned(VERSION, &BTreeMap::from([("signatures", signatures)]))
 }
 
 fn parse_request(field: &Field<'_>) -> Result<SigningRequest, ParseError> {
@@ -269,24 +265,4 @@ fn parse_request(field: &Field<'_>) -> Result<SigningRequest, ParseError> {
         history: History::parse_field(&object.required("signers_history")?)?,
         collected: SignatureSet::parse_field(&object.required("collected")?)?,
     })
-}
-
-#[derive(Serialize)]
-struct RequestsDocument<'a> {
-    version: u64,
-    signing_requests: Vec<RequestDocument<'a>>,
-}
-
-#[derive(Serialize)]
-struct RequestDocument<'a> {
-    file_path: &'a str,
-    files: BTreeMap<&'a str, &'a str>,
-    signers_history: &'a History,
-    collected: &'a SignatureSet,
-}
-
-#[derive(Serialize)]
-struct SignaturesDocument<'a> {
-    version: u64,
-    signatures: &'a [SignaturesBody],
 }

@@ -24,13 +24,13 @@ use crate::{
 const VERSION: u64 = 1;
 
 /// All pins, by project.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct TrustStore {
     pub projects: BTreeMap<RepoPath, Pin>,
 }
 
 /// What is remembered of one project.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Pin {
     pub accepted_at: Timestamp,
     pub root: Root,
@@ -41,22 +41,24 @@ pub struct Pin {
 }
 
 /// Why the first acceptance was right.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Root {
     /// The signers file was read from the project's own forge or file server.
-    Origin { url: String },
+    #[serde(rename = "origin_url")]
+    Origin(String),
     /// The user had a signers file's digest from elsewhere.
+    #[serde(rename = "signers_digest")]
     Digest(Sha512),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct PinnedLink {
     pub signers_file_digest: Sha512,
     pub metadata_digest: Sha512,
     pub activated_at: Timestamp,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SeenRevocation {
     pub index_digest: Sha512,
     pub reason: String,
@@ -99,8 +101,7 @@ impl TrustStore {
     }
 
     pub fn write(&self) -> Vec<u8> {
-        let projects = self.projects.iter().map(|(project, pin)| (project.as_str(), write_pin(pin)));
-        json::write(&Document { version: VERSION, projects: projects.collect() })
+        json::write_versioned(VERSION, self)
     }
 
     /// The pin of the chain's project, if there is one and the chain continues it.
@@ -221,7 +222,7 @@ fn parse_pin(field: &Field<'_>) -> Result<Pin, ParseError> {
 fn parse_root(field: &Field<'_>) -> Result<Root, ParseError> {
     let object = field.object(&["origin_url", "signers_digest"])?;
     match (object.optional("origin_url"), object.optional("signers_digest")) {
-        (Some(url), None) => Ok(Root::Origin { url: url.string()?.to_owned() }),
+        (Some(url), None) => Ok(Root::Origin(url.string()?.to_owned())),
         (None, Some(digest)) => Ok(Root::Digest(digest.parsed(parse_digest)?)),
         (Some(_), Some(_)) | (None, None) => Err(field.error("must have origin_url or signers_digest")),
     }
@@ -243,67 +244,4 @@ fn parse_revocation(field: &Field<'_>) -> Result<SeenRevocation, ParseError> {
         reason: object.required("reason")?.string()?.to_owned(),
         revoked_at: object.required("revoked_at")?.parsed(Timestamp::parse)?,
     })
-}
-
-#[derive(Serialize)]
-struct Document<'a> {
-    version: u64,
-    projects: BTreeMap<&'a str, PinDocument<'a>>,
-}
-
-#[derive(Serialize)]
-struct PinDocument<'a> {
-    accepted_at: String,
-    root: RootDocument<'a>,
-    history: Vec<LinkDocument>,
-    revocations: BTreeMap<&'a str, RevocationDocument<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-enum RootDocument<'a> {
-    OriginUrl(&'a str),
-    SignersDigest(String),
-}
-
-#[derive(Serialize)]
-struct LinkDocument {
-    signers_file_digest: String,
-    metadata_digest: String,
-    activated_at: String,
-}
-
-#[derive(Serialize)]
-struct RevocationDocument<'a> {
-    index_digest: String,
-    reason: &'a str,
-    revoked_at: String,
-}
-
-fn write_pin(pin: &Pin) -> PinDocument<'_> {
-    PinDocument {
-        accepted_at: pin.accepted_at.to_string(),
-        root: match &pin.root {
-            Root::Origin { url } => RootDocument::OriginUrl(url),
-            Root::Digest(digest) => RootDocument::SignersDigest(digest.to_prefixed()),
-        },
-        history: pin
-            .history
-            .iter()
-            .map(|link| LinkDocument {
-                signers_file_digest: link.signers_file_digest.to_prefixed(),
-                metadata_digest: link.metadata_digest.to_prefixed(),
-                activated_at: link.activated_at.to_string(),
-            })
-            .collect(),
-        revocations: pin
-            .revocations
-            .iter()
-            .map(|(path, seen)| {
-                let (index_digest, revoked_at) =
-                    (seen.index_digest.to_prefixed(), seen.revoked_at.to_string());
-                (path.as_str(), RevocationDocument { index_digest, reason: &seen.reason, revoked_at })
-            })
-            .collect(),
-    }
 }

@@ -5,6 +5,7 @@ use std::{
     fmt,
 };
 
+use serde::Serialize;
 use thiserror::Error;
 
 use crate::{
@@ -28,25 +29,29 @@ use crate::{
 };
 
 /// What a server or a bundle shows for the index at `path`. Nothing of it is believed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Evidence {
+    #[serde(rename = "index_path")]
     pub path: RepoPath,
     /// The exact text that was signed.
     pub index: String,
     pub signatures: SignatureSet,
     /// Which signers file of the history the index was signed under.
+    #[serde(rename = "signers_file_digest")]
     pub governed_by: Sha512,
     /// The whole history of the project's signers.
+    #[serde(rename = "signers_history")]
     pub history: History,
     pub revocation: Option<RevocationEvidence>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RevocationEvidence {
     /// The exact text that was signed.
     pub document: String,
     pub signatures: SignatureSet,
     /// Which signers file of the history allowed it.
+    #[serde(rename = "signers_file_digest")]
     pub governed_by: Sha512,
     /// There where the document does not say itself which file is meant (D20).
     pub request: Option<SignedRequest>,

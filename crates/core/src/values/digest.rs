@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::{Serialize, Serializer};
 use sha2::Digest as _;
 
 /// The prefix of a SHA-512 digest inside our documents.
@@ -78,6 +79,13 @@ fn hex_value(digit: u8) -> Option<u8> {
 impl<const N: usize> fmt::Display for HexDigest<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// As inside our documents, with its prefix.
+impl Serialize for Sha512 {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.to_prefixed())
     }
 }
 

@@ -66,6 +66,17 @@ pub fn write(document: &impl Serialize) -> Vec<u8> {
     bytes
 }
 
+/// The same for a document whose first field says its version.
+pub(crate) fn write_versioned(version: u64, document: &impl Serialize) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Versioned<'a, T> {
+        version: u64,
+        #[serde(flatten)]
+        document: &'a T,
+    }
+    write(&Versioned { version, document })
+}
+
 /// A value inside a document, which knows its own name.
 #[derive(Debug, Clone)]
 pub struct Field<'a> {

@@ -7,6 +7,7 @@ use base64::{
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
 use ed25519_dalek::Signer as _;
+use serde::{Serialize, Serializer};
 use thiserror::Error;
 
 use crate::values::{digest::Sha512, wire};
@@ -100,6 +101,11 @@ impl PublicKey {
         BASE64.encode(self.0)
     }
 
+    /// In that spelling, as a field of a body.
+    pub fn serialize_base64<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.to_base64())
+    }
+
     /// OpenSSH's binary encoding, by which an agent knows the key.
     pub fn to_ssh_blob(self) -> Vec<u8> {
         [SSH_BLOB_HEAD.as_slice(), &self.0].concat()
@@ -122,6 +128,13 @@ impl PublicKey {
 impl fmt::Display for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", wire::PUBLIC_KEY_PREFIX, BASE64.encode(self.0).trim_end_matches('='))
+    }
+}
+
+/// As in our documents: with prefix, without padding.
+impl Serialize for PublicKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
@@ -148,6 +161,12 @@ impl Signature {
     /// Unpadded base64: the spelling in headers (D1).
     pub fn to_header(self) -> String {
         self.to_base64().trim_end_matches('=').to_owned()
+    }
+}
+
+impl Serialize for Signature {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.to_base64())
     }
 }
 

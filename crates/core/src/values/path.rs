@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
+use serde::{Serialize, Serializer};
 use thiserror::Error;
 use unicode_normalization::is_nfc;
 
@@ -190,6 +191,12 @@ impl std::borrow::Borrow<str> for RepoPath {
 impl fmt::Display for RepoPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+impl Serialize for RepoPath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
     }
 }
 

@@ -1,8 +1,8 @@
 //! A server's answers as its client reads them.
 
-use countersign_api::reading::{
-    parse_chain, parse_error, parse_files_to_sign, parse_pending, parse_ping, parse_proposed,
-    parse_registered_release, parse_revoked, parse_signed,
+use countersign_api::answers::{
+    AssetsResponse, ChainResponse, ErrorResponse, FilesToSignResponse, PendingResponse, PingResponse,
+    ProposedResponse, RevokedResponse, SignedResponse,
 };
 
 use super::{
@@ -12,24 +12,30 @@ use super::{
 
 pub fn check(data: &[u8]) {
     let accepted = [
-        parse_proposed(data)
+        ProposedResponse::parse(data)
             .inspect_err(assert_shown)
             .inspect(|proposed| assert_path(&proposed.project_id))
             .is_ok(),
-        parse_signed(data).inspect_err(assert_shown).is_ok(),
-        parse_files_to_sign(data)
+        SignedResponse::parse(data).inspect_err(assert_shown).is_ok(),
+        FilesToSignResponse::parse(data)
             .inspect_err(assert_shown)
-            .inspect(|files| files.keys().for_each(assert_path))
+            .inspect(|answer| answer.files.keys().for_each(assert_path))
             .is_ok(),
-        parse_chain(data).inspect_err(assert_shown).inspect(check_chain).is_ok(),
-        parse_pending(data)
+        ChainResponse::parse(data)
             .inspect_err(assert_shown)
-            .inspect(|waiting| waiting.paths.iter().for_each(assert_path))
+            .inspect(|chain| check_chain(&chain.history))
             .is_ok(),
-        parse_registered_release(data).inspect_err(assert_shown).inspect(assert_path).is_ok(),
-        parse_revoked(data).inspect_err(assert_shown).is_ok(),
-        parse_ping(data).inspect_err(assert_shown).is_ok(),
-        parse_error(data).is_some(),
+        PendingResponse::parse(data)
+            .inspect_err(assert_shown)
+            .inspect(|waiting| waiting.file_paths.iter().for_each(assert_path))
+            .is_ok(),
+        AssetsResponse::parse(data)
+            .inspect_err(assert_shown)
+            .inspect(|answer| assert_path(&answer.index_file_path))
+            .is_ok(),
+        RevokedResponse::parse(data).inspect_err(assert_shown).is_ok(),
+        PingResponse::parse(data).inspect_err(assert_shown).is_ok(),
+        ErrorResponse::parse(data).is_some(),
     ];
     if accepted.contains(&true) {
         assert_no_duplicates(data);

@@ -1,6 +1,6 @@
 //! The history of signers files (D12), and whether a chain of them holds.
 
-use countersign_api::reading as answer;
+use countersign_api::answers::ChainResponse;
 use countersign_core::{
     documents::{
         history::{Assembly, EntryFacts, History, HistoryEntry},
@@ -34,7 +34,7 @@ fn check_assembly(history: &History) {
     if count > 0 {
         assert_eq!((file.len(), &file), (document.len(facts.clone()), &history.write()));
         assert_eq!(answered.len(), chain.len(facts));
-        assert_eq!(answer::parse_chain(&answered).as_ref(), Ok(history));
+        assert_eq!(ChainResponse::parse(&answered).map(|chain| chain.history).as_ref(), Ok(history));
     }
 }
 

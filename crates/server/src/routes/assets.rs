@@ -60,7 +60,7 @@ pub async fn register(
     let index = app.store.transact(decide).await??;
     // Not before: no more releases wait for the writer than there are turns.
     drop(turn);
-    Ok(Json(AssetsResponse { success: true, message, index_file_path: index.to_string() }))
+    Ok(Json(AssetsResponse { success: true, message: message.to_owned(), index_file_path: index }))
 }
 
 async fn fetch_checksums(

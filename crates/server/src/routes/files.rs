@@ -15,8 +15,8 @@ use axum::{
 use countersign_api::answers::FilesToSignResponse;
 use countersign_core::{
     documents::layout,
-    rules::query,
-    values::{key::encode_base64, path::RepoPath},
+    rules::{query, stored},
+    values::path::RepoPath,
 };
 
 use super::history::HistoryEntries;
@@ -52,8 +52,11 @@ pub(crate) async fn to_sign(
 
 fn list_to_sign(head: &Head, path: &RepoPath) -> Result<Bytes, ApiError> {
     let files = query::files_to_sign(head, path)?.ok_or_else(|| file_not_found(path))?;
-    let files = files.iter().map(|(path, bytes)| (path.to_string(), encode_base64(bytes))).collect();
-    let answer = FilesToSignResponse { files };
+    let text = |(path, bytes): (RepoPath, Arc<[u8]>)| match String::from_utf8(bytes.to_vec()) {
+        Ok(text) => Ok((path, text)),
+        Err(_) => Err(stored::corrupt(&path, "it is not UTF-8")),
+    };
+    let answer = FilesToSignResponse { files: files.into_iter().map(text).collect::<Result<_, _>>()? };
     Ok(serde_json::to_vec(&answer).expect("text by text is always JSON").into())
 }
 

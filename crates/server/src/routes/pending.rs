@@ -23,8 +23,7 @@ pub(crate) async fn list(
     let write = move || {
         let waiting = head.index.waiting_for(&request.caller);
         let WaitingList { paths, left_out } = list_waiting(&*head, waiting, PENDING_LIST_BYTES);
-        let file_paths = paths.iter().map(ToString::to_string).collect();
-        let answer = PendingResponse { file_paths, left_out: (left_out > 0).then_some(left_out) };
+        let answer = PendingResponse { file_paths: paths, left_out };
         serde_json::to_vec(&answer).expect("a list of text is always JSON")
     };
     let answer = if is_long { app.sending.read(write).await? } else { write() };

@@ -14,18 +14,17 @@ pub async fn ping(State(app): State<App>, request: Request) -> Result<Json<PingR
     let (parts, body) = request.into_parts();
     let auth = if auth::has_auth_headers(&parts.headers) {
         match auth::authenticate(&app, &parts, body).await {
-            Ok(request) => PingAuth::Success { public_key: request.caller.to_string() },
+            Ok(request) => PingAuth::Success { public_key: request.caller },
             // This says nothing about the signature.
             Err(error) if error.status == StatusCode::TOO_MANY_REQUESTS => return Err(error),
             Err(error) => {
                 let public_key = auth::single_header(&parts.headers, wire::HEADER_PUBLIC_KEY);
                 let public_key = public_key.ok().and_then(|text| PublicKey::parse_prefixed(text).ok());
-                let public_key = public_key.map(|key| key.to_string());
                 PingAuth::Failed { public_key, reason: error.message }
             }
         }
     } else {
         PingAuth::Unauthenticated
     };
-    Ok(Json(PingResponse { message: "pong", auth }))
+    Ok(Json(PingResponse::new(auth)))
 }

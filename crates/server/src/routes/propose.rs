@@ -5,7 +5,6 @@ use countersign_api::answers::ProposedResponse;
 use countersign_core::{
     documents::{bodies::ProposeBody, metadata::Origin, registration::SignedRequest},
     rules::decide::{self, Proposal, Proposed, register, update},
-    values::wire,
 };
 use countersign_forge::{forges::SignersSource, url::SourceUrl};
 
@@ -92,11 +91,5 @@ async fn fetch(
 }
 
 fn answer(proposed: Proposed, message: &'static str) -> Json<ProposedResponse> {
-    Json(ProposedResponse {
-        success: true,
-        project_id: proposed.project.to_string(),
-        message,
-        required_signers: proposed.required_signers.iter().map(|key| key.to_base64()).collect(),
-        signature_submission_url: wire::SIGNATURES_ROUTE,
-    })
+    Json(ProposedResponse::new(proposed.project, proposed.required_signers.into_iter().collect(), message))
 }

@@ -28,5 +28,6 @@ pub async fn revoke(
     } else {
         (StatusCode::ACCEPTED, "Revocation recorded. More signatures are required.")
     };
+    let message = message.to_owned();
     Ok((status, Json(RevokedResponse { success: true, message, revoked: outcome.is_revoked })))
 }

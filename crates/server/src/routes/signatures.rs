@@ -32,7 +32,7 @@ pub async fn status(
     let path = tail.parse()?;
     let status = query::file_status(&*app.store.head(), &path, &request.caller)?;
     Ok(Json(StatusResponse {
-        file_path: path.to_string(),
+        file_path: path,
         is_complete: status.is_complete,
         revoked: status.is_revoked.then_some(true),
     }))

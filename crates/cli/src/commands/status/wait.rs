@@ -74,7 +74,7 @@ async fn wait(session: &Session, path: &RepoPath, subject: &Signable) -> Result<
         loop {
             match events.next().await? {
                 Next::Again => break,
-                Next::Event(told) if told.event.path == *path || Some(&told.event.path) == other.as_ref() => {
+                Next::Event(told) if told.path == *path || Some(&told.path) == other.as_ref() => {
                     break;
                 }
                 Next::Event(_) => {}

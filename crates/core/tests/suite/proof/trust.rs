@@ -24,7 +24,7 @@ fn proven(past: &Past) -> VerifiedChain {
 }
 
 fn origin() -> Root {
-    Root::Origin { url: "https://github.com/acme/app/blob/main/svc.signers.json".to_owned() }
+    Root::Origin("https://github.com/acme/app/blob/main/svc.signers.json".to_owned())
 }
 
 fn accepted(past: &Past) -> TrustStore {
