@@ -30,7 +30,6 @@ use url::Url;
 
 use crate::{
     error::{CliError, ErrorKind},
-    events::write_kinds,
     keys::SigningKey,
 };
 
@@ -166,11 +165,12 @@ impl Client {
     /// A stream of events, which has begun and has no end.
     pub(crate) async fn listen(&self, query: &ListenQuery) -> Result<Response, CliError> {
         let mut url = self.route("events", None);
-        let EventFilter { prefix, key, kinds: _ } = &query.filter;
+        let EventFilter { prefix, key, kinds } = &query.filter;
+        let kinds = kinds.as_ref().map(|kinds| kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>());
         let parameters = [
             ("prefix", prefix.as_ref().map(RepoPath::to_string)),
             ("key", key.as_ref().map(ToString::to_string)),
-            ("type", write_kinds(&query.filter)),
+            ("type", kinds.map(|kinds| kinds.join(","))),
         ];
         for (name, value) in parameters.into_iter().filter_map(|(name, value)| Some((name, value?))) {
             url.query_pairs_mut().append_pair(name, &value);

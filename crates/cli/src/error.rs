@@ -11,6 +11,8 @@ use countersign_server::{config::ConfigError, start::StartError};
 use countersign_store::{StoreError, audit::CheckError, data_dir::DataDirError, open::OpenDataError};
 use serde_json::{Map, Value};
 
+use crate::paths::shown_path;
+
 /// What went wrong, as scripts need to know it. The numbers are documented in docs/cli.md.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ErrorKind {
@@ -77,7 +79,7 @@ impl CliError {
 
     /// A file of the user's that could not be read or written.
     pub(crate) fn file(what: &str, path: &Path, source: io::Error) -> Self {
-        let message = format!("{} cannot be {what}", shown_text(&path.display().to_string()));
+        let message = format!("{} cannot be {what}", shown_path(path));
         let hint = match source.kind() {
             io::ErrorKind::NotFound => "check the path",
             io::ErrorKind::AlreadyExists => "nothing is overwritten: choose another name, or move it away",

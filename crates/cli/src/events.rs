@@ -4,7 +4,7 @@ mod parser;
 
 use std::{collections::VecDeque, time::Duration};
 
-use countersign_api::event::{EventBody, EventFilter, EventKind, is_commit_id};
+use countersign_api::event::{EventBody, is_commit_id};
 use countersign_core::values::json::ParseError;
 use reqwest::Response;
 
@@ -118,10 +118,4 @@ impl<'a> Events<'a> {
 
 fn too_long() -> ParseError {
     ParseError::new("", "it is too long")
-}
-
-/// As the server's query has it.
-pub(crate) fn write_kinds(filter: &EventFilter) -> Option<String> {
-    let kinds = filter.kinds.as_ref()?;
-    Some(kinds.iter().map(|kind| EventKind::name(*kind)).collect::<Vec<_>>().join(","))
 }

@@ -7,10 +7,9 @@ use std::{
     path::Path,
 };
 
-use countersign_core::values::shown::shown_text;
 use tempfile::{Builder, NamedTempFile};
 
-use crate::error::CliError;
+use crate::{error::CliError, paths::shown_path};
 
 /// A temporary file in the directory of `target`, so that it can be renamed; removed again unless it is.
 pub(crate) fn create_part(target: &Path) -> Result<NamedTempFile, CliError> {
@@ -26,7 +25,7 @@ pub(crate) fn create_part(target: &Path) -> Result<NamedTempFile, CliError> {
 pub(crate) fn check_replaceable(target: &Path) -> Result<(), CliError> {
     if std::fs::metadata(target).is_ok_and(|found| !found.is_file()) {
         return Err(CliError::usage(
-            format!("{} is there, and is not a plain file", shown_text(&target.display().to_string())),
+            format!("{} is there, and is not a plain file", shown_path(target)),
             "name another file with -o FILE",
         ));
     }

@@ -1,6 +1,6 @@
 //! Keys: read from files, held by an ssh-agent, or named on the command line.
 
-use std::{fs::File, io::Read as _, os::unix::fs::PermissionsExt as _, path::Path};
+use std::{os::unix::fs::PermissionsExt as _, path::Path};
 
 use countersign_core::{
     documents::signers::Signer,
@@ -12,7 +12,7 @@ use countersign_core::{
     },
 };
 
-use crate::{args::GlobalArgs, error::CliError, output::Output};
+use crate::{args::GlobalArgs, error::CliError, output::Output, paths::shown_path};
 use agent::{AgentError, AgentKey};
 use key_file::{KeyFile, OpenSshKey, UnlockError, Unusable};
 
@@ -41,7 +41,7 @@ impl SigningKey {
     pub(crate) fn load(global: &GlobalArgs) -> Result<Self, CliError> {
         let path = key_path(global)?;
         let output = Output::new(global.json, global.quiet, global.color);
-        let content = read_bounded(path, MAX_KEY_FILE_BYTES)?;
+        let content = SecretBytes::read(path, MAX_KEY_FILE_BYTES)?;
         match KeyFile::parse(content.as_bytes()).map_err(|error| unusable(path, &error))? {
             KeyFile::Private(key) => {
                 warn_of_loose_mode(path, output);
@@ -79,7 +79,7 @@ fn key_path(global: &GlobalArgs) -> Result<&Path, CliError> {
 /// The public half of the key of --key, as its file shows it without a passphrase.
 pub(crate) fn own_public_key(global: &GlobalArgs) -> Result<PublicKey, CliError> {
     let path = key_path(global)?;
-    let content = read_bounded(path, MAX_KEY_FILE_BYTES)?;
+    let content = SecretBytes::read(path, MAX_KEY_FILE_BYTES)?;
     match KeyFile::parse(content.as_bytes()).map_err(|error| unusable(path, &error))? {
         KeyFile::Private(key) => key.public_key().map_err(|error| unusable(path, &error)),
         KeyFile::Public(key) => Ok(key),
@@ -124,7 +124,7 @@ pub(crate) fn parse_key(text: &str) -> Result<PublicKey, CliError> {
         return Ok(key);
     }
     let path = Path::new(text);
-    let content = match read_bounded(path, MAX_KEY_FILE_BYTES) {
+    let content = match SecretBytes::read(path, MAX_KEY_FILE_BYTES) {
         Err(error) if !path.exists() => {
             let message = format!("`{}` is neither a key nor a file", shown_text(text));
             return Err(CliError::usage(message, KEY_FORMS).because(error));
@@ -214,25 +214,6 @@ fn warn_of_loose_mode(path: &Path, output: Output) {
             "warning: others may access the private key {path} (mode {mode:04o}): chmod 600 {path}"
         ));
     }
-}
-
-/// A key or a passphrase is short; whatever is longer is another file.
-fn read_bounded(path: &Path, limit: usize) -> Result<SecretBytes, CliError> {
-    let mut content = Vec::with_capacity(limit + 64);
-    let read = File::open(path).and_then(|file| file.take(limit as u64 + 1).read_to_end(&mut content));
-    let content = SecretBytes::new(content);
-    match read {
-        Err(error) => Err(CliError::file("read", path, error)),
-        Ok(length) if length > limit => Err(CliError::other(
-            format!("{} is too long for a key or a passphrase: more than {limit} bytes", shown_path(path)),
-            "check the path",
-        )),
-        Ok(_) => Ok(content),
-    }
-}
-
-pub(crate) fn shown_path(path: &Path) -> String {
-    shown_text(&path.display().to_string())
 }
 
 #[cfg(test)]

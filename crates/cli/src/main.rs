@@ -11,21 +11,23 @@ mod evidence;
 mod files;
 mod keys;
 mod output;
+mod paths;
 mod prompt;
 mod proof;
 mod report;
 mod review;
 mod session;
+mod setup;
 mod trust;
 
 use std::process::ExitCode;
 
 use args::{AdminCommand, Arguments, Command, GlobalArgs};
 use clap::Parser as _;
-use commands::client_runtime;
 use error::{CliError, ErrorKind};
 use output::{ColorChoice, Output};
 use session::Session;
+use setup::client_runtime;
 
 fn main() -> ExitCode {
     let Arguments { global, command } = match Arguments::try_parse() {

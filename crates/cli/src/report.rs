@@ -11,7 +11,7 @@ use countersign_core::{
 };
 use serde_json::{Value, json};
 
-use crate::{download::Expected, evidence::shown_name, output::Output, proof::Accepted};
+use crate::{download::Expected, evidence::shown_name, output::Output, paths::shown_path, proof::Accepted};
 
 /// What was verified of one file.
 pub(crate) struct Report<'a> {
@@ -27,8 +27,7 @@ pub(crate) struct Report<'a> {
 impl Report<'_> {
     pub(crate) fn text(&self, output: Output) -> String {
         let Accepted { artifact, root, since, is_first_use } = self.accepted;
-        let mut lines =
-            vec![format!("{} {}", output.good("Verified"), shown_text(&self.path.display().to_string()))];
+        let mut lines = vec![format!("{} {}", output.good("Verified"), shown_path(&self.path))];
         let mut line = |name: &str, text: String| lines.push(format!("  {name:<11} {text}"));
         let expected = Expected::of(self.file).map(|expected| expected.to_string()).unwrap_or_default();
         line("file", format!("{}, {} bytes, {expected}", shown_name(&self.file.file_name), self.size));

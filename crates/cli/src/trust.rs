@@ -10,9 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use countersign_core::{proof::trust::TrustStore, values::shown::shown_text};
+use countersign_core::proof::trust::TrustStore;
 
-use crate::{error::CliError, output::quote};
+use crate::{error::CliError, output::quote, paths::shown_path};
 
 const FILE: &str = "trust.json";
 const LOCK: &str = "trust.lock";
@@ -93,7 +93,7 @@ fn take_lock(path: &Path) -> Result<File, CliError> {
             Err(TryLockError::Error(error)) => return Err(failed(error)),
             Err(TryLockError::WouldBlock) => {}
         }
-        let shown = shown_text(&path.display().to_string());
+        let shown = shown_path(path);
         if begin.elapsed() >= LOCK_PATIENCE {
             return Err(CliError::other(
                 format!(

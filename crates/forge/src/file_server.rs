@@ -6,7 +6,7 @@ use countersign_core::{documents::metadata::OriginKind, values::wire};
 use thiserror::Error;
 
 use crate::{
-    forges::{Retrieval, SignersSource},
+    forges::source::{Retrieval, SignersSource},
     host::{Host, HostProblem},
     shown::shown_text,
     url::{Scheme, SourceUrl, UrlProblem, UrlRefusal},

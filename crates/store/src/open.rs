@@ -6,12 +6,14 @@ use countersign_core::{
 use thiserror::Error;
 
 use crate::{
-    Author, Options, Store, StoreError,
+    author::Author,
     budget::StorageLimits,
     clock::Clock,
     data_dir::DataDir,
+    error::StoreError,
     nonces::{self, NonceError, Nonces},
     repository::{OpenError, Repository},
+    store::{Options, Store},
 };
 
 #[derive(Debug, Error)]

@@ -26,7 +26,10 @@ use crate::{
         batch::Batch,
         refs::{BRANCH, Branch, remove_stale_locks},
     },
-    tree::{Dir, Node, load::load_tree},
+    tree::{
+        dir::{Dir, Node},
+        load::load_tree,
+    },
 };
 
 const CACHE_BYTES: u64 = 64 << 20;

@@ -26,7 +26,7 @@ use crate::{
         Repository,
         batch::{Batch, Signature},
     },
-    snapshot::{Files, Head, index::Index, places::Places},
+    snapshot::{files::Files, head::Head, index::Index, places::Places},
     stats::Stats,
 };
 

@@ -17,6 +17,7 @@ use crate::{
     error::CliError,
     output::Output,
     prompt::{self, Confirmation},
+    setup,
 };
 
 pub(crate) fn drop_pending(args: DropArgs) -> Result<(), CliError> {
@@ -26,7 +27,7 @@ pub(crate) fn drop_pending(args: DropArgs) -> Result<(), CliError> {
     let opened = open_repository(&data_dir, file.author()?, &Clock::system(), None)?;
     let project = args.project.clone();
     let decide = move |head: &_| drop::drop_pending(head, &project);
-    super::runtime()?.block_on(opened.store.transact(decide))??;
+    setup::runtime()?.block_on(opened.store.transact(decide))??;
     println!("Dropped the pending signers of {}", args.project);
     Ok(())
 }
@@ -69,7 +70,7 @@ pub(crate) fn reset_nonces(
 
 /// The configuration, and the directory in which a server has kept its state.
 fn find_data_dir(files: FileArgs) -> Result<(ConfigFile, PathBuf), CliError> {
-    let file = super::read_config(&files)?;
+    let file = setup::read_config(&files)?;
     let path = file.data_dir(files.data_dir);
     if !DataDir::is_in_use_at(&path) {
         let message = format!("there is no repository in the data directory {}", path.display());

@@ -15,11 +15,11 @@ use std::{
 use countersign_core::values::digest::Sha256;
 use serde_json::{Value, json};
 
-use super::client_runtime;
 use crate::{
     args::DemoArgs,
     error::CliError,
     output::{Output, quote},
+    setup::client_runtime,
 };
 
 /// As shells report a program that Ctrl-C ended.

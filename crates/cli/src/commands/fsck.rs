@@ -6,7 +6,7 @@ use countersign_store::audit::{self, Checked, Event, Finding};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
 
-use crate::{args::FsckArgs, error::CliError, output::Output};
+use crate::{args::FsckArgs, error::CliError, output::Output, paths::shown_path};
 
 /// Drawing costs more than checking a commit.
 const COMMITS_PER_DRAW: usize = 64;
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &FsckArgs, output: Output) -> Result<(), CliError> {
         // Whoever likes it quiet must not take what Git shows for what was checked.
         checked.warnings.iter().for_each(|warning| output.show(&format!("warning: {}", shown_text(warning))));
     }
-    let repository = shown_text(&checked.repository.display().to_string());
+    let repository = shown_path(&checked.repository);
     for note in &checked.notes {
         output.note(&format!("note: {}", shown_text(note)));
     }

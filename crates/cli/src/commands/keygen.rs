@@ -13,8 +13,9 @@ use crate::{
     args::{GlobalArgs, KeygenArgs},
     error::CliError,
     files::write_new,
-    keys::{self, SecretBytes, passphrase, shown_path},
+    keys::{self, SecretBytes, passphrase},
     output::Output,
+    paths::shown_path,
 };
 
 const MAX_COMMENT_CHARS: usize = 256;

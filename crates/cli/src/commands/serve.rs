@@ -15,19 +15,19 @@ use countersign_server::{
 use countersign_store::clock::Clock;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::{args::ServeArgs, error::CliError};
+use crate::{args::ServeArgs, error::CliError, setup};
 
 /// How much longer than its fetches a request under way may take, once the signal to stop came.
 const DRAIN_MARGIN: Duration = Duration::from_secs(15);
 
 pub(crate) fn run(args: ServeArgs) -> Result<(), CliError> {
     memory::settle();
-    let file = super::read_config(&args.files)?;
+    let file = setup::read_config(&args.files)?;
     let format = args.log_format.unwrap_or_else(|| file.log_format());
     let level = args.log_level.unwrap_or_else(|| file.log_level());
     let _logging = observe::start_logging(format, level).map_err(broken("the log cannot be started"))?;
     let settings = Settings::resolve(args.to_overrides(), file)?;
-    let runtime = super::runtime()?;
+    let runtime = setup::runtime()?;
     let served = runtime.block_on(serve(settings));
     // Not waiting for what may still hang, such as a name that is being resolved.
     runtime.shutdown_background();

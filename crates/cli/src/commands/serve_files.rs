@@ -13,10 +13,9 @@ use axum::{
     http::{StatusCode, Uri, header::CONTENT_LENGTH},
     response::{IntoResponse as _, Response},
 };
-use countersign_core::values::shown::shown_text;
 use tokio::net::TcpListener;
 
-use crate::{args::ServeFilesArgs, error::CliError};
+use crate::{args::ServeFilesArgs, error::CliError, paths::shown_path};
 
 pub(crate) async fn run(args: &ServeFilesArgs) -> Result<(), CliError> {
     if !args.listen.ip().is_loopback() {
@@ -32,7 +31,7 @@ pub(crate) async fn run(args: &ServeFilesArgs) -> Result<(), CliError> {
             .because(error)
     })?;
     let address = listener.local_addr().map_err(broken)?;
-    let line = format!("Serving {} on http://{address}\n", shown_text(&dir.display().to_string()));
+    let line = format!("Serving {} on http://{address}\n", shown_path(dir));
     let mut out = std::io::stdout();
     out.write_all(line.as_bytes()).and_then(|()| out.flush()).map_err(broken)?;
     let router = Router::new().fallback(answer).with_state(Arc::new(root));

@@ -12,7 +12,7 @@ use countersign_core::{
         signatures::SignatureSet,
     },
     proof::to_sign::{self, SigningRequest, Subject, ToSign},
-    values::{json::ParseError, path::RepoPath, shown::shown_text},
+    values::{json::ParseError, path::RepoPath},
 };
 use serde_json::{Value, json};
 
@@ -24,6 +24,7 @@ use crate::{
     error::CliError,
     files::write,
     keys::SigningKey,
+    paths::shown_path,
     prompt,
     proof::{self, Network},
     review,
@@ -209,7 +210,7 @@ fn export(session: &Session, requests: &[SigningRequest], file: &Path) -> Result
         check(request)?;
     }
     write(file, &to_sign::write_requests(requests))?;
-    let shown = shown_text(&file.display().to_string());
+    let shown = shown_path(file);
     let paths: Vec<&str> = requests.iter().map(|request| request.path.as_str()).collect();
     let text = format!(
         "Wrote {} file(s) to sign to {shown}\nWhere the key is: countersign sign --detached {shown} -o signatures.json",
@@ -236,7 +237,7 @@ fn sign_detached(session: &Session, args: &SignArgs, file: &Path, output: &Path)
         return Err(CliError::other("nothing was signed", "answer a question with yes, or pass --yes"));
     }
     write(output, &to_sign::write_signatures(&signed))?;
-    let shown = shown_text(&output.display().to_string());
+    let shown = shown_path(output);
     let text = format!(
         "Wrote the signatures of {} to {shown}\nWhere there is a network: countersign sign --submit {shown}",
         key.public_key()
@@ -281,7 +282,7 @@ fn read<T>(
     let bytes = fs::read(file).map_err(|error| CliError::file("read", file, error))?;
     parse(&bytes).map_err(|error| {
         CliError::other(
-            format!("{} cannot be used", shown_text(&file.display().to_string())),
+            format!("{} cannot be used", shown_path(file)),
             format!("it must come from `{made_by}`"),
         )
         .because(error)

@@ -2,10 +2,7 @@
 
 use std::{fs, path::Path};
 
-use countersign_core::{
-    documents::signers::{Signer, SignersFile, shown_signer},
-    values::shown::shown_text,
-};
+use countersign_core::documents::signers::{Signer, SignersFile, shown_signer};
 use countersign_explain::strength::{self, ActStrength};
 use serde_json::{Map, Value, json};
 
@@ -16,6 +13,7 @@ use crate::{
     files::write_new,
     keys,
     output::Output,
+    paths::shown_path,
 };
 
 pub(crate) fn run(command: &SignersCommand, output: Output) -> Result<(), CliError> {
@@ -57,7 +55,7 @@ fn make(args: &SignersNewArgs, output: Output) -> Result<(), CliError> {
         Some(path) => {
             // A signers file says who is trusted: one that is there is never replaced by accident.
             write_new(path, &text, 0o666)?;
-            let shown = shown_text(&path.display().to_string());
+            let shown = shown_path(path);
             let hint = format!("Wrote {shown}. `countersign signers check {shown}` says what it withstands.");
             output.result(&hint, &json!({"file": path.display().to_string()}))
         }
@@ -81,14 +79,13 @@ fn check(path: &Path, output: Output) -> Result<(), CliError> {
     let bytes = fs::read(path).map_err(|error| CliError::file("read", path, error))?;
     let file = SignersFile::parse(&bytes).map_err(|error| {
         CliError::other(
-            format!("{} is not a valid signers file", shown_text(&path.display().to_string())),
+            format!("{} is not a valid signers file", shown_path(path)),
             "correct what it names; `countersign signers new` writes a valid one",
         )
         .because(error)
     })?;
     let strength = strength::assess(&file);
-    let mut lines =
-        vec![format!("{} is valid, of {}", shown_text(&path.display().to_string()), file.timestamp())];
+    let mut lines = vec![format!("{} is valid, of {}", shown_path(path), file.timestamp())];
     lines.push(format!("digest: {}", countersign_core::values::digest::Sha512::of(&bytes).to_prefixed()));
     for act in strength.acts() {
         lines.extend(describe(act));

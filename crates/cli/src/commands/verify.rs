@@ -14,6 +14,7 @@ use crate::{
     download,
     error::CliError,
     evidence::{self, Shown},
+    paths::shown_path,
     proof::{self, Accepted, Network},
     report::Report,
     session::Session,
@@ -58,7 +59,7 @@ fn read_bundle(path: &Path) -> Result<Bundle, CliError> {
     let read = File::open(path).and_then(|file| file.take(BUNDLE_BYTES as u64 + 1).read_to_end(&mut bytes));
     read.map_err(|error| CliError::file("read", path, error))?;
     let unusable = |reason: String| {
-        let message = format!("{} is not a bundle", shown_text(&path.display().to_string()));
+        let message = format!("{} is not a bundle", shown_path(path));
         CliError::unverified(message, "make one with `countersign bundle URL -o FILE`").because(reason)
     };
     Bundle::parse(&bytes).map_err(|error| unusable(error.to_string()))
@@ -78,7 +79,7 @@ fn find_by_name<'a>(artifact: &'a VerifiedArtifact, path: &Path) -> Result<&'a P
     found.ok_or_else(|| {
         let names: Vec<&str> = files.iter().take(10).map(|file| file.file_name.as_str()).collect();
         CliError::unverified(
-            format!("{} is not a file of the release in the bundle", shown_text(&path.display().to_string())),
+            format!("{} is not a file of the release in the bundle", shown_path(path)),
             format!("the bundle is for {}", shown_text(&names.join(", "))),
         )
     })

@@ -6,11 +6,10 @@ use std::{
     path::Path,
 };
 
-use countersign_core::values::shown::shown_text;
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 
-use super::{read_bounded, secret::SecretBytes};
-use crate::error::CliError;
+use super::secret::SecretBytes;
+use crate::{error::CliError, paths::shown_path};
 
 const MAX_FILE_BYTES: usize = 64 * 1024;
 const MAX_TYPED_BYTES: usize = 1_024;
@@ -91,12 +90,11 @@ fn read_line(terminal: &mut File) -> io::Result<SecretBytes> {
 
 /// The first line of a file, without its end.
 pub(crate) fn read_file(path: &Path) -> Result<SecretBytes, CliError> {
-    let content = read_bounded(path, MAX_FILE_BYTES)?;
+    let content = SecretBytes::read(path, MAX_FILE_BYTES)?;
     let line = content.as_bytes().split(|byte| *byte == b'\n').next().unwrap_or_default();
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if line.is_empty() {
-        let path = shown_text(&path.display().to_string());
-        let message = format!("the first line of the password file {path} is empty");
+        let message = format!("the first line of the password file {} is empty", shown_path(path));
         return Err(CliError::usage(
             message,
             "write the passphrase there; `keygen --no-password` makes a key that needs none",

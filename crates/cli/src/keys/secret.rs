@@ -1,13 +1,34 @@
 //! Bytes that must not be seen: passphrases, and the text of private keys.
 
-use std::fmt;
+use std::{fmt, fs::File, io::Read as _, path::Path};
 
-/// Shows nothing of itself, and is overwritten when it is dropped.
-pub(crate) struct SecretBytes(Vec<u8>);
+use zeroize::{Zeroize as _, Zeroizing};
+
+use crate::{error::CliError, paths::shown_path};
+
+/// Overwritten when it is dropped. Its `Debug` shows nothing, unlike that of [`Zeroizing`].
+pub(crate) struct SecretBytes(Zeroizing<Vec<u8>>);
 
 impl SecretBytes {
     pub(crate) fn new(bytes: Vec<u8>) -> Self {
-        Self(bytes)
+        Self(Zeroizing::new(bytes))
+    }
+
+    /// A key or a passphrase is short; a longer file is something else.
+    pub(super) fn read(path: &Path, limit: usize) -> Result<Self, CliError> {
+        let mut content = Self::new(Vec::with_capacity(limit + 64));
+        let read = File::open(path).and_then(|file| file.take(limit as u64 + 1).read_to_end(&mut content.0));
+        match read {
+            Err(error) => Err(CliError::file("read", path, error)),
+            Ok(length) if length > limit => Err(CliError::other(
+                format!(
+                    "{} is too long for a key or a passphrase: more than {limit} bytes",
+                    shown_path(path)
+                ),
+                "check the path",
+            )),
+            Ok(_) => Ok(content),
+        }
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
@@ -24,25 +45,16 @@ impl SecretBytes {
     pub(super) fn remove_last_char(&mut self) {
         let is_continuation = |byte: &u8| *byte & 0xc0 == 0x80;
         let end = self.0.iter().rposition(|byte| !is_continuation(byte)).unwrap_or(0);
-        self.0[end..].fill(0);
+        self.0[end..].zeroize();
         self.0.truncate(end);
     }
 
     pub(super) fn clear(&mut self) {
-        self.0.fill(0);
-        self.0.clear();
+        self.0.zeroize();
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-}
-
-impl Drop for SecretBytes {
-    fn drop(&mut self) {
-        self.0.fill(0);
-        // Or the compiler may leave the loop out: nobody reads what it writes.
-        std::hint::black_box(&mut self.0);
     }
 }
 

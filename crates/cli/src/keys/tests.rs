@@ -217,6 +217,6 @@ fn a_file_that_is_too_long_for_a_key_is_not_read() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("long");
     std::fs::write(&file, vec![b'#'; MAX_KEY_FILE_BYTES + 1]).unwrap();
-    let error = read_bounded(&file, MAX_KEY_FILE_BYTES).unwrap_err();
+    let error = SecretBytes::read(&file, MAX_KEY_FILE_BYTES).unwrap_err();
     assert!(error.to_string().contains("too long"), "{error}");
 }

@@ -9,7 +9,7 @@ use reqwest::{
     redirect::Policy,
 };
 
-use super::{HopRefusal, Route, Timeouts};
+use super::{error::HopRefusal, pace::Timeouts, route::Route};
 use crate::{
     guard::{Guard, GuardRefusal, OTHER_PORT, Reach},
     https::{SetupError, https_client},

@@ -5,7 +5,12 @@ use std::fmt;
 use bytes::Bytes;
 use url::Url;
 
-use super::{Ask, FetchError, Fetcher, Opened, Redirects};
+use super::{
+    error::FetchError,
+    fetcher::Fetcher,
+    opened::Opened,
+    route::{Ask, Redirects},
+};
 
 /// A file that is being received.
 pub struct Download {

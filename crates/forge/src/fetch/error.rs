@@ -6,11 +6,10 @@ use countersign_core::values::time::Timestamp;
 use thiserror::Error;
 use url::Url;
 
-use super::{MAX_REDIRECTS, Pace, Route, Timeouts};
-use crate::{
-    guard::GuardRefusal,
-    shown::{shown_text, shown_url},
-};
+use super::pace::Timeouts;
+use crate::{guard::GuardRefusal, shown::shown_text};
+
+pub const MAX_REDIRECTS: usize = 5;
 
 /// Absence is `Ok(None)`, except where a file was asked for that must be there.
 #[derive(Debug, Error)]
@@ -114,37 +113,6 @@ impl FetchError {
     /// Whether the caller's own URL is at fault (400), rather than what the upstream did (500): D25.
     pub fn is_refused_as_given(&self) -> bool {
         matches!(self, Self::Refused { hop: Hop::AsGiven, .. } | Self::NoSuchBranch { .. })
-    }
-}
-
-impl Route {
-    pub(crate) fn shown(&self) -> String {
-        let given = shown_url(self.given.as_str());
-        if self.current == self.given {
-            return format!("`{given}`");
-        }
-        format!("`{given}`, redirected to `{}`,", shown_url(self.current.as_str()))
-    }
-
-    pub(super) fn refused(&self, reason: HopRefusal) -> FetchError {
-        FetchError::Refused { url: self.shown(), hop: self.hop, reason }
-    }
-
-    pub(super) fn timed_out(&self, wait: Wait) -> FetchError {
-        FetchError::TimedOut { url: self.shown(), wait }
-    }
-
-    pub(super) fn too_slow(&self, pace: &Pace) -> FetchError {
-        let bytes_per_second = pace.rate().bytes_per_second();
-        FetchError::TooSlow { url: self.shown(), bytes_per_second, window: pace.window() }
-    }
-
-    pub(super) fn failed(&self, error: &reqwest::Error, timeouts: Timeouts) -> FetchError {
-        match Failure::of(error, timeouts, &self.current) {
-            Failure::Refused(refusal) => self.refused(refusal.into()),
-            Failure::TimedOut(wait) => self.timed_out(wait),
-            Failure::Broken(reason) => FetchError::Broken { url: self.shown(), reason },
-        }
     }
 }
 

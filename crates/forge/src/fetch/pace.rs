@@ -1,8 +1,31 @@
-//! Whether a server sends at all, or only drips to keep us waiting (D49).
+//! How long we wait for a server, also for one that only drips to keep us waiting (D49).
 
 use std::time::Duration;
 
 use tokio::time::Instant;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Timeouts {
+    /// For a connection, with name resolution and TLS.
+    pub connect: Duration,
+    /// For the next bytes.
+    pub idle: Duration,
+    /// For the whole of one `get`, redirects included.
+    pub total: Duration,
+    /// After so long a body must have come at the slowest rate that we wait for, and again in each such time (D49).
+    pub pace: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            idle: Duration::from_secs(20),
+            total: Duration::from_secs(60),
+            pace: Duration::from_secs(15),
+        }
+    }
+}
 
 /// The slowest that we wait for, on average over each window: a file server that drips must not hold a turn for as long
 /// as the whole may take.

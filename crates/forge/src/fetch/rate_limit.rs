@@ -8,7 +8,10 @@ use reqwest::{
     header::{HeaderMap, RETRY_AFTER},
 };
 
-use super::{Ask, FetchError, Route, TryAgain};
+use super::{
+    error::{FetchError, TryAgain},
+    route::{Ask, Route},
+};
 
 /// What a status other than 200 means.
 pub(super) fn bad_status(route: &Route, ask: Ask<'_>, response: &Response) -> FetchError {

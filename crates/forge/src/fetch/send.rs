@@ -8,7 +8,12 @@ use thiserror::Error;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use super::{Fetcher, HopRefusal, Route, TryAgain, Wait, error::Failure, rate_limit};
+use super::{
+    error::{Failure, HopRefusal, TryAgain, Wait},
+    fetcher::Fetcher,
+    rate_limit,
+    route::Route,
+};
 
 /// What is read of an answer, so that its connection can be used again. Nobody looks at it.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;

@@ -2,9 +2,13 @@
 
 use countersign_core::documents::metadata::OriginKind;
 
-use super::{Ask, FetchError, Fetcher, Redirects};
+use super::{
+    error::FetchError,
+    fetcher::Fetcher,
+    route::{Ask, Redirects},
+};
 use crate::{
-    forges::{FetchedSigners, Retrieval, SignersSource},
+    forges::source::{FetchedSigners, Retrieval, SignersSource},
     shown::shown_url,
 };
 
@@ -54,7 +58,7 @@ impl Fetcher {
     /// Whether the branch is there, in case that must be known before.
     async fn has_branch(&self, retrieval: &Retrieval) -> Result<bool, FetchError> {
         let Some(branch) = &retrieval.branch else { return Ok(true) };
-        let ask = Ask { accept: None, credential: None };
+        let ask = Ask::default();
         let answer = self.open(branch, ask, Redirects::SameOrigin).await?;
         Ok(answer.is_some_and(|opened| !opened.is_html()))
     }

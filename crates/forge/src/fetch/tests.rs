@@ -1,7 +1,18 @@
 //! What cannot be seen over a plain socket of this machine: leaving https, and IP addresses that are not ours.
 
-use super::*;
-use crate::{guard::GuardRefusal, resolver::SystemResolver};
+use std::sync::Arc;
+
+use reqwest::header::HeaderValue;
+use url::Url;
+
+use super::{
+    route::{Ask, Route},
+    *,
+};
+use crate::{
+    guard::{Guard, GuardRefusal},
+    resolver::SystemResolver,
+};
 
 fn fetcher() -> Fetcher {
     Fetcher::new(Guard::default(), Timeouts::default(), Arc::new(SystemResolver)).unwrap()

@@ -3,8 +3,11 @@
 use countersign_core::{documents::metadata::OriginKind, values::path::RepoPath};
 
 use super::{
-    Forge, ForgeKind, Forges, SignersSource,
+    configured::Forges,
+    forge::Forge,
+    kind::ForgeKind,
     signers_form::{ServedBy, read_page},
+    source::SignersSource,
 };
 use crate::{
     file_server::{self, FileServerRule, FileServers},
@@ -19,7 +22,7 @@ pub fn locate_claimed(url: &str, claimed: OriginKind) -> Result<SignersSource, U
     if file_server::is_known_forge(url.host()) {
         return locate_known(&url, claimed);
     }
-    let Some(kind) = forge_kind(claimed) else { return locate_on_file_server(&url) };
+    let Some(kind) = ForgeKind::of(claimed) else { return locate_on_file_server(&url) };
     let (host, port) = (url.host().clone(), Some(url.port()));
     let forge = Forge { host, port, kind, api: None, raw: None, token: None, is_known: false };
     forge.locate_signers(&url, &url.segments().collect::<Vec<_>>(), ServedBy::Forge)
@@ -28,7 +31,7 @@ pub fn locate_claimed(url: &str, claimed: OriginKind) -> Result<SignersSource, U
 /// Whether a server can be configured to read this URL as a raw file of this project: on another server than the forge's
 /// own, or in a directory of it. Never so where a host is known, since its raw files are where they are.
 pub fn may_be_configured(url: &str, claimed: OriginKind, project: &RepoPath) -> bool {
-    let Some((kind, url)) = forge_kind(claimed).zip(SourceUrl::parse(url).ok()) else { return false };
+    let Some((kind, url)) = ForgeKind::of(claimed).zip(SourceUrl::parse(url).ok()) else { return false };
     let segments: Vec<&str> = project.segments().collect();
     let [scheme, host, port, names @ ..] = &segments[..] else { return false };
     let port = port.parse::<u16>().ok().filter(|number| *number > 0 && number.to_string() == *port);
@@ -47,15 +50,6 @@ pub fn may_be_configured(url: &str, claimed: OriginKind, project: &RepoPath) -> 
     (begin..segments.len()).any(|base| {
         read_page(kind, &segments[base..], ServedBy::RawHost).is_ok_and(|page| page.project == names)
     })
-}
-
-fn forge_kind(claimed: OriginKind) -> Option<ForgeKind> {
-    match claimed {
-        OriginKind::FileServer => None,
-        OriginKind::Github => Some(ForgeKind::Github),
-        OriginKind::Gitlab => Some(ForgeKind::Gitlab),
-        OriginKind::Forgejo => Some(ForgeKind::Forgejo),
-    }
 }
 
 /// Where a claim can change nothing.

@@ -4,8 +4,7 @@ use percent_encoding::percent_decode_str;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use url::Url;
 
-use super::{ForgeKind, Token};
-use crate::fetch::is_same_origin;
+use super::{kind::ForgeKind, token::Token};
 
 /// Its `Debug` shows no secret: the header's value is marked as sensitive.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,11 +36,8 @@ impl Credential {
     }
 
     pub(crate) fn is_for(&self, url: &Url) -> bool {
-        is_same_origin(&self.api, url)
-            && self
-                .places
-                .iter()
-                .any(|place| is_same_origin(place, url) && lies_below(place.path(), url.path()))
+        let is_place = |place: &Url| place.origin() == url.origin() && lies_below(place.path(), url.path());
+        self.api.origin() == url.origin() && self.places.iter().any(is_place)
     }
 
     /// Good for this place of the project as well.

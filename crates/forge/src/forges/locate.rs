@@ -6,8 +6,11 @@ use reqwest::header::HeaderValue;
 use url::Url;
 
 use super::{
-    Credential, Forge, ForgeKind, KNOWN, ReleaseSource, Retrieval, SignersSource,
+    credential::Credential,
+    forge::{Forge, KNOWN},
+    kind::ForgeKind,
     signers_form::{Place, ServedBy, read_page},
+    source::{ReleaseSource, Retrieval, SignersSource},
 };
 use crate::{
     checksums::ENCODED,
@@ -16,12 +19,6 @@ use crate::{
 
 /// Makes GitHub send the file itself instead of a description of it.
 const GITHUB_RAW_MEDIA: HeaderValue = HeaderValue::from_static("application/vnd.github.raw+json");
-
-impl Retrieval {
-    pub(crate) fn plain(url: Url) -> Self {
-        Self { url, accept: None, credential: None, refuses_html: false, branch: None, otherwise: None }
-    }
-}
 
 pub(super) fn no_forge_problem(url: &SourceUrl) -> UrlProblem {
     if KNOWN.iter().any(|(known, _)| *known == url.host().as_str()) {

@@ -2,7 +2,7 @@
 
 use countersign_core::values::wire;
 
-use super::ForgeKind;
+use super::kind::ForgeKind;
 use crate::{shown::shown_text, url::UrlProblem};
 
 /// A signers file on a branch.

@@ -1,7 +1,14 @@
 //! URLs of signers files; releases, tokens and configuration are in `other`, claims in `claimed`.
 
+use countersign_core::documents::metadata::OriginKind;
+use url::Url;
+
 use super::*;
-use crate::url::UrlProblem;
+use crate::{
+    file_server::FileServers,
+    host::Host,
+    url::{SourceUrl, UrlProblem, UrlRefusal},
+};
 
 mod claimed;
 mod other;

@@ -19,9 +19,12 @@ use serde::{
 };
 use url::Url;
 
-use super::{Asset, Download, ReleaseMetadata, ReleaseProblem};
+use super::{
+    asset::{Asset, AssetRequest, ReleaseMetadata},
+    error::ReleaseProblem,
+};
 use crate::{
-    forges::{Credential, ForgeKind, ReleaseSource},
+    forges::{ForgeKind, ReleaseSource, credential::Credential},
     shown::shown_text,
 };
 
@@ -269,12 +272,12 @@ impl DescribedAsset {
         let sha256 = parse_digest(self.digest.as_deref())
             .map_err(|()| ReleaseProblem::AssetDigest { name: shown() })?;
         let api_url = self.api_url.as_deref().and_then(parse_url);
-        let download = Download::choose(source, url.clone(), api_url);
+        let download = AssetRequest::choose(source, url.clone(), api_url);
         Ok(Asset { name, source: url.into(), size: self.size, sha256, download })
     }
 }
 
-impl Download {
+impl AssetRequest {
     /// Assets of a private GitHub repository come from the API, where the token is good; elsewhere it is good for the
     /// public URL, if that is on the API's origin.
     fn choose(source: &ReleaseSource, url: Url, api_url: Option<Url>) -> Self {

@@ -3,9 +3,13 @@
 use reqwest::header::HeaderValue;
 use url::Url;
 
-use super::{ReleaseError, ReleaseMetadata, document, document::GitlabProject};
+use super::{
+    asset::ReleaseMetadata,
+    document::{self, GitlabProject},
+    error::ReleaseError,
+};
 use crate::{
-    fetch::{Ask, Fetcher, Redirects},
+    fetch::{Fetcher, Redirects, route::Ask},
     forges::{ForgeKind, ReleaseSource},
     shown::{shown_text, shown_url},
 };

@@ -5,9 +5,12 @@ use countersign_core::values::digest::HexDigest;
 use sha2::{Digest, digest::Output};
 use tokio::{sync::mpsc, task::JoinHandle};
 
-use super::{Asset, AssetProblem, HashedAsset, ReleaseError};
+use super::{
+    asset::{Asset, HashedAsset},
+    error::{AssetProblem, ReleaseError},
+};
 use crate::{
-    fetch::{Ask, Fetcher, Opened, Rate, Redirects},
+    fetch::{Fetcher, Redirects, opened::Opened, pace::Rate, route::Ask},
     shown::shown_url,
 };
 

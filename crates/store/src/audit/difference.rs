@@ -8,7 +8,7 @@ use std::{
 use countersign_core::values::path::RepoPath;
 use thiserror::Error;
 
-use crate::tree::{Dir, DirEntry, Node};
+use crate::tree::dir::{Dir, DirEntry, Node};
 
 /// How many entries may differ between two commits. A change touches some ten files, and all those of a project's
 /// superseded proposals at most. More were made to exhaust whoever looks at each of them.

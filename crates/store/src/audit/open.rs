@@ -10,7 +10,7 @@ use std::{
 use gix::{ObjectId, hash::Kind as HashKind};
 
 use crate::{
-    audit::{CheckError, plain},
+    audit::{plain, report::CheckError},
     objects::Objects,
     repository::refs::{BRANCH, Branch},
 };

@@ -9,10 +9,10 @@ use countersign_core::{
 };
 
 use crate::{
-    audit::reason_of,
+    audit::report::reason_of,
     objects::Objects,
-    snapshot::{Files, index::Index},
-    tree::{Dir, Node},
+    snapshot::{files::Files, index::Index},
+    tree::dir::{Dir, Node},
 };
 
 pub(crate) struct State {

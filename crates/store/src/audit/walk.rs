@@ -7,17 +7,21 @@ use gix::{ObjectId, objs::Kind};
 
 use crate::{
     audit::{
-        CheckError, Checked, Event, Finding, MAX_FILES, MAX_FINDINGS,
         difference::Difference,
         open::RepositoryCopy,
-        reason_of,
         replay::{Replay, SpeaksFor, Step},
+        report::{CheckError, Checked, Event, Finding, reason_of},
         state::State,
     },
     commit::Commit,
-    snapshot::Files,
-    tree::{Node, load},
+    snapshot::files::Files,
+    tree::{dir::Node, load},
 };
+
+/// How many findings are told; beyond it they are only counted.
+const MAX_FINDINGS: usize = 200;
+/// How many files of one finding are named.
+const MAX_FILES: usize = 20;
 
 pub(crate) fn walk(
     opened: &RepositoryCopy,

@@ -16,7 +16,10 @@ use crate::{
     author::Author,
     error::StoreError,
     objects::{Objects, pack::PackObject, stored, sums::hash},
-    tree::{self, Conflict, Dir, Edit, EncodedTree},
+    tree::{
+        dir::Dir,
+        edit::{self, Conflict, Edit, EncodedTree},
+    },
 };
 
 #[derive(Debug, Default)]
@@ -92,7 +95,7 @@ impl Batch {
             edits.push((path, hashed.transpose().map_err(collision)?));
         }
         let (root, trees) =
-            tree::apply(root, &edits).map_err(|Conflict(path)| StoreError::Conflict { path })?;
+            edit::apply(root, &edits).map_err(|Conflict(path)| StoreError::Conflict { path })?;
         let text = commit_text(root.id, parent, &change.recorded_message(), signature);
         let tip = hash(Kind::Commit, &text).ok_or_else(|| collision("the commit"))?;
         // The same signers file lies beside every release of a project: what is there already is not written again.

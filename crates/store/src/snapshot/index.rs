@@ -21,7 +21,10 @@ use countersign_core::{
 };
 use imbl::{HashMap, OrdMap, OrdSet};
 
-use crate::snapshot::{Entry, Files};
+use crate::{
+    snapshot::files::{Entry, Files},
+    tree::names::addressable,
+};
 
 /// Derived from the files of one commit; cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,7 +45,7 @@ impl Index {
         let mut touched = Vec::new();
         files.walk(&mut |path, _| {
             if might_matter(path) {
-                touched.extend(RepoPath::parse(path).ok().filter(|parsed| parsed.as_str() == path));
+                touched.extend(addressable(path));
             }
         });
         index.update(files, &touched);

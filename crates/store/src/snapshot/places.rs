@@ -17,11 +17,8 @@ use gix::{ObjectId, hashtable::HashMap};
 
 use crate::{
     objects::spot::Spot,
-    snapshot::{
-        addressable,
-        trie::{Node, Place},
-    },
-    tree::Dir,
+    snapshot::trie::{Node, Place},
+    tree::{dir::Dir, names::addressable},
 };
 
 /// Whoever governs a path is most often among its last few directories.
@@ -138,7 +135,10 @@ mod tests {
     use super::*;
     use crate::{
         objects::sums::hash,
-        tree::{DirEntry, Edit, Node as TreeNode, apply},
+        tree::{
+            dir::{DirEntry, Node as TreeNode},
+            edit::{Edit, apply},
+        },
     };
 
     /// Some hundred paths in a few directories, projects inside projects among them.

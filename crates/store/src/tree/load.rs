@@ -15,7 +15,10 @@ use crate::{
         Objects,
         delta::{common_prefix, common_suffix},
     },
-    tree::{Dir, DirEntry, Foreign, Node, intern},
+    tree::{
+        dir::{Dir, DirEntry, Foreign, Node},
+        names::intern,
+    },
 };
 
 /// How many files and directories a tree may have. A million takes some hundred megabytes of memory; a tree of so many
@@ -132,7 +135,7 @@ impl<'a> Loader<'a> {
         let dir = Dir::from_stored(id, entries);
         let dir = dir.ok_or_else(|| StoreError::corrupt(id, "its entries are not in order"))?;
         if let Some(odd) = &mut self.odd
-            && dir.encoded() != bytes
+            && dir.entries.encode() != bytes
         {
             odd.push(self.path.clone());
         }
@@ -146,7 +149,7 @@ impl<'a> Loader<'a> {
         (id, bytes): (ObjectId, &[u8]),
         previous: &Arc<Dir>,
     ) -> Result<Option<Arc<Dir>>, StoreError> {
-        let old = previous.encoded();
+        let old = previous.entries.encode();
         let prefix = common_prefix(&old, bytes);
         let behind = old.len() - common_suffix(&old[prefix..], &bytes[prefix..]);
         let (mut at, mut begin, mut end) = (0, 0, old.len());
@@ -171,7 +174,7 @@ impl<'a> Loader<'a> {
             }
         }
         let dir = Dir { id, entries };
-        Ok((dir.encoded() == bytes).then(|| Arc::new(dir)))
+        Ok((dir.entries.encode() == bytes).then(|| Arc::new(dir)))
     }
 
     fn read_entries(

@@ -9,7 +9,7 @@ use countersign_core::{
 };
 use serde_json::json;
 
-use super::{State, Status, index_status, not_pending, proposal_status};
+use super::standing::{State, Status, index_status, not_pending, proposal_status};
 use crate::{
     client::{Client, ListenQuery},
     error::{CliError, ErrorKind},

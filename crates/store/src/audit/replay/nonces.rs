@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use super::shift;
+use super::times::shift;
 use countersign_core::{
     rules::auth::VerifiedRequest,
     values::{nonce::Nonce, time::Timestamp},

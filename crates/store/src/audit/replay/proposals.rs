@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Fault, MAX_FETCH, MAX_WAIT, MIN_EXPIRY, Replay, Violation, around, end_of,
-    rerun::{Rerun, refused, unstored_request},
+    rerun::{Replay, Rerun, refused, unstored_request},
+    times::{MAX_FETCH, MAX_WAIT, MIN_EXPIRY, around, end_of},
+    violation::{Fault, Violation},
 };
 use countersign_core::{
     documents::{bodies::ProposeBody, layout, metadata::Origin, registration::SignedRequest},

@@ -6,12 +6,17 @@ use std::{
     sync::Arc,
 };
 
-use super::{Fault, MAX_WAIT, Replay, Violation, around};
+use super::{
+    nonces::Nonces,
+    times::{MAX_WAIT, around},
+    violation::{Fault, Violation},
+};
 use countersign_core::{
     documents::{
         bodies::RevokeBody,
         index::{PublishedFile, ReleaseIndex},
         layout::{self, Signable},
+        metadata::Origin,
         registration::SignedRequest,
         repository::RepositoryMarker,
         signatures::Collected,
@@ -37,6 +42,16 @@ use countersign_core::{
     },
 };
 
+/// Checks the commits of one history, from the oldest on.
+#[derive(Debug)]
+pub struct Replay {
+    pub(super) speaks_for: SpeaksFor,
+    nonces: Nonces,
+}
+
+/// Whether a signers file of this origin may speak for this project, by the URL alone; if not, why.
+pub type SpeaksFor = fn(&Origin, &RepoPath) -> Result<(), String>;
+
 /// What a decision gave.
 #[derive(Debug)]
 pub(crate) struct Rerun {
@@ -50,6 +65,10 @@ pub(crate) struct Rerun {
 }
 
 impl Replay {
+    pub fn new(speaks_for: SpeaksFor) -> Self {
+        Self { speaks_for, nonces: Nonces::default() }
+    }
+
     pub(crate) fn rerun(
         &mut self,
         claim: &Claim,

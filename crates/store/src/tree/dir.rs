@@ -1,13 +1,46 @@
-//! The entries of a directory, in pieces that its versions share: a change in a directory of thousands copies one piece.
+//! A directory, and its entries in pieces that its versions share: a change in a directory of thousands copies one piece.
 
 use std::{cmp::Ordering, sync::Arc};
 
+use countersign_core::values::path::{RepoPath, Segments};
+use gix::{ObjectId, hash::Kind as HashKind, objs::tree::EntryKind};
 use smallvec::SmallVec;
-
-use crate::tree::{DirEntry, Node};
+use smol_str::SmolStr;
 
 /// A piece grows to twice this before it is split.
 const PIECE: usize = 64;
+
+/// A directory: the id of its Git tree, and its entries in Git's order.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Dir {
+    pub(crate) id: ObjectId,
+    pub(crate) entries: Entries,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DirEntry {
+    /// Short ones lie in the entry itself: a read compares names, and waits for memory at each that lies elsewhere.
+    pub(crate) name: SmolStr,
+    pub(crate) node: Node,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Node {
+    File(ObjectId),
+    /// With its id, which is here as well: whoever writes a directory of thousands needs the ids of all, and would wait for
+    /// memory at each that lies elsewhere.
+    Dir(ObjectId, Arc<Dir>),
+    /// Boxed, since there should be none.
+    Foreign(Box<Foreign>),
+}
+
+/// A link, an executable or a submodule, which somebody else put into the tree. It is kept, and never looked into:
+/// following a link would leave the repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Foreign {
+    pub(crate) kind: EntryKind,
+    pub(crate) id: ObjectId,
+}
 
 /// In Git's order, each once.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +57,95 @@ pub(crate) struct At {
     entry: usize,
 }
 
+impl Dir {
+    pub(crate) fn empty() -> Arc<Self> {
+        Arc::new(Self { id: ObjectId::empty_tree(HashKind::Sha1), entries: Entries::default() })
+    }
+
+    /// A directory as it was stored; `None` where the entries are not in Git's order, each once.
+    pub(crate) fn from_stored(id: ObjectId, entries: Vec<DirEntry>) -> Option<Arc<Self>> {
+        Some(Arc::new(Self { id, entries: Entries::new(entries)? }))
+    }
+
+    pub(crate) fn find(&self, path: &RepoPath) -> Option<&Node> {
+        let mut segments = path.segments();
+        let last = segments.next_back()?;
+        segments.try_fold(self, |dir, name| dir.subdir(name).map(|dir| &**dir))?.get(last)
+    }
+
+    /// The file with this relative path in the deepest directory that has one, of those that lead to `path` and `path`
+    /// itself.
+    pub(crate) fn find_nearest(&self, path: &RepoPath, relative: [&str; 2]) -> Option<ObjectId> {
+        self.find_below(path.segments(), relative)
+    }
+
+    /// The deepest comes first: it is most often one of the last few.
+    fn find_below(&self, mut segments: Segments<'_>, relative: [&str; 2]) -> Option<ObjectId> {
+        let dir = self.subdir(segments.next()?)?;
+        let [inner, file] = relative;
+        dir.find_below(segments, relative).or_else(|| match dir.subdir(inner)?.get(file)? {
+            Node::File(id) => Some(*id),
+            Node::Dir(..) | Node::Foreign(_) => None,
+        })
+    }
+
+    /// Calls `visit` with the path and content of every file below, in the order of the paths. `prefix` is what stands
+    /// before each path: empty, or a directory and its slash.
+    pub(crate) fn walk(&self, prefix: &mut String, visit: &mut dyn FnMut(&str, ObjectId)) {
+        let length = prefix.len();
+        for entry in self.entries.iter() {
+            prefix.push_str(&entry.name);
+            match &entry.node {
+                Node::File(id) => visit(prefix, *id),
+                Node::Dir(_, dir) => {
+                    prefix.push('/');
+                    dir.walk(prefix, visit);
+                }
+                Node::Foreign(_) => {}
+            }
+            prefix.truncate(length);
+        }
+    }
+
+    pub(crate) fn subdir(&self, name: &str) -> Option<&Arc<Dir>> {
+        match self.entries.node(self.entries.locate(name, true).ok()?) {
+            Node::Dir(_, dir) => Some(dir),
+            Node::File(_) | Node::Foreign(_) => None,
+        }
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Node> {
+        let at = self.entries.locate(name, false).or_else(|_| self.entries.locate(name, true)).ok()?;
+        Some(self.entries.node(at))
+    }
+}
+
+impl DirEntry {
+    /// How many bytes of its directory it takes.
+    pub(crate) fn encoded_len(&self) -> usize {
+        let (kind, id) = self.node.kind_and_id();
+        kind.as_octal_str().len() + self.name.len() + id.as_slice().len() + 2
+    }
+}
+
+impl Node {
+    pub(crate) fn of(dir: Arc<Dir>) -> Self {
+        Self::Dir(dir.id, dir)
+    }
+
+    fn kind_and_id(&self) -> (EntryKind, &ObjectId) {
+        match self {
+            Node::File(id) => (EntryKind::Blob, id),
+            Node::Dir(id, _) => (EntryKind::Tree, id),
+            Node::Foreign(foreign) => (foreign.kind, &foreign.id),
+        }
+    }
+
+    pub(crate) fn is_dir(&self) -> bool {
+        matches!(self, Node::Dir(..))
+    }
+}
+
 impl Entries {
     /// `None` where they are not in Git's order, each once.
     pub(crate) fn new(entries: Vec<DirEntry>) -> Option<Self> {
@@ -38,6 +160,20 @@ impl Entries {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &DirEntry> {
         self.pieces.iter().flat_map(|piece| piece.iter())
+    }
+
+    /// The bytes of the Git tree with these entries.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.iter().map(|entry| entry.name.len() + 28).sum());
+        for entry in self.iter() {
+            let (kind, id) = entry.node.kind_and_id();
+            out.extend_from_slice(kind.as_octal_str());
+            out.push(b' ');
+            out.extend_from_slice(entry.name.as_bytes());
+            out.push(0);
+            out.extend_from_slice(id.as_slice());
+        }
+        out
     }
 
     pub(crate) fn locate(&self, name: &str, is_dir: bool) -> Result<At, At> {

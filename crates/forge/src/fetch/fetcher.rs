@@ -1,0 +1,145 @@
+//! The requests themselves, hop by hop.
+
+use std::{sync::Arc, time::Duration};
+
+use reqwest::{
+    Response, StatusCode,
+    dns::Resolve,
+    header::{ACCEPT, CONTENT_ENCODING, HeaderValue, LOCATION},
+};
+use url::Url;
+
+use super::{
+    access::Access,
+    error::{FetchError, HopRefusal, MAX_REDIRECTS, Wait},
+    opened::Opened,
+    pace::Timeouts,
+    rate_limit,
+    route::{Ask, Redirects, Route},
+};
+use crate::{guard::Guard, https::SetupError};
+
+/// For one asset from its first request to its last byte: the largest allowed one at some 600 KB a second.
+const ASSET_TIMEOUT: Duration = Duration::from_secs(3_600);
+
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    pub max_bytes: u64,
+    pub redirects: Redirects,
+}
+
+/// Makes all outgoing requests. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Fetcher {
+    pub(super) access: Access,
+    pub(super) timeouts: Timeouts,
+    pub(crate) asset_timeout: Duration,
+}
+
+impl Fetcher {
+    /// For a server, which fetches what strangers name: only where the guard lets requests go.
+    pub fn new(guard: Guard, timeouts: Timeouts, resolver: Arc<dyn Resolve>) -> Result<Self, SetupError> {
+        let access = Access::guarded(guard, timeouts, resolver)?;
+        Ok(Self { access, timeouts, asset_timeout: ASSET_TIMEOUT })
+    }
+
+    /// For a user at their own machine, who may fetch from wherever they say, through the proxy that their environment
+    /// names. Not for a server: nothing keeps these requests out of its own network.
+    pub fn for_user(timeouts: Timeouts) -> Result<Self, SetupError> {
+        Ok(Self { access: Access::of_user(timeouts)?, timeouts, asset_timeout: ASSET_TIMEOUT })
+    }
+
+    /// With this patience for one asset, redirects included. `Timeouts::total` does not bound it.
+    #[must_use]
+    pub fn with_asset_timeout(mut self, asset_timeout: Duration) -> Self {
+        self.asset_timeout = asset_timeout;
+        self
+    }
+
+    /// The whole content at a URL; `None` where the server says that there is nothing (404, 410).
+    pub async fn get(&self, url: &Url, limits: Limits) -> Result<Option<Vec<u8>>, FetchError> {
+        let work = async {
+            match self.open(url, Ask::default(), limits.redirects).await? {
+                Some(opened) => opened.read(limits.max_bytes).await.map(Some),
+                None => Ok(None),
+            }
+        };
+        self.in_time(url, self.timeouts.total, work).await
+    }
+
+    /// Ends what takes longer than the whole of it may.
+    pub(crate) async fn in_time<T, E: From<FetchError>>(
+        &self,
+        url: &Url,
+        total: Duration,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        match tokio::time::timeout(total, work).await {
+            Ok(result) => result,
+            Err(_) => Err(Route::start(url).timed_out(Wait::Total(total)).into()),
+        }
+    }
+
+    pub(crate) fn total_timeout(&self) -> Duration {
+        self.timeouts.total
+    }
+
+    /// Follows redirects to a 200 response whose body is still to be read. The caller bounds the time and the size.
+    pub(crate) async fn open(
+        &self,
+        url: &Url,
+        mut ask: Ask<'_>,
+        redirects: Redirects,
+    ) -> Result<Option<Opened>, FetchError> {
+        let mut route = Route::start(url);
+        for _ in 0..=MAX_REDIRECTS {
+            // Once elsewhere, a redirect back is a stranger's choice, and is followed without the token.
+            ask.credential = ask.credential.filter(|credential| credential.is_for(&route.current));
+            let response = self.request(&route, ask).await?;
+            match response.status() {
+                StatusCode::OK => {
+                    check_encoding(&response, &route)?;
+                    return Ok(Some(Opened { route, response, timeouts: self.timeouts }));
+                }
+                StatusCode::NOT_FOUND | StatusCode::GONE => return Ok(None),
+                StatusCode::MOVED_PERMANENTLY
+                | StatusCode::FOUND
+                | StatusCode::SEE_OTHER
+                | StatusCode::TEMPORARY_REDIRECT
+                | StatusCode::PERMANENT_REDIRECT => {
+                    route.follow(response.headers().get(LOCATION), redirects)?
+                }
+                _ => return Err(rate_limit::bad_status(&route, ask, &response)),
+            }
+        }
+        Err(route.refused(HopRefusal::TooManyRedirects))
+    }
+
+    pub(super) async fn request(&self, route: &Route, ask: Ask<'_>) -> Result<Response, FetchError> {
+        let client = self.access.client_for(route).map_err(|refusal| route.refused(refusal))?;
+        let mut request = client.get(route.current.clone());
+        if let Some(accept) = ask.accept {
+            request = request.header(ACCEPT, accept);
+        }
+        if let Some((name, value)) =
+            ask.credential.and_then(|credential| credential.header_for(&route.current))
+        {
+            request = request.header(name, value);
+        }
+        let Timeouts { connect, idle, total: _, pace: _ } = self.timeouts;
+        match tokio::time::timeout(connect + idle, request.send()).await {
+            Ok(sent) => sent.map_err(|error| route.failed(&error, self.timeouts)),
+            Err(_) => Err(route.timed_out(Wait::Idle(idle))),
+        }
+    }
+}
+
+/// Decoding is off, so encoded bytes would be stored and hashed as if they were the file.
+fn check_encoding(response: &Response, route: &Route) -> Result<(), FetchError> {
+    let is_identity = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
+    if response.headers().get_all(CONTENT_ENCODING).iter().all(is_identity) {
+        return Ok(());
+    }
+    let reason = "it is sent with a Content-Encoding that was not asked for".into();
+    Err(FetchError::Broken { url: route.shown(), reason })
+}

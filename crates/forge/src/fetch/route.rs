@@ -1,0 +1,96 @@
+//! The way of one request through its redirects, and what is sent along.
+
+use reqwest::header::HeaderValue;
+use url::Url;
+
+use super::{
+    error::{Failure, FetchError, Hop, HopRefusal, Wait},
+    pace::{Pace, Timeouts},
+};
+use crate::{forges::credential::Credential, shown::shown_url};
+
+/// Where redirects may lead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Redirects {
+    /// Nowhere but to the same scheme, host and port.
+    SameOrigin,
+    /// Wherever a request may go at all.
+    Guarded,
+}
+
+/// What a request says besides its URL.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ask<'a> {
+    pub(crate) accept: Option<&'a HeaderValue>,
+    /// Sent to the origin that it is for, wherever redirects lead.
+    pub(crate) credential: Option<&'a Credential>,
+}
+
+/// The URL that was asked for and the one that a redirect led to.
+pub(crate) struct Route {
+    pub(super) given: Url,
+    pub(super) current: Url,
+    pub(super) hop: Hop,
+    /// Whether the last redirect led from https to plain http.
+    pub(super) left_tls: bool,
+}
+
+impl Route {
+    pub(super) fn start(given: &Url) -> Self {
+        Self { given: given.clone(), current: given.clone(), hop: Hop::AsGiven, left_tls: false }
+    }
+
+    pub(super) fn follow(
+        &mut self,
+        location: Option<&HeaderValue>,
+        redirects: Redirects,
+    ) -> Result<(), FetchError> {
+        let Some(location) = location else {
+            return Err(FetchError::Broken {
+                url: self.shown(),
+                reason: "it redirects without saying where to".into(),
+            });
+        };
+        let target = location.to_str().ok().and_then(|text| self.current.join(text).ok());
+        let previous = self.current.clone();
+        self.hop = Hop::Redirect;
+        let Some(target) = target else {
+            return Err(self.refused(HopRefusal::NotAUrl));
+        };
+        self.current = target;
+        self.left_tls = previous.scheme() == "https" && self.current.scheme() == "http";
+        if redirects == Redirects::SameOrigin && previous.origin() != self.current.origin() {
+            return Err(self.refused(HopRefusal::OtherOrigin));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn shown(&self) -> String {
+        let given = shown_url(self.given.as_str());
+        if self.current == self.given {
+            return format!("`{given}`");
+        }
+        format!("`{given}`, redirected to `{}`,", shown_url(self.current.as_str()))
+    }
+
+    pub(super) fn refused(&self, reason: HopRefusal) -> FetchError {
+        FetchError::Refused { url: self.shown(), hop: self.hop, reason }
+    }
+
+    pub(super) fn timed_out(&self, wait: Wait) -> FetchError {
+        FetchError::TimedOut { url: self.shown(), wait }
+    }
+
+    pub(super) fn too_slow(&self, pace: &Pace) -> FetchError {
+        let bytes_per_second = pace.rate().bytes_per_second();
+        FetchError::TooSlow { url: self.shown(), bytes_per_second, window: pace.window() }
+    }
+
+    pub(super) fn failed(&self, error: &reqwest::Error, timeouts: Timeouts) -> FetchError {
+        match Failure::of(error, timeouts, &self.current) {
+            Failure::Refused(refusal) => self.refused(refusal.into()),
+            Failure::TimedOut(wait) => self.timed_out(wait),
+            Failure::Broken(reason) => FetchError::Broken { url: self.shown(), reason },
+        }
+    }
+}

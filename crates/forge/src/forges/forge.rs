@@ -1,0 +1,125 @@
+//! One forge: its hosts, and which URLs are on it.
+
+use thiserror::Error;
+use url::Url;
+
+use super::{kind::ForgeKind, token::Token};
+use crate::{
+    host::{Host, HostProblem},
+    shown::{shown_text, shown_url},
+    url::{Scheme, SourceUrl},
+};
+
+/// What a signers file of github.com is read from.
+const GITHUB_API: &str = "https://api.github.com";
+const GITHUB_RAW: &str = "https://raw.githubusercontent.com";
+
+pub(super) const KNOWN: [(&str, ForgeKind); 4] = [
+    ("github.com", ForgeKind::Github),
+    ("gitlab.com", ForgeKind::Gitlab),
+    ("codeberg.org", ForgeKind::Forgejo),
+    ("gitea.com", ForgeKind::Forgejo),
+];
+
+/// One `[[forge]]` of the configuration.
+#[derive(Debug, Clone)]
+pub struct ForgeConfig {
+    /// `HOST` or `HOST:PORT`. Without a port, the default port of the URL's scheme is meant.
+    pub host: String,
+    pub kind: ForgeKind,
+    /// Where its API is, unless in the kind's usual place on that host.
+    pub api: Option<String>,
+    /// Where its raw files are, unless on that host.
+    pub raw: Option<String>,
+    pub token: Option<Token>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ForgeConfigError {
+    #[error("the forge host `{text}` cannot be used: {problem}. Write HOST or HOST:PORT")]
+    Host { text: String, problem: HostProblem },
+    #[error("the forge {host} is configured twice: keep one entry")]
+    Twice { host: String },
+    #[error(
+        "`{key}` of the forge {host} is `{text}`, which is not an absolute http(s) URL without user information, query \
+         and fragment"
+    )]
+    Base { host: String, key: &'static str, text: String },
+    #[error("{host} is read over https on its usual port: leave out the port, and write `{key}` with https")]
+    KnownHost { host: String, key: &'static str },
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Forge {
+    pub(super) host: Host,
+    /// `None`: the default port of the URL's scheme.
+    pub(super) port: Option<u16>,
+    pub(super) kind: ForgeKind,
+    pub(super) api: Option<Url>,
+    pub(super) raw: Option<Url>,
+    pub(super) token: Option<Token>,
+    /// One of the public forges, which is https only and no exception from D28.
+    pub(super) is_known: bool,
+}
+
+impl Forge {
+    pub(super) fn configured(config: ForgeConfig) -> Result<Self, ForgeConfigError> {
+        let ForgeConfig { host: text, kind, mut api, mut raw, token } = config;
+        let (host, port) = Host::parse_with_port(&text)
+            .map_err(|problem| ForgeConfigError::Host { text: shown_text(&text), problem })?;
+        let is_known = KNOWN.iter().any(|(known, _)| *known == host.as_str());
+        if host.as_str() == "github.com" {
+            api = api.or_else(|| Some(GITHUB_API.to_owned()));
+            raw = raw.or_else(|| Some(GITHUB_RAW.to_owned()));
+        }
+        let base = |key, text: Option<String>| text.map(|text| parse_base(&host, key, &text)).transpose();
+        let (api, raw) = (base("api", api)?, base("raw", raw)?);
+        let known_host = |key| ForgeConfigError::KnownHost { host: host.to_string(), key };
+        let is_plain = |url: &Option<Url>| url.as_ref().is_some_and(|url| url.scheme() != "https");
+        if is_known && (port.is_some_and(|port| port != 443) || is_plain(&api)) {
+            return Err(known_host("api"));
+        }
+        if is_known && is_plain(&raw) {
+            return Err(known_host("raw"));
+        }
+        let port = if is_known { None } else { port };
+        Ok(Self { host, port, kind, api, raw, token, is_known })
+    }
+
+    /// Whether some URL would be on both.
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
+        let is_default = |port: Option<u16>| port.is_none_or(|port| matches!(port, 80 | 443));
+        let same_port = match (self.port, other.port) {
+            (Some(a), Some(b)) => a == b,
+            (a, b) => is_default(a) && is_default(b),
+        };
+        self.host == other.host && same_port
+    }
+
+    pub(super) fn serves(&self, scheme: Scheme, host: &Host, port: u16) -> bool {
+        let is_scheme = scheme == Scheme::Https || !self.is_known;
+        is_scheme && self.host == *host && self.port.unwrap_or(scheme.default_port()) == port
+    }
+
+    /// The segments of a URL below the place of the raw files, where it is there.
+    pub(super) fn below_raw<'u>(&'u self, url: &'u SourceUrl) -> Option<Vec<&'u str>> {
+        let raw = self.raw.as_ref()?;
+        let same_server = raw.scheme() == url.scheme().as_str()
+            && raw.host_str() == Some(url.host().as_str())
+            && raw.port_or_known_default() == Some(url.port());
+        let base: Vec<&str> = raw.path_segments()?.filter(|segment| !segment.is_empty()).collect();
+        let is_own_page = base.is_empty() && self.serves(url.scheme(), url.host(), url.port());
+        let segments: Vec<&str> = url.segments().collect();
+        let below = segments.strip_prefix(base.as_slice())?;
+        (same_server && !is_own_page).then(|| below.to_vec())
+    }
+}
+
+fn parse_base(host: &Host, key: &'static str, text: &str) -> Result<Url, ForgeConfigError> {
+    let url = SourceUrl::parse(text).ok().filter(|url| !url.has_query() && !url.has_fragment());
+    url.map(|url| url.request_url().clone()).ok_or_else(|| ForgeConfigError::Base {
+        host: host.to_string(),
+        key,
+        text: shown_url(text),
+    })
+}

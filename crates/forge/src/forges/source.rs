@@ -1,0 +1,66 @@
+//! What a URL was found to mean: the project or release, and the requests that read it.
+
+use countersign_core::{documents::metadata::OriginKind, values::path::RepoPath};
+use reqwest::header::HeaderValue;
+use url::Url;
+
+use super::{credential::Credential, kind::ForgeKind};
+
+/// Where a signers file is to be read, and the project that it speaks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignersSource {
+    pub kind: OriginKind,
+    pub project: RepoPath,
+    /// As given.
+    pub url: String,
+    /// Several where the URL does not tell the branch from the path: then exactly one of them must exist.
+    pub(crate) retrievals: Vec<Retrieval>,
+    /// Whether the branch must have a `/` in its name for the file to be in an allowed place.
+    pub(crate) needs_slashed_branch: bool,
+}
+
+/// One request for a signers file, in a form that can only name a branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Retrieval {
+    pub(crate) url: Url,
+    pub(crate) accept: Option<HeaderValue>,
+    pub(crate) credential: Option<Credential>,
+    /// Forges answer with a page where a file is missing or a login is; a file server may send what it likes.
+    pub(crate) refuses_html: bool,
+    /// The branch's own page in the API, which must exist first: a raw URL alone would let the forge decide where the
+    /// branch's name ends.
+    pub(crate) branch: Option<Url>,
+    /// Another way to ask for the same file, where this one knows none.
+    pub(crate) otherwise: Option<Box<Retrieval>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchedSigners {
+    pub bytes: Vec<u8>,
+    /// As requested, not where a redirect led.
+    pub retrieval_url: String,
+}
+
+/// Where a release is to be read, and the directory that its index belongs into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReleaseSource {
+    pub kind: OriginKind,
+    pub project: RepoPath,
+    pub tag: String,
+    /// The page of the release as given, without a query.
+    pub url: String,
+    /// `<project>/releases/tag/<tag>`
+    pub dir: RepoPath,
+    pub(crate) forge_kind: ForgeKind,
+    /// The project in the API.
+    pub(crate) api_project: Url,
+    /// Spellings of one request, to be tried in this order.
+    pub(crate) api_urls: Vec<Url>,
+    pub(crate) credential: Option<Credential>,
+}
+
+impl Retrieval {
+    pub(crate) fn plain(url: Url) -> Self {
+        Self { url, accept: None, credential: None, refuses_html: false, branch: None, otherwise: None }
+    }
+}

@@ -1,0 +1,119 @@
+//! Checking one commit: what is between the two states beside what the rules give.
+
+use std::collections::BTreeSet;
+
+use countersign_core::{
+    rules::{
+        claim::Claim,
+        snapshot::{Change, Snapshot},
+    },
+    values::{path::RepoPath, time::Timestamp},
+};
+
+use super::{
+    rerun::{Replay, Rerun},
+    times::MAX_WAIT,
+    violation::{Fault, Violation},
+};
+
+/// One commit, besides the states before and after it.
+#[derive(Debug, Clone, Copy)]
+pub struct Step<'a> {
+    /// The whole message, as it is recorded.
+    pub message: &'a str,
+    /// Of the commit, to the second.
+    pub time: Timestamp,
+    /// Every file that is not the same before and after.
+    pub touched: &'a BTreeSet<RepoPath>,
+    /// Whether there is no commit before it.
+    pub is_first: bool,
+}
+
+impl Replay {
+    /// Gives the change that the rules make, if it is exactly the one between the two states.
+    pub fn check(
+        &mut self,
+        before: &impl Snapshot,
+        after: &impl Snapshot,
+        step: &Step<'_>,
+    ) -> Result<Change, Vec<Violation>> {
+        let rerun = self.find_and_rerun(before, after, step);
+        let Rerun { change, evidence, stated, outcome } =
+            rerun.map_err(|violation| vec![violation.of_all(step.touched)])?;
+        let mut violations: Vec<Violation> = outcome.into_iter().collect();
+        if violations.is_empty() && change.recorded_message() != step.message {
+            let title = change.message.lines().next().unwrap_or_default().to_owned();
+            let nothing = Violation { files: Vec::new(), fault: Fault::OtherMessage(title) };
+            violations.push(nothing.of_all(step.touched));
+        }
+        violations.extend(stated.and_then(|(file, stated)| check_time(&file, stated, step.time)));
+        for mut violation in compare(&change, before, after, step.touched) {
+            if violation.fault == Fault::Different {
+                violation = violation.of_all(&evidence.intersection(step.touched).cloned().collect());
+            }
+            violations.push(violation);
+        }
+        if violations.is_empty() { Ok(change) } else { Err(violations) }
+    }
+
+    fn find_and_rerun(
+        &mut self,
+        before: &impl Snapshot,
+        after: &impl Snapshot,
+        step: &Step<'_>,
+    ) -> Result<Rerun, Violation> {
+        let whole = |fault| Violation { files: Vec::new(), fault };
+        if step.touched.is_empty() {
+            return Err(whole(Fault::Nothing));
+        }
+        let claim = Claim::parse(step.message).ok_or_else(|| whole(Fault::UnknownMessage))?;
+        if step.is_first != (claim == Claim::Create) {
+            return Err(whole(Fault::WrongBeginning));
+        }
+        self.rerun(&claim, before, after, step.time)
+    }
+}
+
+fn check_time(file: &RepoPath, stated: Timestamp, commit: Timestamp) -> Option<Violation> {
+    let apart = stated.ahead_of(commit).or_else(|| commit.ahead_of(stated));
+    let is_plausible = apart.is_some_and(|apart| apart <= MAX_WAIT);
+    (!is_plausible).then(|| Violation::at(file, Fault::Time { stated, commit }))
+}
+
+/// Reads every file that the change writes, also where it expects the content that was there before: what cannot be
+/// read is a violation, too.
+fn compare(
+    change: &Change,
+    before: &impl Snapshot,
+    after: &impl Snapshot,
+    touched: &BTreeSet<RepoPath>,
+) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for (path, expected) in &change.files {
+        let found = match after.read(path) {
+            Ok(found) => found,
+            Err(error) => {
+                violations.push(error.into());
+                continue;
+            }
+        };
+        let fault = match (expected, found) {
+            (Some(expected), Some(found)) if *expected == found => continue,
+            (None, None) => continue,
+            (Some(_), Some(_)) => Fault::Different,
+            (Some(_), None) if touched.contains(path) => Fault::Lost,
+            (Some(_), None) => Fault::NotWritten,
+            (None, Some(_)) => Fault::NotRemoved,
+        };
+        violations.push(Violation::at(path, fault));
+    }
+    for path in touched.iter().filter(|path| !change.files.contains_key(*path)) {
+        let fault = match (before.contains(path), after.contains(path)) {
+            (false, _) => Fault::Added,
+            (true, true) => Fault::Changed,
+            (true, false) => Fault::Removed,
+        };
+        violations.push(Violation::at(path, fault));
+    }
+    violations
+}

@@ -1,0 +1,85 @@
+//! What is wrong with a commit.
+
+use std::collections::BTreeSet;
+
+use countersign_core::{
+    rules::snapshot::ReadError,
+    values::{key::PublicKey, path::RepoPath, time::Timestamp},
+};
+use thiserror::Error;
+
+/// What is wrong with a commit, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// What it is about first. Never empty, unless the commit touches nothing.
+    pub files: Vec<RepoPath>,
+    pub fault: Fault,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Fault {
+    #[error("the commit changes nothing, and the server makes no such commit")]
+    Nothing,
+    #[error("the commit says nothing that the server says in a message")]
+    UnknownMessage,
+    #[error("the first commit of a history creates the repository, and no other commit does")]
+    WrongBeginning,
+    #[error("the rules refuse this change: {0}")]
+    Refused(String),
+    #[error("the message is not the one of this change, which begins with {0:?}")]
+    OtherMessage(String),
+    #[error("it is made complete, and the signatures do not reach the threshold in force")]
+    NotComplete,
+    #[error("the signatures reach the threshold in force, and it is not made complete")]
+    Complete,
+    #[error("it cannot be used: {0}")]
+    Unreadable(String),
+    #[error("it is missing, and what the commit claims to be cannot be without it")]
+    Absent,
+    #[error("it holds no signature of {0}, who is said to have signed")]
+    NoSignature(PublicKey),
+    #[error("the stored request does not prove what it is kept for: {0}")]
+    Request(String),
+    #[error("the stored request was used before: its nonce is not new")]
+    UsedNonce,
+    #[error("it says {0}, and the server writes whole seconds")]
+    Fraction(Timestamp),
+    #[error("it cannot lie here: {0}")]
+    Misplaced(String),
+    #[error("it says that this was done at {stated}, and the commit was made at {commit}")]
+    Time { stated: Timestamp, commit: Timestamp },
+    #[error("it was added, which is no part of what the commit claims to be")]
+    Added,
+    #[error("it was changed, which is no part of what the commit claims to be")]
+    Changed,
+    #[error("it was removed, which is no part of what the commit claims to be")]
+    Removed,
+    /// The file comes first; behind it stand those that say what it should be. Which of them is false, nobody can tell.
+    #[error("its content is not what the rules give for what else the commit stored")]
+    Different,
+    #[error("it was removed, and the rules give it a new content")]
+    Lost,
+    #[error("it was not written, and the rules demand it")]
+    NotWritten,
+    #[error("it is still there, and the rules remove it")]
+    NotRemoved,
+}
+
+impl Violation {
+    pub(crate) fn at(file: &RepoPath, fault: Fault) -> Self {
+        Self { files: vec![file.clone()], fault }
+    }
+
+    /// About these files as well.
+    pub(crate) fn of_all(mut self, files: &BTreeSet<RepoPath>) -> Self {
+        let others = files.iter().filter(|file| !self.files.contains(file)).cloned().collect::<Vec<_>>();
+        self.files.extend(others);
+        self
+    }
+}
+
+impl From<ReadError> for Violation {
+    fn from(error: ReadError) -> Self {
+        Self { files: vec![error.path], fault: Fault::Unreadable(error.reason) }
+    }
+}
