@@ -4,12 +4,12 @@ use std::fs;
 
 use tempfile::TempDir;
 
-use crate::{
-    keys_support::{
+use crate::support::{
+    Launch, TestServer,
+    keys::{
         PASSPHRASE, assert_accepted, failure, fixture, installed, ping, private_copy, public_key, ssh_keygen,
         text,
     },
-    support::{Launch, TestServer},
 };
 
 #[test]

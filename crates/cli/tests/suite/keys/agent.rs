@@ -12,11 +12,9 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{
-    keys_support::{
-        assert_accepted, failure, fixture, installed, ping, private_copy, public_key, run_tool, text,
-    },
-    support::{Launch, TestServer},
+use crate::support::{
+    Launch, TestServer,
+    keys::{assert_accepted, failure, fixture, installed, ping, private_copy, public_key, run_tool, text},
 };
 
 /// OpenSSH's own agent, on a socket of its own.

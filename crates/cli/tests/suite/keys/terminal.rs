@@ -4,9 +4,9 @@ use std::{fs, path::Path};
 
 use tempfile::TempDir;
 
-use crate::{
-    keys_support::{PASSPHRASE, fixture, installed, private_copy, public_key, ssh_keygen, text},
-    support::{Terminal, TestServer},
+use crate::support::{
+    Terminal, TestServer,
+    keys::{PASSPHRASE, fixture, installed, private_copy, public_key, ssh_keygen, text},
 };
 
 fn start(args: &[&str]) -> Option<Terminal> {

@@ -4,9 +4,11 @@ use std::net::SocketAddr;
 
 use tempfile::TempDir;
 
-use crate::{
+use crate::support::{
+    Person, Reply, SignersFile, World, days_ago,
+    fsck::fsck,
     metrics::{Page, free_address},
-    support::{Person, Reply, SignersFile, World, days_ago, fsck::fsck, world::checksums},
+    world::checksums,
 };
 
 struct Budgeted {

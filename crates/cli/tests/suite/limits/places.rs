@@ -10,11 +10,9 @@ use std::{
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::{
+use crate::support::{
+    Answer, Connection, EventStream, Person, Reply, Request, SignersFile, TestServer, World, http,
     metrics::free_address,
-    support::{
-        Answer, Connection, EventStream, Person, Reply, Request, SignersFile, TestServer, World, http,
-    },
 };
 
 /// What an honest request may take while others hold all they can, on a machine that is busy with other tests.

@@ -12,10 +12,8 @@ use std::{
 
 use serde_json::Value;
 
-use crate::{
-    kills_load::{Asked, Client, Course, Sent, people, read_on},
-    support::{FileServer, Git, Person, Request, TestServer, fsck::fsck, http},
-};
+use super::kills_load::{Asked, Client, Course, Sent, people, read_on};
+use crate::support::{FileServer, Git, Person, Request, TestServer, fsck::fsck, http};
 
 /// How many kills; the long run takes some hundreds.
 const KILLS: (&str, u64) = ("COUNTERSIGN_KILLS", 10);

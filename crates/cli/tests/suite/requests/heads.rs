@@ -6,10 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
-    metrics::free_address,
-    support::{Connection, TestServer},
-};
+use crate::support::{Connection, TestServer, metrics::free_address};
 
 const HEAD_LIMIT: usize = 32 * 1024;
 const MAX_FIELDS: usize = 100;

@@ -5,9 +5,9 @@ use std::{fs, os::unix::fs::symlink, path::Path};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{
-    keys_support::{assert_accepted, failure, installed, mode, ping, public_key, ssh_keygen, text},
-    support::{Launch, TestServer},
+use crate::support::{
+    Launch, TestServer,
+    keys::{assert_accepted, failure, installed, mode, ping, public_key, ssh_keygen, text},
 };
 
 fn keygen(out: &Path) -> Launch {

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use crate::{
-    metrics::free_address,
-    support::{Launch, Person, Running, SignersFile, World, client::Computer, days_ago, world::checksums},
+use crate::support::{
+    Launch, Person, Running, SignersFile, World, client::Computer, days_ago, metrics::free_address,
+    world::checksums,
 };
 
 fn people() -> (Person, Person) {

@@ -50,7 +50,7 @@ fn whatever_way_a_receiver_fails_all_events_arrive_in_order_when_it_works_again(
 
 #[test]
 fn a_receiver_that_is_not_there_yet_hears_of_everything_when_it_comes() {
-    let address = crate::metrics::free_address();
+    let address = crate::support::metrics::free_address();
     let hooked =
         HookedWorld::start(&webhook_to("ci", &format!("http://{address}/hook"), "retry_max_seconds = 1"));
     let alice = hooked.activate();

@@ -2,13 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::{
+use crate::support::{
+    Person, Running, SignersFile, World,
+    client::Computer,
+    hostile::{HostileServer, Lie, Victim},
     metrics::free_address,
-    support::{
-        Person, Running, SignersFile, World,
-        client::Computer,
-        hostile::{HostileServer, Lie, Victim},
-    },
 };
 
 /// A client that is told of everything that happens from now on.

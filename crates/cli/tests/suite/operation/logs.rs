@@ -8,9 +8,10 @@ use std::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::{
+use crate::support::{
+    Connection, Launch, Person, Request, SignersFile, TestServer, World, http,
     metrics::{Page, free_address},
-    support::{Connection, Launch, Person, Request, SignersFile, TestServer, World, http, server::LogEnd},
+    server::LogEnd,
 };
 
 const PATIENCE: Duration = Duration::from_secs(30);

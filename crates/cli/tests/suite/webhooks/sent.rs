@@ -6,13 +6,11 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::{
+use crate::support::{
+    FileServer, Launch, Person, SignersFile,
     metrics::{Page, free_address},
-    support::{
-        FileServer, Launch, Person, SignersFile,
-        receiver::{Delivery, Manner, Receiver},
-        webhooks::{HookedWorld, SECRET, webhook},
-    },
+    receiver::{Delivery, Manner, Receiver},
+    webhooks::{HookedWorld, SECRET, webhook},
 };
 
 fn events(deliveries: &[Delivery]) -> Vec<[String; 3]> {

@@ -35,7 +35,7 @@ fn a_server_that_cannot_commit_is_not_ready_until_it_can_again() {
 #[test]
 fn a_server_that_finishes_its_last_requests_is_healthy_and_not_ready() {
     let alice = Person::named("alice");
-    let metrics = super::metrics::free_address();
+    let metrics = crate::support::metrics::free_address();
     let mut world =
         World::start_with(|launch, _| launch.args(["--dev", "--metrics-listen", &metrics.to_string()]));
     let ask = |path: &str| http::send(metrics, &Request::get(path));

@@ -1,31 +1,9 @@
 //! Prometheus metrics, on a listener of their own.
 
-use std::net::{SocketAddr, TcpListener};
-
-use crate::support::{Person, Request, SignersFile, TestServer, World, http};
-
-/// An address that nobody listens on.
-pub(crate) fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
-
-pub(crate) struct Page(String);
-
-impl Page {
-    pub(crate) fn read(address: SocketAddr) -> Self {
-        let reply = http::send(address, &Request::get("/metrics"));
-        assert_eq!(reply.status, 200);
-        assert_eq!(reply.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
-        Self(reply.text())
-    }
-
-    /// The value of exactly this sample.
-    #[track_caller]
-    pub(crate) fn value(&self, sample: &str) -> f64 {
-        let line = self.0.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
-        line.unwrap_or_else(|| panic!("no {sample} in\n{}", self.0)).parse().unwrap()
-    }
-}
+use crate::support::{
+    Person, Request, SignersFile, TestServer, World, http,
+    metrics::{Page, free_address},
+};
 
 #[test]
 fn what_happens_is_counted() {

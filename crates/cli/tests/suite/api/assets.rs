@@ -45,7 +45,7 @@ fn a_release_is_registered_from_its_checksums() {
         "published_files": [file("dir/a.bin", &a), file("z.tar.gz", &b)],
     });
     assert_eq!(stored, expected);
-    assert_eq!(world.read(&format!("{index}.signers.json")), crate::assets::file().bytes());
+    assert_eq!(world.read(&format!("{index}.signers.json")), self::file().bytes());
     assert_eq!(world.read_json(&format!("{index}.signatures.json.pending")), json!({ "entries": {} }));
 }
 

@@ -7,9 +7,8 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{
-    metrics::free_address,
-    support::{EventStream, Person, Request, SignersFile, TestServer, World, http},
+use crate::support::{
+    EventStream, Person, Request, SignersFile, TestServer, World, http, metrics::free_address,
 };
 
 /// Far less than the time between two signs of life.
