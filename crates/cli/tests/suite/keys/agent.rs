@@ -13,7 +13,7 @@ use std::{
 use tempfile::TempDir;
 
 use crate::support::{
-    Launch, TestServer,
+    Launch, Running, TestServer,
     keys::{assert_accepted, failure, fixture, installed, ping, private_copy, public_key, run_tool, text},
 };
 
@@ -158,7 +158,8 @@ struct HostileAgent {
 }
 
 impl HostileAgent {
-    fn start(delay: Duration, answer: Vec<u8>) -> Self {
+    /// Without an answer it keeps the caller waiting.
+    fn start(answer: Option<Vec<u8>>) -> Self {
         let dir = TempDir::new().unwrap();
         let listener = UnixListener::bind(dir.path().join("socket")).unwrap();
         thread::spawn(move || {
@@ -170,9 +171,8 @@ impl HostileAgent {
                 stream.read_exact(&mut request).unwrap();
                 if request == [11] {
                     stream.write_all(&list_of_one_key()).unwrap();
-                } else {
-                    thread::sleep(delay);
-                    let _ = stream.write_all(&answer);
+                } else if let Some(answer) = &answer {
+                    let _ = stream.write_all(answer);
                 }
                 // The other side hangs up, or the test is over.
                 let _ = stream.read(&mut [0]);
@@ -207,17 +207,16 @@ fn a_hostile_agent_is_found_out() {
         (string(&[14, 0, 0, 0, 200]), "not one of the agent protocol"),
         (string(&[5]), "it refused"),
     ] {
-        let error = HostileAgent::start(Duration::ZERO, answer).failure();
+        let error = HostileAgent::start(Some(answer)).failure();
         assert!(error.contains(found), "{error}");
     }
 }
 
 #[test]
 fn whoever_has_to_touch_a_device_is_told_that_it_waits() {
-    let agent = HostileAgent::start(Duration::from_secs(3), string(&[5]));
+    let agent = HostileAgent::start(None);
     let socket = agent.dir.path().join("socket");
     let (key, nobody) = (fixture("plain.pub"), "http://127.0.0.1:9");
     let launch = Launch::default().args(["ping", "--server", nobody, "--key", text(&key)]);
-    let said = String::from_utf8(through(launch, &socket).output().stderr).unwrap();
-    assert!(said.contains("waiting for the agent"), "{said}");
+    Running::start(through(launch, &socket).command()).await_note("waiting for the agent");
 }

@@ -5,17 +5,40 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::{Answer, Connection, Person, Reply, Request, SignersFile, TestServer, World};
+use crate::support::{
+    Answer, Connection, Person, Reply, Request, SignersFile, TestServer, World, machine_clock::MachineClock,
+};
+
+/// What a server with limits runs on. Its time stands still, so that no allowance comes back while a test asks.
+struct Ground {
+    clock: Option<MachineClock>,
+    _dir: TempDir,
+}
+
+impl Ground {
+    fn pass(&self, seconds: u64) {
+        match &self.clock {
+            Some(clock) => clock.set(seconds.try_into().unwrap()),
+            None => std::thread::sleep(Duration::from_secs(seconds)),
+        }
+    }
+}
 
 /// A server with these lines in `[rate_limits]`, and more flags.
-fn limited(lines: &str, flags: &[&str]) -> (TestServer, TempDir) {
+fn limited(lines: &str, flags: &[&str]) -> (TestServer, Ground) {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("countersign.toml");
     std::fs::write(&path, format!("[rate_limits]\n{lines}\n")).unwrap();
     let config = path.to_str().unwrap().to_owned();
-    let launch =
-        |launch: crate::support::Launch| launch.args(["--config", &config]).args(flags.iter().copied());
-    (TestServer::start_with(launch), dir)
+    let clock = MachineClock::new();
+    let server = TestServer::start_with(|launch| {
+        let launch = launch.args(["--config", &config]).args(flags.iter().copied());
+        match &clock {
+            Some(clock) => clock.give_still_to(launch),
+            None => launch,
+        }
+    });
+    (server, Ground { clock, _dir: dir })
 }
 
 fn ping() -> Request {
@@ -40,7 +63,7 @@ fn assert_limited(reply: &Reply, words: &str) -> u64 {
 
 #[test]
 fn an_address_that_asks_too_often_is_told_when_to_come_back() {
-    let (server, _dir) = limited("address_per_second = 1\naddress_burst = 5", &[]);
+    let (server, ground) = limited("address_per_second = 1\naddress_burst = 5", &[]);
     for _ in 0..5 {
         server.send(&ping()).ok();
     }
@@ -52,13 +75,13 @@ fn an_address_that_asks_too_often_is_told_when_to_come_back() {
         server.get("/healthz").ok();
         server.get("/readyz").ok();
     }
-    std::thread::sleep(Duration::from_secs(seconds[0]));
+    ground.pass(seconds[0]);
     server.send(&ping()).ok();
 }
 
 #[test]
 fn an_address_that_is_limited_is_refused_before_its_body_arrives() {
-    let (server, _dir) = limited("address_per_second = 1\naddress_burst = 1", &[]);
+    let (server, _ground) = limited("address_per_second = 1\naddress_burst = 1", &[]);
     server.send(&ping()).ok();
     let asked = Instant::now();
     let request = Person::named("alice").sign(Request::new("POST", "/v1/assets").announcing(1000));
@@ -68,7 +91,7 @@ fn an_address_that_is_limited_is_refused_before_its_body_arrives() {
 
 #[test]
 fn requests_that_fail_to_authenticate_count_for_their_address() {
-    let (server, _dir) = limited("authenticated_per_second = 1\nauthenticated_burst = 3", &[]);
+    let (server, _ground) = limited("authenticated_per_second = 1\nauthenticated_burst = 3", &[]);
     let alice = Person::named("alice");
     let first = alice.sign(pending());
     server.send(&first).ok();
@@ -82,20 +105,20 @@ fn requests_that_fail_to_authenticate_count_for_their_address() {
 
 #[test]
 fn a_key_that_asks_too_often_is_told_when_to_come_back() {
-    let (server, _dir) = limited("key_per_second = 1\nkey_burst = 2", &[]);
+    let (server, ground) = limited("key_per_second = 1\nkey_burst = 2", &[]);
     let (alice, bob) = (Person::named("alice"), Person::named("bob"));
     let ask = |person: &Person| server.send(&person.sign(pending()));
     ask(&alice).ok();
     ask(&alice).ok();
     let seconds = assert_limited(&ask(&alice), "key");
     ask(&bob).ok();
-    std::thread::sleep(Duration::from_secs(seconds));
+    ground.pass(seconds);
     ask(&alice).ok();
 }
 
 #[test]
 fn nobody_uses_up_the_allowance_of_somebody_elses_key() {
-    let (server, _dir) = limited("key_per_second = 1\nkey_burst = 2", &[]);
+    let (server, _ground) = limited("key_per_second = 1\nkey_burst = 2", &[]);
     let alice = Person::named("alice");
     let first = alice.sign(pending());
     server.send(&first).ok();
@@ -167,7 +190,7 @@ fn one_key_cannot_have_all_fetches_for_itself() {
 
 #[test]
 fn what_strangers_say_about_their_address_does_not_count() {
-    let (server, _dir) = limited("address_per_second = 1\naddress_burst = 3", &[]);
+    let (server, _ground) = limited("address_per_second = 1\naddress_burst = 3", &[]);
     let from = |address: &str| server.send(&ping().with_header("X-Forwarded-For", address));
     for n in 0..3 {
         from(&format!("198.51.100.{n}")).ok();
@@ -177,7 +200,7 @@ fn what_strangers_say_about_their_address_does_not_count() {
 
 #[test]
 fn what_a_trusted_proxy_says_about_its_clients_counts() {
-    let (server, _dir) =
+    let (server, _ground) =
         limited("address_per_second = 1\naddress_burst = 3", &["--trusted-proxy", "127.0.0.1,10.0.0.0/8"]);
     let from = |values: &[&str]| {
         let request =
@@ -211,8 +234,8 @@ fn limits_are_on_unless_switched_off() {
     };
     assert!((0..100_000).any(|_| ask() == 429));
     let strict = "address_per_second = 1\naddress_burst = 1\nkey_per_second = 1\nkey_burst = 1";
-    let (off, _dir) = limited(&format!("enabled = false\n{strict}"), &[]);
-    let (dev, _dir) = limited(strict, &["--dev"]);
+    let (off, _ground) = limited(&format!("enabled = false\n{strict}"), &[]);
+    let (dev, _ground) = limited(strict, &["--dev"]);
     for _ in 0..10 {
         off.send(&Person::named("alice").sign(pending())).ok();
         dev.send(&Person::named("alice").sign(pending())).ok();
@@ -239,7 +262,7 @@ fn wrong_limits_are_errors_that_name_their_key() {
 
 #[test]
 fn a_key_that_is_limited_has_changed_nothing() {
-    let (server, _dir) = limited("key_per_second = 1\nkey_burst = 1", &[]);
+    let (server, _ground) = limited("key_per_second = 1\nkey_burst = 1", &[]);
     let alice = Person::named("alice");
     server.send(&alice.sign(pending())).ok();
     let body = json!({ "signers_file_url": "https://example.org/x/svc.signers.json", "public_key": alice.body_key() });
@@ -248,7 +271,7 @@ fn a_key_that_is_limited_has_changed_nothing() {
 
 #[test]
 fn only_to_look_at_the_health_is_without_limit() {
-    let (server, _dir) = limited("address_per_second = 1\naddress_burst = 2", &[]);
+    let (server, _ground) = limited("address_per_second = 1\naddress_burst = 2", &[]);
     for _ in 0..2 {
         server.send(&Request::new("POST", "/healthz")).error(405);
     }

@@ -26,7 +26,7 @@ fn closing_the_terminal_ends_a_server_that_only_tries_things_out() {
     assert_eq!(trial.wait().code(), Some(0));
     let mut service = TestServer::start_with(|launch| launch);
     service.signal("HUP");
-    // Signals are taken in turn: it is still there to hear the second one.
+    service.await_log("there is no certificate to read again", 1);
     service.get("/healthz").ok();
     service.signal("TERM");
     assert_eq!(service.wait().code(), Some(0));
