@@ -1,5 +1,5 @@
 //! The examples of the API reference, made by the decisions themselves: one project, its first signers, a release, and
-//! what strangers are told. `COUNTERSIGN_WRITE_EXAMPLES=1 cargo test -p countersign-core --test examples` writes them
+//! what strangers are told. `COUNTERSIGN_WRITE_EXAMPLES=1 cargo test -p countersign-api --test suite examples` writes them
 //! anew.
 
 use std::{env, fs, path::PathBuf};

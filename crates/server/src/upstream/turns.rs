@@ -69,7 +69,7 @@ pub struct FetchTurn {
 
 impl Default for FetchTurns {
     fn default() -> Self {
-        Self::with_rules(TURNS)
+        Self { turns: SharedPlaces::new(TURNS), counts: Default::default() }
     }
 }
 
@@ -81,10 +81,6 @@ impl FetchTurn {
 }
 
 impl FetchTurns {
-    fn with_rules(rules: PlaceRules) -> Self {
-        Self { turns: SharedPlaces::new(rules), counts: Default::default() }
-    }
-
     /// Waits for a turn; `None` if too many others wait, or it takes too long.
     pub async fn begin(
         &self,
@@ -149,9 +145,9 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
-    async fn whoever_comes_when_all_turns_are_taken_waits_a_while_and_no_more_than_some_do() {
-        let fetching = FetchTurns::with_rules(PlaceRules { max_wait: Duration::from_millis(50), ..TURNS });
+    #[tokio::test(start_paused = true)]
+    async fn who_comes_when_all_turns_are_taken_waits_a_while_and_no_more_than_some_do() {
+        let fetching = FetchTurns::default();
         let begin = || fetching.begin(FetchKind::Signers, Claimant::default(), None);
         let mut turns: Vec<_> = join_all((0..MAX_FETCHING).map(|_| begin())).await;
         assert!(turns.iter().all(Option::is_some));

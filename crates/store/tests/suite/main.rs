@@ -9,7 +9,6 @@ mod log;
 mod missing;
 mod nonces;
 mod replay;
-mod replaying;
 mod store;
 mod support;
 mod versions;

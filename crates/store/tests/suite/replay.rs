@@ -1,6 +1,6 @@
 //! A commit is legal where the rules give exactly what it changed, and nowhere else.
 
-use crate::replaying::{Recorded, Recorder, replay};
+use crate::support::replaying::{Recorded, Recorder, replay};
 use countersign_core::{
     documents::{
         index::PublishedFile,

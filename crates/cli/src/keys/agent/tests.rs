@@ -9,8 +9,9 @@ use tempfile::TempDir;
 use super::*;
 use crate::output::ColorChoice;
 
-const QUICK: Patience =
-    Patience { note_after: Duration::from_millis(20), give_up_after: Duration::from_millis(300) };
+const PATIENT: Patience =
+    Patience { note_after: Duration::from_millis(20), give_up_after: Duration::from_secs(60) };
+const HASTY: Patience = Patience { give_up_after: Duration::from_millis(300), ..PATIENT };
 
 /// An agent that answers every question with these bytes, and then waits for the other side to leave.
 struct FakeAgent {
@@ -42,13 +43,17 @@ impl FakeAgent {
         Self { dir }
     }
 
-    fn agent(&self) -> Agent {
+    fn agent(&self, patience: Patience) -> Agent {
         let output = Output::new(true, false, ColorChoice::Never);
-        Agent { socket: self.dir.path().join("agent"), patience: QUICK, output }
+        Agent { socket: self.dir.path().join("agent"), patience, output }
     }
 
     fn sign(&self) -> Result<Signature, AnswerError> {
-        self.agent().sign(&secret().public_key(), &digest())
+        self.agent(PATIENT).sign(&secret().public_key(), &digest())
+    }
+
+    fn sign_hastily(&self) -> Result<Signature, AnswerError> {
+        self.agent(HASTY).sign(&secret().public_key(), &digest())
     }
 }
 
@@ -152,7 +157,7 @@ fn an_agent_that_leaves_or_is_not_there_is_an_error() {
 #[test]
 fn an_agent_that_is_silent_or_answers_drop_by_drop_is_given_up() {
     let silent = FakeAgent::answering(Vec::new());
-    assert!(matches!(silent.sign(), Err(AnswerError::TimedOut)));
+    assert!(matches!(silent.sign_hastily(), Err(AnswerError::TimedOut)));
     let slow = FakeAgent::acting(|stream| {
         let _ = stream.write_all(&[0, 1, 0, 0]);
         while stream.write_all(&[SIGN_RESPONSE]).is_ok() {
@@ -160,7 +165,7 @@ fn an_agent_that_is_silent_or_answers_drop_by_drop_is_given_up() {
         }
     });
     let asked = Instant::now();
-    assert!(matches!(slow.sign(), Err(AnswerError::TimedOut)));
+    assert!(matches!(slow.sign_hastily(), Err(AnswerError::TimedOut)));
     assert!(asked.elapsed() < Duration::from_secs(10));
 }
 
@@ -171,7 +176,7 @@ fn the_list_of_keys_is_read_strictly() {
         let entries = [string(&other), string(b"a comment"), string(&key), string(b"\xff\x1b")].concat();
         string(&[&[IDENTITIES_ANSWER], count.to_be_bytes().as_slice(), &entries, tail].concat())
     };
-    let read = |answer| FakeAgent::answering(answer).agent().list();
+    let read = |answer| FakeAgent::answering(answer).agent(PATIENT).list();
     assert_eq!(read(list(2, b"")).unwrap(), vec![other.clone(), key.clone()]);
     assert_eq!(read(string(&[IDENTITIES_ANSWER, 0, 0, 0, 0])).unwrap(), Vec::<Vec<u8>>::new());
     for wrong in [list(1, b""), list(3, b""), list(u32::MAX, b""), list(2, b"x")] {

@@ -215,6 +215,13 @@ impl Connection {
         reply
     }
 
+    /// What the server still says before it closes the connection.
+    pub(crate) fn read_to_end(&mut self) -> String {
+        let mut rest = String::new();
+        self.stream.read_to_string(&mut rest).expect("the server closes the connection");
+        rest
+    }
+
     fn read_byte(&mut self) -> u8 {
         let mut byte = [0];
         self.stream.read_exact(&mut byte).expect("the server answers");

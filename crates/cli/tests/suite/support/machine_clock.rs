@@ -28,6 +28,11 @@ impl MachineClock {
         launch.env("LD_PRELOAD", &text(self.library.clone())).env("MACHINE_CLOCK", &text(self.file()))
     }
 
+    /// The program with this clock, for which no time passes but what the test sets.
+    pub(crate) fn give_still_to(&self, launch: Launch) -> Launch {
+        self.give_to(launch).env("MACHINE_CLOCK_STILL", "1")
+    }
+
     /// Ahead by so many seconds from now on.
     pub(crate) fn set(&self, seconds: i64) {
         let unfinished = self.dir.path().join("new");

@@ -6,8 +6,7 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Output, Stdio},
-    sync::mpsc,
-    thread::JoinHandle,
+    sync::{Mutex, mpsc},
     time::Duration,
 };
 
@@ -152,7 +151,7 @@ impl Launch {
         let mut command = self.command();
         let mut child = command.stdout(Stdio::piped()).stderr(stderr).spawn().expect("the program starts");
         let log = match &self.log {
-            LogEnd::Read => child.stderr.take().map(drain),
+            LogEnd::Read => child.stderr.take().map(Log::of),
             // The child keeps its end of the pipe, or has none.
             LogEnd::Unread | LogEnd::Closed | LogEnd::File(_) => None,
         };
@@ -162,7 +161,7 @@ impl Launch {
             Err(_) => {
                 let _ = child.kill();
                 let status = child.wait();
-                let log = log.and_then(|log| log.join().ok()).unwrap_or_default();
+                let log = log.map(Log::read_to_end).unwrap_or_default();
                 panic!("no ready line ({status:?}): {log}")
             }
         }
@@ -174,22 +173,43 @@ fn path_text(path: &Path) -> &str {
 }
 
 /// Reads a pipe to its end, so that the program never waits for a reader.
-fn drain(mut pipe: impl std::io::Read + Send + 'static) -> JoinHandle<String> {
-    std::thread::spawn(move || {
-        let mut text = Vec::new();
-        let _ = pipe.read_to_end(&mut text);
-        String::from_utf8_lossy(&text).into_owned()
-    })
-}
-
 fn drain_lines(pipe: impl std::io::Read + Send + 'static) -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
-        for line in BufReader::new(pipe).lines().map_while(Result::ok) {
-            let _ = sender.send(line);
+        for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
+            let _ = sender.send(String::from_utf8_lossy(&line).into_owned());
         }
     });
     receiver
+}
+
+/// What the program logs: the lines that are still to come, and those that were read.
+struct Log(Mutex<(mpsc::Receiver<String>, String)>);
+
+impl Log {
+    fn of(pipe: impl std::io::Read + Send + 'static) -> Self {
+        Self(Mutex::new((drain_lines(pipe), String::new())))
+    }
+
+    #[track_caller]
+    fn await_words(&self, words: &str, times: usize) {
+        let mut log = self.0.lock().expect("no reader has failed");
+        let (lines, read) = &mut *log;
+        while read.matches(words).count() < times {
+            let Ok(line) = lines.recv_timeout(START) else { panic!("no {words:?} in the log: {read}") };
+            *read += &line;
+            read.push('\n');
+        }
+    }
+
+    fn read_to_end(self) -> String {
+        let (lines, mut read) = self.0.into_inner().expect("no reader has failed");
+        for line in lines {
+            read += &line;
+            read.push('\n');
+        }
+        read
+    }
 }
 
 fn parse_ready(line: &str) -> SocketAddr {
@@ -202,7 +222,7 @@ struct Process {
     child: Child,
     address: SocketAddr,
     ready: String,
-    log: Option<JoinHandle<String>>,
+    log: Option<Log>,
 }
 
 impl Drop for Process {
@@ -317,8 +337,13 @@ impl TestServer {
         self.signal("TERM");
         let mut process = self.process.take().expect("the server runs");
         process.child.wait().expect("the server ends");
-        let log = process.log.take().expect("it is read once");
-        log.join().expect("the log is read to its end")
+        process.log.take().expect("the test reads the log").read_to_end()
+    }
+
+    /// Waits until the log has these words so many times.
+    #[track_caller]
+    pub(crate) fn await_log(&self, words: &str, times: usize) {
+        self.process().log.as_ref().expect("the test reads the log").await_words(words, times);
     }
 
     /// Ends the server as a power cut does.

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper of tests")]
 
 pub(crate) mod faults;
+pub(crate) mod replaying;
 pub(crate) mod requests;
 
 use std::{

@@ -1,0 +1,17 @@
+//! The routes of the specification: what each takes, answers and stores.
+
+mod assets;
+mod chain;
+mod checksums;
+mod files;
+mod histories;
+mod many_signers;
+mod ping;
+mod reference;
+mod registration;
+mod revocation;
+mod rotation;
+mod signatures;
+mod signers_files;
+mod status;
+mod updates;

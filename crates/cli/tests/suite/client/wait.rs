@@ -1,0 +1,125 @@
+//! `countersign status --wait`: ends when a file is complete, so that a CI job needs no polling loop.
+
+use serde_json::json;
+
+use crate::support::{
+    Launch, Person, Running, SignersFile, World, client::Computer, days_ago, metrics::free_address,
+    world::checksums,
+};
+
+fn people() -> (Person, Person) {
+    (Person::named("alice"), Person::named("bob"))
+}
+
+/// A project of two, at an address that stays, and a release of it that nobody has signed.
+fn collecting() -> (World, Computer, String) {
+    let (alice, bob) = people();
+    let world = World::start_with(|launch, _| launch.arg("--dev").at(free_address()));
+    world.activate("acme/app", &SignersFile::of(2, &[&alice, &bob]), &[&alice, &bob]);
+    let index = world.add_release(&alice, "acme/app/v1");
+    let computer = Computer::of(&world.server);
+    (world, computer, index)
+}
+
+/// A client that waits, and has seen that it has to.
+fn wait(computer: &Computer, path: &str) -> Running {
+    let running = computer.start(&["status", "--wait", path]);
+    running.await_note("signed by nobody yet");
+    running
+}
+
+#[track_caller]
+fn assert_ends(running: Running, code: i32, words: &str) {
+    let (ended, stdout, stderr) = running.end();
+    assert_eq!(ended, Some(code), "{stdout}{stderr}");
+    assert!(stdout.contains(words) || stderr.contains(words), "`{words}` is missing: {stdout}{stderr}");
+    assert_eq!(stdout.is_empty(), code != 0, "{stdout}");
+}
+
+#[test]
+fn it_ends_when_the_last_signature_is_there_and_needs_no_key() {
+    let (alice, bob) = people();
+    let (world, computer, index) = collecting();
+    let running = wait(&computer, &index);
+    world.sign(&alice, &index).ok();
+    let progress = running.await_note(&alice.key());
+    assert!(progress.contains("1 of 2") || progress.contains("2 of 2"), "{progress}");
+    world.sign(&bob, &index).ok();
+    assert_ends(running, 0, "complete");
+    // It is complete already.
+    let told = computer.json(&["status", "--wait", &index]);
+    assert_eq!(told, json!({ "file_path": index, "is_complete": true, "state": "complete" }));
+}
+
+#[test]
+fn it_survives_restarts_of_the_server() {
+    let (alice, bob) = people();
+    let (mut world, computer, index) = collecting();
+    let running = wait(&computer, &index);
+    world.server.restart();
+    world.sign(&alice, &index).ok();
+    running.await_note(&alice.key());
+    world.server.crash_and_restart();
+    world.sign(&bob, &index).ok();
+    assert_ends(running, 0, "complete");
+}
+
+#[test]
+fn it_gives_up_after_the_time_that_was_set() {
+    let (_world, computer, index) = collecting();
+    computer.run(&["status", "--wait", "--timeout", "1s", &index]).failed(1).says(&["the time is over"]);
+    computer.run(&["status", "--timeout", "1s", &index]).failed_as_usage();
+    for time in ["1", "s", "-1s", "1w", "99999999999d"] {
+        computer.run(&["status", "--wait", &format!("--timeout={time}"), &index]).failed_as_usage();
+    }
+}
+
+#[test]
+fn what_was_revoked_or_replaced_is_not_waited_for() {
+    let (alice, bob) = people();
+    let (world, computer, index) = collecting();
+    let running = wait(&computer, &index);
+    world.files.put("/acme/app/v1/SHA256SUMS", checksums("other content"));
+    world.register_assets(&alice, &[&world.files.url("/acme/app/v1/SHA256SUMS")]).ok();
+    assert_ends(running, 1, "replaced");
+    world.sign_all(&index, &[&alice, &bob]);
+    world.revoke(&alice, &index).ok();
+    computer.run(&["status", "--wait", &index]).failed(4).says(&["revoked"]);
+    computer.run(&["status", "--wait", &world.index_path("acme/app/v2")]).failed(1);
+    computer.run(&["status", "--wait", &world.active_path("acme/app")]).failed(2);
+}
+
+#[test]
+fn proposed_signers_are_waited_for_until_they_are_in_force() {
+    let (alice, bob) = people();
+    let (world, computer, _) = collecting();
+    let pending = world.pending_path("acme/app");
+    computer.run(&["status", "--wait", &pending]).failed(1).says(&["no signers file is pending"]);
+    let next = SignersFile::dated(days_ago(5)).artifact(1, &[&alice, &bob]);
+    world.propose(&alice, "acme/app", &next).ok();
+    let running = wait(&computer, &pending);
+    world.add_release(&alice, "acme/app/v2");
+    world.sign_all(&pending, &[&alice, &bob]);
+    assert_ends(running, 0, "in force");
+}
+
+#[test]
+fn proposed_signers_that_are_replaced_or_dropped_end_it() {
+    let (alice, bob) = people();
+    let (mut world, computer, _) = collecting();
+    let pending = world.pending_path("acme/app");
+    let propose = |world: &World, days| {
+        let next = SignersFile::dated(days_ago(days)).artifact(1, &[&alice, &bob]);
+        world.propose(&alice, "acme/app", &next).ok();
+    };
+    propose(&world, 5);
+    let running = wait(&computer, &pending);
+    propose(&world, 4);
+    assert_ends(running, 1, "replaced");
+    let running = wait(&computer, &pending);
+    world.server.stop();
+    let dropped = Launch::admin_drop(&world.id("acme/app"), &world.server.data_dir()).output();
+    assert_eq!(dropped.status.code(), Some(0));
+    world.server.start_again();
+    assert_ends(running, 1, "dropped");
+}

@@ -1,0 +1,5 @@
+//! `GET /v1/events`.
+
+mod resumed;
+mod served;
+mod told;

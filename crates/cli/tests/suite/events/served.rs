@@ -1,0 +1,91 @@
+//! Many listeners, their limits, and their end.
+
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+use crate::support::{
+    EventStream, Person, Request, SignersFile, TestServer, World, http, metrics::free_address,
+};
+
+/// Far less than the time between two signs of life.
+const PROMPTLY: Duration = Duration::from_secs(10);
+
+fn metric(address: SocketAddr, name: &str) -> f64 {
+    let page = http::send(address, &Request::get("/metrics")).text();
+    let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no {name} in\n{page}")).parse().unwrap()
+}
+
+#[track_caller]
+fn await_listeners(metrics: SocketAddr, count: f64) {
+    let deadline = Instant::now() + PROMPTLY;
+    while metric(metrics, "countersign_event_listeners") != count {
+        assert!(Instant::now() < deadline, "there are not {count} listeners");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn two_hundred_listeners_hear_the_same() {
+    let (alice, bob, metrics) = (Person::named("alice"), Person::named("bob"), free_address());
+    let world =
+        World::start_with(|launch, _| launch.args(["--dev", "--metrics-listen", &metrics.to_string()]));
+    let listen = |_| EventStream::at(world.server.address(), "/v1/events");
+    let mut listeners: Vec<_> = (0..200).map(listen).collect();
+    assert_eq!(metric(metrics, "countersign_event_listeners"), 200.0);
+    world.activate("acme/app", &SignersFile::of(2, &[&alice, &bob]), &[&alice, &bob]);
+    for version in 0..10 {
+        world.add_signed_release(&format!("acme/app/v{version}"), &[&alice, &bob]);
+    }
+    let count = 4 + 10 * 4;
+    let hear = |listener: &mut EventStream| -> Vec<_> { (0..count).map(|_| listener.next_event()).collect() };
+    let heard = hear(&mut listeners[0]);
+    assert_eq!(heard.last().unwrap().kind.as_deref(), Some("complete"));
+    for listener in &mut listeners[1..] {
+        assert_eq!(hear(listener), heard);
+    }
+    assert_eq!(metric(metrics, "countersign_events_sent_total"), f64::from(count * 200));
+    // Whoever goes away is noticed at once, not with the next event.
+    drop(listeners.split_off(50));
+    await_listeners(metrics, 50.0);
+}
+
+#[test]
+fn there_are_only_so_many_listeners() {
+    let (dir, metrics) = (TempDir::new().unwrap(), free_address());
+    let config = dir.path().join("countersign.toml");
+    std::fs::write(&config, "[limits]\nevent_listeners = 2\n").unwrap();
+    let server = TestServer::start_with(|launch| {
+        launch.args(["--config", config.to_str().unwrap(), "--metrics-listen", &metrics.to_string()])
+    });
+    let listen = || EventStream::at(server.address(), "/v1/events");
+    let (first, second) = (listen(), listen());
+    let refused = server.get("/v1/events");
+    refused.refused(503, "too many others listen");
+    assert!(refused.header("retry-after").is_some());
+    server.get("/v1/ping").ok();
+    // Neither a refused request nor one for the head alone takes a place.
+    drop(first);
+    await_listeners(metrics, 1.0);
+    server.get("/v1/events?prefix=").error(400);
+    assert_eq!(server.send(&Request::head("/v1/events")).status, 200);
+    await_listeners(metrics, 1.0);
+    drop((listen(), second));
+}
+
+#[test]
+fn a_stop_ends_all_streams_in_order_and_waits_for_none() {
+    let mut server = TestServer::start();
+    let mut listeners: Vec<_> =
+        (0..20).map(|_| EventStream::at(server.address(), "/v1/events?type=dropped")).collect();
+    let asked = Instant::now();
+    assert_eq!(server.stop().code(), Some(0));
+    assert!(asked.elapsed() < PROMPTLY, "it took {:?}", asked.elapsed());
+    for listener in &mut listeners {
+        assert_eq!(listener.next_block(), None);
+    }
+}

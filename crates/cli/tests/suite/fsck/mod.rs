@@ -1,0 +1,10 @@
+//! `countersign fsck`: a sound history passes, and every kind of tampering is found.
+
+mod bombs;
+mod damage;
+mod fifos;
+mod git;
+mod places;
+mod releases;
+mod signers;
+mod sound;

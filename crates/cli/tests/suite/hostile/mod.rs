@@ -1,0 +1,14 @@
+//! Servers, forges and files that lie: to the client, and through it to people.
+
+mod answers;
+mod download;
+mod files;
+mod names;
+mod pins;
+mod revocation;
+mod revoking;
+mod roots;
+mod shown;
+mod signing;
+mod texts;
+mod trust;

@@ -1,0 +1,222 @@
+//! `--key FILE.pub`: signing through an ssh-agent, real or hostile.
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    os::unix::net::{UnixListener, UnixStream},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+use crate::support::{
+    Launch, Running, TestServer,
+    keys::{assert_accepted, failure, fixture, installed, ping, private_copy, public_key, run_tool, text},
+};
+
+/// OpenSSH's own agent, on a socket of its own.
+struct SshAgent {
+    dir: TempDir,
+    process: Child,
+}
+
+impl SshAgent {
+    /// `None` where OpenSSH is not installed.
+    fn start() -> Option<Self> {
+        if !installed("ssh-agent") || !installed("ssh-add") {
+            return None;
+        }
+        let dir = TempDir::new().unwrap();
+        let mut command = Command::new("ssh-agent");
+        // Questions are answered with no.
+        command.arg("-D").arg("-a").arg(dir.path().join("socket")).env("SSH_ASKPASS", "/bin/false");
+        let process =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let agent = Self { dir, process };
+        let started = Instant::now();
+        while UnixStream::connect(agent.socket()).is_err() {
+            assert!(started.elapsed() < Duration::from_secs(20), "ssh-agent does not listen");
+            thread::sleep(Duration::from_millis(20));
+        }
+        Some(agent)
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.dir.path().join("socket")
+    }
+
+    #[track_caller]
+    fn add(&self, options: &[&str], key: &Path) {
+        run_tool(
+            Command::new("ssh-add").args(options).arg("-q").arg(key).env("SSH_AUTH_SOCK", self.socket()),
+        );
+    }
+
+    /// As `ssh-add -x` does, which would ask on a terminal.
+    fn lock(&self) {
+        let mut stream = UnixStream::connect(self.socket()).unwrap();
+        stream.write_all(b"\0\0\0\x09\x16\0\0\0\x04lock").unwrap();
+        let mut answer = [0; 5];
+        stream.read_exact(&mut answer).unwrap();
+        assert_eq!(answer, [0, 0, 0, 1, 6], "it says that it is locked");
+    }
+}
+
+impl Drop for SshAgent {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn through(launch: Launch, socket: &Path) -> Launch {
+    launch.env("SSH_AUTH_SOCK", text(socket))
+}
+
+#[test]
+fn a_real_agent_signs_for_a_public_key() {
+    let Some(agent) = SshAgent::start() else { return };
+    let (server, dir) = (TestServer::start(), TempDir::new().unwrap());
+    agent.add(&[], &private_copy(dir.path(), "plain"));
+    agent.add(&[], &private_copy(dir.path(), "rsa"));
+    let (public, key) = (fixture("plain.pub"), public_key(&fixture("plain.pub")));
+    assert_accepted(&through(ping(Some(&server), &public), &agent.socket()), &key);
+
+    // The content tells, not the name.
+    let renamed = dir.path().join("id_ed25519");
+    fs::copy(&public, &renamed).unwrap();
+    assert_accepted(&through(ping(Some(&server), &renamed), &agent.socket()), &key);
+}
+
+#[test]
+fn an_agent_takes_a_key_that_keygen_made() {
+    let Some(agent) = SshAgent::start() else { return };
+    let (server, dir) = (TestServer::start(), TempDir::new().unwrap());
+    let private = dir.path().join("new");
+    let made = Launch::default().args(["keygen", "--no-password", "--out", text(&private)]).output();
+    assert!(made.status.success(), "{made:?}");
+    agent.add(&[], &private);
+    let public = dir.path().join("new.pub");
+    assert_accepted(&through(ping(Some(&server), &public), &agent.socket()), &public_key(&public));
+}
+
+#[test]
+fn an_agent_without_the_key_is_an_error_that_names_the_key() {
+    let Some(agent) = SshAgent::start() else { return };
+    let dir = TempDir::new().unwrap();
+    let public = dir.path().join("alice.pub");
+    fs::copy(fixture("plain.pub"), &public).unwrap();
+    let error = failure(&through(ping(None, &public), &agent.socket()), 1);
+    assert!(error.contains("shows no key at all"), "{error}");
+
+    agent.add(&[], &private_copy(dir.path(), "rsa"));
+    let error = failure(&through(ping(None, &public), &agent.socket()), 1);
+    let key = public_key(&public);
+    assert!(error.contains(&key) && error.contains("alice.pub") && error.contains("another one"), "{error}");
+    assert!(error.contains(&format!("ssh-add {}", text(&dir.path().join("alice")))), "{error}");
+}
+
+#[test]
+fn a_locked_agent_says_how_to_unlock_it() {
+    let Some(agent) = SshAgent::start() else { return };
+    let dir = TempDir::new().unwrap();
+    agent.add(&[], &private_copy(dir.path(), "plain"));
+    agent.lock();
+    let error = failure(&through(ping(None, &fixture("plain.pub")), &agent.socket()), 1);
+    assert!(error.contains("ssh-add -X"), "{error}");
+}
+
+#[test]
+fn an_agent_may_refuse_to_sign() {
+    let Some(agent) = SshAgent::start() else { return };
+    let dir = TempDir::new().unwrap();
+    // To be confirmed each time, which nobody does.
+    agent.add(&["-c"], &private_copy(dir.path(), "plain"));
+    let error = failure(&through(ping(None, &fixture("plain.pub")), &agent.socket()), 1);
+    assert!(error.contains("refused") && error.contains(&public_key(&fixture("plain.pub"))), "{error}");
+}
+
+#[test]
+fn a_public_key_without_an_agent_is_a_usage_error() {
+    for launch in
+        [ping(None, &fixture("plain.pub")), ping(None, &fixture("plain.pub")).env("SSH_AUTH_SOCK", "")]
+    {
+        let error = failure(&launch, 2);
+        assert!(error.contains("SSH_AUTH_SOCK") && error.contains("ssh-add"), "{error}");
+    }
+    let dir = TempDir::new().unwrap();
+    let error = failure(&through(ping(None, &fixture("plain.pub")), &dir.path().join("nobody")), 1);
+    assert!(error.contains("not reachable at SSH_AUTH_SOCK"), "{error}");
+}
+
+/// An agent that says to have the fixture's key, and answers a request to sign as the test likes.
+struct HostileAgent {
+    dir: TempDir,
+}
+
+impl HostileAgent {
+    /// Without an answer it keeps the caller waiting.
+    fn start(answer: Option<Vec<u8>>) -> Self {
+        let dir = TempDir::new().unwrap();
+        let listener = UnixListener::bind(dir.path().join("socket")).unwrap();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut length = [0; 4];
+                stream.read_exact(&mut length).unwrap();
+                let mut request = vec![0; u32::from_be_bytes(length) as usize];
+                stream.read_exact(&mut request).unwrap();
+                if request == [11] {
+                    stream.write_all(&list_of_one_key()).unwrap();
+                } else if let Some(answer) = &answer {
+                    let _ = stream.write_all(answer);
+                }
+                // The other side hangs up, or the test is over.
+                let _ = stream.read(&mut [0]);
+            }
+        });
+        Self { dir }
+    }
+
+    fn failure(&self) -> String {
+        failure(&through(ping(None, &fixture("plain.pub")), &self.dir.path().join("socket")), 1)
+    }
+}
+
+fn string(bytes: &[u8]) -> Vec<u8> {
+    [&u32::try_from(bytes.len()).unwrap().to_be_bytes(), bytes].concat()
+}
+
+fn list_of_one_key() -> Vec<u8> {
+    let line = fs::read_to_string(fixture("plain.pub")).unwrap();
+    let blob = countersign_core::values::key::PublicKey::parse(line.trim_end()).unwrap().to_ssh_blob();
+    string(&[&[12, 0, 0, 0, 1], string(&blob).as_slice(), &string(b"comment")].concat())
+}
+
+#[test]
+fn a_hostile_agent_is_found_out() {
+    let signature = [string(b"ssh-ed25519"), string(&[1; 64])].concat();
+    let wrong = string(&[vec![14], string(&signature)].concat());
+    for (answer, found) in [
+        (wrong, "its signature is wrong"),
+        (u32::MAX.to_be_bytes().to_vec(), "not one of the agent protocol"),
+        (b"garbage garbage garbage".to_vec(), "not one of the agent protocol"),
+        (string(&[14, 0, 0, 0, 200]), "not one of the agent protocol"),
+        (string(&[5]), "it refused"),
+    ] {
+        let error = HostileAgent::start(Some(answer)).failure();
+        assert!(error.contains(found), "{error}");
+    }
+}
+
+#[test]
+fn whoever_has_to_touch_a_device_is_told_that_it_waits() {
+    let agent = HostileAgent::start(None);
+    let socket = agent.dir.path().join("socket");
+    let (key, nobody) = (fixture("plain.pub"), "http://127.0.0.1:9");
+    let launch = Launch::default().args(["ping", "--server", nobody, "--key", text(&key)]);
+    Running::start(through(launch, &socket).command()).await_note("waiting for the agent");
+}

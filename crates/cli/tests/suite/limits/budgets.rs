@@ -1,0 +1,161 @@
+//! How much may be stored in a day, as the operator sets it in `[limits]`.
+
+use std::net::SocketAddr;
+
+use tempfile::TempDir;
+
+use crate::support::{
+    Person, Reply, SignersFile, World, days_ago,
+    fsck::fsck,
+    metrics::{Page, free_address},
+    world::checksums,
+};
+
+struct Budgeted {
+    world: World,
+    metrics: SocketAddr,
+    alice: Person,
+    _dir: TempDir,
+}
+
+impl Budgeted {
+    /// A server with these lines in `[limits]`, and more flags.
+    fn start(lines: &str, flags: &[&str]) -> Self {
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join("countersign.toml");
+        std::fs::write(&path, format!("[limits]\n{lines}\n")).unwrap();
+        let metrics = free_address();
+        let world = World::start_with(|launch, _| {
+            let launch = launch.args(["--config", path.to_str().unwrap()]);
+            let launch = launch.args(["--metrics-listen", &metrics.to_string()]);
+            launch.args(["--file-server", "*", "--allow-fetch", "127.0.0.1:*"]).args(flags.iter().copied())
+        });
+        Self { world, metrics, alice: Person::named("alice"), _dir: dir }
+    }
+
+    fn metric(&self, name: &str) -> u64 {
+        Page::read(self.metrics).value(name) as u64
+    }
+
+    fn stored(&self) -> u64 {
+        self.metric("countersign_stored_bytes_total")
+    }
+
+    fn activate(&self, project: &str) {
+        self.world.activate(project, &SignersFile::of(1, &[&self.alice]), &[&self.alice]);
+    }
+
+    fn add_release(&self, dir: &str) -> Reply {
+        let url = self.world.publish_checksums(dir, &checksums(dir));
+        self.world.register_assets(&self.alice, &[&url])
+    }
+
+    /// Adds releases of equal length until one does not fit: how many did, what each took, and the refusal.
+    fn add_releases(&self, project: &str) -> (u64, u64, Reply) {
+        let mut cost = 0;
+        for n in 100..1_000 {
+            let before = self.stored();
+            let reply = self.add_release(&format!("{project}/v{n}"));
+            if reply.status != 200 {
+                assert_eq!(self.stored(), before, "nothing was stored");
+                return (n - 100, cost, reply);
+            }
+            let this = self.stored() - before;
+            assert!(n == 100 || this == cost, "{this} bytes, and {cost} before");
+            cost = this;
+        }
+        panic!("every release was accepted");
+    }
+
+    /// The repository is sound, for `git` and by the rules.
+    fn check(&self) {
+        let report = self.world.git().run(&["fsck", "--strict", "--full"]);
+        assert!(!report.contains("error"), "{report}");
+        fsck(&self.world.server.repository(), &[]).is_clean();
+    }
+}
+
+/// Checks the form of a refusal.
+#[track_caller]
+fn assert_over(reply: &Reply, words: &str) {
+    reply.refused(429, words);
+    reply.refused(429, "ask the operator to raise limits.");
+    let seconds: u64 = reply.header("retry-after").expect("a Retry-After header").parse().unwrap();
+    assert!((1..=86_400).contains(&seconds), "{seconds}");
+}
+
+#[test]
+fn a_project_that_has_stored_too_much_waits_and_everybody_else_goes_on() {
+    let most = 30_000;
+    let server = Budgeted::start(&format!("project_bytes_per_day = {most}"), &[]);
+    let (world, alice) = (&server.world, &server.alice);
+    let before = server.stored();
+    let first = SignersFile::dated(days_ago(2)).artifact(1, &[alice]);
+    world.activate("acme/app", &first, &[alice]);
+    let signed = world.add_signed_release("acme/app/v1", &[alice]);
+    let begun = server.stored() - before;
+    let (count, cost, refused) = server.add_releases("acme/app");
+    assert_over(&refused, &format!("the project {}", world.id("acme/app")));
+    refused.refused(429, "limits.project_bytes_per_day");
+    // The last that was accepted fits, and one more does not. While the test runs, some bytes come back.
+    let used = begun + count * cost;
+    assert!(used <= most + 64 && used + cost > most, "{begun} and {count} × {cost} of {most}");
+    assert_over(&world.sign(alice, &world.index_path("acme/app/v100")), "try again in");
+
+    // A key that fills the budget does not keep the others from taking it out, and from revoking what it signed.
+    world.revoke(alice, &signed).ok();
+    world.rotate("acme/app", &SignersFile::dated(days_ago(1)).artifact(1, &[alice]), &[alice]);
+
+    server.activate("acme/other");
+    server.add_release("acme/other/v1").ok();
+    assert!(world.exists(&world.index_path("acme/app/v100")), "reads go on");
+    assert_eq!(server.metric("countersign_over_budget_total{budget=\"project\"}"), 2);
+    assert_eq!(server.metric("countersign_over_budget_total{budget=\"total\"}"), 0);
+    let left = server.metric("countersign_budget_left_bytes");
+    assert!((4 << 30) - left <= server.stored() && left < 4 << 30, "{left}");
+    server.check();
+}
+
+#[test]
+fn what_others_have_stored_does_not_stop_an_established_project() {
+    let limits = "owner_bytes_per_day = 30000\nproject_reserved_bytes_per_day = 8000";
+    let server = Budgeted::start(limits, &[]);
+    let (world, alice) = (&server.world, &server.alice);
+    server.activate("acme/app");
+    server.activate("acme/greedy");
+    let (_, cost, refused) = server.add_releases("acme/greedy");
+    assert_over(&refused, &format!("the owner {}", world.id("acme")));
+    refused.refused(429, "limits.owner_bytes_per_day");
+    let new = world.register(alice, "acme/new", &SignersFile::of(1, &[alice]));
+    assert_over(&new, "limits.owner_bytes_per_day");
+    let (count, _, refused) = server.add_releases("acme/app");
+    assert_over(&refused, "limits.owner_bytes_per_day");
+    assert!(count * cost <= 8_000 + 64 && (count + 1) * cost > 8_000, "{count} × {cost}");
+    server.activate("other/app");
+    server.check();
+}
+
+#[test]
+fn a_server_that_has_stored_too_much_says_so_and_a_restart_begins_anew() {
+    let server = Budgeted::start("host_bytes_per_day = 9000\nproject_reserved_bytes_per_day = 1", &[]);
+    server.activate("acme/app");
+    let (_, _, refused) = server.add_releases("acme/app");
+    assert_over(&refused, "limits.host_bytes_per_day");
+
+    let mut server = Budgeted::start("total_bytes_per_day = 9000\nproject_reserved_bytes_per_day = 1", &[]);
+    server.activate("acme/app");
+    let (count, cost, refused) = server.add_releases("acme/app");
+    assert_over(&refused, "this server has stored what it may in a day (9000 bytes)");
+    assert!(count > 0 && server.metric("countersign_budget_left_bytes") < cost);
+    server.world.server.restart();
+    server.add_release("acme/app/v999").ok();
+    server.check();
+}
+
+#[test]
+fn development_mode_has_no_budgets() {
+    let server = Budgeted::start("project_bytes_per_day = 1\ntotal_bytes_per_day = 1", &["--dev"]);
+    server.activate("acme/app");
+    server.add_release("acme/app/v1").ok();
+    assert!(server.stored() > 0);
+}

@@ -1,0 +1,312 @@
+//! Rate limits: 429 with a JSON body and `Retry-After`, per address and per key.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::support::{
+    Answer, Connection, Person, Reply, Request, SignersFile, TestServer, World, machine_clock::MachineClock,
+};
+
+/// What a server with limits runs on. Its time stands still, so that no allowance comes back while a test asks.
+struct Ground {
+    clock: Option<MachineClock>,
+    _dir: TempDir,
+}
+
+impl Ground {
+    fn pass(&self, seconds: u64) {
+        match &self.clock {
+            Some(clock) => clock.set(seconds.try_into().unwrap()),
+            None => std::thread::sleep(Duration::from_secs(seconds)),
+        }
+    }
+}
+
+/// A server with these lines in `[rate_limits]`, and more flags.
+fn limited(lines: &str, flags: &[&str]) -> (TestServer, Ground) {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("countersign.toml");
+    std::fs::write(&path, format!("[rate_limits]\n{lines}\n")).unwrap();
+    let config = path.to_str().unwrap().to_owned();
+    let clock = MachineClock::new();
+    let server = TestServer::start_with(|launch| {
+        let launch = launch.args(["--config", &config]).args(flags.iter().copied());
+        match &clock {
+            Some(clock) => clock.give_still_to(launch),
+            None => launch,
+        }
+    });
+    (server, Ground { clock, _dir: dir })
+}
+
+fn ping() -> Request {
+    Request::get("/v1/ping")
+}
+
+fn pending() -> Request {
+    Request::get("/v1/pending_signatures")
+}
+
+/// Checks the form of a 429, and returns the seconds until the next try.
+#[track_caller]
+fn assert_limited(reply: &Reply, words: &str) -> u64 {
+    reply.refused(429, words);
+    reply.refused(429, "try again in ");
+    let seconds = reply.header("retry-after").expect("a Retry-After header");
+    let seconds: u64 = seconds.parse().expect("whole seconds");
+    assert!(seconds >= 1);
+    assert!(reply.header("x-request-id").is_some());
+    seconds
+}
+
+#[test]
+fn an_address_that_asks_too_often_is_told_when_to_come_back() {
+    let (server, ground) = limited("address_per_second = 1\naddress_burst = 5", &[]);
+    for _ in 0..5 {
+        server.send(&ping()).ok();
+    }
+    let seconds =
+        [ping(), Request::get("/v1/files/a"), Request::get("/v1/get_signers/a"), Request::get("/x")]
+            .map(|request| assert_limited(&server.send(&request), "address"));
+    assert!(seconds.iter().all(|seconds| *seconds <= 5), "{seconds:?}");
+    for _ in 0..20 {
+        server.get("/healthz").ok();
+        server.get("/readyz").ok();
+    }
+    ground.pass(seconds[0]);
+    server.send(&ping()).ok();
+}
+
+#[test]
+fn an_address_that_is_limited_is_refused_before_its_body_arrives() {
+    let (server, _ground) = limited("address_per_second = 1\naddress_burst = 1", &[]);
+    server.send(&ping()).ok();
+    let asked = Instant::now();
+    let request = Person::named("alice").sign(Request::new("POST", "/v1/assets").announcing(1000));
+    assert_limited(&server.send(&request), "address");
+    assert!(asked.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn requests_that_fail_to_authenticate_count_for_their_address() {
+    let (server, _ground) = limited("authenticated_per_second = 1\nauthenticated_burst = 3", &[]);
+    let alice = Person::named("alice");
+    let first = alice.sign(pending());
+    server.send(&first).ok();
+    server.send(&first).error(401);
+    server.send(&pending()).error(401);
+    assert_limited(&server.send(&alice.sign(pending())), "address");
+    assert_limited(&server.send(&alice.sign(ping())), "address");
+    server.send(&ping()).ok();
+    server.send(&Request::get("/v1/files/a")).error(404);
+}
+
+#[test]
+fn a_key_that_asks_too_often_is_told_when_to_come_back() {
+    let (server, ground) = limited("key_per_second = 1\nkey_burst = 2", &[]);
+    let (alice, bob) = (Person::named("alice"), Person::named("bob"));
+    let ask = |person: &Person| server.send(&person.sign(pending()));
+    ask(&alice).ok();
+    ask(&alice).ok();
+    let seconds = assert_limited(&ask(&alice), "key");
+    ask(&bob).ok();
+    ground.pass(seconds);
+    ask(&alice).ok();
+}
+
+#[test]
+fn nobody_uses_up_the_allowance_of_somebody_elses_key() {
+    let (server, _ground) = limited("key_per_second = 1\nkey_burst = 2", &[]);
+    let alice = Person::named("alice");
+    let first = alice.sign(pending());
+    server.send(&first).ok();
+    for _ in 0..10 {
+        // Whoever saw the request repeats it, or puts her key over another one's signature.
+        server.send(&first).error(401);
+        let forged = Person::named("mallory").sign(pending()).replace_header("X-svc-pk", &alice.key());
+        server.send(&forged).error(401);
+    }
+    server.send(&alice.sign(pending())).ok();
+}
+
+#[test]
+fn requests_that_make_the_server_fetch_have_a_limit_of_their_own() {
+    let dir = TempDir::new().unwrap();
+    let config = dir.path().join("countersign.toml");
+    std::fs::write(&config, "[rate_limits]\nfetches_per_minute = 1\nfetches_burst = 2\n").unwrap();
+    let world = World::start_with(|launch, _| {
+        let flags =
+            ["--config", config.to_str().unwrap(), "--file-server", "*", "--allow-fetch", "127.0.0.1:*"];
+        launch.args(flags)
+    });
+    let (alice, bob) = (Person::named("alice"), Person::named("bob"));
+    let file = SignersFile::of(1, &[&alice]);
+    world.register(&alice, "acme/one", &file).ok();
+    world.register(&alice, "acme/two", &file).ok();
+    let asked = world.files.asked().len();
+    let seconds = assert_limited(&world.register(&alice, "acme/three", &file), "key");
+    assert!((30..=60).contains(&seconds), "{seconds}");
+    assert_eq!(world.files.asked().len(), asked, "nothing was fetched");
+    world.get_as(&alice, "/v1/pending_signatures").ok();
+    world.register(&bob, "acme/three", &SignersFile::of(1, &[&bob])).ok();
+}
+
+#[test]
+fn one_key_cannot_have_all_fetches_for_itself() {
+    let world =
+        World::start_with(|launch, _| launch.args(["--file-server", "*", "--allow-fetch", "127.0.0.1:*"]));
+    let (alice, bob) = (Person::named("alice"), Person::named("bob"));
+    let held: Vec<_> = (0..12)
+        .map(|n| {
+            let (answer, keeper) = Answer::held(SignersFile::of(1, &[&alice]).bytes());
+            world.files.set(&format!("/slow/{n}/svc.signers.json"), answer);
+            (world.files.url(&format!("/slow/{n}/svc.signers.json")), keeper)
+        })
+        .collect();
+    let replies: Vec<Reply> = std::thread::scope(|scope| {
+        let requests: Vec<_> =
+            held.iter().map(|(url, _)| scope.spawn(|| world.register_url(&alice, url))).collect();
+        // Four of twelve are too many; the others wait for the file server.
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while requests.iter().filter(|request| request.is_finished()).count() < 4 {
+            assert!(Instant::now() < deadline, "nobody was refused");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        world.register(&bob, "acme/app", &SignersFile::of(1, &[&bob])).ok();
+        held.iter().for_each(|(_, keeper)| keeper.release());
+        requests.into_iter().map(|request| request.join().unwrap()).collect()
+    });
+    let (refused, others): (Vec<_>, Vec<_>) = replies.into_iter().partition(|reply| reply.status == 429);
+    assert_eq!((refused.len(), others.len()), (4, 8));
+    for reply in refused {
+        assert_limited(&reply, "key");
+    }
+    for reply in others {
+        reply.ok();
+    }
+}
+
+#[test]
+fn what_strangers_say_about_their_address_does_not_count() {
+    let (server, _ground) = limited("address_per_second = 1\naddress_burst = 3", &[]);
+    let from = |address: &str| server.send(&ping().with_header("X-Forwarded-For", address));
+    for n in 0..3 {
+        from(&format!("198.51.100.{n}")).ok();
+    }
+    assert_limited(&from("198.51.100.9"), "address");
+}
+
+#[test]
+fn what_a_trusted_proxy_says_about_its_clients_counts() {
+    let (server, _ground) =
+        limited("address_per_second = 1\naddress_burst = 3", &["--trusted-proxy", "127.0.0.1,10.0.0.0/8"]);
+    let from = |values: &[&str]| {
+        let request =
+            values.iter().fold(ping(), |request, value| request.with_header("X-Forwarded-For", value));
+        server.send(&request)
+    };
+    for _ in 0..3 {
+        from(&["198.51.100.1"]).ok();
+    }
+    // Whatever the client claimed itself comes before what the proxies added.
+    assert_limited(&from(&["203.0.113.1, 198.51.100.1"]), "address");
+    assert_limited(&from(&["203.0.113.2", "198.51.100.1, 10.1.1.1"]), "address");
+    from(&["198.51.100.2"]).ok();
+    // Nonsense is the proxy's own.
+    for value in ["nonsense", "198.51.100.3, nonsense", ""] {
+        from(&[value]).ok();
+    }
+    assert_limited(&from(&["more nonsense"]), "address");
+    assert_limited(&server.send(&ping()), "address");
+    from(&["198.51.100.3"]).ok();
+}
+
+#[test]
+fn limits_are_on_unless_switched_off() {
+    let default = TestServer::start_with(|launch| launch);
+    // 5,000 at once; a second later 1,000 more.
+    let mut connection = Connection::open(default.address());
+    let mut ask = || {
+        connection.write("GET /v1/ping HTTP/1.1\r\nhost: localhost\r\n\r\n");
+        connection.read_reply().status
+    };
+    assert!((0..100_000).any(|_| ask() == 429));
+    let strict = "address_per_second = 1\naddress_burst = 1\nkey_per_second = 1\nkey_burst = 1";
+    let (off, _ground) = limited(&format!("enabled = false\n{strict}"), &[]);
+    let (dev, _ground) = limited(strict, &["--dev"]);
+    for _ in 0..10 {
+        off.send(&Person::named("alice").sign(pending())).ok();
+        dev.send(&Person::named("alice").sign(pending())).ok();
+    }
+}
+
+#[test]
+fn wrong_limits_are_errors_that_name_their_key() {
+    let dir = TempDir::new().unwrap();
+    let config = dir.path().join("countersign.toml");
+    for (text, words) in [
+        ("[rate_limits]\nkey_burst = 0\n", "rate_limits.key_burst"),
+        ("[rate_limits]\nkey_bursts = 1\n", "key_bursts"),
+        ("[connections]\nmax = 0\n", "connections.max"),
+        ("trusted_proxies = [\"proxy.example\"]\n", "proxy.example"),
+        ("metrics_listen = \"9100\"\n", "metrics_listen"),
+    ] {
+        std::fs::write(&config, text).unwrap();
+        let launch = crate::support::Launch::serve(&dir.path().join("data"));
+        let said = launch.args(["--config", config.to_str().unwrap()]).refusal();
+        assert!(said.contains(words), "{text}: {said}");
+    }
+}
+
+#[test]
+fn a_key_that_is_limited_has_changed_nothing() {
+    let (server, _ground) = limited("key_per_second = 1\nkey_burst = 1", &[]);
+    let alice = Person::named("alice");
+    server.send(&alice.sign(pending())).ok();
+    let body = json!({ "signers_file_url": "https://example.org/x/svc.signers.json", "public_key": alice.body_key() });
+    assert_limited(&server.send(&alice.sign(Request::post("/v1/register_repo", &body))), "key");
+}
+
+#[test]
+fn only_to_look_at_the_health_is_without_limit() {
+    let (server, _ground) = limited("address_per_second = 1\naddress_burst = 2", &[]);
+    for _ in 0..2 {
+        server.send(&Request::new("POST", "/healthz")).error(405);
+    }
+    assert_limited(&server.send(&Request::new("POST", "/healthz")), "address");
+    server.get("/healthz").ok();
+}
+
+/// Until a body is there nobody knows who sends it, so strangers must not fill the memory with bodies.
+#[test]
+fn only_so_many_large_bodies_are_received_at_a_time_and_small_ones_always() {
+    let server = TestServer::start();
+    let begin = |length: usize| {
+        let request = Person::named("alice").sign(Request::new("POST", "/v1/assets"));
+        let headers = request.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+        let mut connection = Connection::open(server.address());
+        let headers: String = headers.collect();
+        let length = format!("content-length: {length}");
+        // `100 Continue` is sent when the server begins to read the body.
+        let expect = "expect: 100-continue";
+        connection.write(&format!(
+            "POST /v1/assets HTTP/1.1\r\nhost: localhost\r\n{expect}\r\n{length}\r\n{headers}\r\n"
+        ));
+        connection
+    };
+    let mut held: Vec<_> = (0..32).map(|_| begin(100_000)).collect();
+    for connection in &mut held {
+        assert_eq!(connection.read_head(), 100);
+    }
+    let refused = begin(100_000).read_reply();
+    refused.refused(503, "busy");
+    assert!(refused.header("retry-after").is_some());
+    assert_eq!(begin(1_000).read_head(), 100, "a small one finds room");
+    held.pop();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while begin(100_000).read_head() != 100 {
+        assert!(Instant::now() < deadline, "a place that was given up is not given to another");
+    }
+}

@@ -1,0 +1,159 @@
+//! The log (D48): short lines, bounded rates, and never in the way of an answer.
+
+use std::{
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::{
+    Connection, Launch, Person, Request, SignersFile, TestServer, World, http,
+    metrics::{Page, free_address},
+    server::LogEnd,
+};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn alice() -> Person {
+    Person::named("alice")
+}
+
+/// Sends so many requests that are refused, each with a path of so many letters, and awaits every answer.
+fn flood(server: &TestServer, requests: usize, letters: usize) {
+    let mut connection = Connection::open(server.address());
+    let head =
+        format!("POST /v1/{} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n", "x".repeat(letters));
+    for _ in 0..requests {
+        connection.write(&head);
+        connection.read_reply().error(404);
+    }
+}
+
+#[test]
+fn a_long_path_makes_a_short_line() {
+    for format in ["text", "json"] {
+        let mut server = TestServer::start_with(|launch| launch.args(["--dev", "--log-format", format]));
+        flood(&server, 1, 20_000);
+        let log = server.stop_and_read_log();
+        let line = log.lines().find(|line| line.contains("xxx")).unwrap_or_else(|| panic!("{log}"));
+        assert!(line.len() < 1_000 && line.contains("x…") && line.contains("404"), "{line}");
+    }
+}
+
+#[test]
+fn a_flood_of_refusals_is_cut_short_and_counted_and_hides_nothing_else() {
+    let address = free_address();
+    let mut world =
+        World::start_with(|launch, _| launch.args(["--dev", "--metrics-listen", &address.to_string()]));
+    flood(&world.server, 3_000, 1_000);
+    world.register(&alice(), "acme/app", &SignersFile::of(1, &[&alice()])).ok();
+    world.files.set("/acme/two/svc.signers.json", crate::support::Answer::Status(500));
+    let failed = world.register_url(&alice(), &world.files.url("/acme/two/svc.signers.json"));
+    failed.error(500);
+    let left_out = Page::read(address).value("countersign_log_lines_lost_total{reason=\"rate\"}");
+    assert!((1.0..3_000.0).contains(&left_out), "{left_out}");
+
+    let log = world.server.stop_and_read_log();
+    assert!(log.len() < 1_000_000, "{} bytes", log.len());
+    let told = format!("left out {left_out} lines like this in the last ");
+    let told = log.lines().find(|line| line.contains(&told)).unwrap_or_else(|| panic!("{left_out}: {log}"));
+    assert!(told.contains("like=answered status=4xx"), "{told}");
+    assert!(log.lines().any(|line| line.contains("path=/v1/register_repo") && line.contains("status=200")));
+    let id = failed.header("x-request-id").unwrap();
+    assert!(log.lines().any(|line| line.contains(id) && line.contains("ERROR")));
+}
+
+#[track_caller]
+fn await_failing_log(world: &World) {
+    let begin = Instant::now();
+    loop {
+        let ready = world.server.get("/readyz").ok();
+        if ready == json!({ "status": "ready", "log": "failing" }) {
+            return;
+        }
+        assert_eq!(ready, json!({ "status": "ready" }));
+        assert!(begin.elapsed() < PATIENCE, "nothing is said about the log");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_log_without_room_loses_lines_and_no_answers() {
+    for format in ["text", "json"] {
+        let address = free_address();
+        let mut world = World::start_with(|launch, _| {
+            let launch = launch.args(["--dev", "--log-format", format]);
+            launch.args(["--metrics-listen", &address.to_string()]).with_log(LogEnd::File("/dev/full".into()))
+        });
+        world.activate("acme/app", &SignersFile::of(1, &[&alice()]), &[&alice()]);
+        world.add_signed_release("acme/app/v1", &[&alice()]);
+        await_failing_log(&world);
+        let page = Page::read(address);
+        assert_eq!(page.value("countersign_log_failing"), 1.0);
+        assert_eq!(page.value("countersign_log_lines_total"), 0.0);
+        assert!(page.value("countersign_log_lines_lost_total{reason=\"write\"}") >= 4.0);
+        assert_eq!(page.value("countersign_ready"), 1.0);
+        assert_eq!(world.server.stop().code(), Some(0));
+    }
+}
+
+#[test]
+fn a_log_that_nobody_reads_keeps_no_answer_waiting() {
+    let mut world = World::start_with(|launch, _| launch.arg("--dev").with_log(LogEnd::Unread));
+    // More than a pipe holds.
+    flood(&world.server, 1_000, 1_000);
+    world.activate("acme/app", &SignersFile::of(1, &[&alice()]), &[&alice()]);
+    await_failing_log(&world);
+    world.add_signed_release("acme/app/v1", &[&alice()]);
+    let begin = Instant::now();
+    assert_eq!(world.server.stop().code(), Some(0));
+    assert!(begin.elapsed() < PATIENCE, "the end waits for the log");
+}
+
+#[test]
+fn a_closed_log_is_no_reason_not_to_serve() {
+    let mut world = World::start_with(|launch, _| launch.arg("--dev").with_log(LogEnd::Closed));
+    world.activate("acme/app", &SignersFile::of(1, &[&alice()]), &[&alice()]);
+    assert_eq!(world.server.get("/readyz").status, 200);
+    assert_eq!(world.server.stop().code(), Some(0));
+}
+
+#[test]
+fn a_ready_line_that_cannot_be_printed_is_logged() {
+    let (dir, address) = (TempDir::new().unwrap(), free_address());
+    let launch = Launch::serve(&dir.path().join("data")).arg("--dev").at(address);
+    let full = || Stdio::from(std::fs::File::options().write(true).open("/dev/full").unwrap());
+    for has_log in [true, false] {
+        let mut command = launch.command();
+        let mut child =
+            command.stdout(full()).stderr(if has_log { Stdio::piped() } else { full() }).spawn().unwrap();
+        let begin = Instant::now();
+        while std::net::TcpStream::connect(address).is_err() {
+            assert!(begin.elapsed() < PATIENCE, "it does not serve");
+            assert!(child.try_wait().unwrap().is_none(), "it ended");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        http::send(address, &Request::get("/v1/ping")).ok();
+        let id = child.id().to_string();
+        assert!(std::process::Command::new("kill").args(["-s", "TERM", &id]).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        let log = String::from_utf8(output.stderr).unwrap();
+        assert!(!has_log || log.contains("the ready line could not be printed"), "{log}");
+    }
+}
+
+#[test]
+fn a_line_of_json_is_json() {
+    let mut server = TestServer::start_with(|launch| launch.args(["--dev", "--log-format", "json"]));
+    flood(&server, 1, 10);
+    server.send(&Request::new("POST", "/v1/%22%5c%e2%80%ae").with_body("{}")).error(404);
+    let log = server.stop_and_read_log();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let answered: Vec<&Value> = lines.iter().filter(|line| line["message"] == "answered").collect();
+    assert_eq!(answered.len(), 2, "{log}");
+    assert_eq!(answered[0]["span"]["path"], "/v1/xxxxxxxxxx");
+    assert_eq!((&answered[0]["status"], &answered[0]["level"]), (&404.into(), &"INFO".into()));
+}

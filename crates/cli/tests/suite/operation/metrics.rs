@@ -1,0 +1,94 @@
+//! Prometheus metrics, on a listener of their own.
+
+use crate::support::{
+    Person, Request, SignersFile, TestServer, World, http,
+    metrics::{Page, free_address},
+};
+
+#[test]
+fn what_happens_is_counted() {
+    let (alice, address) = (Person::named("alice"), free_address());
+    let world =
+        World::start_with(|launch, _| launch.args(["--dev", "--metrics-listen", &address.to_string()]));
+    let before = Page::read(address);
+    assert_eq!(before.value("countersign_commits_total"), 1.0, "the first commit");
+    world.register(&alice, "acme/app", &SignersFile::of(1, &[&alice])).ok();
+    world.files.set("/acme/two/svc.signers.json", crate::support::Answer::Status(500));
+    world.register_url(&alice, &world.files.url("/acme/two/svc.signers.json")).error(500);
+    let request = alice.sign(Request::get("/v1/pending_signatures"));
+    world.server.send(&request).ok();
+    world.server.send(&request).error(401);
+    for _ in 0..3 {
+        world.server.get(&format!("/v1/files/{}", world.pending_path("acme/app")));
+        world.server.get("/v1/files/https/nowhere").error(404);
+    }
+    world.server.get("/no/such/route/of/ours").error(404);
+
+    let page = Page::read(address);
+    for (sample, value) in [
+        ("countersign_build_info{version=\"0.1.0\"}", 1.0),
+        ("countersign_ready", 1.0),
+        ("countersign_commits_total", 2.0),
+        ("countersign_batch_commits_bucket{le=\"1\"}", 2.0),
+        ("countersign_batch_commits_bucket{le=\"+Inf\"}", 2.0),
+        ("countersign_batch_commits_sum", 2.0),
+        ("countersign_batch_commits_count", 2.0),
+        ("countersign_writer_queue_length", 0.0),
+        ("countersign_packs", 2.0),
+        ("countersign_nonces_stored_total", 3.0),
+        ("countersign_nonces_repeated_total", 1.0),
+        ("countersign_nonces_kept", 3.0),
+        ("countersign_fetches_total{kind=\"signers\",outcome=\"fetched\"}", 1.0),
+        ("countersign_fetches_total{kind=\"signers\",outcome=\"failed\"}", 1.0),
+        ("countersign_http_requests_total{route=\"files\",status=\"200\"}", 3.0),
+        ("countersign_http_requests_total{route=\"files\",status=\"404\"}", 3.0),
+        ("countersign_http_requests_total{route=\"register_repo\",status=\"500\"}", 1.0),
+        ("countersign_http_requests_total{route=\"pending_signatures\",status=\"401\"}", 1.0),
+        ("countersign_http_requests_total{route=\"other\",status=\"404\"}", 1.0),
+        ("countersign_http_request_duration_seconds_count{route=\"files\"}", 6.0),
+        ("countersign_http_request_duration_seconds_bucket{route=\"files\",le=\"+Inf\"}", 6.0),
+        ("countersign_rate_limited_total{limit=\"address\"}", 0.0),
+    ] {
+        assert_eq!(page.value(sample), value, "{sample}");
+    }
+    assert!(page.value("countersign_connections_accepted_total") >= 10.0);
+    assert!(page.value("countersign_http_request_duration_seconds_sum{route=\"files\"}") > 0.0);
+    assert!(!page.0.contains("nowhere") && !page.0.contains("such"), "no paths: {}", page.0);
+}
+
+#[test]
+fn every_line_is_in_the_form_that_prometheus_reads() {
+    let address = free_address();
+    let server = TestServer::start_with(|launch| launch.args(["--metrics-listen", &address.to_string()]));
+    server.get("/v1/ping").ok();
+    let page = Page::read(address).0;
+    let mut families = Vec::new();
+    for line in page.lines() {
+        if let Some(help) = line.strip_prefix("# HELP ") {
+            let (name, text) = help.split_once(' ').unwrap();
+            assert!(!text.is_empty() && !families.contains(&name.to_owned()), "{line}");
+            families.push(name.to_owned());
+        } else if let Some(kind) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = kind.split_once(' ').unwrap();
+            assert_eq!(Some(name), families.last().map(String::as_str));
+            assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
+            assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
+        } else {
+            let (sample, value) = line.rsplit_once(' ').unwrap();
+            value.parse::<f64>().unwrap();
+            assert!(sample.starts_with(families.last().unwrap().as_str()), "{line}");
+        }
+    }
+    assert!(families.len() > 15, "{families:?}");
+}
+
+#[test]
+fn metrics_are_not_for_everyone() {
+    let address = free_address();
+    let server = TestServer::start_with(|launch| launch.args(["--metrics-listen", &address.to_string()]));
+    server.get("/metrics").error(404);
+    http::send(address, &Request::get("/v1/ping")).error(404);
+    http::send(address, &Request::new("POST", "/metrics")).error(405);
+    // Without the flag there is no such listener.
+    assert!(TestServer::start().ready_line().contains("ready"));
+}

@@ -1,0 +1,11 @@
+//! What an operator sets, reads and does.
+
+mod admin_drop;
+mod clock;
+mod configuration;
+mod health;
+mod logs;
+mod metrics;
+mod shutdown;
+mod tls;
+mod written;

@@ -1,0 +1,10 @@
+//! What stays on disk: through restarts, kills, full disks, damage, and many writers at once.
+
+mod audit_trail;
+mod concurrency;
+mod damage;
+mod data_directory;
+mod disk_full;
+mod kills;
+mod kills_load;
+mod restarts;

@@ -1,0 +1,28 @@
+//! The metrics of a running server.
+
+use std::net::{SocketAddr, TcpListener};
+
+use super::http::{self, Request};
+
+/// An address where nothing listens.
+pub(crate) fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("it is bound")
+}
+
+pub(crate) struct Page(pub(crate) String);
+
+impl Page {
+    pub(crate) fn read(address: SocketAddr) -> Self {
+        let reply = http::send(address, &Request::get("/metrics"));
+        assert_eq!(reply.status, 200);
+        assert_eq!(reply.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+        Self(reply.text())
+    }
+
+    /// The value of exactly this sample.
+    #[track_caller]
+    pub(crate) fn value(&self, sample: &str) -> f64 {
+        let line = self.0.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("no {sample} in\n{}", self.0)).parse().unwrap()
+    }
+}

@@ -1,0 +1,5 @@
+//! Webhooks.
+
+mod failing;
+mod sent;
+mod settings;
