@@ -8,7 +8,7 @@ use countersign_store::{Store, data_dir::DataDir};
 #[derive(Debug)]
 pub struct HeldStore {
     store: Store,
-    /// Dropped last: the directory stays ours until nothing writes to it any more.
+    /// Dropped last: the lock holds until the store has stopped writing.
     _data_dir: DataDir,
 }
 

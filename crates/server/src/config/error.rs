@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::webhooks::{ShortSecret, settings::WebhookNameError};
 
-/// A day: the longest time of a webhook.
+/// A day, the longest time that a webhook can have.
 pub(super) const MAX_SECONDS: u64 = 24 * 60 * 60;
 
 #[derive(Debug, Error)]
@@ -38,7 +38,7 @@ pub enum ConfigError {
     Value { key: &'static str, reason: String },
 }
 
-/// The value or its default; zero would switch off what it limits.
+/// The value or its default. Zero would switch off what it limits.
 pub(super) fn positive<T: Default + PartialEq>(
     key: &'static str,
     value: Option<T>,
