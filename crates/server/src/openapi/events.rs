@@ -1,4 +1,4 @@
-//! The stream of what happens.
+//! The stream of events.
 
 use countersign_api::event::EventKind;
 use serde_json::json;
@@ -12,7 +12,7 @@ use super::{
 use crate::{error::ApiError, events::not_kept};
 
 pub fn events() -> Endpoint {
-    // Nothing that a schema could say: it has no end.
+    // No schema describes a stream without an end.
     let stream = Content {
         media_type: "text/event-stream",
         schema: ContentSchema::Bytes,

@@ -1,4 +1,4 @@
-//! Pages and what they load.
+//! Pages and the files that they load.
 
 use serde_json::json;
 
@@ -83,7 +83,7 @@ pub fn favicon() -> Endpoint {
     asset("favicon", "The icon, where browsers look for it", SVG)
 }
 
-/// A page that is made of the newest state.
+/// A page that shows the newest state.
 fn living(id: &'static str, summary: &'static str, about: &str) -> Endpoint {
     let page_of = |about| Answer::new(200, about).with_header(ETAG).with_header(CACHE_CONTROL);
     let missing = Answer::error(404, "nothing is there", json!({ "error": "The list has no such page" }));
@@ -97,13 +97,13 @@ fn living(id: &'static str, summary: &'static str, about: &str) -> Endpoint {
         .limited()
 }
 
-/// Where it is not always looked at: a page that is under another address says so first.
+/// For a parameter that is not always checked, since a page at another address redirects first.
 fn unchecked(parameter: Parameter) -> Parameter {
     let example = parameter.example.as_str().map_or_else(|| parameter.example.to_string(), str::to_owned);
     Parameter { schema: json!({ "type": "string" }), example: json!(example), ..parameter }
 }
 
-/// A page that is always the same.
+/// A page that never changes.
 fn lasting(id: &'static str, summary: &'static str, about: &str) -> Endpoint {
     let answer = Answer::new(200, "the page").with_header(CACHE_CONTROL).with_content(Content::text(HTML));
     Endpoint::new(id, Section::Pages, summary, about).answers(answer).limited()

@@ -7,8 +7,7 @@ use super::endpoint::{Parameter, ParameterPlace, find_example};
 
 const INDEX: &str = "https/github.com/443/acme/app/releases/tag/v1/svc.index.json";
 const PROJECT: &str = "https/github.com/443/acme/app";
-/// Segments of anything but slashes, backslashes and control characters; none of them a dot, two dots, or Git's own
-/// directory.
+/// Segments of anything but slashes, backslashes and control characters. No segment is a dot, two dots, or `.git`.
 const PATH_PATTERN: &str = r"^((?!\.{1,2}(/|$)|\.[gG][iI][tT](/|$))[^/\\\x00-\x1f\x7f-\x9f]+(/|$)){1,64}$";
 pub(super) const COMMIT: &str = "cafecafecafecafecafecafecafecafecafecafe";
 const COMMIT_PATTERN: &str = "^[0-9a-f]{40}$";
@@ -29,7 +28,7 @@ fn path(about: &'static str, example: &str) -> Parameter {
     Parameter { name: "path", place: ParameterPlace::Path, about, schema, example: json!(example) }
 }
 
-/// The path of what a badge is about, and the ending of a picture.
+/// The path of the badge's subject, and `.svg`.
 pub fn badge_path() -> Parameter {
     let about = "The path of a project, a release or a pending signers file, and `.svg`.";
     let schema =
@@ -86,7 +85,7 @@ pub fn last_event_id() -> Parameter {
         name: "Last-Event-ID",
         place: ParameterPlace::Header,
         about: "Go on after this event; browsers set it when they connect again.",
-        // Empty is how clients say that they have none.
+        // Clients that have no id send an empty one.
         schema: json!({ "type": "string", "pattern": "^([0-9a-fA-F]{40})?$" }),
         example: json!(COMMIT),
     }

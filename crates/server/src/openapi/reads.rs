@@ -113,7 +113,7 @@ pub fn chain() -> Endpoint {
     describe_chain("get_signers_chain", "")
 }
 
-/// The other name in the specification.
+/// Another name for it in the specification.
 pub fn artifact_chain() -> Endpoint {
     describe_chain("get_artifact_signers_chain", "\n\nThe same as `get_signers_chain`, under another name.")
 }

@@ -1,4 +1,4 @@
-//! Descriptions become an OpenAPI 3.1 document.
+//! Turns descriptions into an OpenAPI 3.1 document.
 
 use countersign_core::values::wire;
 use serde_json::{Map, Value, json};
@@ -20,7 +20,7 @@ every error, these have a JSON body with `error`, a text for people, and an `X-R
 400 for what is no HTTP request or has not exactly one `Host`, and the 431 for too long a head.\n\n\
 A body is read as JSON whatever its `Content-Type`. Unknown fields in it are ignored, repeated ones refused.";
 
-/// What a client does to prove who it is.
+/// How a client proves who it is.
 pub const AUTHENTICATION: &str = "Four headers, each exactly once. Join timestamp, nonce and the raw request body \
 (or nothing) with `##`, take the SHA-512 digest of that string, and sign its 64 raw bytes with Ed25519. A request is \
 refused from 6 minutes after its timestamp, and when it is more than 10 seconds ahead.";
@@ -62,7 +62,7 @@ impl AuthHeader {
         },
     ];
 
-    /// Of a request without a body.
+    /// For a request without a body.
     pub fn example(&self) -> String {
         find_example(self.example).as_str().unwrap_or_default().to_owned()
     }
@@ -168,7 +168,7 @@ fn media(content: &Content) -> (String, Value) {
         ContentSchema::Type(of) => json!({ "$ref": format!("{PLACE}{}", of.name()) }),
         ContentSchema::Object => json!({ "type": "object" }),
         ContentSchema::Text => json!({ "type": "string" }),
-        // Bytes are no JSON, so there is nothing that a schema could say of them.
+        // Bytes are not JSON, so a schema has nothing to say about them.
         ContentSchema::Bytes => json!({}),
     };
     let mut media = json!({ "schema": schema });

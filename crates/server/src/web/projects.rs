@@ -58,7 +58,7 @@ pub(super) fn show_all(head: &Head, visit: &Visit) -> Result<Reply, Trouble> {
     Ok(Reply::Page(Page::new(title, body)))
 }
 
-/// `None` where no project lies below.
+/// `None` if no project lies below.
 pub(super) fn show_below(head: &Head, dir: &RepoPath, visit: &Visit) -> Result<Option<Reply>, Trouble> {
     let found = head.index.projects_below(dir);
     if found.is_empty() {
@@ -122,7 +122,7 @@ pub(super) fn counts(counts: ReleaseCounts) -> Markup {
     }
 }
 
-/// From the tree alone: no file is read.
+/// From the tree alone, without reading a file.
 pub(super) fn count_releases(head: &Head, project: &RepoPath) -> ReleaseList {
     let mut releases = ReleaseList::below(project);
     head.files.walk_below(project, &mut |path| releases.see(path));

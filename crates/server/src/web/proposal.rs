@@ -67,7 +67,7 @@ fn condition_list(proposal: &ProposalOverview) -> Markup {
     }
 }
 
-/// The same in a few lines: how far each condition has come, and whom to ask next.
+/// A short form: how far each condition has come, and whom to ask next.
 pub(super) fn condition_summary(proposal: &ProposalOverview) -> Markup {
     html! {
         ul.conditions.brief {
@@ -91,7 +91,7 @@ fn condition_mark(condition: &ConditionProgress) -> Markup {
     }
 }
 
-/// Where there are several ways, one is enough: then those not taken are of no interest.
+/// Of several ways, one is enough. Once one is taken, the others do not matter.
 fn way_list(condition: &ConditionProgress) -> Markup {
     let shown = |way: &&WayProgress| !condition.is_met || way.is_met;
     html! {
