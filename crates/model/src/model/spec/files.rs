@@ -41,7 +41,7 @@ impl Spec {
 }
 
 impl Spec {
-    /// Every file that is served: those that are stored, and the history that is assembled of each project (D42).
+    /// Every file that the server serves: the stored files, and the assembled history of each project (D42).
     pub(crate) fn served(&self) -> Files {
         let mut files = self.files();
         for (id, project) in self.projects.iter().filter(|(_, project)| !project.history.is_empty()) {
@@ -105,7 +105,7 @@ fn entry(Activated { proposal, at }: &Activated) -> Node {
     ])
 }
 
-/// The history as it is served: its entries in one document (D42).
+/// The history as the server serves it: its entries in one document (D42).
 pub(super) fn history(entries: &[Activated]) -> Node {
     object([("entries", Node::List(entries.iter().map(entry).collect()))])
 }
