@@ -120,8 +120,8 @@ impl Section {
     pub fn about(self) -> &'static str {
         match self {
             Self::Changing => "Who signs for a project, and which releases there are.",
-            Self::Signing => "What waits for a signature, and submitting it.",
-            Self::Reading => "Everything that is needed to check a release. Public.",
+            Self::Signing => "What waits for signatures, and how to submit them.",
+            Self::Reading => "Everything that you need to check a release. Public.",
             Self::Watching => "Is the server there, and what does it offer?",
             Self::Pages => "For people, in a browser.",
         }
@@ -267,14 +267,14 @@ impl Content {
 }
 
 pub(super) const REQUEST_ID: Header =
-    Header { name: "X-Request-Id", about: "Of this request alone; the server's log lines repeat it." };
+    Header { name: "X-Request-Id", about: "The id of this request. The server's log lines repeat it." };
 pub(super) const RETRY_AFTER: Header =
-    Header { name: "Retry-After", about: "Seconds after which it is worth trying again." };
+    Header { name: "Retry-After", about: "Seconds to wait before you try again." };
 pub(super) const ETAG: Header =
-    Header { name: "ETag", about: "Of this version; send it back in `If-None-Match`." };
+    Header { name: "ETag", about: "The tag of this version. Send it back in `If-None-Match`." };
 pub(super) const CACHE_CONTROL: Header =
-    Header { name: "Cache-Control", about: "How long a copy may be used." };
-pub(super) const LOCATION: Header = Header { name: "Location", about: "Where it is." };
+    Header { name: "Cache-Control", about: "How long you can use a copy." };
+pub(super) const LOCATION: Header = Header { name: "Location", about: "The other address." };
 pub(super) const CONTENT_LENGTH: Header = Header { name: "Content-Length", about: "In bytes." };
 
 /// The decisions themselves make these; a test of core writes the file.

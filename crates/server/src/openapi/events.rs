@@ -22,9 +22,9 @@ pub fn events() -> Endpoint {
     Endpoint::new(
         "events",
         Section::Watching,
-        "What happens, as it happens",
-        "Server-Sent Events, without an end: registrations, proposals, signatures, releases, revocations. The id of an \
-         event is the commit that made it happen; its data is an object with `type`, `path`, `key`, `time` and \
+        "Events as they happen",
+        "An endless stream of Server-Sent Events: registrations, proposals, signatures, releases, revocations. The id \
+         of an event is the commit that caused it; its data is an object with `type`, `path`, `key`, `time` and \
          `commit`.",
     )
     .with_parameter(prefix())
@@ -33,8 +33,8 @@ pub fn events() -> Endpoint {
     .with_parameter(last_event_id())
     .with_parameter(last_event_id_in_query())
     .answers(Answer::new(200, "the stream").with_header(CACHE_CONTROL).with_content(stream))
-    .answers(Answer::error(400, "a parameter is malformed, unknown, or there twice", malformed))
-    .fails("the last event is too long ago, or never was", &not_kept(COMMIT))
+    .answers(Answer::error(400, "a parameter is malformed, unknown or repeated", malformed))
+    .fails("the last event is too old, or does not exist", &not_kept(COMMIT))
     .fails("too many listeners; try again", &ApiError::too_many_listeners())
     .limited()
 }

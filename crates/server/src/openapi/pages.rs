@@ -29,13 +29,13 @@ pub fn place() -> Endpoint {
 }
 
 pub fn activity() -> Endpoint {
-    living("activity_page", "Activity", "What happened on this server lately.")
+    living("activity_page", "Activity", "What happened recently on this server.")
         .with_parameter(before())
         .with_error_pages()
 }
 
 pub fn verify() -> Endpoint {
-    let about = "A form that checks a file that you have, in your browser: the file is not sent anywhere.";
+    let about = "A form that checks a file in your browser. The file is not sent anywhere.";
     lasting("verify_page", "Verify a file", about)
         .with_parameter(index_of_file())
         .with_parameter(address_of_file())
@@ -61,7 +61,7 @@ pub fn badge() -> Endpoint {
     .with_parameter(if_none_match())
     .answers(picture(200, "the picture").with_header(ETAG))
     .answers(not_modified())
-    .answers(picture(404, "a picture that says that nothing is known"))
+    .answers(picture(404, "a picture that says `unknown`"))
     .can_fail("")
     .limited()
 }
@@ -117,5 +117,5 @@ fn asset(id: &'static str, summary: &'static str, media_type: &'static str) -> E
 }
 
 fn not_modified() -> Answer {
-    Answer::new(304, "your copy is still right").with_header(ETAG).with_header(CACHE_CONTROL)
+    Answer::new(304, "your copy is still current").with_header(ETAG).with_header(CACHE_CONTROL)
 }

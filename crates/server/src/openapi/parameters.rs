@@ -15,12 +15,12 @@ const PATH_MAX: usize = countersign_core::values::path::MAX_BYTES;
 
 /// The path of a file.
 pub fn file_path() -> Parameter {
-    path("A mirror-relative path, with its slashes as they are; `%2F` is a slash as well.", INDEX)
+    path("A mirror-relative path with plain slashes. `%2F` counts as a slash as well.", INDEX)
 }
 
 /// The path of anything at or below a project.
 pub fn any_path() -> Parameter {
-    path("The path of any file or directory, there or not, with its slashes as they are.", PROJECT)
+    path("The path of any file or directory, with plain slashes. It need not exist.", PROJECT)
 }
 
 fn path(about: &'static str, example: &str) -> Parameter {
@@ -50,7 +50,7 @@ pub fn before() -> Parameter {
 }
 
 pub fn search() -> Parameter {
-    let about = "Words that the path of a project must have.";
+    let about = "Words that the path of a project must contain.";
     query("q", about, json!({ "type": "string" }), json!("acme"))
 }
 
@@ -77,14 +77,14 @@ pub fn waiting_key() -> Parameter {
 pub fn event_types() -> Parameter {
     let names = EventKind::ALL.map(EventKind::name).join("|");
     let schema = json!({ "type": "string", "pattern": format!("^({names})(,({names}))*$") });
-    query("type", "Only events of these kinds, with commas between them.", schema, json!("complete,revoked"))
+    query("type", "Only events of these types, separated by commas.", schema, json!("complete,revoked"))
 }
 
 pub fn last_event_id() -> Parameter {
     Parameter {
         name: "Last-Event-ID",
         place: ParameterPlace::Header,
-        about: "Go on after this event; browsers set it when they connect again.",
+        about: "Continue after this event. Browsers set it when they reconnect.",
         // Clients that have no id send an empty one.
         schema: json!({ "type": "string", "pattern": "^([0-9a-fA-F]{40})?$" }),
         example: json!(COMMIT),
@@ -105,7 +105,7 @@ pub fn if_none_match() -> Parameter {
     Parameter {
         name: "If-None-Match",
         place: ParameterPlace::Header,
-        about: "The `ETag` of a copy that you have: 304 if it is still right.",
+        about: "The `ETag` of your copy. The answer is 304 if it is still current.",
         schema: json!({ "type": "string" }),
         example: json!(format!("\"{COMMIT}\"")),
     }

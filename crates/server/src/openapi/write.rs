@@ -13,17 +13,17 @@ use super::{
 use crate::openapi::row::{Row, Verb};
 
 /// What holds for every endpoint.
-pub const ABOUT: &str = "Countersign collects signatures on software releases, and publishes everything that is \
-needed to check them. The server holds no signing key.\n\n\
-Every GET is also answered as HEAD. Another method than those listed is 405 with `Allow`, an unknown route 404; like \
-every error, these have a JSON body with `error`, a text for people, and an `X-Request-Id`. So have, on every route, the \
-400 for what is no HTTP request or has not exactly one `Host`, and the 431 for too long a head.\n\n\
-A body is read as JSON whatever its `Content-Type`. Unknown fields in it are ignored, repeated ones refused.";
+pub const ABOUT: &str = "Countersign collects signatures on software releases, and publishes everything that you \
+need to check them. The server holds no signing key.\n\n\
+Every GET route also answers HEAD. A method that is not listed gets 405 with `Allow`, an unknown route 404. Every \
+route answers 400 to an invalid HTTP request, or to one without exactly one `Host`, and 431 to a head that is too \
+long. Every error has a JSON body with `error`, a text for people, and an `X-Request-Id`.\n\n\
+The server reads every body as JSON, whatever its `Content-Type`. It ignores unknown fields and refuses repeated ones.";
 
 /// How a client proves who it is.
 pub const AUTHENTICATION: &str = "Four headers, each exactly once. Join timestamp, nonce and the raw request body \
-(or nothing) with `##`, take the SHA-512 digest of that string, and sign its 64 raw bytes with Ed25519. A request is \
-refused from 6 minutes after its timestamp, and when it is more than 10 seconds ahead.";
+(or nothing) with `##`, take the SHA-512 digest of that string, and sign its 64 raw bytes with Ed25519. The server \
+refuses a request from 6 minutes after its timestamp, and one whose timestamp is more than 10 seconds ahead.";
 
 /// A header of an authenticated request.
 #[derive(Debug)]
