@@ -301,7 +301,7 @@ impl LimitsTable {
             "limits.checksums_file_bytes",
             checksums_file_bytes,
             MAX_CHECKSUMS_FILE_BYTES,
-            "what a larger one lists does not fit into an index",
+            "an index has no room for what a larger one lists",
         )?;
         let assets = positive("limits.assets", self.assets, 1_000)?;
         let assets = at_most("limits.assets", assets, INDEX_FILES, "more do not fit into an index")?;
@@ -394,7 +394,7 @@ impl FetchTable {
         };
         if self.total_timeout_seconds.is_some_and(|seconds| seconds > MAX_FETCH.as_secs()) {
             let reason =
-                format!("must be at most {}, an hour: `fsck` knows no longer fetch", MAX_FETCH.as_secs());
+                format!("must be at most {}, the longest fetch that `fsck` expects", MAX_FETCH.as_secs());
             return Err(ConfigError::Value { key: "fetch.total_timeout_seconds", reason });
         }
         Ok(Timeouts {

@@ -109,7 +109,7 @@ impl ApiError {
 
     pub fn too_many_listeners() -> Self {
         let message =
-            "too many others listen to events: try again later, or ask for the state of what you watch";
+            "too many others listen to events. Try again later, or read the state of what you watch";
         Self { retry_after: Some(60), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, message) }
     }
 
@@ -197,7 +197,7 @@ impl From<NoPlace> for ApiError {
 
 impl From<GaveWay> for ApiError {
     fn from(_: GaveWay) -> Self {
-        let message = "others waited, and this request had held its place for longer: try again in a moment";
+        let message = "this request had to make room for others that waited. Try again in a moment";
         Self { retry_after: Some(1), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, message) }
     }
 }

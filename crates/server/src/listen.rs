@@ -165,7 +165,7 @@ impl Connection {
             tokio::select! {
                 _ = served.join_next() => break,
                 dropped = &mut run_out => {
-                    tracing::debug!(%peer, ?dropped, "a connection waited for its client in vain");
+                    tracing::debug!(%peer, ?dropped, "ended a connection that waited for its client");
                     connections.note_dropped(dropped);
                     break;
                 }

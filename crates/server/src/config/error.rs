@@ -23,7 +23,7 @@ pub enum ConfigError {
     #[error("the webhook `{}` in the configuration file: {problem}", shown_text(name))]
     Webhook { name: String, problem: WebhookProblem },
     #[error(
-        "--dev is for one's own machine only: {0} is not a loopback address. Leave out --dev, or listen on 127.0.0.1"
+        "--dev is only for your own machine, and {0} is not a loopback address. Leave out --dev, or listen on 127.0.0.1"
     )]
     DevInPublic(SocketAddr),
     #[error("cannot read the token file {path}")]
@@ -71,7 +71,7 @@ pub enum WebhookProblem {
     ShortSecret(#[from] ShortSecret),
     #[error("`{}` is no type of event: they are {}", shown_text(given), known_types())]
     Type { given: String },
-    #[error("`{key}` is empty, so nothing would be sent: leave it out in order to send all")]
+    #[error("`{key}` is empty, so nothing would be sent. Leave it out to send everything")]
     Nothing { key: &'static str },
     #[error("its prefix `{}`: {source}", shown_text(given))]
     Prefix { given: String, source: PathError },

@@ -103,7 +103,7 @@ fn parse_url(text: &str) -> Result<Url, WebhookProblem> {
     }
     if !url.username().is_empty() || url.password().is_some() {
         return refuse(
-            "has user information before an `@`: leave it out, the secret tells the receiver who sends",
+            "has user information before an `@`: leave it out; the secret tells the receiver who sends",
         );
     }
     if url.fragment().is_some() {

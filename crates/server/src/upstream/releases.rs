@@ -77,7 +77,7 @@ pub enum DownloadError {
     Release(#[from] Arc<ReleaseError>),
     #[error("too many releases are being downloaded: try again later")]
     Busy,
-    #[error("others waited to download releases, and this download had to make room: try again later")]
+    #[error("this download had to make room for others that waited. Try again later")]
     GaveWay,
     #[error("the release was not downloaded within {0:?}")]
     TimedOut(Duration),
@@ -187,7 +187,7 @@ impl Releases {
             if shared.outcome.receiver_count() == 0 {
                 known.remove(&key);
                 work.abort();
-                tracing::info!(release = %key, "nobody waits for this release any more: stopped");
+                tracing::info!(release = %key, "stopped a download that no client waits for");
                 return;
             }
         };

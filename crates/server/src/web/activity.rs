@@ -73,7 +73,7 @@ fn find_position(log: &Log, id: &str) -> Option<i64> {
 }
 
 fn no_such_commit(below: Option<&RepoPath>) -> Trouble {
-    let message = format!("That change is none of the newest {}", parts::number(KEPT as u64));
+    let message = format!("That change is not among the newest {}", parts::number(KEPT as u64));
     Trouble::Missing { message, near: below.cloned() }
 }
 

@@ -78,7 +78,7 @@ fn authentication() -> Markup {
                     }
                 }
             }
-            p { "The examples are those of a request without a body." }
+            p { "The examples belong to a request without a body." }
         }
     }
 }
@@ -109,7 +109,7 @@ fn describe_access(access: Access) -> Markup {
     let here = html! { a href="#authentication" { "authentication headers" } };
     match access {
         Access::Open => html! { "Public." },
-        Access::Optional => html! { "The " (here) " may be there." },
+        Access::Optional => html! { "The " (here) " are optional." },
         Access::Signed => html! { "Needs the " (here) "." },
     }
 }

@@ -69,9 +69,9 @@ impl Page {
                     main #content tabindex="-1" { (self.body) }
                     footer {
                         p {
-                            "Pages show what this server says. To know, let "
+                            "These pages show what this server says. To be sure, check it with "
                             code { "countersign download" } " or " code { "countersign verify" }
-                            " check it: they believe nobody."
+                            ", which do not trust the server."
                         }
                     }
                 }

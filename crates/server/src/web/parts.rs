@@ -140,7 +140,7 @@ pub(super) fn command(line: Option<String>) -> Markup {
     html! {
         @match line {
             Some(line) => pre.command tabindex="0" { code { (line) } },
-            None => p { "Not shown: it would have characters in it that nobody can see." },
+            None => p { "Not shown, since it would contain invisible characters." },
         }
     }
 }

@@ -92,7 +92,7 @@ fn notice(proposal: &ProposalOverview) -> Markup {
             }
             h3 { "Who is missing" }
             (condition_summary(proposal))
-            p { a href=(links::page(&proposal.path)) { "Look at the proposal, and how to sign it" } }
+            p { a href=(links::page(&proposal.path)) { "See the proposal and how to sign it" } }
         }
     }
 }
@@ -155,7 +155,7 @@ fn signers(project: &ProjectOverview) -> Markup {
             h2 #signers {
                 @if project.signers.is_some() { "Signers" } @else { "Proposed signers" }
             }
-            p.hint { "Every group of a role has to reach its own threshold. Names are what the signers file says; the key counts." }
+            p.hint { "Every group of a role has to reach its own threshold. Names come from the signers file; only the key counts." }
             div.roles { @for role in &project.roles { (role_section(role)) } }
             @if let Some(file) = &project.signers {
                 p.hint {
@@ -195,7 +195,7 @@ fn stand_in(role: &RoleOverview) -> Option<&'static str> {
         (_, true) | (Role::Artifact, false) => None,
         (Role::Admin, false) => Some("Not listed: the artifact signers are the admins."),
         (Role::Master, false) => Some("Nobody: only the admins can change the signers."),
-        (Role::Revocation, false) => Some("Not listed: any one admin may revoke."),
+        (Role::Revocation, false) => Some("Not listed: any one admin can revoke."),
     }
 }
 

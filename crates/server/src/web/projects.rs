@@ -49,7 +49,7 @@ pub(super) fn show_all(head: &Head, visit: &Visit) -> Result<Reply, Trouble> {
             }
         }
         @if found.is_empty() && search.is_empty() {
-            p { "Nobody has registered a project yet. " code { "countersign register URL" } " does." }
+            p { "There are no projects yet. Register one with " code { "countersign register URL" } "." }
         }
         (list(head, &found[paging.range()]))
         (paging.links("projects", &target))

@@ -49,7 +49,7 @@ pub(super) fn change_list(proposal: &ProposalOverview) -> Markup {
     html! {
         ul.changes {
             @for change in &proposal.changes { li.wrap.alarm[change.is_alarming()] { (change) } }
-            @if proposal.changes.is_empty() { li { "Nothing but its date." } }
+            @if proposal.changes.is_empty() { li { "Only its date." } }
         }
     }
 }

@@ -173,7 +173,7 @@ fn intro() -> Markup {
     html! {
         p {
             "Your browser hashes the file and checks the signatures of the release itself. The file stays on your "
-            "computer: nothing of it is sent anywhere."
+            "computer: it is not sent anywhere."
         }
     }
 }

@@ -86,8 +86,8 @@ impl Courier {
                     let webhook = &self.webhook.name;
                     tracing::warn!(
                         %webhook, last = %commit, %newest,
-                        "the last commit that was delivered is not in the repository: was it restored? The webhook hears \
-                         of what comes after the newest commit"
+                        "the last commit that was delivered is not in the repository: was it restored? The webhook \
+                         continues after the newest commit"
                     );
                     self.progress.advance(DeliveryPosition::after(newest));
                     self.record().await;
@@ -185,7 +185,7 @@ impl Courier {
         let (webhook, behind) = (&self.webhook.name, self.behind());
         let is_gone = matches!(error, SendError::Status { status: GONE, .. });
         if !self.stats.is_failing() {
-            tracing::warn!(%webhook, %error, behind, "the webhook fails: it is tried again until it works");
+            tracing::warn!(%webhook, %error, behind, "the webhook fails; the server tries again until it works");
         } else {
             tracing::debug!(%webhook, %error, failures, behind, "the webhook still fails");
         }

@@ -99,7 +99,7 @@ impl ProgressFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let place = DeliveryPosition::after(newest);
                 create(dir, &path, place).map_err(fail)?;
-                tracing::info!(webhook = %name, commit = %newest, "a new webhook: it hears of what comes after this");
+                tracing::info!(webhook = %name, commit = %newest, "a new webhook starts after this commit");
                 place
             }
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
