@@ -34,7 +34,6 @@ use crate::{
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// The head of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestHead<'a> {
     pub method: &'a Method,

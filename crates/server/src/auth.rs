@@ -25,7 +25,6 @@ use crate::{
     upstream::FetchClaim,
 };
 
-/// How long a client may take to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Nearly every body is smaller. The server receives only some larger bodies, or bodies of unknown length, at a time:
 /// it does not know the sender before the body is complete.
@@ -58,7 +57,6 @@ impl Authenticated {
         Ok(FetchClaim { claimant, share })
     }
 
-    /// The claimant of a place.
     pub fn claimant(&self) -> Claimant {
         Claimant::at(self.client.as_ref().map(|client| client.network)).with_key(&self.caller)
     }
@@ -136,7 +134,6 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
     Ok(Authenticated { caller: verified.public_key, body, headers, client })
 }
 
-/// Whether a request has any authentication header.
 pub fn has_auth_headers(headers: &HeaderMap) -> bool {
     [wire::HEADER_TIMESTAMP, wire::HEADER_NONCE, wire::HEADER_SIGNATURE, wire::HEADER_PUBLIC_KEY]
         .into_iter()

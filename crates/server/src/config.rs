@@ -52,7 +52,6 @@ const MAX_CHECKSUMS_FILE_BYTES: u64 = 2 * INDEX_BYTES as u64;
 const MAX_REQUEST_BODY_BYTES: usize = 4 << 20;
 const DAY: u64 = 24 * 60 * 60;
 
-/// Everything that a server starts with.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub listen: SocketAddr,

@@ -4,7 +4,6 @@ use std::ops::Deref;
 
 use countersign_store::{Store, data_dir::DataDir};
 
-/// The store, and the data directory that it writes to.
 #[derive(Debug)]
 pub struct HeldStore {
     store: Store,

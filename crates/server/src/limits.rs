@@ -49,7 +49,6 @@ pub struct Rates {
     pub address_fetches: Rate,
 }
 
-/// The limit that a request met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     Address,
@@ -91,7 +90,6 @@ impl Limit {
     }
 }
 
-/// A request came too early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{}: try again in {} s", .limit.describe(), .seconds)]
 pub struct Limited {

@@ -30,7 +30,6 @@ use line::Style;
 use writer::{LogQueue, start_writer};
 pub use writer::{LogStats, Logging};
 
-/// What became of the log lines of this process.
 pub fn stats() -> &'static LogStats {
     &STATS
 }

@@ -82,7 +82,6 @@ pub enum StartError {
     Listen { address: SocketAddr, source: io::Error },
 }
 
-/// A server that accepts requests.
 #[derive(Debug)]
 pub struct Running {
     pub address: SocketAddr,

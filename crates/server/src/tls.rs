@@ -29,7 +29,6 @@ impl TimeProvider for MachineTime {
     }
 }
 
-/// How long a client may take for its handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where certificate and key are, both as PEM.

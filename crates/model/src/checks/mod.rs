@@ -23,7 +23,6 @@ pub mod to_sign;
 pub mod trust;
 pub mod url;
 
-/// A name and its check.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target except the model.

@@ -27,7 +27,6 @@ use act::Player;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Played {
     pub requests: usize,
-    /// Answers that were not errors.
     pub successes: usize,
     /// Successful changes of state.
     pub changes: usize,

@@ -20,7 +20,6 @@ pub(crate) struct Request {
     pub(crate) body: String,
 }
 
-/// How a request is authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Proof {
     Right,
@@ -61,7 +60,6 @@ pub(crate) fn choose_proof(choices: &mut Choices<'_>) -> Proof {
     }
 }
 
-/// The parts of a proof.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Signing<'a> {
     pub(crate) caller: Person,

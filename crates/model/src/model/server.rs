@@ -169,7 +169,6 @@ impl Server {
         })
     }
 
-    /// Every stored file below a directory.
     pub(crate) fn files_below(&self, dir: &str) -> BTreeMap<String, String> {
         let instance = self.instance.as_ref().expect("a run has begun");
         let head = instance.running.app().store.head();

@@ -8,11 +8,9 @@ use super::{
     spec::{Index, IndexState, Project, Proposal, Signing, Spec, Submitted},
 };
 
-/// How the signatures of a submission are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum How {
     Right,
-    /// Another person signed.
     ByAnother,
     /// On other content.
     OnOther,
@@ -39,7 +37,6 @@ pub(crate) fn choose_how(choices: &mut Choices<'_>) -> How {
     }
 }
 
-/// Files that collect signatures now.
 pub(crate) fn open_files(spec: &Spec) -> Vec<String> {
     let pending = |(id, project): (&String, &Project)| {
         project.pending.as_ref().map(|_| super::paths::pending_signers(id))

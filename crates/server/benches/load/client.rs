@@ -102,7 +102,6 @@ pub(crate) fn ask(address: SocketAddr, request: &[u8]) -> Result<String, Failure
     })
 }
 
-/// What one client did.
 #[derive(Default)]
 struct Done {
     latencies: Vec<Duration>,

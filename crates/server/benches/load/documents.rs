@@ -44,7 +44,6 @@ pub(crate) struct Owner {
     now: Timestamp,
 }
 
-/// An index that waits for signatures.
 pub(crate) struct Collecting {
     pub(crate) owner: String,
     pub(crate) path: RepoPath,

@@ -28,7 +28,6 @@ pub(crate) struct Bench<'a> {
     pub(crate) bare: &'a Process,
 }
 
-/// A repository that is ready to serve.
 struct Prepared {
     plan: Plan,
     seeded: Seeded,

@@ -74,7 +74,6 @@ impl Operation {
         if self.is_public() { 25 } else { 5 }
     }
 
-    /// The requests of one of the reads.
     pub(crate) fn requests(self, plan: Plan) -> Result<Vec<Request>, Failure> {
         match self {
             Self::Files => public("files", plan, READS),

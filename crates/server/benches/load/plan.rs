@@ -61,7 +61,6 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// About `files` files.
     pub(crate) fn new(shape: Shape, files: usize) -> Self {
         let owners = match shape {
             Shape::Standard => (files / 100).clamp(1, MAX_OWNERS),

@@ -77,7 +77,6 @@ impl Events {
 }
 
 impl ListenerSlot {
-    /// How long to rest after a look.
     pub(super) fn rest(&self) -> Duration {
         let listeners = u32::try_from(self.events.listeners()).unwrap_or(u32::MAX);
         // Between 12/16 and 19/16.

@@ -66,7 +66,6 @@ pub(crate) struct Listener {
     filter: EventFilter,
     /// The next commit to look at.
     position: i64,
-    /// The newest commit that was looked at.
     seen: Option<ObjectId>,
     is_new: bool,
     rest_until: Instant,
@@ -78,7 +77,6 @@ pub(crate) struct Listener {
     _share: Option<ListenShare>,
 }
 
-/// The result of a look at the log.
 enum Look {
     Told(String),
     Nothing,

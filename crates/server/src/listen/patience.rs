@@ -30,7 +30,6 @@ pub(crate) struct Patience {
     pub(super) is_listened_to: AtomicBool,
     /// The client has not taken what was ready to send.
     pub(super) is_blocked: AtomicBool,
-    /// The newest request is a read.
     is_read: AtomicBool,
     /// A request had a large head. Hyper's buffer stays that large.
     pub(super) has_large_head: AtomicBool,

@@ -29,7 +29,6 @@ impl Default for RequestKinds {
 }
 
 impl RequestKinds {
-    /// Counts requests for this path under a name.
     pub fn add(&mut self, path: &str, name: &'static str) {
         let kind = self.kind_named(name);
         self.exact.push((path.to_owned(), kind));

@@ -95,7 +95,6 @@ impl Used {
     }
 }
 
-/// Lines of one kind that were not written.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LeftOut {
     pub(super) like: String,

@@ -31,14 +31,12 @@ const STUCK: Duration = Duration::from_secs(5);
 /// Time for the lines that wait when the process ends.
 const LAST_LINES: Duration = Duration::from_secs(2);
 
-/// What became of log lines since the start.
 #[derive(Debug, Default)]
 pub struct LogStats {
     written: AtomicU64,
     left_out: AtomicU64,
     overflowed: AtomicU64,
     unwritten: AtomicU64,
-    /// Whether the last line could not be written.
     has_failed: AtomicBool,
     /// Since when a line is being written, in nanoseconds of uptime; 0 if none is.
     writing_since: AtomicU64,
@@ -87,7 +85,6 @@ enum Message {
     Finish(SyncSender<()>),
 }
 
-/// The queue of log lines.
 #[derive(Clone)]
 pub(super) struct LogQueue {
     sender: SyncSender<Message>,

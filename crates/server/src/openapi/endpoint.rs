@@ -74,7 +74,6 @@ pub struct Answer {
     pub contents: Vec<Content>,
 }
 
-/// A header that every answer of its kind has.
 #[derive(Debug, Clone, Copy)]
 pub struct Header {
     pub name: &'static str,

@@ -39,7 +39,6 @@ pub fn events() -> Endpoint {
     .limited()
 }
 
-/// One event as it is sent.
 fn write_example() -> String {
     let event = json!({
         "type": EventKind::Signature.name(),

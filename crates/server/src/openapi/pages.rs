@@ -70,7 +70,6 @@ pub fn style() -> Endpoint {
     asset("style", "The style sheet", "text/css")
 }
 
-/// A script that one of the pages loads.
 pub fn script(id: &'static str) -> Endpoint {
     asset(id, "A script", "text/javascript")
 }
@@ -109,7 +108,6 @@ fn lasting(id: &'static str, summary: &'static str, about: &str) -> Endpoint {
     Endpoint::new(id, Section::Pages, summary, about).answers(answer).limited()
 }
 
-/// A file that pages load.
 fn asset(id: &'static str, summary: &'static str, media_type: &'static str) -> Endpoint {
     let content = Content::text(media_type);
     let answer = Answer::new(200, "the file").with_header(CACHE_CONTROL).with_content(content);

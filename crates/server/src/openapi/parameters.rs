@@ -13,7 +13,6 @@ pub(super) const COMMIT: &str = "cafecafecafecafecafecafecafecafecafecafe";
 const COMMIT_PATTERN: &str = "^[0-9a-f]{40}$";
 const PATH_MAX: usize = countersign_core::values::path::MAX_BYTES;
 
-/// The path of a file.
 pub fn file_path() -> Parameter {
     path("A mirror-relative path with plain slashes. `%2F` counts as a slash as well.", INDEX)
 }
@@ -37,13 +36,11 @@ pub fn badge_path() -> Parameter {
     Parameter { name: "path", place: ParameterPlace::Path, about, schema, example }
 }
 
-/// Which page of a long list.
 pub fn page() -> Parameter {
     let schema = json!({ "type": "integer", "minimum": 1 });
     query("page", "Which page of the list, from 1.", schema, json!(1))
 }
 
-/// From which commit to look back.
 pub fn before() -> Parameter {
     let schema = json!({ "type": "string", "pattern": COMMIT_PATTERN });
     query("before", "Only what happened before this commit.", schema, json!(COMMIT))

@@ -58,7 +58,6 @@ impl fmt::Debug for Type {
     }
 }
 
-/// A field of an object in a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
     /// With the fields around it: `history.entries[].timestamp`.

@@ -25,7 +25,6 @@ pub const AUTHENTICATION: &str = "Four headers, each exactly once. Join timestam
 (or nothing) with `##`, take the SHA-512 digest of that string, and sign its 64 raw bytes with Ed25519. The server \
 refuses a request from 6 minutes after its timestamp, and one whose timestamp is more than 10 seconds ahead.";
 
-/// A header of an authenticated request.
 #[derive(Debug)]
 pub struct AuthHeader {
     scheme: &'static str,
@@ -162,7 +161,6 @@ fn response(answer: &Answer) -> Value {
     response
 }
 
-/// A content by its type.
 fn media(content: &Content) -> (String, Value) {
     let schema = match content.schema {
         ContentSchema::Type(of) => json!({ "$ref": format!("{PLACE}{}", of.name()) }),

@@ -139,7 +139,6 @@ fn serve_at_hand(
     Some(tagged(Response::new(Body::from(content)), content_type, &tag))
 }
 
-/// Which file answers for a path.
 #[derive(Debug, Clone, Copy)]
 enum Wanted {
     File,

@@ -47,7 +47,6 @@ impl Entries {
         Ok(Some(Self { bytes: assembly.len(facts), head, project, count, assembly }))
     }
 
-    /// The chain of a signed file.
     pub(crate) fn chain(head: Arc<Head>, path: &RepoPath) -> Result<Self, ChainRefusal> {
         let ChainPlace { project, last: count } = chain::locate(&*head, path)?;
         let facts = stored::history_facts(&*head, &project, count)?;

@@ -17,7 +17,6 @@ use crate::{
 };
 use countersign_store::BudgetScope;
 
-/// Everything that is counted, as it is now.
 pub(super) fn render(app: &App, kinds: &RequestKinds) -> String {
     let mut page = Page::default();
     page.family("countersign_build_info", "gauge", "The version of the running program; always 1.");

@@ -31,7 +31,6 @@ const FILES: &str = "/v1/files";
 const GET_SIGNERS: &str = "/v1/get_signers";
 const GET_SIGNERS_CHAIN: &str = "/v1/get_signers_chain";
 
-/// Every route, with its part of the reference.
 pub fn all() -> RouteTable {
     RouteTable::default()
         .post("/v1/register_repo", propose::register_repo, changes::register_repo())
@@ -53,7 +52,6 @@ pub fn all() -> RouteTable {
         .merge(web::routes())
 }
 
-/// The kinds of requests that metrics tell apart.
 pub fn kinds() -> &'static RequestKinds {
     static KINDS: LazyLock<RequestKinds> = LazyLock::new(|| {
         let mut kinds = RequestKinds::default();

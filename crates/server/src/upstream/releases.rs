@@ -172,7 +172,6 @@ impl Releases {
         &self.places
     }
 
-    /// How many releases are being downloaded.
     pub fn under_way(&self) -> usize {
         self.places.held()
     }
@@ -260,7 +259,6 @@ async fn download(
     }))
 }
 
-/// Which of the release's assets this is.
 #[derive(Debug, Clone, Copy)]
 struct Position<'a> {
     release: &'a RepoPath,

@@ -24,7 +24,6 @@ use super::{
 use crate::{error::ApiError, state::App};
 use countersign_store::{Head, ObjectId};
 
-/// The result of rendering.
 #[derive(Debug)]
 pub(super) enum Reply {
     Page(Page),

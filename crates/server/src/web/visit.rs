@@ -29,12 +29,10 @@ pub(super) struct Visit {
     /// The commit from which to look back.
     pub(super) before: Option<String>,
     known_tags: Vec<String>,
-    /// Where the request came from.
     pub(super) source: Option<RequestOrigin>,
 }
 
 impl Visit {
-    /// Who wants the page.
     pub(super) fn visitor(&self) -> Claimant {
         let client = self.source.as_ref().and_then(|source| source.client.as_ref());
         Claimant::at(client.map(|client| client.network))
@@ -100,7 +98,6 @@ fn is_host(host: &str) -> bool {
     !host.is_empty() && host.len() <= 255 && host.chars().all(is_safe) && !host.starts_with('-')
 }
 
-/// The first value of this name in a query.
 pub(super) fn find_field(query: &str, name: &str) -> Option<String> {
     let mut fields = form_urlencoded::parse(query.as_bytes());
     fields.find_map(|(field, value)| (field == name).then(|| value.into_owned()))

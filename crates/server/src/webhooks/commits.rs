@@ -36,7 +36,6 @@ pub(super) struct Piece {
     pub(super) commits: Vec<Arc<Logged>>,
 }
 
-/// The result of looking for a commit.
 #[derive(Debug)]
 pub(super) enum Found {
     /// Reading begins with that commit.
@@ -103,7 +102,6 @@ impl Commits {
 }
 
 impl Older {
-    /// The oldest milestone, and its position.
     fn take_oldest(&mut self) -> Option<(ObjectId, i64)> {
         let milestone = self.milestones.pop()?;
         Some((milestone, self.newest - (self.milestones.len() * STEP) as i64))

@@ -44,7 +44,6 @@ pub(super) struct Said {
 
 pub(super) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The server stops.
 struct Stopped;
 
 impl Courier {

@@ -34,7 +34,6 @@ pub(super) enum Done {
     All,
 }
 
-/// The progress of one webhook, and its file.
 #[derive(Debug)]
 pub(super) struct ProgressFile {
     path: Arc<Path>,

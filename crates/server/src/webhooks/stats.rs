@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use super::settings::WebhookName;
 
-/// The outcome of one try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryOutcome {
     Delivered,
@@ -50,7 +49,6 @@ impl WebhookStats {
         self.counts[outcome as usize].load(Ordering::Relaxed)
     }
 
-    /// Whether the last try failed.
     pub fn is_failing(&self) -> bool {
         self.is_failing.load(Ordering::Relaxed)
     }

@@ -89,7 +89,6 @@ pub(crate) struct Published {
     pub(crate) digests: BTreeMap<&'static str, String>,
 }
 
-/// A revocation, pending or in force.
 #[derive(Debug, Clone)]
 pub(crate) struct RevocationOf {
     pub(crate) document: String,
@@ -100,7 +99,6 @@ pub(crate) struct RevocationOf {
     pub(crate) allowed_by: Option<Config>,
 }
 
-/// The required answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Expected {
     Json {

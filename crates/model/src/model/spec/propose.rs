@@ -15,7 +15,6 @@ use crate::model::{
 };
 use countersign_core::values::{digest::Sha512, time::Timestamp};
 
-/// A request for a registration or an update.
 #[derive(Debug, Clone)]
 pub(crate) struct Proposing {
     pub(crate) project: String,

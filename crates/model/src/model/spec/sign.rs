@@ -19,7 +19,6 @@ pub(crate) struct Submitted {
     pub(crate) signatures: BTreeMap<String, String>,
 }
 
-/// What collects signatures at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Signing {
     /// Of this project.

@@ -4,7 +4,6 @@ use std::{net::IpAddr, time::Duration};
 
 use countersign_core::values::{key::PublicKey, path::RepoPath};
 
-/// How places of one kind are shared.
 #[derive(Debug, Clone, Copy)]
 pub struct PlaceRules {
     pub total: usize,
@@ -54,7 +53,6 @@ impl Claimant {
         self
     }
 
-    /// For a signer of this project.
     pub fn with_project(mut self, project: &RepoPath) -> Self {
         self.holders.push(PlaceHolder::Project(project.clone()));
         self

@@ -19,7 +19,6 @@ use countersign_core::{
     values::{key::PublicKey, time::Timestamp},
 };
 
-/// How far a group of signers has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupProgress {
     pub threshold: usize,
@@ -83,7 +82,6 @@ impl Tally {
     }
 }
 
-/// The names of keys.
 #[derive(Debug, Clone, Default)]
 pub struct Names(BTreeMap<PublicKey, Option<String>>);
 
