@@ -1,4 +1,4 @@
-//! What every answer has in common: an id, a line in the log, and that a panic is answered too.
+//! What every answer has in common: an id, a line in the log, and an answer even after a panic.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -34,7 +34,6 @@ use crate::{
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// What a request begins with.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestHead<'a> {
     pub method: &'a Method,
@@ -51,7 +50,7 @@ impl<R: Fn(RequestHead<'_>) -> Option<Response> + Clone + Send + Sync + 'static>
 #[derive(Debug)]
 pub struct Service<R> {
     pub router: Router,
-    /// Is asked before the router.
+    /// Asked before the router.
     pub read: R,
     pub kinds: &'static RequestKinds,
     pub requests: Arc<Requests>,
@@ -63,10 +62,10 @@ pub struct Service<R> {
 pub(crate) struct Visitor<R> {
     pub(crate) service: Arc<Service<R>>,
     pub(crate) client: Option<MeteredClient>,
-    /// Then the client is somebody else, where the proxy says who.
+    /// If so, the client is the one that the proxy names.
     pub(crate) is_proxy: bool,
     pub(crate) patience: Arc<Patience>,
-    /// Of the connection.
+    /// The number of the connection.
     pub(crate) number: u64,
 }
 
@@ -78,7 +77,7 @@ impl<R> Visitor<R> {
     }
 }
 
-/// Gives each request an id, which its log lines and its answer carry. What `read` does not answer, the router does.
+/// Gives each request an id, which its log lines and its answer carry. The router answers what `read` does not.
 pub(crate) async fn answer<R: Read>(
     visitor: &Visitor<R>,
     request: Request<Incoming>,
@@ -87,7 +86,7 @@ pub(crate) async fn answer<R: Read>(
     let id = RequestId::new();
     let (method, uri) = (request.method(), request.uri());
     let kind = visitor.service.kinds.kind_of(uri.path());
-    // Reads are many and change nothing: they are logged only where somebody looks at details, or where they fail.
+    // Reads are many and change nothing. They are logged only at debug level, or when they fail.
     let is_read = method.is_safe();
     let span = if is_read {
         tracing::debug_span!("request", id = id.as_str(), %method, path = uri.path())
@@ -99,7 +98,7 @@ pub(crate) async fn answer<R: Read>(
     let admitted = client
         .filter(|_| is_limited(uri.path()) || !is_read)
         .map_or(Ok(()), |client| client.charge_request(started));
-    // Nothing that a read was changing outlives its panic.
+    // A read changes nothing that could outlive its panic.
     let admitted = admitted.map_err(ApiError::from);
     let ask =
         AssertUnwindSafe(|| match admitted.and_then(|()| check_host(request.version(), request.headers())) {
@@ -130,7 +129,7 @@ pub(crate) async fn answer<R: Read>(
             false => tracing::info!(status = status.as_u16(), ms, "answered"),
         });
     }
-    // Caches keep even a 404 on their own account, such as the one that says that a release is not revoked.
+    // Caches store even a 404 unasked, such as the one that says that a release is not revoked.
     response.headers_mut().entry(CACHE_CONTROL).or_insert(NO_STORE);
     if let Some(date) = http_date() {
         response.headers_mut().insert(DATE, date);
@@ -149,7 +148,7 @@ async fn answer_routed<R: Read>(
 ) -> Response {
     request.extensions_mut().insert(origin);
     let answering = TowerToHyperService::new(service.router.clone()).call(request).instrument(span.clone());
-    // What a change has begun is undone when its guards are dropped, and the writer has a thread of its own.
+    // Dropping its guards undoes an unfinished change, and the writer has a thread of its own.
     match AssertUnwindSafe(answering).catch_unwind().await {
         Ok(Ok(response)) => response,
         Ok(Err(never)) => match never {},
@@ -157,17 +156,17 @@ async fn answer_routed<R: Read>(
     }
 }
 
-/// Programs that watch over the server are never told to come back later.
+/// Health checks are never told to come back later.
 fn is_limited(path: &str) -> bool {
     !matches!(path, "/healthz" | "/readyz")
 }
 
-/// The panic itself was reported where it happened.
+/// The panic itself was logged where it happened.
 fn panicked() -> Response {
     ApiError::panicked().into_response()
 }
 
-/// Where the span of a read is not recorded, the line itself says which request it was.
+/// If the span of a read is not recorded, the line itself names the request.
 fn report_failure(span: &Span, id: &RequestId, asked: (&Method, &Uri), response: &mut Response) {
     let Some(LoggedFailure { message, source }) = response.extensions_mut().remove() else { return };
     let status = response.status().as_u16();

@@ -1,4 +1,4 @@
-//! Who calls: the four headers, the nonce, and the body that they were signed over.
+//! Who calls: the four headers, the nonce, and the signed body.
 
 use std::time::{Duration, Instant};
 
@@ -25,10 +25,9 @@ use crate::{
     upstream::FetchClaim,
 };
 
-/// How long a client may take to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-/// Nearly every body is smaller. Of larger ones, and of those that do not say their length, only some are received at a
-/// time: until a body is there, nobody knows who sends it.
+/// Nearly every body is smaller. The server receives only some larger bodies, or bodies of unknown length, at a time:
+/// it does not know the sender before the body is complete.
 const SMALL_BODY_BYTES: u64 = 16 * 1024;
 
 /// A request whose sender is proved, with its raw body. Its nonce is used up.
@@ -37,11 +36,11 @@ pub struct Authenticated {
     pub caller: PublicKey,
     pub body: Bytes,
     headers: SignedHeaders,
-    /// Without one there are no limits.
+    /// `None`: no limits apply.
     client: Option<MeteredClient>,
 }
 
-/// The header strings that entered the signature, as received.
+/// The header strings that were signed, as received.
 #[derive(Debug)]
 struct SignedHeaders {
     timestamp: String,
@@ -50,7 +49,7 @@ struct SignedHeaders {
 }
 
 impl Authenticated {
-    /// For a request that makes us fetch: charges the client, and says who wants a place.
+    /// For a request that makes the server fetch. Charges the client and names the claimant of a place.
     pub fn claim_fetch(&self, claimant: Claimant) -> Result<FetchClaim, ApiError> {
         let client = self.client.as_ref();
         let share = client.map(|client| client.share_fetching(&self.caller)).transpose()?;
@@ -58,12 +57,11 @@ impl Authenticated {
         Ok(FetchClaim { claimant, share })
     }
 
-    /// Who it is that wants a place.
     pub fn claimant(&self) -> Claimant {
         Claimant::at(self.client.as_ref().map(|client| client.network)).with_key(&self.caller)
     }
 
-    /// The request in the form in which it is kept for later verification (D14).
+    /// The request as the server keeps it for later verification (D14).
     pub fn to_signed_request(&self) -> Result<SignedRequest, ApiError> {
         if self.body.len() > KEPT_REQUEST_BYTES {
             return Err(ApiError::too_large(KEPT_REQUEST_BYTES));
@@ -80,7 +78,7 @@ impl Authenticated {
     }
 }
 
-/// Proves the sender of a request before anything else looks at its body or path (D30).
+/// Proves the sender of a request before anything else reads its body or path (D30).
 impl FromRequest<App> for Authenticated {
     type Rejection = ApiError;
 
@@ -104,7 +102,7 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
         signature: single_header(headers, wire::HEADER_SIGNATURE)?,
         public_key: single_header(headers, wire::HEADER_PUBLIC_KEY)?,
     };
-    // Before the body is read: whoever is refused anyway shall not fill our memory.
+    // Before the body is read: a request that fails anyway must not fill the memory.
     let claimed = auth::check_headers(&received, app.now())?;
     let body = {
         let is_small = HttpBody::size_hint(&body).upper().is_some_and(|bytes| bytes <= SMALL_BODY_BYTES);
@@ -117,7 +115,7 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
     };
     let verified = claimed.verify(&body)?;
     if let Some(floor) = app.nonces.floor().filter(|floor| verified.timestamp < *floor) {
-        // Which nonces were used before a restore is not known, so all of that time count as used (D31).
+        // The server does not know which nonces were used before a restore, so all from that time count as used (D31).
         return Err(ApiError::unauthorized(format!(
             "the timestamp is from before this server was restored, at {floor}: sign the request again; if that time is \
              still to come, the operator can help (docs/operations.md, The clock)"
@@ -125,7 +123,7 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
     }
     app.nonces.remember(verified.nonce.0, verified.nonce_expires_at()).await?;
     if let Some(client) = &client {
-        // Not before: whoever repeats somebody else's request shall not use up that key's allowance.
+        // Only now: a replayed request must not use up the allowance of the key that signed it.
         client.charge_key(&verified.public_key, Instant::now())?;
     }
     let headers = SignedHeaders {
@@ -136,14 +134,13 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
     Ok(Authenticated { caller: verified.public_key, body, headers, client })
 }
 
-/// Whether a request claims to be authenticated at all.
 pub fn has_auth_headers(headers: &HeaderMap) -> bool {
     [wire::HEADER_TIMESTAMP, wire::HEADER_NONCE, wire::HEADER_SIGNATURE, wire::HEADER_PUBLIC_KEY]
         .into_iter()
         .any(|name| headers.contains_key(name))
 }
 
-/// A header that must be there once: of two, each reader might take another one.
+/// A header that must occur exactly once. Of two, different readers could take different ones.
 pub fn single_header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<&'a str, ApiError> {
     let mut values = headers.get_all(name).iter();
     let value = values.next().ok_or_else(|| ApiError::unauthorized(format!("missing header {name}")))?;
@@ -158,7 +155,7 @@ fn check_announced_length(headers: &HeaderMap, limit: usize) -> Result<(), ApiEr
     if announced.is_some_and(|length| length > limit) { Err(ApiError::too_large(limit)) } else { Ok(()) }
 }
 
-/// Only some at a time. One that arrives slowly makes room for others.
+/// Receives only some at a time. A slow body makes room for others.
 async fn read_large_body(app: &App, body: Body, client: Option<&MeteredClient>) -> Result<Bytes, ApiError> {
     let claimant = Claimant::at(client.map(|client| client.network));
     let place = app.large_bodies.take(claimant).await?;

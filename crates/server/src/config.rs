@@ -1,4 +1,4 @@
-//! What the operator may set. Flag beats environment beats file beats default; unknown keys are errors.
+//! What the operator can set. Flag beats environment beats file beats default; unknown keys are errors.
 
 mod error;
 mod log;
@@ -44,23 +44,22 @@ use countersign_store::{Author, StorageLimits};
 
 const DEFAULT_DATA_DIR: &str = "countersign-data";
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 3000);
-/// Enough for any release that its signers would wait for.
+/// Enough for any release that signers would wait for.
 const RELEASE_TIME: Duration = Duration::from_secs(6 * 60 * 60);
-/// Checksums files have two lines a file at most, shorter than what an index has about it.
+/// A checksums file has at most two lines for each file, both shorter than its entry in an index.
 const MAX_CHECKSUMS_FILE_BYTES: u64 = 2 * INDEX_BYTES as u64;
-/// Signatures are what takes most room in a request, and far less than this.
+/// Signatures take most of the room in a request, and need far less than this.
 const MAX_REQUEST_BODY_BYTES: usize = 4 << 20;
 const DAY: u64 = 24 * 60 * 60;
 
-/// Everything a server is started with.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub listen: SocketAddr,
-    /// Where metrics can be read, if anywhere.
+    /// Where to serve metrics, if anywhere.
     pub metrics_listen: Option<SocketAddr>,
     pub tls: Option<TlsFiles>,
     pub connections: ConnectionLimits,
-    /// `None` where there are no rate limits.
+    /// `None`: no rate limits.
     pub rates: Option<Rates>,
     pub trusted_proxies: TrustedProxies,
     pub data_dir: PathBuf,
@@ -82,17 +81,17 @@ pub struct ServiceLimits {
     pub signers_file_bytes: u64,
     pub checksums_file_bytes: u64,
     pub checksums_files: usize,
-    /// Files of one release, and the size of each.
+    /// The number of files in a release, and the size of each.
     pub assets: usize,
     pub asset_bytes: u64,
     /// For the download of a whole release.
     pub release_time: Duration,
     pub collecting_per_project: usize,
     pub registration_expiry: Duration,
-    /// Half of all connections at most, whatever this says.
+    /// Never more than half of all connections.
     pub event_listeners: usize,
     pub caps: Caps,
-    /// `None` where as much may be stored as there is room for.
+    /// `None`: no limit but the disk.
     pub storage: Option<StorageLimits>,
 }
 
@@ -110,7 +109,7 @@ pub struct Overrides {
     pub tls_key: Option<PathBuf>,
 }
 
-/// The configuration file. Its keys have the names of the flags; the tables are for the file alone.
+/// The configuration file. Its keys have the names of the flags; only the file has tables.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConfigFile {
@@ -141,7 +140,7 @@ pub struct ConfigFile {
     webhook: Vec<WebhookTable>,
 }
 
-/// A code forge beside the well-known ones, or one of these with a token.
+/// A code forge beside the well-known ones, or a well-known one with a token.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ForgeTable {
@@ -199,7 +198,7 @@ impl ConfigFile {
     }
 }
 
-/// Errors of the parser quote a line, which may hold a secret where the file can hold one.
+/// The parser's errors quote a line, which could hold a secret.
 fn explain(path: PathBuf, text: &str, error: toml::de::Error) -> ConfigError {
     if !text.contains("webhook") {
         return ConfigError::Parse { path, source: Box::new(error) };
@@ -243,7 +242,7 @@ impl Settings {
 }
 
 impl ConfigFile {
-    /// The data directory alone, for commands that need nothing else.
+    /// Only the data directory, for commands that need nothing else.
     pub fn data_dir(&self, flag: Option<PathBuf>) -> PathBuf {
         data_dir(flag, self.data_dir.clone())
     }
@@ -270,7 +269,7 @@ fn values<T>(list: Option<Vec<Text<T>>>) -> Vec<T> {
 }
 
 impl ForgeTable {
-    /// Reads the token, which is in a file of its own so that the configuration can be shown around.
+    /// Reads the token. It has its own file so that the operator can show the configuration to others.
     fn read(self) -> Result<ForgeConfig, ConfigError> {
         let token = self.token_file.map(read_token).transpose()?;
         Ok(ForgeConfig { host: self.host, kind: self.kind.0, api: self.api, raw: self.raw, token })
@@ -301,7 +300,7 @@ impl LimitsTable {
             "limits.checksums_file_bytes",
             checksums_file_bytes,
             MAX_CHECKSUMS_FILE_BYTES,
-            "what a larger one lists does not fit into an index",
+            "an index has no room for what a larger one lists",
         )?;
         let assets = positive("limits.assets", self.assets, 1_000)?;
         let assets = at_most("limits.assets", assets, INDEX_FILES, "more do not fit into an index")?;
@@ -368,7 +367,7 @@ impl LimitsTable {
     }
 }
 
-/// More would let in what nothing can be done with (docs/bounds.md).
+/// A larger value would let in content that the server cannot use (docs/bounds.md).
 fn at_most<T: PartialOrd + fmt::Display>(
     key: &'static str,
     value: T,
@@ -394,7 +393,7 @@ impl FetchTable {
         };
         if self.total_timeout_seconds.is_some_and(|seconds| seconds > MAX_FETCH.as_secs()) {
             let reason =
-                format!("must be at most {}, an hour: `fsck` knows no longer fetch", MAX_FETCH.as_secs());
+                format!("must be at most {}, the longest fetch that `fsck` expects", MAX_FETCH.as_secs());
             return Err(ConfigError::Value { key: "fetch.total_timeout_seconds", reason });
         }
         Ok(Timeouts {
@@ -415,7 +414,7 @@ impl CommitsTable {
     }
 }
 
-/// A value that is written as a string in the file.
+/// A value that is a string in the file.
 #[derive(Debug, Clone)]
 struct Text<T>(T);
 

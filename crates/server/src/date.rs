@@ -8,10 +8,10 @@ use std::{
 use axum::http::HeaderValue;
 use countersign_store::clock::{LAST_SECOND, since_1970};
 
-/// The `Date` of an answer. A machine whose clock is off the calendar of that header has none, and sends none.
+/// The `Date` of an answer. If the clock is outside the range of that header, there is none.
 pub(crate) fn http_date() -> Option<HeaderValue> {
     thread_local! {
-        // Made once in a second.
+        // Made once a second.
         static NEWEST: RefCell<(u64, Option<HeaderValue>)> = const { RefCell::new((u64::MAX, None)) };
     }
     let seconds = since_1970()?.as_secs();

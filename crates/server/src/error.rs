@@ -37,16 +37,16 @@ use crate::{
 };
 use countersign_store::{StoreError, nonces::NonceError};
 
-/// Of a disk that fails. Which file it was is for the log alone.
+/// For a disk that fails. Only the log names the file.
 const NOTHING_STORED: &str = "the server cannot store anything at the moment, so nothing was changed: its disk may be full. Its log says why; \
      try again later";
 
-/// What a client is told. The text is safe to show; `source` is for the log alone.
+/// What the client reads. The text is safe to show; `source` is only for the log.
 #[derive(Debug)]
 pub struct ApiError {
     pub status: StatusCode,
     pub message: String,
-    /// Seconds after which it is worth trying again.
+    /// Seconds after which to try again.
     pub retry_after: Option<u64>,
     pub source: Option<Box<dyn StdError + Send + Sync>>,
 }
@@ -86,18 +86,18 @@ impl ApiError {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "this route does not have that method")
     }
 
-    /// The panic itself was reported where it happened.
+    /// The panic itself was logged where it happened.
     pub fn panicked() -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "an unexpected error occurred")
     }
 
-    /// Absence is no failure of a fetch, but it is one of ours where we need the file.
+    /// A fetch can find nothing. That is an error only if the server needs the file.
     pub fn missing_upstream(url: &Url) -> Self {
         let message = format!("`{url}` answered that there is no such file (404)");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
     }
 
-    /// Content of an upstream that nothing can be stored of is invalid, as any other (D25).
+    /// Upstream content that is too large to store counts as invalid (D25).
     pub fn oversized_upstream(source: &str, error: IndexTooLarge) -> Self {
         Self::internal(format!("the release `{}` cannot be registered: {error}", shown_text(source)), error)
     }
@@ -109,7 +109,7 @@ impl ApiError {
 
     pub fn too_many_listeners() -> Self {
         let message =
-            "too many others listen to events: try again later, or ask for the state of what you watch";
+            "too many others listen to events. Try again later, or read the state of what you watch";
         Self { retry_after: Some(60), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, message) }
     }
 
@@ -129,7 +129,7 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        // To be busy or to stop is no failure, and whoever asks again and again shall not fill the log with it.
+        // A busy or stopping server has not failed, and repeated requests must not fill the log.
         let failure = (self.status == StatusCode::INTERNAL_SERVER_ERROR).then(|| LoggedFailure {
             message: self.message.clone(),
             source: self.source.as_deref().map(describe),
@@ -145,7 +145,7 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// What went wrong on our side, on its way to the log: whoever sends the answer knows which request it was.
+/// A failure of the server, on its way to the log. The code that sends the answer knows the request.
 #[derive(Debug, Clone)]
 pub(crate) struct LoggedFailure {
     pub(crate) message: String,
@@ -199,7 +199,7 @@ impl From<NoPlace> for ApiError {
 
 impl From<GaveWay> for ApiError {
     fn from(_: GaveWay) -> Self {
-        let message = "others waited, and this request had held its place for longer: try again in a moment";
+        let message = "this request had to make room for others that waited. Try again in a moment";
         Self { retry_after: Some(1), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, message) }
     }
 }
@@ -283,7 +283,7 @@ impl From<StoreError> for ApiError {
                 return Self { retry_after: Some(over.seconds), ..refused };
             }
             StoreError::Io(_) => NOTHING_STORED,
-            // A rule that should have refused it did not.
+            // A rule should have refused this earlier.
             StoreError::TooLarge { .. } => return Self::internal(error.to_string(), error),
             StoreError::Corrupt { .. } | StoreError::Panicked | StoreError::Closed => {
                 "the change could not be committed to the repository"
@@ -345,7 +345,7 @@ impl From<CapRefusal> for ApiError {
     }
 }
 
-/// Invalid content of a forge is the forge's fault, not the caller's: 500 (D25).
+/// Invalid content from a forge is the forge's fault, not the caller's: 500 (D25).
 fn invalid_signers(error: InvalidSigners) -> ApiError {
     ApiError::internal(error.to_string(), error)
 }

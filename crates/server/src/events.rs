@@ -1,8 +1,8 @@
-//! Those who listen to what happens: how many there are, how they are woken, and how much work they may be.
+//! Listeners to events: how many there are, how they wake, and how much work they cause.
 //!
-//! A listener looks at the log by itself, from where it was (`listener`). After each look it rests, the longer the more
-//! listeners there are, so that all of them together look a bounded number of times a second: what happened meanwhile
-//! is told at once afterwards. A change never waits for listeners, not even to wake them.
+//! Each listener reads the log from its own position (`listener`). After each look it rests, longer if there are more
+//! listeners, so that the number of looks per second is bounded. Then it sends all that happened meanwhile. A change
+//! never waits for listeners, not even to wake them.
 
 mod audience;
 mod listener;

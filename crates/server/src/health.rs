@@ -2,7 +2,6 @@
 
 use thiserror::Error;
 
-/// Why changes cannot be accepted at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum NotReady {
     #[error("the server is stopping")]

@@ -4,11 +4,10 @@ use std::ops::Deref;
 
 use countersign_store::{Store, data_dir::DataDir};
 
-/// The store, and the data directory that it writes to.
 #[derive(Debug)]
 pub struct HeldStore {
     store: Store,
-    /// Dropped last: the directory stays ours until nothing writes to it any more.
+    /// Dropped last: the lock holds until the store has stopped writing.
     _data_dir: DataDir,
 }
 

@@ -1,13 +1,13 @@
-//! The `Host` header (RFC 9112, section 3.2): a request of HTTP/1.1 has exactly one, and each one is a host.
+//! The `Host` header (RFC 9112, section 3.2). A request of HTTP/1.1 has exactly one, and its value is a host.
 
 use axum::http::{HeaderMap, Version, header::HOST};
 
 use crate::error::ApiError;
 
-/// A proxy in front of us might take the first of two, or none, where we take the other one. Every read pays for this:
-/// some 200 instructions of 17,800, counted by callgrind.
+/// Of two such headers, a proxy could take the one that the server does not. This check costs each read some 200 of
+/// 17,800 instructions (callgrind).
 pub(crate) fn check_host(version: Version, headers: &HeaderMap) -> Result<(), ApiError> {
-    // Only where some name occurs twice is it worth looking whether it is this one.
+    // Look for a second `Host` only if some name occurs twice.
     let may_repeat = headers.len() != headers.keys_len();
     if may_repeat && headers.get_all(HOST).iter().nth(1).is_some() {
         return Err(ApiError::bad_request("the Host header is given more than once"));
@@ -22,7 +22,7 @@ pub(crate) fn check_host(version: Version, headers: &HeaderMap) -> Result<(), Ap
     }
 }
 
-/// What a name consists of, besides percent-encoded bytes.
+/// The bytes of a name, besides percent-encoded ones.
 const IN_NAME: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -39,7 +39,7 @@ const IN_NAME: [bool; 256] = {
     table
 };
 
-/// `host [":" port]` of RFC 3986. A host may be empty there.
+/// `host [":" port]` of RFC 3986, where a host can be empty.
 fn is_host_and_port(text: &[u8]) -> bool {
     let rest = if text.first() == Some(&b'[') { after_literal(text) } else { after_name(text) };
     match rest {

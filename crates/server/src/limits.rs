@@ -1,8 +1,8 @@
-//! How often an address and a key may ask; whoever asks more often is told when to come back (429).
+//! How often an address and a key can ask. A client that asks more often gets 429 and a time to come back.
 //!
-//! An address is charged before anything is done for it. A key is charged once a request is known to be its own and new,
-//! so that nobody uses up somebody else's allowance. Allowances are kept for a bounded number of addresses and keys:
-//! what is forgotten starts anew.
+//! The server charges an address before any work. It charges a key once a request is known to be signed by it and new,
+//! so that a stranger cannot use up its allowance. Allowances exist for a bounded number of addresses and keys; a
+//! forgotten one starts anew.
 
 pub mod places;
 mod share;
@@ -26,8 +26,7 @@ use countersign_store::clock::uptime_nanos;
 
 const MAX_ADDRESSES: usize = 65_536;
 const MAX_KEYS: usize = 16_384;
-/// Requests of one key, and from one address, that fetch at the same time, of all that may do so
-/// (`upstream`).
+/// Requests of one key, and from one address, that can fetch at the same time (`upstream`).
 const FETCHING_PER_KEY: u32 = 8;
 const FETCHING_PER_ADDRESS: u32 = 16;
 /// Bytes of large answers on their way to one address (`sending`).
@@ -40,17 +39,16 @@ const LISTENING_PER_ADDRESS: u32 = 1_024;
 pub struct Rates {
     /// All requests from an address.
     pub address: Rate,
-    /// Those among them that have to be authenticated.
+    /// Requests from an address that need authentication.
     pub address_authenticated: Rate,
     /// Authenticated requests of a key.
     pub key: Rate,
-    /// Those among them for which we fetch.
+    /// Requests of a key that make the server fetch.
     pub key_fetches: Rate,
-    /// The same of all keys at an address: anyone can make new keys.
+    /// The same for all keys at an address, since new keys cost nothing.
     pub address_fetches: Rate,
 }
 
-/// Which limit a request met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     Address,
@@ -92,12 +90,11 @@ impl Limit {
     }
 }
 
-/// A request came too early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{}: try again in {} s", .limit.describe(), .seconds)]
 pub struct Limited {
     pub limit: Limit,
-    /// Until it would have been in time, rounded up.
+    /// The time to wait, rounded up.
     pub seconds: u64,
 }
 
@@ -126,26 +123,26 @@ struct Key {
     fetching: Arc<Count>,
 }
 
-/// Who asks, as far as limits are concerned.
+/// The client, as the limits see it.
 #[derive(Debug, Clone)]
 pub struct MeteredClient {
     limiter: Arc<Limiter>,
-    /// What counts as one address.
+    /// Counts as one address.
     pub(crate) network: IpAddr,
     address: Arc<Address>,
 }
 
-/// A request's part of what its key and its address may fetch at the same time; given back when it is dropped.
+/// A request's share of what its key and its address can fetch at the same time. Dropping it gives it back.
 #[derive(Debug)]
 pub struct FetchShare {
     _held: [Held; 2],
 }
 
-/// One of the listeners to events at an address; given back when it is dropped.
+/// One of the listeners to events at an address. Dropping it gives the place back.
 #[derive(Debug)]
 pub struct ListenShare(#[expect(dead_code, reason = "held for its end")] Held);
 
-/// The bytes of an answer on its way to an address; given back when it is dropped.
+/// The bytes of an answer on its way to an address. Dropping it gives them back.
 #[derive(Debug)]
 pub struct SendShare(#[expect(dead_code, reason = "held for its end")] Held);
 
@@ -159,14 +156,14 @@ impl Limiter {
         }
     }
 
-    /// Looked up once for each connection, and for each request only behind a proxy.
+    /// Looked up once for each connection. Behind a proxy, once for each request.
     pub fn client(self: &Arc<Self>, address: IpAddr) -> MeteredClient {
         let network = network_of(address);
         let address = find_or_make(&self.addresses, network);
         MeteredClient { limiter: Arc::clone(self), network, address }
     }
 
-    /// How often this limit was met since the start.
+    /// How often requests met this limit since the start.
     pub fn refusals(&self, limit: Limit) -> u64 {
         self.refused[limit as usize].load(Ordering::Relaxed)
     }
@@ -188,20 +185,20 @@ impl MeteredClient {
         self.charge(&self.address.authenticated, rate, Limit::AddressAuthenticated, now)
     }
 
-    /// For a request that `key` has signed, and that is new.
+    /// For a new request that `key` has signed.
     pub fn charge_key(&self, key: &PublicKey, now: Instant) -> Result<(), Limited> {
         let key = find_or_make(&self.limiter.keys, *key);
         self.charge(&key.requests, self.limiter.rates.key, Limit::Key, now)
     }
 
-    /// For a request of `key` that makes us fetch.
+    /// For a request of `key` that makes the server fetch.
     pub fn charge_fetch(&self, key: &PublicKey, now: Instant) -> Result<(), Limited> {
         let (key, rates) = (find_or_make(&self.limiter.keys, *key), self.limiter.rates);
         self.charge(&key.fetches, rates.key_fetches, Limit::KeyFetches, now)?;
         self.charge(&self.address.fetches, rates.address_fetches, Limit::AddressFetches, now)
     }
 
-    /// So that neither one key nor one address has all of us fetching for it.
+    /// Prevents one key or one address from taking all turns to fetch.
     pub fn share_fetching(&self, key: &PublicKey) -> Result<FetchShare, Limited> {
         let key = find_or_make(&self.limiter.keys, *key);
         let take = |count: &Arc<Count>, most, limit| {
@@ -218,7 +215,7 @@ impl MeteredClient {
         held.ok_or_else(|| self.limiter.refuse(Limit::AddressListening, Duration::from_secs(1)))
     }
 
-    /// Room for an answer of so many bytes. One that is larger than an address may have takes all of it.
+    /// Room for an answer of so many bytes. An answer larger than the share of an address takes all of it.
     pub fn share_sending(&self, bytes: usize) -> Result<SendShare, Limited> {
         let bytes = u32::try_from(bytes).map_or(SENDING_PER_ADDRESS, |bytes| bytes.min(SENDING_PER_ADDRESS));
         let held = self.address.sending.hold_many(bytes, SENDING_PER_ADDRESS).map(SendShare);
@@ -230,7 +227,7 @@ impl MeteredClient {
     }
 }
 
-/// What counts as one address: whoever has an IPv6 network has 2⁶⁴ addresses.
+/// Counts as one address. An IPv6 network of one client has 2⁶⁴ addresses.
 pub(crate) fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -251,7 +248,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn limiter() -> Arc<Limiter> {
-        // Starts the clock before any test looks at it.
+        // Starts the clock before the test reads it.
         uptime_nanos(Instant::now());
         Arc::new(Limiter::new(Rates {
             address: Rate::new(10, SECOND, 20),

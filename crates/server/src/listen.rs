@@ -53,29 +53,29 @@ use crate::{
     tls::Tls,
 };
 
-/// After a failure to accept, which is mostly a lack of file descriptors.
+/// After a failed accept, which mostly means a lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Connections that the system keeps for us until we accept them. A client for which there is no room tries again after
-/// a second, so a burst of connections must fit.
+/// Connections that the system queues until the server accepts them. A client that finds the queue full tries again
+/// after a second, so a burst must fit.
 const BACKLOG: u32 = 4_096;
 
 pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // So that a new server need not wait for the old one's connections to be forgotten.
+    // A new server does not have to wait until the system forgets the old one's connections.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// Who is let in, and how.
+/// Which connections the server admits, and how.
 #[derive(Debug, Clone)]
 pub struct Gate {
     pub connections: Arc<Connections>,
     pub tls: Option<Arc<Tls>>,
 }
 
-/// Serves until `stopped` holds true or has no sender any more; then finishes the requests under way.
+/// Serves until `stopped` holds true or its sender is gone. Then finishes the requests under way.
 pub async fn serve<R: Read>(
     listener: TcpListener,
     service: Service<R>,
@@ -83,7 +83,7 @@ pub async fn serve<R: Read>(
     mut stopped: watch::Receiver<bool>,
 ) {
     let service = Arc::new(service);
-    // Has ended when no connection has its sender any more.
+    // Ends once every connection has dropped its sender.
     let (open, mut all_closed) = mpsc::channel(1);
     loop {
         let accepted = tokio::select! {
@@ -105,7 +105,7 @@ pub async fn serve<R: Read>(
 async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
     match listener.accept().await {
         Ok((stream, peer)) => {
-            // Small answers must not wait for more to send.
+            // Small answers must not wait for more data.
             if let Err(error) = stream.set_nodelay(true) {
                 tracing::debug!(%error, "cannot set TCP_NODELAY");
             }
@@ -132,7 +132,7 @@ impl Connection {
         let Self { place, peer, is_proxy, mut stopped, _open } = self;
         let Gate { connections, tls } = gate;
         let client = service.limiter.as_ref().map(|limiter| limiter.client(peer));
-        // A handshake costs more than many an answer.
+        // A handshake costs more than most answers.
         let charged = client.as_ref().filter(|_| tls.is_some() && !is_proxy);
         if charged.is_some_and(|client| client.charge_request(Instant::now()).is_err()) {
             return;
@@ -156,7 +156,7 @@ impl Connection {
                 }
             }
         };
-        // A task of its own: what happens on the stream then wakes nothing else.
+        // A task of its own, so that events on the stream wake nothing else.
         let mut served = JoinSet::new();
         served.spawn(serving);
         let mut run_out = pin!(place.patience.run_out());
@@ -165,7 +165,7 @@ impl Connection {
             tokio::select! {
                 _ = served.join_next() => break,
                 dropped = &mut run_out => {
-                    tracing::debug!(%peer, ?dropped, "a connection waited for its client in vain");
+                    tracing::debug!(%peer, ?dropped, "ended a connection that waited for its client");
                     connections.note_dropped(dropped);
                     break;
                 }
@@ -192,14 +192,14 @@ impl Farewell {
     }
 
     fn was_said(&self, context: &Context<'_>) -> bool {
-        // In this order: what is said in between is seen.
+        // In this order, a signal in between is not lost.
         self.connection.register(context.waker());
         self.is_said.load(Ordering::Acquire)
     }
 }
 
-/// Notes its own end: hyper then has the whole answer. It keeps the count of the connection that its request had, so that
-/// this costs no other one.
+/// Notes its own end, when hyper has the whole answer. It takes over its request's reference to the visitor and so
+/// needs no other.
 struct AnswerBody<R> {
     body: Body,
     visitor: Arc<Visitor<R>>,
@@ -238,7 +238,7 @@ async fn serve_stream<R: Read>(
     farewell: &Farewell,
 ) {
     let stream = Stream::new(stream, Arc::clone(&visitor.patience), connections);
-    // One count for each connection: threads that share one for all requests would wait for each other's caches.
+    // One reference count for each connection. If all threads shared one, they would wait for each other's caches.
     let visitor = Arc::new(visitor);
     let refused = Arc::clone(&visitor);
     let service = service_fn(move |request: Request<Incoming>| {
@@ -254,16 +254,16 @@ async fn serve_stream<R: Read>(
         }
     });
     let mut http = http1::Builder::new();
-    // Hyper's own limit sets a timer for each request, which costs as much as some answers do; `Patience` sets one for
+    // Hyper's own limit sets a timer for each request, which costs as much as some answers. `Patience` sets one for
     // each connection.
     http.header_read_timeout(None);
     http.max_buf_size(MAX_HEAD_BYTES).max_header_size(MAX_HEAD_BYTES);
-    // `answer` has a date of its own.
+    // `answer` sets the date.
     http.auto_date_header(false);
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
     let mut is_ending = false;
     let served = poll_fn(|context| {
-        // With each poll: any thread of the runtime may be the one that serves it.
+        // On each poll, since any thread of the runtime can serve the connection.
         if !calendar::note_date() {
             tracing::warn!("this machine's clock is before 1970: set it. A connection was closed");
             return Poll::Ready(Ok(()));

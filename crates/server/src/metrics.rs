@@ -1,4 +1,4 @@
-//! Counters of requests. Other parts of the server keep their own; the route for metrics gives all of them their names.
+//! Counters of requests. Each component keeps its own counters; the metrics route names them.
 
 mod kinds;
 mod requests;

@@ -1,7 +1,7 @@
-//! Log lines: readable on a terminal, JSON where a machine reads them. Always on standard error.
+//! Log lines: readable on a terminal, JSON for machines. Always on standard error.
 //!
-//! A log is for the operator, and no request waits for it (D48): lines are short (`fields`, `line`), few (`flow`), and
-//! written by a thread of their own (`writer`). What does not fit is counted, not written.
+//! Requests never wait for the log (D48). Lines are short (`fields`, `line`), few (`flow`), and written by their own
+//! thread (`writer`). What does not fit is counted, not written.
 
 mod fields;
 mod flow;
@@ -30,15 +30,13 @@ use line::Style;
 use writer::{LogQueue, start_writer};
 pub use writer::{LogStats, Logging};
 
-/// What became of the log lines of this process.
 pub fn stats() -> &'static LogStats {
     &STATS
 }
 
 static STATS: LazyLock<Arc<LogStats>> = LazyLock::new(Arc::default);
 
-/// Starts logging for this process. A second call changes nothing. Lines that wait are written when the answer is
-/// dropped.
+/// Starts logging for this process. A second call changes nothing. Dropping the result writes the lines that wait.
 pub fn start_logging(format: LogFormat, level: LogLevel) -> io::Result<Logging> {
     let level = match level {
         LogLevel::Error => LevelFilter::ERROR,
@@ -58,7 +56,7 @@ pub fn start_logging(format: LogFormat, level: LogLevel) -> io::Result<Logging> 
         tracing::debug!(%error, "logging was started before");
         return Ok(logging);
     }
-    // The standard library's own hook writes to standard error from the thread that panics, which would wait with the log.
+    // The default hook writes to standard error from the panicking thread, which would wait for the log.
     panic::set_hook(Box::new(log_panic));
     Ok(logging)
 }
@@ -103,7 +101,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
         }
         let mut fields = Fields::default();
         event.record(&mut fields);
-        // Ours are never nested: the innermost span is the request.
+        // Our spans are never nested: the innermost span is the request.
         let span = context.event_span(event);
         let extensions = span.as_ref().map(|span| span.extensions());
         let around = span.as_ref().zip(extensions.as_ref().and_then(|extensions| extensions.get::<Fields>()));

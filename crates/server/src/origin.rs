@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{limits::MeteredClient, listen::patience::Patience};
 
-/// What handlers may know of where a request came from.
+/// What handlers can know about where a request came from.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestOrigin {
     pub(crate) client: Option<MeteredClient>,

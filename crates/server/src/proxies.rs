@@ -30,7 +30,7 @@ impl FromStr for ProxyNet {
     }
 }
 
-/// The proxies whose word about their clients counts.
+/// The proxies that the server believes about their clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustedProxies(pub Vec<ProxyNet>);
 
@@ -40,11 +40,11 @@ impl TrustedProxies {
         self.0.iter().any(|ProxyNet(net)| net.contains(&address))
     }
 
-    /// The client that the trusted proxy at the other end speaks for. Each proxy appends whom it was asked by, so the
-    /// last address that is no proxy of ours is the last one that nobody could make up.
+    /// The client for which the trusted proxy speaks. Each proxy appends the address that asked it. So the last address
+    /// that is not a trusted proxy is the last one that a client cannot forge.
     pub fn client_of(&self, headers: &HeaderMap) -> Option<IpAddr> {
         for value in headers.get_all(FORWARDED_FOR).iter().rev() {
-            // Piece by piece: what a client wrote in front may be anything.
+            // Piece by piece, since a client can put anything in front.
             for named in value.as_bytes().rsplit(|byte| *byte == b',') {
                 let address = parse_address(str::from_utf8(named).ok()?.trim())?.to_canonical();
                 if !self.contains(address) {

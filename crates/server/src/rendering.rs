@@ -1,4 +1,4 @@
-//! Pages are made beside the runtime, and few at a time, so that programs are answered whatever people look at.
+//! Makes a few pages at a time, outside the runtime, so that visitors of pages do not slow down programs.
 
 use std::{sync::Arc, thread, time::Duration};
 
@@ -9,10 +9,10 @@ use crate::{
     limits::places::{Claimant, PlaceRules, SharedPlaces},
 };
 
-/// How long a visitor waits for those before.
+/// How long a visitor waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(5);
 const MOST: usize = 4;
-/// Visitors who wait. Of many from one address, others come first.
+/// How many visitors can wait. If many come from one address, others go first.
 const MAX_WAITING: usize = 256;
 
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct Renderings {
 }
 
 impl Default for Renderings {
-    /// Half of the processors is left to others.
+    /// Leaves half of the processors to other work.
     fn default() -> Self {
         let processors = thread::available_parallelism().map_or(1, usize::from);
         Self::new((processors / 2).clamp(1, MOST), PATIENCE)
@@ -30,7 +30,7 @@ impl Default for Renderings {
 
 impl Renderings {
     fn new(most: usize, patience: Duration) -> Self {
-        // Work that has begun cannot be stopped, so no visitor loses a turn.
+        // Work that has begun cannot be stopped, so a visitor never loses a turn.
         let rules = PlaceRules {
             total: most,
             share: most,
@@ -47,7 +47,7 @@ impl Renderings {
         &self.turns
     }
 
-    /// Runs `render` when it is its turn. Work that has begun goes on without its visitor, and keeps its turn.
+    /// Runs `render` when it is its turn. Work that has begun continues without its visitor, and keeps its turn.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         visitor: Claimant,

@@ -10,7 +10,7 @@ use std::{
 
 use uuid::{Uuid, fmt::Simple};
 
-/// A number that no other request gets. Threads take many at a time, and so need not wait for each other with each request.
+/// A number that no other request gets. Each thread takes many at a time, so threads seldom wait for each other.
 fn next_number() -> u64 {
     const MANY: u64 = 1_024;
     static TAKEN: AtomicU64 = AtomicU64::new(0);

@@ -1,6 +1,6 @@
-//! Large answers (D45). Their bytes are read away from the threads that serve connections, shared with everyone else who
-//! reads the same, and sent in pieces. How many of them are on their way at the same time is bounded, in all and for
-//! each address: clients that take their answers slowly do not fill the memory.
+//! Large answers (D45). Their bytes are read away from the threads that serve connections, shared among all readers of
+//! the same content, and sent in pieces. The bytes on their way at the same time are bounded, in all and for each
+//! address, so that slow clients do not fill the memory.
 
 use std::{
     convert::Infallible,
@@ -27,26 +27,26 @@ use tokio::{
 
 use crate::{error::ApiError, limits::SendShare, origin::RequestOrigin};
 
-/// What is not larger is answered without asking for room.
+/// Answers up to this size do not wait for room.
 pub(crate) const SMALL_BYTES: usize = 64 << 10;
-/// Of all answers that are being sent.
+/// For all answers that are being sent.
 const MOST_BYTES: usize = 96 << 20;
-/// A connection that encrypts copies what it sends: not more than this at a time.
+/// A TLS connection copies what it sends, so it gets no more than this at a time.
 const PIECE_BYTES: usize = 64 << 10;
 /// How long a request waits for room, and for its turn to read.
 const MAX_WAIT: Duration = Duration::from_secs(5);
-/// In which room is counted.
+/// The unit in which room is counted.
 const UNIT_BYTES: usize = 1 << 10;
 
 /// Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Sending {
     room: Arc<Semaphore>,
-    /// Those who read large content at the same time.
+    /// Bounds how many requests read large content at the same time.
     readers: Arc<Semaphore>,
 }
 
-/// The room that an answer takes, until all of it was sent.
+/// The room that an answer takes until all of it is sent.
 #[derive(Debug)]
 pub(crate) struct Room {
     _room: OwnedSemaphorePermit,
@@ -74,7 +74,7 @@ impl Sending {
         Ok(Room { _room: room, _share: share })
     }
 
-    /// Reads beside the runtime, when it is its turn. A request that was given up before does not begin.
+    /// Reads outside the runtime, when it is its turn. An abandoned request does not begin.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce() -> T + Send + 'static,
@@ -86,7 +86,7 @@ impl Sending {
         ReadTurn { _permit: Arc::clone(&self.readers).acquire_owned().await.ok() }
     }
 
-    /// A body of bytes that are there already.
+    /// A body of bytes that are in memory already.
     pub(crate) async fn body(&self, bytes: Bytes, origin: Option<&RequestOrigin>) -> Result<Body, ApiError> {
         if bytes.len() <= SMALL_BYTES {
             return Ok(Body::from(bytes));
@@ -95,7 +95,7 @@ impl Sending {
         Ok(Body::new(Pieces { rest: bytes, _room: room }))
     }
 
-    /// An answer that was made whole, with a body that waits for room if it is large.
+    /// A complete answer, whose body waits for room if it is large.
     pub(crate) async fn bound(
         &self,
         response: Response,
@@ -106,8 +106,8 @@ impl Sending {
         Ok(Response::from_parts(parts, self.body(bytes, origin).await?))
     }
 
-    /// A body that is read part by part, each when the one before was sent; it ends with its connection. `read` gives
-    /// the part that begins at a position, and where the next one begins.
+    /// A body that is read in parts, each after the one before was sent. It ends with its connection. `read` returns
+    /// the part at a position, and the position of the next one.
     pub(crate) fn stream(
         &self,
         room: Room,
@@ -117,7 +117,7 @@ impl Sending {
         let streamed =
             Streamed { sending: self.clone(), read: Arc::new(read), rest: first, next, _room: room };
         Body::from_stream(stream::try_unfold(streamed, |mut streamed| async move {
-            // The head was sent already: all that can be done is to break off.
+            // The head is already sent, so the server can only break off.
             streamed.fill().await.map_err(|error| io::Error::other(error.message))?;
             let piece = next_piece(&mut streamed.rest);
             Ok::<_, io::Error>((!piece.is_empty()).then_some((piece, streamed)))
@@ -148,7 +148,7 @@ impl ReadTurn {
 struct Streamed<R> {
     sending: Sending,
     read: Arc<R>,
-    /// What was read, and not sent yet.
+    /// What was read and not yet sent.
     rest: Bytes,
     next: Option<usize>,
     _room: Room,
@@ -158,7 +158,7 @@ impl<R: Fn(usize) -> Result<(Bytes, Option<usize>), ReadError> + Send + Sync + '
     async fn fill(&mut self) -> Result<(), ApiError> {
         while let Some(from) = self.next.filter(|_| self.rest.is_empty()) {
             let read = Arc::clone(&self.read);
-            // Others come first for a while; but what has begun is not given up because of them.
+            // Others can go first for a while, but an answer that has begun is never given up for them.
             let (part, next) = self.sending.take_turn().await.read(move || read(from)).await??;
             (self.rest, self.next) = (part, next);
         }
@@ -166,7 +166,7 @@ impl<R: Fn(usize) -> Result<(Bytes, Option<usize>), ReadError> + Send + Sync + '
     }
 }
 
-/// Bytes that others may read as well.
+/// Bytes that others can read as well.
 struct Pieces {
     rest: Bytes,
     _room: Room,

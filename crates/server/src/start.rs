@@ -44,9 +44,10 @@ use crate::{
     webhooks::{Webhooks, progress::ProgressError},
 };
 
-/// Larger bodies that are received at the same time.
+/// Large bodies that are received at the same time.
 const MAX_LARGE_BODIES: usize = 32;
-/// The server knows the sender only when the whole body is there, so addresses share them, and bodies have a minimum pace.
+/// The server does not know the sender before the whole body is there. So addresses share the places, and bodies have a
+/// minimum pace.
 const LARGE_BODIES: PlaceRules = PlaceRules {
     total: MAX_LARGE_BODIES,
     share: MAX_LARGE_BODIES / 2,
@@ -56,7 +57,7 @@ const LARGE_BODIES: PlaceRules = PlaceRules {
     grace: Some(Duration::from_millis(500)),
     pace: Some(MinimumPace { bytes_per_second: 16 * 1024, after: Duration::from_secs(5) }),
 };
-/// A program that reads metrics needs one.
+/// A metrics reader needs one.
 const METRICS_CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 32, per_address: None };
 
 static REFERENCE: LazyLock<Reference> = LazyLock::new(|| Reference::of(table::all().into_rows()));
@@ -81,7 +82,6 @@ pub enum StartError {
     Listen { address: SocketAddr, source: io::Error },
 }
 
-/// A server that accepts requests.
 #[derive(Debug)]
 pub struct Running {
     pub address: SocketAddr,
@@ -114,8 +114,8 @@ impl Running {
         self.tls.as_ref().map_or(Ok(false), |tls| tls.reload().map(|()| true))
     }
 
-    /// Accepts no more requests, finishes those under way, and lets go of the data directory. Metrics can be
-    /// read until then.
+    /// Accepts no more requests, finishes those under way, and releases the data directory. Metrics can be read until
+    /// then.
     pub async fn stop(self) -> io::Result<()> {
         self.app.is_stopping.send_replace(true);
         self.main.stop().await?;
@@ -136,7 +136,7 @@ impl Background {
 
 /// Opens the data directory and serves it. Must be called inside a Tokio runtime.
 pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartError> {
-    // Commits have no such times, and answers no such dates. Later it does no harm.
+    // Commits and answers cannot have such dates. A clock that goes wrong later does no harm.
     http_date().ok_or(StartError::Clock)?;
     let tls = settings.tls.map(Tls::read).transpose()?.map(Arc::new);
     let data_dir = DataDir::lock(&settings.data_dir)?;
@@ -201,7 +201,7 @@ fn serve_metrics(app: &App, bound: (TcpListener, SocketAddr)) -> (Background, So
         router: table::build_metrics(app.clone()),
         read: |_: RequestHead<'_>| None,
         kinds: table::kinds(),
-        // Not mixed with those that are worth knowing.
+        // Not mixed with the requests that matter.
         requests: Arc::default(),
         limiter: None,
         proxies: Arc::new(TrustedProxies::default()),

@@ -1,4 +1,4 @@
-//! What all handlers share. It knows no handler, no page and no route.
+//! What all handlers share. It knows no handler, page or route.
 
 use std::{
     ops::Deref,
@@ -35,11 +35,11 @@ pub struct Parts {
     pub nonces: Nonces,
     pub store: Arc<HeldStore>,
     pub upstream: Upstream,
-    /// For bodies that are not small. Their senders are not proved yet.
+    /// For large bodies, whose senders are not yet proved.
     pub large_bodies: Arc<SharedPlaces>,
     pub renderings: Renderings,
     pub sending: Sending,
-    /// Whether connections are encrypted by ourselves.
+    /// Whether the server itself encrypts connections.
     pub is_tls: bool,
     pub limits: ServiceLimits,
     pub limiter: Option<Arc<Limiter>>,
@@ -47,7 +47,7 @@ pub struct Parts {
     pub requests: Arc<Requests>,
     pub events: Arc<Audience>,
     pub webhooks: Vec<Arc<WebhookStats>>,
-    /// Made when it is first asked for: it is the same as long as the program runs.
+    /// Made on first use. It stays the same for the life of the program.
     pub reference: &'static LazyLock<Reference>,
     pub is_stopping: watch::Sender<bool>,
     pub clock: Clock,
@@ -70,12 +70,12 @@ impl App {
         self.clock.now()
     }
 
-    /// Tells when the server stops.
+    /// Becomes true when the server stops.
     pub fn stopping(&self) -> watch::Receiver<bool> {
         self.is_stopping.subscribe()
     }
 
-    /// Whether changes can be accepted, as far as is known.
+    /// Whether the server can accept changes, as far as is known.
     pub fn readiness(&self) -> Result<(), NotReady> {
         let now = Instant::now();
         if *self.is_stopping.borrow() {

@@ -1,4 +1,4 @@
-//! TLS for servers without a proxy: a certificate and its key from files, read again when the operator asks.
+//! TLS for servers without a proxy. Certificate and key come from files; the operator can have them read again.
 
 use std::{net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use countersign_store::clock::since_1970;
 
-/// The default one panics where the clock is before 1970.
+/// The default provider panics if the clock is before 1970.
 #[derive(Debug)]
 struct MachineTime;
 
@@ -29,7 +29,6 @@ impl TimeProvider for MachineTime {
     }
 }
 
-/// How long a client may take for its handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where certificate and key are, both as PEM.

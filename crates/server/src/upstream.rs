@@ -1,4 +1,4 @@
-//! Fetching for handlers: signers files, checksums files and releases, each when it is its turn.
+//! Fetches for handlers: signers files, checksums files and releases, each when it is its turn.
 
 pub mod releases;
 pub mod turns;
@@ -35,11 +35,11 @@ pub struct Upstream {
     release_limits: ReleaseLimits,
 }
 
-/// Who wants something fetched.
+/// Who wants the server to fetch.
 #[derive(Debug)]
 pub struct FetchClaim {
     pub claimant: Claimant,
-    /// Of what one address and one key may fetch at the same time.
+    /// The share of what one address and one key can fetch at the same time.
     pub share: Option<FetchShare>,
 }
 
@@ -73,7 +73,7 @@ impl Upstream {
         source: &SignersSource,
     ) -> Result<FetchedSigners, ApiError> {
         let fetching = self.fetcher.fetch_signers(source, self.signers_file_bytes);
-        // A forge may be asked several times, and each time has its own limit.
+        // One fetch can ask a forge several times, each with its own limit.
         let fetching = turn.keep(tokio::time::timeout(MAX_FETCH, fetching));
         let fetched = fetching.await?.unwrap_or_else(|_| {
             Err(FetchError::TimedOut { url: shown_text(&source.url), wait: Wait::Total(MAX_FETCH) })
@@ -82,8 +82,8 @@ impl Upstream {
         Ok(fetched?)
     }
 
-    /// A release with the digests of all its assets. Requests that wait for a download that another one began keep their
-    /// share as well, since each keeps a connection.
+    /// A release with the digests of all its assets. A request that joins another's download also keeps its share,
+    /// since it keeps a connection.
     pub async fn download_release(
         &self,
         source: ReleaseSource,
@@ -103,7 +103,7 @@ impl Upstream {
         Ok(outcome?)
     }
 
-    /// Content that must be there.
+    /// Content that must exist.
     pub async fn fetch(
         &self,
         turn: &FetchTurn,

@@ -1,8 +1,8 @@
-//! Webhooks: events are sent to the URLs that the operator configured.
+//! Webhooks: the server sends events to the URLs that the operator configured.
 //!
-//! Each event is delivered at least once, in the order of the commits, however long a receiver fails and however often
-//! the server is killed. No request and no change waits for it: each webhook has a task of its own, which reads the
-//! commits behind their backs and keeps on disk how far it came.
+//! Each event is delivered at least once, in commit order, however long a receiver fails and however often the server
+//! is killed. No request or change waits for a delivery: each webhook has its own task, which reads the commits and
+//! stores its progress on disk.
 
 mod backoff;
 mod commits;
@@ -30,7 +30,7 @@ use self::{
 };
 use crate::held_store::HeldStore;
 
-/// Webhooks whose progress was read, and that are not at work yet.
+/// Webhooks whose progress was read, but whose tasks do not run yet.
 #[derive(Debug)]
 pub struct Webhooks(Vec<Ready>);
 
@@ -42,8 +42,8 @@ struct Ready {
 }
 
 impl Webhooks {
-    /// Reads how far each webhook came. A new one begins at the newest commit, which is on disk when this returns: it
-    /// misses nothing that happens from now on.
+    /// Reads the progress of each webhook. A new webhook begins at the newest commit, which is on disk when this
+    /// returns, so it misses nothing from now on.
     pub fn open(webhooks: Vec<Webhook>, data_dir: &DataDir, store: &Store) -> Result<Self, ProgressError> {
         let newest: ObjectId = store.head().commit;
         let dir = data_dir.webhooks();
@@ -59,7 +59,7 @@ impl Webhooks {
         self.0.iter().map(|ready| Arc::clone(&ready.stats)).collect()
     }
 
-    /// The work of each, which ends when it is told to stop.
+    /// The task of each webhook, which ends when the server stops.
     pub fn work(
         self,
         store: &Arc<HeldStore>,

@@ -22,7 +22,7 @@ pub fn check(data: &[u8]) {
     check_body(data, AssetsBody::parse, serde_json::to_vec);
 }
 
-/// What a client writes is what the server reads.
+/// The server reads what a client writes.
 fn check_body<T: PartialEq + Debug>(
     data: &[u8],
     parse: fn(&[u8]) -> Result<T, ParseError>,

@@ -1,4 +1,4 @@
-//! Bundles, and what of their evidence holds.
+//! Bundles, and which of their evidence holds.
 
 use countersign_core::{
     proof::{
@@ -36,7 +36,7 @@ pub fn check(data: &[u8]) {
     }
 }
 
-/// Without any one part, nothing is proved.
+/// The proof fails if any one part is missing.
 fn check_necessary(evidence: &Evidence) {
     let refused = |change: &dyn Fn(&mut Evidence)| {
         let mut changed = evidence.clone();

@@ -1,4 +1,4 @@
-//! Checksums files (D24). After a NUL another file follows.
+//! Checksums files (D24). Another file follows after each NUL.
 
 use countersign_core::{
     documents::{
@@ -34,7 +34,7 @@ pub fn check(data: &[u8]) {
     check_index(&merged);
 }
 
-/// Adding a file again says nothing new, and what it says can be written as GNU and BSD write it.
+/// Adding a file again changes nothing, and its content can be written in the formats of GNU and BSD.
 fn check_one(file: &[u8]) {
     let mut read = Checksums::default();
     read.add_file("first", file).expect("what can be merged can be read alone");
@@ -64,7 +64,7 @@ fn check_order(files: &[&[u8]], merged: &Checksums) {
     assert_eq!(&reversed, merged);
 }
 
-/// The index that the server makes of it is one that clients accept in its place.
+/// Clients accept the index that the server makes of it.
 fn check_index(merged: &Checksums) {
     let source = locate_checksums(&["https://files.example/acme/app/1.0/SHA256SUMS".to_owned()]).unwrap();
     let published_files = merged.files.iter().map(|(name, digests)| PublishedFile {

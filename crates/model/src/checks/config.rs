@@ -7,7 +7,7 @@ use super::promises::assert_shown;
 pub fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(file) = toml::from_str::<ConfigFile>(text) else { return };
-    // A token is read from a file, and which one, the text would decide; with a backslash it can spell that otherwise.
+    // A token comes from a file that the text names. With a backslash, the text can spell that name in other ways.
     if text.contains("token") || text.contains('\\') {
         return;
     }

@@ -1,4 +1,4 @@
-//! The documents with which forges describe releases. The first byte says which forge.
+//! The documents with which forges describe releases. The first byte selects the forge.
 
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ fn check_one(source: &ReleaseSource, document: &[u8]) {
     if let Some(time) = release.published_on {
         assert_eq!(time, time.to_whole_seconds());
     }
-    // Inside unknown fields nobody looks, so that these may hold what is no text.
+    // The parser skips unknown fields, so they can hold bytes that are not text.
     let Ok(value) = serde_json::from_slice::<Value>(document) else { return };
     let tag = value.get("tag_name").and_then(|tag| tag.as_str());
     assert!(tag.is_none_or(|tag| tag == "v1.0"), "{tag:?}");

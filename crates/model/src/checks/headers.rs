@@ -1,7 +1,7 @@
 //! The headers that prove who calls (spec §5).
 //!
-//! An input is five parts with line ends between them: timestamp, nonce, signature, public key, and the body with all
-//! that follows. Where the signature is `sign:` and a digit, the right one of a fixed key is put in its place.
+//! An input has five parts with line ends between them: timestamp, nonce, signature, public key, and the body with the
+//! rest. If the signature is `sign:` and a digit, the valid signature of a fixed key replaces it.
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use countersign_core::{
@@ -63,14 +63,14 @@ fn check_request(headers: &AuthHeaders<'_>, body: &[u8]) {
     let text = [headers.timestamp.as_bytes(), b"##", headers.nonce.as_bytes(), b"##", body].concat();
     let digest = countersign_core::values::digest::Sha512::of(&text);
     assert!(verified.public_key.verify(&digest, &verified.signature).is_ok());
-    // The nonce is known for as long as the request could be sent again, and a minute more (D31).
+    // The server remembers a nonce for as long as the request could be repeated, and a minute more (D31).
     let kept = verified.nonce_expires_at().nanos_since(time);
     assert_eq!(kept, 420_000_000_000);
     let changed = [body, b"x"].concat();
     assert!(verify_request(headers, &changed, now).is_err(), "the signature holds for one body only");
 }
 
-/// Of a header that is given twice, no reader takes one: each line is one value.
+/// A header that is given twice is refused. Each line of the input is one value.
 fn check_single(data: &[u8]) {
     let mut headers = HeaderMap::new();
     let values =

@@ -20,7 +20,7 @@ pub fn check(data: &[u8]) {
     }
 }
 
-/// What is put together from stored entries is the document that they are the entries of.
+/// Assembling the stored entries gives the original document.
 fn check_assembly(history: &History) {
     let count = history.entries.len();
     let stored: Vec<Vec<u8>> = history.entries.iter().map(HistoryEntry::write).collect();
@@ -38,7 +38,7 @@ fn check_assembly(history: &History) {
     }
 }
 
-/// A chain that holds has no other order, no other root and no gaps that hold as well.
+/// A chain that holds no longer holds in another order, with another root or with gaps.
 pub fn check_chain(history: &History) {
     let Some(first) = history.entries.first() else {
         let project = RepoPath::parse("https/github.com/443/acme/app").unwrap();

@@ -1,4 +1,4 @@
-//! The index of a release (D11), and whether it is about its place (D34).
+//! The index of a release (D11), and whether it belongs to its place (D34).
 
 use countersign_core::{
     documents::{
@@ -32,7 +32,7 @@ pub fn assert_asset_name(name: &str) {
     }
 }
 
-/// An index is accepted at the places that it speaks of itself, and nowhere else.
+/// An index is valid only at the places that it names itself.
 fn check_places(index: &ReleaseIndex) {
     let project = &index.project_id;
     let dirs: Vec<RepoPath> = match &index.release_url {

@@ -9,7 +9,7 @@ pub fn check(data: &[u8]) {
     check_bytes(data);
     let Ok(text) = std::str::from_utf8(data) else { return };
     if let Some(bytes) = decode_base64(text) {
-        // Canonical: no second text has the same bytes, except without padding.
+        // Canonical: the bytes have no other text, except the one without padding.
         let padded = encode_base64(&bytes);
         assert!(text == padded || text == padded.trim_end_matches('='), "{text:?}");
     }
@@ -33,7 +33,7 @@ pub fn check(data: &[u8]) {
     }
 }
 
-/// What a text with `svc-pub:` has in common with the canonical one, and one without has not.
+/// The prefix that the text lacks.
 fn prefix(text: &str) -> &'static str {
     if text.starts_with("svc-pub:") { "" } else { "svc-pub:" }
 }
@@ -62,7 +62,7 @@ fn check_bytes(data: &[u8]) {
     if let Ok(key) = PublicKey::from_bytes(*seed) {
         check_key(&key);
         if let Some((bytes, content)) = rest.split_first_chunk::<64>() {
-            // Nobody signs by chance, least of all for a key whose secret nobody knows.
+            // A random signature never verifies, least of all for a key whose secret is unknown.
             assert!(key.verify(&Sha512::of(content), &Signature::from_bytes(*bytes)).is_err());
         }
     }

@@ -1,4 +1,4 @@
-//! One module for each target. A check takes any bytes, and panics where a promise is broken.
+//! One module for each target. A check takes any bytes and panics if the code breaks a promise.
 
 pub mod answers;
 pub mod bodies;
@@ -23,10 +23,9 @@ pub mod to_sign;
 pub mod trust;
 pub mod url;
 
-/// A name and its check.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// Every target but the model.
+/// Every target except the model.
 pub const TARGETS: [Target; 21] = [
     ("answers", answers::check),
     ("bodies", bodies::check),

@@ -1,4 +1,4 @@
-//! Mirror-relative paths (D6), against a second reading of the rules.
+//! Mirror-relative paths (D6), checked against a second implementation of the rules.
 
 use countersign_core::{
     documents::layout,
@@ -16,7 +16,7 @@ pub fn check(data: &[u8]) {
     let Ok(path) = parsed else { return };
     assert_path(&path);
     check_relations(&path);
-    // Only what a URL names is stored under, and that has a scheme, a host and a port.
+    // The server stores only under paths of URLs, which have a scheme, a host and a port.
     let is_on_server =
         matches!(path.segments().next(), Some("http" | "https")) && path.segments().count() >= 3;
     if is_on_server && path.check_storable_dir().is_ok() {
@@ -35,7 +35,7 @@ fn check_tail(text: &str) {
     }
 }
 
-/// The rules as D6 says them.
+/// The rules of D6.
 fn normalise(text: &str) -> Option<String> {
     const MAX_BYTES: usize = 1_024;
     let text = text.strip_suffix('/').unwrap_or(text);
@@ -83,7 +83,7 @@ fn check_relations(path: &RepoPath) {
     }
 }
 
-/// What strangers may have us store under: and that whatever we store there can be asked for.
+/// Where strangers can make the server store files. Clients can ask for every file there.
 fn check_storable(path: &RepoPath) {
     for name in path.segments().skip(3) {
         let lower = name.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! What several documents promise alike.
+//! Promises that several documents share.
 
 use std::{
     collections::BTreeSet,
@@ -8,7 +8,7 @@ use std::{
 use countersign_core::values::{json::ParseError, path::RepoPath, shown::is_unseen};
 use serde_json::Value;
 
-/// A document that is read strictly, and written in one form (D5).
+/// A document that is parsed strictly and written in one form (D5).
 pub fn check_document<T: PartialEq + Debug>(
     data: &[u8],
     parse: impl Fn(&[u8]) -> Result<T, ParseError>,
@@ -25,7 +25,7 @@ pub fn check_document<T: PartialEq + Debug>(
     Some(document)
 }
 
-/// Messages hold nothing raw that came from outside (D39).
+/// Messages contain nothing raw from outside (D39).
 pub fn assert_shown(message: &impl Display) {
     let text = message.to_string();
     assert!(!text.chars().any(is_unseen), "{text:?}");
@@ -36,7 +36,7 @@ pub fn to_value(data: &[u8]) -> Value {
     serde_json::from_slice(data).expect("an accepted document is JSON")
 }
 
-/// No name occurs twice. A lenient reader keeps one member of each name, and every member has one colon.
+/// No name occurs twice. A lenient parser keeps one member of each name, and every member has one colon.
 pub fn assert_no_duplicates(data: &[u8]) {
     let colons = outside_strings(data).filter(|byte| *byte == b':').count();
     assert_eq!(colons, count_members(&to_value(data)), "a name occurs twice");
@@ -73,11 +73,11 @@ fn count_members(value: &Value) -> usize {
     }
 }
 
-/// Nothing gets lost or added by writing. Only spellings may change: of times, keys and base64.
+/// Writing neither loses nor adds anything. Only the spelling of times, keys and base64 can change.
 fn assert_same_shape(read: &Value, written: &Value) {
     match (read, written) {
         (Value::Object(read), Value::Object(written)) => {
-            // The one field that says nothing: keys are always Ed25519 (D8).
+            // The one field without meaning: keys are always Ed25519 (D8).
             let says_something = |(name, value): &(&String, &Value)| *name != "format" || !value.is_string();
             let names: BTreeSet<&String> = read.iter().filter(says_something).map(|(name, _)| name).collect();
             assert_eq!(names, written.keys().collect(), "{read:?} {written:?}");
@@ -94,7 +94,7 @@ fn assert_same_shape(read: &Value, written: &Value) {
     }
 }
 
-/// A path in its one form (D6), whose every part is a path as well.
+/// A path in its one form (D6). Each part is a path as well.
 pub fn assert_path(path: &RepoPath) {
     let text = path.as_str();
     assert_eq!(RepoPath::parse(text).as_ref(), Ok(path), "a path reads as itself");

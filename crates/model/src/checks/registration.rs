@@ -1,4 +1,4 @@
-//! Signed requests as they are kept (D14), and the marker of a repository (D38).
+//! Signed requests as the server keeps them (D14), and the marker of a repository (D38).
 
 use countersign_core::{
     documents::{

@@ -1,4 +1,4 @@
-//! What an operator writes: hosts, file servers and exceptions (D27, D28).
+//! What an operator configures: hosts, file servers and exceptions (D27, D28).
 
 use std::str::FromStr;
 
@@ -39,7 +39,7 @@ pub fn check(data: &[u8]) {
     }
 }
 
-/// The one spelling of a host, which is also a name of a directory.
+/// The one spelling of a host, which is also the name of a directory.
 fn check_host(host: &Host) {
     let text = host.as_str();
     assert_eq!(Host::parse(text).as_ref(), Ok(host));
@@ -54,7 +54,7 @@ fn check_host(host: &Host) {
     check_guard(host, &url);
 }
 
-/// Without exceptions, no address that is not public is reached by its literal.
+/// Without exceptions, a URL with the literal of a non-public address is refused.
 fn check_guard(host: &Host, url: &url::Url) {
     if let Some(ip) = host.ip() {
         let is_public = countersign_forge::address::non_public_reason(ip).is_none();

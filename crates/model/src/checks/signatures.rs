@@ -4,7 +4,7 @@ use countersign_core::documents::signatures::SignatureSet;
 
 use super::promises::{check_document, to_value};
 
-/// The content that the seeds have signatures on.
+/// The content that the signatures in the seeds sign.
 pub const CONTENT: &[u8] = b"content";
 
 pub fn check(data: &[u8]) {

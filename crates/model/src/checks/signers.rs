@@ -1,4 +1,4 @@
-//! Signers files (D8), and what is told to people about them.
+//! Signers files (D8), and what people read about them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use countersign_explain::{
 
 use super::promises::check_document;
 
-/// Two documents may follow each other after a NUL: then the second one replaces the first.
+/// A second document can follow after a NUL. Then it replaces the first.
 pub fn check(data: &[u8]) {
     let mut parts = data.splitn(2, |byte| *byte == 0);
     let first = parts.next().and_then(check_one);

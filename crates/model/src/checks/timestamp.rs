@@ -1,4 +1,4 @@
-//! Times (spec §5, D4), against a reader of RFC 3339 that was written by hand.
+//! Times (spec §5, D4), checked against a hand-written parser of RFC 3339.
 
 use countersign_core::values::time::Timestamp;
 
@@ -54,7 +54,7 @@ fn read(text: &str) -> Option<i128> {
     let zone_at = rest.find(['Z', '+', '-'])?;
     let (fraction, zone) = rest.split_at(zone_at);
     let fraction = match fraction.strip_prefix('.') {
-        // Beyond the nanosecond digits are dropped.
+        // Digits beyond nanoseconds are dropped.
         Some(digits) => {
             let (kept, dropped) = digits.split_at(digits.len().min(9));
             dropped.bytes().all(|byte| byte.is_ascii_digit()).then_some(())?;

@@ -1,4 +1,4 @@
-//! The files of `sign --export` and `sign --detached`, and what of the former may be signed (D34).
+//! The files of `sign --export` and `sign --detached`, and what a signer can sign of the former (D34).
 
 use countersign_core::{
     documents::layout,

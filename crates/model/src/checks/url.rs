@@ -1,4 +1,4 @@
-//! URLs that people give (D6, D26, D27): one on each line.
+//! URLs from people (D6, D26, D27), one on each line.
 
 use countersign_core::{
     documents::{layout, metadata::OriginKind},
@@ -32,7 +32,7 @@ pub fn check(data: &[u8]) {
     check_checksums(&urls);
 }
 
-/// The known ones, and one of each kind that somebody hosts.
+/// The known forges, and a self-hosted one of each kind.
 fn forges() -> Forges {
     let config = |host: &str, kind, raw: Option<&str>| ForgeConfig {
         host: host.to_owned(),
@@ -69,7 +69,7 @@ fn check_source(text: &str) {
     assert_eq!((request.scheme(), request.host_str()), (url.scheme().as_str(), Some(host)));
     assert!(request.username().is_empty() && request.password().is_none());
     assert_eq!(request.port_or_known_default(), Some(url.port()));
-    // Encoded, it may be too long to be given.
+    // Percent-encoding can make it too long to be accepted.
     if request.as_str().len() <= 2_048 {
         let again = SourceUrl::parse(request.as_str()).expect("what is requested can be given");
         assert!(again.segments().eq(url.segments()), "{text:?} {request}");
@@ -122,7 +122,7 @@ fn check_signers_source(url: &SourceUrl, source: &SignersSource) {
     }
 }
 
-/// Server and client agree on which release a page is of.
+/// Server and client agree on the release of a page.
 fn check_release(forges: &Forges, text: &str) {
     let release = match forges.locate_release(text) {
         Ok(release) => release,
@@ -157,7 +157,7 @@ fn check_download(text: &str) {
     }
 }
 
-/// What the client takes for the path of a URL is what the server would store it under.
+/// The client and the server map a URL to the same path.
 fn check_place(text: &str) {
     let Some(path) = path_of_url(text) else { return };
     assert_path(&path);

@@ -1,4 +1,4 @@
-//! One request after the other: chosen, sent, and compared with what the specification says.
+//! Chooses requests, sends them one after the other, and compares the answers with the specification.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub(crate) struct Player<'s> {
     pub(super) place: FilePlace,
     pub(super) played: Played,
     nonces: usize,
-    /// And whether its sender was proved.
+    /// With whether its sender was proved.
     pub(super) last: Option<(Request, bool)>,
 }
 
@@ -39,7 +39,7 @@ impl<'s> Player<'s> {
         Self { server, spec, place, played: Played::default(), nonces: 0, last: None }
     }
 
-    /// Every stored file is as it must be, and there is no other.
+    /// Checks every stored file, and that there is no other.
     pub(crate) fn finish(mut self) -> Played {
         let (stored, expected) = (self.server.files_below(&self.place.root()), self.spec.files());
         let names = |files: &BTreeMap<String, String>| files.keys().cloned().collect::<Vec<_>>();
@@ -90,7 +90,7 @@ impl<'s> Player<'s> {
         self.server.set_now(self.spec.now);
     }
 
-    /// Sends a request, signed by `caller` if there is one, and compares.
+    /// Sends a request, signed by `caller` if there is one, and compares the answer.
     pub(super) fn exchange(
         &mut self,
         choices: &mut Choices<'_>,
@@ -126,7 +126,7 @@ impl<'s> Player<'s> {
         let fresh = format!("{run:08x}-0000-{version}000-8abc-{:012x}", self.nonces);
         let mut nonce = fresh.clone();
         if matches!(proof, Proof::UsedNonce | Proof::UsedNonceInCapitals) {
-            // Later than this it may be forgotten (D31).
+            // The server can forget it later than this (D31).
             let is_known = |(_, time): &&(String, i128)| time + 7 * MINUTE > self.spec.now;
             match self.spec.nonces.iter().rev().find(is_known) {
                 Some((used, _)) if proof == Proof::UsedNonce => nonce = used.clone(),
@@ -138,7 +138,7 @@ impl<'s> Player<'s> {
         self.spec.authenticate(proof, &nonce)
     }
 
-    /// The same bytes once more prove nothing (spec §5).
+    /// The same bytes a second time prove nothing (spec §5).
     fn replay(&mut self) {
         let Some((request, is_proved)) = self.last.clone() else { return };
         if is_proved {
@@ -176,7 +176,7 @@ impl<'s> Player<'s> {
         });
     }
 
-    /// Something new, mostly; or what is, or was, proposed already.
+    /// Mostly something new, or else something that is or was proposed.
     fn choose_upstream(&self, choices: &mut Choices<'_>, known: &Project) -> PublishedSigners {
         let superseded = known.superseded.values().map(|proposal| &proposal.config);
         let pending = known.pending.iter().map(|proposal| &proposal.config);
@@ -199,7 +199,7 @@ impl<'s> Player<'s> {
         self.submit(choices, &path, signer, how);
     }
 
-    /// Everyone signs, until it is complete.
+    /// Everyone signs until the file is complete.
     fn sign_all(&mut self, choices: &mut Choices<'_>) {
         let open = sign::open_files(&self.spec);
         if open.is_empty() {
@@ -216,7 +216,7 @@ impl<'s> Player<'s> {
 
     fn submit(&mut self, choices: &mut Choices<'_>, path: &str, signer: Person, how: How) {
         let (submitted, sent) = sign::make(&self.spec, path, signer, how);
-        // A relay may submit for somebody else (D17).
+        // A relay can submit for another signer (D17).
         let caller = if choices.one_in(4) { choices.below(PEOPLE) } else { signer };
         let spelling = choose_spelling(choices, path);
         let spelled = match &spelling {
@@ -270,7 +270,7 @@ impl<'s> Player<'s> {
         });
     }
 
-    /// Below an active project, mostly.
+    /// Mostly below an active project.
     fn choose_asset_dir(&self, choices: &mut Choices<'_>) -> String {
         let projects = self.spec.projects.iter().filter(|(_, project)| project.active.is_some());
         let active: Vec<&String> = projects.map(|(id, _)| id).collect();
@@ -318,7 +318,7 @@ impl<'s> Player<'s> {
         self.exchange(choices, Some(0), Request::post(target, body.to_owned()), |_, _| refuse(400));
     }
 
-    /// Something that is stored, mostly, or could be.
+    /// Mostly a path that is or could be stored.
     pub(super) fn choose_path(&self, choices: &mut Choices<'_>) -> String {
         let files: Vec<String> = self.spec.served().into_keys().collect();
         let open = sign::open_files(&self.spec);
@@ -333,7 +333,7 @@ impl<'s> Player<'s> {
     }
 }
 
-/// One who may, mostly.
+/// Mostly a person who is allowed to.
 fn choose_person(choices: &mut Choices<'_>, insiders: &[Person]) -> Person {
     if insiders.is_empty() || choices.one_in(8) { choices.below(PEOPLE) } else { choices.of(insiders) }
 }
@@ -343,7 +343,7 @@ fn spell_key(choices: &mut Choices<'_>, person: Person) -> String {
     choices.of(&[base64, base64, canonical, openssh])(person)
 }
 
-/// A signed request as it is kept (D14).
+/// A signed request as the server keeps it (D14).
 fn keep(request: &Request, caller: Person) -> String {
     let header = |name: &str| {
         let found = request.headers.iter().find(|(header, _)| *header == name);

@@ -1,4 +1,4 @@
-//! Questions: what changes nothing.
+//! Requests that change nothing.
 
 use serde_json::json;
 
@@ -61,7 +61,7 @@ impl Player<'_> {
         });
     }
 
-    /// What waits for somebody, in the part of the server that is ours.
+    /// What waits for a person, within this run's part of the server.
     pub(super) fn ask_pending(&mut self, choices: &mut Choices<'_>) {
         let caller = choices.below(PEOPLE);
         let mut request = Request::get("pending_signatures");
@@ -81,7 +81,7 @@ impl Player<'_> {
         self.last = Some((request, is_proved));
     }
 
-    /// Always answered; with whether the caller would be let in (D22).
+    /// Always answered, with whether the server would accept the caller (D22).
     pub(super) fn ping(&mut self, choices: &mut Choices<'_>) {
         let mut request = Request::get("ping");
         if choices.one_in(3) {

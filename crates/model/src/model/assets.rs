@@ -1,4 +1,4 @@
-//! Checksums files in the making, mostly valid ones.
+//! Generates checksums files, mostly valid ones.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use countersign_core::values::digest::{Sha256, Sha512};
 
 use super::{choices::Choices, paths::FilePlace, spec::Published};
 
-/// Two checksums files, and what they say together.
+/// Two checksums files, and their combined meaning.
 pub(crate) fn choose_checksums(
     choices: &mut Choices<'_>,
     place: &FilePlace,

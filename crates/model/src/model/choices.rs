@@ -1,5 +1,5 @@
-//! Decisions of a generator, taken from bytes. A byte decides one thing, so that a fuzzer that changes one byte changes
-//! one decision; zeros, and bytes that are not there, decide for the ordinary.
+//! Decisions of a generator, taken from bytes. Each byte decides one thing, so a fuzzer that changes one byte changes
+//! one decision. Zeros and missing bytes select the ordinary case.
 
 #[derive(Debug, Clone)]
 pub struct Choices<'a> {

@@ -1,4 +1,4 @@
-//! Whether an answer is the one that the specification demands.
+//! Compares an answer with the specification.
 
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ fn find_in_error(answer: &ServerAnswer, statuses: &[u16], says: Option<&str>) ->
     }
 }
 
-/// The order of the required signers means nothing.
+/// The order of the required signers has no meaning.
 fn sorted(body: Option<Value>) -> Option<Value> {
     body.map(sorted_value)
 }

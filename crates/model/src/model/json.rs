@@ -1,4 +1,4 @@
-//! Documents as D5 says that they are written: two spaces, fixed order, a line end.
+//! Writes documents as D5 demands: two spaces, fixed order, a line end.
 
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! The specification as a model in memory, played against the real server.
 //!
-//! The model (`spec`) is written from the API specification and the decisions alone: it shares with the server the keys
-//! and digests of `core`, and no rule. A sequence of requests grows from bytes (`Choices`), mostly of requests that
-//! succeed. Each answer is compared, and at the end every stored file, byte for byte.
+//! The model (`spec`) is written only from the API specification and the decisions. It shares keys and digests with the
+//! server's `core`, but no rule. A sequence of requests grows from bytes (`Choices`); most of them succeed. The model
+//! compares each answer and, at the end, every stored file, byte for byte.
 
 mod act;
 mod ask;
@@ -24,20 +24,18 @@ pub use server::Server;
 
 use act::Player;
 
-/// What was played.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Played {
     pub requests: usize,
-    /// Answers that were not errors.
     pub successes: usize,
-    /// State changes among them.
+    /// Successful changes of state.
     pub changes: usize,
     pub activations: usize,
     pub completed_indexes: usize,
     pub revocations: usize,
 }
 
-/// Plays the sequence that grows from `bytes`; panics where the server and the model differ.
+/// Plays the sequence that grows from `bytes`. Panics if the server and the model differ.
 pub fn play(bytes: &[u8], server: &mut Server) -> Played {
     let mut player = Player::new(server);
     let mut choices = Choices::new(bytes);

@@ -1,15 +1,15 @@
-//! Which projects, directories and files are played with, and how their paths are spelled.
+//! The projects, directories and files of a run, and the spellings of their paths.
 
 use super::choices::Choices;
 
-/// The part of the server that one sequence has for itself.
+/// The part of the server that belongs to one sequence.
 #[derive(Debug, Clone)]
 pub(crate) struct FilePlace {
     pub(crate) port: u16,
     pub(crate) run: String,
 }
 
-/// Two that have nothing to do with each other; the same in other letters; one inside; one around all.
+/// Two unrelated projects, one that differs only in letter case, one inside another, and one around all.
 const PROJECTS: [&str; 10] =
     ["/alpha", "/alpha", "/beta", "/alpha", "/beta", "/alpha", "/Alpha", "/alpha/inner", "", "/alpha"];
 /// Below a project.
@@ -28,7 +28,7 @@ impl FilePlace {
         self.choose_project(choices) + choices.of(&DIRS)
     }
 
-    /// The URL of what has this path.
+    /// The URL that maps to this path.
     pub(crate) fn url_of(&self, path: &str) -> String {
         let below = path.splitn(4, '/').nth(3).expect("a path of a server");
         format!("http://127.0.0.1:{}/{below}", self.port)
@@ -68,7 +68,7 @@ pub(crate) fn choose_spelling(choices: &mut Choices<'_>, path: &str) -> Spelling
     }
 }
 
-/// Inside the target of a request.
+/// For the target of a request.
 pub(crate) fn encode(path: &str) -> String {
     path.replace('%', "%25").replace('\\', "%5C").replace("svc.index", "svc%2Eindex")
 }

@@ -1,4 +1,4 @@
-//! Who plays: people with fixed keys.
+//! People with fixed keys.
 
 use std::sync::LazyLock;
 
@@ -10,10 +10,10 @@ use countersign_core::values::{
 /// A person, by number.
 pub(crate) type Person = usize;
 
-/// The last one is in no signers file that the generator makes.
+/// The last one is in no generated signers file.
 pub(crate) const PEOPLE: usize = 7;
 pub(crate) const STRANGER: Person = PEOPLE - 1;
-/// Mostly a master, and in no other role then.
+/// Mostly a master, and then in no other role.
 pub(crate) const MASTER: Person = 5;
 
 static KEYS: LazyLock<Vec<(SecretKey, PublicKey)>> = LazyLock::new(|| {
@@ -43,7 +43,7 @@ pub(crate) fn openssh(person: Person) -> String {
     KEYS[person].1.to_ssh_line("of a person")
 }
 
-/// What this person signs these bytes with (D3), in padded base64.
+/// This person's signature on these bytes (D3), in padded base64.
 pub(crate) fn signature(person: Person, bytes: &[u8]) -> String {
     secret(person).sign(&Sha512::of(bytes)).to_base64()
 }

@@ -1,4 +1,4 @@
-//! Signers files in the making, mostly valid ones.
+//! Generates signers files, mostly valid ones.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,12 @@ use super::{
     spec::{Config, ModelGroup, ModelRole},
 };
 
-/// What a server publishes, and what it means.
+/// What an upstream server publishes, and its meaning.
 #[derive(Debug, Clone)]
 pub(crate) struct PublishedSigners {
-    /// `None`: nothing is there.
+    /// `None`: there is no file.
     pub(crate) content: Option<String>,
-    /// `None` where the content has a fault that only shows in its text.
+    /// `None` if the text has a fault that this type cannot hold.
     pub(crate) config: Option<Config>,
 }
 
@@ -25,7 +25,7 @@ impl PublishedSigners {
     }
 }
 
-/// Faults that are not in what a signers file says, but in how.
+/// Faults in the text of a signers file, not in its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     None,
@@ -37,7 +37,7 @@ enum Fault {
     NullRole,
 }
 
-/// A signers file with a time after `after`, mostly.
+/// A signers file, mostly with a time after `after`.
 pub(crate) fn choose_signers(choices: &mut Choices<'_>, after: i64, now: i64) -> PublishedSigners {
     let timestamp = match choices.byte() {
         0..=179 => after + 1,
@@ -74,7 +74,7 @@ fn choose_groups(choices: &mut Choices<'_>) -> Vec<ModelGroup> {
     groups
 }
 
-/// Of the first five people, each of which has a bit.
+/// From the first five people, each of which has a bit.
 fn choose_group(choices: &mut Choices<'_>) -> ModelGroup {
     let mask = choices.byte();
     let mut people: BTreeSet<Person> = (0..5).filter(|person| mask & (1 << person) != 0).collect();
@@ -124,7 +124,7 @@ fn write(
     }
     match fault {
         Fault::None | Fault::Missing | Fault::KeyTwice => {}
-        // So that there is a fault even where all roles are there.
+        // Makes a fault even if all roles are present.
         Fault::NullRole => text += ", \"note\": null",
         Fault::NotJson => text += ",",
         Fault::UnknownField => text += ", \"note\": 1",

@@ -1,4 +1,4 @@
-//! Requests with the proof of who sends them, right or wrong (spec §5).
+//! Requests with the proof of their sender, valid or not (spec §5).
 
 use countersign_core::{rules::auth::request_digest, values::time::Timestamp};
 
@@ -20,7 +20,6 @@ pub(crate) struct Request {
     pub(crate) body: String,
 }
 
-/// How a request is authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Proof {
     Right,
@@ -29,17 +28,17 @@ pub(crate) enum Proof {
     NotCanonical,
     WrongSignature,
     OtherBody,
-    /// One of the four is not there.
+    /// One of the four headers is missing.
     Without(usize),
     Twice(usize),
-    /// A nonce that was used already, perhaps in other letters.
+    /// A nonce that was used already.
     UsedNonce,
     UsedNonceInCapitals,
     NotRandom,
     OtherKey,
 }
 
-/// Mostly right.
+/// Mostly valid.
 pub(crate) fn choose_proof(choices: &mut Choices<'_>) -> Proof {
     let choice = choices.byte();
     match choice {
@@ -61,7 +60,6 @@ pub(crate) fn choose_proof(choices: &mut Choices<'_>) -> Proof {
     }
 }
 
-/// What a proof is made of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Signing<'a> {
     pub(crate) caller: Person,

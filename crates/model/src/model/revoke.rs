@@ -1,4 +1,4 @@
-//! Revocations, mostly right ones.
+//! Generates revocations, mostly valid ones.
 
 use countersign_core::values::digest::Sha512;
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use super::{
     spec::{ModelIndex, ModelIndexState, Revoking, Spec},
 };
 
-/// A document that somebody wrote, and what it means.
+/// A revocation document, and its meaning.
 #[derive(Debug, Clone)]
 struct Document {
     text: String,
@@ -18,7 +18,7 @@ struct Document {
     initiator: Option<Person>,
 }
 
-/// An index to revoke: a complete one, mostly.
+/// An index to revoke, mostly a complete one.
 pub(crate) fn choose_index(choices: &mut Choices<'_>, spec: &Spec) -> Option<String> {
     let is_complete = |(_, index): &(&String, &ModelIndex)| index.state == ModelIndexState::Complete;
     let mut dirs: Vec<&String> = spec.indexes.iter().filter(is_complete).map(|(dir, _)| dir).collect();
@@ -51,7 +51,7 @@ pub(crate) fn make(choices: &mut Choices<'_>, spec: &Spec, path: &str, people: (
     }
 }
 
-/// A pending document again, which was valid.
+/// Parses a pending document, which is valid.
 fn read(text: &str) -> Document {
     let value: Value = serde_json::from_str(text).expect("a pending document is JSON");
     let field = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);

@@ -1,4 +1,4 @@
-//! The real server in this process, with a real store, a clock that is set by hand, and a file server beside it.
+//! The real server in this process, with a real store, a clock that the model sets, and a file server beside it.
 
 use std::{
     collections::BTreeMap,
@@ -37,14 +37,14 @@ use tokio::{
 
 use super::{paths::FilePlace, request::Request};
 
-/// So that the repository does not grow without end, nor the clock run away.
+/// Keeps the repository small and the clock near its start.
 const MAX_RUNS: u32 = 150;
 /// 2026-01-01.
 const START_NANOS: u64 = 1_767_225_600_000_000_000;
 
 type Published = Arc<Mutex<BTreeMap<String, String>>>;
 
-/// Everything that one sequence after the other is played on.
+/// Plays one sequence after the other.
 pub struct Server {
     runtime: Runtime,
     clock: Arc<AtomicU64>,
@@ -83,7 +83,7 @@ impl Server {
         Self { runtime, clock, published, port, instance: None, runs: 0 }
     }
 
-    /// Room for one more sequence.
+    /// Makes room for one more sequence.
     pub(crate) fn begin_run(&mut self) -> FilePlace {
         if self.runs.is_multiple_of(MAX_RUNS) {
             self.stop();
@@ -96,7 +96,7 @@ impl Server {
     }
 
     fn open(&self) -> Instance {
-        // What is on disk after a crash is tested elsewhere; here each commit should cost little.
+        // Other tests check what a crash leaves on disk. Here each commit should cost little.
         let memory = Path::new("/dev/shm");
         let dir = if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() }.unwrap();
         let overrides = Overrides {
@@ -106,7 +106,7 @@ impl Server {
             ..Overrides::default()
         };
         let mut settings = Settings::resolve(overrides, ConfigFile::default()).unwrap();
-        // All sequences share one host. Caps have tests of their own.
+        // All sequences share one host. Caps have their own tests.
         settings.limits.caps = Caps {
             registrations_per_host: usize::MAX,
             registrations_per_owner: usize::MAX,
@@ -137,7 +137,7 @@ impl Server {
         self.clock.store(nanos.try_into().expect("a time after 1970"), Ordering::Relaxed);
     }
 
-    /// What the file server has at a URL from now on; `None`: nothing.
+    /// Sets what the file server has at a URL; `None`: nothing.
     pub(crate) fn publish(&self, url: &str, content: Option<String>) {
         let path = url.splitn(4, '/').nth(3).expect("a URL with a path").to_owned();
         let mut published = self.published.lock().unwrap();
@@ -169,7 +169,6 @@ impl Server {
         })
     }
 
-    /// Every stored file below a directory.
     pub(crate) fn files_below(&self, dir: &str) -> BTreeMap<String, String> {
         let instance = self.instance.as_ref().expect("a run has begun");
         let head = instance.running.app().store.head();
@@ -201,7 +200,7 @@ async fn serve_files(listener: TcpListener, published: Published) {
     }
 }
 
-/// One request after the other, until the other side has had enough.
+/// Answers one request after the other until the client closes the connection.
 async fn answer_files(mut stream: TcpStream, published: Published) -> std::io::Result<()> {
     let mut received = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! Submissions of signatures, mostly right ones.
+//! Generates submissions of signatures, mostly valid ones.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,13 @@ use super::{
     spec::{Collecting, ModelIndex, ModelIndexState, ModelProposal, Project, Spec, Submitted},
 };
 
-/// How the signatures of a submission are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum How {
     Right,
-    /// Another person signed.
     ByAnother,
-    /// The content is another one.
+    /// On other content.
     OnOther,
-    /// Signers file and metadata are taken for each other.
+    /// The signatures of signers file and metadata are swapped.
     Swapped,
     WithoutPrimary,
     WithoutMetadata,
@@ -39,7 +37,6 @@ pub(crate) fn choose_how(choices: &mut Choices<'_>) -> How {
     }
 }
 
-/// Files that collect signatures now.
 pub(crate) fn open_files(spec: &Spec) -> Vec<String> {
     let pending = |(id, project): (&String, &Project)| {
         project.pending.as_ref().map(|_| super::paths::pending_signers(id))
@@ -51,7 +48,7 @@ pub(crate) fn open_files(spec: &Spec) -> Vec<String> {
     proposals.chain(spec.indexes.iter().filter_map(collecting)).collect()
 }
 
-/// What is signed at a path: it, and the metadata of a signers file.
+/// What a signer signs at a path: the file and, for a signers file, its metadata.
 fn contents(spec: &Spec, path: &str) -> Vec<(String, String)> {
     let metadata = format!("{path}.metadata.json");
     match Collecting::at(path) {
@@ -71,7 +68,7 @@ fn contents(spec: &Spec, path: &str) -> Vec<(String, String)> {
     }
 }
 
-/// A submission, and its signatures by the paths under which they are sent.
+/// A submission, and its signatures by the paths in the request.
 pub(crate) fn make(spec: &Spec, path: &str, signer: Person, how: How) -> (Submitted, Vec<(String, String)>) {
     let mut contents = contents(spec, path);
     let signing = if how == How::ByAnother { (signer + 1) % PEOPLE } else { signer };

@@ -1,4 +1,4 @@
-//! What the machine allows without Countersign, and what a repository weighs.
+//! What the machine can do without Countersign, and how large a repository is.
 
 use std::{
     fs::{self, File},
@@ -25,7 +25,7 @@ pub(crate) struct Writes {
 }
 
 impl Writes {
-    /// `beside` is a directory on the disk that is measured.
+    /// `beside` is a directory on the measured disk.
     pub(crate) fn measure(beside: &Path) -> Result<Self, Failure> {
         let dir = tempfile::tempdir_in(beside)?;
         Ok(Self {
@@ -99,7 +99,7 @@ fn bytes_below(dir: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// Git without anybody's own settings, and as careful about the disk as we are.
+/// Git without the user's settings, and with the same durability as the server.
 fn git(dir: &Path, arguments: &[&str]) -> Result<String, Failure> {
     let mut command = Command::new("git");
     command.current_dir(dir).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
@@ -115,7 +115,7 @@ fn git(dir: &Path, arguments: &[&str]) -> Result<String, Failure> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// How long `git clone` takes to copy every object of a repository, as over a network.
+/// The time that `git clone` takes to copy every object of a repository, as over a network.
 pub(crate) fn clone_time(repository: &Path, beside: &Path) -> Result<f64, Failure> {
     let dir = tempfile::tempdir_in(beside)?;
     let started = Instant::now();

@@ -1,6 +1,6 @@
-//! The load: requests that were made before, sent over connections that stay open, with as little work as possible.
+//! The load: prepared requests over connections that stay open, with as little work as possible.
 //!
-//! One thread serves many connections. A thread each would cost more in changing between threads than the requests do.
+//! One thread serves many connections. Switching between a thread for each would cost more than the requests.
 
 use std::{
     net::{SocketAddr, TcpStream as StdStream},
@@ -31,7 +31,7 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Adds what was measured at another time.
+    /// Adds the figures of another measurement.
     pub(crate) fn add(&mut self, other: Figures) {
         self.elapsed += other.elapsed;
         self.latencies.extend(other.latencies);
@@ -47,7 +47,7 @@ impl Figures {
         self.latencies.len() as f64 / self.elapsed.as_secs_f64()
     }
 
-    /// What this part of the requests took at most.
+    /// The longest time within this part of the requests.
     pub(crate) fn percentile_ms(&self, part: f64) -> f64 {
         let last = self.latencies.len().saturating_sub(1);
         let latency = self.latencies.get((last as f64 * part).round() as usize);
@@ -59,10 +59,10 @@ impl Figures {
     }
 }
 
-/// Sends each request once, with so many clients, each of which waits for an answer before its next request. Any
-/// answer but 200 is an error.
+/// Sends each request once, from so many clients. Each client waits for an answer before its next request. Any answer
+/// but 200 is an error.
 pub(crate) fn drive(address: SocketAddr, clients: usize, requests: &[Request]) -> Result<Figures, Failure> {
-    // Half of the processors are the server's.
+    // The server has the other half of the processors.
     let threads = (thread::available_parallelism()?.get() / 2).clamp(1, clients);
     let mut shares: Vec<Vec<StdStream>> = (0..threads).map(|_| Vec::new()).collect();
     for client in 0..clients {
@@ -102,7 +102,6 @@ pub(crate) fn ask(address: SocketAddr, request: &[u8]) -> Result<String, Failure
     })
 }
 
-/// What one client did.
 #[derive(Default)]
 struct Done {
     latencies: Vec<Duration>,
@@ -130,7 +129,7 @@ impl Connection {
         Self { stream, buffer: vec![0; 16 * 1_024] }
     }
 
-    /// Gives the length of the answer, which is in the buffer.
+    /// Returns the length of the answer, which is in the buffer.
     async fn exchange(&mut self, request: &[u8]) -> Result<usize, Failure> {
         self.stream.write_all(request).await?;
         let (mut received, mut length) = (0, None);
@@ -156,7 +155,7 @@ impl Connection {
     }
 }
 
-/// Head and body together; `None` while the head is not all there.
+/// Head and body together; `None` while the head is incomplete.
 fn answer_length(answer: &[u8]) -> Result<Option<usize>, Failure> {
     let Some(end) = answer.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(None) };
     let head = std::str::from_utf8(&answer[..end])?;

@@ -1,5 +1,5 @@
-//! Stored documents as the server would have written them. Projects come from core's decisions, applied to a map;
-//! releases are written directly, every signature included.
+//! Stored documents as the server would have written them. Projects come from core's decisions, applied to a map.
+//! Releases are written directly, every signature included.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -31,11 +31,11 @@ use crate::{
 
 const SIGNERS: usize = 3;
 const THRESHOLD: usize = 2;
-/// The same in every run, so that what a kept repository holds is known without reading it.
+/// The same in every run, so that the content of a kept repository is known without reading it.
 const WRITTEN_AT: i64 = 1_750_000_000;
 const ASSETS: [&str; 4] = ["app-arm64.tar.gz", "app-x86_64.tar.gz", "app.deb", "app.zip"];
 
-/// One owner's project, and the keys of its signers: two of three must sign.
+/// An owner's project, and the keys of its signers. Two of three must sign.
 pub(crate) struct Owner {
     name: String,
     project: RepoPath,
@@ -44,7 +44,6 @@ pub(crate) struct Owner {
     now: Timestamp,
 }
 
-/// An index that waits for signatures.
 pub(crate) struct Collecting {
     pub(crate) owner: String,
     pub(crate) path: RepoPath,
@@ -67,7 +66,7 @@ impl Owner {
         Ok(Self { project: project_of(&name)?, name, keys, signers_file, now })
     }
 
-    /// Everything that a registration which all have signed leaves in the tree.
+    /// Everything in the tree after a registration that all signers have signed.
     pub(crate) fn write_project(&self, change: &mut Change) -> Result<(), Failure> {
         let mut files = Scratch::default();
         let (registered, _) =

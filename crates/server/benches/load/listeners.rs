@@ -1,4 +1,4 @@
-//! Clients that listen to events while others submit. They read what they are sent, and look at nothing.
+//! Clients that listen to events while others submit. They read the events and discard them.
 
 use std::{
     net::SocketAddr,
@@ -60,7 +60,7 @@ impl Listeners {
     }
 }
 
-/// Returns with the beginning of the answer.
+/// Returns when the answer begins.
 async fn connect(address: SocketAddr, request: &str) -> Result<TcpStream, Failure> {
     let mut stream = TcpStream::connect(address).await?;
     stream.write_all(request.as_bytes()).await?;

@@ -1,6 +1,6 @@
-//! How fast the server is, and how its size changes that. Prints figures; asserts nothing about time.
+//! How fast the server is, and how the size of its repository changes that. Prints figures; asserts nothing about time.
 //!
-//! `cargo bench -p countersign-server --bench load -- --help` says what can be asked for.
+//! `cargo bench -p countersign-server --bench load -- --help` lists the options.
 
 mod baseline;
 mod client;

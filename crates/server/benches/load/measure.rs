@@ -1,6 +1,6 @@
-//! One repository, measured: reads on a server that was just started, then writes on another.
+//! Measures one repository: reads on a server that has just started, then writes on another.
 //!
-//! The machine drifts, so whatever is compared takes turns: the server with the bare handler, and with a server whose
+//! The machine's speed drifts, so the compared servers take turns: the server, the bare handler, and a server whose
 //! repository has the first size of the run.
 
 use std::time::{Duration, Instant};
@@ -28,7 +28,6 @@ pub(crate) struct Bench<'a> {
     pub(crate) bare: &'a Process,
 }
 
-/// A repository that is ready to be served.
 struct Prepared {
     plan: Plan,
     seeded: Seeded,
@@ -92,7 +91,7 @@ impl Bench<'_> {
         Ok((reads, rows))
     }
 
-    /// One of the reads, whose row gets this name.
+    /// Measures one of the reads, as a row with this name.
     fn measure_read(
         &self,
         operation: Operation,
@@ -145,7 +144,7 @@ impl Bench<'_> {
         let first = first.map(|first| Ok::<_, Failure>((first, serve(first)?))).transpose()?;
         let baseline_before = Writes::measure(own.seeded.beside())?;
         let submit = Operation::Submit.to_string();
-        // Signed only now: a request is refused once it is some minutes old.
+        // Signed only now: the server refuses a request that is some minutes old.
         let contestant = Contestant::new(&submit, &server, clients, operation::submissions(&indexes));
         let first_contestant = first.as_ref().map(|(prepared, (process, indexes))| {
             Contestant::new(&prepared.name(), process, clients, operation::submissions(indexes))
@@ -179,7 +178,7 @@ impl Bench<'_> {
 }
 
 impl Bench<'_> {
-    /// Submissions while others listen to what happens, and while nobody does.
+    /// Submissions with and without listeners to events.
     fn measure_listened(&self, server: &Process, indexes: &[Collecting]) -> Result<Vec<Row>, Failure> {
         let Options { clients, listeners, listen_query, .. } = self.options;
         let (alone, listened) = indexes.split_at(indexes.len() / 2);
@@ -191,7 +190,7 @@ impl Bench<'_> {
         take_turns(Operation::Submit.turns(), listened, None, bare)
     }
 
-    /// A start, reads and a clone of what has grown.
+    /// A start, reads and a clone after the writes.
     fn measure_afterwards(&self, own: &Prepared) -> Result<(Afterwards, Vec<Row>), Failure> {
         let server = own.serve()?;
         let start_s = server.started_in.as_secs_f64();
@@ -211,13 +210,13 @@ impl Prepared {
         Process::start_server(&self.seeded.data_dir(), self.seeded.beside())
     }
 
-    /// As the one to compare with.
+    /// The name in comparisons.
     fn name(&self) -> String {
         format!("({} files)", Grouped(self.seeded.files))
     }
 }
 
-/// One of those who take turns.
+/// One of the compared servers.
 struct Contestant<'a> {
     name: String,
     process: &'a Process,
@@ -227,11 +226,11 @@ struct Contestant<'a> {
     /// Requests per second, turn by turn.
     rates: Vec<f64>,
     cpu: Duration,
-    /// How many listen meanwhile, and what for.
+    /// How many clients listen meanwhile, and their query.
     listeners: Option<(usize, String)>,
 }
 
-/// The rows of all, that of the server to be measured after those to compare with. Rates are compared turn by turn.
+/// The rows of all, with the measured server last. Rates are compared turn by turn.
 fn take_turns(
     turns: usize,
     own: Contestant<'_>,
@@ -253,7 +252,7 @@ fn take_turns(
     Ok(rows)
 }
 
-/// The median of what each turn says.
+/// The median of the ratios of all turns.
 fn median_ratio(own: &[f64], other: &[f64]) -> f64 {
     let mut ratios: Vec<f64> = own.iter().zip(other).map(|(own, other)| own / other).collect();
     ratios.sort_unstable_by(f64::total_cmp);
@@ -296,7 +295,7 @@ impl<'a> Contestant<'a> {
     }
 }
 
-/// A list that is empty would be fast for the wrong reason.
+/// An empty list would be fast for the wrong reason.
 fn check_list(server: &Process) -> Result<(), Failure> {
     let listed = client::ask(server.address, &operation::list_of_idle())?;
     let count = listed.matches("svc.index.json").count();

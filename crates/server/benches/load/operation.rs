@@ -1,4 +1,4 @@
-//! What is measured.
+//! The measured operations.
 
 use std::{collections::HashMap, fmt, str::FromStr};
 
@@ -13,13 +13,13 @@ use crate::{
     seed::IDLE_OWNER,
 };
 
-/// Of the public reads; the last of them are sent first, and not measured.
+/// Public reads. The last of them are sent first, as a warm-up.
 const READS: usize = WARM_UP + MEASURED_READS;
 pub(crate) const WARM_UP: usize = 2_000;
 const MEASURED_READS: usize = 250_000;
 const SIGNED_READS: usize = 10_000;
 const LISTS: usize = 2_000;
-/// Files that are asked for again and again, as those of recent releases are.
+/// Files that are requested again and again, like those of recent releases.
 const HOT: usize = 1_000;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -63,18 +63,17 @@ impl Operation {
         if self == Self::Pending { 1 } else { asked }
     }
 
-    /// Whether anybody may ask, as often as they like; these are compared with the bare handler.
+    /// Whether the read is public and unlimited. Such reads are compared with the bare handler.
     pub(crate) fn is_public(self) -> bool {
         matches!(self, Self::Files | Self::FilesHot | Self::Signers | Self::Chain)
     }
 
-    /// How often each contestant has its turn. What takes microseconds is measured in many short turns: a machine that
-    /// is shared changes its pace from one second to the next.
+    /// How often each contestant has its turn. What takes microseconds is measured in many short turns, since the speed
+    /// of a shared machine changes from one second to the next.
     pub(crate) fn turns(self) -> usize {
         if self.is_public() { 25 } else { 5 }
     }
 
-    /// The requests of one of the reads.
     pub(crate) fn requests(self, plan: Plan) -> Result<Vec<Request>, Failure> {
         match self {
             Self::Files => public("files", plan, READS),
@@ -114,12 +113,12 @@ fn status(plan: Plan) -> Result<Vec<Request>, Failure> {
         .collect()
 }
 
-/// Asks for what waits for the one who signs nothing.
+/// Lists what waits for the signer that signs nothing.
 pub(crate) fn list_of_idle() -> Request {
     request::signed_get(&key_of(IDLE_OWNER, 0), "/v1/pending_signatures")
 }
 
-/// Each index is signed by two of three signers, so that every second submission completes one.
+/// Two of three signers sign each index, so that every second submission completes one.
 pub(crate) fn submissions(indexes: &[Collecting]) -> Vec<Request> {
     let signed_twice =
         |index: &Collecting| [0, 1].map(|signer| request::submit(&key_of(&index.owner, signer), index));

@@ -1,4 +1,4 @@
-//! What the command line asks for.
+//! The command line.
 
 use std::{path::PathBuf, str::FromStr};
 
@@ -67,7 +67,7 @@ impl Command {
                 "--serve" => return Ok(Self::Serve(PathBuf::from(value()?))),
                 "--bare" => return Ok(Self::Bare),
                 "--help" | "-h" => return Ok(Self::Help),
-                // Cargo says this to every bench target.
+                // Cargo passes this to every bench target.
                 "--bench" => {}
                 _ => return Err(format!("unknown argument {argument}; see --help").into()),
             }

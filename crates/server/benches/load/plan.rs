@@ -1,5 +1,5 @@
-//! What a repository of a given size holds. Everything follows from shape and size, so that a repository that was kept
-//! can be measured without reading it first.
+//! What a repository of a given size holds. Everything follows from shape and size, so that a kept repository can be
+//! measured without reading it first.
 
 use std::{fmt, str::FromStr};
 
@@ -10,7 +10,7 @@ use countersign_core::{
 
 use crate::Failure;
 
-/// What a complete release has in the tree: its index, the copy of its signers file, its signatures.
+/// The files of a complete release in the tree: its index, the copy of its signers file, its signatures.
 const FILES_PER_RELEASE: usize = 3;
 /// The active signers file, its metadata, the signatures on both, the registration, and the history.
 const FILES_PER_PROJECT: usize = 6;
@@ -53,7 +53,7 @@ impl FromStr for Shape {
     }
 }
 
-/// Owners have one project each, and all the same number of complete releases.
+/// Each owner has one project, and the same number of complete releases.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan {
     pub(crate) owners: usize,
@@ -61,7 +61,6 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// About `files` files.
     pub(crate) fn new(shape: Shape, files: usize) -> Self {
         let owners = match shape {
             Shape::Standard => (files / 100).clamp(1, MAX_OWNERS),
@@ -69,7 +68,7 @@ impl Plan {
             Shape::Tags => 1,
         };
         let for_releases = (files / owners).saturating_sub(FILES_PER_PROJECT);
-        // To the nearest: the files of projects leave no multiple of three.
+        // Rounded: the files of projects do not leave a multiple of three.
         let releases = ((for_releases + FILES_PER_RELEASE / 2) / FILES_PER_RELEASE).max(1);
         Self { owners, releases_per_owner: releases }
     }
@@ -78,7 +77,7 @@ impl Plan {
         self.owners * self.releases_per_owner
     }
 
-    /// The complete releases lie owner by owner.
+    /// The complete releases are stored owner by owner.
     pub(crate) fn owner_of(&self, release: usize) -> usize {
         release / self.releases_per_owner
     }
@@ -91,7 +90,7 @@ impl Plan {
         index_in(&project_of(&owner_name(self.owner_of(release)))?, &self.version_of(release))
     }
 
-    /// Which owner gets the release that shall collect signatures: all of them in turn.
+    /// The owner of the next release that collects signatures. Owners take turns.
     pub(crate) fn collecting_owner(&self, i: usize) -> usize {
         i % self.owners
     }
@@ -109,7 +108,7 @@ pub(crate) fn index_in(project: &RepoPath, version: &str) -> Result<RepoPath, Fa
     Ok(layout::index_in(&RepoPath::parse(&format!("{project}/{version}"))?))
 }
 
-/// Everybody has keys of their own: shared ones would make all signers files one blob.
+/// Each owner has its own keys. Shared ones would make all signers files one blob.
 pub(crate) fn key_of(owner: &str, signer: usize) -> SecretKey {
     SecretKey::from_seed(Sha256::of(format!("{owner}, signer {signer}").as_bytes()).as_bytes())
 }

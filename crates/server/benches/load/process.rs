@@ -1,5 +1,5 @@
-//! The server, and the bare handler to compare it with, as processes of their own: their memory and their time are then
-//! not mixed with those of the load. Both are this program again, with a hidden argument.
+//! The server, and the bare handler to compare it with. Each is its own process, so that its memory and time are not
+//! mixed with those of the load. Both are this program again, with a hidden argument.
 
 use std::{
     ffi::OsStr,
@@ -26,7 +26,7 @@ use tokio::{
 
 use crate::Failure;
 
-/// Even where it was built anew since it started.
+/// Works even if the program was rebuilt since it started.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 const READY: &str = "ready ";
 const PUBLISHES: &str = "publishes ";
@@ -44,7 +44,7 @@ pub(crate) fn settings(data_dir: &Path) -> Result<Settings, Failure> {
     Ok(Settings::resolve(overrides, ConfigFile::default())?)
 }
 
-/// As `countersign serve` has it.
+/// The runtime of `countersign serve`.
 pub(crate) fn runtime() -> io::Result<Runtime> {
     Builder::new_multi_thread().enable_all().build()
 }
@@ -61,7 +61,7 @@ pub(crate) fn serve(data_dir: &Path) -> Result<(), Failure> {
     })
 }
 
-/// What the HTTP library allows: a handler that answers 2 KB from memory.
+/// The limit of the HTTP library: a handler that answers 2 KB from memory.
 pub(crate) fn serve_bare() -> Result<(), Failure> {
     static CONTENT: [u8; 2_048] = [b'x'; 2_048];
     runtime()?.block_on(async {
@@ -92,13 +92,13 @@ pub(crate) struct Process {
 #[derive(Clone, Copy, Serialize)]
 pub(crate) struct Memory {
     pub(crate) resident_bytes: u64,
-    /// The part of it that lies in files, packs above all, and goes when others need the memory.
+    /// The part that is mapped from files, mostly packs. The system frees it when others need the memory.
     pub(crate) mapped_bytes: u64,
     pub(crate) peak_bytes: u64,
 }
 
 impl Process {
-    /// What it logs goes to a file below `beside`, as a service's log does.
+    /// The log goes to a file below `beside`, like a service's log.
     pub(crate) fn start_server(data_dir: &Path, beside: &Path) -> Result<Self, Failure> {
         let log = beside.join("server.log");
         let start = Self::start(&["--serve".as_ref(), data_dir.as_os_str()], File::create(&log)?.into());
@@ -142,7 +142,7 @@ impl Process {
     /// The processor time that it has used, in user and in kernel mode.
     pub(crate) fn cpu_time(&self) -> Result<Duration, Failure> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // The name, in parentheses, may have spaces; the 14th and 15th field are meant.
+        // The name in parentheses can contain spaces. These are the 14th and 15th fields.
         let (_, fields) = stat.rsplit_once(')').ok_or("/proc/PID/stat has no name in it")?;
         let mut ticks = 0;
         for field in fields.split_whitespace().skip(11).take(2) {
@@ -151,7 +151,8 @@ impl Process {
         Ok(TICK * ticks)
     }
 
-    /// Until it has done nothing for half a second: folding packs goes on after the start, and after the last answer.
+    /// Waits until it has done nothing for half a second. The server folds packs after the start and after the last
+    /// answer.
     pub(crate) fn wait_until_idle(&self) -> Result<(), Failure> {
         let give_up = Instant::now() + STOP_TIME;
         let mut before = self.cpu_time()?;
@@ -166,7 +167,7 @@ impl Process {
         Ok(())
     }
 
-    /// Ends a server in order, and gives the number of rounds of fsync that it made for its commits.
+    /// Ends a server in order. Returns how many rounds of fsync its commits took.
     pub(crate) fn stop(mut self) -> Result<u64, Failure> {
         drop(self.child.stdin.take());
         let mut rest = String::new();
@@ -182,7 +183,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // After `stop` both fail, which is as it should be.
+        // After `stop` both fail, as expected.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

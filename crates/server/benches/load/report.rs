@@ -1,4 +1,4 @@
-//! What was measured, as tables and as JSON.
+//! The figures, as tables and as JSON.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ their ratios is given.";
 #[derive(Serialize)]
 pub(crate) struct SizeReport {
     pub(crate) shape: String,
-    /// In the tree; without those that wait for the submissions.
+    /// In the tree, without the releases for the submissions.
     pub(crate) files: usize,
     pub(crate) owners: usize,
     pub(crate) releases_per_owner: usize,
@@ -45,7 +45,7 @@ pub(crate) struct Reads {
     pub(crate) memory_after_reads: Memory,
 }
 
-/// What the growth did to a start and to a clone.
+/// How the writes changed a start and a clone.
 #[derive(Serialize)]
 pub(crate) struct Afterwards {
     pub(crate) start_s: f64,
@@ -55,7 +55,7 @@ pub(crate) struct Afterwards {
 
 #[derive(Serialize)]
 pub(crate) struct Submitted {
-    /// Two on each of half as many releases, of three files each, that are there for this part only.
+    /// Two on each of half as many releases, of three files each, which exist only for this part.
     pub(crate) submissions: usize,
     pub(crate) afterwards: Afterwards,
     pub(crate) commits_per_fsync_round: f64,

@@ -1,4 +1,5 @@
-//! Requests as bytes. They are signed before the clock starts: signing is the callers' work, on machines of their own.
+//! Requests as bytes. They are signed before the clock starts, since signing is the callers' work on their own
+//! machines.
 
 use countersign_core::{rules::auth::sign_request, values::key::SecretKey};
 use countersign_store::clock::Clock;

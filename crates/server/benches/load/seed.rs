@@ -1,4 +1,4 @@
-//! Fills a repository as years of use would, in few and large commits.
+//! Fills a repository as years of use would, in a few large commits.
 
 use std::{
     fs, io,
@@ -24,17 +24,17 @@ use crate::{
     process,
 };
 
-/// The one who has a few files to sign, and signs none; the same few at every size.
+/// An owner with a few files to sign, who signs none. They are the same few at every size.
 pub(crate) const IDLE_OWNER: &str = "idle";
 pub(crate) const IDLE_RELEASES: usize = 10;
-/// One commit for so many releases: few commits, so that large directories are not written too often.
+/// Releases in one commit. Few commits write large directories less often.
 const RELEASES_PER_COMMIT: usize = 1_000;
-/// Commits that are being made while the store writes others.
+/// Commits to prepare while the store writes others.
 const AHEAD: usize = 4;
-/// Changes with what is seeded, so that no older directory is taken for it.
+/// Changes with the seeded content, so that no older directory is used for it.
 const KEPT_AS: &str = "2";
 
-/// A data directory that the measurement may change.
+/// A data directory that the measurement can change.
 pub(crate) struct Seeded {
     /// Removed with this value.
     dir: tempfile::TempDir,
@@ -46,7 +46,7 @@ impl Seeded {
         self.dir.path().join("data")
     }
 
-    /// For what belongs to the run, on the same disk.
+    /// For the files of the run, on the same disk.
     pub(crate) fn beside(&self) -> &Path {
         self.dir.path()
     }
@@ -62,7 +62,7 @@ pub(crate) fn seed(runtime: &Runtime, plan: Plan) -> Result<Seeded, Failure> {
     Ok(Seeded { dir, files })
 }
 
-/// A copy of the repository that is kept for this shape and size; it is made where there is none yet.
+/// A copy of the repository that is kept for this shape and size. Makes it if there is none yet.
 pub(crate) fn copy_kept(
     runtime: &Runtime,
     keep: &Path,
@@ -103,7 +103,7 @@ pub(crate) fn add_collecting(
     })
 }
 
-/// Gives the number of files in the tree.
+/// Returns the number of files in the tree.
 async fn fill(data_dir: &Path, plan: Plan) -> Result<usize, Failure> {
     let (repository, _locked) = open(data_dir)?;
     let store = Arc::new(repository.store);
@@ -151,7 +151,7 @@ fn complete_releases(plan: Plan, first: usize) -> Result<Change, Failure> {
     Ok(change)
 }
 
-/// The lock goes last.
+/// The lock must be dropped last.
 fn open(data_dir: &Path) -> Result<(OpenedData, DataDir), Failure> {
     let settings = process::settings(data_dir)?;
     let locked = DataDir::lock(data_dir)?;
@@ -162,7 +162,7 @@ async fn commit(store: &Store, change: Change) -> Result<(), Failure> {
     store.transact(move |_: &Head| Ok::<_, Failure>((change.clone(), ()))).await?
 }
 
-/// So that the server that is measured does not begin with our packs.
+/// So that the measured server does not begin by folding these packs.
 fn wait_for_folding(data_dir: &Path) -> io::Result<()> {
     let pack_dir = data_dir.join("repo.git/objects/pack");
     let names = || -> io::Result<Vec<_>> {
@@ -180,7 +180,7 @@ fn wait_for_folding(data_dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Packs never change once they have their name, so they need not be copied.
+/// Packs never change once they have their name, so they need no copy.
 fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {

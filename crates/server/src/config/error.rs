@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::webhooks::{ShortSecret, settings::WebhookNameError};
 
-/// A day: the longest time of a webhook.
+/// A day, the longest time that a webhook can have.
 pub(super) const MAX_SECONDS: u64 = 24 * 60 * 60;
 
 #[derive(Debug, Error)]
@@ -23,7 +23,7 @@ pub enum ConfigError {
     #[error("the webhook `{}` in the configuration file: {problem}", shown_text(name))]
     Webhook { name: String, problem: WebhookProblem },
     #[error(
-        "--dev is for one's own machine only: {0} is not a loopback address. Leave out --dev, or listen on 127.0.0.1"
+        "--dev is only for your own machine, and {0} is not a loopback address. Leave out --dev, or listen on 127.0.0.1"
     )]
     DevInPublic(SocketAddr),
     #[error("cannot read the token file {path}")]
@@ -38,7 +38,7 @@ pub enum ConfigError {
     Value { key: &'static str, reason: String },
 }
 
-/// The value or its default; zero would switch off what it limits.
+/// The value or its default. Zero would switch off what it limits.
 pub(super) fn positive<T: Default + PartialEq>(
     key: &'static str,
     value: Option<T>,
@@ -71,7 +71,7 @@ pub enum WebhookProblem {
     ShortSecret(#[from] ShortSecret),
     #[error("`{}` is no type of event: they are {}", shown_text(given), known_types())]
     Type { given: String },
-    #[error("`{key}` is empty, so nothing would be sent: leave it out in order to send all")]
+    #[error("`{key}` is empty, so nothing would be sent. Leave it out to send everything")]
     Nothing { key: &'static str },
     #[error("its prefix `{}`: {source}", shown_text(given))]
     Prefix { given: String, source: PathError },

@@ -1,4 +1,4 @@
-//! The tables about clients: how often they may ask, how many connections they may have, and TLS.
+//! The tables about clients: how often they can ask, how many connections they can have, and TLS.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -30,7 +30,7 @@ pub(super) struct RateLimitsTable {
 }
 
 impl RateLimitsTable {
-    /// `None` where they are switched off. Development mode is for one's own machine, and has none (D37).
+    /// `None` if they are switched off. Development mode is for one's own machine and has none (D37).
     pub(super) fn resolve(self, dev: bool) -> Result<Option<Rates>, ConfigError> {
         let rate = |per: Duration, count: (&'static str, Option<u32>, u32), burst: (&'static str, _, u32)| {
             let count = positive(count.0, count.1, count.2)?;

@@ -30,11 +30,11 @@ pub(super) struct WebhookTable {
     retry_max_seconds: Option<u64>,
 }
 
-/// A secret as the file has it. Not even a value of another type is shown in errors.
+/// A secret as the file has it. Errors never show it, not even a value of the wrong type.
 #[derive(Clone)]
 struct SecretText(String);
 
-/// All of them, whose names differ.
+/// All webhooks. Their names differ.
 pub(super) fn resolve(tables: Vec<WebhookTable>) -> Result<Vec<Webhook>, ConfigError> {
     let mut names = BTreeSet::new();
     let webhooks = tables.into_iter().map(|table| {
@@ -91,7 +91,7 @@ impl WebhookTable {
     }
 }
 
-/// The text stays out of errors: what is wrong with it can be said without, and it may hold a token.
+/// Errors do not quote the text: it could hold a token.
 fn parse_url(text: &str) -> Result<Url, WebhookProblem> {
     let refuse = |reason| Err(WebhookProblem::Url(reason));
     if text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\') {
@@ -103,7 +103,7 @@ fn parse_url(text: &str) -> Result<Url, WebhookProblem> {
     }
     if !url.username().is_empty() || url.password().is_some() {
         return refuse(
-            "has user information before an `@`: leave it out, the secret tells the receiver who sends",
+            "has user information before an `@`: leave it out; the secret tells the receiver who sends",
         );
     }
     if url.fragment().is_some() {

@@ -1,4 +1,4 @@
-//! All listeners: how many there are, how they are woken, and how much work they may be.
+//! All listeners: how many there are, how they wake, and how much work they cause.
 
 use std::{
     sync::{
@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use crate::limits::places::{Claimant, HeldPlace, PlaceRules, SharedPlaces};
 
-/// Looks of all listeners together come this far apart, once there is much to tell.
+/// The time between two looks, counted over all listeners, while much happens.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
@@ -23,16 +23,16 @@ pub struct Audience {
     /// Listeners since the start.
     admitted: AtomicU64,
     pub(super) sent: AtomicU64,
-    /// The position behind the newest commit, for all listeners that wait.
+    /// The position after the newest commit, for all listeners that wait.
     pub(super) end: Arc<watch::Sender<i64>>,
 }
 
-/// A place among the listeners, given back when it is dropped.
+/// A place among the listeners. Dropping it gives it back.
 #[derive(Debug)]
 pub(super) struct ListenerSlot {
     pub(super) events: Arc<Audience>,
     pub(super) held: HeldPlace,
-    /// Spreads those that began to rest together.
+    /// Spreads listeners that began to rest together.
     spread: u32,
 }
 
@@ -44,7 +44,7 @@ impl Audience {
         let (listeners, admitted, sent) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
         let places = SharedPlaces::new(PlaceRules {
             total: max_listeners,
-            // How many there may be at one address is among the limits of addresses.
+            // The limits of addresses bound how many listeners one address has.
             share: max_listeners,
             strangers: max_listeners,
             waiting: 0,
@@ -59,7 +59,7 @@ impl Audience {
         self.listeners.load(Ordering::Relaxed)
     }
 
-    /// How many events were sent, to all listeners together.
+    /// How many events were sent, over all listeners.
     pub fn sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)
     }
@@ -77,10 +77,9 @@ impl Audience {
 }
 
 impl ListenerSlot {
-    /// How long to rest after a look.
     pub(super) fn rest(&self) -> Duration {
         let listeners = u32::try_from(self.events.listeners()).unwrap_or(u32::MAX);
-        // Between 12 and 19 parts of 16.
+        // Between 12/16 and 19/16.
         BETWEEN_LOOKS * listeners * (12 + self.spread) / 16
     }
 }
@@ -91,7 +90,7 @@ impl Drop for ListenerSlot {
     }
 }
 
-/// To wake a thousand tasks takes a while. It is not the writer's time: the writer wakes this task alone.
+/// Waking a thousand tasks takes a while. The writer wakes only this task, which wakes the others.
 async fn pass_on(mut log: watch::Receiver<i64>, end: Arc<watch::Sender<i64>>) {
     while log.changed().await.is_ok() {
         end.send_replace(*log.borrow_and_update());

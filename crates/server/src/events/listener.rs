@@ -34,20 +34,20 @@ use crate::{
 };
 use countersign_store::{ObjectId, Store, log::Logged};
 
-/// Shorter than what proxies take for the end of a connection.
+/// Proxies would close a connection that is silent for longer.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
-/// What is told at once, in bytes, and what is looked at for it, in commits.
+/// The most that one look sends, in bytes, and reads, in commits.
 const MAX_TOLD: usize = 16 * 1024;
 const MAX_LOOKED_AT: i64 = 4_096;
-/// Commits that are taken from the log at a time: whoever makes new ones waits for no more than that.
+/// Commits to take from the log at a time, so that the writer never waits longer.
 const PIECE: usize = 64;
-/// A client that does not take what it was sent is told nothing more; we look again after this time.
+/// How long to wait before looking again at a client that has not taken what it was sent.
 const BLOCKED: Duration = Duration::from_millis(100);
 
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
-/// Has nginx pass on what it gets at once.
+/// Tells nginx to pass on each event at once.
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 const NO: HeaderValue = HeaderValue::from_static("no");
 
@@ -56,7 +56,7 @@ const NO: HeaderValue = HeaderValue::from_static("no");
 pub(crate) struct EventSource {
     pub(crate) store: Arc<HeldStore>,
     pub(crate) events: Arc<Audience>,
-    /// Tells when the server stops.
+    /// Becomes true when the server stops.
     pub(crate) is_stopping: watch::Receiver<bool>,
 }
 
@@ -64,9 +64,8 @@ pub(crate) struct EventSource {
 pub(crate) struct Listener {
     store: Arc<HeldStore>,
     filter: EventFilter,
-    /// Of the next commit to look at.
+    /// The next commit to look at.
     position: i64,
-    /// The newest commit that was looked at.
     seen: Option<ObjectId>,
     is_new: bool,
     rest_until: Instant,
@@ -78,11 +77,10 @@ pub(crate) struct Listener {
     _share: Option<ListenShare>,
 }
 
-/// What a look at the log came to.
 enum Look {
     Told(String),
     Nothing,
-    /// What comes next is no longer kept.
+    /// The next commit is no longer kept.
     Behind,
 }
 
@@ -117,7 +115,7 @@ impl Listener {
         })
     }
 
-    /// The next bytes to send; `None` where the stream ends.
+    /// The next bytes to send; `None` at the end of the stream.
     pub(super) async fn next(&mut self) -> Option<Bytes> {
         if mem::take(&mut self.is_new) {
             return Some(self.write_mark("retry: 2000\n", "events follow"));
@@ -146,8 +144,7 @@ impl Listener {
         self.position = -1;
     }
 
-    /// Until there are new commits, or it is time for a sign of life. `None` where the server stops, or others have to be
-    /// let in.
+    /// Waits for new commits, or until a heartbeat is due. `None` if the server stops or needs the place for others.
     async fn wait(&mut self) -> Option<()> {
         let position = self.position;
         tokio::select! {
@@ -158,7 +155,7 @@ impl Listener {
         }
     }
 
-    /// New commits do not wake those who rest. `None` where the server stops, or others have to be let in.
+    /// New commits do not end a rest. `None` if the server stops or needs the place for others.
     async fn rest(&mut self) -> Option<()> {
         tokio::select! {
             biased;
@@ -168,7 +165,7 @@ impl Listener {
         }
     }
 
-    /// Looks at commits until there is enough to tell.
+    /// Looks at commits until there is enough to send.
     fn look(&mut self) -> Look {
         let mut told = Telling::new(&self.filter, &self.store);
         let (begin, mut is_behind) = (self.position, false);
@@ -206,8 +203,7 @@ impl Listener {
         self.write_mark("", "nothing new")
     }
 
-    /// Has the client remember how far we looked, so that it goes on from there, whatever it was told of. Without data
-    /// it is no event.
+    /// Makes the client remember how far the server looked, so that it continues there. Without data this is no event.
     fn write_mark(&self, fields: &str, comment: &str) -> Bytes {
         let id = self.seen.map(|id| format!("id: {id}\n")).unwrap_or_default();
         format!(": {comment}\n{fields}{id}\n").into()
@@ -229,18 +225,18 @@ impl IntoResponse for Listener {
     }
 }
 
-/// The position behind a commit. What came before the start may have to be read from disk.
+/// The position after a commit. Commits from before the start may have to be read from disk.
 async fn find(store: &Store, after: ObjectId) -> Result<i64, ApiError> {
     let log = store.log().clone();
     let found = spawn_blocking(move || log.position_of(&after)).await;
     found.map_err(|_| ApiError::panicked())?.map(|position| position + 1).ok_or_else(|| not_kept(after))
 }
 
-/// What a listener will be told.
+/// What a listener is about to get.
 struct Telling<'a> {
     filter: &'a EventFilter,
     store: &'a Store,
-    /// What waits for the key that is asked for, sorted; found out when it is first needed for some commits.
+    /// What waits for the key in the filter, sorted. Computed when a commit first needs it.
     waiting: Option<Vec<RepoPath>>,
     text: String,
     count: u64,
@@ -251,7 +247,7 @@ impl<'a> Telling<'a> {
         Self { filter, store, waiting: None, text: String::new(), count: 0 }
     }
 
-    /// Of two events of one commit the last one has its id: whoever is cut off between them hears both again.
+    /// Only the last of a commit's events carries the id. A client that is cut off between them gets both again.
     fn add(&mut self, commit: &Logged) {
         let before = self.count;
         for (place, event) in commit.events().iter().enumerate() {
@@ -267,7 +263,7 @@ impl<'a> Telling<'a> {
         }
     }
 
-    /// The state is looked at after the log: it has all that is being told of.
+    /// Reads the state after the log, so the state contains every commit that is reported.
     fn concerns_key(&mut self, event: &Event) -> bool {
         let Some(key) = &self.filter.key else { return true };
         let store = self.store;

@@ -13,7 +13,7 @@ use countersign_store::{ObjectId, log::KEPT};
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ListenRequest {
     pub(crate) filter: EventFilter,
-    /// The newest commit that the client knows of; without one, it is told of what happens from now on.
+    /// The newest commit that the client knows. `None`: only what happens from now on.
     pub(crate) after: Option<ObjectId>,
 }
 
@@ -39,10 +39,10 @@ impl ListenRequest {
                 return Err(ApiError::bad_request(format!("{name}: given more than once")));
             }
         }
-        // A client that was cut off sets the header; what its URL says is from the first time.
+        // A client that reconnects sets the header; its URL still names the older id.
         let mut ids = headers.get_all(wire::HEADER_LAST_EVENT_ID).iter();
         match (ids.next(), ids.next()) {
-            // An empty id is how a server has clients forget the last one.
+            // A server sends an empty id to make clients forget the last one.
             (None, _) => {}
             (Some(id), None) if id.is_empty() => {}
             (Some(id), None) => request.after = Some(parse_commit(&String::from_utf8_lossy(id.as_bytes()))?),
@@ -54,7 +54,7 @@ impl ListenRequest {
 
 const PARAMETERS: &str = "`prefix`, `key`, `type` and `last_event_id`";
 
-/// The answer to a client that wants to go on from a commit that we do not keep, or never had.
+/// The answer to a client that asks for a commit that the server no longer keeps, or never had.
 pub(crate) fn not_kept(after: impl Display) -> ApiError {
     let message = format!(
         "the commit {after} is not among the newest {KEPT}: ask for the state of what you watch, and listen without \
@@ -68,7 +68,7 @@ fn bad<E: Display>(name: &str) -> impl Fn(E) -> ApiError {
 }
 
 fn parse_key(text: &str) -> Result<PublicKey, ApiError> {
-    // A plus sign in a query is a space, unless it is written as %2B; keys have plus signs.
+    // A plus sign in a query means a space unless it is written as %2B, and keys contain plus signs.
     let parsed = EventFilter::parse_key(text).or_else(|error| match text.contains(' ') {
         true => EventFilter::parse_key(&text.replace(' ', "+")),
         false => Err(error),

@@ -29,7 +29,7 @@ pub(crate) async fn start() -> (TempDir, Running) {
     (dir, start::start(settings, Clock::system()).await.unwrap())
 }
 
-/// A commit that says this, and changes a file of its own.
+/// A commit with this message, which changes a file of its own.
 pub(crate) async fn commit(app: &App, message: &str) -> String {
     let mut change = Change::new(format!("{message}\n\nBy: {KEY}\n"));
     let name = format!("notes/{}", app.store.log().end());
@@ -68,7 +68,7 @@ async fn a_sign_of_life_says_how_far_was_looked_and_is_no_event() {
         assert_eq!(next(&mut listener).await, format!(": nothing new\nid: {first}\n\n"));
         assert_eq!(asked.elapsed(), HEARTBEAT);
     }
-    // It was not told of this one, and would not be told after having been cut off.
+    // The listener did not get this one, and must not get it after a reconnect either.
     let newest = commit(running.app(), &format!("Add {INDEX}")).await;
     assert_eq!(next(&mut listener).await, format!(": nothing new\nid: {newest}\n\n"));
     drop(listener);

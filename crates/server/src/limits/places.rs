@@ -1,8 +1,8 @@
 //! Places that many want and few can have: turns to fetch, downloads, listeners, large bodies, pages (D46).
 //!
-//! Each place is held for an address, a project and a key, as far as they are known. No single one of them gets more
-//! than its share. When all places are taken, a newcomer that holds fewer takes the place of a holder that has more than
-//! its part, or that is too slow. Among those who wait, the one that holds least is next.
+//! A place belongs to an address, a project and a key, as far as they are known. Each of them is limited to its share.
+//! When all places are taken, a newcomer that holds fewer takes the place of a holder that has more than its part or is
+//! too slow. Among those that wait, the one that holds least is next.
 
 mod rules;
 mod state;
@@ -25,14 +25,14 @@ use tokio::{
 pub use self::rules::{Claimant, MinimumPace, PlaceRules};
 use self::state::{PlaceState, Standing};
 
-/// A newcomer that waits looks this often whether a holder has become too slow.
+/// How often a waiting newcomer checks whether a holder has become too slow.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
-/// Too many others.
+/// Too many others hold or want a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoPlace;
 
-/// The place went to somebody else.
+/// The place went to another claimant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GaveWay;
 
@@ -43,7 +43,7 @@ pub struct SharedPlaces {
     refused: AtomicU64,
 }
 
-/// A place, or one among those who wait; given back when it is dropped.
+/// A place, or a position among those that wait. Dropping it gives it back.
 #[derive(Debug)]
 pub struct HeldPlace {
     places: Arc<SharedPlaces>,
@@ -52,7 +52,7 @@ pub struct HeldPlace {
     moved: Arc<AtomicU64>,
 }
 
-/// Bytes that were moved on a place.
+/// Counts the bytes that a holder has moved.
 #[derive(Debug, Clone)]
 pub struct PlaceMeter(Arc<AtomicU64>);
 
@@ -61,7 +61,7 @@ impl SharedPlaces {
         Arc::new(Self { rules, state: Mutex::default(), refused: AtomicU64::new(0) })
     }
 
-    /// A place, after a while where all are taken.
+    /// Takes a place, or waits for one.
     pub async fn take(self: &Arc<Self>, claimant: Claimant) -> Result<HeldPlace, NoPlace> {
         let mut place = self.enter(claimant)?;
         let deadline = Instant::now() + self.rules.max_wait;
@@ -83,7 +83,7 @@ impl SharedPlaces {
         }
     }
 
-    /// A place, if there is one at once.
+    /// Takes a place if one is free now, or can be taken from a holder.
     pub fn try_take(self: &Arc<Self>, claimant: Claimant) -> Result<HeldPlace, NoPlace> {
         let place = self.enter(claimant)?;
         let standing = *place.standing.borrow();
@@ -114,12 +114,12 @@ impl SharedPlaces {
         self.lock().waiting()
     }
 
-    /// How many did not get a place since the start.
+    /// How many claimants got no place since the start.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// How many had to give theirs to others.
+    /// How many holders lost their place to others since the start.
     pub fn gave_way(&self) -> u64 {
         self.lock().gave_way()
     }
@@ -130,7 +130,7 @@ impl SharedPlaces {
 }
 
 impl HeldPlace {
-    /// Goes on with `work` for as long as the place is ours.
+    /// Does `work` until the place is lost.
     pub async fn keep<T>(&self, work: impl Future<Output = T>) -> Result<T, GaveWay> {
         tokio::select! {
             biased;
@@ -139,16 +139,16 @@ impl HeldPlace {
         }
     }
 
-    /// Returns when the place went to somebody else.
+    /// Returns when the place went to another claimant.
     pub async fn lost(&self) {
         let mut standing = self.standing.clone();
         if standing.wait_for(|standing| *standing == Standing::Lost).await.is_err() {
-            // Only the end of the place ends its standing.
+            // A dropped sender means that the place has ended, not that it was lost.
             std::future::pending().await
         }
     }
 
-    /// Where the holder's work says how far it has come.
+    /// For work that reports its progress.
     pub fn meter(&self) -> PlaceMeter {
         PlaceMeter(Arc::clone(&self.moved))
     }

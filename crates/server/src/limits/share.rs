@@ -1,4 +1,4 @@
-//! How many things go on at the same time for one caller.
+//! How many things one caller does at the same time.
 
 use std::sync::{
     Arc,
@@ -8,7 +8,7 @@ use std::sync::{
 #[derive(Debug, Default)]
 pub(super) struct Count(AtomicU32);
 
-/// One of those that are counted, for as long as it lives.
+/// One of the counted things. Dropping it ends the count.
 #[derive(Debug)]
 pub(super) struct Held(Arc<Count>, u32);
 

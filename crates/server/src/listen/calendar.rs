@@ -1,6 +1,6 @@
-//! Keeps clocks that are off the calendar away from hyper (D50). It notes the date of the moment in each thread that
-//! serves a connection, though `answer` writes its own, and panics where that moment is before 1970. Once it has noted
-//! one, a clock that is set back is no reason to note another.
+//! Keeps clocks before 1970 away from hyper (D50). Hyper notes the current date in each thread that serves a
+//! connection, although `answer` writes its own, and panics before 1970. Once it has noted a date, it does not note
+//! another when the clock is set back.
 
 use std::{
     cell::Cell,
@@ -22,7 +22,7 @@ use hyper::{
 
 use crate::date::http_date;
 
-/// Lets hyper note a date in this thread, if it can. Whether it has one.
+/// Makes hyper note a date in this thread, if it can. Returns whether it has one.
 pub(super) fn note_date() -> bool {
     thread_local! {
         static IS_NOTED: Cell<bool> = const { Cell::new(false) };
@@ -31,14 +31,14 @@ pub(super) fn note_date() -> bool {
         let service =
             service_fn(|_: Request<Incoming>| async { Ok::<_, Infallible>(Response::new(String::new())) });
         let connection = http1::Builder::new().serve_connection(Silence, service);
-        // It looks at the clock before it finds that there is no request.
+        // Hyper reads the clock before it finds that there is no request.
         let _ = pin!(connection).now_or_never();
         IS_NOTED.set(true);
     }
     IS_NOTED.get()
 }
 
-/// A connection on which nothing comes.
+/// A connection that never delivers a byte.
 struct Silence;
 
 impl Read for Silence {

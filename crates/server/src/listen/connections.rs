@@ -1,8 +1,8 @@
-//! Which connections there are, and which of them go when there are too many.
+//! Which connections exist, and which of them go when there are too many.
 //!
-//! A client that opens thousands of connections and dribbles bytes must not keep others out, not even those who share
-//! its address, as behind one router. So nobody waits for a place: whoever comes gets one from the connections that have
-//! waited longest for their clients. Those that work on a request are never given up.
+//! A client that opens thousands of connections and sends a byte at a time must not keep others out, not even clients
+//! behind the same router. So a new connection never waits: it takes the place of the connection that has waited
+//! longest for its client. A connection that works on a request never has to go.
 
 use std::{
     collections::HashMap,
@@ -18,18 +18,18 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::patience::{Dropped, Patience};
 
-/// File descriptors that are left for everything else: packs, the database, outgoing connections.
+/// File descriptors for everything else: packs, the database, outgoing connections.
 const OTHER_FILES: u64 = 768;
-/// Connections whose heads are not small: each has a larger buffer. Those that have to go take a moment to do so. Until
-/// then there may be as many again.
+/// Connections with a large head, each of which has a larger buffer. Those that have to go take a moment to close.
+/// Until then there can be twice as many.
 const MAX_LARGE_HEADS: usize = 1_024;
-/// When room is needed, this part of the limit goes at once: a look at all connections for each new one would cost more.
+/// The part of the limit to free at once. Checking all connections for each new one would cost more.
 const PART: usize = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionLimits {
     pub total: usize,
-    /// Of one address, unless it is a trusted proxy's.
+    /// For one address, unless it is a trusted proxy.
     pub per_address: Option<usize>,
 }
 
@@ -52,7 +52,7 @@ struct Open {
 
 #[derive(Debug)]
 struct Entry {
-    /// Where connections of one address are counted.
+    /// `Some` if the connections of this address are counted.
     address: Option<IpAddr>,
     patience: Arc<Patience>,
 }
@@ -67,7 +67,7 @@ pub struct ConnectionCounts {
     pub gave_way: u64,
 }
 
-/// A place among the connections, given back when it is dropped.
+/// A place among the connections. Dropping it gives it back.
 #[derive(Debug)]
 pub(super) struct Admitted {
     pub(super) number: u64,
@@ -88,7 +88,7 @@ impl Connections {
         }
     }
 
-    /// Those that hold, with as many files as there are.
+    /// The limits in force, within the limit of open files.
     pub fn limits(&self) -> ConnectionLimits {
         self.limits
     }
@@ -104,7 +104,7 @@ impl Connections {
         }
     }
 
-    /// A place for a new connection; `None` if all the others are at work. Without an address only the total counts.
+    /// A place for a new connection; `None` if all others are at work. Without an address only the total counts.
     pub(super) fn admit(self: &Arc<Self>, address: Option<IpAddr>, now: Instant) -> Option<Admitted> {
         let mut open = self.lock();
         let address = address.filter(|_| self.limits.per_address.is_some());
@@ -139,7 +139,7 @@ impl Connections {
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A head has become large. If there are too many of those, the oldest of them go; `None` if that takes too long.
+    /// Admits a large head. If there are too many, the oldest of them go; `None` if that takes too long.
     pub(super) fn admit_large_head(self: &Arc<Self>) -> Option<LargeHead> {
         let count = self.large_heads.fetch_add(1, Ordering::Relaxed) + 1;
         let admitted = LargeHead(Arc::clone(self));
@@ -157,7 +157,7 @@ impl Connections {
         Some(admitted)
     }
 
-    /// Lets go of those that have waited longest for their clients; false if none does.
+    /// Ends the connections that have waited longest for their clients; false if there are none.
     fn make_room(&self, open: &mut Open, limit: usize, may_go: impl Fn(&Entry) -> bool) -> bool {
         let waiting = open.by_number.iter().filter(|(_, entry)| may_go(entry) && entry.patience.is_waiting());
         let mut waiting: Vec<(u64, u64)> =
@@ -195,7 +195,7 @@ impl Open {
     }
 }
 
-/// A connection with a larger buffer, for as long as it has it.
+/// A connection with a larger buffer. Dropping this ends the count.
 #[derive(Debug)]
 pub(super) struct LargeHead(Arc<Connections>);
 
@@ -212,7 +212,7 @@ impl Drop for Admitted {
 }
 
 impl ConnectionLimits {
-    /// No more than there are file descriptors for.
+    /// No more connections than there are file descriptors.
     fn within_file_limit(self, files: Option<u64>) -> Self {
         let Some(files) = files else { return self };
         let room = files.saturating_sub(OTHER_FILES).max(files / 2);
@@ -220,12 +220,12 @@ impl ConnectionLimits {
         if total < self.total {
             tracing::warn!(connections = total, files, "the limit of open files allows fewer connections");
         }
-        // Half of all at most, so that one address never has them all.
+        // At most half, so that one address never has them all.
         Self { total, per_address: self.per_address.map(|most| most.min(total / 2).max(1)) }
     }
 }
 
-/// Takes as many file descriptors as the system lets us; how many that is, if there is a limit.
+/// Raises the limit of open files as far as the system allows, and returns it if there is one.
 fn raise_file_limit() -> Option<u64> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current == maximum {
@@ -306,7 +306,7 @@ mod tests {
         let working: Vec<_> = held.iter().map(|held| held.patience.pause()).collect();
         assert!(connections.admit(HERE, Instant::now()).is_none());
         assert_eq!(connections.counts().refused, 1);
-        // Waiting for a body is no work.
+        // Waiting for a body is not work.
         let body = held[1].patience.await_body();
         let new = connections.admit(HERE, Instant::now()).unwrap();
         assert!(is_open(&connections, &held[0]) && !is_open(&connections, &held[1]));
@@ -328,7 +328,7 @@ mod tests {
         let (gone, kept) = held.split_at(MAX_LARGE_HEADS / PART);
         assert!(!gone.iter().any(|held| is_open(&connections, held)), "the oldest go");
         assert!(kept.iter().all(|held| is_open(&connections, held)));
-        // None of them has really gone yet.
+        // None of them has closed yet.
         large.extend(others[1..MAX_LARGE_HEADS].iter().map(|held| grow(held).unwrap()));
         assert!(grow(&others[MAX_LARGE_HEADS]).is_none());
         large.pop();

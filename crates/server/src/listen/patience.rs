@@ -1,4 +1,4 @@
-//! How long a connection waits for its client, and which one waits longest.
+//! How long a connection waits for its client, and which one has waited longest.
 
 use std::{
     sync::{
@@ -13,26 +13,25 @@ use tokio::sync::Notify;
 
 use countersign_store::clock::uptime_nanos;
 
-/// A client that has not sent its next request's head by then is dropped; so is one that sends nothing, or takes nothing
-/// of an answer for so long. It may be longer by the time between two looks.
+/// The server drops a client that does not send the head of its next request in this time, or sends or takes nothing
+/// for so long. The drop can come later by the time between two looks.
 pub(super) const CLIENT_TIMEOUT: Duration = Duration::from_secs(15);
 const LOOKS: u32 = 5;
 
-/// Whether a connection waits for its client: for a request, or to take an answer. A clock that is read with each
-/// request would cost more than it is worth; so progress is counted, and looked at once in a while.
+/// Whether a connection waits for its client: for a request, or to take an answer. Reading a clock with each request
+/// would cost too much. So the connection counts progress, and a timer looks at the count once in a while.
 #[derive(Debug)]
 pub(crate) struct Patience {
-    /// Goes up with each progress; odd while it is we who take the time. Only the connection's own task changes it.
+    /// Goes up with each progress; odd while the server works. Only the connection's own task changes it.
     pub(super) progress: AtomicU64,
-    /// It is we who take the time, in order to wait for a body. That has a time limit of its own.
+    /// The server waits for a body. That has a time limit of its own.
     awaits_body: AtomicBool,
-    /// The answer is a stream of events: the client waits for us, except while it does not take what is there.
+    /// The answer is a stream of events. The client waits for the server, unless it leaves events unread.
     pub(super) is_listened_to: AtomicBool,
-    /// The client has not taken what was there to send.
+    /// The client has not taken what was ready to send.
     pub(super) is_blocked: AtomicBool,
-    /// The newest request reads.
     is_read: AtomicBool,
-    /// The head of a request was not small. Hyper's buffer stays as large as it was then.
+    /// A request had a large head. Hyper's buffer stays that large.
     pub(super) has_large_head: AtomicBool,
     /// One of [`NO_ANSWER`], [`ANSWER_UNDER_WAY`] and [`ANSWER_WRITTEN`].
     pub(super) answer: AtomicU8,
@@ -41,17 +40,17 @@ pub(crate) struct Patience {
     has_to_go: Notify,
 }
 
-/// There is nothing of ours to be sent: whatever is written now is hyper's own answer to what it cannot parse.
+/// No answer of ours is being sent. What hyper writes now is its own answer to an invalid request.
 const NO_ANSWER: u8 = 0;
 const ANSWER_UNDER_WAY: u8 = 1;
 /// Hyper has all of the answer, but may not have sent it yet.
 const ANSWER_WRITTEN: u8 = 2;
 
-/// Why a connection ends although its client did not end it.
+/// Why the server ended a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dropped {
     TooSlow,
-    /// In favour of a newer one.
+    /// To make room for a newer one.
     GaveWay,
 }
 
@@ -70,7 +69,7 @@ impl Patience {
         }
     }
 
-    /// From now on it is we who take the time, for a request that came now.
+    /// The server starts to work on a request that came now.
     pub(super) fn begin(&self, method: &Method, now: Instant) {
         self.is_read.store(method.is_safe(), Ordering::Relaxed);
         self.since.store(uptime_nanos(now), Ordering::Relaxed);
@@ -83,8 +82,8 @@ impl Patience {
         Resume(self)
     }
 
-    /// Whether a read is worked on, or its answer has yet to be taken. A change that nobody waits for any more is left to
-    /// whoever tries again.
+    /// Whether the server works on a read, or the client has yet to take its answer. A client that abandons a change
+    /// has to repeat it.
     pub(super) fn is_reading(&self) -> bool {
         let is_working = !self.progress.load(Ordering::Relaxed).is_multiple_of(2);
         self.is_read.load(Ordering::Relaxed) && (is_working || self.is_blocked.load(Ordering::Relaxed))
@@ -106,13 +105,13 @@ impl Patience {
         self.answer.load(Ordering::Relaxed) == NO_ANSWER
     }
 
-    /// Until the result is dropped, the request waits for its body.
+    /// The request waits for its body until the result is dropped.
     pub(crate) fn await_body(&self) -> impl Drop + use<'_> {
         self.awaits_body.store(true, Ordering::Relaxed);
         BodyRead(self)
     }
 
-    /// Until the result is dropped, the client listens to events.
+    /// The client listens to events until the result is dropped.
     pub(crate) fn listen(self: &Arc<Self>) -> Listening {
         self.is_listened_to.store(true, Ordering::Relaxed);
         Listening(Arc::clone(self))
@@ -148,7 +147,7 @@ impl Patience {
         self.has_to_go.notify_one();
     }
 
-    /// Ends when the client has kept us waiting for too long, or others have to be let in.
+    /// Ends when the client has kept the server waiting for too long, or when others need the place.
     pub(super) async fn run_out(&self) -> Dropped {
         let mut seen = self.progress.load(Ordering::Relaxed);
         let mut waited = 0;
@@ -194,7 +193,7 @@ impl Drop for BodyRead<'_> {
 pub(crate) struct Listening(Arc<Patience>);
 
 impl Listening {
-    /// Whether it has yet to take what it was sent.
+    /// Whether the client has yet to take what it was sent.
     pub(crate) fn is_blocked(&self) -> bool {
         self.0.is_blocked.load(Ordering::Relaxed)
     }

@@ -1,18 +1,18 @@
-//! What hyper refuses by itself, before a request is one, gets the body that every error has (D30, D47).
+//! Gives hyper's own refusals of invalid requests the body that every error has (D30, D47).
 
 use countersign_api::answers::ErrorResponse;
 
 use crate::{date::http_date, request_id::RequestId};
 
-/// The largest head of a request. An unfinished head takes no more of our memory, and hyper reads no more at a time.
+/// The largest head of a request. An unfinished head takes no more memory, and hyper reads no more at a time.
 pub(super) const MAX_HEAD_BYTES: usize = 32 * 1024;
-/// Hyper's answers to what it cannot parse have no body.
+/// Hyper's own refusals have no body.
 const NO_BODY: &str = "content-length: 0\r\n";
-/// What a client still sends is read up to here, and thrown away: to close a connection with unread bytes resets it, and
-/// the client never sees the answer.
+/// How much the server still reads from a refused client. Closing a connection with unread bytes would reset it, and
+/// the client would not see the answer.
 const MAX_DRAINED: usize = 1024 * 1024;
 
-/// The answer that is sent instead of hyper's own. The connection ends with it.
+/// The answer that replaces hyper's own. The connection ends with it.
 pub(super) struct Refusal {
     answer: Vec<u8>,
     sent: usize,
@@ -20,7 +20,7 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// The same head with a body; `None` if this is not the head of an answer without one.
+    /// The same head with a body; `None` unless this is the head of an answer without one.
     pub(super) fn instead_of(head: &[u8]) -> Option<Self> {
         let head = str::from_utf8(head).ok()?;
         let status = head.split(' ').nth(1)?;
@@ -52,14 +52,14 @@ impl Refusal {
         self.sent = self.answer.len().min(self.sent + bytes);
     }
 
-    /// Whether to go on reading, and throw away what comes.
+    /// Whether to continue to read and discard what comes.
     pub(super) fn drains_on_after(&mut self, bytes: usize) -> bool {
         self.drained += bytes;
         bytes > 0 && self.drained < MAX_DRAINED
     }
 }
 
-/// Hyper writes none: that is done for each answer, where there is one (D50).
+/// Hyper writes no date (D50).
 fn date_line() -> String {
     let date = http_date();
     let date = date.as_ref().and_then(|date| date.to_str().ok());

@@ -1,4 +1,4 @@
-//! The bytes of a connection: what they say of its client's patience, and the answers that replace hyper's own.
+//! The bytes of a connection: what they say about its client's patience, and answers that replace hyper's own.
 
 use std::{
     io,
@@ -15,23 +15,23 @@ use super::{
     refusal::Refusal,
 };
 
-/// What hyper reads at first. Nearly every head is much smaller.
+/// Hyper's first buffer. Nearly every head is much smaller.
 const SMALL_HEAD_BYTES: usize = 8 * 1024;
 
-/// A stream that notes when its client takes something, and whose end is not seen before a read is answered: whoever ends
-/// the sending half after asking still waits for the answer. A write finds out which client has gone altogether. What
-/// hyper answers by itself gets a body here.
+/// A stream that notes when its client takes something. It hides the end of the client's half until a read is answered:
+/// a client that has closed its sending half still waits for the answer. A failed write shows that the client has gone.
+/// The stream also adds a body to hyper's own answers.
 pub(super) struct Stream<S> {
     inner: S,
     patience: Arc<Patience>,
-    /// The client has ended its half, and we have not said so yet.
+    /// The client has ended its half, and hyper does not know yet.
     holds_end: bool,
-    /// Bytes that were read since the progress that was noted with them: those of a head, if it is a head that we read.
+    /// Bytes read since the last progress. They belong to a head if the server waits for one.
     head: HeadBytes,
-    /// Where heads that are not small are counted.
+    /// Counts large heads.
     connections: Arc<Connections>,
     large_head: Option<LargeHead>,
-    /// Is sent instead of what hyper wrote; the connection ends with it.
+    /// Replaces what hyper wrote. The connection ends with it.
     refusal: Option<Box<Refusal>>,
 }
 
@@ -47,8 +47,8 @@ impl<S> Stream<S> {
         Self { inner, patience, holds_end: false, head, connections, large_head: None, refusal: None }
     }
 
-    /// Hyper's buffer grows with an unfinished head. Many connections may have small ones, and few large ones: an error
-    /// if there are too many.
+    /// Hyper's buffer grows with an unfinished head. Many connections can have small heads, but only a few large ones.
+    /// Fails if there are too many.
     fn note_read(&mut self, bytes: usize) -> io::Result<()> {
         let progress = self.patience.progress.load(Ordering::Relaxed);
         if self.head.progress != progress {
@@ -76,7 +76,7 @@ impl<S> Stream<S> {
         self.patience.is_blocked.store(is_blocked, Ordering::Relaxed);
     }
 
-    /// Whether these bytes of hyper's are taken, and something else will be sent instead of them.
+    /// Whether to drop these bytes of hyper's and send something else instead.
     fn replaces(&mut self, bytes: impl FnOnce() -> Vec<u8>) -> bool {
         if self.patience.has_no_answer() && self.refusal.is_none() {
             self.refusal = Refusal::instead_of(&bytes()).map(Box::new);
@@ -99,7 +99,7 @@ impl<S: AsyncWrite + Unpin> Stream<S> {
 }
 
 impl<S: AsyncRead + Unpin> Stream<S> {
-    /// Reads what the client of a refused request still sends. It has as long as between two requests.
+    /// Reads what the client of a refused request still sends. The time limit is that between two requests.
     fn poll_drain(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some(refusal) = &mut self.refusal else { return Poll::Ready(()) };
         let mut space = [0; 4 * 1024];
@@ -164,7 +164,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
         let flushed = Pin::new(&mut self.inner).poll_flush(context);
         self.note_blocked(flushed.is_pending());
         if self.holds_end && !self.patience.is_reading() {
-            // Nothing else would: the end was there already.
+            // Nothing else would wake hyper: the end was there already.
             self.holds_end = false;
             context.waker().wake_by_ref();
         }
@@ -225,7 +225,7 @@ mod tests {
         assert!(!listening.is_blocked() && !patience.is_waiting());
         assert!(timeout(HOUR, patience.run_out()).await.is_err(), "nobody has to go");
         client.read_exact(&mut [0; 5]).await.unwrap();
-        // The next request on the same connection is waited for as on any other.
+        // Waiting for the next request on this connection is the same as on any other.
         drop(listening);
         assert_eq!(timeout(2 * CLIENT_TIMEOUT, patience.run_out()).await, Ok(Dropped::TooSlow));
     }
@@ -237,7 +237,7 @@ mod tests {
         let mut stream = stream(inner, &patience);
         let listening = patience.listen();
         let writing = tokio::spawn(async move { stream.write_all(&[0; 200]).await });
-        // It takes a little at a time, which is fine.
+        // The client takes a little at a time, which is fine.
         for _ in 0..2 {
             assert!(timeout(CLIENT_TIMEOUT / 2, patience.run_out()).await.is_err());
             assert!(listening.is_blocked() && patience.is_waiting());

@@ -1,4 +1,4 @@
-//! Listeners to events on connections that have all they have in the program, except for a socket.
+//! Listeners to events on connections that have everything except a socket.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -23,7 +23,7 @@ use crate::{
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-/// For anybody, with as little as there can be besides the routes.
+/// Admits every client, with as little as possible besides the routes.
 pub(crate) fn service(router: Router) -> (Service<impl Read>, Gate) {
     let limits = ConnectionLimits { total: 64, per_address: None };
     let gate = Gate { connections: Arc::new(Connections::new(limits)), tls: None };
@@ -38,7 +38,7 @@ pub(crate) fn service(router: Router) -> (Service<impl Read>, Gate) {
     (service, gate)
 }
 
-/// A connection with room for 1 KiB between server and client, on which a request has been sent.
+/// A connection with 1 KiB between server and client, on which a request has been sent.
 async fn connect(app: &App, target: &str) -> (impl Future<Output = Option<Dropped>> + use<>, DuplexStream) {
     let (stream, mut client) = tokio::io::duplex(1024);
     let request = format!("GET {target} HTTP/1.1\r\nhost: localhost\r\n\r\n");
@@ -91,7 +91,7 @@ async fn a_listener_that_does_not_read_is_let_go_and_little_is_kept_for_it() {
     let (serving, _client) = connect(app, &format!("/v1/events?last_event_id={first}")).await;
     assert_eq!(timeout(HOUR, serving).await.unwrap(), Some(Dropped::TooSlow));
     assert_eq!(app.events.listeners(), 0);
-    // All of it would be 1,000 events, or a third of a megabyte.
+    // All of it would be 1,000 events, a third of a megabyte.
     assert!(app.events.sent() < 150, "{}", app.events.sent());
     running.stop().await.unwrap();
 }

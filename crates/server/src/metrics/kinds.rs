@@ -1,9 +1,8 @@
-//! Names for kinds of requests: a fixed set, whatever paths strangers ask for. The route table fills it.
+//! Names for kinds of requests. The route table defines this fixed set, so strangers cannot add to it.
 
-/// Kinds that can be told apart.
 pub(super) const MAX_KINDS: usize = 24;
 
-/// Which kind a request is of, by its path alone.
+/// The kind of a request, by its path alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RequestKind(usize);
 
@@ -15,7 +14,7 @@ pub struct RequestKinds {
 }
 
 impl RequestKind {
-    /// What no route answers, or is no request at all.
+    /// No route answers it, or it is not a valid request.
     pub const OTHER: Self = Self(0);
 
     pub(super) fn index(self) -> usize {
@@ -30,7 +29,6 @@ impl Default for RequestKinds {
 }
 
 impl RequestKinds {
-    /// Counts requests for this path under a name.
     pub fn add(&mut self, path: &str, name: &'static str) {
         let kind = self.kind_named(name);
         self.exact.push((path.to_owned(), kind));
@@ -52,7 +50,7 @@ impl RequestKinds {
     }
 
     pub fn kind_of(&self, path: &str) -> RequestKind {
-        // By far the most are reads below a directory.
+        // Most requests are reads below a directory.
         let below = self.below.iter().find(|(dir, _)| path.starts_with(dir.as_str()));
         let found = below.or_else(|| self.exact.iter().find(|(known, _)| known == path));
         found.map_or(RequestKind::OTHER, |(_, kind)| *kind)

@@ -1,4 +1,4 @@
-//! Counting requests. Each read passes here, so it is a few additions, on memory that few threads share at a time.
+//! Counts requests. Each read passes here, so this costs a few additions, on memory that few threads share.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -9,9 +9,9 @@ use axum::http::StatusCode;
 
 use super::kinds::{MAX_KINDS, RequestKind};
 
-/// Whatever we answer; the most frequent first.
+/// Every status that the server answers; the most frequent first.
 const STATUSES: [u16; 15] = [200, 304, 404, 400, 401, 429, 202, 403, 405, 408, 409, 413, 431, 500, 503];
-/// Upper bounds of latencies in microseconds, from a read to a release that is downloaded.
+/// Upper bounds of latencies in microseconds, from a read to the download of a release.
 pub const BOUNDS: [u64; 17] = [
     50,
     100,
@@ -73,7 +73,7 @@ impl Requests {
         known.chain(std::iter::once((None, self.sum(kind, |cell| &cell.other_status))))
     }
 
-    /// Counts by latency, in the order of the bounds; then what is above; then the sum in nanoseconds.
+    /// Counts by latency, in the order of the bounds; then the count above them; then the sum in nanoseconds.
     pub fn latencies(&self, kind: RequestKind) -> ([u64; BOUNDS.len()], u64, u64) {
         let counts = std::array::from_fn(|i| self.sum(kind, |cell| &cell.latencies[i]));
         (counts, self.sum(kind, |cell| &cell.slower), self.sum(kind, |cell| &cell.nanos))

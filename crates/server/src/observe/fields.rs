@@ -1,18 +1,18 @@
-//! The values of a log line: escaped, and cut where they get long (D39, D48).
+//! The values of a log line: escaped, and cut when they are long (D39, D48).
 
 use std::fmt::{self, Write as _};
 
 use countersign_core::values::shown::shown_within;
 use tracing::field::{Field, Visit};
 
-/// Of a path, a URL, or whatever else came from outside.
+/// For a path, a URL, or anything else from outside.
 pub(super) const MAX_VALUE_CHARS: usize = 256;
-/// Of our own sentences, which may have such values in them.
+/// For our own sentences, which can contain such values.
 pub(super) const MAX_SENTENCE_CHARS: usize = 1_024;
-/// Of all values of an event, and again of its span, with the escapes that quotation marks need.
+/// For all values of an event, and again of its span, including escapes.
 pub(super) const MAX_VALUES_BYTES: usize = 1_792;
 
-/// Values by their names, in the order in which they came.
+/// Values by name, in order of arrival.
 #[derive(Debug)]
 pub(super) struct Fields {
     pub(super) message: String,
@@ -22,7 +22,7 @@ pub(super) struct Fields {
 
 #[derive(Debug)]
 pub(super) enum Value {
-    /// A number or a truth value, which JSON writes as it is.
+    /// A number or a boolean, which JSON writes as it is.
     Plain(String),
     Text(String),
 }
@@ -98,7 +98,7 @@ impl Visit for Fields {
     }
 }
 
-/// The first part of a text, long enough that its end is cut off later.
+/// The first part of a text, longer than what a line shows.
 #[derive(Default)]
 struct Start(String);
 

@@ -1,4 +1,4 @@
-//! How much is logged (D48): so much of each kind of line, and so much in all. The rest is counted.
+//! How much is logged (D48): a limit for each kind of line, and one for all. The rest is counted.
 
 use std::{
     collections::HashMap,
@@ -15,7 +15,7 @@ use tracing::{
 
 use countersign_store::clock::uptime_nanos;
 
-/// About a hundred lines in a second, and a thousand at once.
+/// About a hundred lines a second, and a thousand at once.
 pub(super) const OF_A_KIND: Share = Share { bytes_per_second: 32 * 1024, burst: 256 * 1024 };
 /// 8.9 MB in any minute.
 pub(super) const OF_ALL: Share = Share { bytes_per_second: 128 * 1024, burst: 1024 * 1024 };
@@ -32,8 +32,8 @@ impl Share {
     }
 }
 
-/// Lines from the same place in the program, about answers of the same class: a flood of refusals takes no room from
-/// changes that succeed, nor from failures.
+/// Lines from the same place in the code about answers of the same class. So a flood of refusals takes no room from
+/// successful changes, nor from failures.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct LineKind {
     callsite: Identifier,
@@ -67,25 +67,25 @@ pub(super) struct Flow(Mutex<Kinds>);
 #[derive(Debug, Default)]
 struct Kinds {
     all: Used,
-    /// As many as there are places in the program that log, times the classes of answers.
+    /// As many as places in the code that log, times the classes of answers.
     each: HashMap<LineKind, KindFlow>,
 }
 
 #[derive(Debug, Default)]
 struct KindFlow {
     used: Used,
-    /// What its first line said.
+    /// The message of its first line.
     like: String,
-    /// Lines since this was last told.
+    /// Lines left out since the last report.
     left_out: u64,
 }
 
-/// The time, in nanoseconds of our uptime, at which all that was used has come back.
+/// The time, in nanoseconds of uptime, at which everything used has come back.
 #[derive(Debug, Default)]
 struct Used(u64);
 
 impl Used {
-    /// Whether there is anything left. The line that uses it up may be larger.
+    /// Whether anything is left. The line that uses it up can be larger.
     fn has_room(&self, share: Share, now: u64) -> bool {
         self.0 < now.saturating_add(share.nanos(share.burst))
     }
@@ -95,7 +95,6 @@ impl Used {
     }
 }
 
-/// Lines of one kind that were not written.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LeftOut {
     pub(super) like: String,
@@ -104,7 +103,7 @@ pub(super) struct LeftOut {
 }
 
 impl Flow {
-    /// Whether there is room for a line of this kind; if not, it is counted.
+    /// Whether there is room for a line of this kind. If not, counts it.
     pub(super) fn admits(&self, kind: &LineKind) -> bool {
         self.admits_at(kind, uptime_nanos(Instant::now()))
     }
@@ -118,7 +117,7 @@ impl Flow {
         is_admitted
     }
 
-    /// For a line of so many bytes, which says `message`.
+    /// For a line of so many bytes, with this message.
     pub(super) fn charge(&self, kind: &LineKind, bytes: usize, message: &str) {
         self.charge_at(kind, bytes, message, uptime_nanos(Instant::now()));
     }
@@ -133,7 +132,7 @@ impl Flow {
         }
     }
 
-    /// What was left out since the last time that this was asked.
+    /// What was left out since the last call.
     pub(super) fn take_left_out(&self) -> Vec<LeftOut> {
         let mut kinds = self.lock();
         let left_out = kinds.each.iter_mut().filter(|(_, of_kind)| of_kind.left_out > 0);
@@ -147,7 +146,7 @@ impl Flow {
         left_out
     }
 
-    /// Nothing that can panic happens while it is locked.
+    /// Nothing panics while this is locked.
     fn lock(&self) -> MutexGuard<'_, Kinds> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -181,7 +180,7 @@ mod tests {
         std::mem::take(&mut seen.lock().unwrap())
     }
 
-    /// Bytes that are written of so many lines of 512 bytes at each of these seconds.
+    /// How many bytes are written of so many 512-byte lines at each of these seconds.
     fn written(flow: &Flow, kind: &LineKind, seconds: std::ops::Range<u64>, lines: usize) -> u64 {
         let mut bytes = 0;
         for now in seconds.map(|second| second * SECOND) {

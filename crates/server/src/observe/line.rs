@@ -1,4 +1,4 @@
-//! How a log line looks.
+//! The format of a log line.
 
 use std::fmt::Write as _;
 
@@ -25,7 +25,7 @@ pub(super) enum Style {
 /// One line, with its end. `around` is the span in which the event happened.
 pub(super) fn write(style: Style, level: Level, around: Option<(&str, &Fields)>, event: &Fields) -> String {
     let mut time = String::new();
-    // Before 1970 too.
+    // Works before 1970 too.
     let _ = SystemTime.format_time(&mut Writer::new(&mut time));
     match style {
         Style::Text => text(&time, &format!("{:>5}", level.as_str()), around, event),
@@ -76,12 +76,12 @@ fn put_texts(line: &mut String, fields: &Fields) {
     }
 }
 
-/// Whether a value cannot be taken for several.
+/// Whether the value is a single word.
 fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:+".contains(&byte))
 }
 
-/// What is between the quotation marks has been escaped otherwise.
+/// The text between the quotation marks is already escaped otherwise.
 fn quote(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', r"\\").replace('"', r#"\""#))
 }
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use crate::observe::fields::{MAX_SENTENCE_CHARS, MAX_VALUE_CHARS};
 
-    /// What `work` logs, in this style, within one span.
+    /// What `work` logs in this style within one span.
     fn logged(style: Style, work: impl FnOnce()) -> String {
         struct Written(Style, Arc<Mutex<String>>);
         impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Written {

@@ -1,5 +1,5 @@
-//! The thread that writes log lines. Nothing else waits for it: what it cannot take in time, or cannot write, is lost and
-//! counted.
+//! The thread that writes log lines. Nothing else waits for it. Lines that it cannot take in time, or cannot write, are
+//! lost and counted.
 
 use std::{
     fmt,
@@ -22,25 +22,23 @@ use super::{
 };
 use countersign_store::clock::uptime_nanos;
 
-/// Lines that wait: 4 MiB at most.
+/// Lines that can wait: 4 MiB at most.
 const QUEUE: usize = 1_024;
-/// How often it is told what was left out, and tried whether a log that failed works again.
+/// How often to report what was left out, and to retry a log that failed.
 const REPORT: Duration = Duration::from_secs(10);
-/// A line that has not been taken for so long is not going to be soon.
+/// After this long, a line that was not taken is unlikely to be taken soon.
 const STUCK: Duration = Duration::from_secs(5);
-/// For lines that wait when the process ends.
+/// Time for the lines that wait when the process ends.
 const LAST_LINES: Duration = Duration::from_secs(2);
 
-/// What became of log lines since the start.
 #[derive(Debug, Default)]
 pub struct LogStats {
     written: AtomicU64,
     left_out: AtomicU64,
     overflowed: AtomicU64,
     unwritten: AtomicU64,
-    /// Whether the last line could not be written.
     has_failed: AtomicBool,
-    /// Since when a line is being written, in nanoseconds of our uptime; 0 if none is.
+    /// Since when a line is being written, in nanoseconds of uptime; 0 if none is.
     writing_since: AtomicU64,
 }
 
@@ -87,7 +85,6 @@ enum Message {
     Finish(SyncSender<()>),
 }
 
-/// Where log lines wait.
 #[derive(Clone)]
 pub(super) struct LogQueue {
     sender: SyncSender<Message>,
@@ -95,7 +92,7 @@ pub(super) struct LogQueue {
 }
 
 impl LogQueue {
-    /// Waits for nothing.
+    /// Never waits.
     pub(super) fn put(&self, line: String) {
         if self.sender.try_send(Message::Line(line)).is_err() {
             self.stats.overflowed.fetch_add(1, Ordering::Relaxed);
@@ -103,7 +100,7 @@ impl LogQueue {
     }
 }
 
-/// The log of this process. Dropping it writes the lines that wait, for as long as that takes at most two seconds.
+/// The log of this process. Dropping it writes the lines that wait, for at most two seconds.
 #[must_use = "lines that wait are written when this is dropped"]
 pub struct Logging(LogQueue);
 
@@ -112,7 +109,7 @@ impl Drop for Logging {
         let until = Instant::now() + LAST_LINES;
         let (finished, wait) = sync_channel(0);
         let mut message = Message::Finish(finished);
-        // While the queue is full there are lines to be written before.
+        // While the queue is full, earlier lines are still to be written.
         while let Err(error) = self.0.sender.try_send(message) {
             let std::sync::mpsc::TrySendError::Full(back) = error else { return };
             if Instant::now() >= until {
@@ -151,7 +148,7 @@ struct LogWriter<W> {
     style: Style,
     flow: Arc<Flow>,
     stats: Arc<LogStats>,
-    /// How many lost lines have been told of.
+    /// How many lost lines were reported.
     told: u64,
     reported: Instant,
 }
@@ -176,7 +173,7 @@ impl<W: Write> LogWriter<W> {
         }
     }
 
-    /// Whether it could be written.
+    /// Returns whether it was written.
     fn write(&mut self, line: &str) -> bool {
         let stats = &self.stats;
         stats.writing_since.store(uptime_nanos(Instant::now()).max(1), Ordering::Relaxed);
@@ -188,7 +185,7 @@ impl<W: Write> LogWriter<W> {
         written.is_ok()
     }
 
-    /// Tells how many lines are missing.
+    /// Reports how many lines are missing.
     fn report(&mut self) {
         let seconds = self.reported.elapsed().as_secs().max(1);
         self.reported = Instant::now();
@@ -201,7 +198,7 @@ impl<W: Write> LogWriter<W> {
         let lost = self.stats.lost();
         if lost > self.told {
             let message = format!("{} log lines were lost: they could not be written", lost - self.told);
-            // This line may be lost as well, which is not worth a line.
+            // This line can be lost as well, which is not worth a line.
             if self.write(&line::write(self.style, Level::WARN, None, &Fields::of(message, []))) {
                 self.told = lost;
             } else {
@@ -296,7 +293,7 @@ mod tests {
         }
         drop(logging);
         assert!(stats.is_failing(Instant::now()));
-        // Three of ours, and the one that tells of them.
+        // Three lines of the test, and the report about them.
         assert_eq!((stats.written(), stats.unwritten(), sink.text().as_str()), (0, 4, ""));
         sink.set(|state| state.is_full = false);
         drop(Logging(queue));

@@ -14,15 +14,15 @@ pub fn register_repo() -> Endpoint {
         Section::Changing,
         "Register a project",
         "Registers a project by the signers file at a URL. The server fetches the file, stores it as pending, and \
-         keeps the signed request as a proof of who asked for it.\n\n\
-         `public_key` must be the key that signs the request, and must be listed in the file. The submitter still \
-         signs the file like everyone else: `required_signers` are the keys that have yet to sign. The body has at \
-         most 64 KiB.",
+         keeps the signed request as proof of who sent it.\n\n\
+         `public_key` must be the key that signs the request, and must be listed in the file. The submitter \
+         signs the file like every other signer. `required_signers` lists the keys that have yet to sign. The body has \
+         at most 64 KiB.",
     )
     .signed()
     .with_body::<ProposeBody>(&[("register", "propose.request")])
     .answers_with::<ProposedResponse>(200, "registered, and waiting for signatures", &[("registered", "register")])
-    .refuses(400, "the body, the URL or the address that its host has is refused; `public_key` is invalid, not the caller's, or not in the file; the file's `timestamp` is more than 10 minutes ahead", "propose.400")
+    .refuses(400, "the body, the URL or the address of its host is refused; `public_key` is invalid, not the caller's, or not in the file; the file's `timestamp` is more than 10 minutes ahead", "propose.400")
     .refuses(409, "the project is registered, its registration is in progress, or it overlaps with another project; or too many registrations beside it wait for signatures", "register.409")
     .can_fail(", or the signers file could not be fetched or is not valid")
 }
@@ -34,7 +34,8 @@ pub fn update_signers() -> Endpoint {
         "Propose new signers",
         "Proposes a new signers file for a project that has one in force. The URL decides the project.\n\n\
          `public_key` must be the key that signs the request, and be listed in the current file, in any role. \
-         Proposing the pending bytes again changes nothing, and answers who is missing. The body has at most 64 KiB.",
+         Proposing the pending file again changes nothing; the answer lists who is missing. The body has at most \
+         64 KiB.",
     )
     .signed()
     .with_body::<ProposeBody>(&[("update", "propose.request")])
@@ -51,9 +52,9 @@ pub fn assets() -> Endpoint {
         "Register a release",
         "Registers a release, by its page on a code forge or by checksums files. The server makes an index of names \
          and digests, which then waits for signatures. The files themselves are not kept.\n\n\
-         Every key of the signers file in force there may do this, whatever its role. A release on a forge is \
-         downloaded as a whole, which may take minutes; if the connection ends meanwhile, send the request again, \
-         and it joins the work that is under way.",
+         Every key of the signers file in force there can do this, in any role. The server downloads all files of a \
+         release on a forge, which can take minutes. If the connection ends meanwhile, send the request again: it \
+         joins the download under way.",
     )
     .signed()
     .with_body::<AssetsBody>(&[("release", "assets.request"), ("checksums", "assets.request.checksums")])
@@ -69,17 +70,17 @@ pub fn revoke() -> Endpoint {
         "revoke",
         Section::Changing,
         "Revoke a release",
-        "Withdraws a complete index. `revocation_json` is the exact text of a revocation document: an object with \
+        "Revokes a complete index. `revocation_json` is the exact text of a revocation document: an object with \
          `reason` and `timestamp`, and optionally `subject_digest` (`sha512:` and the digest of the file) and \
-         `initiator`. Put `subject_digest` into it: without it, the revoker must also be the caller, and more than one \
-         signature cannot be collected.\n\n\
+         `initiator`. Include `subject_digest`: without it, the revoker must also be the caller, and one \
+         signature must be enough.\n\n\
          After a 202, other keys join by posting the same `revocation_json` with their own signature. The body has at \
          most 64 KiB.",
     )
     .signed()
     .with_body::<RevokeBody>(&[("revoke", "revoke.request")])
     .answers_with::<RevokedResponse>(200, "revoked", &[("revoked", "revoke")])
-    .answers_with::<RevokedResponse>(202, "recorded, while more keys have to agree", &[("recorded", "revoke.recorded")])
+    .answers_with::<RevokedResponse>(202, "recorded; more keys have to sign", &[("recorded", "revoke.recorded")])
     .refuses(400, "the body is malformed; the file cannot be revoked, or is already; the document is invalid, or about another file; the signature does not verify; the key is not in the revocation role", "revoke.400")
     .refuses(404, "no file at the path", "status.404")
     .refuses(409, "the file is not fully signed; another revocation is pending; this key has signed it already", "revoke.409")
@@ -92,19 +93,19 @@ pub fn submit_signatures() -> Endpoint {
         Section::Signing,
         "Submit signatures",
         "Submits one signer's signatures on one file. For an index, `signatures` has that one path; for a pending \
-         signers file, the file and its metadata. All or nothing.\n\n\
+         signers file, the file and its metadata. The server takes all of them or none.\n\n\
          Each signature is over the 64 raw bytes of the SHA-512 digest of the stored bytes. `public_key` is the \
-         signer, who need not be the caller: the signature proves itself.",
+         signer, who need not be the caller.",
     )
     .counted_as("signatures")
     .signed()
     .with_body::<SignaturesBody>(&[("signers_file", "sign.request"), ("index", "sign.request.index")])
     .answers_with::<SignedResponse>(
         200,
-        "taken",
+        "accepted",
         &[("collecting", "sign"), ("complete", "sign.complete")],
     )
-    .refuses(400, "the body is malformed; no such file; the file collects no signatures; a path is missing or too many; a signature does not verify", "sign.400")
+    .refuses(400, "the body is malformed; no such file; the file collects no signatures; a path is missing, or there is one too many; a signature does not verify", "sign.400")
     .refuses(403, "the signer may not sign this file", "sign.403")
     .refuses(409, "the file is complete or revoked, or this key has signed it already", "sign.409")
     .can_fail("")

@@ -1,4 +1,4 @@
-//! What the reference says of one endpoint. The document for programs and the page for people are both made from it.
+//! What the reference says about one endpoint. Both the OpenAPI document and the page for people come from it.
 
 use std::sync::LazyLock;
 
@@ -22,7 +22,7 @@ pub struct Endpoint {
     pub counted_as: &'static str,
     pub section: Section,
     pub summary: &'static str,
-    /// Paragraphs, between empty lines; what stands between backticks is code.
+    /// Paragraphs with empty lines between them. Text in backticks is code.
     pub about: String,
     pub access: EndpointAccess,
     pub parameters: Vec<Parameter>,
@@ -34,7 +34,7 @@ pub struct Endpoint {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndpointAccess {
     Open,
-    /// Authentication headers may be there.
+    /// Authentication headers are optional.
     Optional,
     Signed,
 }
@@ -59,7 +59,7 @@ pub struct Parameter {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParameterPlace {
-    /// Required, as the others are not.
+    /// Always required; the others are optional.
     Path,
     Query,
     Header,
@@ -70,11 +70,10 @@ pub struct DescribedAnswer {
     pub status: u16,
     pub about: String,
     pub headers: Vec<Header>,
-    /// In each of these forms, as the client prefers; in none where there is nothing to say.
+    /// One for each form that the client can ask for; empty if the answer has no body.
     pub contents: Vec<Content>,
 }
 
-/// A header that every answer of its kind has.
 #[derive(Debug, Clone, Copy)]
 pub struct Header {
     pub name: &'static str,
@@ -92,7 +91,7 @@ pub struct Content {
 #[derive(Debug, Clone, Copy)]
 pub enum ContentSchema {
     Type(Type),
-    /// Of whatever fields.
+    /// With any fields.
     Object,
     Text,
     Bytes,
@@ -120,8 +119,8 @@ impl Section {
     pub fn about(self) -> &'static str {
         match self {
             Self::Changing => "Who signs for a project, and which releases there are.",
-            Self::Signing => "What waits for a signature, and submitting it.",
-            Self::Reading => "Everything that is needed to check a release. Public.",
+            Self::Signing => "What waits for signatures, and how to submit them.",
+            Self::Reading => "Everything that you need to check a release. Public.",
             Self::Watching => "Is the server there, and what does it offer?",
             Self::Pages => "For people, in a browser.",
         }
@@ -173,7 +172,7 @@ impl Endpoint {
         self.answers(DescribedAnswer::new(status, about).with_content(Content::of::<T>(examples)))
     }
 
-    /// An error that `core` gives, by the name of its example.
+    /// An error that `core` returns, by the name of its example.
     pub fn refuses(self, status: u16, about: &str, example: &str) -> Self {
         self.answers(DescribedAnswer::error(status, about, find_example(example)))
     }
@@ -188,7 +187,7 @@ impl Endpoint {
         self.answers(answer)
     }
 
-    /// Every endpoint but those for health checks.
+    /// For every endpoint except health checks.
     pub fn limited(self) -> Self {
         let limited = ApiError::from(Limited { limit: Limit::Address, seconds: 1 });
         self.fails("too many requests from this address, or of this key; the message says which", &limited)
@@ -199,12 +198,12 @@ impl Endpoint {
         self.fails(&about, &ApiError::panicked())
     }
 
-    /// Where large answers wait for room.
+    /// For large answers that wait for room.
     pub fn can_be_busy(self) -> Self {
         self.fails("too many large answers are on their way; try again", &ApiError::busy())
     }
 
-    /// What every endpoint that asks for a signature may answer before it looks at the request.
+    /// What every endpoint that needs a signature can answer before it reads the request.
     pub fn signed(mut self) -> Self {
         self.access = EndpointAccess::Signed;
         self.refuses(401, "authentication headers are missing or invalid, or the nonce was used", "error.401")
@@ -214,7 +213,7 @@ impl Endpoint {
             .limited()
     }
 
-    /// Browsers are told of errors on a page, except of those that come before anything is looked at.
+    /// Browsers get errors as a page, except those from before the server reads the request.
     pub fn with_error_pages(mut self) -> Self {
         for answer in self.answers.iter_mut().filter(|answer| answer.status >= 400 && answer.status != 429) {
             answer.contents.push(Content::text(HTML));
@@ -267,23 +266,23 @@ impl Content {
 }
 
 pub(super) const REQUEST_ID: Header =
-    Header { name: "X-Request-Id", about: "Of this request alone; the server's log lines repeat it." };
+    Header { name: "X-Request-Id", about: "The id of this request. The server's log lines repeat it." };
 pub(super) const RETRY_AFTER: Header =
-    Header { name: "Retry-After", about: "Seconds after which it is worth trying again." };
+    Header { name: "Retry-After", about: "Seconds to wait before you try again." };
 pub(super) const ETAG: Header =
-    Header { name: "ETag", about: "Of this version; send it back in `If-None-Match`." };
+    Header { name: "ETag", about: "The tag of this version. Send it back in `If-None-Match`." };
 pub(super) const CACHE_CONTROL: Header =
-    Header { name: "Cache-Control", about: "How long a copy may be used." };
-pub(super) const LOCATION: Header = Header { name: "Location", about: "Where it is." };
+    Header { name: "Cache-Control", about: "How long you can use a copy." };
+pub(super) const LOCATION: Header = Header { name: "Location", about: "The other address." };
 pub(super) const CONTENT_LENGTH: Header = Header { name: "Content-Length", about: "In bytes." };
 
-/// Made by the decisions themselves; a test of core writes this file.
+/// The decisions themselves make these; a test of core writes the file.
 static EXAMPLES: LazyLock<Value> = LazyLock::new(|| {
     serde_json::from_str(include_str!("examples.json")).expect("a test has read the whole document")
 });
 
 /// # Panics
-/// Where there is none: the document is made in a test, and whole.
+/// If there is none. A test builds the whole document.
 pub(super) fn find_example(name: &str) -> Value {
     EXAMPLES.get(name).unwrap_or_else(|| panic!("no example is named {name}")).clone()
 }

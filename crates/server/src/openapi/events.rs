@@ -1,4 +1,4 @@
-//! The stream of what happens.
+//! The stream of events.
 
 use countersign_api::event::EventKind;
 use serde_json::json;
@@ -12,7 +12,7 @@ use super::{
 use crate::{error::ApiError, events::not_kept};
 
 pub fn events() -> Endpoint {
-    // Nothing that a schema could say: it has no end.
+    // No schema describes a stream without an end.
     let stream = Content {
         media_type: "text/event-stream",
         schema: ContentSchema::Bytes,
@@ -22,9 +22,9 @@ pub fn events() -> Endpoint {
     Endpoint::new(
         "events",
         Section::Watching,
-        "What happens, as it happens",
-        "Server-Sent Events, without an end: registrations, proposals, signatures, releases, revocations. The id of an \
-         event is the commit that made it happen; its data is an object with `type`, `path`, `key`, `time` and \
+        "Events as they happen",
+        "An endless stream of Server-Sent Events: registrations, proposals, signatures, releases, revocations. The id \
+         of an event is the commit that caused it; its data is an object with `type`, `path`, `key`, `time` and \
          `commit`.",
     )
     .with_parameter(prefix())
@@ -33,13 +33,12 @@ pub fn events() -> Endpoint {
     .with_parameter(last_event_id())
     .with_parameter(last_event_id_in_query())
     .answers(DescribedAnswer::new(200, "the stream").with_header(CACHE_CONTROL).with_content(stream))
-    .answers(DescribedAnswer::error(400, "a parameter is malformed, unknown, or there twice", malformed))
-    .fails("the last event is too long ago, or never was", &not_kept(COMMIT))
+    .answers(DescribedAnswer::error(400, "a parameter is malformed, unknown or repeated", malformed))
+    .fails("the last event is too old, or does not exist", &not_kept(COMMIT))
     .fails("too many listeners; try again", &ApiError::too_many_listeners())
     .limited()
 }
 
-/// One event as it is sent.
 fn write_example() -> String {
     let event = json!({
         "type": EventKind::Signature.name(),

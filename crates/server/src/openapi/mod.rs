@@ -1,4 +1,4 @@
-//! The API's description: what each endpoint takes and answers. `Reference` is all of it, as OpenAPI 3.1; `web::docs`
+//! The API's description: what each endpoint takes and answers. `Reference` is the OpenAPI 3.1 document; `web::docs`
 //! shows the same to people. The schemas come from the types of `core` that are sent and received.
 
 pub mod changes;

@@ -1,4 +1,4 @@
-//! Pages and what they load.
+//! Pages and the files that they load.
 
 use serde_json::json;
 
@@ -29,13 +29,13 @@ pub fn place() -> Endpoint {
 }
 
 pub fn activity() -> Endpoint {
-    living("activity_page", "Activity", "What happened on this server lately.")
+    living("activity_page", "Activity", "What happened recently on this server.")
         .with_parameter(before())
         .with_error_pages()
 }
 
 pub fn verify() -> Endpoint {
-    let about = "A form that checks a file that you have, in your browser: the file is not sent anywhere.";
+    let about = "A form that checks a file in your browser. The file is not sent anywhere.";
     lasting("verify_page", "Verify a file", about)
         .with_parameter(index_of_file())
         .with_parameter(address_of_file())
@@ -61,7 +61,7 @@ pub fn badge() -> Endpoint {
     .with_parameter(if_none_match())
     .answers(picture(200, "the picture").with_header(ETAG))
     .answers(not_modified())
-    .answers(picture(404, "a picture that says that nothing is known"))
+    .answers(picture(404, "a picture that says `unknown`"))
     .can_fail("")
     .limited()
 }
@@ -70,7 +70,6 @@ pub fn style() -> Endpoint {
     asset("style", "The style sheet", "text/css")
 }
 
-/// A script that one of the pages loads.
 pub fn script(id: &'static str) -> Endpoint {
     asset(id, "A script", "text/javascript")
 }
@@ -83,7 +82,7 @@ pub fn favicon() -> Endpoint {
     asset("favicon", "The icon, where browsers look for it", SVG)
 }
 
-/// A page that is made of the newest state.
+/// A page that shows the newest state.
 fn living(id: &'static str, summary: &'static str, about: &str) -> Endpoint {
     let page_of = |about| DescribedAnswer::new(200, about).with_header(ETAG).with_header(CACHE_CONTROL);
     let missing =
@@ -98,20 +97,19 @@ fn living(id: &'static str, summary: &'static str, about: &str) -> Endpoint {
         .limited()
 }
 
-/// Where it is not always looked at: a page that is under another address says so first.
+/// For a parameter that is not always checked, since a page at another address redirects first.
 fn unchecked(parameter: Parameter) -> Parameter {
     let example = parameter.example.as_str().map_or_else(|| parameter.example.to_string(), str::to_owned);
     Parameter { schema: json!({ "type": "string" }), example: json!(example), ..parameter }
 }
 
-/// A page that is always the same.
+/// A page that never changes.
 fn lasting(id: &'static str, summary: &'static str, about: &str) -> Endpoint {
     let answer =
         DescribedAnswer::new(200, "the page").with_header(CACHE_CONTROL).with_content(Content::text(HTML));
     Endpoint::new(id, Section::Pages, summary, about).answers(answer).limited()
 }
 
-/// A file that pages load.
 fn asset(id: &'static str, summary: &'static str, media_type: &'static str) -> Endpoint {
     let content = Content::text(media_type);
     let answer = DescribedAnswer::new(200, "the file").with_header(CACHE_CONTROL).with_content(content);
@@ -119,5 +117,5 @@ fn asset(id: &'static str, summary: &'static str, media_type: &'static str) -> E
 }
 
 fn not_modified() -> DescribedAnswer {
-    DescribedAnswer::new(304, "your copy is still right").with_header(ETAG).with_header(CACHE_CONTROL)
+    DescribedAnswer::new(304, "your copy is still current").with_header(ETAG).with_header(CACHE_CONTROL)
 }

@@ -7,21 +7,19 @@ use super::endpoint::{Parameter, ParameterPlace, find_example};
 
 const INDEX: &str = "https/github.com/443/acme/app/releases/tag/v1/svc.index.json";
 const PROJECT: &str = "https/github.com/443/acme/app";
-/// Segments of anything but slashes, backslashes and control characters; none of them a dot, two dots, or Git's own
-/// directory.
+/// Segments of anything but slashes, backslashes and control characters. No segment is a dot, two dots, or `.git`.
 const PATH_PATTERN: &str = r"^((?!\.{1,2}(/|$)|\.[gG][iI][tT](/|$))[^/\\\x00-\x1f\x7f-\x9f]+(/|$)){1,64}$";
 pub(super) const COMMIT: &str = "cafecafecafecafecafecafecafecafecafecafe";
 const COMMIT_PATTERN: &str = "^[0-9a-f]{40}$";
 const PATH_MAX: usize = countersign_core::values::path::MAX_BYTES;
 
-/// The path of a file.
 pub fn file_path() -> Parameter {
-    path("A mirror-relative path, with its slashes as they are; `%2F` is a slash as well.", INDEX)
+    path("A mirror-relative path with plain slashes. `%2F` counts as a slash as well.", INDEX)
 }
 
 /// The path of anything at or below a project.
 pub fn any_path() -> Parameter {
-    path("The path of any file or directory, there or not, with its slashes as they are.", PROJECT)
+    path("The path of any file or directory, with plain slashes. It need not exist.", PROJECT)
 }
 
 fn path(about: &'static str, example: &str) -> Parameter {
@@ -29,7 +27,7 @@ fn path(about: &'static str, example: &str) -> Parameter {
     Parameter { name: "path", place: ParameterPlace::Path, about, schema, example: json!(example) }
 }
 
-/// The path of what a badge is about, and the ending of a picture.
+/// The path of the badge's subject, and `.svg`.
 pub fn badge_path() -> Parameter {
     let about = "The path of a project, a release or a pending signers file, and `.svg`.";
     let schema =
@@ -38,20 +36,18 @@ pub fn badge_path() -> Parameter {
     Parameter { name: "path", place: ParameterPlace::Path, about, schema, example }
 }
 
-/// Which page of a long list.
 pub fn page() -> Parameter {
     let schema = json!({ "type": "integer", "minimum": 1 });
     query("page", "Which page of the list, from 1.", schema, json!(1))
 }
 
-/// From which commit to look back.
 pub fn before() -> Parameter {
     let schema = json!({ "type": "string", "pattern": COMMIT_PATTERN });
     query("before", "Only what happened before this commit.", schema, json!(COMMIT))
 }
 
 pub fn search() -> Parameter {
-    let about = "Words that the path of a project must have.";
+    let about = "Words that the path of a project must contain.";
     query("q", about, json!({ "type": "string" }), json!("acme"))
 }
 
@@ -78,15 +74,15 @@ pub fn waiting_key() -> Parameter {
 pub fn event_types() -> Parameter {
     let names = EventKind::ALL.map(EventKind::name).join("|");
     let schema = json!({ "type": "string", "pattern": format!("^({names})(,({names}))*$") });
-    query("type", "Only events of these kinds, with commas between them.", schema, json!("complete,revoked"))
+    query("type", "Only events of these types, separated by commas.", schema, json!("complete,revoked"))
 }
 
 pub fn last_event_id() -> Parameter {
     Parameter {
         name: "Last-Event-ID",
         place: ParameterPlace::Header,
-        about: "Go on after this event; browsers set it when they connect again.",
-        // Empty is how clients say that they have none.
+        about: "Continue after this event. Browsers set it when they reconnect.",
+        // Clients that have no id send an empty one.
         schema: json!({ "type": "string", "pattern": "^([0-9a-fA-F]{40})?$" }),
         example: json!(COMMIT),
     }
@@ -106,7 +102,7 @@ pub fn if_none_match() -> Parameter {
     Parameter {
         name: "If-None-Match",
         place: ParameterPlace::Header,
-        about: "The `ETag` of a copy that you have: 304 if it is still right.",
+        about: "The `ETag` of your copy. The answer is 304 if it is still current.",
         schema: json!({ "type": "string" }),
         example: json!(format!("\"{COMMIT}\"")),
     }

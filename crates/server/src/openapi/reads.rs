@@ -16,8 +16,8 @@ pub fn pending_signatures() -> Endpoint {
         "pending_signatures",
         Section::Signing,
         "What waits for my signature",
-        "The files that are still collecting signatures, which the caller may sign and has not signed. Master keys see \
-         signers files only.",
+        "The files that collect signatures, and that the caller can sign and has not signed. Master keys see only \
+         signers files.",
     )
     .signed()
     .answers_with::<PendingResponse>(200, "sorted paths", &[("one", "pending")])
@@ -29,8 +29,8 @@ pub fn signature_status() -> Endpoint {
         "signature_status",
         Section::Signing,
         "How far a file has come",
-        "For an index or a pending signers file. Only for keys, in any role, of the signers file in force; for a pending \
-         signers file, also for the keys in it.",
+        "The status of an index or a pending signers file. Keys of the signers file in force, in any role, can ask for \
+         it. For a pending signers file, its own keys can ask as well.",
     )
     .signed()
     .with_parameter(file_path())
@@ -54,8 +54,8 @@ pub fn files_to_sign() -> Endpoint {
         "files_to_sign",
         Section::Signing,
         "What to sign for a file",
-        "The content of the file and, for a signers file, of its metadata. Sign only what you could parse as the kind of \
-         document that the path names, for the project that the path names.",
+        "The content of the file and, for a signers file, of its metadata. Parse it before you sign it: it must be \
+         the kind of document that the path names, for the project that the path names.",
     )
     .signed()
     .with_parameter(file_path())
@@ -70,8 +70,8 @@ pub fn file() -> Endpoint {
         "file",
         Section::Reading,
         "A stored file",
-        "The bytes of any stored file. Keep copies as long as you like, but ask before using one again: the file at a \
-         path may change.",
+        "The bytes of any stored file. You can keep copies, but ask again before you use one: the file at a path \
+         can change.",
     )
     .counted_as("files")
     .with_parameter(file_path())
@@ -113,16 +113,16 @@ pub fn chain() -> Endpoint {
     describe_chain("get_signers_chain", "")
 }
 
-/// The other name in the specification.
+/// Another name for it in the specification.
 pub fn artifact_chain() -> Endpoint {
     describe_chain("get_artifact_signers_chain", "\n\nThe same as `get_signers_chain`, under another name.")
 }
 
 fn describe_chain(id: &'static str, note: &str) -> Endpoint {
-    let about = "How the signers of a file came to be: the project's signers files in order, from the first to the one that \
-                 governs the file. The path is that of a complete or revoked index, or of a signers file in force; any \
-                 other, well-formed or not, is 400.";
-    Endpoint::new(id, Section::Reading, "How these signers came to be", &format!("{about}{note}"))
+    let about = "The project's signers files in order, from the first to the one that governs the file. The path must \
+                 be that of a complete or revoked index, or of a signers file in force. Any other path, well-formed or \
+                 not, gets 400.";
+    Endpoint::new(id, Section::Reading, "The history of a file's signers", &format!("{about}{note}"))
         .counted_as("get_signers_chain")
         .with_parameter(file_path())
         .answers_with::<ChainResponse>(200, "the history of the signers", &[("first_signers", "chain")])
@@ -137,5 +137,5 @@ fn stored(about: &str) -> DescribedAnswer {
 }
 
 fn not_modified() -> DescribedAnswer {
-    DescribedAnswer::new(304, "your copy is still right").with_header(ETAG).with_header(CACHE_CONTROL)
+    DescribedAnswer::new(304, "your copy is still current").with_header(ETAG).with_header(CACHE_CONTROL)
 }

@@ -2,7 +2,6 @@
 
 use super::endpoint::Endpoint;
 
-/// A route as the reference shows it.
 #[derive(Debug, Clone)]
 pub struct Row {
     pub method: Verb,

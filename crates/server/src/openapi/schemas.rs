@@ -1,4 +1,4 @@
-//! Schemas of the types that are sent and received, and their fields as people read them.
+//! Schemas of the types that are sent and received, and their fields for people.
 
 use std::{borrow::Cow, collections::BTreeMap, fmt};
 
@@ -10,7 +10,7 @@ use utoipa::{
 
 pub(super) const PLACE: &str = "#/components/schemas/";
 
-/// A type of `core`, by what its schema is called and how to get it.
+/// A type of `core`: the name of its schema, and how to get it.
 #[derive(Clone, Copy)]
 pub struct Type {
     name: fn() -> Cow<'static, str>,
@@ -58,10 +58,9 @@ impl fmt::Debug for Type {
     }
 }
 
-/// A field of an object in a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaField {
-    /// With those that it lies in: `history.entries[].timestamp`.
+    /// With the fields around it: `history.entries[].timestamp`.
     pub name: String,
     pub kind: String,
     pub is_required: bool,
@@ -80,7 +79,7 @@ fn list_fields(schema: &Value, prefix: &str, schemas: &Schemas, fields: &mut Vec
             about: describe_purpose(property, schemas),
         };
         let below = format!("{}.", field.name);
-        // Each case of a type with several has its own fields, and some have them in common.
+        // Each case of a type has its own fields, and some cases share fields.
         if !fields.iter().any(|known| known.name == field.name) {
             fields.push(field);
         }
@@ -117,7 +116,7 @@ fn describe_kind(schema: &Value, schemas: &Schemas) -> String {
     }
 }
 
-/// What the field itself says, before what its type says.
+/// What the field says about itself, or else what its type says.
 fn describe_purpose(schema: &Value, schemas: &Schemas) -> String {
     let own = schema["description"].as_str();
     own.or_else(|| resolve(schema, schemas)["description"].as_str()).unwrap_or_default().to_owned()

@@ -14,8 +14,8 @@ pub fn ping() -> Endpoint {
         "ping",
         Section::Watching,
         "Is the server there, does my signature work",
-        "Always 200. With any of the authentication headers, `auth` says whether they would be accepted, and why not. A \
-         success uses up the nonce.",
+        "Always 200. If there are authentication headers, `auth` says whether the server accepts them, and if not, \
+         why. A success uses up the nonce.",
     )
     .optionally_signed()
     .answers_with::<PingResponse>(
@@ -31,7 +31,7 @@ pub fn healthz() -> Endpoint {
         "healthz",
         Section::Watching,
         "Does it answer",
-        "As long as the process answers. Without rate limits.",
+        "Answers while the process runs. It has no rate limit.",
     )
     .answers(health("the process answers", "ok"))
 }
@@ -42,7 +42,7 @@ pub fn readyz() -> Endpoint {
         "readyz",
         Section::Watching,
         "Can it accept changes",
-        "Not while the server is stopping, or while its disk refuses changes. Without rate limits.",
+        "Answers 503 while the server stops, or while its disk refuses changes. It has no rate limit.",
     )
     .answers(health("changes are accepted", "ready"))
     .answers(DescribedAnswer::error(503, "no changes can be accepted at the moment", reason))
@@ -54,7 +54,7 @@ pub fn document() -> Endpoint {
         "openapi",
         Section::Watching,
         "This reference, for programs",
-        "An OpenAPI 3.1 document, made from the same descriptions as this page. Any origin may read it.",
+        "An OpenAPI 3.1 document, made from the same descriptions as this page. Any origin can read it.",
     )
     .counted_as("page")
     .with_parameter(if_none_match())
@@ -65,7 +65,7 @@ pub fn document() -> Endpoint {
             .with_content(Content { media_type: JSON, schema, examples: Vec::new() }),
     )
     .answers(
-        DescribedAnswer::new(304, "your copy is still right").with_header(ETAG).with_header(CACHE_CONTROL),
+        DescribedAnswer::new(304, "your copy is still current").with_header(ETAG).with_header(CACHE_CONTROL),
     )
     .limited()
 }

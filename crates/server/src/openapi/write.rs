@@ -1,4 +1,4 @@
-//! Descriptions become an OpenAPI 3.1 document.
+//! Turns descriptions into an OpenAPI 3.1 document.
 
 use countersign_core::values::wire;
 use serde_json::{Map, Value, json};
@@ -13,19 +13,18 @@ use super::{
 use crate::openapi::row::{Row, Verb};
 
 /// What holds for every endpoint.
-pub const ABOUT: &str = "Countersign collects signatures on software releases, and publishes everything that is \
-needed to check them. The server holds no signing key.\n\n\
-Every GET is also answered as HEAD. Another method than those listed is 405 with `Allow`, an unknown route 404; like \
-every error, these have a JSON body with `error`, a text for people, and an `X-Request-Id`. So have, on every route, the \
-400 for what is no HTTP request or has not exactly one `Host`, and the 431 for too long a head.\n\n\
-A body is read as JSON whatever its `Content-Type`. Unknown fields in it are ignored, repeated ones refused.";
+pub const ABOUT: &str = "Countersign collects signatures on software releases, and publishes everything that you \
+need to check them. The server holds no signing key.\n\n\
+Every GET route also answers HEAD. A method that is not listed gets 405 with `Allow`, an unknown route 404. Every \
+route answers 400 to an invalid HTTP request, or to one without exactly one `Host`, and 431 to a head that is too \
+long. Every error has a JSON body with `error`, a text for people, and an `X-Request-Id`.\n\n\
+The server reads every body as JSON, whatever its `Content-Type`. It ignores unknown fields and refuses repeated ones.";
 
-/// What a client does to prove who it is.
+/// How a client proves who it is.
 pub const AUTHENTICATION: &str = "Four headers, each exactly once. Join timestamp, nonce and the raw request body \
-(or nothing) with `##`, take the SHA-512 digest of that string, and sign its 64 raw bytes with Ed25519. A request is \
-refused from 6 minutes after its timestamp, and when it is more than 10 seconds ahead.";
+(or nothing) with `##`, take the SHA-512 digest of that string, and sign its 64 raw bytes with Ed25519. The server \
+refuses a request from 6 minutes after its timestamp, and one whose timestamp is more than 10 seconds ahead.";
 
-/// A header of an authenticated request.
 #[derive(Debug)]
 pub struct AuthHeader {
     scheme: &'static str,
@@ -62,7 +61,7 @@ impl AuthHeader {
         },
     ];
 
-    /// Of a request without a body.
+    /// For a request without a body.
     pub fn example(&self) -> String {
         find_example(self.example).as_str().unwrap_or_default().to_owned()
     }
@@ -162,13 +161,12 @@ fn response(answer: &DescribedAnswer) -> Value {
     response
 }
 
-/// A content by its type.
 fn media(content: &Content) -> (String, Value) {
     let schema = match content.schema {
         ContentSchema::Type(of) => json!({ "$ref": format!("{PLACE}{}", of.name()) }),
         ContentSchema::Object => json!({ "type": "object" }),
         ContentSchema::Text => json!({ "type": "string" }),
-        // Bytes are no JSON, so there is nothing that a schema could say of them.
+        // Bytes are not JSON, so a schema has nothing to say about them.
         ContentSchema::Bytes => json!({}),
     };
     let mut media = json!({ "schema": schema });

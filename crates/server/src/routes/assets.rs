@@ -1,4 +1,4 @@
-//! Registering the files of a release: from a code forge, or from checksums files.
+//! Registers the files of a release, from a code forge or from checksums files.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::{
     upstream::turns::{FetchKind, FetchTurn},
 };
 
-/// Checksums files of one release that are fetched at the same time: SHA-256 and SHA-512, most often.
+/// Checksums files of one release to fetch at the same time. Most often there are two, SHA-256 and SHA-512.
 const AT_ONCE: usize = 2;
 
 pub async fn register(
@@ -52,13 +52,13 @@ pub async fn register(
             (active.project, files, release, "Assets registered successfully", Some(turn))
         }
     };
-    // Written and measured here: the writer has one thread for everybody.
+    // Written and measured here: the writer has only one thread.
     let index = release.write_index(&project, app.now());
     let index = index.map_err(|error| ApiError::oversized_upstream(&source, error))?;
     let (caller, max_collecting) = (request.caller, app.limits.collecting_per_project);
     let decide = move |head: &_| assets::register_assets(head, &index, &caller, max_collecting);
     let index = app.store.transact(decide).await??;
-    // Not before: no more releases wait for the writer than there are turns.
+    // Only now, so that no more releases wait for the writer than there are turns.
     drop(turn);
     Ok(Json(AssetsResponse { success: true, message: message.to_owned(), index_file_path: index }))
 }
@@ -71,7 +71,7 @@ async fn fetch_checksums(
     let limits = Limits { max_bytes: app.limits.checksums_file_bytes, redirects: Redirects::Guarded };
     let fetches: Vec<_> =
         source.files.iter().map(|file| app.upstream.fetch(turn, file.request_url(), limits)).collect();
-    // Read in their order, each as soon as it is there, so that few are in memory at a time.
+    // Read in order, each as soon as it is there, so that few are in memory at a time.
     let mut contents = stream::iter(fetches).buffered(AT_ONCE);
     let mut checksums = Checksums::default();
     for file in &source.files {

@@ -33,7 +33,7 @@ pub(crate) async fn chain(
     Ok(sized(body, JSON, length))
 }
 
-/// The same without waiting for anything; `None` leaves the request to the handler.
+/// The same without waiting; `None` leaves the request to the handler.
 pub(crate) fn read_chain(app: &App, tail: &str) -> Option<Result<Response, ApiError>> {
     let path = match parse_artifact(tail) {
         Ok(path) => path,

@@ -1,4 +1,4 @@
-//! What happens, as it happens.
+//! Events as they happen.
 
 use std::sync::Arc;
 

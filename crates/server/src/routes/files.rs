@@ -1,4 +1,4 @@
-//! Stored files: raw, as the signers file that governs a path, and as what there is to sign.
+//! Stored files: raw, the signers file that governs a path, and what to sign for a path.
 
 use std::sync::Arc;
 
@@ -84,10 +84,10 @@ pub(crate) async fn signers(
     send_file(&app, origin.as_deref(), (head, path), Wanted::Signers, &headers).await
 }
 
-/// Answers with a stored file without waiting for anything; `None` leaves the request to the handler.
+/// Answers with a stored file without waiting; `None` leaves the request to the handler.
 pub fn read_raw(app: &App, tail: &str, headers: &HeaderMap) -> Option<Result<Response, ApiError>> {
     let head = app.store.glance();
-    // As nearly everybody asks.
+    // The spelling that nearly every client uses.
     let file = if tail.contains('%') { None } else { head.file_as_spelled(tail) };
     if let Some(file) = file {
         return serve_at_hand(&head, file, OCTET_STREAM, headers).map(Ok);
@@ -98,7 +98,7 @@ pub fn read_raw(app: &App, tail: &str, headers: &HeaderMap) -> Option<Result<Res
     };
     match head.file(&path) {
         Some(file) => serve_at_hand(&head, file, OCTET_STREAM, headers).map(Ok),
-        // It may be one that has to be assembled.
+        // It can be a history, which has to be assembled.
         None if layout::project_of_history(&path).is_some() => None,
         None => Some(Err(not_a_file(&head, &path))),
     }
@@ -127,7 +127,7 @@ fn not_a_file(head: &Head, path: &RepoPath) -> ApiError {
     }
 }
 
-/// A stored file, or that the client has it already; `None` where it must be read first.
+/// A stored file, or 304 if the client has it; `None` if it must be read first.
 fn serve_at_hand(
     head: &Head,
     file: Found<'_>,
@@ -142,7 +142,6 @@ fn serve_at_hand(
     Some(tagged(Response::new(Body::from(content)), content_type, &tag))
 }
 
-/// Which file answers for a path.
 #[derive(Debug, Clone, Copy)]
 enum Wanted {
     File,
@@ -213,7 +212,7 @@ async fn send_history(
     Ok(tagged(sized(body, OCTET_STREAM, length), OCTET_STREAM, &tag))
 }
 
-/// An answer of a length that is known before its body is.
+/// An answer whose length is known before its body.
 pub(super) fn sized(body: Body, content_type: HeaderValue, length: usize) -> Response {
     let mut response = Response::new(body);
     response.headers_mut().insert(CONTENT_TYPE, content_type);
@@ -225,9 +224,9 @@ fn not_modified(tag: &[u8]) -> Response {
     with_tag(StatusCode::NOT_MODIFIED.into_response(), tag)
 }
 
-/// A stored file with all that is said of it.
+/// A stored file with its headers.
 fn tagged(mut response: Response, content_type: HeaderValue, tag: &[u8]) -> Response {
-    // Room for all that will be there, so that it is made once.
+    // Room for all headers, allocated once.
     response.headers_mut().reserve(8);
     response.headers_mut().insert(CONTENT_TYPE, content_type);
     response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
@@ -235,7 +234,7 @@ fn tagged(mut response: Response, content_type: HeaderValue, tag: &[u8]) -> Resp
 }
 
 fn with_tag(mut response: Response, tag: &[u8]) -> Response {
-    // A client that keeps a copy asks again before it uses it: the file at a path may change.
+    // A client asks again before it uses its copy, since the file at a path can change.
     response.headers_mut().insert(CACHE_CONTROL, NO_CACHE);
     if let Ok(tag) = HeaderValue::from_bytes(tag) {
         response.headers_mut().insert(ETAG, tag);
@@ -243,14 +242,14 @@ fn with_tag(mut response: Response, tag: &[u8]) -> Response {
     response
 }
 
-/// The id of a blob between quotation marks.
+/// The id of a blob in quotation marks.
 fn entity_tag(id: &ObjectId) -> [u8; TAG_BYTES] {
     let mut tag = [b'"'; TAG_BYTES];
     let _ = id.hex_to_buf(&mut tag[1..TAG_BYTES - 1]);
     tag
 }
 
-/// Whether the client has this version already (`If-None-Match`, compared weakly as for any GET).
+/// Whether the client has this version (`If-None-Match`, compared weakly as for any GET).
 pub(crate) fn matches_tag(headers: &HeaderMap, tag: &[u8]) -> bool {
     let is_ours = |given: &str| given == "*" || given.trim_start_matches("W/").as_bytes() == tag;
     let mut given = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());

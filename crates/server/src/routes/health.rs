@@ -1,4 +1,4 @@
-//! For whoever watches over the server: does it answer, and can it accept changes?
+//! For monitoring: does the server answer, and can it accept changes?
 
 use std::time::Instant;
 

@@ -1,7 +1,7 @@
-//! Histories of signers, put together from their entries (D42): as the file of the specification, and as a chain.
+//! Histories of signers, assembled from their entries (D42): as the file of the specification, and as a chain.
 //!
-//! Nothing is parsed. A short one that is at hand is answered where the connection is served; any other is read beside
-//! the runtime, a part at a time, so that a reader costs no more than one part.
+//! Nothing is parsed. The connection's thread answers a short history that is in memory. Any other is read outside the
+//! runtime, a part at a time, so that a reader costs no more memory than one part.
 
 use std::{cell::Cell, sync::Arc};
 
@@ -22,10 +22,10 @@ use countersign_core::{
 use crate::{error::ApiError, origin::RequestOrigin, sending::SMALL_BYTES, state::App};
 use countersign_store::{Head, unreadable};
 
-/// Parts are at least this long, except the last.
+/// Every part except the last is at least this long.
 const PART_BYTES: usize = 128 << 10;
 
-/// A text that is made of the first entries of a history.
+/// A text made of the first entries of a history.
 #[derive(Debug)]
 pub(crate) struct HistoryEntries {
     head: Arc<Head>,
@@ -36,7 +36,7 @@ pub(crate) struct HistoryEntries {
 }
 
 impl HistoryEntries {
-    /// The history file of a project; `None` where it has none.
+    /// The history file of a project; `None` if it has none.
     pub(crate) fn document(head: Arc<Head>, project: RepoPath) -> Result<Option<Self>, ReadError> {
         let count = stored::history_len(&*head, &project);
         if count == 0 {
@@ -47,7 +47,6 @@ impl HistoryEntries {
         Ok(Some(Self { bytes: assembly.len(facts), head, project, count, assembly }))
     }
 
-    /// The chain of a signed file.
     pub(crate) fn chain(head: Arc<Head>, path: &RepoPath) -> Result<Self, ChainRefusal> {
         let ChainPlace { project, last: count } = chain::locate(&*head, path)?;
         let facts = stored::history_facts(&*head, &project, count)?;
@@ -64,7 +63,7 @@ impl HistoryEntries {
         let is_small = self.bytes <= SMALL_BYTES;
         let room = match is_small {
             true => None,
-            // What is in memory at a time: a part, and the entry that it ends with.
+            // In memory at a time: a part, and the entry that it ends with.
             false => Some(app.sending.hold(self.bytes.min(PART_BYTES + FILE_BYTES), origin).await?),
         };
         let entries = Arc::new(self);
@@ -78,7 +77,7 @@ impl HistoryEntries {
         })
     }
 
-    /// The part that begins with the entry of this number, and the number that the next one begins with.
+    /// The part that begins with entry `from`, and the entry with which the next part begins.
     fn read_part(&self, from: usize) -> Result<(Bytes, Option<usize>), ReadError> {
         let mut part = Vec::with_capacity(self.bytes.min(PART_BYTES));
         for number in from..=self.count {
@@ -94,7 +93,7 @@ impl HistoryEntries {
     }
 }
 
-/// The chain of a signed file, where it is short and at hand; `None` where it has to be looked for.
+/// The chain of a signed file if it is short and in memory; `None` if it has to be searched for.
 pub(crate) fn chain_at_hand(head: &Head, path: &RepoPath) -> Option<Result<Bytes, ChainRefusal>> {
     let place = match chain::locate(&AtHand { head, looks: Cell::new(0) }, path) {
         Ok(place) => place,
@@ -116,11 +115,11 @@ pub(crate) fn chain_at_hand(head: &Head, path: &RepoPath) -> Option<Result<Bytes
     Some(Ok(chain.into()))
 }
 
-/// How many entries are looked at where a connection is served. A chain that is short enough has fewer; but it may be the
-/// beginning of a history of thousands, which is searched from its end.
+/// How many entries the connection's thread looks at. A short chain has fewer. But it can be the beginning of a history
+/// of thousands, which is searched from its end.
 const MOST_LOOKS: usize = 64;
 
-/// What a head knows without reading. Whatever it would have to read, or to search for, is an error here.
+/// What a head knows without reading. Anything that it would have to read or search for is an error here.
 struct AtHand<'a> {
     head: &'a Head,
     looks: Cell<usize>,

@@ -17,13 +17,12 @@ use crate::{
 };
 use countersign_store::BudgetScope;
 
-/// Everything that is counted, as it is now.
 pub(super) fn render(app: &App, kinds: &RequestKinds) -> String {
     let mut page = Page::default();
-    page.family("countersign_build_info", "gauge", "The program that runs; always 1.");
+    page.family("countersign_build_info", "gauge", "The version of the running program; always 1.");
     page.sample("countersign_build_info", &[("version", &env!("CARGO_PKG_VERSION"))], 1);
     let is_ready = u8::from(app.readiness().is_ok());
-    page.gauge("countersign_ready", "Whether changes can be accepted, as /readyz says.", is_ready);
+    page.gauge("countersign_ready", "Whether the server can accept changes, as /readyz says.", is_ready);
     write_requests(&mut page, kinds, &app.requests);
     write_connections(&mut page, app);
     write_limits(&mut page, app);
@@ -65,7 +64,7 @@ fn write_connections(page: &mut Page, app: &App) {
     page.gauge("countersign_connections_open", "Open connections.", counts.open);
     page.counter("countersign_connections_accepted_total", "Accepted connections.", counts.accepted);
     let name = "countersign_connections_dropped_total";
-    page.family(name, "counter", "Connections that we ended, by reason.");
+    page.family(name, "counter", "Connections that the server ended, by reason.");
     for (reason, count) in
         [("too_slow", counts.too_slow), ("gave_way", counts.gave_way), ("no_room", counts.refused)]
     {
@@ -75,7 +74,7 @@ fn write_connections(page: &mut Page, app: &App) {
 
 fn write_limits(page: &mut Page, app: &App) {
     let name = "countersign_rate_limited_total";
-    page.family(name, "counter", "Requests that were answered 429, by the limit that they met.");
+    page.family(name, "counter", "Requests answered with 429, by the limit that they met.");
     for limit in Limit::ALL {
         let label = match limit {
             Limit::Address => "address",
@@ -115,8 +114,8 @@ fn write_places(page: &mut Page, app: &App) {
             page.sample(name, &[("of", &of)], value(places));
         }
     };
-    write("countersign_places", "gauge", "Places that there are.", |places| places.total() as u64);
-    write("countersign_places_held", "gauge", "Places that are taken.", |places| places.held() as u64);
+    write("countersign_places", "gauge", "Places in total.", |places| places.total() as u64);
+    write("countersign_places_held", "gauge", "Places in use.", |places| places.held() as u64);
     write("countersign_places_awaited", "gauge", "Requests that wait for a place.", |places| {
         places.waiting() as u64
     });
@@ -129,7 +128,7 @@ fn write_places(page: &mut Page, app: &App) {
     write(
         "countersign_places_given_up_total",
         "counter",
-        "Places that were taken from their holders for others.",
+        "Places that their holders lost to others.",
         SharedPlaces::gave_way,
     );
 }
@@ -154,14 +153,14 @@ fn write_budget(page: &mut Page, app: &App) {
     page.counter("countersign_stored_bytes_total", "Bytes of new files and commits that were stored.", bytes);
     let budget = app.store.budget();
     let name = "countersign_over_budget_total";
-    page.family(name, "counter", "Changes that were answered 429, by whose budget they did not fit into.");
+    page.family(name, "counter", "Changes answered with 429, by the budget that they exceeded.");
     for scope in BudgetScope::ALL {
         let count = budget.map_or(0, |budget| budget.refusals(scope));
         page.sample(name, &[("budget", &scope.name())], count);
     }
     if let Some(budget) = budget {
         let left = budget.bytes_left(Instant::now());
-        page.gauge("countersign_budget_left_bytes", "Bytes that all together may store now.", left);
+        page.gauge("countersign_budget_left_bytes", "Bytes left in the budget of the whole server.", left);
     }
 }
 
@@ -169,13 +168,13 @@ fn write_nonces(page: &mut Page, app: &App) {
     let stats = app.nonces.stats();
     page.counter("countersign_nonces_stored_total", "Nonces that were new.", stats.stored());
     page.counter("countersign_nonces_repeated_total", "Nonces that were used before.", stats.repeated());
-    page.gauge("countersign_nonces_kept", "Nonces that are remembered now.", stats.kept());
+    page.gauge("countersign_nonces_kept", "Nonces remembered now.", stats.kept());
     page.gauge("countersign_nonces_queue_length", "Requests that wait for their nonces.", stats.waiting());
 }
 
 fn write_fetches(page: &mut Page, app: &App) {
     let name = "countersign_fetches_total";
-    page.family(name, "counter", "What was fetched for requests, by outcome.");
+    page.family(name, "counter", "Fetches for requests, by outcome.");
     for kind in FetchKind::ALL {
         for outcome in FetchOutcome::ALL {
             let labels: [(&str, &dyn Display); 2] = [("kind", &kind.name()), ("outcome", &outcome.name())];
@@ -184,7 +183,7 @@ fn write_fetches(page: &mut Page, app: &App) {
     }
     page.gauge(
         "countersign_fetching_requests",
-        "Requests that fetch, or wait for their turn to.",
+        "Requests that fetch or wait for their turn.",
         app.upstream.turns.under_way(),
     );
     page.gauge(
@@ -201,7 +200,7 @@ fn write_events(page: &mut Page, events: &Audience) {
 
 fn write_webhooks(page: &mut Page, app: &App) {
     let name = "countersign_webhook_deliveries_total";
-    page.family(name, "counter", "What was sent to webhooks, by outcome; each try counts.");
+    page.family(name, "counter", "Tries to deliver events to webhooks, by outcome.");
     for webhook in &app.webhooks {
         for outcome in DeliveryOutcome::ALL {
             let labels: [(&str, &dyn Display); 2] =
@@ -210,12 +209,12 @@ fn write_webhooks(page: &mut Page, app: &App) {
         }
     }
     let name = "countersign_webhook_failing";
-    page.family(name, "gauge", "Whether the last try of a webhook did not arrive.");
+    page.family(name, "gauge", "Whether the last try of a webhook failed.");
     for webhook in &app.webhooks {
         page.sample(name, &[("webhook", &webhook.name)], u8::from(webhook.is_failing()));
     }
     let name = "countersign_webhook_commits_behind";
-    page.family(name, "gauge", "Commits that a webhook has not dealt with yet.");
+    page.family(name, "gauge", "Commits that a webhook has yet to process.");
     for webhook in &app.webhooks {
         if let Some(behind) = webhook.behind(app.store.log().end()) {
             page.sample(name, &[("webhook", &webhook.name)], behind);
@@ -232,7 +231,11 @@ fn write_log(page: &mut Page, stats: &LogStats) {
         page.sample(name, &[("reason", &reason)], count);
     }
     let is_failing = u8::from(stats.is_failing(Instant::now()));
-    page.gauge("countersign_log_failing", "Whether log lines cannot be written at the moment.", is_failing);
+    page.gauge(
+        "countersign_log_failing",
+        "Whether the server cannot write its log at the moment.",
+        is_failing,
+    );
 }
 
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! Is anybody there, and would my signature be accepted? (D22)
+//! Is the server there, and would it accept my signature? (D22)
 
 use axum::{
     Json,

@@ -1,4 +1,4 @@
-//! Registering a project, and proposing new signers for it.
+//! Registers a project, and proposes new signers for it.
 
 use axum::{Json, extract::State};
 use countersign_api::answers::ProposedResponse;
@@ -34,7 +34,7 @@ pub async fn register_repo(
         Ok::<_, ApiError>(registered)
     };
     let proposed = app.store.transact(decide).await??;
-    // Not before: no more proposals wait for the writer than there are turns.
+    // Only now, so that no more proposals wait for the writer than there are turns.
     drop(turn);
     Ok(answer(proposed, "Project registered successfully. Collect signatures to activate."))
 }
@@ -57,7 +57,7 @@ pub async fn update_signers(
         Ok::<_, ApiError>(updated)
     };
     let proposed = app.store.transact(decide).await??;
-    // Not before: no more proposals wait for the writer than there are turns.
+    // Only now, so that no more proposals wait for the writer than there are turns.
     drop(turn);
     Ok(answer(proposed, "Signers update proposed successfully. Collect signatures to activate."))
 }

@@ -16,7 +16,7 @@ use crate::{openapi::Reference, state::App};
 pub async fn document(State(app): State<App>, headers: HeaderMap) -> Response {
     let document: &'static Reference = app.reference;
     let tag = document.tag();
-    // Viewers of such documents run on pages of their own, and there is nothing in it that is not public.
+    // Viewers of OpenAPI documents run on other origins, and everything in this one is public.
     let common = [
         (ETAG, tag),
         (CACHE_CONTROL, "no-cache"),

@@ -1,4 +1,4 @@
-//! Revoking a complete file.
+//! Revokes a complete file.
 
 use axum::{Json, extract::State, http::StatusCode};
 use countersign_api::answers::RevokedResponse;

@@ -1,4 +1,4 @@
-//! Routes, each with what the reference says of it: there is no way to add one without the other.
+//! Routes, each with its part of the reference. A route cannot be added without it.
 
 use axum::{
     Router,
@@ -28,14 +28,14 @@ impl RouteTable {
         Self { router, rows: self.rows }.with_row(Verb::Post, path.to_owned(), endpoint)
     }
 
-    /// Everything below a directory: what follows is one path, which may have slashes in it.
+    /// Everything below a directory. The rest of the target is one path, which can contain slashes.
     pub fn get_below<H: Handler<T, App>, T: 'static>(
         self,
         dir: &str,
         handler: H,
         endpoint: Endpoint,
     ) -> Self {
-        // A catch-all does not match the empty path, which has an answer of its own (D6).
+        // A catch-all does not match the empty path, which has its own answer (D6).
         let router = self.router.route(&format!("{dir}/"), get(handler.clone()));
         let router = router.route(&format!("{dir}/{{*path}}"), get(handler));
         Self { router, rows: self.rows }.with_row(Verb::Get, format!("{dir}/{{path}}"), endpoint)

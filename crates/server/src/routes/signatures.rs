@@ -1,4 +1,4 @@
-//! Submitting signatures, and asking how far a file has come.
+//! Submits signatures, and tells how far a file has come.
 
 use axum::{Json, extract::State};
 use countersign_api::answers::{SignedResponse, StatusResponse};

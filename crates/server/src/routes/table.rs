@@ -31,7 +31,6 @@ const FILES: &str = "/v1/files";
 const GET_SIGNERS: &str = "/v1/get_signers";
 const GET_SIGNERS_CHAIN: &str = "/v1/get_signers_chain";
 
-/// Every route, with what the reference says of it.
 pub fn all() -> RouteTable {
     RouteTable::default()
         .post("/v1/register_repo", propose::register_repo, changes::register_repo())
@@ -53,7 +52,6 @@ pub fn all() -> RouteTable {
         .merge(web::routes())
 }
 
-/// The kinds of requests that metrics tell apart: those of the table.
 pub fn kinds() -> &'static RequestKinds {
     static KINDS: LazyLock<RequestKinds> = LazyLock::new(|| {
         let mut kinds = RequestKinds::default();
@@ -72,7 +70,7 @@ pub fn kinds() -> &'static RequestKinds {
 
 const METRICS: &str = "/metrics";
 
-/// What the listener for metrics answers. It goes on while the server finishes its last requests, so it also says that
+/// What the metrics listener answers. It runs until the server has finished its last requests, so it also reports that
 /// the server is no longer ready.
 pub fn build_metrics(app: App) -> Router {
     let show = async |State(app): State<App>| metrics::show(&app, kinds());
@@ -88,8 +86,8 @@ fn health_routes() -> RouteTable {
     )
 }
 
-/// Answers the three kinds of reads that are by far the most, without a detour through the route table, which would cost
-/// as much as the rest of the work, and only where the answer is at hand. `None` leaves a request to the table.
+/// Answers the three most frequent kinds of reads if the answer is in memory. The route table would cost as much as the
+/// rest of the work. `None` leaves a request to the table.
 pub fn answer_read(app: &App, head: RequestHead<'_>) -> Option<Response> {
     if head.method != Method::GET {
         return None;
@@ -105,7 +103,7 @@ pub fn answer_read(app: &App, head: RequestHead<'_>) -> Option<Response> {
     Some(answered?.into_response())
 }
 
-/// What goes wrong outside the handlers is answered like everything else.
+/// Errors outside the handlers get the same answers.
 fn with_common_answers<S: Clone + Send + Sync + 'static>(routes: Router<S>) -> Router<S> {
     routes
         .fallback(async |uri: Uri, headers: HeaderMap| web::report_unknown(&uri, &headers))
@@ -124,7 +122,7 @@ mod tests {
     use super::*;
     use crate::listen::{self, tests::service};
 
-    /// A server whose `/panics/…` do what they say, under the layers of every route.
+    /// A server whose `/panics/…` routes do what they say, under the layers of every route.
     async fn serve() -> (SocketAddr, watch::Sender<bool>) {
         let routes = Router::new()
             .route("/fine", get(async || "fine"))
@@ -144,7 +142,7 @@ mod tests {
         panic!("a secret of ours")
     }
 
-    /// The raw answers to these targets, asked one after the other over one connection.
+    /// The raw answers to these targets, requested in order over one connection.
     async fn ask(address: SocketAddr, targets: &'static [&str]) -> String {
         let (last, others) = targets.split_last().unwrap();
         let keep = others.iter().map(|target| format!("GET {target} HTTP/1.1\r\nhost: x\r\n\r\n"));

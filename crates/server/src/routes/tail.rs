@@ -5,7 +5,7 @@ use countersign_core::values::path::RepoPath;
 
 use crate::error::ApiError;
 
-/// What follows `/v1/<route>/`, not looked at yet: authentication comes first (D30).
+/// What follows `/v1/<route>/`, unparsed: authentication comes first (D30).
 #[derive(Debug)]
 pub struct Tail(String);
 
@@ -19,7 +19,7 @@ impl Tail {
     }
 }
 
-/// The path that is meant, percent-decoded once.
+/// The path, percent-decoded once.
 pub fn parse_tail(tail: &str) -> Result<RepoPath, ApiError> {
     if !tail.contains('%') {
         return Ok(RepoPath::parse(tail)?);

@@ -1,7 +1,7 @@
-//! Downloads of releases: one for all who ask for the same release at the same time.
+//! Downloads of releases: one for all requests for the same release at the same time.
 //!
-//! A download belongs to nobody's connection. Whoever asks again, after a proxy cut the first connection, joins it; with
-//! nobody waiting it goes on for a minute, and then stops.
+//! A download belongs to no connection. A client whose connection was cut joins it when it asks again. While no client
+//! waits it continues for a minute, and then stops.
 
 use std::{
     collections::HashMap,
@@ -30,10 +30,10 @@ use crate::limits::places::{
     Claimant, GaveWay, HeldPlace, MinimumPace, PlaceMeter, PlaceRules, SharedPlaces,
 };
 
-/// How long a download without anybody waiting for it goes on, and how long its result is kept for whoever comes back.
+/// How long a download continues while no client waits, and how long its result is kept for clients that come back.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Each has a few connections, and a thread for each hash function of each of them. Half of them is out of reach for any
-/// single address, project or key, which could otherwise keep all others from registering releases.
+/// Each download has a few connections, and a thread for each hash function of each of them. One address, project or
+/// key can have at most half of them, so that it cannot keep all others from registering releases.
 const MAX_DOWNLOADS: usize = 8;
 const DOWNLOADS: PlaceRules = PlaceRules {
     total: MAX_DOWNLOADS,
@@ -45,30 +45,30 @@ const DOWNLOADS: PlaceRules = PlaceRules {
     grace: Some(Duration::from_secs(10)),
     pace: Some(MinimumPace { bytes_per_second: 64 * 1024, after: Duration::from_secs(10) }),
 };
-/// Downloads under way, and results that are kept for whoever comes back.
+/// Downloads under way, and results that are kept for clients that come back.
 const MAX_KNOWN: usize = 16;
-/// Assets of one release that are downloaded at the same time.
+/// Assets of one release to download at the same time.
 const AT_ONCE: usize = 4;
-/// How often a large asset is mentioned in the log.
+/// How often the log mentions a large asset.
 const PROGRESS_BYTES: u64 = 64 << 20;
 
 #[derive(Debug, Clone)]
 pub struct Releases {
     known: Arc<Mutex<HashMap<RepoPath, Arc<Shared>>>>,
-    /// Belongs to the downloads, not to those who wait: a client that leaves makes no room for another download.
+    /// Held by downloads, not by the clients that wait: a client that leaves makes no room for another download.
     places: Arc<SharedPlaces>,
     patience: Duration,
 }
 
-/// A download under way, or its result that nobody has taken yet.
+/// A download under way, or a result that no client has taken yet.
 #[derive(Debug)]
 struct Shared {
     outcome: watch::Sender<Option<DownloadOutcome>>,
-    /// How often somebody joined.
+    /// How many requests joined.
     joined: AtomicU64,
 }
 
-/// What a download came to, for everybody who waited.
+/// The result of a download, for all that waited.
 pub type DownloadOutcome = Result<Arc<Release>, DownloadError>;
 
 #[derive(Debug, Clone, Error)]
@@ -77,7 +77,7 @@ pub enum DownloadError {
     Release(#[from] Arc<ReleaseError>),
     #[error("too many releases are being downloaded: try again later")]
     Busy,
-    #[error("others waited to download releases, and this download had to make room: try again later")]
+    #[error("this download had to make room for others that waited. Try again later")]
     GaveWay,
     #[error("the release was not downloaded within {0:?}")]
     TimedOut(Duration),
@@ -85,7 +85,7 @@ pub enum DownloadError {
     Ended,
 }
 
-/// What one release may weigh, and how long it may take.
+/// How large a release can be, and how long it can take.
 #[derive(Debug, Clone, Copy)]
 pub struct ReleaseLimits {
     pub assets: usize,
@@ -104,7 +104,7 @@ impl Releases {
         Self { known: Arc::default(), places: SharedPlaces::new(DOWNLOADS), patience }
     }
 
-    /// Downloads the release and computes the digests of its assets, or joins whoever does so already.
+    /// Downloads the release and computes the digests of its assets, or joins a download under way.
     pub async fn download(
         &self,
         fetcher: &Fetcher,
@@ -132,7 +132,7 @@ impl Releases {
     ) -> Option<watch::Receiver<Option<DownloadOutcome>>> {
         let shared = known.get(key).cloned()?;
         shared.joined.fetch_add(1, Ordering::Relaxed);
-        // A result is taken once: a later request wants to know what the release is then.
+        // A result is used once. A later request wants the state of the release at that time.
         if shared.outcome.borrow().is_some() {
             known.remove(key);
         }
@@ -148,7 +148,7 @@ impl Releases {
     ) -> watch::Receiver<Option<DownloadOutcome>> {
         let mut known = self.lock();
         let key = source.dir.clone();
-        // Somebody else may have begun while we waited for a place.
+        // Another request may have started it while this one waited for a place.
         if let Some(outcome) = Self::join(&mut known, &key) {
             return outcome;
         }
@@ -172,7 +172,6 @@ impl Releases {
         &self.places
     }
 
-    /// How many releases are being downloaded.
     pub fn under_way(&self) -> usize {
         self.places.held()
     }
@@ -187,13 +186,13 @@ impl Releases {
             if shared.outcome.receiver_count() == 0 {
                 known.remove(&key);
                 work.abort();
-                tracing::info!(release = %key, "nobody waits for this release any more: stopped");
+                tracing::info!(release = %key, "stopped a download that no client waits for");
                 return;
             }
         };
         let is_kept = {
             let mut known = self.lock();
-            // A failure is not worth keeping, and a success only for somebody who has not had it yet.
+            // A failure is not worth keeping. A success is kept only if no client has received it.
             let is_wanted = outcome.is_ok() && shared.outcome.receiver_count() == 0;
             let is_kept = is_wanted && known.len() <= MAX_KNOWN;
             if !is_kept {
@@ -205,7 +204,7 @@ impl Releases {
         if is_kept {
             tokio::time::sleep(self.patience).await;
             let mut known = self.lock();
-            // By now a new download may have this place.
+            // A new download may have this entry by now.
             if known.get(&key).is_some_and(|other| Arc::ptr_eq(other, &shared)) {
                 known.remove(&key);
             }
@@ -217,13 +216,13 @@ impl Releases {
     }
 }
 
-/// Returns once nobody has been waiting for that long.
+/// Returns once no client has waited for that long.
 async fn stay_abandoned(shared: &Shared, patience: Duration) {
     loop {
         shared.outcome.closed().await;
         let joined = shared.joined.load(Ordering::Relaxed);
         tokio::time::sleep(patience).await;
-        // Whoever came and left meanwhile gets the whole time again.
+        // If a client came and left meanwhile, the whole time starts again.
         if shared.joined.load(Ordering::Relaxed) == joined && shared.outcome.receiver_count() == 0 {
             return;
         }
@@ -260,7 +259,6 @@ async fn download(
     }))
 }
 
-/// Which of the release's assets this is.
 #[derive(Debug, Clone, Copy)]
 struct Position<'a> {
     release: &'a RepoPath,

@@ -1,4 +1,5 @@
-//! Whose turn it is to make us fetch. Strangers can; so there are bounds for all of them together, and for each.
+//! Turns to make the server fetch. Strangers can ask for them, so there are bounds for all strangers together and for
+//! each.
 
 use std::{
     sync::{
@@ -16,14 +17,13 @@ use crate::{
     },
 };
 
-/// Requests that fetch at the same time, or wait with what they fetched for the writer: each has up to 8 MiB in memory.
-/// Half of the turns is out of reach for strangers, and for any single address,
-/// project or key.
+/// Requests that fetch, or wait for the writer with what they fetched. Each has up to 8 MiB in memory. Strangers
+/// together, and any single address, project or key, can have at most half of the turns.
 const MAX_FETCHING: usize = 32;
-/// Requests that wait for their turn, and how long.
+/// How many requests can wait for their turn, and how long.
 const MAX_WAITING: usize = 256;
 const MAX_WAIT: Duration = Duration::from_secs(10);
-/// A turn is kept for so long at least. Most files are there by then.
+/// A turn lasts at least this long. Most fetches are done by then.
 const GRACE: Duration = Duration::from_millis(500);
 
 const TURNS: PlaceRules = PlaceRules {
@@ -46,7 +46,7 @@ pub enum FetchKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FetchOutcome {
     Fetched,
-    /// Not fetched, because of what the URL or its address is.
+    /// The URL or its address is not allowed.
     Refused,
     Failed,
     /// Too many others.
@@ -59,7 +59,7 @@ pub struct FetchTurns {
     counts: [[AtomicU64; FetchOutcome::ALL.len()]; FetchKind::ALL.len()],
 }
 
-/// Proves that its holder may fetch.
+/// Proves that its holder can fetch.
 #[derive(Debug)]
 pub struct FetchTurn {
     pub(crate) kind: FetchKind,
@@ -74,7 +74,7 @@ impl Default for FetchTurns {
 }
 
 impl FetchTurn {
-    /// Fetches for as long as it is this one's turn.
+    /// Fetches until the turn ends.
     pub(crate) async fn keep<T>(&self, fetch: impl Future<Output = T>) -> Result<T, ApiError> {
         Ok(self.place.keep(fetch).await?)
     }

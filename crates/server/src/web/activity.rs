@@ -1,4 +1,4 @@
-//! What happened, newest first, as the commits tell it: on the server, or at and below a path.
+//! What happened, newest first, as the commits tell it: on the whole server, or at and below a path.
 
 use std::sync::Arc;
 
@@ -73,11 +73,11 @@ fn find_position(log: &Log, id: &str) -> Option<i64> {
 }
 
 fn no_such_commit(below: Option<&RepoPath>) -> PageTrouble {
-    let message = format!("That change is none of the newest {}", parts::number(KEPT as u64));
+    let message = format!("That change is not among the newest {}", parts::number(KEPT as u64));
     PageTrouble::Missing { message, near: below.cloned() }
 }
 
-/// How far back one can look here.
+/// How far back this page looks.
 fn horizon(log: &Log) -> Markup {
     let is_all = log.before(i64::MAX, KEPT, |_| true).len() < KEPT;
     html! {
@@ -123,7 +123,7 @@ fn mark(kind: EventKind) -> Markup {
     }
 }
 
-/// A proposal may be gone by now, its project is not.
+/// A proposal can be gone by now; its project cannot.
 fn subject(event: &Event) -> Markup {
     let path = &event.path;
     match layout::signable(path) {
@@ -138,7 +138,7 @@ fn subject(event: &Event) -> Markup {
     }
 }
 
-/// By the name that the signers file gives which is in force now, or which waits to be the first.
+/// The signer's name in the signers file in force, or in the one that waits to be the first.
 fn name_signer(head: &Head, path: &RepoPath, key: PublicKey) -> Signer {
     let nameless = || Signer { key, name: None };
     let governing = stored::governing_signers(head, path).ok().flatten().map(|active| active.file);

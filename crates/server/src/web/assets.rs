@@ -1,4 +1,4 @@
-//! What pages load besides themselves: nothing from anywhere else.
+//! The files that pages load, all from this server.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ pub(super) const ICON_PATH: &str = "/assets/icon.svg";
 const STYLE: &str = include_str!("style.css");
 const ICON: &str = include_str!("icon.svg");
 
-/// With the version of the style in it: a page never has the style of another one.
+/// Contains the version of the style, so that a page never gets the style of another version.
 pub(super) static STYLE_ADDRESS: LazyLock<String> =
     LazyLock::new(|| format!("{STYLE_PATH}?v={}", Sha512::of(STYLE.as_bytes()).short()));
 
@@ -27,7 +27,7 @@ pub(super) async fn style() -> impl IntoResponse {
     (headers, STYLE)
 }
 
-/// Browsers ask for `/favicon.ico` without being told to, and take the same picture.
+/// Browsers ask for `/favicon.ico` unasked, and accept the same picture.
 pub(super) async fn icon() -> impl IntoResponse {
     let headers = [
         (CONTENT_TYPE, "image/svg+xml"),

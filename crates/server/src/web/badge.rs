@@ -1,4 +1,4 @@
-//! Small pictures that say how far something is signed, for other people's pages.
+//! Small pictures that say how far something is signed, for use on other sites.
 
 use crate::web::overview::{
     Tally,
@@ -26,11 +26,11 @@ use crate::{routes::tail::parse_tail, state::App};
 use countersign_store::Head;
 
 const HEIGHT: usize = 20;
-/// On average, in the font that is asked for; the text is fitted into it.
+/// The average in the font of the badge. The text is fitted to it.
 const CHAR_WIDTH: usize = 7;
 const PADDING: usize = 6;
 
-/// What a badge says, in words of our own.
+/// What a badge says. All words are our own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Badge {
     label: &'static str,
@@ -38,7 +38,7 @@ struct Badge {
     colour: Colour,
 }
 
-/// Dark enough for white text on it.
+/// Dark enough for white text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Colour {
     Green,
@@ -51,7 +51,7 @@ pub(super) async fn show(State(app): State<App>, visit: Visit) -> Response {
     let head = app.store.head();
     let path = visit.path.strip_prefix("/badge/").and_then(|tail| tail.strip_suffix(".svg"));
     let found = match path.map(parse_tail) {
-        // An index may be large; to read it takes its time.
+        // Reading a large index takes time.
         Some(Ok(path)) => app.renderings.run(visit.visitor(), move || find(&head, &path)).await,
         Some(Err(_)) | None => Ok(Ok(None)),
     };
@@ -69,7 +69,7 @@ fn find(head: &Head, path: &RepoPath) -> Result<Option<Badge>, ReadError> {
             Ok(tally_proposal(head, &project)?.map(|tally| Badge::collecting("signers", tally)))
         }
         None if head.index.is_project(path) => Ok(project_state(head, path)?.map(Badge::of_project)),
-        // The directory of a release stands for it.
+        // The directory of a release stands for the release.
         None => Ok(summarise_release(head, &layout::index_in(path))?.map(Badge::of_release)),
     }
 }

@@ -1,11 +1,11 @@
-//! Commands to paste. Whatever strangers chose is one word in them, and nothing invisible is.
+//! Commands to paste. Text from strangers is one quoted word, and never contains invisible characters.
 
 use countersign_core::values::shown::shown_text;
 
-/// What stands where the visitor has to fill in the address of the server.
+/// Where the visitor has to fill in the address of the server.
 const UNKNOWN_SERVER: &str = "SERVER";
 
-/// `countersign VERB SUBJECT --server ORIGIN`; `None` where what would be shown is not what would be run.
+/// `countersign VERB SUBJECT --server ORIGIN`; `None` if the shell would run something other than the page shows.
 pub(super) fn client(verb: &str, subject: &str, origin: Option<&str>) -> Option<String> {
     let is_plain = !subject.starts_with('-') && shown_text(subject) == subject;
     let server = origin.unwrap_or(UNKNOWN_SERVER);

@@ -1,4 +1,4 @@
-//! The reference of the API for people, from the same descriptions as `/openapi.json`.
+//! The API reference for people, from the same descriptions as `/openapi.json`.
 
 use std::sync::OnceLock;
 
@@ -16,7 +16,7 @@ use crate::state::App;
 /// Stands for the server's own address in what people copy.
 const SERVER: &str = "https://sign.example.org";
 
-/// The same for everybody, and long: so it is written once.
+/// Written once, since it is long and the same for every visitor.
 static TEXT: OnceLock<String> = OnceLock::new();
 
 pub(super) async fn docs(State(app): State<App>) -> Page {
@@ -78,7 +78,7 @@ fn authentication() -> Markup {
                     }
                 }
             }
-            p { "The examples are those of a request without a body." }
+            p { "The examples belong to a request without a body." }
         }
     }
 }
@@ -109,7 +109,7 @@ fn describe_access(access: EndpointAccess) -> Markup {
     let here = html! { a href="#authentication" { "authentication headers" } };
     match access {
         EndpointAccess::Open => html! { "Public." },
-        EndpointAccess::Optional => html! { "The " (here) " may be there." },
+        EndpointAccess::Optional => html! { "The " (here) " are optional." },
         EndpointAccess::Signed => html! { "Needs the " (here) "." },
     }
 }
@@ -128,7 +128,7 @@ fn parameter_table(parameters: &[Parameter]) -> Markup {
     table("Parameters", &["name", "in", "what", "example"], &rows)
 }
 
-/// Scrolls by itself where it is too wide.
+/// Scrolls by itself if it is too wide.
 fn table(label: &str, columns: &[&str], rows: &Markup) -> Markup {
     html! {
         div.wide tabindex="0" role="region" aria-label=(label) {
@@ -213,7 +213,7 @@ fn success(answer: &DescribedAnswer) -> Markup {
     html! { @for content in &answer.contents { h4 { (answer.status) } (describe_content(content)) } }
 }
 
-/// What to type. The headers of an authenticated request are those of a client, which signs anew each time.
+/// What to type. The client makes new authentication headers for each request.
 fn curl_command(row: &Row) -> String {
     let path = row.endpoint.parameters.iter().find(|parameter| parameter.place == ParameterPlace::Path);
     let path = path.map_or_else(
@@ -243,7 +243,7 @@ fn paragraphs(about: &str) -> Markup {
     html! { @for paragraph in about.split("\n\n") { p { (text(paragraph)) } } }
 }
 
-/// What stands between backticks is code.
+/// Text in backticks is code.
 fn text(line: &str) -> Markup {
     html! {
         @for (place, part) in line.split('`').enumerate() {

@@ -1,4 +1,4 @@
-//! What every page has around it: head, navigation, and headers that let it load nothing but our own files.
+//! The frame of every page: head, navigation, and headers that let it load only our own files.
 
 use axum::{
     http::{
@@ -14,10 +14,10 @@ use maud::{DOCTYPE, Markup, html};
 use super::assets::{ICON_PATH, STYLE_ADDRESS};
 
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-/// The same for a page that has one of our scripts, which fetches from us alone.
+/// The same for a page with one of our scripts, which fetches only from this server.
 const SCRIPT_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// A page that is complete but for its frame.
+/// A page without its frame.
 #[derive(Debug)]
 pub struct Page {
     status: StatusCode,
@@ -69,9 +69,9 @@ impl Page {
                     main #content tabindex="-1" { (self.body) }
                     footer {
                         p {
-                            "Pages show what this server says. To know, let "
+                            "These pages show what this server says. To be sure, check it with "
                             code { "countersign download" } " or " code { "countersign verify" }
-                            " check it: they believe nobody."
+                            ", which do not trust the server."
                         }
                     }
                 }
@@ -88,7 +88,7 @@ impl IntoResponse for Page {
             (CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy)),
             (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
             (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
-            // The state behind a page may change at any moment.
+            // The state behind a page can change at any moment.
             (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
         ];
         (self.status, headers, self.render().into_string()).into_response()

@@ -1,4 +1,4 @@
-//! Addresses of pages, and of what lies elsewhere. Whatever strangers chose is encoded or left out.
+//! Addresses of pages, and of things elsewhere. Text from strangers is encoded or left out.
 
 use countersign_core::{
     documents::layout,
@@ -7,10 +7,10 @@ use countersign_core::{
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::Url;
 
-/// All but what means nothing anywhere, and slashes.
+/// All bytes except slashes and those without a special meaning.
 const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
-/// The name under which the activity below a path is shown. Names of strangers never begin like this (D6).
+/// The name of the page with the activity below a path. A stranger's name never begins like this (D6).
 pub(super) const ACTIVITY: &str = "svc.activity";
 
 pub(super) fn page(path: &RepoPath) -> String {
@@ -41,20 +41,20 @@ pub(super) fn encode(text: &str) -> String {
     utf8_percent_encode(text, IN_PATH).to_string()
 }
 
-/// An address outside that may be followed, in its normal form: of the web, and without a password in it.
+/// An outside address that is safe to follow, in normal form: a web address without a password.
 pub(super) fn outside(url: &str) -> Option<String> {
     let url = Url::parse(url).ok()?;
     let is_plain = matches!(url.scheme(), "http" | "https") && url.username().is_empty();
     (is_plain && url.password().is_none()).then(|| url.to_string())
 }
 
-/// Where a project is at home.
+/// The project's own URL, outside this server.
 pub(super) fn home_of(project: &RepoPath) -> Option<String> {
     let (origin, rest) = split_origin(project)?;
     outside(&format!("{origin}/{}", encode(rest)))
 }
 
-/// A path as people write it: without the port where it says nothing.
+/// A path as people write it, without a default port.
 pub(super) fn shown_path(path: &RepoPath) -> String {
     let Some((origin, rest)) = split_origin(path) else { return shown_text(path.as_str()) };
     let origin = origin.strip_prefix("https://").unwrap_or(&origin).to_owned();

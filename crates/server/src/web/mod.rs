@@ -27,7 +27,7 @@ pub(crate) use self::reply::report_unknown;
 use self::{reply::reply, visit::Visit};
 use crate::{openapi::pages, routes::route_table::RouteTable, state::App};
 
-/// Below it lies what pages load.
+/// Contains the files that pages load.
 pub(crate) const ASSETS_DIR: &str = "/assets/";
 
 pub(crate) fn routes() -> RouteTable {

@@ -13,19 +13,19 @@ pub(super) struct Paging {
 }
 
 impl Paging {
-    /// `None` where there is no such page. The first one is always there.
+    /// `None` if there is no such page. The first page always exists.
     pub(super) fn of(page: Option<usize>, per_page: usize, total: usize) -> Option<Self> {
         let paging = Self { page: page?, per_page, total };
         (paging.page <= paging.pages()).then_some(paging)
     }
 
-    /// Which of the list are on the page.
+    /// The positions of the page in the list.
     pub(super) fn range(&self) -> Range<usize> {
         let from = (self.page - 1) * self.per_page;
         from..self.total.min(from + self.per_page)
     }
 
-    /// The same of a list that is kept in the other order.
+    /// The same for a list in reverse order.
     pub(super) fn range_from_end(&self) -> Range<usize> {
         let Range { start, end } = self.range();
         self.total - end..self.total - start
@@ -39,7 +39,7 @@ impl Paging {
         self.total.div_ceil(self.per_page).max(1)
     }
 
-    /// Links to the other pages; nothing where there is one. `target` is the address up to the number.
+    /// Links to the other pages, if there are any. `target` is the address up to the number.
     pub(super) fn links(&self, what: &str, target: &str) -> Markup {
         let Self { page, .. } = *self;
         let pages = self.pages();

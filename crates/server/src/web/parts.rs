@@ -1,5 +1,5 @@
-//! What pages are put together from. Every text from a stranger passes `shown_text` or one of its relatives (D39), and
-//! is escaped by the templates; a name never stands without its key.
+//! Building blocks of pages. Every text from a stranger passes `shown_text` or one of its relatives (D39), and the
+//! templates escape it. A name never appears without its key.
 
 use crate::web::overview::{GroupProgress, Member, release::ReleaseState};
 use countersign_core::{
@@ -23,11 +23,11 @@ pub(super) fn search_form(words: &str) -> Markup {
     }
 }
 
-/// The way from all projects to a path. Each directory above it is a page of its own.
+/// The path from all projects to here. Each directory above has its own page.
 pub(super) fn crumbs(path: &RepoPath) -> Markup {
     let mut above: Vec<RepoPath> = path.self_and_ancestors().collect();
     above.reverse();
-    // Scheme, host and port are one place.
+    // Scheme, host and port count as one directory.
     let above = above.get(2..).unwrap_or_default();
     html! {
         nav.crumbs aria-label="Where this is" {
@@ -103,7 +103,7 @@ pub(super) fn bar(collected: usize, needed: usize, what: &str) -> Markup {
     }
 }
 
-/// How far a group has come, with whoever signed and whoever did not.
+/// How far a group has come: who has signed and who has not.
 pub(super) fn group(group: &GroupProgress, what: &str) -> Markup {
     let not_signed = group.not_signed().count();
     html! {
@@ -126,7 +126,7 @@ pub(super) fn group(group: &GroupProgress, what: &str) -> Markup {
     }
 }
 
-/// A link that leaves us, where the address is one of the web; the address as text in any case.
+/// A link to a web address outside; any other address is plain text.
 pub(super) fn outside(url: &str) -> Markup {
     html! {
         @match links::outside(url) {
@@ -140,7 +140,7 @@ pub(super) fn command(line: Option<String>) -> Markup {
     html! {
         @match line {
             Some(line) => pre.command tabindex="0" { code { (line) } },
-            None => p { "Not shown: it would have characters in it that nobody can see." },
+            None => p { "Not shown, since it would contain invisible characters." },
         }
     }
 }

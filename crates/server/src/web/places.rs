@@ -1,4 +1,4 @@
-//! Which page stands at a mirror path.
+//! Which page belongs to a mirror path.
 
 use countersign_core::{
     documents::layout::{self, Signable},
@@ -46,7 +46,7 @@ pub(super) fn show(log: &Log, head: &Head, visit: &Visit) -> Result<Reply, PageT
     })
 }
 
-/// The directory of a release stands for it, and what else a project stores for the project.
+/// The directory of a release stands for the release. Any other path in a project stands for the project.
 fn find_elsewhere(head: &Head, path: &RepoPath) -> Option<Reply> {
     head.entry(path)?;
     let index = layout::index_in(path);
@@ -57,14 +57,14 @@ fn find_elsewhere(head: &Head, path: &RepoPath) -> Option<Reply> {
     Some(Reply::Elsewhere(links::page(&page)))
 }
 
-/// The project that is meant, perhaps in other letters, or else the nearest directory above that has a page.
+/// The project in another spelling, or else the nearest directory above that has a page.
 fn find_near(head: &Head, path: &RepoPath) -> Option<RepoPath> {
     let project = head.index.projects_overlapping(path).into_iter().next();
     let has_page = |above: &RepoPath| above.segments().count() > 2 && head.entry(above).is_some();
     project.or_else(|| path.self_and_ancestors().skip(1).find(has_page))
 }
 
-/// Whether two addresses differ in nothing but how they are encoded.
+/// Whether two addresses differ only in their encoding.
 fn is_same_address(a: &str, b: &str) -> bool {
     let decode = |text| percent_encoding::percent_decode_str(text).collect::<Vec<u8>>();
     decode(a) == decode(b)

@@ -1,4 +1,4 @@
-//! The page of a project: its releases, who signs them, and what is proposed.
+//! The page of a project: its releases, its signers, and what is proposed.
 
 use crate::web::overview::{
     project::{ProjectOverview, RoleOverview, describe_project},
@@ -92,7 +92,7 @@ fn notice(proposal: &ProposalOverview) -> Markup {
             }
             h3 { "Who is missing" }
             (condition_summary(proposal))
-            p { a href=(links::page(&proposal.path)) { "Look at the proposal, and how to sign it" } }
+            p { a href=(links::page(&proposal.path)) { "See the proposal and how to sign it" } }
         }
     }
 }
@@ -115,7 +115,7 @@ fn release_table(head: &Head, id: &RepoPath, releases: &[ReleaseEntry]) -> Marku
 }
 
 fn release_row(head: &Head, id: &RepoPath, entry: &ReleaseEntry) -> Markup {
-    // A name that somebody put there by hand may be none that a path can spell.
+    // An operator can store a name by hand that no path can spell.
     let Ok(dir) = RepoPath::parse(&entry.dir) else { return html! {} };
     let index = layout::index_in(&dir);
     html! {
@@ -135,14 +135,14 @@ fn release_row(head: &Head, id: &RepoPath, entry: &ReleaseEntry) -> Markup {
                         @match last_signed_at { Some(at) => (parts::when(at)), None => "none yet" }
                     }
                 }
-                // What is wrong with one must not hide the others.
+                // An error in one must not hide the others.
                 Ok(None) | Err(_) => td role="cell" colspan="2" { "cannot be read" },
             }
         }
     }
 }
 
-/// What a release is called within its project: its tag, or its directory.
+/// The name of a release within its project: its tag, or its directory.
 pub(super) fn release_name(project: &RepoPath, dir: &RepoPath) -> String {
     let inside = dir.as_str().strip_prefix(project.as_str()).and_then(|rest| rest.strip_prefix('/'));
     let inside = inside.unwrap_or_else(|| dir.file_name());
@@ -155,7 +155,7 @@ fn signers(project: &ProjectOverview) -> Markup {
             h2 #signers {
                 @if project.signers.is_some() { "Signers" } @else { "Proposed signers" }
             }
-            p.hint { "Every group of a role has to reach its own threshold. Names are what the signers file says; the key counts." }
+            p.hint { "Every group of a role has to reach its own threshold. Names come from the signers file; only the key counts." }
             div.roles { @for role in &project.roles { (role_section(role)) } }
             @if let Some(file) = &project.signers {
                 p.hint {
@@ -189,13 +189,13 @@ pub(super) fn role_name(role: Role) -> &'static str {
     }
 }
 
-/// What holds where the file does not list a role (D8).
+/// What applies if the file does not list a role (D8).
 fn stand_in(role: &RoleOverview) -> Option<&'static str> {
     match (role.role, role.is_explicit) {
         (_, true) | (Role::Artifact, false) => None,
         (Role::Admin, false) => Some("Not listed: the artifact signers are the admins."),
         (Role::Master, false) => Some("Nobody: only the admins can change the signers."),
-        (Role::Revocation, false) => Some("Not listed: any one admin may revoke."),
+        (Role::Revocation, false) => Some("Not listed: any one admin can revoke."),
     }
 }
 

@@ -49,7 +49,7 @@ pub(super) fn show_all(head: &Head, visit: &Visit) -> Result<Reply, PageTrouble>
             }
         }
         @if found.is_empty() && search.is_empty() {
-            p { "Nobody has registered a project yet. " code { "countersign register URL" } " does." }
+            p { "There are no projects yet. Register one with " code { "countersign register URL" } "." }
         }
         (list(head, &found[paging.range()]))
         (paging.links("projects", &target))
@@ -58,7 +58,7 @@ pub(super) fn show_all(head: &Head, visit: &Visit) -> Result<Reply, PageTrouble>
     Ok(Reply::Page(Page::new(title, body)))
 }
 
-/// `None` where no project lies below.
+/// `None` if no project lies below.
 pub(super) fn show_below(head: &Head, dir: &RepoPath, visit: &Visit) -> Result<Option<Reply>, PageTrouble> {
     let found = head.index.projects_below(dir);
     if found.is_empty() {
@@ -122,7 +122,7 @@ pub(super) fn counts(counts: ReleaseCounts) -> Markup {
     }
 }
 
-/// From the tree alone: no file is read.
+/// From the tree alone, without reading a file.
 pub(super) fn count_releases(head: &Head, project: &RepoPath) -> ReleaseList {
     let mut releases = ReleaseList::below(project);
     head.files.walk_below(project, &mut |path| releases.see(path));

@@ -49,7 +49,7 @@ pub(super) fn change_list(proposal: &ProposalOverview) -> Markup {
     html! {
         ul.changes {
             @for change in &proposal.changes { li.wrap.alarm[change.is_alarming()] { (change) } }
-            @if proposal.changes.is_empty() { li { "Nothing but its date." } }
+            @if proposal.changes.is_empty() { li { "Only its date." } }
         }
     }
 }
@@ -67,7 +67,7 @@ fn condition_list(proposal: &ProposalOverview) -> Markup {
     }
 }
 
-/// The same in a few lines: how far each condition has come, and whom to ask next.
+/// A short form: how far each condition has come, and whom to ask next.
 pub(super) fn condition_summary(proposal: &ProposalOverview) -> Markup {
     html! {
         ul.conditions.brief {
@@ -91,7 +91,7 @@ fn condition_mark(condition: &ConditionProgress) -> Markup {
     }
 }
 
-/// Where there are several ways, one is enough: then those not taken are of no interest.
+/// Of several ways, one is enough. Once one is taken, the others do not matter.
 fn way_list(condition: &ConditionProgress) -> Markup {
     let shown = |way: &&WayProgress| !condition.is_met || way.is_met;
     html! {

@@ -55,7 +55,7 @@ fn revoked(revocation: &RevocationOverview) -> Markup {
         section.revoked role="alert" aria-labelledby="revoked" {
             h2 #revoked { "Revoked: do not use this release" }
             p.reason { q.wrap { (shown_text(&revocation.reason)) } }
-            p { "Dated " (parts::when(revocation.timestamp)) " by whoever wrote it. Signed by:" }
+            p { "Dated " (parts::when(revocation.timestamp)) " by its author. Signed by:" }
             (parts::members(&revocation.signed))
         }
     }
@@ -67,7 +67,7 @@ fn begun_revocation(revocation: &RevocationOverview, path: &RepoPath, visit: &Vi
             h2 #revocation { "A revocation waits for signatures" }
             p.reason { q.wrap { (shown_text(&revocation.reason)) } }
             @for group in &revocation.groups { (parts::group(group, "Signatures on the revocation")) }
-            p { "Those who may revoke join with:" }
+            p { "Signers who can revoke join with:" }
             (parts::command(command::client("revoke", path.as_str(), visit.origin.as_deref())))
         }
     }
@@ -147,11 +147,11 @@ fn download(release: &ReleaseOverview, visit: &Visit) -> Markup {
             h2 #download { "Download and check" }
             @match (release.state, source) {
                 (ReleaseState::Complete, Some(source)) => {
-                    p { "The client fetches a file and checks all of this by itself. For each file:" }
+                    p { "The client fetches a file and checks all of this itself. For each file:" }
                     (parts::command(command::client("download", source, visit.origin.as_deref())))
                 }
                 (ReleaseState::Complete, None) => p { "The files of this release have no address on the web." },
-                (ReleaseState::Collecting, _) => p { "Not yet: too few have signed, and the client refuses it." },
+                (ReleaseState::Collecting, _) => p { "Not yet: too few have signed, so the client refuses it." },
                 (ReleaseState::Revoked, _) => p { "The client refuses this release: it was revoked." },
             }
             @if release.state != ReleaseState::Collecting {

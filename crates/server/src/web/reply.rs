@@ -1,4 +1,4 @@
-//! From a visit to its answer: a page, that the visitor has it already, or what went wrong.
+//! From a visit to its answer: a page, 304, or an error.
 
 use std::sync::Arc;
 
@@ -24,18 +24,17 @@ use super::{
 use crate::{error::ApiError, state::App};
 use countersign_store::{Head, ObjectId};
 
-/// What a page comes to.
 #[derive(Debug)]
 pub(super) enum Reply {
     Page(Page),
-    /// It is shown under another of our addresses.
+    /// The page has another address on this server.
     Elsewhere(String),
 }
 
 #[derive(Debug)]
 pub(super) enum PageTrouble {
     Failed(ApiError),
-    /// Nothing is there, but perhaps near it.
+    /// There is nothing here, but perhaps something near.
     Missing {
         message: String,
         near: Option<RepoPath>,
@@ -60,7 +59,7 @@ pub(super) async fn reply(
     visit: Visit,
     render: impl FnOnce(&App, &Arc<Head>, &Visit) -> Result<Reply, PageTrouble> + Send + 'static,
 ) -> Response {
-    // Before the page is made: what is logged meanwhile makes the page newer than its tag, never older.
+    // Read before the page is made, so that the page can be newer than its tag, but never older.
     let (_, logged) = app.store.log().newest();
     let head = app.store.head();
     let tag = entity_tag(&head, logged, &visit);
@@ -86,8 +85,8 @@ pub(super) async fn reply(
     }
 }
 
-/// Of everything that a page is made of: the state, the log, the program, and how the visitor reaches us. A commit is in
-/// the state a moment before it is in the log: an activity page of that moment lacks it.
+/// Covers everything that a page depends on: the state, the log, the program, and how the visitor reaches the server. A
+/// commit enters the state a moment before the log. An activity page from that moment lacks it.
 fn entity_tag(head: &Head, logged: Option<ObjectId>, visit: &Visit) -> String {
     let program = format!("{} {}", env!("CARGO_PKG_VERSION"), *STYLE_ADDRESS);
     let others = format!("{program} {logged:?} {:?}", visit.origin);
@@ -104,7 +103,7 @@ fn with_tag(mut response: Response, tag: &str) -> Response {
     response
 }
 
-/// For browsers a page, for programs JSON (D30).
+/// A page for browsers, JSON for programs (D30).
 fn report(trouble: PageTrouble, wants_html: bool) -> Response {
     let (error, near) = match trouble {
         PageTrouble::Failed(error) => (error, None),
@@ -114,7 +113,7 @@ fn report(trouble: PageTrouble, wants_html: bool) -> Response {
         return error.into_response();
     }
     let page = error_page(&error, near.as_ref());
-    // What the log is told, and when to come back, goes along.
+    // Keeps the part for the log, and `Retry-After`.
     let (told, _) = error.into_response().into_parts();
     let mut response = page.into_response();
     *response.extensions_mut() = told.extensions;
@@ -143,7 +142,7 @@ fn error_page(error: &ApiError, near: Option<&RepoPath>) -> Page {
     Page::new(title, body).with_status(error.status)
 }
 
-/// What no route answers.
+/// For a request that no route answers.
 pub(crate) fn report_unknown(uri: &Uri, headers: &HeaderMap) -> Response {
     let is_page = wants_html(headers) && !uri.path().starts_with("/v1");
     report(PageTrouble::Failed(ApiError::not_found("no such route")), is_page)
@@ -159,8 +158,8 @@ mod tests {
     use super::*;
     use crate::events::tests::{INDEX, commit, start};
 
-    /// The writer publishes a commit first and logs it then. A page of the moment in between must not be taken for one
-    /// of the moment after.
+    /// The writer publishes a commit and then logs it. A page from between the two must not count as a page from after
+    /// both.
     #[tokio::test]
     async fn a_page_from_before_a_commit_was_logged_is_not_kept_after_it() {
         let (_dir, running) = start().await;

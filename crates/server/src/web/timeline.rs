@@ -31,7 +31,7 @@ pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Opt
         h1 { "Signers history of " a.wrap href=(links::page(project)) { (name) } }
         p.lede {
             (parts::count(len, "signers file has", "signers files have"))
-            " been in force. Each was agreed to by those before it."
+            " been in force. The signers before each one agreed to it."
         }
         ol.timeline reversed start=(steps.last().map_or(0, |step| step.number)) {
             @for step in steps.iter().rev() { (step_item(step, step.number == len)) }
@@ -39,7 +39,7 @@ pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Opt
         (paging.links("the history", &format!("{}?page=", links::page(&path))))
         section aria-labelledby="check" {
             h2 #check { "Check it" }
-            p { "This page is what the server says. The client fetches the whole history and verifies each step:" }
+            p { "This page shows what the server says. The client fetches the whole history and verifies each step:" }
             (parts::command(command::client("chain", project.as_str(), visit.origin.as_deref())))
             p { a href=(links::file(&path)) { "The history as it is stored" } }
         }
@@ -57,7 +57,7 @@ fn step_item(step: &TimelineStep, is_current: bool) -> Markup {
             h3 { @if step.number == 1 { "What it says" } @else { "What changed" } }
             ul.changes {
                 @for change in &step.changes { li.wrap.alarm[change.is_alarming()] { (change) } }
-                @if step.changes.is_empty() { li { "Nothing but its date." } }
+                @if step.changes.is_empty() { li { "Only its date." } }
             }
             h3 { "Who agreed" }
             (parts::members(&step.agreed))

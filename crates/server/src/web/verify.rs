@@ -1,4 +1,5 @@
-//! The page where a browser verifies a file. Which indexes could list it, the server says; all else the script does.
+//! The page on which a browser verifies a file. The server names the indexes that could list it; the script does all
+//! else.
 
 use axum::{
     extract::RawQuery,
@@ -12,8 +13,8 @@ use maud::{Markup, html};
 use super::{Page, links, visit::find_field};
 use crate::{openapi::pages, routes::route_table::RouteTable};
 
-/// All of the script, which needs no build: the browser loads these modules as they are. Each with its path, and its
-/// name in the reference.
+/// The whole script. It needs no build: the browser loads these modules as they are. Each has its path, and its name in
+/// the reference.
 const MODULES: [(&str, &str, &str); 8] = [
     (SCRIPT_PATH, "script_page", include_str!("verify/page.mjs")),
     ("/assets/verify/evidence.mjs", "script_evidence", include_str!("verify/evidence.mjs")),
@@ -37,7 +38,7 @@ pub(super) fn routes() -> RouteTable {
 fn module(text: &'static str) -> impl IntoResponse {
     let headers = [
         (CONTENT_TYPE, "text/javascript; charset=utf-8"),
-        // Modules of two versions do not belong together.
+        // Modules of two versions do not work together.
         (CACHE_CONTROL, "no-cache"),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ];
@@ -54,23 +55,23 @@ async fn page(RawQuery(query): RawQuery) -> Page {
     }
 }
 
-/// What somebody wants to verify a file against.
+/// What a visitor wants to verify a file against.
 struct Asked {
-    /// Where the index is looked for, in this order.
+    /// Where to look for the index, in this order.
     places: Vec<Place>,
-    /// The address of the file, where that was asked for.
+    /// The address of the file, if the visitor gave one.
     url: Option<String>,
 }
 
 struct Place {
     index: RepoPath,
-    /// The name that the index lists the file under; `None` where any of its files will do.
+    /// The file's name in the index; `None` if any file of the index will do.
     file_name: Option<String>,
-    /// Where there is an index here, no other is asked.
+    /// If there is an index here, no other is asked.
     is_only: bool,
 }
 
-/// A question that cannot be answered, and why.
+/// A question without an answer, and the reason.
 struct Refused {
     url: String,
     path: String,
@@ -118,10 +119,10 @@ impl Asked {
             (self.render_places())
             p.choose {
                 label for="file" { "The downloaded file: choose it, or drop it on the field" }
-                // The script switches it on: without one it would do nothing.
+                // The script enables it. Without the script it would do nothing.
                 input #file type="file" disabled;
             }
-            // The script clears it once it runs: so it is also read where a browser is too old for it.
+            // The script clears it once it runs, so it stays in browsers that are too old for the script.
             div #result role="status" { (without_script()) }
             (limits())
             p { a href="/verify" { "Verify another file" } }
@@ -148,7 +149,7 @@ impl Place {
         html! {
             span data-index=(self.index) data-name=[&self.file_name] data-only=[self.is_only.then_some("yes")] {
                 @match &self.file_name {
-                    // Most of the places where a file could be listed do not exist.
+                    // Most of these places do not exist.
                     Some(name) => { code { (shown_text(self.index.as_str())) } " as " code { (shown_text(name)) } }
                     None => a href=(links::page(&self.index)) { (shown_text(self.index.as_str())) },
                 }
@@ -172,7 +173,7 @@ fn intro() -> Markup {
     html! {
         p {
             "Your browser hashes the file and checks the signatures of the release itself. The file stays on your "
-            "computer: nothing of it is sent anywhere."
+            "computer: it is not sent anywhere."
         }
     }
 }

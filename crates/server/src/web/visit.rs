@@ -1,4 +1,4 @@
-//! What a page may know of the request for it.
+//! What a page can know about its request.
 
 use axum::{
     extract::FromRequestParts,
@@ -13,28 +13,26 @@ use url::form_urlencoded;
 use crate::{limits::places::Claimant, origin::RequestOrigin, state::App};
 
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-/// Beyond this, a search can only be in vain.
+/// A longer search never finds anything.
 const MAX_SEARCH_CHARS: usize = 200;
 
 #[derive(Debug, Clone)]
 pub(super) struct Visit {
-    /// As it came, with its percent-encoding.
+    /// As received, with its percent-encoding.
     pub(super) path: String,
     pub(super) wants_html: bool,
-    /// Where the visitor reaches us, such as `https://sign.example.org`; `None` where that cannot be told.
+    /// Where the visitor reaches the server, such as `https://sign.example.org`; `None` if that is unknown.
     pub(super) origin: Option<String>,
-    /// From 1; `None` where something was given that is no number of a page.
+    /// Counted from 1; `None` if the parameter is not a page number.
     pub(super) page: Option<usize>,
     pub(super) search: String,
     /// The commit from which to look back.
     pub(super) before: Option<String>,
     known_tags: Vec<String>,
-    /// Where the request came from.
     pub(super) source: Option<RequestOrigin>,
 }
 
 impl Visit {
-    /// Who wants the page.
     pub(super) fn visitor(&self) -> Claimant {
         let client = self.source.as_ref().and_then(|source| source.client.as_ref());
         Claimant::at(client.map(|client| client.network))
@@ -71,15 +69,15 @@ impl FromRequestParts<App> for Visit {
     }
 }
 
-/// Browsers say so; programs are answered in JSON (D30).
+/// Browsers ask for HTML; programs get JSON (D30).
 pub(super) fn wants_html(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     accepted.into_iter().any(|value| value.contains("text/html"))
 }
 
-/// It goes into commands that people paste, so it holds nothing that a shell or a browser could take for something else.
+/// It goes into commands that people paste, so it must contain nothing with a special meaning for a shell or a browser.
 fn read_origin(Parts { uri, headers, .. }: &Parts, is_tls: bool) -> Option<String> {
-    // A target in absolute form has the host; the header does not count then (RFC 9112, section 3.2.2).
+    // A target in absolute form names the host and overrides the header (RFC 9112, section 3.2.2).
     let in_target = uri.authority().map(|authority| authority.as_str());
     let host = in_target.or_else(|| headers.get(HOST)?.to_str().ok()).filter(|host| is_host(host))?;
     let forwarded = headers.get(FORWARDED_PROTO).and_then(|value| value.to_str().ok());
@@ -88,7 +86,7 @@ fn read_origin(Parts { uri, headers, .. }: &Parts, is_tls: bool) -> Option<Strin
     let scheme = match forwarded {
         Some("http") => "http",
         Some("https") => "https",
-        // Without a word from a proxy: what is not on the visitor's own machine should have TLS in front of it.
+        // If no proxy says otherwise, a server that is not on the visitor's machine should have TLS in front of it.
         Some(_) | None if is_here && !is_tls => "http",
         Some(_) | None => "https",
     };
@@ -100,7 +98,6 @@ fn is_host(host: &str) -> bool {
     !host.is_empty() && host.len() <= 255 && host.chars().all(is_safe) && !host.starts_with('-')
 }
 
-/// The first value of this name in a query.
 pub(super) fn find_field(query: &str, name: &str) -> Option<String> {
     let mut fields = form_urlencoded::parse(query.as_bytes());
     fields.find_map(|(field, value)| (field == name).then(|| value.into_owned()))

@@ -27,8 +27,8 @@ impl Backoff {
         Self { retries, longest: retries.min }
     }
 
-    /// `chance`, from 0 to 1, spreads those who failed together. `asked` is what the receiver wants; it can make us wait
-    /// longer, but not for longer than the operator wants.
+    /// `chance`, from 0 to 1, spreads webhooks that failed together. `asked` is the receiver's wish. It can make the
+    /// wait longer, up to the operator's maximum.
     pub(super) fn next_wait(&mut self, chance: f64, asked: Option<Duration>) -> Duration {
         let Retries { min, max } = self.retries;
         self.longest = self.longest.saturating_mul(2).min(max);

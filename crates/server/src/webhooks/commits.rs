@@ -1,4 +1,4 @@
-//! Commits in their order, from any one on: from memory, or from the repository where they are no longer kept.
+//! Commits in order, from any one on. They come from memory, or from the repository if they are no longer in memory.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use countersign_store::{
     log::{Log, Logged},
 };
 
-/// Commits that are in memory at a time.
+/// Commits in memory at a time.
 const STEP: usize = 500;
 
-/// Where somebody reads. All of it reads from disk now and then, and is not for a thread that others wait for.
+/// A reading position. Every method can read from disk, so no thread that others wait for should call them.
 #[derive(Debug)]
 pub(super) struct Commits {
     log: Arc<Log>,
@@ -19,13 +19,13 @@ pub(super) struct Commits {
     older: Older,
 }
 
-/// Commits that have to be read back, which goes from new to old. However many they are, only every so many's id is
-/// kept, from which those behind it are read again.
+/// Commits to read back from the repository, which goes from new to old. Only every `STEP`th id is kept; the commits in
+/// between are read again from there.
 #[derive(Debug, Default)]
 struct Older {
-    /// The newest first.
+    /// Newest first.
     milestones: Vec<ObjectId>,
-    /// The position of the newest.
+    /// The position of the newest milestone.
     newest: i64,
 }
 
@@ -36,14 +36,13 @@ pub(super) struct Piece {
     pub(super) commits: Vec<Arc<Logged>>,
 }
 
-/// What looking for a commit came to.
 #[derive(Debug)]
 pub(super) enum FoundCommits {
     /// Reading begins with that commit.
     At(Commits),
     /// It is not in the history. Reading would begin with the newest commit.
     Nowhere { commits: Commits, newest: ObjectId },
-    /// Not looked for to the end, or not now.
+    /// The search stopped early.
     GivenUp,
 }
 
@@ -75,8 +74,8 @@ impl Commits {
         Ok(FoundCommits::Nowhere { commits: reader(newest, Older::default()), newest: tip })
     }
 
-    /// The next commits; none where there are no newer ones yet. `None` where they are no longer kept: then they have to
-    /// be looked for again.
+    /// The next commits; empty if there are none yet. `None` if they are no longer kept and have to be looked for
+    /// again.
     pub(super) fn read(&mut self) -> Result<Option<Piece>, StoreError> {
         let begin = self.next;
         let commits = match self.older.take_oldest() {
@@ -87,7 +86,7 @@ impl Commits {
                 if let Ok(commits) = &mut commits {
                     commits.reverse();
                 } else {
-                    // Not skipped because of an error.
+                    // An error must not skip it.
                     self.older.milestones.push(milestone);
                 }
                 commits?
@@ -103,7 +102,6 @@ impl Commits {
 }
 
 impl Older {
-    /// The oldest milestone, and its position.
     fn take_oldest(&mut self) -> Option<(ObjectId, i64)> {
         let milestone = self.milestones.pop()?;
         Some((milestone, self.newest - (self.milestones.len() * STEP) as i64))

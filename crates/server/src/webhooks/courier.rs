@@ -1,4 +1,4 @@
-//! The task of one webhook: reads commits, sends what is wanted of them, and remembers how far it came.
+//! The task of one webhook: reads commits, sends the events that pass its filters, and remembers its progress.
 
 use std::{convert::Infallible, pin::Pin, sync::Arc, time::Duration};
 
@@ -35,7 +35,7 @@ pub(super) struct Courier {
     pub(super) said: Said,
 }
 
-/// What the log was told, and is not told again.
+/// What was logged and is not logged again.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     is_gone: bool,
@@ -44,7 +44,6 @@ pub(super) struct Said {
 
 pub(super) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The server stops.
 struct Stopped;
 
 impl Courier {
@@ -74,7 +73,7 @@ impl Courier {
         }
     }
 
-    /// From where to read on: the first commit is the last one that was looked at.
+    /// Where to continue. The first commit is the last one that was looked at.
     async fn find_place(&mut self) -> Result<Commits, Stopped> {
         loop {
             let (log, stop) = (Arc::clone(self.store.log()), self.stop.clone());
@@ -86,8 +85,8 @@ impl Courier {
                     let webhook = &self.webhook.name;
                     tracing::warn!(
                         %webhook, last = %commit, %newest,
-                        "the last commit that was delivered is not in the repository: was it restored? The webhook hears \
-                         of what comes after the newest commit"
+                        "the last commit that was delivered is not in the repository: was it restored? The webhook \
+                         continues after the newest commit"
                     );
                     self.progress.advance(DeliveryPosition::after(newest));
                     self.record().await;
@@ -116,7 +115,7 @@ impl Courier {
         for (number, event) in events.iter().enumerate().skip(done) {
             if is_wanted(&self.webhook.filters, event, &self.store) {
                 self.deliver(commit, number, event).await?;
-                // A kill before this is on disk has the event delivered again.
+                // If the server is killed before this is on disk, it delivers the event again.
                 self.progress
                     .advance(DeliveryPosition { commit: commit.id, events: Done::First(number + 1) });
                 if number + 1 < events.len() {
@@ -132,7 +131,7 @@ impl Courier {
         Ok(())
     }
 
-    /// Tries until it arrives.
+    /// Tries until the receiver accepts it.
     async fn deliver(&mut self, commit: &Logged, number: usize, event: &Event) -> Result<(), Stopped> {
         let post = self.post_for(commit, number, event);
         let mut backoff = Backoff::new(self.webhook.retries);
@@ -180,12 +179,12 @@ impl Courier {
         self.stats.note(DeliveryOutcome::Delivered);
     }
 
-    /// Said when it begins, and when the receiver begins to say that it is gone for good; not for each try.
+    /// Logs when failures begin, and when the receiver first says that it is gone for good, but not each try.
     fn note_failure(&mut self, error: &SendError, failures: u64) {
         let (webhook, behind) = (&self.webhook.name, self.behind());
         let is_gone = matches!(error, SendError::Status { status: GONE, .. });
         if !self.stats.is_failing() {
-            tracing::warn!(%webhook, %error, behind, "the webhook fails: it is tried again until it works");
+            tracing::warn!(%webhook, %error, behind, "the webhook fails; the server tries again until it works");
         } else {
             tracing::debug!(%webhook, %error, failures, behind, "the webhook still fails");
         }
@@ -208,7 +207,7 @@ impl Courier {
         }
     }
 
-    /// What was delivered and cannot be recorded is delivered again after a restart, and that is all.
+    /// If progress cannot be recorded, the events are delivered again after a restart. Nothing else happens.
     async fn record(&mut self) {
         let recorded = self.progress.record().await;
         let was_unrecorded = std::mem::replace(&mut self.said.is_unrecorded, recorded.is_err());
@@ -225,14 +224,14 @@ impl Courier {
         }
     }
 
-    /// Until there are new commits. Meanwhile it is written down which events needed no delivery.
+    /// Waits for new commits. Meanwhile records that events needed no delivery.
     async fn wait_for(&mut self, new_commits: &mut watch::Receiver<i64>) -> Result<(), Stopped> {
         loop {
             let due = self.progress.due();
             let is_lazy = due.is_some();
             let due = due.unwrap_or_else(tokio::time::Instant::now);
             tokio::select! {
-                // The log lives as long as the app, which we hold.
+                // The log lives as long as the app, which this task holds.
                 _ = new_commits.changed() => return Ok(()),
                 () = sleep_until(due), if is_lazy => {}
                 stopped = wait_until_stopped(&mut self.stop) => return Err(stopped),
@@ -259,7 +258,7 @@ impl Courier {
     }
 }
 
-/// A server that was dropped has stopped as well.
+/// A dropped server has stopped as well.
 async fn wait_until_stopped(stop: &mut watch::Receiver<bool>) -> Stopped {
     let _ = stop.wait_for(|is_stopping| *is_stopping).await;
     Stopped
@@ -275,7 +274,7 @@ fn is_wanted(filters: &[EventFilter], event: &Event, store: &Store) -> bool {
 /// Between 0 and 1.
 fn chance() -> f64 {
     let mut bytes = [0; 4];
-    // Without it, whoever failed together tries again together, which is no harm.
+    // Without it, webhooks that failed together retry together, which does no harm.
     let _ = SystemRandom::new().fill(&mut bytes);
     f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)
 }
@@ -284,11 +283,11 @@ async fn read_on(mut commits: Commits) -> (Result<Option<Piece>, StoreError>, Co
     in_background(move || (commits.read(), commits)).await
 }
 
-/// On a thread that nobody waits for.
+/// On a thread that no request needs.
 async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
-        // It panicked, or the program ends: nothing is lost that is not read again at the next start.
+        // It panicked, or the program ends. The next start reads everything again.
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
             Err(_) => std::future::pending().await,

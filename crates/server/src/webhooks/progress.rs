@@ -1,7 +1,7 @@
-//! How far a webhook came, on disk: a file for each, replaced whole.
+//! The progress of a webhook on disk: one file for each, replaced as a whole.
 //!
-//! The file may say less than what was delivered, after a crash between the two; then that is delivered again. It never
-//! says more. So its content is synced before it gets its name, and its name only when it is new.
+//! After a crash the file can say less than was delivered; then the rest is delivered again. It never says more. So its
+//! content is synced before it gets its name. Its name is synced only when it is new.
 
 use std::{
     fmt,
@@ -18,10 +18,10 @@ use tokio::time::Instant;
 use super::settings::WebhookName;
 use countersign_store::ObjectId;
 
-/// How long it may be known only in memory that events need no delivery: looking at them again is cheap.
+/// How long to keep in memory only that events need no delivery. Looking at them again is cheap.
 const LAZINESS: Duration = Duration::from_secs(5);
 
-/// A commit, and how many of its events are done with.
+/// A commit, and how many of its events are done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DeliveryPosition {
     pub(super) commit: ObjectId,
@@ -34,12 +34,11 @@ pub(super) enum Done {
     All,
 }
 
-/// The progress of one webhook, and its file.
 #[derive(Debug)]
 pub(super) struct ProgressFile {
     path: Arc<Path>,
     place: DeliveryPosition,
-    /// Since when the file says less than `place`.
+    /// Since when the file is behind `place`.
     behind_since: Option<Instant>,
 }
 
@@ -88,7 +87,7 @@ impl fmt::Display for DeliveryPosition {
 }
 
 impl ProgressFile {
-    /// Makes the file where there is none: then nothing up to `newest` is delivered.
+    /// Creates the file if there is none. Then nothing up to `newest` is delivered.
     pub(super) fn open(dir: &Path, name: &WebhookName, newest: ObjectId) -> Result<Self, ProgressError> {
         let path = dir.join(name.as_str());
         let fail = |source| ProgressError::Io { path: path.clone(), source };
@@ -99,7 +98,7 @@ impl ProgressFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let place = DeliveryPosition::after(newest);
                 create(dir, &path, place).map_err(fail)?;
-                tracing::info!(webhook = %name, commit = %newest, "a new webhook: it hears of what comes after this");
+                tracing::info!(webhook = %name, commit = %newest, "a new webhook starts after this commit");
                 place
             }
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
@@ -114,7 +113,7 @@ impl ProgressFile {
         self.place
     }
 
-    /// Events up to here need no delivery, or had it. Known in memory only.
+    /// Events up to here were delivered or need no delivery. Changes memory only.
     pub(super) fn advance(&mut self, place: DeliveryPosition) {
         if self.place != place {
             self.place = place;
@@ -122,19 +121,19 @@ impl ProgressFile {
         }
     }
 
-    /// When the file should be written at the latest.
+    /// The latest time to write the file.
     pub(super) fn due(&self) -> Option<Instant> {
         self.behind_since.map(|since| since + LAZINESS)
     }
 
-    /// Writes what is known. Not to be given up half-way: the file has one writer at a time.
+    /// Writes what is known. Must run to its end: the file has one writer at a time.
     pub(super) async fn record(&mut self) -> io::Result<()> {
         if self.behind_since.is_none() {
             return Ok(());
         }
         let (path, place) = (Arc::clone(&self.path), self.place);
         let written = tokio::task::spawn_blocking(move || replace(&path, place)).await;
-        // What cannot be written is tried again, but not at once.
+        // A failed write is retried, but not at once.
         self.behind_since = Some(Instant::now());
         written.map_err(io::Error::other)??;
         self.behind_since = None;
@@ -153,7 +152,7 @@ fn create(dir: &Path, path: &Path, place: DeliveryPosition) -> io::Result<()> {
 
 /// A power cut leaves the old content or the new one.
 fn replace(path: &Path, place: DeliveryPosition) -> io::Result<()> {
-    // No name of a webhook has a dot.
+    // The name of a webhook never contains a dot.
     let unfinished = path.with_extension("new");
     let mut file = File::create(&unfinished)?;
     file.write_all(place.to_string().as_bytes())?;

@@ -1,11 +1,11 @@
-//! What a receiver shares with us, and no text of ours ever shows.
+//! The secret that the server shares with a receiver. No text ever shows it.
 
 use std::fmt;
 
 use ring::hmac;
 use thiserror::Error;
 
-/// Shorter secrets can be found by trying.
+/// A shorter secret could be guessed by trying.
 pub const MIN_SECRET_BYTES: usize = 16;
 
 #[derive(Clone)]

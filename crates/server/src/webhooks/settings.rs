@@ -10,7 +10,6 @@ use super::{backoff::Retries, secret::Secret};
 
 const MAX_NAME_BYTES: usize = 64;
 
-/// One webhook, as the operator configured it.
 #[derive(Debug, Clone)]
 pub struct Webhook {
     pub name: WebhookName,
@@ -23,7 +22,7 @@ pub struct Webhook {
     pub timeout: Duration,
 }
 
-/// Names a file and a label of a metric, so it is plain.
+/// Names a file and labels a metric, so it is plain.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WebhookName(String);
 

@@ -1,14 +1,13 @@
-//! How a webhook fares.
+//! The counters of a webhook.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use super::settings::WebhookName;
 
-/// Of one try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryOutcome {
     Delivered,
-    /// Not sent, because of what the URL or its address is.
+    /// Not sent: the URL or its address is not allowed.
     Refused,
     Failed,
 }
@@ -18,7 +17,7 @@ pub struct WebhookStats {
     pub name: WebhookName,
     counts: [AtomicU64; DeliveryOutcome::ALL.len()],
     is_failing: AtomicBool,
-    /// The position in the log of the newest commit that needs nothing more; the least number where it is not known yet.
+    /// The log position of the newest commit that needs nothing more; the least number while it is unknown.
     done: AtomicI64,
 }
 
@@ -50,12 +49,11 @@ impl WebhookStats {
         self.counts[outcome as usize].load(Ordering::Relaxed)
     }
 
-    /// Whether the last try did not arrive.
     pub fn is_failing(&self) -> bool {
         self.is_failing.load(Ordering::Relaxed)
     }
 
-    /// How many commits it has not dealt with yet, in a log that ends at this position.
+    /// How many commits it has yet to deal with, in a log that ends at this position.
     pub fn behind(&self, end: i64) -> Option<i64> {
         let done = self.done.load(Ordering::Relaxed);
         (done != UNKNOWN).then(|| (end - 1 - done).max(0))

@@ -43,7 +43,7 @@ impl Spec {
 }
 
 impl Spec {
-    /// Every file that is served: those that are stored, and the history that is assembled of each project (D42).
+    /// Every file that the server serves: the stored files, and the assembled history of each project (D42).
     pub(crate) fn served(&self) -> ModelFiles {
         let mut files = self.files();
         for (id, project) in self.projects.iter().filter(|(_, project)| !project.history.is_empty()) {
@@ -107,7 +107,7 @@ fn entry(Activated { proposal, at }: &Activated) -> JsonNode {
     ])
 }
 
-/// The history as it is served: its entries in one document (D42).
+/// The history as the server serves it: its entries in one document (D42).
 pub(super) fn history(entries: &[Activated]) -> JsonNode {
     object([("entries", JsonNode::List(entries.iter().map(entry).collect()))])
 }

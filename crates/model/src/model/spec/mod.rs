@@ -1,4 +1,4 @@
-//! The specification: what is stored, and what is answered.
+//! The specification: what the server stores, and what it answers.
 
 mod files;
 mod propose;
@@ -21,15 +21,15 @@ use super::{
     request::{MINUTE, Proof, SECOND},
 };
 
-/// All that the service knows, of the part of it that is played with.
+/// All that the server knows, within the part that a run uses.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Spec {
     /// Nanoseconds since 1970.
     pub(crate) now: i128,
     pub(crate) projects: BTreeMap<String, Project>,
-    /// By the directory that they lie in.
+    /// By directory.
     pub(crate) indexes: BTreeMap<String, ModelIndex>,
-    /// With the times in the requests that used them.
+    /// With the times of the requests that used them.
     pub(crate) nonces: Vec<(String, i128)>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Activated {
     pub(crate) at: i64,
 }
 
-/// By person: the signature, and the second in which it was collected.
+/// By person: the signature, and the second in which the server collected it.
 pub(crate) type Signatures = BTreeMap<Person, (String, i64)>;
 
 #[derive(Debug, Clone)]
@@ -89,18 +89,16 @@ pub(crate) struct Published {
     pub(crate) digests: BTreeMap<&'static str, String>,
 }
 
-/// A revocation, pending or in force.
 #[derive(Debug, Clone)]
 pub(crate) struct RevocationOf {
     pub(crate) document: String,
     pub(crate) signatures: Signatures,
-    /// The request that names the file where the document does not (D20).
+    /// The request that names the file, if the document does not (D20).
     pub(crate) request: Option<String>,
     /// The signers file that allowed it, once it is in force.
     pub(crate) allowed_by: Option<Config>,
 }
 
-/// What must be answered.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ExpectedAnswer {
     Json {
@@ -108,7 +106,7 @@ pub(crate) enum ExpectedAnswer {
         body: Value,
     },
     Bytes(Vec<u8>),
-    /// Any of these statuses, where the specification leaves the order of checks open, and text that the message has.
+    /// Any of these statuses, if the specification leaves the order of checks open, and text that the message contains.
     Error {
         statuses: Vec<u16>,
         says: Option<String>,
@@ -132,7 +130,7 @@ impl Spec {
         i64::try_from(self.now.div_euclid(SECOND)).expect("seconds fit")
     }
 
-    /// Whether the sender of a request is proved (spec §5). Its nonce is used up then.
+    /// Whether the sender of a request is proved (spec §5). Uses up its nonce.
     pub(crate) fn authenticate(&mut self, proof: Proof, nonce: &str) -> bool {
         let (is_sound, offset) = match proof {
             Proof::Right | Proof::UsedNonce | Proof::UsedNonceInCapitals => (true, 0),

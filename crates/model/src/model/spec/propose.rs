@@ -15,17 +15,16 @@ use crate::model::{
 };
 use countersign_core::values::{digest::Sha512, time::Timestamp};
 
-/// A request for a registration or an update.
 #[derive(Debug, Clone)]
 pub(crate) struct Proposing {
     pub(crate) project: String,
-    /// Where the signers file is.
+    /// The URL of the signers file.
     pub(crate) url: String,
-    /// `None` where upstream has none, or not a valid one.
+    /// `None` if upstream has no valid one.
     pub(crate) config: Option<Config>,
     pub(crate) caller: Person,
     pub(crate) public_key: Person,
-    /// The signed request as it is kept (D14).
+    /// The signed request as the server keeps it (D14).
     pub(crate) registration: String,
 }
 
@@ -82,7 +81,7 @@ impl Spec {
         let Some(config) = config.filter(|config| config.is_valid()) else { return refuse(500) };
         let may_replace = project.pending.is_none() || active.leaders().contains(caller);
         if config.timestamp <= active.timestamp || self.is_too_far_ahead(config) {
-            // Which of the two comes first is not decided.
+            // The specification does not decide which of the two comes first.
             let statuses = if may_replace { vec![400] } else { vec![400, 409] };
             return ExpectedAnswer::Error { statuses, says: None };
         }
@@ -100,7 +99,7 @@ impl Spec {
         answer(id, message, &required)
     }
 
-    /// Another project that is the same in other letters, lies inside, or around (D35).
+    /// Another project with the same letters in another case, or inside this one, or around it (D35).
     fn find_overlapping(&self, id: &str) -> Option<&str> {
         let own = format!("{}/", id.to_ascii_lowercase());
         let overlaps = |other: &&String| {
@@ -146,7 +145,7 @@ impl Spec {
         }
     }
 
-    /// Registers checksums files of a directory; `None` where upstream has none, or not a valid one.
+    /// Registers checksums files of a directory; `None` if upstream has no valid ones.
     pub(crate) fn register_assets(
         &mut self,
         dir: &str,
@@ -158,7 +157,7 @@ impl Spec {
             return refuse(403);
         }
         let (project, governed_by) = (project.to_owned(), governing.clone());
-        // Whatever upstream has: a complete index stays as it is (D36).
+        // A complete index stays as it is, whatever upstream has (D36).
         let known = self.indexes.get(dir);
         if known.is_some_and(|known| known.state != ModelIndexState::Collecting) {
             return refuse(409);
@@ -216,7 +215,7 @@ fn index_text(project: &str, published: &[Published], now: i64) -> String {
     index.document()
 }
 
-/// As times are written in files (D4).
+/// The form of times in files (D4).
 pub(crate) fn time(seconds: i64) -> String {
     Timestamp::from_unix_seconds(seconds).expect("a time").to_string()
 }

@@ -1,4 +1,4 @@
-//! What may be asked: status, pending signatures, files, signers and chains (spec §4.4–§4.8; D18, D19, D21).
+//! Reads: status, pending signatures, files, signers and chains (spec §4.4–§4.8; D18, D19, D21).
 
 use std::collections::BTreeMap;
 
@@ -77,7 +77,7 @@ impl Spec {
         let Some(content) = files.get(path) else { return not_found() };
         let mut to_sign = BTreeMap::from([(path.to_owned(), encode_base64(content.as_bytes()))]);
         let metadata = format!("{path}.metadata.json");
-        // A superseded one is no longer signed (D17), and is a file like any other.
+        // A superseded signers file no longer collects signatures (D17). It is a file like any other.
         let is_signers = ["/svc.signers.pending/svc.signers.json", "/svc.signers/svc.signers.json"];
         if is_signers.iter().any(|end| path.ends_with(end))
             && let Some(content) = files.get(&metadata)

@@ -20,15 +20,15 @@ pub(crate) struct Revoking {
     pub(crate) document: String,
     pub(crate) signature: String,
     pub(crate) is_document_valid: bool,
-    /// As the document says, in hexadecimal with its prefix.
+    /// From the document, in hexadecimal with its prefix.
     pub(crate) subject: Option<String>,
     pub(crate) initiator: Option<Person>,
-    /// The signed request, as it would be kept.
+    /// The signed request, as the server would keep it.
     pub(crate) request: String,
 }
 
 impl Spec {
-    /// Who may revoke the index at a path, and has not signed a pending revocation of it.
+    /// Who can revoke the index at a path, and has not signed a pending revocation of it.
     pub(crate) fn revokers(&self, path: &str) -> Vec<Person> {
         let Some(dir) = path.strip_suffix("/svc.index.json") else { return Vec::new() };
         let Some((_, current)) = self.governing(dir) else { return Vec::new() };
@@ -63,14 +63,15 @@ impl Spec {
         let is_wrong =
             !revoking.is_document_valid || is_other_file || !is_signed || !is_authorised || lacks_subject;
 
-        // Only signatures that count keep a pending document in its place; the same one is joined in any case.
+        // A pending document stays only if it has signatures that count. A submission of the same document joins it in
+        // any case.
         let counts =
             |pending: &RevocationOf| !signed_by(&pending.signatures).is_disjoint(&authorised(&current));
         let pending =
             index.revocation.as_ref().filter(|pending| pending.document == *document || counts(pending));
         let is_conflict = pending.is_some_and(|pending| {
-            // Where a rotation made the signatures at hand enough, one who gave one may say so: it is counted at each
-            // step.
+            // A rotation can make the collected signatures enough. Then a signer can submit again, since each
+            // submission counts anew.
             let is_again = pending.signatures.contains_key(revoker)
                 && !is_enough(&current, &signed_by(&pending.signatures));
             pending.document != *document || is_again
@@ -79,7 +80,7 @@ impl Spec {
         let is_not_initiator = is_first && revoking.initiator.is_some_and(|initiator| initiator != *revoker);
         match (is_wrong || is_not_initiator, is_conflict) {
             (true, false) => return refuse(400),
-            // In which order these are found out is not decided.
+            // The specification does not decide which of the two comes first.
             (true, true) => return ExpectedAnswer::Error { statuses: vec![400, 409], says: None },
             (false, true) => return refuse(409),
             (false, false) => {}

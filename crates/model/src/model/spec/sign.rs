@@ -10,7 +10,7 @@ use super::{
 };
 use crate::model::people::{PEOPLE, Person, signature};
 
-/// A submission whose paths are normalised.
+/// A submission with normalised paths.
 #[derive(Debug, Clone)]
 pub(crate) struct Submitted {
     pub(crate) path: String,
@@ -19,7 +19,6 @@ pub(crate) struct Submitted {
     pub(crate) signatures: BTreeMap<String, String>,
 }
 
-/// What collects signatures at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Collecting {
     /// Of this project.
@@ -30,7 +29,7 @@ pub(crate) enum Collecting {
 }
 
 impl Collecting {
-    /// By the path alone.
+    /// From the path alone.
     pub(crate) fn at(path: &str) -> Self {
         if let Some(dir) = path.strip_suffix("/svc.index.json") {
             return Self::Index(dir.to_owned());
@@ -63,7 +62,7 @@ impl Spec {
         }
     }
 
-    /// Who may sign what collects signatures at a path, and has not.
+    /// Who can sign what collects signatures at a path, and has not.
     pub(crate) fn awaited(&self, path: &str) -> Vec<Person> {
         let people = (0..PEOPLE).filter(|person| match self.pending(*person) {
             ExpectedAnswer::Json { body, .. } => {

@@ -1,4 +1,4 @@
-//! Signers files (D8) and whose agreement they need (D15).
+//! Signers files (D8), and who has to agree to them (D15).
 
 use std::collections::BTreeSet;
 
@@ -66,7 +66,7 @@ impl Config {
         ModelRole::ALL.into_iter().flat_map(|role| people_of(self.role(role).unwrap_or_default())).collect()
     }
 
-    /// Admin and master.
+    /// Admins and masters.
     pub(crate) fn leaders(&self) -> BTreeSet<Person> {
         &people_of(self.admin()) | &people_of(self.master())
     }
@@ -92,7 +92,7 @@ pub(crate) fn people_of(groups: &[ModelGroup]) -> BTreeSet<Person> {
     groups.iter().flat_map(|group| group.people.iter().copied()).collect()
 }
 
-/// Every group of a role that there is reaches its threshold.
+/// Every group of a listed role reaches its threshold.
 pub(crate) fn is_met(groups: &[ModelGroup], signed: &BTreeSet<Person>) -> bool {
     let reaches = |group: &ModelGroup| group.people.intersection(signed).count() >= group.threshold;
     !groups.is_empty() && groups.iter().all(reaches)
@@ -102,7 +102,7 @@ fn added(current: &Config, new: &Config) -> BTreeSet<Person> {
     &new.everyone() - &current.everyone()
 }
 
-/// Who may sign a proposal.
+/// Who can sign a proposal.
 pub(crate) fn accepted(current: Option<&Config>, new: &Config) -> BTreeSet<Person> {
     match current {
         None => new.everyone(),
@@ -110,7 +110,7 @@ pub(crate) fn accepted(current: Option<&Config>, new: &Config) -> BTreeSet<Perso
     }
 }
 
-/// Who still has to.
+/// Who still has to sign it.
 pub(crate) fn required(
     current: Option<&Config>,
     new: &Config,

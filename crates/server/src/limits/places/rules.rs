@@ -1,40 +1,39 @@
-//! How places are shared, and who wants one.
+//! How places are shared, and who claims one.
 
 use std::{net::IpAddr, time::Duration};
 
 use countersign_core::values::{key::PublicKey, path::RepoPath};
 
-/// How places of one kind are shared.
 #[derive(Debug, Clone, Copy)]
 pub struct PlaceRules {
     pub total: usize,
-    /// Of one address, one project or one key.
+    /// For one address, one project or one key.
     pub share: usize,
-    /// Of all those who are no signers of an active project.
+    /// For all strangers together: callers that are not signers of an active project.
     pub strangers: usize,
-    /// How many may wait, and how long.
+    /// How many can wait, and how long.
     pub waiting: usize,
     pub max_wait: Duration,
-    /// A holder keeps its place for so long at least; without a time, until it gives the place back.
+    /// A holder keeps its place for at least this long. `None`: until it gives the place back.
     pub grace: Option<Duration>,
     pub pace: Option<MinimumPace>,
 }
 
-/// A holder that moves fewer bytes is too slow, once it has held its place for some time.
+/// A holder that moves fewer bytes after this time is too slow.
 #[derive(Debug, Clone, Copy)]
 pub struct MinimumPace {
     pub bytes_per_second: u64,
     pub after: Duration,
 }
 
-/// Who wants a place, as far as it is known.
+/// Who claims a place, as far as it is known.
 #[derive(Debug, Clone, Default)]
 pub struct Claimant {
     pub(super) holders: Vec<PlaceHolder>,
     pub(super) is_stranger: bool,
 }
 
-/// For whom places are counted.
+/// What a place is counted for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum PlaceHolder {
     Address(IpAddr),
@@ -43,7 +42,7 @@ pub(super) enum PlaceHolder {
 }
 
 impl Claimant {
-    /// Without an address where limits are switched off.
+    /// There is no address if limits are switched off.
     pub fn at(address: Option<IpAddr>) -> Self {
         let holders = address.map(PlaceHolder::Address).into_iter().collect();
         Self { holders, is_stranger: false }
@@ -54,13 +53,12 @@ impl Claimant {
         self
     }
 
-    /// For a signer of this project.
     pub fn with_project(mut self, project: &RepoPath) -> Self {
         self.holders.push(PlaceHolder::Project(project.clone()));
         self
     }
 
-    /// For a key that no project that we know of vouches for.
+    /// For a key that no active project lists.
     pub fn as_stranger(mut self) -> Self {
         self.is_stranger = true;
         self

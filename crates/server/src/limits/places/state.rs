@@ -16,20 +16,19 @@ use super::rules::{Claimant, PlaceHolder, PlaceRules};
 pub(super) enum Standing {
     Waits,
     Holds,
-    /// In favour of somebody else.
+    /// To another claimant.
     Lost,
 }
 
-/// Empty at first.
 #[derive(Debug, Default)]
 pub(super) struct PlaceState {
-    /// By the order in which they came.
+    /// In order of arrival.
     entries: BTreeMap<u64, Entry>,
     next: u64,
     totals: Tally,
     strangers: Tally,
     by_holder: HashMap<PlaceHolder, Tally>,
-    /// Places that were given to somebody so far.
+    /// How many places were granted so far.
     granted: u64,
     gave_way: u64,
 }
@@ -46,18 +45,18 @@ struct Entry {
 struct Tally {
     holding: usize,
     waiting: usize,
-    /// When the last place was given to one of them, as a number that grows.
+    /// When one of them last got a place, as a number that grows.
     granted: u64,
 }
 
-/// Why there is no place for a newcomer, though somebody else could make room.
+/// Why there is no place for a newcomer, although another holder could make room.
 #[derive(Debug, PartialEq, Eq)]
 enum Obstacle {
     /// All places are taken.
     Total,
-    /// Strangers have all that they may have.
+    /// Strangers hold all that they can have.
     Strangers,
-    /// So has an address, a project or a key.
+    /// An address, a project or a key holds its whole share.
     Share(PlaceHolder),
 }
 
@@ -80,7 +79,7 @@ impl Entry {
         *self.standing.borrow() == standing
     }
 
-    /// Whether others may have its place.
+    /// Whether others can take its place.
     fn is_beyond_grace(&self, rules: &PlaceRules, now: Instant) -> bool {
         rules.grace.is_some_and(|grace| now.saturating_duration_since(self.since) >= grace)
     }
@@ -114,7 +113,7 @@ impl PlaceState {
         self.gave_way
     }
 
-    /// A newcomer, who has a place already or waits; `None` if there is no room to wait.
+    /// A newcomer that holds a place or waits; `None` if there is no room to wait.
     pub(super) fn enter(
         &mut self,
         rules: &PlaceRules,
@@ -135,7 +134,7 @@ impl PlaceState {
             return None;
         }
         if still_waits && self.totals.waiting > rules.waiting {
-            // Of all who wait, the newest of those who are most. That may be the newcomer.
+            // The newest entry of the claimant that waits most often has to go. That can be the newcomer.
             let waiting = self.entries.iter().filter(|(_, entry)| entry.stands(Standing::Waits));
             let most = waiting.max_by_key(|(n, entry)| {
                 (self.weigh(&entry.claimant, Standing::Waits, &[]), **n == number, **n)
@@ -150,7 +149,7 @@ impl PlaceState {
         Some((number, receiver))
     }
 
-    /// Gives a place to one who waits for it, if there is one or somebody has to give way.
+    /// Gives a place to one that waits, if a place is free or a holder has to give way.
     pub(super) fn admit(&mut self, rules: &PlaceRules, number: u64, now: Instant) {
         let Some(entry) = self.entries.get(&number).filter(|entry| entry.stands(Standing::Waits)) else {
             return;
@@ -173,7 +172,7 @@ impl PlaceState {
         }
     }
 
-    /// Who holds least is next; of those, who was given a place longest ago; of those, who came first.
+    /// Who holds least is next. Ties go to the one that got its last place longest ago, then to the first to come.
     fn find_next(&self, rules: &PlaceRules) -> Option<u64> {
         if self.totals.waiting == 0 || self.totals.holding >= rules.total {
             return None;
@@ -211,7 +210,7 @@ impl PlaceState {
         now: Instant,
     ) -> Option<u64> {
         let own = self.weigh(newcomer, Standing::Holds, obstacles);
-        // A look at all holders for each newcomer would cost more than many an answer.
+        // Checking all holders for each newcomer would cost more than most answers.
         let most = self.by_holder.values().map(|tally| tally.holding).max().unwrap_or(0);
         if rules.grace.is_none() || (rules.pace.is_none() && most <= own + 1) {
             return None;
@@ -232,7 +231,7 @@ impl PlaceState {
         found.map(|(_, _, number)| number)
     }
 
-    /// The most that one of the claimant's address, project and key has.
+    /// The highest count among the claimant's address, project and key.
     fn weigh(&self, claimant: &Claimant, standing: Standing, except: &[Obstacle]) -> usize {
         self.tallies(claimant, except).map(|tally| tally.count(standing)).max().unwrap_or(0)
     }
@@ -263,7 +262,7 @@ impl PlaceState {
     fn change(&mut self, number: u64, to: Standing) -> Option<Claimant> {
         let entry = self.entries.get(&number)?;
         let (from, claimant) = (entry.standing.send_replace(to), entry.claimant.clone());
-        // First in, then out: a tally that is empty in between would be forgotten.
+        // Add first, then remove: an empty tally would be forgotten in between.
         self.tally(&claimant, to, 1);
         self.tally(&claimant, from, -1);
         Some(claimant)

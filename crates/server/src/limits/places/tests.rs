@@ -64,7 +64,7 @@ fn one_key_at_many_addresses_has_one_share() {
     places.try_take(at(5).with_key(&key(2))).unwrap();
 }
 
-/// Four addresses with any number of keys hold everything; a newcomer that holds nothing gets in all the same.
+/// Four addresses with any number of keys hold everything. A newcomer that holds nothing still gets in.
 #[test]
 fn a_newcomer_takes_a_place_from_those_who_hold_most_until_it_holds_as_many() {
     let places = SharedPlaces::new(PlaceRules { total: 64, share: 32, ..RULES });
@@ -80,7 +80,7 @@ fn a_newcomer_takes_a_place_from_those_who_hold_most_until_it_holds_as_many() {
     let lost: Vec<_> = crowd.iter().map(has_lost).collect();
     assert!(lost[..12].iter().all(|lost| *lost), "the oldest of each went: {lost:?}");
     assert!(!lost[12..].iter().any(|lost| *lost), "{lost:?}");
-    // Those who lost theirs get none back while others hold as many.
+    // Holders that lost a place get none back while others hold as many.
     places.try_take(at(0).with_key(&key(200))).unwrap_err();
     assert!(!honest.iter().any(has_lost));
 }
@@ -135,7 +135,7 @@ async fn the_slow_lose_their_places_first_and_only_when_others_want_them() {
     let held: Vec<_> = (0..8).map(|n| places.try_take(at(n)).unwrap()).collect();
     tokio::time::advance(grace * 2).await;
     for (n, place) in held.iter().enumerate() {
-        // Exactly the pace is enough, and a byte less is not.
+        // Exactly the minimum pace is enough; a byte less is not.
         place.meter().note(if n == 5 { 3_999 } else { 4_000 });
     }
     assert!(!held.iter().any(has_lost));
@@ -172,7 +172,7 @@ async fn of_those_who_wait_the_one_that_holds_least_is_next_whenever_it_came() {
     assert!(crowd[0].as_mut().now_or_never().unwrap().is_ok());
 }
 
-/// With one place, all hold nothing whenever it becomes free.
+/// With one place, every claimant holds nothing whenever it becomes free.
 #[tokio::test(start_paused = true)]
 async fn addresses_that_wait_take_turns() {
     let places = SharedPlaces::new(PlaceRules { total: 1, share: 1, waiting: 20, grace: None, ..RULES });

@@ -1,4 +1,4 @@
-//! What there is to see of projects, releases and proposals, for people: counted here, laid out by whoever shows it.
+//! What people see of projects, releases and proposals. These modules count; the pages lay out.
 
 pub mod order;
 pub mod project;
@@ -19,7 +19,6 @@ use countersign_core::{
     values::{key::PublicKey, time::Timestamp},
 };
 
-/// How far a group of signers has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupProgress {
     pub threshold: usize,
@@ -31,11 +30,11 @@ pub struct GroupProgress {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
     pub signer: Signer,
-    /// `None` for whoever has not signed.
+    /// `None` if this signer has not signed.
     pub signed_at: Option<Timestamp>,
 }
 
-/// Signatures that count, of those that are needed. Each group counts by itself, and nobody beyond its threshold.
+/// Signatures that count, and signatures that are needed. Each group counts by itself, up to its threshold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     pub collected: usize,
@@ -59,7 +58,7 @@ impl GroupProgress {
         self.collected >= self.threshold
     }
 
-    /// How many more signatures it takes.
+    /// How many signatures are still missing.
     pub fn missing_count(&self) -> usize {
         self.threshold.saturating_sub(self.collected)
     }
@@ -83,12 +82,11 @@ impl Tally {
     }
 }
 
-/// What keys are called.
 #[derive(Debug, Clone, Default)]
 pub struct Names(BTreeMap<PublicKey, Option<String>>);
 
 impl Names {
-    /// The first file that lists a key says what it is called: a later one may be a mere proposal.
+    /// The first file that lists a key names it, since a later one can be a mere proposal.
     pub fn of<'a>(files: impl IntoIterator<Item = &'a SignersFile>) -> Self {
         let mut names = BTreeMap::new();
         for file in files {
@@ -110,7 +108,7 @@ impl Names {
         Signer { key, name: self.0.get(&key).cloned().flatten() }
     }
 
-    /// Whoever signed, the first one first.
+    /// The signers that have signed, in order of time.
     pub fn list_signed(&self, set: &SignatureSet) -> Vec<Member> {
         let member = |(key, at)| Member { signer: self.signer(key), signed_at: Some(at) };
         let mut signed: Vec<_> = set.iter().map(|(key, collected)| (*key, collected.collected_at)).collect();

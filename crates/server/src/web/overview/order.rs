@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// Compares names with the numbers inside them as numbers. Equal only where the names are.
+/// Compares names, with numbers in them compared as numbers. Only equal names are equal.
 pub fn compare_versions(left: &str, right: &str) -> Ordering {
     let start = count_common(left.as_bytes(), right.as_bytes());
     let (mut a, mut b) = (&left.as_bytes()[start..], &right.as_bytes()[start..]);
@@ -19,16 +19,16 @@ pub fn compare_versions(left: &str, right: &str) -> Ordering {
     }
 }
 
-/// How much two names have in common, up to the end of a piece: what follows a digit or a hyphen belongs to it.
+/// How much two names have in common, up to the end of a piece. A digit or a hyphen never ends a piece.
 fn count_common(a: &[u8], b: &[u8]) -> usize {
     let common = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let is_whole = |byte: &u8| !byte.is_ascii_digit() && *byte != b'-';
     a[..common].iter().rposition(is_whole).map_or(0, |last| last + 1)
 }
 
-/// A piece of a name. Comparing one by one gives an order without contradictions, which sorting needs.
+/// A piece of a name. Comparing piece by piece gives a total order, which sorting needs.
 enum Token<'a> {
-    /// The hyphen of `-rc1` and `-beta`, or a tilde: such a version comes before the one that ends here.
+    /// The hyphen of `-rc1` and `-beta`, or a tilde. Such a version comes before the one that ends here.
     BeforeTheRelease,
     End,
     Hyphen,
@@ -46,7 +46,7 @@ impl Token<'_> {
         }
     }
 
-    /// A number lies where its first digit would.
+    /// A number ranks where its first digit would.
     fn rank(&self) -> (u8, u8) {
         match self {
             Self::BeforeTheRelease => (0, 0),

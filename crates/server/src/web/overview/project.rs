@@ -1,4 +1,4 @@
-//! A project: who may do what, and what is proposed.
+//! A project: its roles, and what is proposed.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub struct ProjectOverview {
     pub id: RepoPath,
     /// In force; `None` while the first registration waits for signatures.
     pub signers: Option<Arc<SignersFile>>,
-    /// Of the signers in force, or else of those that are proposed.
+    /// From the signers file in force, or else from the proposed one.
     pub roles: Vec<RoleOverview>,
     pub proposal: Option<ProposalOverview>,
 }
@@ -32,13 +32,13 @@ pub struct ProjectOverview {
 #[derive(Debug, Clone)]
 pub struct RoleOverview {
     pub role: Role,
-    /// False where the file does not list the role, and another one stands in for it.
+    /// False if the file does not list the role and another role stands in for it.
     pub is_explicit: bool,
-    /// Empty where nobody has the role.
+    /// Empty if no key has the role.
     pub groups: Vec<Group>,
 }
 
-/// As much as a badge tells.
+/// What a badge shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProjectState {
     /// The first signers file waits for signatures.
@@ -49,7 +49,7 @@ pub enum ProjectState {
     },
 }
 
-/// `None` where there is no project at `id`.
+/// `None` if there is no project at `id`.
 pub fn describe_project(
     snapshot: &impl Snapshot,
     id: &RepoPath,
@@ -63,7 +63,7 @@ pub fn describe_project(
     Ok(shown.map(|shown| ProjectOverview { id: id.clone(), roles: list_roles(&shown), signers, proposal }))
 }
 
-/// `None` where there is no project at `id`.
+/// `None` if there is no project at `id`.
 pub fn project_state(snapshot: &impl Snapshot, id: &RepoPath) -> Result<Option<ProjectState>, ReadError> {
     Ok(match stored::active_signers(snapshot, id)? {
         Some(active) => {

@@ -1,4 +1,4 @@
-//! A signers file that waits for signatures: what it changes, and who is still needed (D15).
+//! A signers file that waits for signatures: what it changes, and who still has to sign (D15).
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ pub struct ProposalOverview {
     pub is_first: bool,
     pub digest: Sha512,
     pub origin: Origin,
-    /// Whose request brought it.
+    /// The signer whose request proposed it.
     pub submitter: Signer,
     pub changes: Vec<Change>,
     /// All must be met.
@@ -43,7 +43,7 @@ pub struct ProposalOverview {
 pub struct ConditionProgress {
     pub kind: ConditionKind,
     pub is_met: bool,
-    /// On the way that is nearest to its end.
+    /// For the way that needs the fewest further signatures.
     pub tally: Tally,
     /// Any one of them is enough.
     pub ways: Vec<WayProgress>,
@@ -56,7 +56,7 @@ pub struct WayProgress {
     pub groups: Vec<GroupProgress>,
 }
 
-/// `None` where nothing is proposed.
+/// `None` if nothing is proposed.
 pub fn describe_proposal(
     snapshot: &impl Snapshot,
     project: &RepoPath,
@@ -104,7 +104,7 @@ pub fn describe_proposal(
     }))
 }
 
-/// As much as a badge tells: the changes take longer to find out.
+/// What a badge shows. Finding the changes would take longer.
 pub fn tally_proposal(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Option<Tally>, ReadError> {
     let Some(proposal) = StoredProposal::load(snapshot, &layout::pending_signers(project))? else {
         return Ok(None);
@@ -121,7 +121,7 @@ fn count_conditions(conditions: &[Condition<'_>], signed: &BTreeSet<PublicKey>) 
     })
 }
 
-/// On the way that is nearest to its end: the others need not be gone.
+/// For the way that needs the fewest further signatures. One way is enough.
 fn count_condition(condition: &Condition<'_>, signed: &BTreeSet<PublicKey>) -> Tally {
     let ways = condition.ways.iter().map(|way| Tally::of(way.groups.iter(), signed));
     ways.min_by_key(|way| way.needed - way.collected).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! A release: its files, who has signed them, who has not, and whether it was revoked.
+//! A release: its files, who has signed them, who has not, and whether it is revoked.
 
 use super::{GroupProgress, Member, Names, Tally};
 use countersign_core::{
@@ -32,11 +32,11 @@ pub struct ReleaseOverview {
     pub digest: Sha512,
     pub state: ReleaseState,
     pub tally: Tally,
-    /// Of the artifact signers; all must be met.
+    /// Groups of artifact signers; all must be met.
     pub groups: Vec<GroupProgress>,
-    /// When the last signature came that was needed.
+    /// When the last required signature came.
     pub completed_at: Option<Timestamp>,
-    /// False where it was signed under a signers file that another one has replaced since.
+    /// False if another signers file has replaced the one under which it was signed.
     pub has_current_signers: bool,
     pub revocation: Option<RevocationOverview>,
     /// A revocation that waits for more signatures.
@@ -46,22 +46,22 @@ pub struct ReleaseOverview {
 #[derive(Debug, Clone)]
 pub struct RevocationOverview {
     pub reason: String,
-    /// As whoever began it says.
+    /// According to the signer who began it.
     pub timestamp: Timestamp,
     pub signed: Vec<Member>,
     pub groups: Vec<GroupProgress>,
 }
 
-/// As much as a line about a release tells.
+/// What a line about a release shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReleaseSummary {
     pub state: ReleaseState,
     pub tally: Tally,
-    /// When the newest signature on it came.
+    /// When its newest signature came.
     pub last_signed_at: Option<Timestamp>,
 }
 
-/// `None` where there is no release at `path`.
+/// `None` if there is no release at `path`.
 pub fn describe_release(
     snapshot: &impl Snapshot,
     path: &RepoPath,
@@ -92,7 +92,7 @@ pub fn describe_release(
     }))
 }
 
-/// `None` where there is no release at `path`.
+/// `None` if there is no release at `path`.
 pub fn summarise_release(
     snapshot: &impl Snapshot,
     path: &RepoPath,

@@ -1,4 +1,4 @@
-//! Which releases a project has, from the names of its files alone: there may be tens of thousands.
+//! The releases of a project, from the names of its files alone: there can be tens of thousands.
 
 use std::ops::Range;
 
@@ -7,7 +7,6 @@ use countersign_core::values::{path::RepoPath, wire};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReleaseEntry {
-    /// The directory.
     pub dir: String,
     pub state: ReleaseState,
 }
@@ -26,17 +25,17 @@ pub struct ReleaseList {
 }
 
 impl ReleaseList {
-    /// Of the releases at or below `dir`.
+    /// For the releases at or below `dir`.
     pub fn below(dir: &RepoPath) -> Self {
         Self { dir: dir.clone(), entries: Vec::new() }
     }
 
-    /// Takes note of a file. The files of one directory must come one after the other.
+    /// Notes a file. The files of one directory must come one after the other.
     pub fn see(&mut self, path: &str) {
         let Some((dir, name)) = path.rsplit_once('/') else { return };
         let Some(suffix) = name.strip_prefix(wire::INDEX_FILE) else { return };
         let Some(state) = state_told_by(suffix) else { return };
-        // An index has one signatures file; if there were two, the first word would count.
+        // An index has one signatures file. If there were two, the first would count.
         let is_new = self.entries.last().is_none_or(|last| last.dir != dir);
         if is_new && dir.starts_with(self.dir.as_str()) {
             self.entries.push(ReleaseEntry { dir: dir.to_owned(), state });
@@ -62,7 +61,7 @@ impl ReleaseList {
         })
     }
 
-    /// These of them, the highest version first. Only they are put in order.
+    /// This range of them, the highest version first. Sorts only this range.
     pub fn newest(mut self, range: Range<usize>) -> Vec<ReleaseEntry> {
         // What all have in common need not be compared.
         let at = self.dir.as_str().len();
@@ -90,7 +89,7 @@ impl ReleaseCounts {
     }
 }
 
-/// What the name of a signatures file says about its index, by what follows the index's name.
+/// The state of an index, from the ending that its signatures file adds to the index's name.
 fn state_told_by(suffix: &str) -> Option<ReleaseState> {
     let ending = suffix.strip_prefix(wire::SIGNATURES_SUFFIX)?;
     match ending {

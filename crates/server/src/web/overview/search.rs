@@ -1,8 +1,8 @@
-//! Finding a project by words, as people type or paste them.
+//! Finds a project by words, as people type or paste them.
 
 use countersign_core::rules::place::path_of_url;
 
-/// Words that must all occur in a project's identifier, whatever their letter case.
+/// Words that must all occur in a project's identifier, in any letter case.
 #[derive(Debug, Clone, Default)]
 pub struct Search {
     words: Vec<Word>,
@@ -11,7 +11,7 @@ pub struct Search {
 #[derive(Debug, Clone)]
 enum Word {
     Part(String),
-    /// A URL, as the path that it has here.
+    /// A URL, as the path that it has on this server.
     Place(String),
 }
 
@@ -28,11 +28,11 @@ impl Search {
         self.words.is_empty()
     }
 
-    /// Whether a project is meant, by its identifier in small letters.
+    /// Whether a project matches, by its identifier in lower case.
     pub fn matches(&self, folded: &str) -> bool {
         self.words.iter().all(|word| match word {
             Word::Part(part) => folded.contains(part.as_str()) || contains_across_port(folded, part),
-            // The project itself, something in it, or where it lies.
+            // The project itself, something in it, or a directory above it.
             Word::Place(place) => is_at_or_below(place, folded) || is_at_or_below(folded, place),
         })
     }
@@ -42,7 +42,7 @@ fn is_at_or_below(path: &str, dir: &str) -> bool {
     path.strip_prefix(dir).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// People write `example.org/acme`, where the identifier has the port in between.
+/// People write `example.org/acme`; the identifier has the port in between.
 fn contains_across_port(folded: &str, part: &str) -> bool {
     let Some((host, rest)) = part.split_once('/') else { return false };
     let mut segments = folded.splitn(4, '/');

@@ -1,4 +1,4 @@
-//! The signers files that were ever in force: what each changed, and who agreed.
+//! All signers files that were ever in force: what each changed, and who agreed.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ pub struct TimelineStep {
     /// Counted from 1, the first signers file.
     pub number: usize,
     pub activated_at: Timestamp,
-    /// The time that the signers file itself bears.
+    /// The time in the signers file itself.
     pub dated: Timestamp,
     pub digest: Sha512,
     pub origin: Origin,
@@ -31,7 +31,7 @@ pub struct TimelineStep {
     pub agreed: Vec<Member>,
 }
 
-/// These steps of a project's history, counted from 0 at the oldest; no other entry is read but the one before them.
+/// These steps of a project's history, counted from 0 at the oldest. Reads only their entries and the one before.
 pub fn list_steps(
     snapshot: &impl Snapshot,
     project: &RepoPath,
