@@ -3,10 +3,13 @@
 use std::{fs, path::Path};
 
 use countersign_core::{
-    documents::signers::{Signer, SignersFile, shown_signer},
+    documents::signers::{Signer, SignersFile},
     values::shown::shown_text,
 };
-use countersign_explain::strength::{self, ActStrength};
+use countersign_explain::{
+    signers::shown_signer,
+    strength::{self, ActStrength},
+};
 use serde_json::{Map, Value, json};
 
 use crate::{
