@@ -2,5 +2,6 @@
 
 pub mod answers;
 pub mod event;
+pub mod offline;
 pub mod requests;
 pub mod schemas;

@@ -6,7 +6,7 @@ use clap::{
     ValueEnum,
     builder::styling::{AnsiColor, Style},
 };
-use countersign_core::values::shown::{shown_json, shown_lines};
+use countersign_core::values::shown::is_unseen;
 use serde_json::{Value, json};
 
 use crate::error::CliError;
@@ -183,4 +183,47 @@ pub(crate) fn quote(text: &str) -> String {
         return text.to_owned();
     }
     format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// JSON in which nothing is invisible: such characters only occur inside its strings, where they may be escaped.
+fn shown_json(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_unseen(c) {
+            let mut units = [0; 2];
+            shown.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// Text of several lines, of which parts came from outside: escaped like `shown_text`, except for line ends and, if it
+/// has `colours`, what we put there ourselves. A last net under what was escaped where it came in.
+fn shown_lines(text: &str, colours: bool) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => shown.push(c),
+            '\u{1b}' if colours => shown.push(c),
+            c if is_unseen(c) => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_keep_their_ends_and_our_colours() {
+        assert_eq!(shown_lines("\u{1b}a\n", false), "\\u{1b}a\n");
+        assert_eq!(
+            shown_lines("\u{1b}[1ma\u{1b}[0m\nb\u{202e}\r\u{7}", true),
+            "\u{1b}[1ma\u{1b}[0m\nb\\u{202e}\\u{d}\\u{7}"
+        );
+    }
 }

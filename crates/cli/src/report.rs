@@ -1,7 +1,7 @@
 //! The short block that says what was verified, by whom, and what was not.
 
 use countersign_core::{
-    documents::{index::PublishedFile, signers::shown_signer},
+    documents::index::PublishedFile,
     proof::{
         trust::Root,
         verify::{GroupCount, VerifiedArtifact},
@@ -9,6 +9,7 @@ use countersign_core::{
     rules::place::{path_of_url, release_tag},
     values::shown::shown_text,
 };
+use countersign_explain::signers::shown_signer;
 use serde_json::{Value, json};
 
 use crate::{download::Expected, evidence::shown_name, output::Output, paths::shown_path, proof::Accepted};

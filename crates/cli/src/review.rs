@@ -6,7 +6,7 @@ use countersign_core::{
     documents::{
         index::{PublishedFile, ReleaseIndex},
         metadata::Metadata,
-        signers::{SignersFile, shown_signer},
+        signers::SignersFile,
     },
     proof::{
         to_sign::{Subject, ToSign},
@@ -18,7 +18,7 @@ use countersign_core::{
     },
     values::{key::PublicKey, shown::shown_text},
 };
-use countersign_explain::difference::list_changes;
+use countersign_explain::{difference::list_changes, signers::shown_signer};
 
 use crate::{
     comparison::{Comparison, Outcome},

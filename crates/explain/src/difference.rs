@@ -6,12 +6,14 @@ use std::{
     fmt,
 };
 
-use crate::strength::{KeyCount, count_needed, effective_groups};
 use countersign_core::{
-    documents::signers::{
-        Group, Role, Signer, SignersFile, keys_of, shown_groups, shown_signer, shown_signers,
-    },
+    documents::signers::{Group, Role, Signer, SignersFile, keys_of},
     values::key::PublicKey,
+};
+
+use crate::{
+    signers::{shown_group, shown_groups, shown_signer, shown_signers},
+    strength::{KeyCount, count_needed, effective_groups},
 };
 
 /// One change; `Display` says it in a sentence. Whoever is in the current file appears under the name that it gives:
@@ -323,8 +325,12 @@ impl fmt::Display for Change {
                 }
             },
             Self::GroupChanged(change) => change.fmt(f),
-            Self::GroupAdded { role, group } => write!(f, "{role}: one more group must agree, {group}"),
-            Self::GroupRemoved { role, group } => write!(f, "{role}: a group need no longer agree, {group}"),
+            Self::GroupAdded { role, group } => {
+                write!(f, "{role}: one more group must agree, {}", shown_group(group))
+            }
+            Self::GroupRemoved { role, group } => {
+                write!(f, "{role}: a group need no longer agree, {}", shown_group(group))
+            }
             Self::RoleListed { role, groups } => {
                 let (default, groups) = (default_of(*role), shown_groups(groups));
                 write!(f, "{role} are listed, and it no longer holds that {default}; {groups}")

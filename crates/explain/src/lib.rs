@@ -2,4 +2,5 @@
 //! web pages show them; no rule depends on them.
 
 pub mod difference;
+pub mod signers;
 pub mod strength;

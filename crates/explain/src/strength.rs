@@ -7,10 +7,12 @@ use std::{
 };
 
 use countersign_core::{
-    documents::signers::{Group, Role, Signer, SignersFile, keys_of, shown_groups, shown_signers},
+    documents::signers::{Group, Role, Signer, SignersFile, keys_of},
     rules::quorum,
     values::key::PublicKey,
 };
+
+use crate::signers::{shown_groups, shown_signers};
 
 /// How many entries of groups a search looks at before it settles for bounds: a fraction of a second.
 const MAX_SEARCH_WORK: usize = 1_000_000;

@@ -5,3 +5,4 @@ mod bodies;
 mod event;
 mod examples;
 mod history;
+mod offline;

@@ -2,7 +2,10 @@
 
 use std::{fs, path::Path};
 
-use countersign_api::answers::{FilesToSignResponse, SignedResponse};
+use countersign_api::{
+    answers::{FilesToSignResponse, SignedResponse},
+    offline,
+};
 use countersign_core::{
     documents::{
         bodies::SignaturesBody,
@@ -11,7 +14,7 @@ use countersign_core::{
         revocation::Revocation,
         signatures::SignatureSet,
     },
-    proof::to_sign::{self, SigningRequest, Subject, ToSign},
+    proof::to_sign::{SigningRequest, Subject, ToSign},
     values::{json::ParseError, path::RepoPath},
 };
 use serde_json::{Value, json};
@@ -209,7 +212,7 @@ fn export(session: &Session, requests: &[SigningRequest], file: &Path) -> Result
     for request in requests {
         check(request)?;
     }
-    write(file, &to_sign::write_requests(requests))?;
+    write(file, &offline::write_requests(requests))?;
     let shown = shown_path(file);
     let paths: Vec<&str> = requests.iter().map(|request| request.path.as_str()).collect();
     let text = format!(
@@ -228,7 +231,7 @@ fn sign_detached(session: &Session, args: &SignArgs, file: &Path, output: &Path)
         ));
     }
     let key = session.key()?;
-    let requests = read(file, to_sign::parse_requests, "countersign sign PATH --export FILE")?;
+    let requests = read(file, offline::parse_requests, "countersign sign PATH --export FILE")?;
     let mut signed = Vec::new();
     for request in &requests {
         signed.extend(review_and_sign(session, args, &key, request, Network::Offline)?);
@@ -236,7 +239,7 @@ fn sign_detached(session: &Session, args: &SignArgs, file: &Path, output: &Path)
     if signed.is_empty() {
         return Err(CliError::other("nothing was signed", "answer a question with yes, or pass --yes"));
     }
-    write(output, &to_sign::write_signatures(&signed))?;
+    write(output, &offline::write_signatures(&signed))?;
     let shown = shown_path(output);
     let text = format!(
         "Wrote the signatures of {} to {shown}\nWhere there is a network: countersign sign --submit {shown}",
@@ -255,7 +258,7 @@ fn sign_detached(session: &Session, args: &SignArgs, file: &Path, output: &Path)
 
 async fn submit(session: &Session, file: &Path) -> Result<(), CliError> {
     let key = session.key()?;
-    let bodies = read(file, to_sign::parse_signatures, "countersign sign --detached FILE -o SIGNATURES")?;
+    let bodies = read(file, offline::parse_signatures, "countersign sign --detached FILE -o SIGNATURES")?;
     let mut signed = Vec::new();
     for body in &bodies {
         let done = session.client.ask(&key, Route::Signatures(body), SignedResponse::parse).await;

@@ -2,8 +2,11 @@
 
 use std::{fs, path::Path};
 
-use countersign_core::documents::signers::{Signer, SignersFile, shown_signer};
-use countersign_explain::strength::{self, ActStrength};
+use countersign_core::documents::signers::{Signer, SignersFile};
+use countersign_explain::{
+    signers::shown_signer,
+    strength::{self, ActStrength},
+};
 use serde_json::{Map, Value, json};
 
 use crate::{

@@ -67,7 +67,7 @@ impl SignaturesBody {
         Self::parse_field(&Json::parse(bytes)?.root())
     }
 
-    pub(crate) fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+    pub fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
         let object = field.open_object()?;
         let mut signatures = BTreeMap::new();
         for (path, field) in object.required("signatures")?.entries()? {

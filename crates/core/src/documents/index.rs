@@ -11,7 +11,7 @@ use crate::{
         bounds::{ASSET_NAME_BYTES, INDEX_BYTES, INDEX_NAMES_BYTES},
         digest::{HexDigest, Sha256, Sha512},
         json::{self, Field, Json, ParseError},
-        path::{MAX_NAME_BYTES, RepoPath},
+        path::{MAX_NAME_BYTES, RepoPath, is_name},
         shown::is_unseen,
         time::Timestamp,
     },
@@ -83,7 +83,7 @@ impl AssetName {
         if text.len() > ASSET_NAME_BYTES || text.split('/').any(|segment| segment.len() > MAX_NAME_BYTES) {
             return Err(AssetNameError::TooLong);
         }
-        if text.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
+        if !text.split('/').all(is_name) {
             return Err(AssetNameError::Segments);
         }
         if text.chars().any(|c| c == '\\' || is_unseen(c)) {

@@ -11,7 +11,7 @@ use crate::values::{
     bounds::{SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES},
     json::{self, Field, Json, ParseError},
     key::PublicKey,
-    shown::{is_unseen, quoted, shown_text},
+    shown::is_unseen,
     time::Timestamp,
 };
 
@@ -208,42 +208,10 @@ impl SignersFile {
     }
 }
 
-/// As in `2 of 3: alice (svc-pub:…), …`.
-impl fmt::Display for Group {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { threshold, signers } = self;
-        write!(f, "{threshold} of {}: {}", signers.len(), shown_signers(signers))
-    }
-}
-
 impl Group {
     pub fn contains(&self, key: &PublicKey) -> bool {
         self.signers.iter().any(|signer| signer.key == *key)
     }
-}
-
-/// A name never stands without its key (D39).
-pub fn shown_signer(signer: &Signer) -> String {
-    match shown_name(signer) {
-        None => signer.key.to_string(),
-        Some(name) => format!("{name} ({})", signer.key),
-    }
-}
-
-/// The name alone, for where the key stands beside it. One that is more than a plain word is quoted: it could otherwise
-/// read as part of our sentence, or bring along a key of its own choice.
-pub fn shown_name(signer: &Signer) -> Option<String> {
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '@' | '+');
-    let name = signer.name.as_deref().filter(|name| !name.is_empty())?;
-    Some(if name.chars().all(is_plain) { shown_text(name) } else { quoted(name) })
-}
-
-pub fn shown_signers(signers: &[Signer]) -> String {
-    signers.iter().map(shown_signer).collect::<Vec<_>>().join(", ")
-}
-
-pub fn shown_groups(groups: &[Group]) -> String {
-    groups.iter().map(Group::to_string).collect::<Vec<_>>().join("; and ")
 }
 
 pub fn keys_of(groups: &[Group]) -> impl Iterator<Item = PublicKey> {

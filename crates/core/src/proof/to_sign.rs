@@ -23,14 +23,12 @@ use crate::{
     },
     values::{
         digest::Sha512,
-        json::{self, Field, Json, ParseError},
+        json::{Field, ParseError},
         key::{PublicKey, Signature},
         path::RepoPath,
         shown::shown_text,
     },
 };
-
-const VERSION: u64 = 1;
 
 /// What somebody asks to have signed, as shown by a server or by the file of `sign --export`. Nothing is believed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -108,6 +106,16 @@ pub enum ToSignError {
 }
 
 impl SigningRequest {
+    pub fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        let object = field.object(&["file_path", "files", "signers_history", "collected"])?;
+        Ok(Self {
+            path: parse_path(&object.required("file_path")?)?,
+            files: parse_by_path(&object.required("files")?, |text| text.string().map(str::to_owned))?,
+            history: History::parse_field(&object.required("signers_history")?)?,
+            collected: SignatureSet::parse_field(&object.required("collected")?)?,
+        })
+    }
+
     /// Reads every byte that is to be signed as what it must be.
     pub fn check(&self) -> Result<ToSign, ToSignError> {
         let subject = match layout::signable(&self.path) {
@@ -231,38 +239,4 @@ impl ToSign {
 
 fn consent<'a>(signers: &'a SignersFile, current: &'a Option<VerifiedChain>) -> Consent<'a> {
     Consent { current: current.as_ref().map(|chain| &chain.last().signers), proposed: signers }
-}
-
-/// The file that `sign --export` writes.
-pub fn parse_requests(bytes: &[u8]) -> Result<Vec<SigningRequest>, ParseError> {
-    let json = Json::parse(bytes)?;
-    let object = json.root().object(&["version", "signing_requests"])?;
-    object.require_version(VERSION)?;
-    object.required("signing_requests")?.array()?.iter().map(parse_request).collect()
-}
-
-pub fn write_requests(requests: &[SigningRequest]) -> Vec<u8> {
-    json::write_versioned(VERSION, &BTreeMap::from([("signing_requests", requests)]))
-}
-
-/// The file that `sign --detached` writes.
-pub fn parse_signatures(bytes: &[u8]) -> Result<Vec<SignaturesBody>, ParseError> {
-    let json = Json::parse(bytes)?;
-    let object = json.root().object(&["version", "signatures"])?;
-    object.require_version(VERSION)?;
-    object.required("signatures")?.array()?.iter().map(SignaturesBody::parse_field).collect()
-}
-
-pub fn write_signatures(signatures: &[SignaturesBody]) -> Vec<u8> {
-    json::write_versioned(VERSION, &BTreeMap::from([("signatures", signatures)]))
-}
-
-fn parse_request(field: &Field<'_>) -> Result<SigningRequest, ParseError> {
-    let object = field.object(&["file_path", "files", "signers_history", "collected"])?;
-    Ok(SigningRequest {
-        path: parse_path(&object.required("file_path")?)?,
-        files: parse_by_path(&object.required("files")?, |text| text.string().map(str::to_owned))?,
-        history: History::parse_field(&object.required("signers_history")?)?,
-        collected: SignatureSet::parse_field(&object.required("collected")?)?,
-    })
 }

@@ -102,17 +102,6 @@ pub fn verify_request(
     check_headers(headers, now)?.verify(payload)
 }
 
-/// The same for a time that is only known to lie between two others.
-pub(crate) fn verify_request_between(
-    headers: &AuthHeaders<'_>,
-    payload: &[u8],
-    (earliest, latest): (Timestamp, Timestamp),
-) -> Result<VerifiedRequest, AuthRefusal> {
-    let timestamp = Timestamp::parse(headers.timestamp).map_err(|_| AuthRefusal::TimestampFormat)?;
-    // Of these times the one at which the request is most welcome: its own, or the one that is nearest to it.
-    verify_request(headers, payload, timestamp.max(earliest).min(latest))
-}
-
 /// The first half of `verify_request`: what it refuses needs no payload to be read.
 pub fn check_headers<'a>(
     headers: &AuthHeaders<'a>,
@@ -157,7 +146,9 @@ impl SignedRequest {
             signature: &self.signature.to_header(),
             public_key: &self.public_key.to_string(),
         };
-        verify_request_between(&headers, self.payload.as_bytes(), (earliest, latest))
+        let timestamp = Timestamp::parse(&self.timestamp).map_err(|_| AuthRefusal::TimestampFormat)?;
+        // Of these times the one at which the request is most welcome: its own, or the one that is nearest to it.
+        verify_request(&headers, self.payload.as_bytes(), timestamp.max(earliest).min(latest))
     }
 }
 

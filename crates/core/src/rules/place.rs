@@ -8,7 +8,10 @@ use crate::{
         index::{PublishedFile, ReleaseIndex},
         layout::{self, Signable},
     },
-    values::{path::RepoPath, shown::shown_text},
+    values::{
+        path::{RepoPath, default_port, is_name, is_port, parse_scheme},
+        shown::shown_text,
+    },
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -38,12 +41,7 @@ pub fn path_of_url(url: &str) -> Option<RepoPath> {
 
 fn place_of_url(url: &str) -> Option<UrlPlace> {
     let (scheme, rest) = url.split_once("://")?;
-    let scheme = scheme.to_ascii_lowercase();
-    let default_port = match scheme.as_str() {
-        "http" => "80",
-        "https" => "443",
-        _ => return None,
-    };
+    let scheme = parse_scheme(scheme)?;
     if rest.contains(['?', '#', '\\']) || rest.contains(|c: char| c.is_whitespace() || c.is_control()) {
         return None;
     }
@@ -51,16 +49,15 @@ fn place_of_url(url: &str) -> Option<UrlPlace> {
     // The colons of an IPv6 address stand in brackets.
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => (host, port),
-        _ => (authority, default_port),
+        _ => (authority, default_port(scheme)),
     };
-    let is_port = port.bytes().all(|byte| byte.is_ascii_digit()) && !port.starts_with('0');
-    if !is_host(host) || !is_port || port.parse::<u16>().is_err() {
+    if !is_host(host) || !is_port(port) {
         return None;
     }
     let path = path.strip_suffix('/').unwrap_or(path);
     let decode = |segment: &str| {
         let decoded = percent_decode_str(segment).decode_utf8().ok()?.into_owned();
-        (!matches!(&*decoded, "" | "." | "..")).then_some(decoded)
+        is_name(&decoded).then_some(decoded)
     };
     let segments =
         if path.is_empty() { Some(Vec::new()) } else { path.split('/').map(decode).collect::<Option<_>>() };
@@ -135,8 +132,7 @@ pub fn release_tag(url: &str, project: &RepoPath) -> Option<String> {
         _ => return None,
     };
     let tag = tag.join("/");
-    let is_plain = tag.split('/').all(|name| !matches!(name, "" | "." | ".."));
-    is_plain.then_some(tag)
+    tag.split('/').all(is_name).then_some(tag)
 }
 
 fn release_dir(project: &RepoPath, tag: &str) -> String {

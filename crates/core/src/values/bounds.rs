@@ -1,7 +1,7 @@
 //! The maximum of everything that can be stored or answered (D41): one table, for server, client and `fsck`.
 //!
-//! Rules use the constants; [`TABLE`] names each of them with its reason, and a test holds docs/bounds.md to it. The
-//! operator sets how much may *wait* or happen in some time; these bounds are part of the formats, and cannot be set.
+//! A test holds docs/bounds.md, which gives the reason of each, to these constants. The operator sets how much may *wait*
+//! or happen in some time; these bounds are part of the formats, and cannot be set.
 
 /// Of any stored file. The store commits no larger one, the client asks for no larger one, and `fsck` reports one.
 pub const FILE_BYTES: usize = 2 << 20;
@@ -35,77 +35,3 @@ pub const ANSWER_BYTES: usize = HISTORY_BYTES + 1_024;
 /// marks and line ends are escaped, so that it grows twofold at most; and two sets of signatures and a revocation, which
 /// are stored files as well.
 pub const BUNDLE_BYTES: usize = HISTORY_BYTES + HISTORY_BYTES / 8 + 2 * INDEX_BYTES + 2 * FILE_BYTES;
-
-/// One row of the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bound {
-    pub what: &'static str,
-    pub most: usize,
-    pub unit: Unit,
-    pub reason: &'static str,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    Bytes,
-    Count,
-}
-
-const fn bytes(what: &'static str, most: usize, reason: &'static str) -> Bound {
-    Bound { what, most, unit: Unit::Bytes, reason }
-}
-
-const fn count(what: &'static str, most: usize, reason: &'static str) -> Bound {
-    Bound { what, most, unit: Unit::Count, reason }
-}
-
-/// Every bound of this module.
-pub const TABLE: &[Bound] = &[
-    bytes("a stored file", FILE_BYTES, "server, client and `fsck` read every stored file whole"),
-    bytes(
-        "an index, as it is written",
-        INDEX_BYTES,
-        "some 3,000 files with both digests; each signer reads all of it",
-    ),
-    bytes("the name of a published file", ASSET_NAME_BYTES, "the longest path that the server accepts"),
-    bytes(
-        "all names in one index",
-        INDEX_NAMES_BYTES,
-        "a name also stands in the file's URL, percent-encoded",
-    ),
-    count("files of one release", INDEX_FILES, "with the shortest names, about as many fit into an index"),
-    bytes(
-        "a signers file",
-        SIGNERS_FILE_BYTES,
-        "a copy governs each release, and each rotation keeps one for ever",
-    ),
-    count(
-        "entries of a signers file",
-        SIGNERS_FILE_ENTRIES,
-        "each key is checked to be a point of the curve",
-    ),
-    count("signatures on one file", SIGNATURES, "a rotation takes those of the signers before and after it"),
-    bytes("the metadata of a signers file", METADATA_BYTES, "two URLs of 2 KiB, percent-encoded, and a path"),
-    bytes(
-        "the history of a project's signers",
-        HISTORY_BYTES,
-        "a client verifies all of it at a first download",
-    ),
-    bytes(
-        "a request that is kept as a proof",
-        KEPT_REQUEST_BYTES,
-        "it is stored for ever, beside what it asked for",
-    ),
-    bytes("a revocation document", REVOCATION_BYTES, "a reason of 1,000 characters in any script"),
-    bytes(
-        "the list of what waits for a key",
-        PENDING_LIST_BYTES,
-        "strangers can register projects that name a key",
-    ),
-    bytes("an answer of the API", ANSWER_BYTES, "a whole history with what stands around it"),
-    bytes(
-        "an offline bundle",
-        BUNDLE_BYTES,
-        "a history, an index, and the signatures and revocation of a release",
-    ),
-];

@@ -67,7 +67,7 @@ pub fn write(document: &impl Serialize) -> Vec<u8> {
 }
 
 /// The same for a document whose first field says its version.
-pub(crate) fn write_versioned(version: u64, document: &impl Serialize) -> Vec<u8> {
+pub fn write_versioned(version: u64, document: &impl Serialize) -> Vec<u8> {
     #[derive(Serialize)]
     struct Versioned<'a, T> {
         version: u64,

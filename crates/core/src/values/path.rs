@@ -16,6 +16,9 @@ pub(crate) const MAX_NAME_BYTES: usize = 200;
 const MAX_STORED_DIR_BYTES: usize = MAX_BYTES - 160;
 const MAX_STORED_DIR_SEGMENTS: usize = MAX_SEGMENTS - 3;
 
+/// What stands between the slashes of a path. An array of one: for such short parts, `split('/')` is three times slower.
+pub type Segments<'a> = std::str::Split<'a, [char; 1]>;
+
 /// A normalised mirror-relative path.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -54,7 +57,7 @@ impl RepoPath {
             return Err(PathError::TooLong);
         }
         if !is_plain(text) {
-            Segments::of(text).try_for_each(check_segment)?;
+            segments_of(text).try_for_each(check_segment)?;
             if text.chars().any(|c| c.is_control() || c == '\\') {
                 return Err(PathError::ForbiddenCharacter);
             }
@@ -64,7 +67,7 @@ impl RepoPath {
             let slashes = text.bytes().filter(|byte| *byte == b'/').count();
             return if slashes < MAX_SEGMENTS { Ok(Self(text.into())) } else { Err(PathError::TooLong) };
         }
-        let mut segments: Vec<&str> = Segments::of(text).collect();
+        let mut segments: Vec<&str> = segments_of(text).collect();
         let mut lowered = None;
         if let Some(scheme) = parse_scheme(segments[0]) {
             segments[0] = scheme;
@@ -91,7 +94,7 @@ impl RepoPath {
     }
 
     pub fn segments(&self) -> Segments<'_> {
-        Segments::of(&self.0)
+        segments_of(&self.0)
     }
 
     pub fn file_name(&self) -> &str {
@@ -146,41 +149,6 @@ impl RepoPath {
     }
 }
 
-/// What stands between the slashes of a path. Every read goes through one, several times: segments are short, so that
-/// looking at each byte costs a fraction of what setting up a search for the next slash does.
-#[derive(Debug, Clone)]
-pub struct Segments<'a> {
-    rest: Option<&'a str>,
-}
-
-impl<'a> Segments<'a> {
-    fn of(text: &'a str) -> Self {
-        Self { rest: Some(text) }
-    }
-}
-
-impl<'a> Iterator for Segments<'a> {
-    type Item = &'a str;
-
-    fn next(&mut self) -> Option<&'a str> {
-        let rest = self.rest?;
-        let slash = rest.bytes().position(|byte| byte == b'/');
-        let (segment, after) = slash.map_or((rest, None), |at| (&rest[..at], Some(&rest[at + 1..])));
-        self.rest = after;
-        Some(segment)
-    }
-}
-
-impl DoubleEndedIterator for Segments<'_> {
-    fn next_back(&mut self) -> Option<Self::Item> {
-        let rest = self.rest?;
-        let slash = rest.bytes().rposition(|byte| byte == b'/');
-        let (before, segment) = slash.map_or((None, rest), |at| (Some(&rest[..at]), &rest[at + 1..]));
-        self.rest = before;
-        Some(segment)
-    }
-}
-
 /// Ordered and hashed as its text, so that maps by path can be searched by text.
 impl std::borrow::Borrow<str> for RepoPath {
     fn borrow(&self) -> &str {
@@ -211,8 +179,18 @@ pub fn default_port(scheme: &str) -> &'static str {
     if scheme == "http" { "80" } else { "443" }
 }
 
-/// Whether no rule about segments or characters can be broken, as in nearly every path: plain characters, and no segment
-/// that is empty or begins with a dot. Told at a glance: without a way out of the loops, many bytes are looked at at once.
+fn segments_of(text: &str) -> Segments<'_> {
+    text.split(['/'])
+}
+
+/// Whether a segment names something: an empty one and `.` do not, and `..` leads out of its directory.
+pub fn is_name(segment: &str) -> bool {
+    !matches!(segment, "" | "." | "..")
+}
+
+/// A shortcut for nearly every path: plain characters, and no segment that is empty or begins with a dot, so that no rule
+/// below can be broken. It makes `parse` twice as fast (0.4 instead of 0.9 µs): half a second at the start of a server
+/// with a million files.
 fn is_plain(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_plain = bytes.iter().fold(true, |plain, b| plain & b.is_ascii_graphic() & (*b != b'\\'));
@@ -226,7 +204,7 @@ fn check_segment(segment: &str) -> Result<(), PathError> {
     if segment.is_empty() {
         return Err(PathError::EmptySegment);
     }
-    if matches!(segment, "." | "..") {
+    if !is_name(segment) {
         return Err(PathError::Traversal(segment.to_owned()));
     }
     if segment.eq_ignore_ascii_case(".git") {
@@ -237,7 +215,7 @@ fn check_segment(segment: &str) -> Result<(), PathError> {
 
 /// Whether the beginning of a path, whose segments are fine, is spelled as we spell it.
 fn is_normal(text: &str) -> bool {
-    let mut segments = Segments::of(text);
+    let mut segments = segments_of(text);
     let Some(first) = segments.next() else { return true };
     let Some(scheme) = parse_scheme(first) else { return true };
     let has_normal_host = match segments.next() {
@@ -247,11 +225,11 @@ fn is_normal(text: &str) -> bool {
     first == scheme && has_normal_host
 }
 
-fn parse_scheme(segment: &str) -> Option<&'static str> {
+pub(crate) fn parse_scheme(segment: &str) -> Option<&'static str> {
     ["http", "https"].into_iter().find(|scheme| segment.eq_ignore_ascii_case(scheme))
 }
 
-fn is_port(segment: &str) -> bool {
+pub(crate) fn is_port(segment: &str) -> bool {
     let plain = segment.bytes().all(|b| b.is_ascii_digit()) && !segment.starts_with('0');
     plain && segment.parse::<u16>().is_ok()
 }

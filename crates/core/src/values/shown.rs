@@ -32,20 +32,6 @@ pub fn quoted(text: &str) -> String {
     format!("\"{}\"", shown_text(&text.replace('\\', r"\\").replace('"', r#"\""#)))
 }
 
-/// JSON in which nothing is invisible: such characters only occur inside its strings, where they may be escaped.
-pub fn shown_json(json: &str) -> String {
-    let mut shown = String::with_capacity(json.len());
-    for c in json.chars() {
-        if is_unseen(c) {
-            let mut units = [0; 2];
-            shown.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
-}
-
 /// Whether a character looks like nothing, changes what others look like, or breaks a line (D43): control and format
 /// characters, every space but the plain one, what Unicode calls default-ignorable, and two that fonts draw blank.
 /// No stored name has one, and shown text has them escaped.
@@ -83,21 +69,6 @@ fn is_drawn_blank(c: char) -> bool {
     matches!(c, '\u{2800}' | '\u{1d159}')
 }
 
-/// Text of several lines, of which parts came from outside: escaped like `shown_text`, except for line ends and, if it
-/// has `colours`, what we put there ourselves. A last net under what was escaped where it came in.
-pub fn shown_lines(text: &str, colours: bool) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' => shown.push(c),
-            '\u{1b}' if colours => shown.push(c),
-            c if is_unseen(c) => shown.extend(c.escape_unicode()),
-            c => shown.push(c),
-        }
-    }
-    shown
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,14 +77,5 @@ mod tests {
     fn invisible_characters_are_escaped_and_long_text_is_cut() {
         assert_eq!(shown_text("a\u{202e}b\r\n\u{1b}[1m"), "a\\u{202e}b\\u{d}\\u{a}\\u{1b}[1m");
         assert_eq!(shown_text(&"ü".repeat(5_000)).chars().count(), MAX_SHOWN_CHARS + 1);
-    }
-
-    #[test]
-    fn lines_keep_their_ends_and_our_colours() {
-        assert_eq!(shown_lines("\u{1b}a\n", false), "\\u{1b}a\n");
-        assert_eq!(
-            shown_lines("\u{1b}[1ma\u{1b}[0m\nb\u{202e}\r\u{7}", true),
-            "\u{1b}[1ma\u{1b}[0m\nb\\u{202e}\\u{d}\\u{7}"
-        );
     }
 }

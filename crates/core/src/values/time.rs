@@ -25,17 +25,18 @@ impl Timestamp {
             return Err(TimeError);
         }
         let parsed = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| TimeError)?;
-        let utc = parsed.checked_to_offset(UtcOffset::UTC).ok_or(TimeError)?;
-        if (0..=9999).contains(&utc.year()) { Ok(Self(utc)) } else { Err(TimeError) }
+        Self::within_years(parsed.checked_to_offset(UtcOffset::UTC).ok_or(TimeError)?)
     }
 
     pub fn from_unix_seconds(seconds: i64) -> Result<Self, TimeError> {
-        let time = OffsetDateTime::from_unix_timestamp(seconds).map_err(|_| TimeError)?;
-        if (0..=9999).contains(&time.year()) { Ok(Self(time)) } else { Err(TimeError) }
+        Self::within_years(OffsetDateTime::from_unix_timestamp(seconds).map_err(|_| TimeError)?)
     }
 
     pub fn from_unix_nanos(nanos: i128) -> Result<Self, TimeError> {
-        let time = OffsetDateTime::from_unix_timestamp_nanos(nanos).map_err(|_| TimeError)?;
+        Self::within_years(OffsetDateTime::from_unix_timestamp_nanos(nanos).map_err(|_| TimeError)?)
+    }
+
+    fn within_years(time: OffsetDateTime) -> Result<Self, TimeError> {
         if (0..=9999).contains(&time.year()) { Ok(Self(time)) } else { Err(TimeError) }
     }
 

@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_core::{
-    documents::signers::{Role, Signer, SignersFile, shown_signer},
+    documents::signers::{Role, Signer, SignersFile},
     values::key::PublicKey,
 };
-use countersign_explain::difference::{Change, list_changes};
+use countersign_explain::{
+    difference::{Change, list_changes},
+    signers::shown_signer,
+};
 use countersign_testing::{assert_mentions, key, steady};
 use proptest::prelude::*;
 

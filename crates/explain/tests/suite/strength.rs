@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 
 use countersign_core::{
-    documents::signers::{Role, SignersFile, shown_signer},
+    documents::signers::{Role, SignersFile},
     values::key::PublicKey,
 };
-use countersign_explain::strength::{Act, ActStrength, KeyCount, Strength, Warning, assess, count_needed};
+use countersign_explain::{
+    signers::shown_signer,
+    strength::{Act, ActStrength, KeyCount, Strength, Warning, assess, count_needed},
+};
 use countersign_testing::{assert_mentions, few, key, signer_text, steady};
 use proptest::prelude::*;
 

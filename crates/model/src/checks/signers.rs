@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_core::{
-    documents::signers::{Group, Role, SignersFile, keys_of, shown_groups},
+    documents::signers::{Group, Role, SignersFile, keys_of},
     values::{key::PublicKey, shown::is_unseen},
 };
+use countersign_explain::signers::shown_groups;
 use countersign_explain::{
     difference::list_changes,
     strength::{assess, effective_groups},

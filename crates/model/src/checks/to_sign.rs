@@ -1,8 +1,9 @@
 //! The files of `sign --export` and `sign --detached`, and what a signer can sign of the former (D34).
 
+use countersign_api::offline::{parse_requests, parse_signatures, write_requests, write_signatures};
 use countersign_core::{
     documents::layout,
-    proof::to_sign::{SigningRequest, parse_requests, parse_signatures, write_requests, write_signatures},
+    proof::to_sign::SigningRequest,
     values::{digest::Sha512, key::SecretKey},
 };
 

@@ -3,9 +3,10 @@
 
 use crate::web::overview::{GroupProgress, Member, release::ReleaseState};
 use countersign_core::{
-    documents::signers::{Signer, shown_name},
+    documents::signers::Signer,
     values::{key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp},
 };
+use countersign_explain::signers::shown_signer_name;
 use maud::{Markup, html};
 
 use super::links;
@@ -70,7 +71,7 @@ pub(super) fn key(key: PublicKey) -> Markup {
 pub(super) fn who(signer: &Signer) -> Markup {
     html! {
         span.who {
-            @if let Some(name) = shown_name(signer) { span.name { (name) } " " }
+            @if let Some(name) = shown_signer_name(signer) { span.name { (name) } " " }
             (key(signer.key))
         }
     }

@@ -4,10 +4,7 @@ use std::{cell::RefCell, collections::BTreeMap};
 
 use countersign_core::{
     documents::{history::History, signatures::SignatureSet},
-    proof::to_sign::{
-        SigningRequest, Subject, ToSignError, parse_requests, parse_signatures, write_requests,
-        write_signatures,
-    },
+    proof::to_sign::{SigningRequest, Subject, ToSignError},
     rules::{
         chain::{ChainFault, VerifiedChain},
         decide::assets::Release,
@@ -326,70 +323,6 @@ fn a_key_that_fails_signs_nothing() {
         if *count.borrow() == 2 { Err("the agent is gone") } else { Ok(alice().sign(digest)) }
     });
     assert_eq!(result, Err("the agent is gone"));
-}
-
-#[test]
-fn requests_read_back_as_they_were_written() {
-    let mut release = index_request(&good().index);
-    release.collected = good().signatures;
-    let requests = vec![release, proposal_of(&founded(PROJECT)), proposal_of(&third())];
-    for requests in [Vec::new(), requests] {
-        let bytes = write_requests(&requests);
-        assert_eq!(parse_requests(&bytes).as_ref(), Ok(&requests));
-        assert!(bytes.ends_with(b"}\n"));
-    }
-}
-
-#[test]
-fn requests_are_read_strictly() {
-    let text = String::from_utf8(write_requests(&[index_request(&good().index)])).expect("text");
-    for (from, to) in [
-        ("\"version\": 1", "\"version\": 2"),
-        ("\"version\": 1,", ""),
-        ("\"version\": 1,", "\"version\": 1, \"version\": 1,"),
-        ("\"version\": 1,", "\"version\": 1, \"extra\": 1,"),
-        ("\"file_path\"", "\"extra\": 1, \"file_path\""),
-        ("\"collected\"", "\"signed\""),
-        ("\"file_path\": \"https/github.com/443", "\"file_path\": \"https/github.com"),
-        (
-            "\"https/github.com/443/acme/app/releases/tag/v1/svc.index.json\": ",
-            "\"https/github.com/acme/app/releases/tag/v1/svc.index.json\": ",
-        ),
-        ("\"files\": {", "\"files\": {\"../x\": \"\","),
-        ("\"files\": {", "\"files\": {\"x\": 1,"),
-    ] {
-        let changed = text.replacen(from, to, 1);
-        assert_ne!(changed, text, "{from}");
-        assert!(parse_requests(changed.as_bytes()).is_err(), "{to}");
-    }
-}
-
-#[test]
-fn signatures_read_back_as_they_were_written() {
-    let (release, _) = sign(&index_request(&good().index).check().expect("an index"), &alice());
-    let (proposal, _) = sign(&proposal_of(&third()).check().expect("a proposal"), &bob());
-    let bodies = vec![release, proposal];
-    let bytes = write_signatures(&bodies);
-    assert_eq!(parse_signatures(&bytes), Ok(bodies));
-    // The two files of the signing ceremony are not taken for one another.
-    assert!(parse_requests(&bytes).is_err());
-    assert!(parse_signatures(&write_requests(&[index_request(&good().index)])).is_err());
-}
-
-#[test]
-fn a_file_of_signatures_is_read_strictly() {
-    let (body, _) = sign(&index_request(&good().index).check().expect("an index"), &alice());
-    let text = String::from_utf8(write_signatures(&[body])).expect("text");
-    for (from, to) in [
-        ("\"version\": 1", "\"version\": 2"),
-        ("\"version\": 1,", "\"version\": 1, \"extra\": 1,"),
-        ("\"file_path\"", "\"file_path\": \"x\", \"file_path\""),
-        ("\"public_key\"", "\"key\""),
-    ] {
-        let changed = text.replacen(from, to, 1);
-        assert_ne!(changed, text, "{from}");
-        assert!(parse_signatures(changed.as_bytes()).is_err(), "{to}");
-    }
 }
 
 #[test]

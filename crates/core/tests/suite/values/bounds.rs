@@ -10,8 +10,9 @@ use countersign_core::{
     proof::bundle::Bundle,
     values::{
         bounds::{
-            ASSET_NAME_BYTES, BUNDLE_BYTES, INDEX_BYTES, INDEX_NAMES_BYTES, KEPT_REQUEST_BYTES,
-            METADATA_BYTES, SIGNATURES, TABLE, Unit,
+            ANSWER_BYTES, ASSET_NAME_BYTES, BUNDLE_BYTES, FILE_BYTES, HISTORY_BYTES, INDEX_BYTES,
+            INDEX_FILES, INDEX_NAMES_BYTES, KEPT_REQUEST_BYTES, METADATA_BYTES, PENDING_LIST_BYTES,
+            REVOCATION_BYTES, SIGNATURES, SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES,
         },
         digest::{Sha256, Sha512},
     },
@@ -24,6 +25,79 @@ use countersign_testing::{
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
+
+/// One row of the table in docs/bounds.md.
+struct Bound {
+    what: &'static str,
+    most: usize,
+    unit: Unit,
+    reason: &'static str,
+}
+
+#[derive(Clone, Copy)]
+enum Unit {
+    Bytes,
+    Count,
+}
+
+const fn bytes(what: &'static str, most: usize, reason: &'static str) -> Bound {
+    Bound { what, most, unit: Unit::Bytes, reason }
+}
+
+const fn count(what: &'static str, most: usize, reason: &'static str) -> Bound {
+    Bound { what, most, unit: Unit::Count, reason }
+}
+
+/// Every bound, with its reason.
+const TABLE: &[Bound] = &[
+    bytes("a stored file", FILE_BYTES, "server, client and `fsck` read every stored file whole"),
+    bytes(
+        "an index, as it is written",
+        INDEX_BYTES,
+        "some 3,000 files with both digests; each signer reads all of it",
+    ),
+    bytes("the name of a published file", ASSET_NAME_BYTES, "the longest path that the server accepts"),
+    bytes(
+        "all names in one index",
+        INDEX_NAMES_BYTES,
+        "a name also stands in the file's URL, percent-encoded",
+    ),
+    count("files of one release", INDEX_FILES, "with the shortest names, about as many fit into an index"),
+    bytes(
+        "a signers file",
+        SIGNERS_FILE_BYTES,
+        "a copy governs each release, and each rotation keeps one for ever",
+    ),
+    count(
+        "entries of a signers file",
+        SIGNERS_FILE_ENTRIES,
+        "each key is checked to be a point of the curve",
+    ),
+    count("signatures on one file", SIGNATURES, "a rotation takes those of the signers before and after it"),
+    bytes("the metadata of a signers file", METADATA_BYTES, "two URLs of 2 KiB, percent-encoded, and a path"),
+    bytes(
+        "the history of a project's signers",
+        HISTORY_BYTES,
+        "a client verifies all of it at a first download",
+    ),
+    bytes(
+        "a request that is kept as a proof",
+        KEPT_REQUEST_BYTES,
+        "it is stored for ever, beside what it asked for",
+    ),
+    bytes("a revocation document", REVOCATION_BYTES, "a reason of 1,000 characters in any script"),
+    bytes(
+        "the list of what waits for a key",
+        PENDING_LIST_BYTES,
+        "strangers can register projects that name a key",
+    ),
+    bytes("an answer of the API", ANSWER_BYTES, "a whole history with what stands around it"),
+    bytes(
+        "an offline bundle",
+        BUNDLE_BYTES,
+        "a history, an index, and the signatures and revocation of a release",
+    ),
+];
 
 /// `2 MiB`, `1,000`: as the documentation writes it.
 fn figure(most: usize, unit: Unit) -> String {

@@ -1,0 +1,47 @@
+//! The files in which requests and signatures travel between a computer with the key and one with the network.
+
+use std::collections::BTreeMap;
+
+use countersign_core::{
+    documents::bodies::SignaturesBody,
+    proof::to_sign::SigningRequest,
+    values::json::{self, Field, Json, ParseError},
+};
+use serde::Serialize;
+
+const VERSION: u64 = 1;
+const REQUESTS: &str = "signing_requests";
+const SIGNATURES: &str = "signatures";
+
+/// The file that `sign --export` writes.
+pub fn parse_requests(bytes: &[u8]) -> Result<Vec<SigningRequest>, ParseError> {
+    parse_list(bytes, REQUESTS, SigningRequest::parse_field)
+}
+
+pub fn write_requests(requests: &[SigningRequest]) -> Vec<u8> {
+    write_list(REQUESTS, requests)
+}
+
+/// The file that `sign --detached` writes.
+pub fn parse_signatures(bytes: &[u8]) -> Result<Vec<SignaturesBody>, ParseError> {
+    parse_list(bytes, SIGNATURES, SignaturesBody::parse_field)
+}
+
+pub fn write_signatures(signatures: &[SignaturesBody]) -> Vec<u8> {
+    write_list(SIGNATURES, signatures)
+}
+
+fn parse_list<T>(
+    bytes: &[u8],
+    name: &str,
+    parse: impl Fn(&Field<'_>) -> Result<T, ParseError>,
+) -> Result<Vec<T>, ParseError> {
+    let json = Json::parse(bytes)?;
+    let object = json.root().object(&["version", name])?;
+    object.require_version(VERSION)?;
+    object.required(name)?.array()?.iter().map(parse).collect()
+}
+
+fn write_list(name: &str, list: &[impl Serialize]) -> Vec<u8> {
+    json::write_versioned(VERSION, &BTreeMap::from([(name, list)]))
+}
