@@ -243,7 +243,7 @@ impl App {
         &self,
         turn: &Turn,
         url: &Url,
-        limits: countersign_forge::fetch::Limits,
+        limits: countersign_forge::fetch::FetchLimits,
     ) -> Result<Vec<u8>, ApiError> {
         let fetched = turn.keep(self.0.fetcher.get(url, limits)).await?;
         self.note_fetch(turn.kind, &fetched);

@@ -7,7 +7,7 @@ use countersign_core::{
 };
 use serde_json::json;
 
-use crate::{client::Route, error::CliError, keys::SigningKey, session::Session};
+use crate::{client::ServerCall, error::CliError, keys::SigningKey, session::Session};
 
 pub(crate) async fn run(session: &Session) -> Result<(), CliError> {
     let key = session.key()?;
@@ -27,7 +27,7 @@ pub(crate) async fn run(session: &Session) -> Result<(), CliError> {
 
 /// What waits for a key. Says so where there is more than the server lists.
 pub(super) async fn list(session: &Session, key: &SigningKey) -> Result<WaitingList, CliError> {
-    let waiting = session.client.ask(key, Route::Pending, answer::parse_pending).await?;
+    let waiting = session.client.ask(key, ServerCall::Pending, answer::parse_pending).await?;
     if waiting.left_out > 0 {
         session.output.note(&format!(
             "{} more registrations name this key, and are not listed: sign those that you know of by their paths",

@@ -4,11 +4,11 @@ use countersign_api::reading::{self as answer, PingAuth};
 use countersign_core::values::shown::shown_text;
 use serde_json::json;
 
-use crate::{client::Route, error::CliError, session::Session};
+use crate::{client::ServerCall, error::CliError, session::Session};
 
 pub(crate) async fn run(session: &Session) -> Result<(), CliError> {
     let auth = if session.has_key() {
-        session.client.ask(&session.key()?, Route::Ping, answer::parse_ping).await?
+        session.client.ask(&session.key()?, ServerCall::Ping, answer::parse_ping).await?
     } else {
         session.client.ping().await?
     };

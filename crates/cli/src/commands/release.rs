@@ -11,7 +11,7 @@ use countersign_core::{
 use indicatif::ProgressBar;
 use serde_json::json;
 
-use crate::{args::ReleaseArgs, client::Route, error::CliError, output::quote, session::Session};
+use crate::{args::ReleaseArgs, client::ServerCall, error::CliError, output::quote, session::Session};
 
 pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), CliError> {
     let key = session.key()?;
@@ -25,7 +25,7 @@ pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), Cli
         spinner.enable_steady_tick(Duration::from_millis(120));
         spinner
     });
-    let path = session.client.ask(&key, Route::Assets(&body), answer::parse_registered_release).await;
+    let path = session.client.ask(&key, ServerCall::Assets(&body), answer::parse_registered_release).await;
     if let Some(spinner) = spinner {
         spinner.finish_and_clear();
     }

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::pending;
 use crate::{
     args::SignArgs,
-    client::{Client, Route},
+    client::{ServerCall, ServerClient},
     comparison::{self, Comparison},
     error::CliError,
     files::write,
@@ -76,7 +76,7 @@ async fn sign_one(
     request: &SigningRequest,
 ) -> Result<Option<bool>, CliError> {
     let Some(body) = review_and_sign(session, args, key, request, Network::Online)? else { return Ok(None) };
-    session.client.ask(key, Route::Signatures(&body), answer::parse_signed).await.map(Some)
+    session.client.ask(key, ServerCall::Signatures(&body), answer::parse_signed).await.map(Some)
 }
 
 fn to_json(key: &SigningKey, signed: &[(&RepoPath, bool)]) -> Value {
@@ -94,7 +94,7 @@ fn state_text(is_complete: bool) -> &'static str {
 async fn gather(session: &Session, key: &SigningKey, path: &RepoPath) -> Result<SigningRequest, CliError> {
     let client = &session.client;
     check_still_open(client, path).await?;
-    let files = client.ask(key, Route::FilesToSign(path), answer::parse_files_to_sign).await?;
+    let files = client.ask(key, ServerCall::FilesToSign(path), answer::parse_files_to_sign).await?;
     let project = match layout::signable(path) {
         Some(Signable::PendingSigners { project }) => Some(project),
         Some(Signable::Index) => {
@@ -113,7 +113,7 @@ async fn gather(session: &Session, key: &SigningKey, path: &RepoPath) -> Result<
 }
 
 /// What is complete or revoked asks for no signature, and would not show who has signed.
-async fn check_still_open(client: &Client, path: &RepoPath) -> Result<(), CliError> {
+async fn check_still_open(client: &ServerClient, path: &RepoPath) -> Result<(), CliError> {
     if layout::signable(path) != Some(Signable::Index) {
         return Ok(());
     }
@@ -256,7 +256,7 @@ async fn submit(session: &Session, file: &Path) -> Result<(), CliError> {
     let bodies = read(file, to_sign::parse_signatures, "countersign sign --detached FILE -o SIGNATURES")?;
     let mut signed = Vec::new();
     for body in &bodies {
-        let done = session.client.ask(&key, Route::Signatures(body), answer::parse_signed).await;
+        let done = session.client.ask(&key, ServerCall::Signatures(body), answer::parse_signed).await;
         let is_complete = done.map_err(|error| error.after(&signed))?;
         session.output.line(&format!(
             "Submitted the signature of {} on {}: {}",
