@@ -52,12 +52,12 @@ pub(crate) struct ListenQuery {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Client {
+pub(crate) struct ServerClient {
     base: Url,
     http: reqwest::Client,
 }
 
-impl Client {
+impl ServerClient {
     pub(crate) fn new(server: &str) -> Result<Self, CliError> {
         let shown = shown_text(server);
         let malformed = || {
@@ -136,7 +136,7 @@ impl Client {
     pub(crate) async fn ask<T>(
         &self,
         key: &SigningKey,
-        route: Route<'_>,
+        route: ServerCall<'_>,
         parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
     ) -> Result<T, CliError> {
         let (method, name, path, timeout) = route.parts();
@@ -302,7 +302,7 @@ impl Client {
 
 /// The requests that are signed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Route<'a> {
+pub(crate) enum ServerCall<'a> {
     Ping,
     Pending,
     FilesToSign(&'a RepoPath),
@@ -313,7 +313,7 @@ pub(crate) enum Route<'a> {
     Revoke(&'a countersign_core::documents::bodies::RevokeBody),
 }
 
-impl<'a> Route<'a> {
+impl<'a> ServerCall<'a> {
     fn parts(self) -> (Method, &'static str, Option<&'a RepoPath>, Duration) {
         match self {
             Self::Ping => (Method::GET, "ping", None, ANSWER_TIMEOUT),

@@ -10,11 +10,11 @@ use crate::{download::for_each_block, error::CliError};
 #[derive(Debug)]
 pub(crate) struct Comparison {
     /// In the order of the index.
-    pub(crate) files: Vec<(AssetName, Outcome)>,
+    pub(crate) files: Vec<(AssetName, MatchOutcome)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum MatchOutcome {
     Match,
     Differ,
     Missing,
@@ -23,10 +23,10 @@ pub(crate) enum Outcome {
 impl Comparison {
     /// Whether every file was there and the same.
     pub(crate) fn is_match(&self) -> bool {
-        self.files.iter().all(|(_, outcome)| *outcome == Outcome::Match)
+        self.files.iter().all(|(_, outcome)| *outcome == MatchOutcome::Match)
     }
 
-    pub(crate) fn count(&self, wanted: Outcome) -> usize {
+    pub(crate) fn count(&self, wanted: MatchOutcome) -> usize {
         self.files.iter().filter(|(_, outcome)| *outcome == wanted).count()
     }
 }
@@ -43,7 +43,7 @@ pub(crate) fn compare(index: &ReleaseIndex, dir: &Path) -> Result<Comparison, Cl
 }
 
 /// Every digest that the index lists is compared: all of them are going to be signed.
-fn compare_file(listed: &PublishedFile, dir: &Path) -> Result<Outcome, CliError> {
+fn compare_file(listed: &PublishedFile, dir: &Path) -> Result<MatchOutcome, CliError> {
     let path = dir.join(listed.file_name.as_str());
     let unreadable = |error| CliError::file("read", &path, error);
     // Looked at before it is opened: a FIFO would wait for a writer.
@@ -53,15 +53,15 @@ fn compare_file(listed: &PublishedFile, dir: &Path) -> Result<Outcome, CliError>
     });
     let mut file = match opened {
         Ok(Some(file)) => file,
-        Ok(None) => return Ok(Outcome::Differ),
+        Ok(None) => return Ok(MatchOutcome::Differ),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return Ok(Outcome::Missing);
+            return Ok(MatchOutcome::Missing);
         }
         Err(error) => return Err(unreadable(error)),
     };
     let found = file.metadata().map_err(unreadable)?;
     if !found.is_file() || listed.size.is_some_and(|size| size != found.len()) {
-        return Ok(Outcome::Differ);
+        return Ok(MatchOutcome::Differ);
     }
     let (mut sha256, mut sha512) = (Context::new(&SHA256), Context::new(&SHA512));
     for_each_block(&mut file, |block| {
@@ -72,5 +72,5 @@ fn compare_file(listed: &PublishedFile, dir: &Path) -> Result<Outcome, CliError>
     let (sha256, sha512) = (sha256.finish(), sha512.finish());
     let is_same = listed.digests.sha256.is_none_or(|digest| digest.as_bytes() == sha256.as_ref())
         && listed.digests.sha512.is_none_or(|digest| digest.as_bytes() == sha512.as_ref());
-    Ok(if is_same { Outcome::Match } else { Outcome::Differ })
+    Ok(if is_same { MatchOutcome::Match } else { MatchOutcome::Differ })
 }

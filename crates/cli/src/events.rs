@@ -9,7 +9,7 @@ use countersign_core::values::json::ParseError;
 use reqwest::Response;
 
 use crate::{
-    client::{Client, ListenQuery},
+    client::{ListenQuery, ServerClient},
     error::{CliError, ErrorKind},
     output::Output,
 };
@@ -38,8 +38,8 @@ pub(crate) enum Next {
 }
 
 #[derive(Debug)]
-pub(crate) struct Events<'a> {
-    client: &'a Client,
+pub(crate) struct EventFeed<'a> {
+    client: &'a ServerClient,
     output: Output,
     query: ListenQuery,
     gaps: Gaps,
@@ -47,10 +47,10 @@ pub(crate) struct Events<'a> {
     told: VecDeque<EventBody>,
 }
 
-impl<'a> Events<'a> {
+impl<'a> EventFeed<'a> {
     /// Returns once the server listens to us. From then on nothing is missed.
     pub(crate) async fn open(
-        client: &'a Client,
+        client: &'a ServerClient,
         output: Output,
         query: ListenQuery,
         gaps: Gaps,

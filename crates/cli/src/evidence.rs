@@ -13,19 +13,19 @@ use countersign_core::{
 };
 use countersign_forge::download_url::{CandidateKind, DownloadPlace};
 
-use crate::{client::Client, error::CliError};
+use crate::{client::ServerClient, error::CliError};
 
 const ASK_PROJECT: &str = "ask the project whether it signs its releases, and on which server; see --server";
 
 /// The evidence for one file of a release.
 #[derive(Debug)]
-pub(crate) struct Shown {
+pub(crate) struct ShownEvidence {
     pub(crate) evidence: Evidence,
     pub(crate) file_name: AssetName,
 }
 
 /// Finds the index that lists the file at a URL, and everything that belongs to it.
-pub(crate) async fn gather(client: &Client, place: &DownloadPlace) -> Result<Shown, CliError> {
+pub(crate) async fn gather(client: &ServerClient, place: &DownloadPlace) -> Result<ShownEvidence, CliError> {
     let mut exists = None;
     for candidate in &place.candidates {
         let Some(text) = client.document(&candidate.index).await? else { continue };
@@ -38,7 +38,7 @@ pub(crate) async fn gather(client: &Client, place: &DownloadPlace) -> Result<Sho
         })?;
         if index.published_files.iter().any(|file| file.file_name == candidate.file_name) {
             let evidence = gather_for(client, candidate.index.clone(), text, &index.project_id).await?;
-            return Ok(Shown { evidence, file_name: candidate.file_name.clone() });
+            return Ok(ShownEvidence { evidence, file_name: candidate.file_name.clone() });
         }
         exists = exists.or(Some(&candidate.index));
         if candidate.kind == CandidateKind::Release {
@@ -59,7 +59,7 @@ pub(crate) async fn gather(client: &Client, place: &DownloadPlace) -> Result<Sho
 }
 
 async fn gather_for(
-    client: &Client,
+    client: &ServerClient,
     path: RepoPath,
     index: String,
     project: &RepoPath,
@@ -85,7 +85,7 @@ fn is_prefix(chain: &History, history: &History) -> bool {
 }
 
 async fn gather_signatures(
-    client: &Client,
+    client: &ServerClient,
     path: &RepoPath,
     is_revoked: bool,
 ) -> Result<SignatureSet, CliError> {
@@ -112,7 +112,10 @@ async fn gather_signatures(
     ))
 }
 
-async fn gather_revocation(client: &Client, path: &RepoPath) -> Result<Option<RevocationEvidence>, CliError> {
+async fn gather_revocation(
+    client: &ServerClient,
+    path: &RepoPath,
+) -> Result<Option<RevocationEvidence>, CliError> {
     let revocation = layout::revocation_of(path);
     let Some(document) = client.document(&revocation).await? else { return Ok(None) };
     let signatures = client.parsed(&layout::signatures_of(&revocation), SignatureSet::parse).await?;

@@ -21,7 +21,7 @@ use countersign_core::{
 use countersign_explain::{difference::list_changes, signers::shown_signer};
 
 use crate::{
-    comparison::{Comparison, Outcome},
+    comparison::{Comparison, MatchOutcome},
     output::Output,
 };
 
@@ -85,9 +85,9 @@ fn describe_release(
         let count = |outcome| comparison.count(outcome);
         lines.push(format!(
             "  compared   {} match, {} differ, {} missing",
-            count(Outcome::Match),
-            count(Outcome::Differ),
-            count(Outcome::Missing)
+            count(MatchOutcome::Match),
+            count(MatchOutcome::Differ),
+            count(MatchOutcome::Missing)
         ));
     }
 }
@@ -95,15 +95,15 @@ fn describe_release(
 fn describe_file(
     file: &PublishedFile,
     index: &ReleaseIndex,
-    outcome: Option<Outcome>,
+    outcome: Option<MatchOutcome>,
     output: Output,
 ) -> Vec<String> {
     let size = file.size.map_or_else(|| "size not known".to_owned(), |size| format!("{size} bytes"));
     let outcome = match outcome {
         None => String::new(),
-        Some(Outcome::Match) => output.good(" match"),
-        Some(Outcome::Differ) => output.bad(" DIFFER"),
-        Some(Outcome::Missing) => output.bad(" missing"),
+        Some(MatchOutcome::Match) => output.good(" match"),
+        Some(MatchOutcome::Differ) => output.bad(" DIFFER"),
+        Some(MatchOutcome::Missing) => output.bad(" missing"),
     };
     let mut lines = vec![format!("    {} ({size}){outcome}", shown_text(file.file_name.as_str()))];
     if let Some(digest) = file.digests.sha256 {

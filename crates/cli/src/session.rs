@@ -4,7 +4,7 @@ use countersign_core::values::key::PublicKey;
 
 use crate::{
     args::GlobalArgs,
-    client::Client,
+    client::ServerClient,
     error::CliError,
     keys::{self, SigningKey},
     output::Output,
@@ -15,12 +15,12 @@ use crate::{
 pub(crate) struct Session {
     global: GlobalArgs,
     pub(crate) output: Output,
-    pub(crate) client: Client,
+    pub(crate) client: ServerClient,
 }
 
 impl Session {
     pub(crate) fn open(global: GlobalArgs, output: Output) -> Result<Self, CliError> {
-        let client = Client::new(&global.server)?;
+        let client = ServerClient::new(&global.server)?;
         Ok(Self { global, output, client })
     }
 

@@ -18,7 +18,7 @@ pub use crate::https::SetupError;
 pub use self::{
     download::Download,
     error::{FetchError, Hop, HopRefusal, MAX_REDIRECTS, TryAgain, Wait},
-    fetcher::{Fetcher, Limits},
+    fetcher::{FetchLimits, Fetcher},
     pace::Timeouts,
     route::Redirects,
     send::{Post, SendError},

@@ -108,7 +108,7 @@ impl Upstream {
         &self,
         turn: &FetchTurn,
         url: &Url,
-        limits: fetch::Limits,
+        limits: fetch::FetchLimits,
     ) -> Result<Vec<u8>, ApiError> {
         let fetched = turn.keep(self.fetcher.get(url, limits)).await?;
         self.note(turn.kind, &fetched);

@@ -16,7 +16,7 @@ use std::path::Path;
 use gix::ObjectId;
 
 use self::replay::SpeaksFor;
-pub use self::report::{CheckError, Checked, Event, Finding};
+pub use self::report::{AuditEvent, CheckError, Checked, Finding};
 
 /// Checks the history of `main` in a data directory, a bare repository or a clone: all of it, or what came after a
 /// commit whose state is taken as it is. Which project a URL may speak for, `speaks_for` knows.
@@ -24,7 +24,7 @@ pub fn check(
     dir: &Path,
     since: Option<ObjectId>,
     speaks_for: SpeaksFor,
-    tell: &mut dyn FnMut(Event<'_>),
+    tell: &mut dyn FnMut(AuditEvent<'_>),
 ) -> Result<Checked, CheckError> {
     let opened = open::open(dir)?;
     walk::walk(&opened, since, speaks_for, tell)

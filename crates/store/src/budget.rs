@@ -26,7 +26,7 @@ use crate::{
     bucket::{Bucket, Rate, find_or_make},
     budget::refusal::{BudgetScope, OverBudget},
     clock::uptime_nanos,
-    snapshot::{files::Entry, head::Head, index::Index},
+    snapshot::{files::PathEntry, head::Head, index::Index},
 };
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -187,7 +187,8 @@ impl Need {
     /// What `change` needs on top of `head`, with so many bytes of new content.
     pub(crate) fn of(head: &Head, change: &Change, bytes: u64) -> Option<Self> {
         let project = project_of(&head.index, change)?;
-        let is_established = matches!(head.entry(&layout::active_signers(&project)), Some(Entry::File(_)));
+        let is_established =
+            matches!(head.entry(&layout::active_signers(&project)), Some(PathEntry::File(_)));
         let is_protection = change.files.keys().any(|path| {
             layout::project_of_signers_dir(path).is_some()
                 || path.file_name().contains(wire::REVOCATION_SUFFIX)

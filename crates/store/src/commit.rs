@@ -5,7 +5,7 @@ use gix::ObjectId;
 
 use crate::{
     author::Author,
-    repository::batch::{Signature, commit_text},
+    repository::batch::{CommitStamp, commit_text},
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Commit {
         let committer = committer.ok_or("it has no committer")?;
         let time = parse_time(committer).ok_or("its time cannot be read")?;
         let rewritten = parse_author(committer).map(|author| {
-            let signature = Signature { author: &author, time };
+            let signature = CommitStamp { author: &author, time };
             commit_text(tree, parents.first().copied(), &message, &signature)
         });
         Ok(Self {

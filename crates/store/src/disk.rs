@@ -14,14 +14,14 @@ use thiserror::Error;
 /// The disk as the store uses it.
 #[derive(Clone, Default)]
 pub struct Disk {
-    fault: Option<Fault>,
+    fault: Option<DiskFault>,
 }
 
 /// Called around each step; an error stands for the step's own failure.
-pub type Fault = Arc<dyn Fn(Step, Moment, &Path) -> io::Result<()> + Send + Sync>;
+pub type DiskFault = Arc<dyn Fn(DiskStep, Moment, &Path) -> io::Result<()> + Send + Sync>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum DiskStep {
     CreateDir,
     Create,
     Write,
@@ -68,7 +68,7 @@ impl DiskError {
 
 impl Disk {
     /// A disk that fails where `fault` says so.
-    pub fn with_fault(fault: Fault) -> Self {
+    pub fn with_fault(fault: DiskFault) -> Self {
         Self { fault: Some(fault) }
     }
 
@@ -88,54 +88,59 @@ impl Disk {
     pub(crate) fn create_new<'a>(&'a self, path: &'a Path) -> Result<NewFile<'a>, DiskError> {
         // Not a step like the others: a file handle is given or it is not, so nothing can happen and be reported lost.
         let file = self
-            .check(Step::Create, Moment::Before, path)
+            .check(DiskStep::Create, Moment::Before, path)
             .and_then(|()| OpenOptions::new().write(true).create_new(true).open(path))
-            .map_err(|source| DiskError::new(Step::Create.verb(), path, source))?;
+            .map_err(|source| DiskError::new(DiskStep::Create.verb(), path, source))?;
         Ok(NewFile { disk: self, path, file })
     }
 
     /// Makes a directory, and those above it; one that is there is fine.
     pub(crate) fn create_dir(&self, path: &Path) -> Result<(), DiskError> {
-        self.step(Step::CreateDir, path, || fs::create_dir_all(path))
+        self.step(DiskStep::CreateDir, path, || fs::create_dir_all(path))
     }
 
     pub(crate) fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
-        self.step(Step::Rename, to, || fs::rename(from, to))
+        self.step(DiskStep::Rename, to, || fs::rename(from, to))
     }
 
     /// Makes names that came and went in `dir` durable.
     pub(crate) fn sync_dir(&self, dir: &Path) -> Result<(), DiskError> {
-        self.step(Step::SyncDir, dir, || File::open(dir)?.sync_all())
+        self.step(DiskStep::SyncDir, dir, || File::open(dir)?.sync_all())
     }
 
     /// Removes a file; one that is not there is fine.
     pub(crate) fn remove(&self, path: &Path) -> Result<(), DiskError> {
-        self.step(Step::Remove, path, || ignore_missing(fs::remove_file(path)))
+        self.step(DiskStep::Remove, path, || ignore_missing(fs::remove_file(path)))
     }
 
     /// Removes a directory with everything in it; one that is not there is fine.
     pub(crate) fn remove_dir(&self, path: &Path) -> Result<(), DiskError> {
-        self.step(Step::Remove, path, || ignore_missing(fs::remove_dir_all(path)))
+        self.step(DiskStep::Remove, path, || ignore_missing(fs::remove_dir_all(path)))
     }
 
-    fn step(&self, step: Step, path: &Path, act: impl FnOnce() -> io::Result<()>) -> Result<(), DiskError> {
+    fn step(
+        &self,
+        step: DiskStep,
+        path: &Path,
+        act: impl FnOnce() -> io::Result<()>,
+    ) -> Result<(), DiskError> {
         self.try_step(step, path, act).map_err(|source| DiskError::new(step.verb(), path, source))
     }
 
-    fn try_step(&self, step: Step, path: &Path, act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    fn try_step(&self, step: DiskStep, path: &Path, act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         self.check(step, Moment::Before, path)?;
         act()?;
         self.check(step, Moment::After, path)
     }
 
-    fn check(&self, step: Step, moment: Moment, path: &Path) -> io::Result<()> {
+    fn check(&self, step: DiskStep, moment: Moment, path: &Path) -> io::Result<()> {
         self.fault.as_ref().map_or(Ok(()), |fault| fault(step, moment, path))
     }
 }
 
 impl NewFile<'_> {
     pub(crate) fn sync(&self) -> Result<(), DiskError> {
-        self.disk.step(Step::Sync, self.path, || self.file.sync_all())
+        self.disk.step(DiskStep::Sync, self.path, || self.file.sync_all())
     }
 }
 
@@ -144,9 +149,9 @@ impl Write for NewFile<'_> {
         let Self { disk, path, file } = self;
         // In two halves only where a test asks for it.
         let half = if disk.fault.is_some() { bytes.len() / 2 } else { bytes.len() };
-        disk.try_step(Step::Write, path, || {
+        disk.try_step(DiskStep::Write, path, || {
             file.write_all(&bytes[..half])?;
-            disk.check(Step::Write, Moment::Midway, path)?;
+            disk.check(DiskStep::Write, Moment::Midway, path)?;
             file.write_all(&bytes[half..])
         })?;
         Ok(bytes.len())
@@ -164,14 +169,14 @@ fn ignore_missing(removed: io::Result<()>) -> io::Result<()> {
     }
 }
 
-impl Step {
+impl DiskStep {
     fn verb(self) -> &'static str {
         match self {
-            Step::CreateDir | Step::Create => "create",
-            Step::Write => "write",
-            Step::Sync | Step::SyncDir => "sync",
-            Step::Rename => "rename to",
-            Step::Remove => "remove",
+            DiskStep::CreateDir | DiskStep::Create => "create",
+            DiskStep::Write => "write",
+            DiskStep::Sync | DiskStep::SyncDir => "sync",
+            DiskStep::Rename => "rename to",
+            DiskStep::Remove => "remove",
         }
     }
 }

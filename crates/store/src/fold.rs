@@ -63,7 +63,7 @@ pub(crate) struct Folder {
 
 /// What the thread works on.
 #[derive(Debug, Clone)]
-struct Place {
+struct FoldWork {
     objects: Arc<Objects>,
     disk: Disk,
     pack_dir: PathBuf,
@@ -75,7 +75,7 @@ impl Folder {
         // One place is enough: whoever finds it taken knows that the thread will look again.
         let (wake, woken) = sync_channel(1);
         let stop = Arc::new(AtomicBool::new(false));
-        let place = Place { objects, disk, pack_dir, stop: Arc::clone(&stop) };
+        let place = FoldWork { objects, disk, pack_dir, stop: Arc::clone(&stop) };
         let thread = thread::Builder::new().name("store-fold".to_owned()).spawn(move || place.run(&woken))?;
         Ok(Self { wake: Some(wake), stop, thread: Some(thread) })
     }
@@ -98,7 +98,7 @@ impl Drop for Folder {
     }
 }
 
-impl Place {
+impl FoldWork {
     fn run(&self, woken: &Receiver<()>) {
         let mut folded = Folded::load(&self.pack_dir).unwrap_or_default();
         while woken.recv().is_ok() {

@@ -33,15 +33,15 @@ pub use crate::{
         StorageBudget, StorageLimits,
         refusal::{BudgetScope, OverBudget},
     },
-    disk::{Disk, DiskError, Fault, Moment, Step},
+    disk::{Disk, DiskError, DiskFault, DiskStep, Moment},
     error::StoreError,
     repository::{OpenError, Repository},
     snapshot::{
-        files::{Entry, Files, Found, unreadable},
+        files::{Files, FoundFile, PathEntry, unreadable},
         head::Head,
         index::Index,
     },
-    stats::Stats,
+    stats::StoreStats,
     store::{Options, Store},
     tree::dir::Dir,
 };

@@ -24,7 +24,7 @@ use thiserror::Error;
 use tokio::sync::oneshot;
 
 use self::forgotten::Forgotten;
-use crate::{clock::Clock, trouble::Trouble};
+use crate::{clock::Clock, trouble::RecentFailure};
 
 const QUEUE: usize = 1_024;
 const MAX_BATCH: usize = 512;
@@ -50,7 +50,7 @@ pub struct Nonces {
 
 /// Whether the repository had commits when it was opened. With commits but without nonces it came from elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Repository {
+pub enum RepositoryAge {
     Unborn,
     HasCommits,
 }
@@ -87,7 +87,7 @@ pub struct NonceStats {
     repeated: AtomicU64,
     kept: AtomicU64,
     waiting: AtomicUsize,
-    trouble: Trouble,
+    trouble: RecentFailure,
 }
 
 impl NonceStats {
@@ -128,11 +128,11 @@ impl NonceStats {
 impl Nonces {
     /// Opens the database at `path`, or makes one. One made beside a repository that has commits means that the nonces
     /// were lost: every request from before now is refused from then on, see [`Nonces::floor`].
-    pub fn open(path: &Path, repository: Repository, clock: Clock) -> Result<Self, NonceError> {
+    pub fn open(path: &Path, repository: RepositoryAge, clock: Clock) -> Result<Self, NonceError> {
         let mut database = connect(path)?;
         let floor = match repository {
-            Repository::HasCommits => Some(clock.now()),
-            Repository::Unborn => None,
+            RepositoryAge::HasCommits => Some(clock.now()),
+            RepositoryAge::Unborn => None,
         };
         prepare(&mut database, floor)?;
         // SQLite makes the content durable; the name of a new database is on us.

@@ -47,8 +47,11 @@ pub fn open_repository(
     }
     let now = clock.now();
     // Before the first commit, so that a crash between the two does not look like a restored clone (D38).
-    let state =
-        if repository.is_unborn() { nonces::Repository::Unborn } else { nonces::Repository::HasCommits };
+    let state = if repository.is_unborn() {
+        nonces::RepositoryAge::Unborn
+    } else {
+        nonces::RepositoryAge::HasCommits
+    };
     let nonces = Nonces::open(&data_dir.nonces(), state, clock.clone())?;
     let options = Options { author, clock: clock.clone(), initial: create(now), budget };
     Ok(OpenedData { store: Store::start(repository, options)?, nonces })

@@ -27,7 +27,7 @@ use crate::{
         refs::{BRANCH, Branch, remove_stale_locks},
     },
     tree::{
-        dir::{Dir, Node},
+        dir::{Dir, TreeNode},
         load::load_tree,
     },
 };
@@ -119,8 +119,8 @@ impl Repository {
     /// The bytes of the format marker (D38); `None` before the first commit.
     pub fn marker(&self) -> Result<Option<Arc<[u8]>>, StoreError> {
         match self.root.find(&RepositoryMarker::path()) {
-            Some(Node::File(id)) => self.objects.blob(id).map(Some),
-            Some(Node::Dir(..) | Node::Foreign(_)) | None => Ok(None),
+            Some(TreeNode::File(id)) => self.objects.blob(id).map(Some),
+            Some(TreeNode::Dir(..) | TreeNode::Foreign(_)) | None => Ok(None),
         }
     }
 
@@ -194,8 +194,8 @@ impl Repository {
 
     fn check_ours(&self) -> Result<(), OpenError> {
         match self.root.find(&RepositoryMarker::path()) {
-            Some(Node::File(_)) => Ok(()),
-            Some(Node::Dir(..) | Node::Foreign(_)) | None => {
+            Some(TreeNode::File(_)) => Ok(()),
+            Some(TreeNode::Dir(..) | TreeNode::Foreign(_)) | None => {
                 let reason = format!("there is no file {} at the root of {BRANCH}", wire::REPOSITORY_FILE);
                 Err(OpenError::NotOurs { path: self.dir.clone(), reason })
             }

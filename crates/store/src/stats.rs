@@ -5,20 +5,20 @@ use std::{
     time::Instant,
 };
 
-use crate::{histogram::Histogram, trouble::Trouble};
+use crate::{histogram::Histogram, trouble::RecentFailure};
 
 #[derive(Debug)]
-pub struct Stats {
+pub struct StoreStats {
     /// Commits of each batch that was made durable.
     pub batches: Histogram<9>,
     commits: AtomicU64,
     content_bytes: AtomicU64,
     failures: AtomicU64,
     waiting: AtomicUsize,
-    trouble: Trouble,
+    trouble: RecentFailure,
 }
 
-impl Default for Stats {
+impl Default for StoreStats {
     fn default() -> Self {
         Self {
             batches: Histogram::new([1, 2, 4, 8, 16, 32, 64, 128, 256]),
@@ -26,12 +26,12 @@ impl Default for Stats {
             content_bytes: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
-            trouble: Trouble::default(),
+            trouble: RecentFailure::default(),
         }
     }
 }
 
-impl Stats {
+impl StoreStats {
     pub fn commits(&self) -> u64 {
         self.commits.load(Ordering::Relaxed)
     }

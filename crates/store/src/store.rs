@@ -24,7 +24,7 @@ use crate::{
     log::Log,
     repository::Repository,
     snapshot::head::Head,
-    stats::Stats,
+    stats::StoreStats,
     writer::{Job, Writer, job, load_head},
 };
 
@@ -47,7 +47,7 @@ pub struct Options {
 pub struct Store {
     published: Arc<ArcSwap<Head>>,
     publishes: Arc<AtomicU64>,
-    stats: Arc<Stats>,
+    stats: Arc<StoreStats>,
     log: Arc<Log>,
     budget: Option<Arc<StorageBudget>>,
     jobs: Option<SyncSender<Job>>,
@@ -58,7 +58,7 @@ impl Store {
     pub fn start(repository: Repository, options: Options) -> Result<Self, StoreError> {
         let published = Arc::new(ArcSwap::from_pointee(load_head(&repository)));
         let publishes = Arc::new(AtomicU64::new(0));
-        let stats = Arc::new(Stats::default());
+        let stats = Arc::new(StoreStats::default());
         let log = Arc::new(Log::new(Arc::clone(&repository.objects), repository.tip()));
         let unborn = repository.is_unborn();
         let spawn_error =
@@ -123,7 +123,7 @@ impl Store {
         self.publishes.load(Ordering::Relaxed)
     }
 
-    pub fn stats(&self) -> &Stats {
+    pub fn stats(&self) -> &StoreStats {
         &self.stats
     }
 

@@ -13,12 +13,12 @@ const MEMORY: Duration = Duration::from_secs(30);
 
 /// Whether something failed the last time, and not long ago.
 #[derive(Debug, Default)]
-pub struct Trouble {
+pub struct RecentFailure {
     /// In nanoseconds of our uptime; 0 if the last time went well.
     failed_at: AtomicU64,
 }
 
-impl Trouble {
+impl RecentFailure {
     pub fn note(&self, is_ok: bool, now: Instant) {
         let failed_at = if is_ok { 0 } else { uptime_nanos(now).max(1) };
         self.failed_at.store(failed_at, Ordering::Relaxed);
@@ -38,7 +38,7 @@ mod tests {
     #[test]
     fn a_failure_counts_until_a_success_or_for_half_a_minute() {
         uptime_nanos(Instant::now());
-        let (trouble, now) = (Trouble::default(), Instant::now());
+        let (trouble, now) = (RecentFailure::default(), Instant::now());
         assert!(!trouble.is_recent(now));
         trouble.note(false, now);
         assert!(trouble.is_recent(now));

@@ -24,10 +24,10 @@ use crate::{
     log::{Log, Logged},
     repository::{
         Repository,
-        batch::{Batch, Signature},
+        batch::{Batch, CommitStamp},
     },
     snapshot::{files::Files, head::Head, index::Index, places::Places},
-    stats::Stats,
+    stats::StoreStats,
 };
 
 use crate::clock::Clock;
@@ -54,7 +54,7 @@ pub(crate) struct Writer {
     pub(crate) author: Author,
     pub(crate) clock: Clock,
     pub(crate) publishes: Arc<AtomicU64>,
-    pub(crate) stats: Arc<Stats>,
+    pub(crate) stats: Arc<StoreStats>,
     pub(crate) log: Arc<Log>,
     pub(crate) folder: Folder,
     pub(crate) budget: Option<Arc<StorageBudget>>,
@@ -175,7 +175,7 @@ impl Writer {
         let Draft { head, batch, .. } = draft;
         let objects = &head.files.objects;
         let time = self.clock.now();
-        let signature = Signature { author: &self.author, time };
+        let signature = CommitStamp { author: &self.author, time };
         let parent = Some(head.commit).filter(|commit| !commit.is_null());
         let new = batch.prepare(objects, (&head.files.root, parent), change, &signature)?;
         let (root, commit, content_bytes) = (Arc::clone(&new.root), new.tip, new.content_bytes());

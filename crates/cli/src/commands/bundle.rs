@@ -8,7 +8,7 @@ use crate::{
     args::BundleArgs,
     client::now,
     error::CliError,
-    evidence::{self, Shown},
+    evidence::{self, ShownEvidence},
     files::write,
     proof::{self, Network},
     report::release_name,
@@ -16,7 +16,7 @@ use crate::{
 };
 
 pub(crate) async fn run(session: &Session, args: &BundleArgs) -> Result<(), CliError> {
-    let Shown { evidence, .. } = evidence::gather(&session.client, &locate(&args.url)?).await?;
+    let ShownEvidence { evidence, .. } = evidence::gather(&session.client, &locate(&args.url)?).await?;
     let accepted = proof::accept(&evidence, args.root.signers_digest, Network::Online).await?;
     let bundle = Bundle { bundled_at: now()?.to_whole_seconds(), evidence };
     write(&args.output, &bundle.write())?;

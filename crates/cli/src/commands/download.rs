@@ -9,7 +9,7 @@ use crate::{
     args::DownloadArgs,
     download,
     error::CliError,
-    evidence::{self, Shown},
+    evidence::{self, ShownEvidence},
     proof::{self, Network},
     report::Report,
     session::Session,
@@ -17,7 +17,7 @@ use crate::{
 
 pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), CliError> {
     let place = locate(&args.url)?;
-    let Shown { evidence, file_name } = evidence::gather(&session.client, &place).await?;
+    let ShownEvidence { evidence, file_name } = evidence::gather(&session.client, &place).await?;
     let accepted = proof::accept(&evidence, args.root.signers_digest, Network::Online).await?;
     let file = listed(&accepted.artifact, file_name.as_str())?;
     let target = download::choose_target(args.output.as_deref(), file)?;

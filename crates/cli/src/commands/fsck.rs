@@ -2,7 +2,7 @@
 
 use countersign_core::values::shown::shown_text;
 use countersign_forge::origin::speaks_for;
-use countersign_store::audit::{self, Checked, Event, Finding};
+use countersign_store::audit::{self, AuditEvent, Checked, Finding};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
 
@@ -14,8 +14,8 @@ const COMMITS_PER_DRAW: usize = 64;
 pub(crate) fn run(args: &FsckArgs, output: Output) -> Result<(), CliError> {
     let bar = output.shows_progress().then(new_bar);
     let checked = audit::check(&args.dir, args.since, speaks_for, &mut |event| match event {
-        Event::Progress { done, total } => show(bar.as_ref(), done, total),
-        Event::Found(finding) => print_finding(finding, bar.as_ref(), output),
+        AuditEvent::Progress { done, total } => show(bar.as_ref(), done, total),
+        AuditEvent::Found(finding) => print_finding(finding, bar.as_ref(), output),
     });
     if let Some(bar) = bar {
         bar.finish_and_clear();

@@ -4,7 +4,7 @@ use countersign_api::answers::PendingResponse;
 use countersign_core::values::{key::PublicKey, path::RepoPath};
 use serde_json::json;
 
-use crate::{client::Route, error::CliError, keys::SigningKey, session::Session};
+use crate::{client::ServerCall, error::CliError, keys::SigningKey, session::Session};
 
 pub(crate) async fn run(session: &Session) -> Result<(), CliError> {
     let key = session.key()?;
@@ -24,7 +24,7 @@ pub(crate) async fn run(session: &Session) -> Result<(), CliError> {
 
 /// What waits for a key. Says so where there is more than the server lists.
 pub(super) async fn list(session: &Session, key: &SigningKey) -> Result<PendingResponse, CliError> {
-    let waiting = session.client.ask(key, Route::Pending, PendingResponse::parse).await?;
+    let waiting = session.client.ask(key, ServerCall::Pending, PendingResponse::parse).await?;
     if waiting.left_out > 0 {
         session.output.note(&format!(
             "{} more registrations name this key, and are not listed: sign those that you know of by their paths",

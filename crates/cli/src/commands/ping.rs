@@ -4,11 +4,11 @@ use countersign_api::answers::{PingAuth, PingResponse};
 use countersign_core::values::shown::shown_text;
 use serde_json::json;
 
-use crate::{client::Route, error::CliError, session::Session};
+use crate::{client::ServerCall, error::CliError, session::Session};
 
 pub(crate) async fn run(session: &Session) -> Result<(), CliError> {
     let answer = if session.has_key() {
-        session.client.ask(&session.key()?, Route::Ping, PingResponse::parse).await?
+        session.client.ask(&session.key()?, ServerCall::Ping, PingResponse::parse).await?
     } else {
         session.client.ping().await?
     };

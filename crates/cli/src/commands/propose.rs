@@ -8,20 +8,20 @@ use countersign_core::{
 use countersign_forge::forges::locate_claimed;
 use serde_json::json;
 
-use crate::{args::ProposeArgs, client::Route, error::CliError, output::quote, session::Session};
+use crate::{args::ProposeArgs, client::ServerCall, error::CliError, output::quote, session::Session};
 
 pub(crate) async fn register(session: &Session, args: &ProposeArgs) -> Result<(), CliError> {
-    propose(session, args, |body| Route::Register(body), "Registered").await
+    propose(session, args, |body| ServerCall::Register(body), "Registered").await
 }
 
 pub(crate) async fn update(session: &Session, args: &ProposeArgs) -> Result<(), CliError> {
-    propose(session, args, |body| Route::Update(body), "Proposed new signers for").await
+    propose(session, args, |body| ServerCall::Update(body), "Proposed new signers for").await
 }
 
 async fn propose(
     session: &Session,
     args: &ProposeArgs,
-    route: impl Fn(&ProposeBody) -> Route<'_>,
+    route: impl Fn(&ProposeBody) -> ServerCall<'_>,
     done: &str,
 ) -> Result<(), CliError> {
     let key = session.key()?;

@@ -11,7 +11,7 @@ use countersign_core::{
 use indicatif::ProgressBar;
 use serde_json::json;
 
-use crate::{args::ReleaseArgs, client::Route, error::CliError, output::quote, session::Session};
+use crate::{args::ReleaseArgs, client::ServerCall, error::CliError, output::quote, session::Session};
 
 pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), CliError> {
     let key = session.key()?;
@@ -25,7 +25,7 @@ pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), Cli
         spinner.enable_steady_tick(Duration::from_millis(120));
         spinner
     });
-    let answer = session.client.ask(&key, Route::Assets(&body), AssetsResponse::parse).await;
+    let answer = session.client.ask(&key, ServerCall::Assets(&body), AssetsResponse::parse).await;
     if let Some(spinner) = spinner {
         spinner.finish_and_clear();
     }

@@ -24,7 +24,7 @@ use serde_json::json;
 
 use crate::{
     args::RevokeArgs,
-    client::{Route, now},
+    client::{ServerCall, now},
     error::CliError,
     keys::SigningKey,
     prompt,
@@ -61,7 +61,7 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
         revocation_json: document,
         public_key: key.public_key(),
     };
-    let answer = session.client.ask(&key, Route::Revoke(&body), RevokedResponse::parse).await;
+    let answer = session.client.ask(&key, ServerCall::Revoke(&body), RevokedResponse::parse).await;
     // Only if nobody who may revoke stands behind the pending one does the server take another.
     let answer = answer.map_err(|error| match &pending {
         Some(pending) if args.reason.is_some() => error.with_hint(format!(

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use super::pending;
 use crate::{
     args::SignArgs,
-    client::{Client, Route},
+    client::{ServerCall, ServerClient},
     comparison::{self, Comparison},
     error::CliError,
     files::write,
@@ -79,7 +79,7 @@ async fn sign_one(
     request: &SigningRequest,
 ) -> Result<Option<bool>, CliError> {
     let Some(body) = review_and_sign(session, args, key, request, Network::Online)? else { return Ok(None) };
-    let answer = session.client.ask(key, Route::Signatures(&body), SignedResponse::parse).await?;
+    let answer = session.client.ask(key, ServerCall::Signatures(&body), SignedResponse::parse).await?;
     Ok(Some(answer.is_complete))
 }
 
@@ -98,7 +98,7 @@ fn state_text(is_complete: bool) -> &'static str {
 async fn gather(session: &Session, key: &SigningKey, path: &RepoPath) -> Result<SigningRequest, CliError> {
     let client = &session.client;
     check_still_open(client, path).await?;
-    let answer = client.ask(key, Route::FilesToSign(path), FilesToSignResponse::parse).await?;
+    let answer = client.ask(key, ServerCall::FilesToSign(path), FilesToSignResponse::parse).await?;
     let files = answer.files;
     let project = match layout::signable(path) {
         Some(Signable::PendingSigners { project }) => Some(project),
@@ -118,7 +118,7 @@ async fn gather(session: &Session, key: &SigningKey, path: &RepoPath) -> Result<
 }
 
 /// What is complete or revoked asks for no signature, and would not show who has signed.
-async fn check_still_open(client: &Client, path: &RepoPath) -> Result<(), CliError> {
+async fn check_still_open(client: &ServerClient, path: &RepoPath) -> Result<(), CliError> {
     if layout::signable(path) != Some(Signable::Index) {
         return Ok(());
     }
@@ -261,7 +261,7 @@ async fn submit(session: &Session, file: &Path) -> Result<(), CliError> {
     let bodies = read(file, offline::parse_signatures, "countersign sign --detached FILE -o SIGNATURES")?;
     let mut signed = Vec::new();
     for body in &bodies {
-        let done = session.client.ask(&key, Route::Signatures(body), SignedResponse::parse).await;
+        let done = session.client.ask(&key, ServerCall::Signatures(body), SignedResponse::parse).await;
         let is_complete = done.map_err(|error| error.after(&signed))?.is_complete;
         session.output.line(&format!(
             "Submitted the signature of {} on {}: {}",

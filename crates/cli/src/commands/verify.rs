@@ -13,7 +13,7 @@ use crate::{
     args::VerifyArgs,
     download,
     error::CliError,
-    evidence::{self, Shown},
+    evidence::{self, ShownEvidence},
     paths::shown_path,
     proof::{self, Accepted, Network},
     report::Report,
@@ -24,7 +24,8 @@ pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliE
     let digest = args.root.signers_digest;
     match (&args.url, &args.bundle) {
         (Some(url), _) => {
-            let Shown { evidence, file_name } = evidence::gather(&session.client, &locate(url)?).await?;
+            let ShownEvidence { evidence, file_name } =
+                evidence::gather(&session.client, &locate(url)?).await?;
             let accepted = proof::accept(&evidence, digest, Network::Online).await?;
             finish(session, args, &accepted, listed(&accepted.artifact, file_name.as_str())?, None)
         }

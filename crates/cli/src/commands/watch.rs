@@ -7,7 +7,7 @@ use crate::{
     args::WatchArgs,
     client::ListenQuery,
     error::CliError,
-    events::{Events, Gaps, Next},
+    events::{EventFeed, Gaps, Next},
     keys,
     session::Session,
 };
@@ -22,7 +22,7 @@ pub(crate) async fn run(session: &Session, args: &WatchArgs) -> Result<(), CliEr
     let filter = EventFilter { prefix: args.prefix.clone(), kinds, key };
     let query = ListenQuery { filter, after: args.since.clone() };
     let watching = async {
-        let mut events = Events::open(&session.client, session.output, query, Gaps::Filled).await?;
+        let mut events = EventFeed::open(&session.client, session.output, query, Gaps::Filled).await?;
         session.output.note(&format!("Watching {}.", session.client.address()));
         loop {
             match events.next().await? {

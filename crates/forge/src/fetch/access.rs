@@ -9,7 +9,7 @@ use reqwest::{
     redirect::Policy,
 };
 
-use super::{error::HopRefusal, pace::Timeouts, route::Route};
+use super::{error::HopRefusal, pace::Timeouts, route::FetchRoute};
 use crate::{
     guard::{Guard, GuardRefusal, OTHER_PORT, Reach},
     https::{SetupError, https_client},
@@ -22,7 +22,7 @@ use crate::{
 const USER_WINDOW_BYTES: u32 = 16 << 20;
 
 #[derive(Debug, Clone)]
-pub(super) enum Access {
+pub(super) enum FetchAccess {
     Guarded {
         guard: Arc<Guard>,
         // A resolver is not told for which scheme and port it resolves. So each reach has a client of its own, for each
@@ -34,7 +34,7 @@ pub(super) enum Access {
     },
 }
 
-impl Access {
+impl FetchAccess {
     pub(super) fn guarded(
         guard: Guard,
         timeouts: Timeouts,
@@ -60,7 +60,7 @@ impl Access {
 
     pub(super) fn of_user(timeouts: Timeouts) -> Result<Self, SetupError> {
         // No `read_timeout`: it also counts the time in which nobody asks for the next bytes, so that a program which
-        // was stopped for a while would find its download timed out. `Opened::chunk` counts only its own waiting.
+        // was stopped for a while would find its download timed out. `OpenedResponse::chunk` counts only its own waiting.
         let client = https_client(|builder| {
             set_up(builder, timeouts)
                 .http2_initial_stream_window_size(USER_WINDOW_BYTES)
@@ -70,7 +70,7 @@ impl Access {
     }
 
     /// The client that may make the next request of this route.
-    pub(super) fn client_for(&self, route: &Route) -> Result<&Client, HopRefusal> {
+    pub(super) fn client_for(&self, route: &FetchRoute) -> Result<&Client, HopRefusal> {
         match self {
             Self::Guarded { guard, clients } => {
                 let reach = guard.admit(&route.current)?;

@@ -8,13 +8,13 @@ use url::Url;
 use super::{
     error::FetchError,
     fetcher::Fetcher,
-    opened::Opened,
+    opened::OpenedResponse,
     route::{Ask, Redirects},
 };
 
 /// A file that is being received.
 pub struct Download {
-    opened: Opened,
+    opened: OpenedResponse,
     max_bytes: Option<u64>,
     received: u64,
 }

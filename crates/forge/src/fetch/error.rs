@@ -117,13 +117,13 @@ impl FetchError {
 }
 
 /// Why there was no answer.
-pub(super) enum Failure {
+pub(super) enum RequestFailure {
     Refused(GuardRefusal),
     TimedOut(Wait),
     Broken(String),
 }
 
-impl Failure {
+impl RequestFailure {
     pub(super) fn of(error: &reqwest::Error, timeouts: Timeouts, url: &Url) -> Self {
         if let Some(refusal) = causes(error).find_map(|cause| cause.downcast_ref::<GuardRefusal>()) {
             return Self::Refused(refusal.clone().at_port(url));

@@ -10,12 +10,12 @@ use reqwest::{
 use url::Url;
 
 use super::{
-    access::Access,
+    access::FetchAccess,
     error::{FetchError, HopRefusal, MAX_REDIRECTS, Wait},
-    opened::Opened,
+    opened::OpenedResponse,
     pace::Timeouts,
     rate_limit,
-    route::{Ask, Redirects, Route},
+    route::{Ask, FetchRoute, Redirects},
 };
 use crate::{guard::Guard, https::SetupError};
 
@@ -23,7 +23,7 @@ use crate::{guard::Guard, https::SetupError};
 const ASSET_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct FetchLimits {
     pub max_bytes: u64,
     pub redirects: Redirects,
 }
@@ -31,7 +31,7 @@ pub struct Limits {
 /// Makes all outgoing requests. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Fetcher {
-    pub(super) access: Access,
+    pub(super) access: FetchAccess,
     pub(super) timeouts: Timeouts,
     pub(crate) asset_timeout: Duration,
 }
@@ -39,14 +39,14 @@ pub struct Fetcher {
 impl Fetcher {
     /// For a server, which fetches what strangers name: only where the guard lets requests go.
     pub fn new(guard: Guard, timeouts: Timeouts, resolver: Arc<dyn Resolve>) -> Result<Self, SetupError> {
-        let access = Access::guarded(guard, timeouts, resolver)?;
+        let access = FetchAccess::guarded(guard, timeouts, resolver)?;
         Ok(Self { access, timeouts, asset_timeout: ASSET_TIMEOUT })
     }
 
     /// For a user at their own machine, who may fetch from wherever they say, through the proxy that their environment
     /// names. Not for a server: nothing keeps these requests out of its own network.
     pub fn for_user(timeouts: Timeouts) -> Result<Self, SetupError> {
-        Ok(Self { access: Access::of_user(timeouts)?, timeouts, asset_timeout: ASSET_TIMEOUT })
+        Ok(Self { access: FetchAccess::of_user(timeouts)?, timeouts, asset_timeout: ASSET_TIMEOUT })
     }
 
     /// With this patience for one asset, redirects included. `Timeouts::total` does not bound it.
@@ -57,7 +57,7 @@ impl Fetcher {
     }
 
     /// The whole content at a URL; `None` where the server says that there is nothing (404, 410).
-    pub async fn get(&self, url: &Url, limits: Limits) -> Result<Option<Vec<u8>>, FetchError> {
+    pub async fn get(&self, url: &Url, limits: FetchLimits) -> Result<Option<Vec<u8>>, FetchError> {
         let work = async {
             match self.open(url, Ask::default(), limits.redirects).await? {
                 Some(opened) => opened.read(limits.max_bytes).await.map(Some),
@@ -76,7 +76,7 @@ impl Fetcher {
     ) -> Result<T, E> {
         match tokio::time::timeout(total, work).await {
             Ok(result) => result,
-            Err(_) => Err(Route::start(url).timed_out(Wait::Total(total)).into()),
+            Err(_) => Err(FetchRoute::start(url).timed_out(Wait::Total(total)).into()),
         }
     }
 
@@ -90,8 +90,8 @@ impl Fetcher {
         url: &Url,
         mut ask: Ask<'_>,
         redirects: Redirects,
-    ) -> Result<Option<Opened>, FetchError> {
-        let mut route = Route::start(url);
+    ) -> Result<Option<OpenedResponse>, FetchError> {
+        let mut route = FetchRoute::start(url);
         for _ in 0..=MAX_REDIRECTS {
             // Once elsewhere, a redirect back is a stranger's choice, and is followed without the token.
             ask.credential = ask.credential.filter(|credential| credential.is_for(&route.current));
@@ -99,7 +99,7 @@ impl Fetcher {
             match response.status() {
                 StatusCode::OK => {
                     check_encoding(&response, &route)?;
-                    return Ok(Some(Opened { route, response, timeouts: self.timeouts }));
+                    return Ok(Some(OpenedResponse { route, response, timeouts: self.timeouts }));
                 }
                 StatusCode::NOT_FOUND | StatusCode::GONE => return Ok(None),
                 StatusCode::MOVED_PERMANENTLY
@@ -115,7 +115,7 @@ impl Fetcher {
         Err(route.refused(HopRefusal::TooManyRedirects))
     }
 
-    pub(super) async fn request(&self, route: &Route, ask: Ask<'_>) -> Result<Response, FetchError> {
+    pub(super) async fn request(&self, route: &FetchRoute, ask: Ask<'_>) -> Result<Response, FetchError> {
         let client = self.access.client_for(route).map_err(|refusal| route.refused(refusal))?;
         let mut request = client.get(route.current.clone());
         if let Some(accept) = ask.accept {
@@ -135,7 +135,7 @@ impl Fetcher {
 }
 
 /// Decoding is off, so encoded bytes would be stored and hashed as if they were the file.
-fn check_encoding(response: &Response, route: &Route) -> Result<(), FetchError> {
+fn check_encoding(response: &Response, route: &FetchRoute) -> Result<(), FetchError> {
     let is_identity = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
     if response.headers().get_all(CONTENT_ENCODING).iter().all(is_identity) {
         return Ok(());

@@ -6,22 +6,22 @@ use tokio::time::Instant;
 
 use super::{
     error::{FetchError, Wait},
-    pace::{Pace, Rate, Timeouts},
-    route::Route,
+    pace::{Pace, SlowestRate, Timeouts},
+    route::FetchRoute,
 };
 
 /// A response at the end of its redirects, and where that was.
-pub(crate) struct Opened {
-    pub(super) route: Route,
+pub(crate) struct OpenedResponse {
+    pub(super) route: FetchRoute,
     pub(super) response: Response,
     pub(super) timeouts: Timeouts,
 }
 
-impl Opened {
+impl OpenedResponse {
     pub(crate) async fn read(mut self, max_bytes: u64) -> Result<Vec<u8>, FetchError> {
         self.check_length(max_bytes)?;
         let mut content = Vec::new();
-        let mut pace = self.pace(Rate::DOCUMENT);
+        let mut pace = self.pace(SlowestRate::DOCUMENT);
         while let Some(chunk) = self.chunk_at(&mut pace).await? {
             if (content.len() + chunk.len()) as u64 > max_bytes {
                 return Err(self.too_large(max_bytes));
@@ -41,7 +41,7 @@ impl Opened {
     }
 
     /// From now on, for `chunk_at`.
-    pub(crate) fn pace(&self, rate: Rate) -> Pace {
+    pub(crate) fn pace(&self, rate: SlowestRate) -> Pace {
         Pace::start(rate, self.timeouts.pace)
     }
 

@@ -30,11 +30,11 @@ impl Default for Timeouts {
 /// The slowest that we wait for, on average over each window: a file server that drips must not hold a turn for as long
 /// as the whole may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Rate {
+pub(crate) struct SlowestRate {
     bytes_per_second: u64,
 }
 
-impl Rate {
+impl SlowestRate {
     /// Signers files, checksums files and what a forge says of a release.
     pub(crate) const DOCUMENT: Self = Self { bytes_per_second: 1 << 10 };
     pub(crate) const ASSET: Self = Self { bytes_per_second: 16 << 10 };
@@ -46,18 +46,18 @@ impl Rate {
 
 /// What came since the window began.
 pub(crate) struct Pace {
-    rate: Rate,
+    rate: SlowestRate,
     window: Duration,
     begun: Instant,
     bytes: u64,
 }
 
 impl Pace {
-    pub(crate) fn start(rate: Rate, window: Duration) -> Self {
+    pub(crate) fn start(rate: SlowestRate, window: Duration) -> Self {
         Self { rate, window, begun: Instant::now(), bytes: 0 }
     }
 
-    pub(super) fn rate(&self) -> Rate {
+    pub(super) fn rate(&self) -> SlowestRate {
         self.rate
     }
 

@@ -10,11 +10,11 @@ use reqwest::{
 
 use super::{
     error::{FetchError, TryAgain},
-    route::{Ask, Route},
+    route::{Ask, FetchRoute},
 };
 
 /// What a status other than 200 means.
-pub(super) fn bad_status(route: &Route, ask: Ask<'_>, response: &Response) -> FetchError {
+pub(super) fn bad_status(route: &FetchRoute, ask: Ask<'_>, response: &Response) -> FetchError {
     let (url, status) = (route.shown(), response.status());
     let headers = response.headers();
     let again = match status {

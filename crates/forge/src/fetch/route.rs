@@ -4,7 +4,7 @@ use reqwest::header::HeaderValue;
 use url::Url;
 
 use super::{
-    error::{Failure, FetchError, Hop, HopRefusal, Wait},
+    error::{FetchError, Hop, HopRefusal, RequestFailure, Wait},
     pace::{Pace, Timeouts},
 };
 use crate::{forges::credential::Credential, shown::shown_url};
@@ -27,7 +27,7 @@ pub(crate) struct Ask<'a> {
 }
 
 /// The URL that was asked for and the one that a redirect led to.
-pub(crate) struct Route {
+pub(crate) struct FetchRoute {
     pub(super) given: Url,
     pub(super) current: Url,
     pub(super) hop: Hop,
@@ -35,7 +35,7 @@ pub(crate) struct Route {
     pub(super) left_tls: bool,
 }
 
-impl Route {
+impl FetchRoute {
     pub(super) fn start(given: &Url) -> Self {
         Self { given: given.clone(), current: given.clone(), hop: Hop::AsGiven, left_tls: false }
     }
@@ -87,10 +87,10 @@ impl Route {
     }
 
     pub(super) fn failed(&self, error: &reqwest::Error, timeouts: Timeouts) -> FetchError {
-        match Failure::of(error, timeouts, &self.current) {
-            Failure::Refused(refusal) => self.refused(refusal.into()),
-            Failure::TimedOut(wait) => self.timed_out(wait),
-            Failure::Broken(reason) => FetchError::Broken { url: self.shown(), reason },
+        match RequestFailure::of(error, timeouts, &self.current) {
+            RequestFailure::Refused(refusal) => self.refused(refusal.into()),
+            RequestFailure::TimedOut(wait) => self.timed_out(wait),
+            RequestFailure::Broken(reason) => FetchError::Broken { url: self.shown(), reason },
         }
     }
 }

@@ -9,10 +9,10 @@ use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use super::{
-    error::{Failure, HopRefusal, TryAgain, Wait},
+    error::{HopRefusal, RequestFailure, TryAgain, Wait},
     fetcher::Fetcher,
     rate_limit,
-    route::Route,
+    route::FetchRoute,
 };
 
 /// What is read of an answer, so that its connection can be used again. Nobody looks at it.
@@ -64,7 +64,7 @@ impl Fetcher {
     /// Whether anything may be sent to a URL, as far as can be told without resolving its name.
     pub fn check_target(&self, url: &Url) -> Result<(), SendError> {
         self.access
-            .client_for(&Route::start(url))
+            .client_for(&FetchRoute::start(url))
             .map(drop)
             .map_err(|reason| SendError::Refused { to: shown_origin(url), reason })
     }
@@ -72,14 +72,14 @@ impl Fetcher {
     /// Sends a POST request. It arrived if the answer is a 2xx; what else the answer says is ignored.
     pub async fn post(&self, url: &Url, post: Post) -> Result<(), SendError> {
         let (to, deadline) = (shown_origin(url), Instant::now() + post.timeout);
-        let client = match self.access.client_for(&Route::start(url)) {
+        let client = match self.access.client_for(&FetchRoute::start(url)) {
             Ok(client) => client,
             Err(reason) => return Err(SendError::Refused { to, reason }),
         };
         let request = client.post(url.clone()).headers(post.headers).body(post.body);
         let response = match timeout_at(deadline, request.send()).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(SendError::new(to, Failure::of(&error, self.timeouts, url))),
+            Ok(Err(error)) => return Err(SendError::new(to, RequestFailure::of(&error, self.timeouts, url))),
             Err(_) => return Err(SendError::TimedOut { to, wait: Wait::Total(post.timeout) }),
         };
         let status = response.status();
@@ -95,11 +95,11 @@ impl Fetcher {
 }
 
 impl SendError {
-    fn new(to: String, failure: Failure) -> Self {
+    fn new(to: String, failure: RequestFailure) -> Self {
         match failure {
-            Failure::Refused(reason) => Self::Refused { to, reason: reason.into() },
-            Failure::TimedOut(wait) => Self::TimedOut { to, wait },
-            Failure::Broken(reason) => Self::Broken { to, reason },
+            RequestFailure::Refused(reason) => Self::Refused { to, reason: reason.into() },
+            RequestFailure::TimedOut(wait) => Self::TimedOut { to, wait },
+            RequestFailure::Broken(reason) => Self::Broken { to, reason },
         }
     }
 }

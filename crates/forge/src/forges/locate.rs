@@ -9,7 +9,7 @@ use super::{
     credential::Credential,
     forge::{Forge, KNOWN},
     kind::ForgeKind,
-    signers_form::{Place, ServedBy, read_page},
+    signers_form::{BranchFile, ServedBy, read_page},
     source::{ReleaseSource, Retrieval, SignersSource},
 };
 use crate::{
@@ -63,7 +63,7 @@ impl Forge {
         Ok(SignersSource { kind, project, url, retrievals, needs_slashed_branch })
     }
 
-    fn retrieve_raw(&self, url: &SourceUrl, project: &[String], place: &Place) -> Option<Retrieval> {
+    fn retrieve_raw(&self, url: &SourceUrl, project: &[String], place: &BranchFile) -> Option<Retrieval> {
         let plain = Retrieval::plain(self.raw_file_url(url, project, place)?);
         Some(Retrieval { refuses_html: true, ..plain })
     }
@@ -72,7 +72,7 @@ impl Forge {
         &self,
         url: &SourceUrl,
         project: &[String],
-        place: &Place,
+        place: &BranchFile,
         credential: Option<Credential>,
     ) -> Option<Retrieval> {
         let accept = (self.kind == ForgeKind::Github).then_some(GITHUB_RAW_MEDIA);
@@ -83,7 +83,7 @@ impl Forge {
     /// In a raw URL the forge decides where the branch ends: of `main/docs/svc.signers.json` it would send the file in
     /// `docs` on `main`, which is no place for signers. So the forge is asked for the branch first; where it does not
     /// tell, for the file through the API, which takes branch and path apart.
-    fn retrieve_slashed(&self, url: &SourceUrl, project: &[String], place: &Place) -> Option<Retrieval> {
+    fn retrieve_slashed(&self, url: &SourceUrl, project: &[String], place: &BranchFile) -> Option<Retrieval> {
         let branch = Some(self.api_branch_url(url, project, place)?);
         let otherwise = self.retrieve_by_api(url, project, place, None)?;
         let raw = self.retrieve_raw(url, project, place)?;
@@ -184,7 +184,7 @@ impl Forge {
         }
     }
 
-    fn raw_file_url(&self, url: &SourceUrl, project: &[String], place: &Place) -> Option<Url> {
+    fn raw_file_url(&self, url: &SourceUrl, project: &[String], place: &BranchFile) -> Option<Url> {
         let raw = self.raw.as_ref().map(|raw| raw.as_str().trim_end_matches('/').to_owned());
         let has_raw_host = raw.is_some();
         let base = raw.unwrap_or_else(|| self.page_base(url));
@@ -198,7 +198,7 @@ impl Forge {
         Url::parse(&text).ok()
     }
 
-    fn api_file_url(&self, url: &SourceUrl, project: &[String], place: &Place) -> Option<Url> {
+    fn api_file_url(&self, url: &SourceUrl, project: &[String], place: &BranchFile) -> Option<Url> {
         let api = self.api_project(url, project);
         let query = format!("ref=refs%2Fheads%2F{}", encode(&place.branch.join("/")));
         let path = join(&place.path);
@@ -212,7 +212,7 @@ impl Forge {
         Url::parse(&text).ok()
     }
 
-    fn api_branch_url(&self, url: &SourceUrl, project: &[String], place: &Place) -> Option<Url> {
+    fn api_branch_url(&self, url: &SourceUrl, project: &[String], place: &BranchFile) -> Option<Url> {
         let (api, branch) = (self.api_project(url, project), encode(&place.branch.join("/")));
         let text = match self.kind {
             ForgeKind::Github | ForgeKind::Forgejo => format!("{api}/branches/{branch}"),

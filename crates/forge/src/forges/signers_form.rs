@@ -7,7 +7,7 @@ use crate::{shown::shown_text, url::UrlProblem};
 
 /// A signers file on a branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct BranchFile {
     pub(super) branch: Vec<String>,
     pub(super) path: Vec<String>,
 }
@@ -23,7 +23,7 @@ pub(super) enum ServedBy {
 pub(super) struct SignersPage {
     pub(super) project: Vec<String>,
     /// At least one. Two where a last directory may belong to the branch's name or to the path.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<BranchFile>,
 }
 
 pub(super) fn read_page(
@@ -107,8 +107,8 @@ fn is_branch_name(segments: &[String]) -> bool {
     starts_plainly && segments.iter().all(is_component)
 }
 
-fn find_places(rest: &[&str]) -> Vec<Place> {
-    let place = |at: usize| Place { branch: to_owned(&rest[..at]), path: to_owned(&rest[at..]) };
+fn find_places(rest: &[&str]) -> Vec<BranchFile> {
+    let place = |at: usize| BranchFile { branch: to_owned(&rest[..at]), path: to_owned(&rest[at..]) };
     let in_directory = match rest {
         [_, .., dir, _] => wire::PUBLISHED_SIGNERS_DIRS.contains(dir),
         _ => false,

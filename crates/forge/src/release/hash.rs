@@ -10,7 +10,7 @@ use super::{
     error::{AssetProblem, ReleaseError},
 };
 use crate::{
-    fetch::{Fetcher, Redirects, opened::Opened, pace::Rate, route::Ask},
+    fetch::{Fetcher, Redirects, opened::OpenedResponse, pace::SlowestRate, route::Ask},
     shown::shown_url,
 };
 
@@ -49,8 +49,8 @@ impl Fetcher {
         let mut opened = opened.ok_or_else(not_found)?;
         check_head(asset, &opened, max_bytes)?;
         let mut hashing = Hashing::start();
-        let mut pace = opened.pace(Rate::ASSET);
-        let interrupted = |opened: &Opened| AssetProblem::Interrupted { url: opened.shown() };
+        let mut pace = opened.pace(SlowestRate::ASSET);
+        let interrupted = |opened: &OpenedResponse| AssetProblem::Interrupted { url: opened.shown() };
         while let Some(chunk) = opened.chunk_at(&mut pace).await? {
             let size = hashing.size + chunk.len() as u64;
             if size > max_bytes {
@@ -68,7 +68,7 @@ impl Fetcher {
     }
 }
 
-fn check_head(asset: &Asset, opened: &Opened, max_bytes: u64) -> Result<(), AssetProblem> {
+fn check_head(asset: &Asset, opened: &OpenedResponse, max_bytes: u64) -> Result<(), AssetProblem> {
     if asset.size.is_some_and(|size| size > max_bytes) {
         return Err(opened.too_large(max_bytes).into());
     }
@@ -87,7 +87,7 @@ fn check_head(asset: &Asset, opened: &Opened, max_bytes: u64) -> Result<(), Asse
     Ok(())
 }
 
-fn check_content(asset: &Asset, opened: &Opened, hashed: &HashedAsset) -> Result<(), AssetProblem> {
+fn check_content(asset: &Asset, opened: &OpenedResponse, hashed: &HashedAsset) -> Result<(), AssetProblem> {
     if let Some(published) = asset.size.filter(|published| *published != hashed.size) {
         return Err(AssetProblem::Size { url: opened.shown(), published, received: hashed.size });
     }

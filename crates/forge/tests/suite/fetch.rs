@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::support::{Answers, Server};
 use countersign_forge::{
-    fetch::{FetchError, Fetcher, Limits, Redirects, Timeouts, Wait},
+    fetch::{FetchError, FetchLimits, Fetcher, Redirects, Timeouts, Wait},
     file_server::FileServers,
     guard::Guard,
     resolver::SystemResolver,
@@ -37,7 +37,7 @@ fn fetcher(allow: &[&str], answers: Answers) -> Fetcher {
 }
 
 async fn get(fetcher: &Fetcher, url: &str, redirects: Redirects) -> Result<Option<Vec<u8>>, FetchError> {
-    fetcher.get(&Url::parse(url).unwrap(), Limits { max_bytes: 100_000, redirects }).await
+    fetcher.get(&Url::parse(url).unwrap(), FetchLimits { max_bytes: 100_000, redirects }).await
 }
 
 /// Fetches a path of a fresh server, by its address.
@@ -267,7 +267,7 @@ async fn exactly_the_limit_is_read() {
     let server = Server::start().await;
     let url = Url::parse(&server.url("/chunked")).unwrap();
     let fetcher = local_fetcher(PATIENT);
-    let limits = |max_bytes| Limits { max_bytes, redirects: Redirects::Guarded };
+    let limits = |max_bytes| FetchLimits { max_bytes, redirects: Redirects::Guarded };
     assert_hello(fetcher.get(&url, limits(5)).await);
     assert!(matches!(fetcher.get(&url, limits(4)).await, Err(FetchError::TooLarge { .. })));
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::support::{Routes, Server, reply};
 use countersign_core::documents::metadata::OriginKind;
 use countersign_forge::{
-    fetch::{Download, FetchError, Fetcher, Limits, Redirects, Timeouts, Wait},
+    fetch::{Download, FetchError, FetchLimits, Fetcher, Redirects, Timeouts, Wait},
     forges::locate_claimed,
     https::https_client,
 };
@@ -187,7 +187,7 @@ async fn the_users_proxy_is_used() {
     const INSIDE: &str = "COUNTERSIGN_TEST_BEHIND_A_PROXY";
     if std::env::var_os(INSIDE).is_some() {
         let url = Url::parse("http://files.invalid/x").unwrap();
-        let limits = Limits { max_bytes: 100, redirects: Redirects::SameOrigin };
+        let limits = FetchLimits { max_bytes: 100, redirects: Redirects::SameOrigin };
         assert_eq!(fetcher().get(&url, limits).await.unwrap().unwrap(), b"proxied");
         return;
     }

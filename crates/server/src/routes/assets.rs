@@ -11,7 +11,7 @@ use countersign_core::{
 use countersign_forge::checksums::file::Checksums;
 use countersign_forge::{
     checksums::{ChecksumsSource, locate_checksums},
-    fetch::{Limits, Redirects},
+    fetch::{FetchLimits, Redirects},
 };
 use futures_util::{StreamExt as _, stream};
 
@@ -68,7 +68,7 @@ async fn fetch_checksums(
     turn: &FetchTurn,
     source: &ChecksumsSource,
 ) -> Result<Arc<Release>, ApiError> {
-    let limits = Limits { max_bytes: app.limits.checksums_file_bytes, redirects: Redirects::Guarded };
+    let limits = FetchLimits { max_bytes: app.limits.checksums_file_bytes, redirects: Redirects::Guarded };
     let fetches: Vec<_> =
         source.files.iter().map(|file| app.upstream.fetch(turn, file.request_url(), limits)).collect();
     // Read in order, each as soon as it is there, so that few are in memory at a time.

@@ -28,7 +28,7 @@ use crate::{
     sending::SMALL_BYTES,
     state::App,
 };
-use countersign_store::{Entry, Found, Head, ObjectId, unreadable};
+use countersign_store::{FoundFile, Head, ObjectId, PathEntry, unreadable};
 
 const OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-stream");
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -122,15 +122,15 @@ fn file_not_found(path: &RepoPath) -> ApiError {
 
 fn not_a_file(head: &Head, path: &RepoPath) -> ApiError {
     match head.entry(path) {
-        Some(Entry::Directory) => ApiError::bad_request(format!("{path} is a directory")),
-        Some(Entry::File(_)) | None => file_not_found(path),
+        Some(PathEntry::Directory) => ApiError::bad_request(format!("{path} is a directory")),
+        Some(PathEntry::File(_)) | None => file_not_found(path),
     }
 }
 
 /// A stored file, or 304 if the client has it; `None` if it must be read first.
 fn serve_at_hand(
     head: &Head,
-    file: Found<'_>,
+    file: FoundFile<'_>,
     content_type: HeaderValue,
     headers: &HeaderMap,
 ) -> Option<Response> {
@@ -149,7 +149,7 @@ enum Wanted {
 }
 
 impl Wanted {
-    fn find<'a>(self, head: &'a Head, path: &RepoPath) -> Option<Found<'a>> {
+    fn find<'a>(self, head: &'a Head, path: &RepoPath) -> Option<FoundFile<'a>> {
         match self {
             Self::File => head.file(path),
             Self::Signers => head.nearest_signers(path),

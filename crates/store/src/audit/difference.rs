@@ -8,7 +8,7 @@ use std::{
 use countersign_core::values::path::RepoPath;
 use thiserror::Error;
 
-use crate::tree::dir::{Dir, DirEntry, Node};
+use crate::tree::dir::{Dir, DirEntry, TreeNode};
 
 /// How many entries may differ between two commits. A change touches some ten files, and all those of a project's
 /// superseded proposals at most. More were made to exhaust whoever looks at each of them.
@@ -83,7 +83,7 @@ impl Difference {
         let (old, new) = (old.map(|entry| &entry.node), new.map(|entry| &entry.node));
         let is_same = match (old, new) {
             // Directories with the same id are the same, however large they are.
-            (Some(Node::Dir(old, _)), Some(Node::Dir(new, _))) => old == new,
+            (Some(TreeNode::Dir(old, _)), Some(TreeNode::Dir(new, _))) => old == new,
             (old, new) => old == new,
         };
         if is_same {
@@ -96,15 +96,15 @@ impl Difference {
         let length = path.len();
         path.push_str(&entry.name);
         match (old, new) {
-            (None | Some(Node::Dir(..)), None | Some(Node::Dir(..))) => {
+            (None | Some(TreeNode::Dir(..)), None | Some(TreeNode::Dir(..))) => {
                 if !is_plain(&entry.name) {
                     self.odd.insert(path.clone(), "no path can spell this name");
                 }
                 path.push('/');
                 self.compare(dir_of(old), dir_of(new), path)?;
             }
-            (None | Some(Node::File(_)), None | Some(Node::File(_))) => self.touch(path, &entry.name),
-            (Some(Node::File(_) | Node::Dir(..) | Node::Foreign(_)) | None, _) => {
+            (None | Some(TreeNode::File(_)), None | Some(TreeNode::File(_))) => self.touch(path, &entry.name),
+            (Some(TreeNode::File(_) | TreeNode::Dir(..) | TreeNode::Foreign(_)) | None, _) => {
                 let what =
                     "it is a link, an executable or a submodule, and the server stores plain files only";
                 self.odd.insert(path.clone(), what);
@@ -122,10 +122,10 @@ impl Difference {
     }
 }
 
-fn dir_of(node: Option<&Node>) -> Option<&Dir> {
+fn dir_of(node: Option<&TreeNode>) -> Option<&Dir> {
     match node {
-        Some(Node::Dir(_, dir)) => Some(dir),
-        Some(Node::File(_) | Node::Foreign(_)) | None => None,
+        Some(TreeNode::Dir(_, dir)) => Some(dir),
+        Some(TreeNode::File(_) | TreeNode::Foreign(_)) | None => None,
     }
 }
 

@@ -12,8 +12,8 @@ mod times;
 mod violation;
 
 pub use self::{
-    check::Step,
+    check::CommitStep,
     rerun::{Replay, SpeaksFor},
     times::MAX_FETCH,
-    violation::{Fault, Violation},
+    violation::{ReplayFault, Violation},
 };

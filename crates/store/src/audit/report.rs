@@ -28,7 +28,7 @@ pub struct Checked {
 
 /// What is told while the check goes on.
 #[derive(Debug)]
-pub enum Event<'a> {
+pub enum AuditEvent<'a> {
     /// How many commits are done, and how many there are.
     Progress { done: usize, total: usize },
     /// The same findings that are told in the end.

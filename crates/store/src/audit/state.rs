@@ -12,15 +12,15 @@ use crate::{
     audit::report::reason_of,
     objects::Objects,
     snapshot::{files::Files, index::Index},
-    tree::dir::{Dir, Node},
+    tree::dir::{Dir, TreeNode},
 };
 
-pub(crate) struct State {
+pub(crate) struct AuditState {
     pub(crate) files: Files,
     index: Index,
 }
 
-impl State {
+impl AuditState {
     /// What is there before the first commit.
     pub(crate) fn empty(objects: Arc<Objects>) -> Self {
         Self { files: Files { root: Dir::empty(), places: None, objects }, index: Index::default() }
@@ -40,9 +40,9 @@ impl State {
     }
 }
 
-impl Snapshot for State {
+impl Snapshot for AuditState {
     fn read(&self, path: &RepoPath) -> Result<Option<Arc<[u8]>>, ReadError> {
-        let Some(Node::File(id)) = self.files.root.find(path) else { return Ok(None) };
+        let Some(TreeNode::File(id)) = self.files.root.find(path) else { return Ok(None) };
         let unreadable = |error| ReadError { path: path.clone(), reason: reason_of(&error) };
         self.files.objects.blob(id).map(Some).map_err(unreadable)
     }

@@ -9,13 +9,13 @@ use crate::{
     audit::{
         difference::Difference,
         open::RepositoryCopy,
-        replay::{Replay, SpeaksFor, Step},
-        report::{CheckError, Checked, Event, Finding, reason_of},
-        state::State,
+        replay::{CommitStep, Replay, SpeaksFor},
+        report::{AuditEvent, CheckError, Checked, Finding, reason_of},
+        state::AuditState,
     },
     commit::Commit,
     snapshot::files::Files,
-    tree::{dir::Node, load},
+    tree::{dir::TreeNode, load},
 };
 
 /// How many findings are told; beyond it they are only counted.
@@ -27,7 +27,7 @@ pub(crate) fn walk(
     opened: &RepositoryCopy,
     since: Option<ObjectId>,
     speaks_for: SpeaksFor,
-    tell: &mut dyn FnMut(Event<'_>),
+    tell: &mut dyn FnMut(AuditEvent<'_>),
 ) -> Result<Checked, CheckError> {
     let mut report = Report::new(opened, tell);
     let ids = match list_commits(opened, since) {
@@ -51,10 +51,10 @@ pub(crate) fn walk(
         is_first: since.is_none(),
     };
     for (done, id) in ids.iter().rev().enumerate() {
-        (report.tell)(Event::Progress { done, total: ids.len() });
+        (report.tell)(AuditEvent::Progress { done, total: ids.len() });
         walker.check(*id, &mut report);
     }
-    (report.tell)(Event::Progress { done: ids.len(), total: ids.len() });
+    (report.tell)(AuditEvent::Progress { done: ids.len(), total: ids.len() });
     report.checked.commits = ids.len();
     Ok(report.finish())
 }
@@ -88,13 +88,13 @@ fn list_commits(opened: &RepositoryCopy, since: Option<ObjectId>) -> Result<Vec<
     }
 }
 
-fn begin(opened: &RepositoryCopy, since: Option<ObjectId>) -> Result<State, CheckError> {
-    let Some(since) = since else { return Ok(State::empty(Arc::clone(&opened.objects))) };
+fn begin(opened: &RepositoryCopy, since: Option<ObjectId>) -> Result<AuditState, CheckError> {
+    let Some(since) = since else { return Ok(AuditState::empty(Arc::clone(&opened.objects))) };
     let unreadable = |reason: String| CheckError::SinceUnreadable { since, reason };
     let commit = read_commit(opened, since).map_err(unreadable)?;
     let root = load::load_tree(&opened.objects, commit.tree);
     let root = root.map_err(|error| unreadable(reason_of(&error)))?;
-    Ok(State::of(Files { root, places: None, objects: Arc::clone(&opened.objects) }))
+    Ok(AuditState::of(Files { root, places: None, objects: Arc::clone(&opened.objects) }))
 }
 
 fn read_commit(opened: &RepositoryCopy, id: ObjectId) -> Result<Commit, String> {
@@ -107,7 +107,7 @@ struct Walker<'a> {
     opened: &'a RepositoryCopy,
     replay: Replay,
     /// After the commit before.
-    state: State,
+    state: AuditState,
     /// Of the commit before.
     time: Option<Timestamp>,
     is_first: bool,
@@ -158,7 +158,7 @@ impl Walker<'_> {
         }
         let touched: Vec<RepoPath> = difference.touched.iter().cloned().collect();
         for path in &touched {
-            let Some(Node::File(blob)) = root.find(path) else { continue };
+            let Some(TreeNode::File(blob)) = root.find(path) else { continue };
             if let Ok(Some(bytes)) = self.opened.objects.size(blob)
                 && bytes > FILE_BYTES as u64
             {
@@ -168,8 +168,12 @@ impl Walker<'_> {
             }
         }
         let after = self.state.next(root, &touched);
-        let step =
-            Step { message: &commit.message, time: commit.time, touched: &difference.touched, is_first };
+        let step = CommitStep {
+            message: &commit.message,
+            time: commit.time,
+            touched: &difference.touched,
+            is_first,
+        };
         for violation in self.replay.check(&self.state, &after, &step).err().into_iter().flatten() {
             let files = violation.files.iter().map(ToString::to_string).collect();
             report.add(id, files, violation.fault.to_string());
@@ -179,14 +183,14 @@ impl Walker<'_> {
 }
 
 struct Report<'a> {
-    tell: &'a mut dyn FnMut(Event<'_>),
+    tell: &'a mut dyn FnMut(AuditEvent<'_>),
     checked: Checked,
     /// Commits that are older than the one before them.
     backwards: Vec<ObjectId>,
 }
 
 impl<'a> Report<'a> {
-    fn new(opened: &RepositoryCopy, tell: &'a mut dyn FnMut(Event<'_>)) -> Self {
+    fn new(opened: &RepositoryCopy, tell: &'a mut dyn FnMut(AuditEvent<'_>)) -> Self {
         let mut notes = Vec::new();
         if !opened.other_refs.is_empty() {
             notes.push(format!("not checked, since only main counts: {}", opened.other_refs.join(", ")));
@@ -225,7 +229,7 @@ impl<'a> Report<'a> {
             files.truncate(MAX_FILES);
         }
         let finding = Finding { commit, files, reason };
-        (self.tell)(Event::Found(&finding));
+        (self.tell)(AuditEvent::Found(&finding));
         self.checked.findings.push(finding);
     }
 }

@@ -43,7 +43,7 @@ struct Object {
 
 /// What a commit says besides its tree.
 #[derive(Debug)]
-pub(crate) struct Signature<'a> {
+pub(crate) struct CommitStamp<'a> {
     pub(crate) author: &'a Author,
     pub(crate) time: Timestamp,
 }
@@ -83,7 +83,7 @@ impl Batch {
         objects: &Objects,
         (root, parent): (&Arc<Dir>, Option<ObjectId>),
         change: &'a Change,
-        signature: &Signature<'_>,
+        signature: &CommitStamp<'_>,
     ) -> Result<NewCommit<'a>, StoreError> {
         let mut edits: Vec<Edit<'_>> = Vec::with_capacity(change.files.len());
         for (path, content) in &change.files {
@@ -144,7 +144,7 @@ pub(crate) fn commit_text(
     tree: ObjectId,
     parent: Option<ObjectId>,
     message: &str,
-    signature: &Signature<'_>,
+    signature: &CommitStamp<'_>,
 ) -> Vec<u8> {
     let Author { name, email } = signature.author;
     // `git fsck` refuses times before 1970.

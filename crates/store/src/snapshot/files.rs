@@ -17,7 +17,7 @@ use crate::{
     objects::{Objects, spot::Spot},
     snapshot::{places::Places, trie::Place},
     tree::{
-        dir::{Dir, Node},
+        dir::{Dir, TreeNode},
         names::addressable,
     },
 };
@@ -33,27 +33,27 @@ pub struct Files {
 
 /// A file of one commit.
 #[derive(Debug, Clone, Copy)]
-pub struct Found<'a> {
+pub struct FoundFile<'a> {
     pub id: ObjectId,
     pub(crate) spot: Option<&'a Spot>,
 }
 
 /// What stands at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
+pub enum PathEntry {
     File(ObjectId),
     Directory,
 }
 
 impl Files {
-    pub fn entry(&self, path: &RepoPath) -> Option<Entry> {
+    pub fn entry(&self, path: &RepoPath) -> Option<PathEntry> {
         if let Some(found) = self.find(path) {
-            return Some(Entry::File(found.id));
+            return Some(PathEntry::File(found.id));
         }
         match self.root.find(path)? {
-            Node::File(id) => Some(Entry::File(*id)),
-            Node::Dir(..) => Some(Entry::Directory),
-            Node::Foreign(_) => None,
+            TreeNode::File(id) => Some(PathEntry::File(*id)),
+            TreeNode::Dir(..) => Some(PathEntry::Directory),
+            TreeNode::Foreign(_) => None,
         }
     }
 
@@ -72,13 +72,13 @@ impl Files {
     }
 
     /// The signers file at `path`, where it was parsed before; else what has to be parsed.
-    pub fn known_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, Found<'_>> {
+    pub fn known_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, FoundFile<'_>> {
         let Some(found) = self.find(path) else { return Ok(None) };
         self.objects.signers.get(&found.id).map(Some).ok_or(found)
     }
 
     /// The same for the entry of a history.
-    pub fn known_entry_facts(&self, path: &RepoPath) -> Result<Option<EntryFacts>, Found<'_>> {
+    pub fn known_entry_facts(&self, path: &RepoPath) -> Result<Option<EntryFacts>, FoundFile<'_>> {
         let Some(found) = self.find(path) else { return Ok(None) };
         self.objects.entry_facts.get(&found.id).map(Some).ok_or(found)
     }
@@ -97,18 +97,18 @@ impl Files {
         Ok(Some(facts))
     }
 
-    pub(crate) fn find(&self, path: &RepoPath) -> Option<Found<'_>> {
+    pub(crate) fn find(&self, path: &RepoPath) -> Option<FoundFile<'_>> {
         if let Some(places) = &self.places {
-            return places.find(path.as_str()).map(Found::at);
+            return places.find(path.as_str()).map(FoundFile::at);
         }
         match self.root.find(path)? {
-            Node::File(id) => Some(Found { id: *id, spot: None }),
-            Node::Dir(..) | Node::Foreign(_) => None,
+            TreeNode::File(id) => Some(FoundFile { id: *id, spot: None }),
+            TreeNode::Dir(..) | TreeNode::Foreign(_) => None,
         }
     }
 
-    fn blob(&self, path: &RepoPath, found: Found<'_>) -> Result<Arc<[u8]>, ReadError> {
-        let Found { id, spot } = found;
+    fn blob(&self, path: &RepoPath, found: FoundFile<'_>) -> Result<Arc<[u8]>, ReadError> {
+        let FoundFile { id, spot } = found;
         let blob = match spot {
             Some(spot) => self.objects.blob_at(&id, spot),
             None => self.objects.blob(&id),
@@ -122,8 +122,8 @@ impl Files {
         if let Some(places) = &mut places {
             for path in touched {
                 let id = match root.find(path) {
-                    Some(Node::File(id)) => Some(*id),
-                    Some(Node::Dir(..) | Node::Foreign(_)) | None => None,
+                    Some(TreeNode::File(id)) => Some(*id),
+                    Some(TreeNode::Dir(..) | TreeNode::Foreign(_)) | None => None,
                 };
                 places.set(path.as_str(), id);
             }
@@ -134,7 +134,7 @@ impl Files {
     /// Every file below `dir`, sorted.
     pub fn files_below(&self, dir: &RepoPath) -> Vec<RepoPath> {
         let mut files = Vec::new();
-        if let Some(Node::Dir(_, below)) = self.root.find(dir) {
+        if let Some(TreeNode::Dir(_, below)) = self.root.find(dir) {
             below.walk(&mut format!("{dir}/"), &mut |path, _| files.extend(addressable(path)));
         }
         files
@@ -142,7 +142,7 @@ impl Files {
 
     /// Calls `visit` with the path of every file below `dir`, sorted. Paths that nobody can ask for are among them.
     pub fn walk_below(&self, dir: &RepoPath, visit: &mut dyn FnMut(&str)) {
-        if let Some(Node::Dir(_, below)) = self.root.find(dir) {
+        if let Some(TreeNode::Dir(_, below)) = self.root.find(dir) {
             below.walk(&mut format!("{dir}/"), &mut |path, _| visit(path));
         }
     }
@@ -159,7 +159,7 @@ impl fmt::Debug for Files {
     }
 }
 
-impl<'a> Found<'a> {
+impl<'a> FoundFile<'a> {
     pub(crate) fn at(place: &'a Place) -> Self {
         Self { id: place.id, spot: Some(&place.spot) }
     }

@@ -13,11 +13,11 @@ use gix::ObjectId;
 use crate::{
     error::StoreError,
     snapshot::{
-        files::{Entry, Files, Found},
+        files::{Files, FoundFile, PathEntry},
         index::Index,
         places::Far,
     },
-    tree::dir::{Dir, Node},
+    tree::dir::{Dir, TreeNode},
 };
 
 /// One commit. Never changes; cheap to clone.
@@ -30,35 +30,35 @@ pub struct Head {
 }
 
 impl Head {
-    pub fn entry(&self, path: &RepoPath) -> Option<Entry> {
+    pub fn entry(&self, path: &RepoPath) -> Option<PathEntry> {
         self.files.entry(path)
     }
 
     /// The file at `path`; `None` where there is none, or a directory.
-    pub fn file(&self, path: &RepoPath) -> Option<Found<'_>> {
+    pub fn file(&self, path: &RepoPath) -> Option<FoundFile<'_>> {
         self.files.find(path)
     }
 
     /// The same for a path that nobody has looked at yet; `None` also where it is not spelled as [`RepoPath`] does.
-    pub fn file_as_spelled(&self, path: &str) -> Option<Found<'_>> {
-        self.files.places.as_ref()?.find(path).map(Found::at)
+    pub fn file_as_spelled(&self, path: &str) -> Option<FoundFile<'_>> {
+        self.files.places.as_ref()?.find(path).map(FoundFile::at)
     }
 
     /// The nearest active signers file at or above `path`.
-    pub fn nearest_signers(&self, path: &RepoPath) -> Option<Found<'_>> {
+    pub fn nearest_signers(&self, path: &RepoPath) -> Option<FoundFile<'_>> {
         let files = &self.files;
         match files.places.as_ref().map_or(Err(Far), |places| places.find_nearest_signers(path)) {
-            Ok(place) => place.map(Found::at),
+            Ok(place) => place.map(FoundFile::at),
             Err(Far) => {
                 let id = files.root.find_nearest(path, [wire::ACTIVE_DIR, wire::SIGNERS_FILE])?;
-                Some(Found { id, spot: None })
+                Some(FoundFile { id, spot: None })
             }
         }
     }
 
     /// The content of what was found at this commit.
-    pub fn content(&self, found: Found<'_>) -> Result<Bytes, StoreError> {
-        let Found { id, spot } = found;
+    pub fn content(&self, found: FoundFile<'_>) -> Result<Bytes, StoreError> {
+        let FoundFile { id, spot } = found;
         let objects = &self.files.objects;
         match spot {
             Some(spot) => objects.content(&id, spot),
@@ -67,16 +67,16 @@ impl Head {
     }
 
     /// The same where it costs no more than a look: it lies in a pack as it is, or is in the cache and small.
-    pub fn content_at_hand(&self, found: Found<'_>, most: usize) -> Option<Bytes> {
-        let Found { id, spot } = found;
+    pub fn content_at_hand(&self, found: FoundFile<'_>, most: usize) -> Option<Bytes> {
+        let FoundFile { id, spot } = found;
         self.files.objects.content_at_hand(&id, spot, most)
     }
 
     /// The state of a project's signers history, which names exactly its entries; `None` where it has none.
     pub fn history_id(&self, project: &RepoPath) -> Option<ObjectId> {
         match self.files.root.find(&layout::history_dir(project))? {
-            Node::Dir(id, _) => Some(*id),
-            Node::File(_) | Node::Foreign(_) => None,
+            TreeNode::Dir(id, _) => Some(*id),
+            TreeNode::File(_) | TreeNode::Foreign(_) => None,
         }
     }
 

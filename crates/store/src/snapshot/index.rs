@@ -22,7 +22,7 @@ use countersign_core::{
 use imbl::{HashMap, OrdMap, OrdSet};
 
 use crate::{
-    snapshot::files::{Entry, Files},
+    snapshot::files::{Files, PathEntry},
     tree::names::addressable,
 };
 
@@ -124,7 +124,7 @@ impl Index {
 
     fn update_project(&mut self, files: &Files, project: RepoPath) {
         let folded = project.as_str().to_ascii_lowercase();
-        let exists = |path: &RepoPath| matches!(files.entry(path), Some(Entry::File(_)));
+        let exists = |path: &RepoPath| matches!(files.entry(path), Some(PathEntry::File(_)));
         let (active, pending) = (layout::active_signers(&project), layout::pending_signers(&project));
         let (is_active, is_pending) = (exists(&active), exists(&pending));
         match (is_pending && !is_active).then(|| pending_since(files, &pending)).flatten() {

@@ -136,7 +136,7 @@ mod tests {
     use crate::{
         objects::sums::hash,
         tree::{
-            dir::{DirEntry, Node as TreeNode},
+            dir::{DirEntry, TreeNode},
             edit::{Edit, apply},
         },
     };

@@ -14,18 +14,18 @@ const PIECE: usize = 64;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Dir {
     pub(crate) id: ObjectId,
-    pub(crate) entries: Entries,
+    pub(crate) entries: DirEntries,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DirEntry {
     /// Short ones lie in the entry itself: a read compares names, and waits for memory at each that lies elsewhere.
     pub(crate) name: SmolStr,
-    pub(crate) node: Node,
+    pub(crate) node: TreeNode,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Node {
+pub(crate) enum TreeNode {
     File(ObjectId),
     /// With its id, which is here as well: whoever writes a directory of thousands needs the ids of all, and would wait for
     /// memory at each that lies elsewhere.
@@ -44,7 +44,7 @@ pub(crate) struct Foreign {
 
 /// In Git's order, each once.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Entries {
+pub(crate) struct DirEntries {
     /// None is empty. Nearly always it is one, which then lies here and not one step further away. Never with room to
     /// spare: with a million files, that is what fills the memory.
     pieces: SmallVec<[Arc<[DirEntry]>; 1]>,
@@ -59,15 +59,15 @@ pub(crate) struct At {
 
 impl Dir {
     pub(crate) fn empty() -> Arc<Self> {
-        Arc::new(Self { id: ObjectId::empty_tree(HashKind::Sha1), entries: Entries::default() })
+        Arc::new(Self { id: ObjectId::empty_tree(HashKind::Sha1), entries: DirEntries::default() })
     }
 
     /// A directory as it was stored; `None` where the entries are not in Git's order, each once.
     pub(crate) fn from_stored(id: ObjectId, entries: Vec<DirEntry>) -> Option<Arc<Self>> {
-        Some(Arc::new(Self { id, entries: Entries::new(entries)? }))
+        Some(Arc::new(Self { id, entries: DirEntries::new(entries)? }))
     }
 
-    pub(crate) fn find(&self, path: &RepoPath) -> Option<&Node> {
+    pub(crate) fn find(&self, path: &RepoPath) -> Option<&TreeNode> {
         let mut segments = path.segments();
         let last = segments.next_back()?;
         segments.try_fold(self, |dir, name| dir.subdir(name).map(|dir| &**dir))?.get(last)
@@ -84,8 +84,8 @@ impl Dir {
         let dir = self.subdir(segments.next()?)?;
         let [inner, file] = relative;
         dir.find_below(segments, relative).or_else(|| match dir.subdir(inner)?.get(file)? {
-            Node::File(id) => Some(*id),
-            Node::Dir(..) | Node::Foreign(_) => None,
+            TreeNode::File(id) => Some(*id),
+            TreeNode::Dir(..) | TreeNode::Foreign(_) => None,
         })
     }
 
@@ -96,12 +96,12 @@ impl Dir {
         for entry in self.entries.iter() {
             prefix.push_str(&entry.name);
             match &entry.node {
-                Node::File(id) => visit(prefix, *id),
-                Node::Dir(_, dir) => {
+                TreeNode::File(id) => visit(prefix, *id),
+                TreeNode::Dir(_, dir) => {
                     prefix.push('/');
                     dir.walk(prefix, visit);
                 }
-                Node::Foreign(_) => {}
+                TreeNode::Foreign(_) => {}
             }
             prefix.truncate(length);
         }
@@ -109,12 +109,12 @@ impl Dir {
 
     pub(crate) fn subdir(&self, name: &str) -> Option<&Arc<Dir>> {
         match self.entries.node(self.entries.locate(name, true).ok()?) {
-            Node::Dir(_, dir) => Some(dir),
-            Node::File(_) | Node::Foreign(_) => None,
+            TreeNode::Dir(_, dir) => Some(dir),
+            TreeNode::File(_) | TreeNode::Foreign(_) => None,
         }
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&Node> {
+    pub(crate) fn get(&self, name: &str) -> Option<&TreeNode> {
         let at = self.entries.locate(name, false).or_else(|_| self.entries.locate(name, true)).ok()?;
         Some(self.entries.node(at))
     }
@@ -128,25 +128,25 @@ impl DirEntry {
     }
 }
 
-impl Node {
+impl TreeNode {
     pub(crate) fn of(dir: Arc<Dir>) -> Self {
         Self::Dir(dir.id, dir)
     }
 
     fn kind_and_id(&self) -> (EntryKind, &ObjectId) {
         match self {
-            Node::File(id) => (EntryKind::Blob, id),
-            Node::Dir(id, _) => (EntryKind::Tree, id),
-            Node::Foreign(foreign) => (foreign.kind, &foreign.id),
+            TreeNode::File(id) => (EntryKind::Blob, id),
+            TreeNode::Dir(id, _) => (EntryKind::Tree, id),
+            TreeNode::Foreign(foreign) => (foreign.kind, &foreign.id),
         }
     }
 
     pub(crate) fn is_dir(&self) -> bool {
-        matches!(self, Node::Dir(..))
+        matches!(self, TreeNode::Dir(..))
     }
 }
 
-impl Entries {
+impl DirEntries {
     /// `None` where they are not in Git's order, each once.
     pub(crate) fn new(entries: Vec<DirEntry>) -> Option<Self> {
         let sorted = entries.is_sorted_by(|a, b| compare(a, b.name.as_bytes(), b.node.is_dir()).is_lt());
@@ -184,11 +184,11 @@ impl Entries {
         found.map(|entry| At { piece, entry }).map_err(|entry| At { piece, entry })
     }
 
-    pub(crate) fn node(&self, at: At) -> &Node {
+    pub(crate) fn node(&self, at: At) -> &TreeNode {
         &self.pieces[at.piece][at.entry].node
     }
 
-    pub(crate) fn replace(&mut self, at: At, node: Node) {
+    pub(crate) fn replace(&mut self, at: At, node: TreeNode) {
         let mut entries = self.pieces[at.piece].to_vec();
         entries[at.entry].node = node;
         self.pieces[at.piece] = entries.into();
@@ -224,13 +224,13 @@ impl Entries {
 }
 
 /// However they came to be cut into pieces.
-impl PartialEq for Entries {
+impl PartialEq for DirEntries {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
     }
 }
 
-impl Eq for Entries {}
+impl Eq for DirEntries {}
 
 /// Git's order: by bytes, with a slash behind the name of a directory.
 fn compare(entry: &DirEntry, name: &[u8], is_dir: bool) -> Ordering {
@@ -247,16 +247,16 @@ mod tests {
     use super::*;
 
     fn entry(name: &str) -> DirEntry {
-        DirEntry { name: name.into(), node: Node::File(ObjectId::null(HashKind::Sha1)) }
+        DirEntry { name: name.into(), node: TreeNode::File(ObjectId::null(HashKind::Sha1)) }
     }
 
-    fn names(entries: &Entries) -> Vec<&str> {
+    fn names(entries: &DirEntries) -> Vec<&str> {
         entries.iter().map(|entry| &*entry.name).collect()
     }
 
     #[test]
     fn thousands_of_entries_stay_in_order_while_they_come_and_go() {
-        let mut entries = Entries::default();
+        let mut entries = DirEntries::default();
         // A step that shares no factor with the number visits each once.
         let visit = || (0..5_000_u32).map(|i| format!("{:05}", i * 1_777 % 5_000));
         for name in visit() {
@@ -265,7 +265,7 @@ mod tests {
         }
         assert_eq!(names(&entries).len(), 5_000);
         assert!(names(&entries).is_sorted());
-        let whole = Entries::new(entries.iter().cloned().collect()).unwrap();
+        let whole = DirEntries::new(entries.iter().cloned().collect()).unwrap();
         assert!(whole.pieces.len() != entries.pieces.len(), "cut otherwise");
         assert_eq!(whole, entries);
         for name in visit().take(4_990) {
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_change_leaves_other_versions_and_other_pieces_alone() {
-        let old = Entries::new((0..1_000).map(|i| entry(&format!("{i:04}"))).collect()).unwrap();
+        let old = DirEntries::new((0..1_000).map(|i| entry(&format!("{i:04}"))).collect()).unwrap();
         let mut new = old.clone();
         let at = new.locate("0500", false).unwrap();
         new.remove(at);
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn what_is_out_of_order_is_refused() {
-        assert!(Entries::new(vec![entry("b"), entry("a")]).is_none());
-        assert!(Entries::new(vec![entry("a"), entry("a")]).is_none());
+        assert!(DirEntries::new(vec![entry("b"), entry("a")]).is_none());
+        assert!(DirEntries::new(vec![entry("a"), entry("a")]).is_none());
     }
 }

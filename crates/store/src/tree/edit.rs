@@ -8,7 +8,7 @@ use gix::ObjectId;
 use crate::{
     objects::sums::hash_tree,
     tree::{
-        dir::{At, Dir, DirEntry, Entries, Node},
+        dir::{At, Dir, DirEntries, DirEntry, TreeNode},
         names::intern,
     },
 };
@@ -82,24 +82,24 @@ fn edit_dir(
 }
 
 fn edit_file(
-    entries: &mut Entries,
+    entries: &mut DirEntries,
     name: &str,
     blob: Option<ObjectId>,
     path: &RepoPath,
 ) -> Result<bool, Conflict> {
     let at = entries.locate(name, false);
-    let is_foreign = at.is_ok_and(|at| matches!(entries.node(at), Node::Foreign(_)));
+    let is_foreign = at.is_ok_and(|at| matches!(entries.node(at), TreeNode::Foreign(_)));
     if is_foreign || entries.locate(name, true).is_ok() {
         return Err(Conflict(path.clone()));
     }
     Ok(match (at, blob) {
-        (Ok(at), Some(id)) => replace(entries, at, Node::File(id)),
+        (Ok(at), Some(id)) => replace(entries, at, TreeNode::File(id)),
         (Ok(at), None) => {
             entries.remove(at);
             true
         }
         (Err(at), Some(id)) => {
-            entries.insert(at, DirEntry { name: intern(name), node: Node::File(id) });
+            entries.insert(at, DirEntry { name: intern(name), node: TreeNode::File(id) });
             true
         }
         (Err(_), None) => false,
@@ -107,24 +107,24 @@ fn edit_file(
 }
 
 fn edit_subdir(
-    entries: &mut Entries,
+    entries: &mut DirEntries,
     name: &str,
     edit: impl FnOnce(Option<&Arc<Dir>>) -> Result<Option<Arc<Dir>>, Conflict>,
 ) -> Result<bool, Conflict> {
     let found = entries.locate(name, true);
     let old = match found.map(|at| entries.node(at)) {
-        Ok(Node::Dir(_, dir)) => Some(dir),
-        Ok(Node::File(_) | Node::Foreign(_)) | Err(_) => None,
+        Ok(TreeNode::Dir(_, dir)) => Some(dir),
+        Ok(TreeNode::File(_) | TreeNode::Foreign(_)) | Err(_) => None,
     };
     let new = edit(old)?;
     Ok(match (found, new) {
-        (Ok(at), Some(dir)) => replace(entries, at, Node::of(dir)),
+        (Ok(at), Some(dir)) => replace(entries, at, TreeNode::of(dir)),
         (Ok(at), None) => {
             entries.remove(at);
             true
         }
         (Err(at), Some(dir)) => {
-            entries.insert(at, DirEntry { name: intern(name), node: Node::of(dir) });
+            entries.insert(at, DirEntry { name: intern(name), node: TreeNode::of(dir) });
             true
         }
         (Err(_), None) => false,
@@ -132,10 +132,10 @@ fn edit_subdir(
 }
 
 /// Whether it was another one.
-fn replace(entries: &mut Entries, at: At, node: Node) -> bool {
+fn replace(entries: &mut DirEntries, at: At, node: TreeNode) -> bool {
     let changes = match (entries.node(at), &node) {
         // Directories with the same id are the same, however large they are.
-        (Node::Dir(old, _), Node::Dir(new, _)) => old != new,
+        (TreeNode::Dir(old, _), TreeNode::Dir(new, _)) => old != new,
         (old, new) => old != new,
     };
     if changes {
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(list(&root), ["a/b/c", "a/d", "e"]);
         let root = change(&root, &["-a/b/c", "-e", "-never/there", "-a/d/below/a/file"]).unwrap();
         assert_eq!(list(&root), ["a/d"]);
-        assert!(matches!(root.find(&path("a")), Some(Node::Dir(..))));
+        assert!(matches!(root.find(&path("a")), Some(TreeNode::Dir(..))));
         let root = change(&root, &["-a/d"]).unwrap();
         assert_eq!(root, Dir::empty());
     }
@@ -198,7 +198,7 @@ mod tests {
         let root = change(&Dir::empty(), &names).unwrap();
         assert_eq!(list(&root), ["a-b", "a.c", "a/x", "a/y/z", "a0", "aa"]);
         for name in names {
-            assert!(matches!(root.find(&path(&name[1..])), Some(Node::File(id)) if *id == blob(name)));
+            assert!(matches!(root.find(&path(&name[1..])), Some(TreeNode::File(id)) if *id == blob(name)));
         }
         assert!(root.find(&path("a/x/y")).is_none());
     }
@@ -223,7 +223,7 @@ mod tests {
         let (new, trees) = apply(&root, &[(&path("a/b"), Some(blob("new")))]).unwrap();
         let paths: Vec<_> = trees.iter().map(|tree| tree.path.as_str()).collect();
         assert_eq!(paths, ["a/", ""]);
-        let (Some(Node::Dir(_, before)), Some(Node::Dir(_, after))) =
+        let (Some(TreeNode::Dir(_, before)), Some(TreeNode::Dir(_, after))) =
             (root.find(&path("c")), new.find(&path("c")))
         else {
             panic!("c is a directory");

@@ -16,7 +16,7 @@ use crate::{
         delta::{common_prefix, common_suffix},
     },
     tree::{
-        dir::{Dir, DirEntry, Foreign, Node},
+        dir::{Dir, DirEntry, Foreign, TreeNode},
         names::intern,
     },
 };
@@ -192,18 +192,18 @@ impl<'a> Loader<'a> {
             self.left = self.left.checked_sub(1).ok_or_else(|| self.too_many())?;
             self.path.push_str(name);
             let node = match entry.mode.kind() {
-                EntryKind::Blob => Node::File(entry.oid.to_owned()),
+                EntryKind::Blob => TreeNode::File(entry.oid.to_owned()),
                 EntryKind::Tree => {
                     self.path.push('/');
                     self.depth += 1;
                     let known = previous.and_then(|previous| previous.subdir(name));
                     let dir = self.load_dir(entry.oid.to_owned(), known)?;
                     self.depth -= 1;
-                    Node::of(dir)
+                    TreeNode::of(dir)
                 }
                 kind @ (EntryKind::Link | EntryKind::Commit | EntryKind::BlobExecutable) => {
                     tracing::warn!(path = self.path, "not a plain file, and none of ours: it is not served");
-                    Node::Foreign(Box::new(Foreign { kind, id: entry.oid.to_owned() }))
+                    TreeNode::Foreign(Box::new(Foreign { kind, id: entry.oid.to_owned() }))
                 }
             };
             self.path.truncate(length);
@@ -222,8 +222,8 @@ impl<'a> Loader<'a> {
 fn count_entries(dir: &Dir, max: usize) -> Option<usize> {
     dir.entries.iter().try_fold(0, |count: usize, entry| {
         let below = match &entry.node {
-            Node::Dir(_, dir) => count_entries(dir, max - count)?,
-            Node::File(_) | Node::Foreign(_) => 0,
+            TreeNode::Dir(_, dir) => count_entries(dir, max - count)?,
+            TreeNode::File(_) | TreeNode::Foreign(_) => 0,
         };
         Some(count + below + 1).filter(|count| *count <= max)
     })

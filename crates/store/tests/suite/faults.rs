@@ -23,7 +23,7 @@ use countersign_core::{
     },
     values::{key::SecretKey, path::RepoPath, time::Timestamp},
 };
-use countersign_store::{Disk, Head, Index, Repository, Step, Store, StoreError};
+use countersign_store::{Disk, DiskStep, Head, Index, Repository, Store, StoreError};
 
 /// With this set, steps that only repeat others are tried as well.
 const ALL_STEPS: &str = "COUNTERSIGN_ALL_STEPS";
@@ -73,7 +73,7 @@ impl Run {
                 Act::Open => self.open(),
                 Act::Change(decisions) => self.change(decisions).await,
                 Act::AwaitFold => {
-                    self.faults.await_step(|t| t.actor == Actor::Folder && t.step == Step::SyncDir);
+                    self.faults.await_step(|t| t.actor == Actor::Folder && t.step == DiskStep::SyncDir);
                 }
                 Act::Close => self.store = None,
                 Act::LetTimePass => self.fixture.let_time_pass(),

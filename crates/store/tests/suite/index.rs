@@ -14,7 +14,7 @@ use countersign_core::{
     },
     values::{key::SecretKey, path::RepoPath, time::Timestamp},
 };
-use countersign_store::{Entry, Head, Index, Store};
+use countersign_store::{Head, Index, PathEntry, Store};
 
 const STEPS: u64 = 600;
 
@@ -43,8 +43,8 @@ async fn the_index_equals_a_rebuild_after_every_change_and_after_a_restart() {
 fn check_signers(head: &Head, projects: &[RepoPath]) {
     for project in projects {
         let own = match head.entry(&layout::active_signers(project)) {
-            Some(Entry::File(id)) => Some(id),
-            Some(Entry::Directory) | None => None,
+            Some(PathEntry::File(id)) => Some(id),
+            Some(PathEntry::Directory) | None => None,
         };
         for below in ["", "/v1", "/no/such/release", "/far/below/in/a/b/c/d/e/f/g/h/i/j/k"] {
             let found = head.nearest_signers(&path(&format!("{project}{below}")));

@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::support::{Fixture, put};
-use countersign_store::{Disk, Moment, ObjectId, Step, Store, log::KEPT};
+use countersign_store::{Disk, DiskStep, Moment, ObjectId, Store, log::KEPT};
 
 /// The commits of the branch, oldest first.
 fn branch(fixture: &Fixture) -> Vec<String> {
@@ -73,7 +73,7 @@ async fn what_was_published_though_it_seemed_to_fail_is_in_the_log() {
     let is_armed = Arc::new(AtomicBool::new(false));
     let armed = Arc::clone(&is_armed);
     let disk = Disk::with_fault(Arc::new(move |step, moment, path| {
-        let moves_branch = step == Step::Rename && path.ends_with("refs/heads/main");
+        let moves_branch = step == DiskStep::Rename && path.ends_with("refs/heads/main");
         if moves_branch && moment == Moment::After && armed.load(Ordering::Relaxed) {
             return Err(io::ErrorKind::StorageFull.into());
         }

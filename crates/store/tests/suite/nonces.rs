@@ -11,7 +11,7 @@ use std::{
 use countersign_core::values::time::Timestamp;
 use countersign_store::{
     clock::Clock,
-    nonces::{self, NonceError, Nonces, Repository},
+    nonces::{self, NonceError, Nonces, RepositoryAge},
 };
 use tempfile::TempDir;
 
@@ -29,7 +29,7 @@ impl Fixture {
         self.dir.path().join("nonces.sqlite")
     }
 
-    fn open(&self, repository: Repository) -> Nonces {
+    fn open(&self, repository: RepositoryAge) -> Nonces {
         let now = Arc::clone(&self.now);
         let clock = Clock::new(move || at(now.load(Ordering::Relaxed)));
         Nonces::open(&self.path(), repository, clock).unwrap()
@@ -62,12 +62,12 @@ fn is_new(answer: Result<(), NonceError>) -> bool {
 #[tokio::test]
 async fn a_nonce_is_new_once_across_restarts() {
     let fixture = Fixture::new();
-    let nonces = fixture.open(Repository::Unborn);
+    let nonces = fixture.open(RepositoryAge::Unborn);
     assert!(fixture.is_new(&nonces, 1).await);
     assert!(!fixture.is_new(&nonces, 1).await);
     assert!(fixture.is_new(&nonces, 2).await);
     drop(nonces);
-    let nonces = fixture.open(Repository::HasCommits);
+    let nonces = fixture.open(RepositoryAge::HasCommits);
     assert_eq!(nonces.floor(), None);
     assert!(!fixture.is_new(&nonces, 1).await);
     assert!(!fixture.is_new(&nonces, 2).await);
@@ -77,7 +77,7 @@ async fn a_nonce_is_new_once_across_restarts() {
 #[tokio::test]
 async fn what_was_answered_is_in_the_database_before_it_is_closed() {
     let fixture = Fixture::new();
-    let nonces = fixture.open(Repository::Unborn);
+    let nonces = fixture.open(RepositoryAge::Unborn);
     assert!(fixture.is_new(&nonces, 1).await);
     // A second connection sees what a crash at this moment would leave.
     let other = rusqlite::Connection::open(fixture.path()).unwrap();
@@ -88,7 +88,7 @@ async fn what_was_answered_is_in_the_database_before_it_is_closed() {
 #[tokio::test]
 async fn of_many_that_bring_the_same_nonce_at_once_one_wins() {
     let fixture = Fixture::new();
-    let nonces = Arc::new(fixture.open(Repository::Unborn));
+    let nonces = Arc::new(fixture.open(RepositoryAge::Unborn));
     let callers: Vec<_> = (0..256u32)
         .map(|n| {
             let nonces = Arc::clone(&nonces);
@@ -106,7 +106,7 @@ async fn of_many_that_bring_the_same_nonce_at_once_one_wins() {
 #[tokio::test]
 async fn an_expired_nonce_is_removed_and_still_not_new_when_the_clock_goes_back() {
     let fixture = Fixture::new();
-    let nonces = fixture.open(Repository::Unborn);
+    let nonces = fixture.open(RepositoryAge::Unborn);
     assert!(fixture.is_new(&nonces, 1).await);
     fixture.set_now(599);
     assert!(fixture.is_new(&nonces, 2).await);
@@ -119,7 +119,7 @@ async fn an_expired_nonce_is_removed_and_still_not_new_when_the_clock_goes_back(
     fixture.set_now(0);
     assert!(!fixture.is_new(&nonces, 1).await, "forgotten, but known to be from before the last clean-up");
     drop(nonces);
-    assert!(!fixture.is_new(&fixture.open(Repository::HasCommits), 1).await);
+    assert!(!fixture.is_new(&fixture.open(RepositoryAge::HasCommits), 1).await);
 }
 
 /// As requests have it: a nonce is kept for seven minutes after it was signed.
@@ -131,7 +131,7 @@ async fn signed_at(fixture: &Fixture, nonces: &Nonces, nonce: u8) -> bool {
 async fn a_clock_that_was_a_day_ahead_leaves_fresh_requests_accepted_and_makes_no_nonce_new() {
     const DAY: i64 = 86_400;
     let fixture = Fixture::new();
-    let nonces = fixture.open(Repository::Unborn);
+    let nonces = fixture.open(RepositoryAge::Unborn);
     assert!(signed_at(&fixture, &nonces, 1).await);
     // Ahead, for long enough that nonces of that time expire.
     for (seconds, nonce) in [(DAY, 2), (DAY + 500, 3), (DAY + 1_000, 4)] {
@@ -141,7 +141,7 @@ async fn a_clock_that_was_a_day_ahead_leaves_fresh_requests_accepted_and_makes_n
     fixture.set_now(60);
     assert!(signed_at(&fixture, &nonces, 5).await, "fresh");
     drop(nonces);
-    let nonces = fixture.open(Repository::HasCommits);
+    let nonces = fixture.open(RepositoryAge::HasCommits);
     assert!(signed_at(&fixture, &nonces, 6).await, "fresh, after a restart");
     // Whatever the clock says, what was used stays used.
     for (seconds, nonce) in [(0, 1), (DAY, 2), (DAY + 500, 3), (DAY + 1_000, 4), (60, 5), (60, 6)] {
@@ -160,8 +160,8 @@ async fn a_reset_refuses_what_came_before_it_and_accepts_the_rest() {
     const DAY: i64 = 86_400;
     let fixture = Fixture::new();
     fixture.set_now(DAY);
-    assert_eq!(fixture.open(Repository::HasCommits).floor(), Some(at(1_700_000_000 + DAY)), "a day ahead");
-    let nonces = fixture.open(Repository::HasCommits);
+    assert_eq!(fixture.open(RepositoryAge::HasCommits).floor(), Some(at(1_700_000_000 + DAY)), "a day ahead");
+    let nonces = fixture.open(RepositoryAge::HasCommits);
     for (seconds, nonce) in [(DAY, 1), (DAY + 1_000, 2)] {
         fixture.set_now(seconds);
         assert!(signed_at(&fixture, &nonces, nonce).await);
@@ -172,7 +172,7 @@ async fn a_reset_refuses_what_came_before_it_and_accepts_the_rest() {
     assert_eq!((reset.floor, reset.floor_before), (now, Some(at(1_700_000_000 + DAY))));
     assert_eq!(reset.forgotten_until.map(Timestamp::unix_seconds), Some(1_700_000_000 + DAY + 421));
     fixture.set_now(0);
-    let nonces = fixture.open(Repository::HasCommits);
+    let nonces = fixture.open(RepositoryAge::HasCommits);
     assert_eq!(nonces.floor(), Some(now));
     assert!(signed_at(&fixture, &nonces, 3).await);
     fixture.set_now(DAY + 1_000);
@@ -189,15 +189,15 @@ fn there_is_nothing_to_reset_without_a_database() {
 #[test]
 fn a_repository_without_its_nonces_refuses_what_came_before() {
     let fixture = Fixture::new();
-    assert_eq!(fixture.open(Repository::HasCommits).floor(), Some(at(1_700_000_000)));
+    assert_eq!(fixture.open(RepositoryAge::HasCommits).floor(), Some(at(1_700_000_000)));
     fixture.set_now(60);
-    assert_eq!(fixture.open(Repository::HasCommits).floor(), Some(at(1_700_000_000)), "it is kept");
+    assert_eq!(fixture.open(RepositoryAge::HasCommits).floor(), Some(at(1_700_000_000)), "it is kept");
 }
 
 #[tokio::test]
 async fn a_nonce_that_cannot_be_stored_is_refused() {
     let fixture = Fixture::new();
-    let nonces = fixture.open(Repository::Unborn);
+    let nonces = fixture.open(RepositoryAge::Unborn);
     let other = rusqlite::Connection::open(fixture.path()).unwrap();
     other.execute_batch("ALTER TABLE nonces RENAME TO gone").unwrap();
     let answer = nonces.remember([1; 16], at(1_700_000_600)).await;
@@ -210,7 +210,7 @@ async fn a_nonce_that_cannot_be_stored_is_refused() {
 #[tokio::test]
 async fn a_torn_write_makes_no_nonce_new_that_was_answered() {
     let fixture = Fixture::new();
-    let nonces = fixture.open(Repository::Unborn);
+    let nonces = fixture.open(RepositoryAge::Unborn);
     let log = fixture.dir.path().join("nonces.sqlite-wal");
     for nonce in 1..=5 {
         assert!(fixture.is_new(&nonces, nonce).await);
@@ -227,7 +227,7 @@ async fn a_torn_write_makes_no_nonce_new_that_was_answered() {
             torn[length..].fill(filling);
             torn.truncate(if filling == 0 { length } else { log.len() });
             std::fs::write(crashed.dir.path().join("nonces.sqlite-wal"), torn).unwrap();
-            let nonces = crashed.open(Repository::HasCommits);
+            let nonces = crashed.open(RepositoryAge::HasCommits);
             assert_eq!(nonces.floor(), None);
             for nonce in 1..=5 {
                 assert!(!crashed.is_new(&nonces, nonce).await, "{nonce} after {length} bytes");
@@ -243,7 +243,7 @@ fn a_database_that_is_none_is_an_error() {
     std::fs::write(fixture.path(), "certainly not a database".repeat(100)).unwrap();
     let clock = Clock::new(|| at(0));
     assert!(matches!(
-        Nonces::open(&fixture.path(), Repository::Unborn, clock),
+        Nonces::open(&fixture.path(), RepositoryAge::Unborn, clock),
         Err(NonceError::Unavailable(_))
     ));
 }

@@ -8,7 +8,7 @@ use countersign_core::{
     },
     values::time::Timestamp,
 };
-use countersign_store::audit::replay::{Fault, MAX_FETCH, Violation};
+use countersign_store::audit::replay::{MAX_FETCH, ReplayFault, Violation};
 use countersign_testing::*;
 
 const REVOKED: &str = "https/github.com/443/acme/app/releases/tag/v1/svc.index.json.revocation.json";
@@ -183,7 +183,7 @@ fn the_first_commit_creates_the_repository_and_no_other_one_does() {
     let steps = everything().steps;
     for (position, step) in steps.iter().enumerate() {
         let wrong = Recorded { is_first: position > 0, ..step.clone() };
-        assert!(wrong.violations().iter().any(|violation| violation.fault == Fault::WrongBeginning));
+        assert!(wrong.violations().iter().any(|violation| violation.fault == ReplayFault::WrongBeginning));
     }
 }
 
@@ -198,7 +198,8 @@ fn what_is_stored_was_done_when_the_commit_was_made() {
             match far.check(&mut replay()) {
                 Ok(()) => without_time += 1,
                 Err(violations) => {
-                    let is_time = |v: &Violation| matches!(v.fault, Fault::Time { .. } | Fault::Refused(_));
+                    let is_time =
+                        |v: &Violation| matches!(v.fault, ReplayFault::Time { .. } | ReplayFault::Refused(_));
                     assert!(violations.iter().any(is_time), "{violations:#?}");
                 }
             }
@@ -226,7 +227,7 @@ fn a_registration_lasts_a_day_at_least_whatever_the_operator_chose() {
     };
     again(25).expect("an operator may choose a day");
     let violations = again(23).expect_err("nobody may choose less");
-    assert!(matches!(&violations[0].fault, Fault::Refused(reason) if reason.contains("in progress")));
+    assert!(matches!(&violations[0].fault, ReplayFault::Refused(reason) if reason.contains("in progress")));
 }
 
 /// A server ends its fetches by then, so what took longer was made by none.
@@ -246,7 +247,7 @@ fn a_signers_file_may_take_as_long_to_fetch_as_a_server_can_be_set_to() {
     fetched_within(fetch + turn + age - 1).expect("of a request that was old already");
     let violations = fetched_within(fetch + turn + age).expect_err("no fetch lasts that long");
     assert!(
-        matches!(&violations[0].fault, Fault::Request(reason) if reason.contains("too old")),
+        matches!(&violations[0].fault, ReplayFault::Request(reason) if reason.contains("too old")),
         "{violations:?}"
     );
 }
@@ -264,7 +265,7 @@ fn a_stored_request_counts_once() {
         step.check(&mut replay).expect("legal");
     }
     let violations = recorder.steps[3].check(&mut replay).expect_err("a nonce that was used");
-    assert_eq!(violations[0].fault, Fault::UsedNonce);
+    assert_eq!(violations[0].fault, ReplayFault::UsedNonce);
 }
 
 fn second_after(header: &str) -> Timestamp {
@@ -309,7 +310,7 @@ fn an_index_of_a_release_has_what_the_server_knows_from_its_download() {
         release.published_files.iter_mut().for_each(forget);
         recorder.act(|world| world.add_release(&release, &alice())).expect("a correction");
         let violations = recorder.steps.last().expect("a step").violations();
-        assert!(matches!(&violations[0].fault, Fault::Unreadable(reason) if reason.contains("lacks")));
+        assert!(matches!(&violations[0].fault, ReplayFault::Unreadable(reason) if reason.contains("lacks")));
     }
 }
 
@@ -323,7 +324,7 @@ fn a_server_writes_whole_seconds() {
     let end = begin + metadata[begin..].find("Z\"").expect("its end");
     let fraction = format!("{}.25{}", &metadata[..end], &metadata[end..]);
     step.after.put(&path(PENDING_METADATA), fraction.as_bytes());
-    assert!(matches!(step.violations()[0].fault, Fault::Fraction(_)), "{:#?}", step.violations());
+    assert!(matches!(step.violations()[0].fault, ReplayFault::Fraction(_)), "{:#?}", step.violations());
 }
 
 #[test]

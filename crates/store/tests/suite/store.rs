@@ -8,7 +8,7 @@ use countersign_core::{
     values::bounds::FILE_BYTES,
 };
 use countersign_store::{
-    Entry, Head, StoreError,
+    Head, PathEntry, StoreError,
     data_dir::{DataDir, DataDirError},
 };
 
@@ -45,10 +45,10 @@ async fn a_head_answers_what_stands_where() {
     let before = store.head();
     put(&store, &["+a/b=one", "+a/c/d=two", "+a-x=three"]).await.unwrap();
     let head = store.head();
-    let Some(Entry::File(id)) = head.entry(&path("a/b")) else { panic!("a/b is a file") };
+    let Some(PathEntry::File(id)) = head.entry(&path("a/b")) else { panic!("a/b is a file") };
     assert_eq!(read(&head, "a/b").as_deref(), Some("one"));
     assert_eq!(fixture.git(&["rev-parse", "main:a/b"]).trim(), id.to_string());
-    assert_eq!(head.entry(&path("a/c")), Some(Entry::Directory));
+    assert_eq!(head.entry(&path("a/c")), Some(PathEntry::Directory));
     assert_eq!(head.entry(&path("a/b/c")), None);
     assert!(head.read(&path("a/c")).unwrap().is_none());
     assert_eq!(head.files_below(&path("a")).unwrap(), [path("a/b"), path("a/c/d")]);

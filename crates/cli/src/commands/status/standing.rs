@@ -10,11 +10,11 @@ use countersign_core::{
 };
 use serde_json::{Value, json};
 
-use crate::{client::Client, error::CliError, output::Output, review::names};
+use crate::{client::ServerClient, error::CliError, output::Output, review::names};
 
 /// Where a file stands. The server's word, except that signatures which do not verify are not counted.
 pub(super) struct Status {
-    pub(super) state: State,
+    pub(super) state: SigningState,
     /// Of the file itself.
     pub(super) digest: Sha512,
     pub(super) signed: BTreeSet<PublicKey>,
@@ -32,7 +32,7 @@ pub(super) struct Begun {
     signed: BTreeSet<PublicKey>,
 }
 
-pub(super) enum State {
+pub(super) enum SigningState {
     Collecting,
     Complete,
     Revoked { reason: String },
@@ -43,18 +43,18 @@ impl Status {
         let files: Vec<&SignersFile> = self.signers.iter().collect();
         let names = |keys: &BTreeSet<PublicKey>| names(keys, &files);
         let state = match &self.state {
-            State::Collecting => output.strong("collecting signatures"),
-            State::Complete => output.good("complete"),
-            State::Revoked { .. } => output.bad("REVOKED"),
+            SigningState::Collecting => output.strong("collecting signatures"),
+            SigningState::Complete => output.good("complete"),
+            SigningState::Revoked { .. } => output.bad("REVOKED"),
         };
         let mut lines = vec![format!("{path}: {state}")];
-        if let State::Revoked { reason } = &self.state {
+        if let SigningState::Revoked { reason } = &self.state {
             lines.push(format!("  reason      {}", quoted(reason)));
         }
         lines.push(format!("  needs       {}", self.needs));
         let signed = if self.signed.is_empty() { "nobody".to_owned() } else { names(&self.signed) };
         lines.push(format!("  signed      {signed}"));
-        if matches!(self.state, State::Collecting) {
+        if matches!(self.state, SigningState::Collecting) {
             lines.push(format!("  not signed  {}", names(&self.missing)));
         }
         if let Some(Begun { reason, signed }) = &self.begun {
@@ -71,11 +71,11 @@ impl Status {
         let keys = |keys: &BTreeSet<PublicKey>| keys.iter().map(PublicKey::to_string).collect::<Vec<_>>();
         json!({
             "file_path": path.as_str(),
-            "is_complete": matches!(self.state, State::Complete),
-            "revoked": matches!(self.state, State::Revoked { .. }),
+            "is_complete": matches!(self.state, SigningState::Complete),
+            "revoked": matches!(self.state, SigningState::Revoked { .. }),
             "reason": match &self.state {
-                State::Revoked { reason } => Some(reason),
-                State::Collecting | State::Complete => None,
+                SigningState::Revoked { reason } => Some(reason),
+                SigningState::Collecting | SigningState::Complete => None,
             },
             "signed_by": keys(&self.signed),
             "missing": keys(&self.missing),
@@ -86,7 +86,7 @@ impl Status {
     }
 }
 
-pub(super) async fn index_status(client: &Client, path: &RepoPath) -> Result<Status, CliError> {
+pub(super) async fn index_status(client: &ServerClient, path: &RepoPath) -> Result<Status, CliError> {
     let index = client.document(path).await?.ok_or_else(|| not_found(path))?;
     let signers = client.parsed(&layout::signers_copy_of(path), SignersFile::parse).await?;
     let signers = signers.ok_or_else(|| not_found(path))?;
@@ -95,17 +95,17 @@ pub(super) async fn index_status(client: &Client, path: &RepoPath) -> Result<Sta
     let (state, set) = match (revocation, collecting) {
         (Some(document), _) => {
             let set = client.parsed(&layout::revoked_signatures_of(path), SignatureSet::parse).await?;
-            (State::Revoked { reason: document.reason }, set.unwrap_or_default())
+            (SigningState::Revoked { reason: document.reason }, set.unwrap_or_default())
         }
-        (None, Some(set)) => (State::Collecting, set),
+        (None, Some(set)) => (SigningState::Collecting, set),
         (None, None) => {
             let set = client.parsed(&layout::signatures_of(path), SignatureSet::parse).await?;
-            (State::Complete, set.unwrap_or_default())
+            (SigningState::Complete, set.unwrap_or_default())
         }
     };
     let signed = set.verifying_signers(index.as_bytes());
     let groups = signers.artifact_groups();
-    if matches!(state, State::Complete) && !quorum::is_met(groups, &signed) {
+    if matches!(state, SigningState::Complete) && !quorum::is_met(groups, &signed) {
         return Err(CliError::unverified(
             format!("the server shows {path} as complete, but the signatures are not enough"),
             "check --server: it lies or is broken",
@@ -122,7 +122,7 @@ pub(super) async fn index_status(client: &Client, path: &RepoPath) -> Result<Sta
     Ok(Status { state, digest, signed, missing, needs, begun, signers: vec![signers] })
 }
 
-async fn begun_revocation(client: &Client, path: &RepoPath) -> Result<Option<Begun>, CliError> {
+async fn begun_revocation(client: &ServerClient, path: &RepoPath) -> Result<Option<Begun>, CliError> {
     let Some(text) = client.document(&layout::pending_revocation_of(path)).await? else { return Ok(None) };
     let signatures = layout::pending_signatures_of(&layout::revocation_of(path));
     let set = client.parsed(&signatures, SignatureSet::parse).await?.unwrap_or_default();
@@ -133,7 +133,7 @@ async fn begun_revocation(client: &Client, path: &RepoPath) -> Result<Option<Beg
 
 /// `None` where nothing is pending.
 pub(super) async fn proposal_status(
-    client: &Client,
+    client: &ServerClient,
     path: &RepoPath,
     project: &RepoPath,
 ) -> Result<Option<Status>, CliError> {
@@ -153,7 +153,7 @@ pub(super) async fn proposal_status(
     };
     let signers = std::iter::once(proposed).chain(current).collect();
     let (digest, needs) = (Sha512::of(text.as_bytes()), needs.to_owned());
-    Ok(Some(Status { state: State::Collecting, digest, signed, missing, needs, begun: None, signers }))
+    Ok(Some(Status { state: SigningState::Collecting, digest, signed, missing, needs, begun: None, signers }))
 }
 
 pub(super) fn not_pending(path: &RepoPath) -> CliError {

@@ -9,11 +9,11 @@ use countersign_core::{
 };
 use serde_json::json;
 
-use super::standing::{State, Status, index_status, not_pending, proposal_status};
+use super::standing::{SigningState, Status, index_status, not_pending, proposal_status};
 use crate::{
-    client::{Client, ListenQuery},
+    client::{ListenQuery, ServerClient},
     error::{CliError, ErrorKind},
-    events::{Events, Gaps, Next},
+    events::{EventFeed, Gaps, Next},
     review::names,
     session::Session,
 };
@@ -56,7 +56,7 @@ async fn wait(session: &Session, path: &RepoPath, subject: &Signable) -> Result<
     let filter = EventFilter { prefix: Some(prefix.clone()), ..EventFilter::default() };
     let query = ListenQuery { filter, after: None };
     // First of all, so that nothing happens between a look and the next event.
-    let mut events = Events::open(&session.client, session.output, query, Gaps::Left).await?;
+    let mut events = EventFeed::open(&session.client, session.output, query, Gaps::Left).await?;
     let (mut digest, mut told) = (None, None);
     loop {
         match look(&session.client, path, subject, digest).await {
@@ -85,7 +85,7 @@ async fn wait(session: &Session, path: &RepoPath, subject: &Signable) -> Result<
 
 /// `digest` is that of the file when it was first seen: signatures on another one are none on it.
 async fn look(
-    client: &Client,
+    client: &ServerClient,
     path: &RepoPath,
     subject: &Signable,
     digest: Option<Sha512>,
@@ -105,9 +105,9 @@ async fn look(
         ));
     }
     match &status.state {
-        State::Collecting => Ok(Progress::Waits(Box::new(status))),
-        State::Complete => Ok(Progress::Done),
-        State::Revoked { .. } => Err(CliError::new(
+        SigningState::Collecting => Ok(Progress::Waits(Box::new(status))),
+        SigningState::Complete => Ok(Progress::Done),
+        SigningState::Revoked { .. } => Err(CliError::new(
             ErrorKind::Revoked,
             format!("{path} was revoked"),
             "do not publish it; `countersign status PATH` shows the reason",
@@ -117,7 +117,7 @@ async fn look(
 
 /// What is no longer pending is in force, or was dropped.
 async fn gone_signers(
-    client: &Client,
+    client: &ServerClient,
     path: &RepoPath,
     project: &RepoPath,
     digest: Option<Sha512>,

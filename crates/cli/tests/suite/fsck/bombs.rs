@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use countersign_core::values::bounds::FILE_BYTES;
-use countersign_store::audit::{self, Event};
+use countersign_store::audit::{self, AuditEvent};
 use tempfile::TempDir;
 
 use crate::support::{
@@ -191,8 +191,8 @@ fn findings_are_told_as_they_arise_and_printed_once() {
         None,
         countersign_forge::origin::speaks_for,
         &mut |event| match event {
-            Event::Progress { done, .. } => told.push(done.to_string()),
-            Event::Found(finding) => told.push(finding.commit.to_string()),
+            AuditEvent::Progress { done, .. } => told.push(done.to_string()),
+            AuditEvent::Found(finding) => told.push(finding.commit.to_string()),
         },
     );
     assert_eq!(checked.unwrap().found, 2);

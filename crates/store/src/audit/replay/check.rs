@@ -13,12 +13,12 @@ use countersign_core::{
 use super::{
     rerun::{Replay, Rerun},
     times::MAX_WAIT,
-    violation::{Fault, Violation},
+    violation::{ReplayFault, Violation},
 };
 
 /// One commit, besides the states before and after it.
 #[derive(Debug, Clone, Copy)]
-pub struct Step<'a> {
+pub struct CommitStep<'a> {
     /// The whole message, as it is recorded.
     pub message: &'a str,
     /// Of the commit, to the second.
@@ -35,7 +35,7 @@ impl Replay {
         &mut self,
         before: &impl Snapshot,
         after: &impl Snapshot,
-        step: &Step<'_>,
+        step: &CommitStep<'_>,
     ) -> Result<Change, Vec<Violation>> {
         let rerun = self.find_and_rerun(before, after, step);
         let Rerun { change, evidence, stated, outcome } =
@@ -43,12 +43,12 @@ impl Replay {
         let mut violations: Vec<Violation> = outcome.into_iter().collect();
         if violations.is_empty() && change.recorded_message() != step.message {
             let title = change.message.lines().next().unwrap_or_default().to_owned();
-            let nothing = Violation { files: Vec::new(), fault: Fault::OtherMessage(title) };
+            let nothing = Violation { files: Vec::new(), fault: ReplayFault::OtherMessage(title) };
             violations.push(nothing.of_all(step.touched));
         }
         violations.extend(stated.and_then(|(file, stated)| check_time(&file, stated, step.time)));
         for mut violation in compare(&change, before, after, step.touched) {
-            if violation.fault == Fault::Different {
+            if violation.fault == ReplayFault::Different {
                 violation = violation.of_all(&evidence.intersection(step.touched).cloned().collect());
             }
             violations.push(violation);
@@ -60,15 +60,15 @@ impl Replay {
         &mut self,
         before: &impl Snapshot,
         after: &impl Snapshot,
-        step: &Step<'_>,
+        step: &CommitStep<'_>,
     ) -> Result<Rerun, Violation> {
         let whole = |fault| Violation { files: Vec::new(), fault };
         if step.touched.is_empty() {
-            return Err(whole(Fault::Nothing));
+            return Err(whole(ReplayFault::Nothing));
         }
-        let claim = Claim::parse(step.message).ok_or_else(|| whole(Fault::UnknownMessage))?;
+        let claim = Claim::parse(step.message).ok_or_else(|| whole(ReplayFault::UnknownMessage))?;
         if step.is_first != (claim == Claim::Create) {
-            return Err(whole(Fault::WrongBeginning));
+            return Err(whole(ReplayFault::WrongBeginning));
         }
         self.rerun(&claim, before, after, step.time)
     }
@@ -77,7 +77,7 @@ impl Replay {
 fn check_time(file: &RepoPath, stated: Timestamp, commit: Timestamp) -> Option<Violation> {
     let apart = stated.ahead_of(commit).or_else(|| commit.ahead_of(stated));
     let is_plausible = apart.is_some_and(|apart| apart <= MAX_WAIT);
-    (!is_plausible).then(|| Violation::at(file, Fault::Time { stated, commit }))
+    (!is_plausible).then(|| Violation::at(file, ReplayFault::Time { stated, commit }))
 }
 
 /// Reads every file that the change writes, also where it expects the content that was there before: what cannot be
@@ -100,18 +100,18 @@ fn compare(
         let fault = match (expected, found) {
             (Some(expected), Some(found)) if *expected == found => continue,
             (None, None) => continue,
-            (Some(_), Some(_)) => Fault::Different,
-            (Some(_), None) if touched.contains(path) => Fault::Lost,
-            (Some(_), None) => Fault::NotWritten,
-            (None, Some(_)) => Fault::NotRemoved,
+            (Some(_), Some(_)) => ReplayFault::Different,
+            (Some(_), None) if touched.contains(path) => ReplayFault::Lost,
+            (Some(_), None) => ReplayFault::NotWritten,
+            (None, Some(_)) => ReplayFault::NotRemoved,
         };
         violations.push(Violation::at(path, fault));
     }
     for path in touched.iter().filter(|path| !change.files.contains_key(*path)) {
         let fault = match (before.contains(path), after.contains(path)) {
-            (false, _) => Fault::Added,
-            (true, true) => Fault::Changed,
-            (true, false) => Fault::Removed,
+            (false, _) => ReplayFault::Added,
+            (true, true) => ReplayFault::Changed,
+            (true, false) => ReplayFault::Removed,
         };
         violations.push(Violation::at(path, fault));
     }

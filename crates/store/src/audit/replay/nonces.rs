@@ -16,7 +16,7 @@ const FEW: usize = 10_000;
 
 /// As much as a server knows (D31), for as long as a later commit can hold the same request.
 #[derive(Debug, Default)]
-pub(crate) struct Nonces {
+pub(crate) struct SeenNonces {
     seen: HashMap<Nonce, Vec<Seen>>,
     /// How many there are, and how many there may be before the old ones are looked for.
     count: usize,
@@ -30,7 +30,7 @@ struct Seen {
     committed: Timestamp,
 }
 
-impl Nonces {
+impl SeenNonces {
     /// Whether the request, stored by a commit of this time, may have been accepted after those before it.
     pub(crate) fn accept(&mut self, request: VerifiedRequest, committed: Timestamp) -> bool {
         self.forget(committed);
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn the_same_request_counts_once_even_where_its_clock_was_ahead() {
         for lead in [-300, 0, 9] {
-            let mut nonces = Nonces::default();
+            let mut nonces = SeenNonces::default();
             assert!(nonces.accept(request(1, lead), at(0)));
             assert!(!nonces.accept(request(1, lead), at(60)));
             assert!(nonces.accept(request(2, lead), at(60)));
@@ -102,7 +102,7 @@ mod tests {
         for (seconds, is_new) in
             [(-61, true), (-60, false), (30, false), (60, false), (61, true), (3_600, true)]
         {
-            let mut nonces = Nonces::default();
+            let mut nonces = SeenNonces::default();
             assert!(nonces.accept(request(1, 0), at(100)));
             assert_eq!(nonces.accept(request(1, seconds), at(200)), is_new, "{seconds}");
         }
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_server_that_was_restored_from_a_clone_knows_no_nonces() {
-        let mut nonces = Nonces::default();
+        let mut nonces = SeenNonces::default();
         assert!(nonces.accept(request(1, 0), at(1)));
         assert!(nonces.accept(request(1, 5), at(6)), "dated after the commit of the first");
         assert!(!nonces.accept(request(1, 4), at(7)), "dated before the commit of the second");
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn what_no_later_commit_can_hold_is_forgotten() {
-        let mut nonces = Nonces::default();
+        let mut nonces = SeenNonces::default();
         for number in 0..100_000 {
             let seconds = i64::from(number) * 60;
             assert!(nonces.accept(request(number, seconds), at(seconds)));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{
     rerun::{Replay, Rerun, refused, unstored_request},
     times::{MAX_FETCH, MAX_WAIT, MIN_EXPIRY, around, end_of},
-    violation::{Fault, Violation},
+    violation::{ReplayFault, Violation},
 };
 use countersign_core::{
     documents::{bodies::ProposeBody, layout, metadata::Origin, registration::SignedRequest},
@@ -72,20 +72,23 @@ impl Replay {
     ) -> Result<Proposal, Violation> {
         let pending = layout::pending_signers(project);
         let path = layout::registration_of(&pending);
-        let unproven = |reason: &str| Violation::at(&path, Fault::Request(reason.to_owned()));
+        let unproven = |reason: &str| Violation::at(&path, ReplayFault::Request(reason.to_owned()));
         let request = stored::parse_stored(&path, SignedRequest::parse(&stored.registration))?;
         let body = ProposeBody::parse(request.payload.as_bytes());
         let body = body.map_err(|error| unproven(&error.to_string()))?;
         let origin = stored.metadata.origin.clone();
         if origin.retrieved_at != origin.retrieved_at.to_whole_seconds() {
-            return Err(Violation::at(&layout::metadata_of(&pending), Fault::Fraction(origin.retrieved_at)));
+            return Err(Violation::at(
+                &layout::metadata_of(&pending),
+                ReplayFault::Fraction(origin.retrieved_at),
+            ));
         }
         if body.signers_file_url != origin.url {
             return Err(unproven("it asks for a signers file from another URL"));
         }
         // The file was there after the request had been received, had waited for its turn, and had been fetched for.
         self.check_request(&path, &request, around(origin.retrieved_at, MAX_WAIT + MAX_FETCH), commit)?;
-        let misplaced = |reason: String| Violation::at(&pending, Fault::Misplaced(reason));
+        let misplaced = |reason: String| Violation::at(&pending, ReplayFault::Misplaced(reason));
         project.check_storable_dir().map_err(|error| misplaced(error.to_string()))?;
         (self.speaks_for)(&origin, project).map_err(misplaced)?;
         Ok(Proposal {
@@ -106,7 +109,7 @@ fn latest(proposal: &Proposal, commit: Timestamp) -> Timestamp {
 
 fn load_pending(after: &impl Snapshot, project: &RepoPath) -> Result<StoredProposal, Violation> {
     let path = layout::pending_signers(project);
-    StoredProposal::load(after, &path)?.ok_or_else(|| Violation::at(&path, Fault::Absent))
+    StoredProposal::load(after, &path)?.ok_or_else(|| Violation::at(&path, ReplayFault::Absent))
 }
 
 fn evidence_of(project: &RepoPath) -> BTreeSet<RepoPath> {

@@ -7,9 +7,9 @@ use std::{
 };
 
 use super::{
-    nonces::Nonces,
+    nonces::SeenNonces,
     times::{MAX_WAIT, around},
-    violation::{Fault, Violation},
+    violation::{ReplayFault, Violation},
 };
 use countersign_core::{
     documents::{
@@ -46,7 +46,7 @@ use countersign_core::{
 #[derive(Debug)]
 pub struct Replay {
     pub(super) speaks_for: SpeaksFor,
-    nonces: Nonces,
+    nonces: SeenNonces,
 }
 
 /// Whether a signers file of this origin may speak for this project, by the URL alone; if not, why.
@@ -66,7 +66,7 @@ pub(crate) struct Rerun {
 
 impl Replay {
     pub fn new(speaks_for: SpeaksFor) -> Self {
-        Self { speaks_for, nonces: Nonces::default() }
+        Self { speaks_for, nonces: SeenNonces::default() }
     }
 
     pub(crate) fn rerun(
@@ -109,8 +109,9 @@ impl Replay {
             (layout::pending_revocation_of(file), layout::pending_signatures_of(&revocation))
         };
         let document = read(after, &document_path)?;
-        let document = String::from_utf8(document.to_vec())
-            .map_err(|_| Violation::at(&document_path, Fault::Unreadable("it is not UTF-8".to_owned())))?;
+        let document = String::from_utf8(document.to_vec()).map_err(|_| {
+            Violation::at(&document_path, ReplayFault::Unreadable("it is not UTF-8".to_owned()))
+        })?;
         let collected = signature_in(after, &set_path, revoker)?;
         let request_path = layout::request_of(&revocation);
         let request = match after.read(&request_path)? {
@@ -159,9 +160,9 @@ impl Replay {
     ) -> Result<(), Violation> {
         let verified = request.verify_between(earliest, latest);
         let verified =
-            verified.map_err(|refusal| Violation::at(path, Fault::Request(refusal.to_string())))?;
+            verified.map_err(|refusal| Violation::at(path, ReplayFault::Request(refusal.to_string())))?;
         let is_new = self.nonces.accept(verified, commit);
-        if is_new { Ok(()) } else { Err(Violation::at(path, Fault::UsedNonce)) }
+        if is_new { Ok(()) } else { Err(Violation::at(path, ReplayFault::UsedNonce)) }
     }
 }
 
@@ -171,10 +172,10 @@ fn check_revoke_request(
     expected: &RevokeBody,
 ) -> Result<(), Violation> {
     let body = RevokeBody::parse(request.payload.as_bytes());
-    let body = body.map_err(|error| Violation::at(path, Fault::Request(error.to_string())))?;
+    let body = body.map_err(|error| Violation::at(path, ReplayFault::Request(error.to_string())))?;
     if body != *expected {
         let reason = "it asks for another revocation".to_owned();
-        return Err(Violation::at(path, Fault::Request(reason)));
+        return Err(Violation::at(path, ReplayFault::Request(reason)));
     }
     Ok(())
 }
@@ -227,13 +228,14 @@ fn register_assets(
     path: &RepoPath,
     caller: &PublicKey,
 ) -> Result<Rerun, Violation> {
-    let misplaced = |reason: String| Violation::at(path, Fault::Misplaced(reason));
+    let misplaced = |reason: String| Violation::at(path, ReplayFault::Misplaced(reason));
     let index = stored::parse_stored(path, ReleaseIndex::parse(&read(after, path)?))?;
     let dir = path.parent().filter(|dir| layout::index_in(dir) == *path);
     let dir = dir.ok_or_else(|| misplaced("it is not the path of an index".to_owned()))?;
     dir.check_storable_dir().map_err(|error| misplaced(error.to_string()))?;
     check_release(&index, path, &dir).map_err(misplaced)?;
-    check_content(&index).map_err(|reason| Violation::at(path, Fault::Unreadable(reason.to_owned())))?;
+    check_content(&index)
+        .map_err(|reason| Violation::at(path, ReplayFault::Unreadable(reason.to_owned())))?;
     let (project, mirrored_on) = (index.project_id, index.mirrored_on);
     let release = Release {
         dir,
@@ -287,15 +289,16 @@ fn check_content(index: &ReleaseIndex) -> Result<(), &'static str> {
 
 fn compare_outcome(file: &RepoPath, claimed: bool, is_complete: bool) -> Option<Violation> {
     match (claimed, is_complete) {
-        (true, false) => Some(Violation::at(file, Fault::NotComplete)),
-        (false, true) => Some(Violation::at(file, Fault::Complete)),
+        (true, false) => Some(Violation::at(file, ReplayFault::NotComplete)),
+        (false, true) => Some(Violation::at(file, ReplayFault::Complete)),
         (true, true) | (false, false) => None,
     }
 }
 
 fn signature_in(after: &impl Snapshot, set: &RepoPath, signer: &PublicKey) -> Result<Collected, Violation> {
-    let signatures = stored::read_signatures(after, set)?.ok_or_else(|| Violation::at(set, Fault::Absent))?;
-    signatures.get(signer).copied().ok_or_else(|| Violation::at(set, Fault::NoSignature(*signer)))
+    let signatures =
+        stored::read_signatures(after, set)?.ok_or_else(|| Violation::at(set, ReplayFault::Absent))?;
+    signatures.get(signer).copied().ok_or_else(|| Violation::at(set, ReplayFault::NoSignature(*signer)))
 }
 
 /// In the place of a request that no file of the commit holds. A decision that would store it gives another change
@@ -311,9 +314,9 @@ pub(crate) fn unstored_request(public_key: PublicKey) -> SignedRequest {
 }
 
 pub(crate) fn read(after: &impl Snapshot, path: &RepoPath) -> Result<Arc<[u8]>, Violation> {
-    after.read(path)?.ok_or_else(|| Violation::at(path, Fault::Absent))
+    after.read(path)?.ok_or_else(|| Violation::at(path, ReplayFault::Absent))
 }
 
 pub(crate) fn refused<R: Display>(subject: &RepoPath) -> impl FnOnce(R) -> Violation {
-    move |refusal| Violation::at(subject, Fault::Refused(refusal.to_string()))
+    move |refusal| Violation::at(subject, ReplayFault::Refused(refusal.to_string()))
 }

@@ -13,11 +13,11 @@ use thiserror::Error;
 pub struct Violation {
     /// What it is about first. Never empty, unless the commit touches nothing.
     pub files: Vec<RepoPath>,
-    pub fault: Fault,
+    pub fault: ReplayFault,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Fault {
+pub enum ReplayFault {
     #[error("the commit changes nothing, and the server makes no such commit")]
     Nothing,
     #[error("the commit says nothing that the server says in a message")]
@@ -66,7 +66,7 @@ pub enum Fault {
 }
 
 impl Violation {
-    pub(crate) fn at(file: &RepoPath, fault: Fault) -> Self {
+    pub(crate) fn at(file: &RepoPath, fault: ReplayFault) -> Self {
         Self { files: vec![file.clone()], fault }
     }
 
@@ -80,6 +80,6 @@ impl Violation {
 
 impl From<ReadError> for Violation {
     fn from(error: ReadError) -> Self {
-        Self { files: vec![error.path], fault: Fault::Unreadable(error.reason) }
+        Self { files: vec![error.path], fault: ReplayFault::Unreadable(error.reason) }
     }
 }

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use countersign_store::{Disk, Moment, Step};
+use countersign_store::{Disk, DiskStep, Moment};
 
 /// Far longer than any step takes: a test that would hang fails instead.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -59,7 +59,7 @@ pub(crate) struct Target {
 pub(crate) struct Taken {
     pub(crate) actor: Actor,
     pub(crate) number: usize,
-    pub(crate) step: Step,
+    pub(crate) step: DiskStep,
     pub(crate) path: PathBuf,
     pub(crate) part: usize,
 }
@@ -101,11 +101,11 @@ impl Kind {
         }
     }
 
-    pub(crate) fn applies_to(self, step: Step) -> bool {
+    pub(crate) fn applies_to(self, step: DiskStep) -> bool {
         match self {
-            Self::ShortWrite | Self::CrashMidway => step == Step::Write,
+            Self::ShortWrite | Self::CrashMidway => step == DiskStep::Write,
             // Nobody hears of a file that was created and not returned.
-            Self::DoneButFails => step != Step::Create,
+            Self::DoneButFails => step != DiskStep::Create,
             Self::Fails
             | Self::DiskFull
             | Self::DiskDead
@@ -192,7 +192,7 @@ impl Faults {
 }
 
 impl State {
-    fn pass(&mut self, step: Step, moment: Moment, path: &Path) -> io::Result<()> {
+    fn pass(&mut self, step: DiskStep, moment: Moment, path: &Path) -> io::Result<()> {
         let actor = match thread::current().name() {
             Some("store-writer") => Actor::Writer,
             Some("store-fold") => Actor::Folder,
@@ -209,7 +209,7 @@ impl State {
         self.check_mode(step)
     }
 
-    fn before(&mut self, actor: Actor, step: Step, path: &Path) -> io::Result<()> {
+    fn before(&mut self, actor: Actor, step: DiskStep, path: &Path) -> io::Result<()> {
         self.check_mode(step)?;
         let count = self.counts.entry(actor).or_default();
         let number = *count;
@@ -245,11 +245,11 @@ impl State {
         Ok(())
     }
 
-    fn check_mode(&self, step: Step) -> io::Result<()> {
+    fn check_mode(&self, step: DiskStep) -> io::Result<()> {
         // Removing needs no room, and neither does a sync of what has found its room.
         let needs_room = match step {
-            Step::CreateDir | Step::Create | Step::Write | Step::Rename => true,
-            Step::Sync | Step::SyncDir | Step::Remove => false,
+            DiskStep::CreateDir | DiskStep::Create | DiskStep::Write | DiskStep::Rename => true,
+            DiskStep::Sync | DiskStep::SyncDir | DiskStep::Remove => false,
         };
         match self.mode {
             Mode::Works => Ok(()),
@@ -259,33 +259,33 @@ impl State {
         }
     }
 
-    fn note_volatile(&mut self, step: Step, path: &Path) {
+    fn note_volatile(&mut self, step: DiskStep, path: &Path) {
         match step {
-            Step::Create | Step::CreateDir | Step::Rename if !path.is_dir() => {
+            DiskStep::Create | DiskStep::CreateDir | DiskStep::Rename if !path.is_dir() => {
                 self.names.push((path.to_owned(), fs::read(path).ok()));
             }
-            Step::Remove if path.is_file() => self.names.push((path.to_owned(), fs::read(path).ok())),
-            Step::Create
-            | Step::CreateDir
-            | Step::Rename
-            | Step::Remove
-            | Step::Write
-            | Step::Sync
-            | Step::SyncDir => {}
+            DiskStep::Remove if path.is_file() => self.names.push((path.to_owned(), fs::read(path).ok())),
+            DiskStep::Create
+            | DiskStep::CreateDir
+            | DiskStep::Rename
+            | DiskStep::Remove
+            | DiskStep::Write
+            | DiskStep::Sync
+            | DiskStep::SyncDir => {}
         }
-        if matches!(step, Step::Create | Step::Write) {
+        if matches!(step, DiskStep::Create | DiskStep::Write) {
             self.unsynced.insert(path.to_owned());
         }
-        if step == Step::Remove {
+        if step == DiskStep::Remove {
             self.unsynced.remove(path);
         }
     }
 
-    fn note_durable(&mut self, step: Step, path: &Path) {
-        if step == Step::Sync {
+    fn note_durable(&mut self, step: DiskStep, path: &Path) {
+        if step == DiskStep::Sync {
             self.unsynced.remove(path);
         }
-        if step == Step::SyncDir {
+        if step == DiskStep::SyncDir {
             self.names.retain(|(name, _)| name.parent() != Some(path));
         }
     }

@@ -10,7 +10,7 @@ use countersign_core::{
     },
     values::{key::SecretKey, path::RepoPath, time::Timestamp},
 };
-use countersign_store::audit::replay::{Replay, Step, Violation};
+use countersign_store::audit::replay::{CommitStep, Replay, Violation};
 
 use countersign_testing::{Repo, Signers, World, path};
 
@@ -118,8 +118,12 @@ impl Recorded {
 
     pub(crate) fn check(&self, replay: &mut Replay) -> Result<(), Vec<Violation>> {
         let touched = self.touched();
-        let step =
-            Step { message: &self.message, time: self.time, touched: &touched, is_first: self.is_first };
+        let step = CommitStep {
+            message: &self.message,
+            time: self.time,
+            touched: &touched,
+            is_first: self.is_first,
+        };
         replay.check(&self.before, &self.after, &step).map(|change| {
             assert_eq!(change.recorded_message(), self.message);
         })
