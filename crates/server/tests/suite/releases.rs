@@ -1,4 +1,4 @@
-//! Who waits for a download, and what becomes of it when nobody does.
+//! Who waits for a download, and what becomes of it when no one does.
 
 use std::{
     net::SocketAddr,
@@ -121,7 +121,7 @@ async fn acquire(permits: &Semaphore) {
 }
 
 #[tokio::test]
-async fn a_download_that_nobody_waits_for_stops_after_a_while() {
+async fn a_download_that_no_one_waits_for_stops_after_a_while() {
     let forge = Forge::start().await;
     let releases = Releases::with_patience(Duration::from_millis(100));
     let (fetcher, source) = (forge.fetcher(), forge.source());
@@ -130,7 +130,7 @@ async fn a_download_that_nobody_waits_for_stops_after_a_while() {
     acquire(&forge.half_sent).await;
     waiter.abort();
     acquire(&forge.given_up).await;
-    // Whoever comes later begins anew.
+    // A later caller begins anew.
     let (fetcher, source) = (forge.fetcher(), forge.source());
     let again = tokio::spawn(async move { releases.download(&fetcher, source, LIMITS, &caller()).await });
     acquire(&forge.half_sent).await;
@@ -140,7 +140,7 @@ async fn a_download_that_nobody_waits_for_stops_after_a_while() {
 }
 
 #[tokio::test]
-async fn whoever_comes_back_in_time_joins_the_download() {
+async fn who_comes_back_in_time_joins_the_download() {
     let forge = Forge::start().await;
     let releases = Releases::default();
     let (fetcher, source, own) = (forge.fetcher(), forge.source(), releases.clone());
@@ -158,7 +158,7 @@ async fn whoever_comes_back_in_time_joins_the_download() {
 }
 
 #[tokio::test]
-async fn a_result_that_nobody_waited_for_is_given_once() {
+async fn a_result_that_no_one_waited_for_is_given_once() {
     let forge = Forge::start().await;
     let releases = Releases::default();
     for requests in 1..=2 {

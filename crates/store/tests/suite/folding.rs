@@ -1,4 +1,4 @@
-//! Folding: many small packs become few, and nobody who reads beside us misses one of them.
+//! Folding: many small packs become few, and no program that reads beside us misses one of them.
 
 use std::{fs, path::PathBuf};
 

@@ -57,7 +57,7 @@ async fn the_log_holds_the_commits_of_the_branch_from_before_and_after_a_start()
 }
 
 #[tokio::test]
-async fn whoever_waits_is_told_of_new_commits() {
+async fn a_waiting_reader_is_told_of_new_commits() {
     let fixture = Fixture::new();
     let store = fixture.start();
     let mut end = store.log().subscribe();

@@ -328,7 +328,7 @@ fn a_server_writes_whole_seconds() {
 }
 
 #[test]
-fn whoever_signed_before_may_carry_out_what_a_rotation_made_sufficient() {
+fn who_signed_before_may_carry_out_what_a_rotation_made_sufficient() {
     let mut recorder = Recorder::new();
     recorder.register(&team("2026-01-31T10:00:00Z"), &alice());
     recorder.sign(PENDING, &[&alice(), &bob(), &carol(), &dave(), &key(5), &key(6)]);

@@ -160,7 +160,7 @@ async fn a_file_that_is_too_large_refuses_one_change_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_panic_in_a_decision_harms_nobody_else() {
+async fn a_panic_in_a_decision_harms_no_other_change() {
     let fixture = Fixture::new();
     let store = fixture.start();
     let (panicked, fine) = tokio::join!(

@@ -116,7 +116,7 @@ fn the_chain_of_an_old_release_is_found_at_the_beginning_of_many_entries() {
 }
 
 #[test]
-fn readers_of_a_long_history_who_do_not_read_keep_nobody_waiting() {
+fn readers_of_a_long_history_who_do_not_read_keep_no_one_else_waiting() {
     let (world, alice) = rotated();
     let index = world.add_signed_release("acme/app/v1", &[&alice]);
     let targets = [format!("files/{}", document_of(&world)), format!("get_signers_chain/{index}")];

@@ -12,7 +12,7 @@ fn crowd() -> Vec<Person> {
 }
 
 #[test]
-fn a_project_of_a_thousand_signers_is_served_and_stands_in_nobodys_way() {
+fn a_project_of_a_thousand_signers_is_served_and_does_not_slow_others_down() {
     let alice = Person::named("alice");
     let world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
     let small = world.add_signed_release("acme/app/v1", &[&alice]);

@@ -203,7 +203,7 @@ fn examples_are_read_by_the_server_and_by_the_client() {
 }
 
 #[test]
-fn the_document_is_for_everybody_and_is_sent_to_whoever_does_not_have_it() {
+fn everybody_gets_the_document_and_it_is_sent_once_to_each() {
     let server = TestServer::start();
     let reply = server.get("/openapi.json");
     assert_eq!(reply.ok(), *document());

@@ -264,7 +264,7 @@ fn with_a_threshold_the_subject_digest_is_required() {
 }
 
 #[test]
-fn the_initiator_is_whoever_posts_the_document_first() {
+fn the_initiator_is_the_one_who_posts_the_document_first() {
     let (_, bob, carol) = people();
     let (world, index) = two_of_three();
     let digest = Sha512::of(&world.read(&index)).to_prefixed();
@@ -286,7 +286,7 @@ fn signatures_of_keys_that_were_rotated_out_do_not_count() {
     let next = SignersFile::dated(days_ago(1)).artifact(1, &[&alice]).revocation(2, &[&carol, &dave]);
     world.rotate("acme/app", &next, &[&alice]);
 
-    // Nobody who still counts has signed the pending document: it may be replaced.
+    // No signer that still counts has signed the pending document: it can be replaced.
     let fresh = world.revocation_of(&index, "by carol");
     assert_eq!(world.revoke_with(&carol, &index, &fresh).status, 202);
     world.revoke_with(&bob, &index, &fresh).error(400);

@@ -66,7 +66,7 @@ fn master_keys_may_stand_in_for_the_admins() {
 }
 
 #[test]
-fn nobody_else_may_sign_a_proposal() {
+fn no_one_else_may_sign_a_proposal() {
     let (alice, bob, carol, dave) = (person("alice"), person("bob"), person("carol"), person("dave"));
     let file = SignersFile::of(1, &[&alice, &bob]).admin(1, &[&alice]).revocation(1, &[&dave]);
     let world = World::with_project(&file, &[&alice, &bob, &dave]);

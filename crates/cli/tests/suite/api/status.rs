@@ -21,7 +21,7 @@ fn the_status_names_the_normalised_path() {
 }
 
 #[test]
-fn every_role_of_the_current_file_may_ask_and_nobody_else() {
+fn every_role_of_the_current_file_may_ask_and_no_one_else() {
     let (alice, bob, carol) = people();
     let dave = Person::named("dave");
     let file = SignersFile::of(1, &[&alice]).admin(1, &[&bob]).master(1, &[&carol]).revocation(1, &[&dave]);

@@ -34,7 +34,7 @@ fn bundled() -> (World, Computer, String) {
     (world, computer, index)
 }
 
-/// Another computer that gets the files by hand and reaches nobody.
+/// Another computer that gets the files by hand and reaches no server.
 fn carried(from: &Computer) -> Computer {
     let offline = Computer::offline();
     for name in ["app", "lib", "b.json"] {
@@ -181,7 +181,7 @@ fn a_revocation_that_was_seen_is_remembered_offline() {
     computer.run(&VERIFY).failed(4).says(&["key leaked"]);
     computer.run(&[&VERIFY[..], &["--json"]].concat()).json_error(4);
     computer.run(&["verify", "lib", "--bundle", "b.json"]).failed(4);
-    // Whoever has not seen it cannot know, and is told so.
+    // A client that has not seen it cannot know, and says so.
     let verified = other.run(&[&VERIFY[..], &["--signers-digest", &digest(&signers())]].concat()).ok();
     verified.says(&["revocation"]);
 }

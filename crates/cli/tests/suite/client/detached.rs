@@ -130,7 +130,7 @@ fn own_files_are_compared_offline_too() {
 }
 
 #[test]
-fn only_whoever_may_sign_signs_offline() {
+fn only_a_signer_signs_offline() {
     let (_world, connected, _) = exported();
     let offline = Computer::offline();
     carry(&connected, &offline, "export.json");

@@ -135,7 +135,7 @@ fn assert_verified(report: &Value, signers: &[String], first_use: bool) {
 }
 
 #[test]
-fn a_proposed_update_is_named_with_whoever_has_to_sign() {
+fn a_proposed_update_is_named_with_those_who_have_to_sign() {
     let world = World::start();
     let computer = Computer::of(&world.server);
     let (url, _) = found(&world, &computer);

@@ -57,7 +57,7 @@ fn exit_codes_tell_failures_apart_in_text_and_in_json() {
 }
 
 #[test]
-fn nobody_there_is_code_5_for_every_command_that_asks_the_server() {
+fn a_server_that_is_not_there_is_code_5_for_every_command_that_asks_the_server() {
     let computer = Computer::offline();
     let (path, url) = ("http/127.0.0.1/80/acme/svc.index.json", "http://127.0.0.1:9/acme/app");
     computer.write("file", "content");
@@ -134,7 +134,7 @@ fn an_output_file_without_detached_is_refused_instead_of_ignored() {
     let (world, computer, ..) = released();
     let sums = put_release(&world.files, "acme/app/2.0", &[("app", b"new")]);
     computer.run_as("alice", &["release", "--checksums", &sums]).ok();
-    // Whoever names a file for the signatures does not mean to submit them.
+    // A user who names a file for the signatures does not mean to submit them.
     computer.run_as("alice", &["sign", "--all", "--yes", "-o", "signatures.json"]).failed_as_usage();
     assert_eq!(world.pending(&alice()), [world.index_path("acme/app/2.0")]);
 }

@@ -81,7 +81,7 @@ fn a_differing_reason_is_refused_and_signs_nothing() {
 fn a_status_tells_of_a_revocation_that_has_begun() {
     let (_world, computer, index) = released();
     computer.run_as("rita", &["revoke", &index, "--reason", "key leaked", "--yes"]).ok();
-    // Otherwise nobody learns that a co-signature is waited for.
+    // Otherwise no one learns that a co-signature is missing.
     computer.run(&["status", &index]).ok().says(&["key leaked"]);
 }
 
@@ -132,7 +132,7 @@ fn the_new_signers_revoke_what_the_old_ones_signed() {
 }
 
 #[test]
-fn only_whoever_may_revoke_does() {
+fn only_a_revoker_revokes() {
     let (world, computer, index) = released();
     computer.run_as("alice", &["revoke", &index, "--reason", "mine", "--yes"]).failed(1);
     computer.run_as("mallory", &["revoke", &index, "--reason", "mine", "--yes"]).failed(1);
@@ -164,7 +164,7 @@ fn only_complete_releases_can_be_revoked() {
 }
 
 #[test]
-fn a_revocation_is_code_4_for_whoever_meets_the_project_for_the_first_time() {
+fn a_revocation_is_code_4_for_those_who_meet_the_project_for_the_first_time() {
     let (world, computer, index) = released();
     for name in ["rita", "ron"] {
         let args: &[&str] = if name == "rita" { &["--reason", "key leaked"] } else { &[] };

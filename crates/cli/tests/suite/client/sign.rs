@@ -13,7 +13,7 @@ fn person(name: &str) -> Person {
     Person::named(name)
 }
 
-/// A project of alice and bob, both needed, with a release that nobody has signed; its index.
+/// A project of alice and bob, both needed, with an unsigned release; its index.
 #[track_caller]
 fn unsigned() -> (World, Computer, String) {
     let (alice, bob) = (person("alice"), person("bob"));
@@ -88,7 +88,7 @@ fn several_paths_are_signed_in_one_run() {
 }
 
 #[test]
-fn whoever_is_not_asked_or_has_signed_already_gets_an_error() {
+fn who_is_not_asked_or_has_signed_already_gets_an_error() {
     let (world, computer, index) = unsigned();
     computer.run_as("mallory", &["sign", &index, "--yes"]).failed(1).says(&[&person("mallory").key()]);
     computer.run_as("alice", &["sign", &index, "--yes"]).ok();
@@ -114,7 +114,7 @@ fn several_groups_are_each_shown_with_how_many_have_signed() {
 }
 
 #[test]
-fn nobody_is_missing_whose_group_has_enough() {
+fn no_one_is_missing_whose_group_has_enough() {
     let (alice, bob, carol) = (person("alice"), person("bob"), person("carol"));
     let file = SignersFile::of(1, &[&alice, &bob]).artifact(1, &[&carol]);
     let world = World::with_project(&file, &[&alice, &bob, &carol]);

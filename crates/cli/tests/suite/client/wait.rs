@@ -11,7 +11,7 @@ fn people() -> (Person, Person) {
     (Person::named("alice"), Person::named("bob"))
 }
 
-/// A project of two, at an address that stays, and a release of it that nobody has signed.
+/// A project of two, at an address that stays, and an unsigned release of it.
 fn collecting() -> (World, Computer, String) {
     let (alice, bob) = people();
     let world = World::start_with(|launch, _| launch.arg("--dev").at(free_address()));

@@ -24,7 +24,7 @@ fn all_that_was_missed_is_told_in_order_before_and_after_a_restart() {
     assert_eq!(commits.len(), 5, "the first one creates the repository");
 
     let assert_resumes = |world: &World| {
-        // Whoever knows a commit that brought two events has heard both.
+        // A listener that knows a commit with two events has heard both.
         for (known, first) in [(0, 0), (1, 1), (2, 3), (3, 4), (4, 6)] {
             let mut resumed = after(world, &commits[known]);
             let query = format!("/v1/events?last_event_id={}", commits[known].to_uppercase());

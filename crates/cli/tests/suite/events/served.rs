@@ -49,7 +49,7 @@ fn two_hundred_listeners_hear_the_same() {
         assert_eq!(hear(listener), heard);
     }
     assert_eq!(metric(metrics, "countersign_events_sent_total"), f64::from(count * 200));
-    // Whoever goes away is noticed at once, not with the next event.
+    // The server notices at once that a listener is gone, not with the next event.
     drop(listeners.split_off(50));
     await_listeners(metrics, 50.0);
 }

@@ -248,7 +248,7 @@ fn endless_redirects_are_given_up() {
 }
 
 #[test]
-fn a_redirect_to_a_private_address_is_refused_and_nobody_there_is_contacted() {
+fn a_redirect_to_a_private_address_is_refused_before_anything_there_is_contacted() {
     let private = FakeForge::start_on("127.0.0.2", Kind::GitHub);
     private.set("/x", ForgeAnswer::bytes("content"));
     for kind in KINDS {
@@ -274,7 +274,7 @@ fn a_redirect_to_a_private_address_is_refused_and_nobody_there_is_contacted() {
 }
 
 #[test]
-fn an_asset_url_on_a_private_address_is_refused_and_nobody_there_is_contacted() {
+fn an_asset_url_on_a_private_address_is_refused_before_anything_there_is_contacted() {
     let private = FakeForge::start_on("127.0.0.2", Kind::GitHub);
     private.set("/app.bin", ForgeAnswer::bytes("content"));
     for kind in KINDS {

@@ -241,7 +241,7 @@ fn an_upstream_that_stalls_or_drips_is_given_up() {
 }
 
 #[test]
-fn a_port_where_nobody_listens_is_an_upstream_failure() {
+fn a_port_where_nothing_listens_is_an_upstream_failure() {
     let world = World::start();
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let url = format!("http://{closed}{SIGNERS}");

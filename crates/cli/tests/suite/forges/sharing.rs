@@ -25,7 +25,7 @@ fn asset_requests(forge: &ForgeWorld) -> usize {
     forge.forge.count(&forge.forge.asset_target(REPOSITORY, TAG, "app.bin"))
 }
 
-/// Sends a request whose answer nobody has read yet.
+/// Sends a request and does not read the answer.
 fn send_unread(forge: &ForgeWorld, person: &Person, url: &str) -> TcpStream {
     let request = forge.release_request(person, url);
     let mut head = "POST /v1/assets HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n".to_owned();
@@ -153,7 +153,7 @@ fn a_client_that_disconnects_does_not_lose_the_work_and_a_retry_joins() {
 }
 
 #[test]
-fn work_that_ended_while_nobody_waited_is_not_done_again_for_the_retry() {
+fn work_that_ended_while_no_one_waited_is_not_done_again_for_the_retry() {
     let (forge, url, keeper) = held_release(Kind::GitHub);
     let lost = send_unread(&forge, &alice(), &url);
     keeper.await_request();

@@ -124,7 +124,7 @@ fn a_branch_with_a_slash_works_where_the_url_says_refs_heads() {
     }
 }
 
-/// Branch `main` has a file in a directory where nobody looks; `main/docs` is no branch.
+/// Branch `main` has a file in a directory where the server does not look; `main/docs` is no branch.
 #[test]
 fn a_file_in_another_directory_does_not_pass_for_one_at_the_root_of_a_branch_with_a_slash() {
     let mut taken = Vec::new();

@@ -1,4 +1,4 @@
-//! `countersign fsck`, and the server, on trees that were made to exhaust whoever reads them.
+//! `countersign fsck`, and the server, on trees that were made to exhaust their readers.
 
 use std::time::{Duration, Instant};
 
@@ -74,7 +74,7 @@ impl Bombed {
 }
 
 #[test]
-fn directories_that_lie_in_very_many_places_are_found_and_nobody_walks_them_all() {
+fn directories_that_lie_in_very_many_places_are_found_without_walking_them_all() {
     let bombed = Bombed::new();
     let id = bombed.commit(&bombed.nest(40, &["a", "b"]));
     bombed.fsck(&[]).finds(&id, "", "more than 100000 files and directories");
@@ -180,7 +180,7 @@ fn a_server_refuses_such_a_tree_and_says_why() {
     assert!(said.contains("more than 16000000 files and directories"), "{said}");
 }
 
-/// So that whoever interrupts a long check has seen what it found.
+/// So that a user who interrupts a long check has seen what it found.
 #[test]
 fn findings_are_told_as_they_arise_and_printed_once() {
     let bombed = Bombed::new();

@@ -32,7 +32,7 @@ fn assert_checked(checked: &Checked, path: &Path) {
     assert_eq!(checked.json["repository"], path.to_str().unwrap(), "{:#}", checked.json);
 }
 
-/// Where the files of a work tree come from, whoever has committed them.
+/// Where the files of a work tree come from, no matter who committed them.
 fn work_tree(dir: &TempDir) -> (PathBuf, String) {
     let (bare, clone) = (dir.path().join("bare.git"), dir.path().join("clone"));
     let commit = tampered(&bare);

@@ -164,7 +164,7 @@ fn an_active_signers_file_changes_only_by_its_signers() {
 }
 
 #[test]
-fn nobody_gets_into_force_without_those_who_must_agree() {
+fn no_file_gets_into_force_without_those_who_must_agree() {
     assert_found(&[
         Tampering {
             name: "a registration is active before everyone signed",

@@ -1,4 +1,4 @@
-//! `countersign fsck` on histories that nobody has tampered with.
+//! `countersign fsck` on histories without tampering.
 
 use std::path::PathBuf;
 
@@ -108,10 +108,10 @@ fn a_commit_that_is_not_in_the_history_proves_that_it_was_rewritten() {
     }
 }
 
-/// The limit of any check that has only the repository: whoever can rewrite all of it can leave out what nothing that
+/// The limit of any check that has only the repository: an attacker who can rewrite all of it can leave out what nothing that
 /// came later depends on.
 #[test]
-fn a_revocation_that_was_left_out_of_the_history_is_missed_by_whoever_checked_it_before() {
+fn a_revocation_that_was_left_out_of_the_history_is_missed_by_those_who_checked_it_before() {
     let past = past();
     let checked_before = past.git().run(&["rev-parse", "main"]);
     let mut commits = past.commits.clone();

@@ -35,7 +35,7 @@ fn an_older_history_than_was_seen_is_a_loud_failure() {
     let missing = &digest_of(&scene.world.read(&scene.world.active_path("acme/app")))[..20];
     scene.regular.refuses(&scene.url("2.0"), 3, &[&scene.project(), "older history", missing]);
     assert!(scene.regular.memory() == memory);
-    // Whoever comes new is saved by the file server, which shows the newer file.
+    // A newcomer is saved by the file server, which shows the newer file.
     scene.newcomer.refuses(&scene.url("2.0"), 3, &[&scene.project()]);
 }
 
@@ -94,7 +94,7 @@ fn take_over(scene: &Scene, dir: &str, project_dir: &str) -> String {
 }
 
 #[test]
-fn who_takes_over_server_and_file_server_deceives_nobody_who_knows_the_project() {
+fn who_takes_over_server_and_file_server_deceives_no_one_who_knows_the_project() {
     let scene = Scene::start();
     let honest = digest_of(&scene.world.read(&scene.world.active_path("acme/app")));
     let url = take_over(&scene, "acme/app/2.0", "acme/app");
@@ -106,7 +106,7 @@ fn who_takes_over_server_and_file_server_deceives_nobody_who_knows_the_project()
         scene.regular.assert_untouched();
     }
     assert!(scene.regular.memory() == memory);
-    // Whoever comes new has nobody else to ask, unless they know a digest. A limit by design.
+    // A newcomer has no one else to ask, unless they know a digest. A limit by design.
     scene.newcomer.run(&["download", &url, "--signers-digest", &honest]).failed(3);
     scene.newcomer.takes(&url, b"evil");
 }

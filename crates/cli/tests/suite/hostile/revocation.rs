@@ -69,7 +69,7 @@ fn a_revocation_stops_the_download_and_is_never_forgotten() {
         // The other release is as good as it was.
         victim.takes(&scene.url("1.0"), &Scene::content("1.0"));
     }
-    // Whoever has not seen it cannot know: what a server does not show proves nothing. A limit by design.
+    // A client that has not seen it cannot know: what a server does not show proves nothing. A limit by design.
     Victim::of(&scene.hostile).takes(&scene.url("2.0"), &Scene::content("2.0"));
 }
 

@@ -1,4 +1,4 @@
-//! A server that wants something else revoked, or for another reason, than whoever revokes means.
+//! A server that wants something else revoked, or for another reason, than the revoker means.
 
 use serde_json::json;
 
@@ -41,7 +41,7 @@ fn a_pending_revocation_of_another_file_is_not_joined() {
 }
 
 #[test]
-fn a_pending_revocation_that_nobody_signed_is_not_joined_for_any_reason() {
+fn a_pending_revocation_without_a_signature_is_not_joined_for_any_reason() {
     let scene = Scene::start();
     let path = scene.index("2.0");
     let reason = "\u{1b}[1mall of acme's keys are \u{202e}stolen";
@@ -54,8 +54,8 @@ fn a_pending_revocation_that_nobody_signed_is_not_joined_for_any_reason() {
 }
 
 #[test]
-fn a_revocation_that_nobody_entitled_began_is_not_joined() {
-    // With --yes nobody reads the reason: only that a revoker has signed it makes it somebody's word.
+fn a_revocation_that_no_revoker_began_is_not_joined() {
+    // With --yes no one reads the reason: only that a revoker has signed it makes it somebody's word.
     let file = SignersFile::of(2, &[&alice(), &bob(), &carol()]).revocation(2, &[&bob(), &carol()]);
     let scene = Scene::with(&file);
     let path = scene.index("2.0");

@@ -1,4 +1,4 @@
-//! A signers file that the project publishes vouches for its own past and future, and for nobody else's.
+//! A signers file that the project publishes vouches for its own past and future, and for no other project's.
 
 use serde_json::json;
 
@@ -213,7 +213,7 @@ fn who_was_replaced_can_still_sign_with_the_help_of_a_server() {
 #[test]
 fn a_parents_index_does_not_speak_for_a_directory_that_has_its_own_project() {
     let scene = Scene::start();
-    // The release's own index is hidden; one of the directory above is shown instead, which nobody has signed.
+    // The release's own index is hidden; one of the directory above is shown instead, which is unsigned.
     let parent = scene.world.index_path("acme/app");
     let listed = Listed { name: "2.0/app.tar.gz", source: &scene.url("2.0"), bytes: b"evil" };
     let text = index_of(&scene.project(), None, &[listed]);

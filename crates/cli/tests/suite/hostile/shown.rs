@@ -208,7 +208,7 @@ fn a_name_stands_beside_its_key_and_cannot_pass_for_more() {
 
 #[test]
 fn an_answer_about_something_else_is_not_reported_as_done() {
-    // Whoever is told that another project was registered is also told to sign it.
+    // A user who is told that another project was registered is also told to sign it.
     let server = HostileServer::alone();
     let victim = Victim::of(&server);
     let other = "http/127.0.0.1/9/mallory/app";

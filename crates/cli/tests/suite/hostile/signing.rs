@@ -121,7 +121,7 @@ fn files_that_do_not_belong_together_are_not_signed() {
 }
 
 #[test]
-fn what_collects_no_signatures_is_not_signed_whoever_lists_it() {
+fn what_collects_no_signatures_is_not_signed_no_matter_who_lists_it() {
     let (scene, path) = with_waiting_release();
     for listed in [
         scene.world.active_path("acme/app"),
@@ -190,7 +190,7 @@ fn a_known_project_is_not_registered_anew() {
     refuses(&scene, &scene.regular, &path, "shown as a first registration");
     let ran = scene.regular.run_as("alice", &["sign", &path, "--yes"]);
     ran.says(&[&scene.project(), "new project"]);
-    // Whoever has not met the project is told that it is new, and what they sign fits no other history: the honest
+    // A signer who has not met the project is told that it is new, and what they sign fits no other history: the honest
     // server does not take it.
     let ran = scene.newcomer.run_as("alice", &["sign", &path, "--yes"]).failed(1);
     ran.says(&["first registration"]);

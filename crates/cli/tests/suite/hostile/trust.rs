@@ -253,7 +253,7 @@ fn a_forge_that_is_called_a_file_server_vouches_for_no_page() {
 
 #[test]
 fn an_asset_of_a_release_is_no_signers_file_for_its_neighbours() {
-    // D26: a signers file comes from a branch, so that nobody publishes one unawares. Whoever may only attach files to a
+    // D26: a signers file comes from a branch, so that no one publishes one by accident. Who may only attach files to a
     // release, and owns the server, would otherwise vouch for the very files that they attached.
     let dir = "acme/app/releases/download/v1";
     for claimed in ["file_server", "github", "forgejo"] {
@@ -282,7 +282,7 @@ fn an_asset_of_a_release_registers_no_project() {
 #[test]
 fn a_directory_of_that_name_at_the_root_speaks_for_the_whole_host() {
     // D27 as it is: where strangers may choose names at the root (buckets, accounts), one who takes the name
-    // `svc.signers` and owns the server vouches for everybody's files, to whoever has not met their project.
+    // `svc.signers` and owns the server vouches for everybody's files, to all who have not met their project.
     let shared = Shared::start();
     shared.files.put("/svc.signers/x.json", mallorys());
     let project = shared.files.mirror_path("");

@@ -133,7 +133,7 @@ fn a_locked_agent_says_how_to_unlock_it() {
 fn an_agent_may_refuse_to_sign() {
     let Some(agent) = SshAgent::start() else { return };
     let dir = TempDir::new().unwrap();
-    // To be confirmed each time, which nobody does.
+    // To be confirmed each time, which no one does.
     agent.add(&["-c"], &private_copy(dir.path(), "plain"));
     let error = failure(&through(ping(None, &fixture("plain.pub")), &agent.socket()), 1);
     assert!(error.contains("refused") && error.contains(&public_key(&fixture("plain.pub"))), "{error}");
@@ -213,7 +213,7 @@ fn a_hostile_agent_is_found_out() {
 }
 
 #[test]
-fn whoever_has_to_touch_a_device_is_told_that_it_waits() {
+fn who_has_to_touch_a_device_is_told_that_it_waits() {
     let agent = HostileAgent::start(None);
     let socket = agent.dir.path().join("socket");
     let (key, nobody) = (fixture("plain.pub"), "http://127.0.0.1:9");

@@ -117,13 +117,13 @@ fn a_key_that_asks_too_often_is_told_when_to_come_back() {
 }
 
 #[test]
-fn nobody_uses_up_the_allowance_of_somebody_elses_key() {
+fn no_one_uses_up_the_allowance_of_somebody_elses_key() {
     let (server, _ground) = limited("key_per_second = 1\nkey_burst = 2", &[]);
     let alice = Person::named("alice");
     let first = alice.sign(pending());
     server.send(&first).ok();
     for _ in 0..10 {
-        // Whoever saw the request repeats it, or puts her key over another one's signature.
+        // An attacker who saw the request repeats it, or puts her key over another one's signature.
         server.send(&first).error(401);
         let forged = Person::named("mallory").sign(pending()).replace_header("X-svc-pk", &alice.key());
         server.send(&forged).error(401);
@@ -171,7 +171,7 @@ fn one_key_cannot_have_all_fetches_for_itself() {
         // Four of twelve are too many; the others wait for the file server.
         let deadline = Instant::now() + Duration::from_secs(20);
         while requests.iter().filter(|request| request.is_finished()).count() < 4 {
-            assert!(Instant::now() < deadline, "nobody was refused");
+            assert!(Instant::now() < deadline, "no request was refused");
             std::thread::sleep(Duration::from_millis(10));
         }
         world.register(&bob, "acme/app", &SignersFile::of(1, &[&bob])).ok();
@@ -279,7 +279,7 @@ fn only_to_look_at_the_health_is_without_limit() {
     server.get("/healthz").ok();
 }
 
-/// Until a body is there nobody knows who sends it, so strangers must not fill the memory with bodies.
+/// Until a body is there the server does not know who sends it, so strangers must not fill the memory with bodies.
 #[test]
 fn only_so_many_large_bodies_are_received_at_a_time_and_small_ones_always() {
     let server = TestServer::start();

@@ -100,7 +100,7 @@ fn a_log_without_room_loses_lines_and_no_answers() {
 }
 
 #[test]
-fn a_log_that_nobody_reads_keeps_no_answer_waiting() {
+fn a_log_that_is_not_read_keeps_no_answer_waiting() {
     let mut world = World::start_with(|launch, _| launch.arg("--dev").with_log(LogEnd::Unread));
     // More than a pipe holds.
     flood(&world.server, 1_000, 1_000);

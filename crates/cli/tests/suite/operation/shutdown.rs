@@ -32,7 +32,7 @@ fn closing_the_terminal_ends_a_server_that_only_tries_things_out() {
     assert_eq!(service.wait().code(), Some(0));
 }
 
-/// The signal has been heard once nobody is let in any more.
+/// The server has heard the signal once it takes no new connection.
 fn await_closed_door(server: &TestServer) {
     let deadline = Instant::now() + PROMPTLY;
     while TcpStream::connect(server.address()).is_ok() {

@@ -22,7 +22,7 @@ fn commands(page: &str, from: &str, to: &str) -> String {
     lines.filter(|line| !is_build(line)).map(|line| format!("{line}\n")).collect()
 }
 
-/// Two ports that nobody uses.
+/// Two unused ports.
 fn free_ports() -> [u16; 2] {
     let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
     listeners.map(|listener| listener.local_addr().expect("it is bound").port())

@@ -64,7 +64,7 @@ fn a_body_that_is_announced_as_too_large_is_refused_before_it_arrives() {
     }
 }
 
-/// A body for `/v1/register_repo` and the like that has this length, by a field that nobody knows.
+/// A body for `/v1/register_repo` and the like that has this length, by an unknown field.
 fn padded(url: &str, length: usize) -> String {
     let body = |padding: usize| {
         json!({ "signers_file_url": url, "public_key": alice().body_key(), "x": " ".repeat(padding) })

@@ -164,7 +164,7 @@ fn a_failure_is_logged_under_the_request_id_of_its_answer() {
 }
 
 #[test]
-fn callers_who_do_not_finish_their_request_hold_nobody_up() {
+fn callers_who_do_not_finish_their_request_hold_no_one_up() {
     let server = TestServer::start();
     let mut unfinished: Vec<_> = (0..64).map(|_| Connection::open(server.address())).collect();
     let halves = [
@@ -179,7 +179,7 @@ fn callers_who_do_not_finish_their_request_hold_nobody_up() {
         connection.write(half);
     }
     server.send(&Person::named("alice").sign(Request::get("/v1/pending_signatures"))).ok();
-    // And whoever was slow is served once the rest arrives.
+    // The slow callers are served once the rest arrives.
     for (connection, half) in unfinished.iter_mut().zip(halves.into_iter().cycle()) {
         if half == "PO" {
             connection.write("ST /v1/assets HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n");

@@ -56,7 +56,7 @@ struct Figures {
     unfinished: u64,
     acknowledged: u64,
     unanswered: u64,
-    /// Changes that were made, although nobody had been told.
+    /// Changes that were made without an answer.
     unanswered_but_made: u64,
     nonces_tried_again: u64,
 }

@@ -123,7 +123,7 @@ impl Course {
                 break;
             }
             self.advance();
-            // Whoever listens may have heard enough.
+            // The listener may have heard enough.
             let _ = done.send(());
         }
         sent

@@ -20,7 +20,7 @@ use tempfile::TempDir;
 
 use super::{files::FileServer, http::Reply, people::Person, server::TestServer, world::World};
 
-/// An address at which nobody listens: the discard port of loopback.
+/// An address where nothing listens: the discard port of loopback.
 pub(crate) const NOBODY: &str = "http://127.0.0.1:9";
 
 pub(crate) struct Computer {

@@ -52,7 +52,7 @@ impl Running {
         line
     }
 
-    /// Nobody reads its standard output any more.
+    /// Closes its standard output.
     pub(crate) fn stop_reading(&mut self) {
         self.stdout = None;
     }

@@ -152,7 +152,7 @@ impl World {
         self.submit(person, &self.signature_body(person, path))
     }
 
-    /// Each signs in turn; the last one, and nobody before, makes it complete.
+    /// Each signs in turn; only the last one makes it complete.
     #[track_caller]
     pub(crate) fn sign_all(&self, path: &str, signers: &[&Person]) {
         let bodies: Vec<_> = signers.iter().map(|person| self.signature_body(person, path)).collect();

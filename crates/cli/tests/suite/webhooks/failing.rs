@@ -1,4 +1,4 @@
-//! Webhooks whose receivers fail, and servers that are killed: nothing is lost, and nobody waits.
+//! Webhooks whose receivers fail, and servers that are killed: nothing is lost, and no one waits.
 
 use std::{
     collections::HashSet,

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Who takes a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Actor {
-    /// Whoever opens the repository, and makes its first commit.
+    /// Opens the repository, and makes its first commit.
     Opener,
     Writer,
     Folder,
@@ -104,7 +104,7 @@ impl Kind {
     pub(crate) fn applies_to(self, step: DiskStep) -> bool {
         match self {
             Self::ShortWrite | Self::CrashMidway => step == DiskStep::Write,
-            // Nobody hears of a file that was created and not returned.
+            // The caller does not hear of a file that was created and not returned.
             Self::DoneButFails => step != DiskStep::Create,
             Self::Fails
             | Self::DiskFull
@@ -169,7 +169,7 @@ impl Faults {
         assert!(!waited.1.timed_out(), "the step is never taken");
     }
 
-    /// What a power cut leaves, once nobody uses the disk any more.
+    /// What a power cut leaves, once nothing uses the disk any more.
     pub(crate) fn lose_what_is_not_durable(&self) {
         let state = self.shared.0.lock().unwrap();
         let every = match state.target.map(|target| target.kind) {
