@@ -10,14 +10,10 @@ pub(crate) mod tests;
 
 use std::{
     convert::Infallible,
-    future::poll_fn,
     io,
     net::{IpAddr, SocketAddr},
-    pin::{Pin, pin},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
     time::{Duration, Instant},
 };
@@ -27,19 +23,21 @@ use axum::{
     body::{Body, Bytes},
     http::StatusCode,
 };
-use futures_util::task::AtomicWaker;
 use hyper::{
     Request,
     body::{Body as HttpBody, Frame, Incoming, SizeHint},
     server::conn::http1,
     service::service_fn,
 };
-use hyper_util::rt::TokioIo;
+use hyper_util::{
+    rt::TokioIo,
+    server::graceful::{GracefulShutdown, Watcher},
+};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpSocket, TcpStream},
     runtime::Handle,
-    sync::{mpsc, watch},
+    sync::watch,
     task::JoinSet,
 };
 
@@ -96,8 +94,7 @@ pub async fn serve<R: Read>(
     mut stopped: watch::Receiver<bool>,
 ) {
     let service = Arc::new(service);
-    // Has ended when no connection has its sender any more.
-    let (open, mut all_closed) = mpsc::channel(1);
+    let open = GracefulShutdown::new();
     loop {
         let accepted = tokio::select! {
             _ = stopped.wait_for(|stop| *stop) => break,
@@ -107,15 +104,15 @@ pub async fn serve<R: Read>(
         let is_proxy = service.proxies.contains(peer.ip());
         let counted = (!is_proxy).then(|| network_of(peer.ip()));
         let Some(place) = service.connections.admit(counted, Instant::now()) else { continue };
-        let (stopped, open) = (stopped.clone(), open.clone());
-        let connection = Connection { place, peer: peer.ip(), is_proxy, stopped, _open: open };
+        let (stopped, ending) = (stopped.clone(), open.watcher());
+        let connection = Connection { place, peer: peer.ip(), is_proxy, stopped, ending };
         let served = lanes.spawn(stream, |stream| connection.run(stream, Arc::clone(&service)));
         if let Err(error) = served {
             pause_after(&error, "a connection could not be served").await;
         }
     }
-    drop((listener, open));
-    all_closed.recv().await;
+    drop(listener);
+    open.shutdown().await;
 }
 
 async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
@@ -144,12 +141,12 @@ struct Connection {
     peer: IpAddr,
     is_proxy: bool,
     stopped: watch::Receiver<bool>,
-    _open: mpsc::Sender<Infallible>,
+    ending: Watcher,
 }
 
 impl Connection {
     async fn run<R: Read>(self, stream: TcpStream, service: Arc<Service<R>>) {
-        let Self { place, peer, is_proxy, mut stopped, _open } = self;
+        let Self { place, peer, is_proxy, mut stopped, ending } = self;
         let connections = Arc::clone(&service.connections);
         let tls = service.tls.clone();
         let client = service.limiter.as_ref().map(|limiter| limiter.client(peer));
@@ -160,19 +157,17 @@ impl Connection {
         }
         let patience = Arc::clone(&place.patience);
         let visitor = Visitor { service, client, is_proxy, patience, number: place.number };
-        let farewell = Arc::new(Farewell::default());
-        let (mut has_stopped, said) = (stopped.clone(), Arc::clone(&farewell));
         let serving = async move {
             match tls {
-                None => serve_stream(stream, visitor, &said).await,
+                None => serve_stream(stream, visitor, ending).await,
                 Some(tls) => {
                     let stream = tokio::select! {
                         stream = tls.accept(stream, peer) => stream,
                         // No request has come yet, so there is nothing to finish.
-                        _ = has_stopped.wait_for(|stop| *stop) => None,
+                        _ = stopped.wait_for(|stop| *stop) => None,
                     };
                     if let Some(stream) = stream {
-                        serve_stream(stream, visitor, &said).await;
+                        serve_stream(stream, visitor, ending).await;
                     }
                 }
             }
@@ -180,42 +175,13 @@ impl Connection {
         // A task of its own: what happens on the stream then wakes nothing else.
         let mut served = JoinSet::new();
         served.spawn(serving);
-        let mut run_out = pin!(place.patience.run_out());
-        let mut is_ending = false;
-        loop {
-            tokio::select! {
-                _ = served.join_next() => break,
-                dropped = &mut run_out => {
-                    tracing::debug!(%peer, ?dropped, "a connection waited for its client in vain");
-                    connections.note_dropped(dropped);
-                    break;
-                }
-                _ = stopped.wait_for(|stop| *stop), if !is_ending => {
-                    is_ending = true;
-                    farewell.say();
-                }
+        tokio::select! {
+            _ = served.join_next() => {}
+            dropped = place.patience.run_out() => {
+                tracing::debug!(%peer, ?dropped, "a connection waited for its client in vain");
+                connections.note_dropped(dropped);
             }
         }
-    }
-}
-
-/// Ends a connection after the request that is under way.
-#[derive(Default)]
-struct Farewell {
-    is_said: AtomicBool,
-    connection: AtomicWaker,
-}
-
-impl Farewell {
-    fn say(&self) {
-        self.is_said.store(true, Ordering::Release);
-        self.connection.wake();
-    }
-
-    fn was_said(&self, context: &Context<'_>) -> bool {
-        // In this order: what is said in between is seen.
-        self.connection.register(context.waker());
-        self.is_said.load(Ordering::Acquire)
     }
 }
 
@@ -255,13 +221,14 @@ impl<R> Drop for AnswerBody<R> {
 async fn serve_stream<R: Read>(
     stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
     visitor: Visitor<R>,
-    farewell: &Farewell,
+    ending: Watcher,
 ) {
     let connections = Arc::clone(&visitor.service.connections);
+    // Not the visitor: nothing of the application may outlive what `ending` counts.
+    let (requests, number) = (Arc::clone(&visitor.service.requests), visitor.number);
     let stream = Stream::new(stream, Arc::clone(&visitor.patience), connections);
     // One count for each connection: threads that share one for all requests would wait for each other's caches.
     let visitor = Arc::new(visitor);
-    let refused = Arc::clone(&visitor);
     let service = service_fn(move |request: Request<Incoming>| {
         let visitor = Arc::clone(&visitor);
         let now = Instant::now();
@@ -285,21 +252,13 @@ async fn serve_stream<R: Read>(
         tracing::warn!("this machine's clock is before 1970: set it. A connection was closed");
         return;
     }
-    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
-    let mut is_ending = false;
-    let served = poll_fn(|context| {
-        if !is_ending && farewell.was_said(context) {
-            is_ending = true;
-            connection.as_mut().graceful_shutdown();
-        }
-        connection.as_mut().poll(context)
-    });
-    if let Err(error) = served.await {
+    let connection = http.serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = ending.watch(connection).await {
         if error.is_parse() {
             let is_large = error.is_parse_too_large();
             let status =
                 if is_large { StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE } else { StatusCode::BAD_REQUEST };
-            refused.service.requests.record(refused.number, Route::Other, status, Duration::ZERO);
+            requests.record(number, Route::Other, status, Duration::ZERO);
         }
         tracing::debug!(%error, "a connection ended early");
     }

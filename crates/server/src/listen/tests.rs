@@ -44,9 +44,9 @@ async fn connect(app: &App, target: &str) -> (impl Future<Output = Option<Droppe
         number: 0,
     };
     let serving = async move {
-        let farewell = Farewell::default();
+        let open = GracefulShutdown::new();
         tokio::select! {
-            () = serve_stream(stream, visitor, &farewell) => None,
+            () = serve_stream(stream, visitor, open.watcher()) => None,
             dropped = patience.run_out() => Some(dropped),
         }
     };
