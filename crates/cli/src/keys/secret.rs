@@ -2,12 +2,14 @@
 
 use std::fmt;
 
-/// Shows nothing of itself, and is overwritten when it is dropped.
-pub(crate) struct SecretBytes(Vec<u8>);
+use zeroize::Zeroizing;
+
+/// Shows nothing of itself, which `Zeroizing` would, and is overwritten when it is dropped.
+pub(crate) struct SecretBytes(Zeroizing<Vec<u8>>);
 
 impl SecretBytes {
     pub(crate) fn new(bytes: Vec<u8>) -> Self {
-        Self(bytes)
+        Self(Zeroizing::new(bytes))
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
@@ -24,25 +26,15 @@ impl SecretBytes {
     pub(super) fn remove_last_char(&mut self) {
         let is_continuation = |byte: &u8| *byte & 0xc0 == 0x80;
         let end = self.0.iter().rposition(|byte| !is_continuation(byte)).unwrap_or(0);
-        self.0[end..].fill(0);
         self.0.truncate(end);
     }
 
     pub(super) fn clear(&mut self) {
-        self.0.fill(0);
         self.0.clear();
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-}
-
-impl Drop for SecretBytes {
-    fn drop(&mut self) {
-        self.0.fill(0);
-        // Or the compiler may leave the loop out: nobody reads what it writes.
-        std::hint::black_box(&mut self.0);
     }
 }
 
