@@ -1,7 +1,6 @@
 //! What every answer has in common: an id, a line in the log, and that a panic is answered too.
 
 use std::{
-    cell::Cell,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, LazyLock,
@@ -21,7 +20,7 @@ use hyper::{Request, body::Incoming, service::Service as _};
 use hyper_util::service::TowerToHyperService;
 use tokio::task::JoinSet;
 use tracing::{Instrument as _, Span};
-use uuid::{Uuid, fmt::Simple};
+use uuid::Uuid;
 
 use crate::{
     clock::http_date,
@@ -126,7 +125,7 @@ pub(crate) async fn answer<R: Read>(
     if let Some(date) = http_date() {
         response.headers_mut().insert(DATE, date);
     }
-    if let Ok(value) = HeaderValue::from_str(id.as_str()) {
+    if let Ok(value) = HeaderValue::try_from(id.0) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
     response
@@ -167,44 +166,19 @@ fn report_failure(span: &Span, id: &RequestId, asked: (&Method, &Uri), response:
     }
 }
 
-/// A number that nobody else gets. Threads take many at a time, and so need not wait for each other with each request.
-fn next_number() -> u64 {
-    const MANY: u64 = 1_024;
-    static TAKEN: AtomicU64 = AtomicU64::new(0);
-    thread_local! {
-        static NEXT: Cell<u64> = const { Cell::new(0) };
-    }
-    let next = NEXT.get();
-    let number = if next.is_multiple_of(MANY) { TAKEN.fetch_add(MANY, Ordering::Relaxed) } else { next };
-    NEXT.set(number + 1);
-    number
-}
-
 /// Different for every request of every run.
-pub(crate) struct RequestId([u8; RequestId::BYTES]);
+pub(crate) struct RequestId(String);
 
 impl RequestId {
-    const RUN_BYTES: usize = 16;
-    const BYTES: usize = Self::RUN_BYTES + 1 + 8;
-
+    /// A `Uuid` for each would ask the system for random bytes with every request.
     pub(crate) fn new() -> Self {
-        static RUN: LazyLock<[u8; Simple::LENGTH]> = LazyLock::new(|| {
-            let mut digits = [0; Simple::LENGTH];
-            Uuid::new_v4().simple().encode_lower(&mut digits);
-            digits
-        });
-        let mut id = [b'-'; Self::BYTES];
-        id[..Self::RUN_BYTES].copy_from_slice(&RUN[..Self::RUN_BYTES]);
-        let mut left = next_number();
-        for digit in id[Self::RUN_BYTES + 1..].iter_mut().rev() {
-            *digit = b"0123456789abcdef"[(left % 16) as usize];
-            left /= 16;
-        }
-        Self(id)
+        static RUN: LazyLock<u64> = LazyLock::new(|| Uuid::new_v4().as_u64_pair().0);
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(format!("{:016x}-{:08x}", *RUN, NEXT.fetch_add(1, Ordering::Relaxed)))
     }
 
     pub(crate) fn as_str(&self) -> &str {
-        str::from_utf8(&self.0).unwrap_or_default()
+        &self.0
     }
 }
 
@@ -220,6 +194,6 @@ mod tests {
         let threads: Vec<_> = (0..4).map(|_| thread::spawn(ids)).collect();
         let ids: Vec<String> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
         assert_eq!(ids.iter().collect::<HashSet<_>>().len(), 12_000);
-        assert!(ids.iter().all(|id| id.len() == RequestId::BYTES && id[..16] == ids[0][..16]));
+        assert!(ids.iter().all(|id| id.len() == 25 && id[..16] == ids[0][..16]));
     }
 }
