@@ -14,9 +14,9 @@ use axum::{
     },
     response::{IntoResponse as _, Response},
 };
-use futures_util::FutureExt as _;
 use hyper::{Request, body::Incoming, service::Service as _};
 use hyper_util::service::TowerToHyperService;
+use tokio::{runtime::Handle, task::JoinSet};
 use tracing::{Instrument as _, Span};
 
 use crate::{
@@ -56,6 +56,8 @@ pub struct Service<R> {
     pub requests: Arc<Requests>,
     pub limiter: Option<Arc<Limiter>>,
     pub proxies: Arc<TrustedProxies>,
+    /// Works on requests that take longer than a read.
+    pub workers: Handle,
 }
 
 /// The client at the other end of a connection.
@@ -134,12 +136,13 @@ pub(crate) async fn answer<R: Read>(
     if let Some(date) = http_date() {
         response.headers_mut().insert(DATE, date);
     }
-    if let Ok(value) = HeaderValue::from_str(id.as_str()) {
+    if let Ok(value) = HeaderValue::try_from(id.into_string()) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
     response
 }
 
+/// Works on a request away from the connection's thread, which serves others meanwhile. Ends with the connection.
 async fn answer_routed<R: Read>(
     service: &Service<R>,
     mut request: Request<Incoming>,
@@ -147,12 +150,13 @@ async fn answer_routed<R: Read>(
     span: &Span,
 ) -> Response {
     request.extensions_mut().insert(origin);
-    let answering = TowerToHyperService::new(service.router.clone()).call(request).instrument(span.clone());
-    // Dropping its guards undoes an unfinished change, and the writer has a thread of its own.
-    match AssertUnwindSafe(answering).catch_unwind().await {
-        Ok(Ok(response)) => response,
-        Ok(Err(never)) => match never {},
-        Err(_) => panicked(),
+    let mut work = JoinSet::new();
+    let asked = TowerToHyperService::new(service.router.clone()).call(request);
+    work.spawn_on(asked.instrument(span.clone()), &service.workers);
+    match work.join_next().await {
+        Some(Ok(Ok(response))) => response,
+        Some(Ok(Err(never))) => match never {},
+        Some(Err(_)) | None => panicked(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod calendar;
 pub mod connections;
+mod lanes;
 pub(crate) mod patience;
 mod refusal;
 mod stream;
@@ -10,14 +11,10 @@ pub(crate) mod tests;
 
 use std::{
     convert::Infallible,
-    future::poll_fn,
     io,
     net::{IpAddr, SocketAddr},
-    pin::{Pin, pin},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
     time::{Duration, Instant},
 };
@@ -26,21 +23,24 @@ use axum::{
     body::{Body, Bytes},
     http::StatusCode,
 };
-use futures_util::task::AtomicWaker;
 use hyper::{
     Request,
     body::{Body as HttpBody, Frame, Incoming, SizeHint},
     server::conn::http1,
     service::service_fn,
 };
-use hyper_util::rt::TokioIo;
+use hyper_util::{
+    rt::TokioIo,
+    server::graceful::{GracefulShutdown, Watcher},
+};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpSocket, TcpStream},
-    sync::{mpsc, watch},
+    sync::watch,
     task::JoinSet,
 };
 
+pub use self::lanes::Lanes;
 use self::{
     connections::{Admitted, Connections},
     refusal::MAX_HEAD_BYTES,
@@ -69,10 +69,12 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// Which connections the server admits, and how.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Gate {
     pub connections: Arc<Connections>,
     pub tls: Option<Arc<Tls>>,
+    /// Which threads serve them.
+    pub lanes: Lanes,
 }
 
 /// Serves until `stopped` holds true or its sender is gone. Then finishes the requests under way.
@@ -83,8 +85,7 @@ pub async fn serve<R: Read>(
     mut stopped: watch::Receiver<bool>,
 ) {
     let service = Arc::new(service);
-    // Ends once every connection has dropped its sender.
-    let (open, mut all_closed) = mpsc::channel(1);
+    let open = GracefulShutdown::new();
     loop {
         let accepted = tokio::select! {
             _ = stopped.wait_for(|stop| *stop) => break,
@@ -94,12 +95,22 @@ pub async fn serve<R: Read>(
         let is_proxy = service.proxies.contains(peer.ip());
         let counted = (!is_proxy).then(|| network_of(peer.ip()));
         let Some(place) = gate.connections.admit(counted, Instant::now()) else { continue };
-        let (stopped, open) = (stopped.clone(), open.clone());
-        let connection = Connection { place, peer: peer.ip(), is_proxy, stopped, _open: open };
-        tokio::spawn(connection.run(stream, Arc::clone(&service), gate.clone()));
+        let connection = Connection {
+            place,
+            peer: peer.ip(),
+            is_proxy,
+            tls: gate.tls.clone(),
+            connections: Arc::clone(&gate.connections),
+            stopped: stopped.clone(),
+            ending: open.watcher(),
+        };
+        let served = gate.lanes.spawn(stream, |stream| connection.run(stream, Arc::clone(&service)));
+        if let Err(error) = served {
+            pause_after(&error, "a connection could not be served").await;
+        }
     }
-    drop((listener, open));
-    all_closed.recv().await;
+    drop(listener);
+    open.shutdown().await;
 }
 
 async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
@@ -112,25 +123,30 @@ async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
             Some((stream, peer))
         }
         Err(error) => {
-            tracing::warn!(%error, "a connection could not be accepted");
-            tokio::time::sleep(PAUSE).await;
+            pause_after(&error, "a connection could not be accepted").await;
             None
         }
     }
+}
+
+async fn pause_after(error: &io::Error, what: &str) {
+    tracing::warn!(%error, "{what}");
+    tokio::time::sleep(PAUSE).await;
 }
 
 struct Connection {
     place: Admitted,
     peer: IpAddr,
     is_proxy: bool,
+    tls: Option<Arc<Tls>>,
+    connections: Arc<Connections>,
     stopped: watch::Receiver<bool>,
-    _open: mpsc::Sender<Infallible>,
+    ending: Watcher,
 }
 
 impl Connection {
-    async fn run<R: Read>(self, stream: TcpStream, service: Arc<Service<R>>, gate: Gate) {
-        let Self { place, peer, is_proxy, mut stopped, _open } = self;
-        let Gate { connections, tls } = gate;
+    async fn run<R: Read>(self, stream: TcpStream, service: Arc<Service<R>>) {
+        let Self { place, peer, is_proxy, tls, connections, mut stopped, ending } = self;
         let client = service.limiter.as_ref().map(|limiter| limiter.client(peer));
         // A handshake costs more than most answers.
         let charged = client.as_ref().filter(|_| tls.is_some() && !is_proxy);
@@ -139,19 +155,18 @@ impl Connection {
         }
         let patience = Arc::clone(&place.patience);
         let visitor = Visitor { service, client, is_proxy, patience, number: place.number };
-        let (farewell, heads) = (Arc::new(Farewell::default()), Arc::clone(&connections));
-        let (mut has_stopped, said) = (stopped.clone(), Arc::clone(&farewell));
+        let heads = Arc::clone(&connections);
         let serving = async move {
             match tls {
-                None => serve_stream(stream, visitor, heads, &said).await,
+                None => serve_stream(stream, visitor, heads, ending).await,
                 Some(tls) => {
                     let stream = tokio::select! {
                         stream = tls.accept(stream, peer) => stream,
                         // No request has come yet, so there is nothing to finish.
-                        _ = has_stopped.wait_for(|stop| *stop) => None,
+                        _ = stopped.wait_for(|stop| *stop) => None,
                     };
                     if let Some(stream) = stream {
-                        serve_stream(stream, visitor, heads, &said).await;
+                        serve_stream(stream, visitor, heads, ending).await;
                     }
                 }
             }
@@ -159,42 +174,13 @@ impl Connection {
         // A task of its own, so that events on the stream wake nothing else.
         let mut served = JoinSet::new();
         served.spawn(serving);
-        let mut run_out = pin!(place.patience.run_out());
-        let mut is_ending = false;
-        loop {
-            tokio::select! {
-                _ = served.join_next() => break,
-                dropped = &mut run_out => {
-                    tracing::debug!(%peer, ?dropped, "ended a connection that waited for its client");
-                    connections.note_dropped(dropped);
-                    break;
-                }
-                _ = stopped.wait_for(|stop| *stop), if !is_ending => {
-                    is_ending = true;
-                    farewell.say();
-                }
+        tokio::select! {
+            _ = served.join_next() => {}
+            dropped = place.patience.run_out() => {
+                tracing::debug!(%peer, ?dropped, "ended a connection that waited for its client");
+                connections.note_dropped(dropped);
             }
         }
-    }
-}
-
-/// Ends a connection after the request that is under way.
-#[derive(Default)]
-struct Farewell {
-    is_said: AtomicBool,
-    connection: AtomicWaker,
-}
-
-impl Farewell {
-    fn say(&self) {
-        self.is_said.store(true, Ordering::Release);
-        self.connection.wake();
-    }
-
-    fn was_said(&self, context: &Context<'_>) -> bool {
-        // In this order, a signal in between is not lost.
-        self.connection.register(context.waker());
-        self.is_said.load(Ordering::Acquire)
     }
 }
 
@@ -235,12 +221,13 @@ async fn serve_stream<R: Read>(
     stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
     visitor: Visitor<R>,
     connections: Arc<Connections>,
-    farewell: &Farewell,
+    ending: Watcher,
 ) {
+    // Not the visitor: nothing of the application may outlive what `ending` counts.
+    let (requests, number) = (Arc::clone(&visitor.service.requests), visitor.number);
     let stream = Stream::new(stream, Arc::clone(&visitor.patience), connections);
     // One reference count for each connection. If all threads shared one, they would wait for each other's caches.
     let visitor = Arc::new(visitor);
-    let refused = Arc::clone(&visitor);
     let service = service_fn(move |request: Request<Incoming>| {
         let visitor = Arc::clone(&visitor);
         let now = Instant::now();
@@ -260,26 +247,17 @@ async fn serve_stream<R: Read>(
     http.max_buf_size(MAX_HEAD_BYTES).max_header_size(MAX_HEAD_BYTES);
     // `answer` sets the date.
     http.auto_date_header(false);
-    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
-    let mut is_ending = false;
-    let served = poll_fn(|context| {
-        // On each poll, since any thread of the runtime can serve the connection.
-        if !calendar::note_date() {
-            tracing::warn!("this machine's clock is before 1970: set it. A connection was closed");
-            return Poll::Ready(Ok(()));
-        }
-        if !is_ending && farewell.was_said(context) {
-            is_ending = true;
-            connection.as_mut().graceful_shutdown();
-        }
-        connection.as_mut().poll(context)
-    });
-    if let Err(error) = served.await {
+    if !calendar::note_date() {
+        tracing::warn!("this machine's clock is before 1970: set it. A connection was closed");
+        return;
+    }
+    let connection = http.serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = ending.watch(connection).await {
         if error.is_parse() {
             let is_large = error.is_parse_too_large();
             let status =
                 if is_large { StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE } else { StatusCode::BAD_REQUEST };
-            refused.service.requests.record(refused.number, RequestKind::OTHER, status, Duration::ZERO);
+            requests.record(number, RequestKind::OTHER, status, Duration::ZERO);
         }
         tracing::debug!(%error, "a connection ended early");
     }

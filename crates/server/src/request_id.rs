@@ -1,53 +1,29 @@
 //! The id of a request, which its answer and its log lines carry.
 
-use std::{
-    cell::Cell,
-    sync::{
-        LazyLock,
-        atomic::{AtomicU64, Ordering},
-    },
+use std::sync::{
+    LazyLock,
+    atomic::{AtomicU64, Ordering},
 };
 
-use uuid::{Uuid, fmt::Simple};
-
-/// A number that no other request gets. Each thread takes many at a time, so threads seldom wait for each other.
-fn next_number() -> u64 {
-    const MANY: u64 = 1_024;
-    static TAKEN: AtomicU64 = AtomicU64::new(0);
-    thread_local! {
-        static NEXT: Cell<u64> = const { Cell::new(0) };
-    }
-    let next = NEXT.get();
-    let number = if next.is_multiple_of(MANY) { TAKEN.fetch_add(MANY, Ordering::Relaxed) } else { next };
-    NEXT.set(number + 1);
-    number
-}
+use uuid::Uuid;
 
 /// Different for every request of every run.
-pub(crate) struct RequestId([u8; RequestId::BYTES]);
+pub(crate) struct RequestId(String);
 
 impl RequestId {
-    const RUN_BYTES: usize = 16;
-    const BYTES: usize = Self::RUN_BYTES + 1 + 8;
-
+    /// A `Uuid` for each would ask the system for random bytes with every request.
     pub(crate) fn new() -> Self {
-        static RUN: LazyLock<[u8; Simple::LENGTH]> = LazyLock::new(|| {
-            let mut digits = [0; Simple::LENGTH];
-            Uuid::new_v4().simple().encode_lower(&mut digits);
-            digits
-        });
-        let mut id = [b'-'; Self::BYTES];
-        id[..Self::RUN_BYTES].copy_from_slice(&RUN[..Self::RUN_BYTES]);
-        let mut left = next_number();
-        for digit in id[Self::RUN_BYTES + 1..].iter_mut().rev() {
-            *digit = b"0123456789abcdef"[(left % 16) as usize];
-            left /= 16;
-        }
-        Self(id)
+        static RUN: LazyLock<u64> = LazyLock::new(|| Uuid::new_v4().as_u64_pair().0);
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(format!("{:016x}-{:08x}", *RUN, NEXT.fetch_add(1, Ordering::Relaxed)))
     }
 
     pub(crate) fn as_str(&self) -> &str {
-        str::from_utf8(&self.0).unwrap_or_default()
+        &self.0
+    }
+
+    pub(crate) fn into_string(self) -> String {
+        self.0
     }
 }
 
@@ -63,6 +39,6 @@ mod tests {
         let threads: Vec<_> = (0..4).map(|_| thread::spawn(ids)).collect();
         let ids: Vec<String> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
         assert_eq!(ids.iter().collect::<HashSet<_>>().len(), 12_000);
-        assert!(ids.iter().all(|id| id.len() == RequestId::BYTES && id[..16] == ids[0][..16]));
+        assert!(ids.iter().all(|id| id.len() == 25 && id[..16] == ids[0][..16]));
     }
 }

@@ -17,7 +17,7 @@ use countersign_store::{
     open::{OpenDataError, open_repository},
 };
 use thiserror::Error;
-use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
+use tokio::{net::TcpListener, runtime::Handle, sync::watch, task::JoinHandle};
 
 use crate::{
     answer::{RequestHead, Service},
@@ -30,7 +30,7 @@ use crate::{
         places::{MinimumPace, PlaceRules, SharedPlaces},
     },
     listen::{
-        self, Gate,
+        self, Gate, Lanes,
         connections::{ConnectionLimits, Connections},
     },
     openapi::Reference,
@@ -74,6 +74,8 @@ pub enum StartError {
     Webhooks(#[from] ProgressError),
     #[error(transparent)]
     Tls(#[from] TlsError),
+    #[error("the threads that serve connections cannot be started")]
+    Threads(#[source] io::Error),
     #[error(
         "this machine's clock is before 1970, or after the year 9999: set it, and start the server again"
     )]
@@ -187,8 +189,13 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         requests: Arc::clone(&app.requests),
         limiter: app.limiter.clone(),
         proxies: Arc::new(settings.trusted_proxies),
+        workers: Handle::current(),
     };
-    let gate = Gate { connections: Arc::clone(&app.connections), tls: tls.clone() };
+    let gate = Gate {
+        connections: Arc::clone(&app.connections),
+        tls: tls.clone(),
+        lanes: Lanes::start().map_err(StartError::Threads)?,
+    };
     let main = Background::start(|stopped| listen::serve(listener, service, gate, stopped));
     let (metrics, metrics_address) = metrics.map(|bound| serve_metrics(&app, bound)).unzip();
     let webhooks = webhooks.work(&app.store, &clock, &fetcher).map(Background::start).collect();
@@ -205,8 +212,13 @@ fn serve_metrics(app: &App, bound: (TcpListener, SocketAddr)) -> (Background, So
         requests: Arc::default(),
         limiter: None,
         proxies: Arc::new(TrustedProxies::default()),
+        workers: Handle::current(),
     };
-    let gate = Gate { connections: Arc::new(Connections::new(METRICS_CONNECTIONS)), tls: None };
+    let gate = Gate {
+        connections: Arc::new(Connections::new(METRICS_CONNECTIONS)),
+        tls: None,
+        lanes: Lanes::shared(),
+    };
     (Background::start(|stopped| listen::serve(listener, service, gate, stopped)), address)
 }
 

@@ -155,11 +155,17 @@ impl Connection {
     }
 }
 
-/// Head and body together; `None` while the head is incomplete.
+/// Head and body together; `None` while the head is incomplete. It reads the head once, so that the longer heads of the
+/// server do not cost the load more than the server.
 fn answer_length(answer: &[u8]) -> Result<Option<usize>, Failure> {
-    let Some(end) = answer.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(None) };
-    let head = std::str::from_utf8(&answer[..end])?;
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-    let length: usize = length.ok_or("an answer without content-length")?.parse()?;
-    Ok(Some(end + 4 + length))
+    let (mut end, mut length) = (0, None);
+    for line in answer.split_inclusive(|byte| *byte == b'\n') {
+        end += line.len();
+        if let Some(value) = line.strip_prefix(b"content-length: ") {
+            length = Some(std::str::from_utf8(value)?.trim_end().parse::<usize>()?);
+        } else if line == b"\r\n" {
+            return Ok(Some(end + length.ok_or("an answer without content-length")?));
+        }
+    }
+    Ok(None)
 }

@@ -223,11 +223,17 @@ struct Contestant<'a> {
     clients: usize,
     requests: Vec<Request>,
     figures: Figures,
-    /// Requests per second, turn by turn.
-    rates: Vec<f64>,
+    /// Turn by turn.
+    rates: Vec<TurnRate>,
     cpu: Duration,
     /// How many clients listen meanwhile, and their query.
     listeners: Option<(usize, String)>,
+}
+
+#[derive(Clone, Copy)]
+struct TurnRate {
+    per_second: f64,
+    p99_ms: f64,
 }
 
 /// The rows of all, with the measured server last. Rates are compared turn by turn.
@@ -242,19 +248,22 @@ fn take_turns(
     for turn in 0..turns {
         contestants.iter_mut().try_for_each(|contestant| contestant.take_turn(turn, turns))?;
     }
-    let rates: Vec<Vec<f64>> = contestants.iter_mut().map(|each| std::mem::take(&mut each.rates)).collect();
+    let rates: Vec<Vec<TurnRate>> =
+        contestants.iter_mut().map(|each| std::mem::take(&mut each.rates)).collect();
     let mut rows: Vec<Row> = contestants.into_iter().map(Contestant::into_row).collect();
     if let (Some(own), Some(own_rates)) = (rows.last_mut(), rates.last()) {
-        own.ratio = bare_name.map(|to| Ratio { value: median_ratio(own_rates, &rates[0]), to });
+        let compare = |to: usize, of: fn(&TurnRate) -> f64| median_ratio(own_rates, &rates[to], of);
+        own.ratio = bare_name.map(|to| Ratio { value: compare(0, |rate| rate.per_second), to });
+        own.p99_ratio = bare_name.map(|_| compare(0, |rate| rate.p99_ms));
         own.to_first_size =
-            has_first.then(|| median_ratio(own_rates, &rates[usize::from(bare_name.is_some())]));
+            has_first.then(|| compare(usize::from(bare_name.is_some()), |rate| rate.per_second));
     }
     Ok(rows)
 }
 
 /// The median of the ratios of all turns.
-fn median_ratio(own: &[f64], other: &[f64]) -> f64 {
-    let mut ratios: Vec<f64> = own.iter().zip(other).map(|(own, other)| own / other).collect();
+fn median_ratio(own: &[TurnRate], other: &[TurnRate], of: fn(&TurnRate) -> f64) -> f64 {
+    let mut ratios: Vec<f64> = own.iter().zip(other).map(|(own, other)| of(own) / of(other)).collect();
     ratios.sort_unstable_by(f64::total_cmp);
     ratios[ratios.len() / 2]
 }
@@ -271,7 +280,8 @@ impl<'a> Contestant<'a> {
         let listeners = self.listeners.as_ref().map(open).transpose()?;
         let before = self.process.cpu_time()?;
         let figures = client::drive(self.process.address, self.clients, &self.requests[begin..end])?;
-        self.rates.push(figures.per_second());
+        let (per_second, p99_ms) = (figures.per_second(), figures.percentile_ms(0.99));
+        self.rates.push(TurnRate { per_second, p99_ms });
         self.figures.add(figures);
         self.cpu += self.process.cpu_time()?.saturating_sub(before);
         listeners.map_or(Ok(()), Listeners::close)
@@ -290,6 +300,7 @@ impl<'a> Contestant<'a> {
             server_cpu_us: cpu.as_secs_f64() * 1e6 / figures.count().max(1) as f64,
             answer_bytes: figures.bytes_per_answer(),
             ratio: None,
+            p99_ratio: None,
             to_first_size: None,
         }
     }

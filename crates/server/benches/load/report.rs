@@ -20,9 +20,9 @@ pub(crate) const NOTES: &str = "\
 Server and bare handler are processes of their own; the load shares the machine with them. Requests were signed before
 the clock started. `cpu us` is the processor time of the server for one request. `ratio` is throughput compared with
 the bare handler, which takes turns with the server (reads), with a loop of durable `git commit` (submit), or with
-submissions to which nobody listens, which take turns with those to which many do (listen); `to first`
-is throughput compared with a repository of the run's first size, which takes turns as well. Of turns, the median of
-their ratios is given.";
+submissions to which nobody listens, which take turns with those to which many do (listen); `p99` compares the 99th
+percentiles of the same two; `to first` is throughput compared with a repository of the run's first size, which takes
+turns as well. Of turns, the median of their ratios is given.";
 
 #[derive(Serialize)]
 pub(crate) struct SizeReport {
@@ -78,6 +78,8 @@ pub(crate) struct Row {
     pub(crate) server_cpu_us: f64,
     pub(crate) answer_bytes: usize,
     pub(crate) ratio: Option<Ratio>,
+    /// The 99th percentile compared with that of the same contestant.
+    pub(crate) p99_ratio: Option<f64>,
     /// The throughput compared with that of a repository of the run's first size, which took turns with this one.
     pub(crate) to_first_size: Option<f64>,
 }
@@ -106,7 +108,7 @@ impl fmt::Display for SizeReport {
         }
         writeln!(
             f,
-            "  {:<17}{:>8}{:>12}{:>10}{:>10}{:>10}{:>9}{:>8}{:>10}",
+            "  {:<17}{:>8}{:>12}{:>10}{:>10}{:>10}{:>9}{:>8}{:>8}{:>10}",
             "operation",
             "clients",
             "per second",
@@ -115,6 +117,7 @@ impl fmt::Display for SizeReport {
             "p99.9 ms",
             "cpu us",
             "ratio",
+            "p99",
             "to first"
         )?;
         self.rows.iter().try_for_each(|row| writeln!(f, "  {}", Shown(row)))
@@ -130,7 +133,7 @@ impl fmt::Display for Shown<'_, Row> {
         let optional = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
         write!(
             f,
-            "{:<17}{:>8}{:>12}{:>10.3}{:>10.3}{:>10.3}{:>9.1}{:>8}{:>10}",
+            "{:<17}{:>8}{:>12}{:>10.3}{:>10.3}{:>10.3}{:>9.1}{:>8}{:>8}{:>10}",
             row.operation,
             row.clients,
             Grouped(row.per_second as usize).to_string(),
@@ -139,6 +142,7 @@ impl fmt::Display for Shown<'_, Row> {
             row.p999_ms,
             row.server_cpu_us,
             optional(row.ratio.as_ref().map(|ratio| ratio.value)),
+            optional(row.p99_ratio),
             optional(row.to_first_size),
         )
     }

@@ -4,6 +4,7 @@
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream},
+    runtime::Handle,
     time::timeout,
 };
 
@@ -26,7 +27,7 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 /// Admits every client, with as little as possible besides the routes.
 pub(crate) fn service(router: Router) -> (Service<impl Read>, Gate) {
     let limits = ConnectionLimits { total: 64, per_address: None };
-    let gate = Gate { connections: Arc::new(Connections::new(limits)), tls: None };
+    let gate = Gate { connections: Arc::new(Connections::new(limits)), tls: None, lanes: Lanes::shared() };
     let service = Service {
         router,
         read: |_: RequestHead<'_>| None,
@@ -34,6 +35,7 @@ pub(crate) fn service(router: Router) -> (Service<impl Read>, Gate) {
         requests: Arc::default(),
         limiter: None,
         proxies: Arc::default(),
+        workers: Handle::current(),
     };
     (service, gate)
 }
@@ -53,9 +55,9 @@ async fn connect(app: &App, target: &str) -> (impl Future<Output = Option<Droppe
         number: 0,
     };
     let serving = async move {
-        let farewell = Farewell::default();
+        let open = GracefulShutdown::new();
         tokio::select! {
-            () = serve_stream(stream, visitor, gate.connections, &farewell) => None,
+            () = serve_stream(stream, visitor, gate.connections, open.watcher()) => None,
             dropped = patience.run_out() => Some(dropped),
         }
     };
