@@ -1,4 +1,4 @@
-//! What happened, for those who watch: told by the message of a commit alone, so it proves nothing.
+//! Events: what happened, as the message of a commit tells it. They prove nothing.
 
 use std::collections::BTreeSet;
 
@@ -46,7 +46,7 @@ pub struct Event {
     pub key: Option<PublicKey>,
 }
 
-/// Which events somebody wants to be told of: those that pass all that is set.
+/// Which events a listener wants: those that pass every condition that is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventFilter {
     /// At this path, or below it.
@@ -57,7 +57,7 @@ pub struct EventFilter {
 }
 
 impl EventFilter {
-    /// A key to filter by. Bytes that are nobody's key are fine: nothing waits for them.
+    /// A key to filter by. Bytes that are no valid key are fine: nothing waits for them.
     pub fn parse_key(text: &str) -> Result<PublicKey, KeyError> {
         PublicKey::parse(text).or_else(|error| PublicKey::parse_recorded(text).map_err(|_| error))
     }

@@ -1,4 +1,4 @@
-//! The signers file as an API describes it. Its own types cannot be asked: what they read is more than what they write.
+//! The schema of the signers file. It is written by hand because the file's own type reads more than it writes.
 
 use serde::Serialize;
 use utoipa::ToSchema;

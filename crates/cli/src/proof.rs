@@ -3,7 +3,7 @@
 use countersign_core::{
     documents::metadata::Origin,
     proof::{
-        trust::{Pin, Root, SeenRevocation, Shown, TrustError, TrustStore},
+        trust::{AsOf, Pin, Root, SeenRevocation, TrustError, TrustStore},
         verify::{Evidence, RevokedArtifact, VerifiedArtifact, VerifyError, verify},
     },
     rules::chain::VerifiedChain,
@@ -139,8 +139,8 @@ pub(crate) fn check_pin<'a>(
     network: Network,
 ) -> Result<Option<&'a Pin>, CliError> {
     let shown = match network {
-        Network::Online => Shown::Now,
-        Network::Offline => Shown::Earlier,
+        Network::Online => AsOf::Now,
+        Network::Offline => AsOf::Earlier,
     };
     store.check(chain, shown).map_err(untrusted)
 }

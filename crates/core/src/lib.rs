@@ -1,7 +1,7 @@
 //! What server, client and mirror must agree on: formats, keys, quorum, decisions and verification.
 //!
-//! Pure: no I/O, no clock, no randomness, no async. Whatever a decision needs is a parameter of it. Four chapters, each
-//! of which uses only those before it.
+//! Pure: no I/O, no clock, no randomness, no async. A decision gets everything it needs as a parameter. Read the chapters
+//! in this order: `values`, `documents`, `rules`, `proof`. Each uses only the ones before it.
 
 pub mod documents;
 pub mod proof;

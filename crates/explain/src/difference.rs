@@ -16,10 +16,10 @@ use crate::{
     strength::{KeyCount, count_needed, effective_groups},
 };
 
-/// One change; `Display` says it in a sentence. Whoever is in the current file appears under the name that it gives:
-/// the name in the proposed one is part of the proposal.
+/// One change; `Display` says it in a sentence. A key of the current file appears under the name that this file gives it:
+/// the name in the proposed file is part of the proposal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum SignersChange {
     /// Of a first file: a role, or `None` where it is left to its default.
     Founded {
         role: Role,
@@ -87,7 +87,7 @@ pub struct GroupChange {
 
 /// What has to be looked at first comes first. Empty if nothing changes but the time, or the order of groups and
 /// signers, which means nothing.
-pub fn list_changes(current: Option<&SignersFile>, proposed: &SignersFile) -> Vec<Change> {
+pub fn list_changes(current: Option<&SignersFile>, proposed: &SignersFile) -> Vec<SignersChange> {
     match current {
         None => Role::ALL.map(|role| found_role(proposed, role)).to_vec(),
         Some(current) => {
@@ -101,7 +101,7 @@ pub fn list_changes(current: Option<&SignersFile>, proposed: &SignersFile) -> Ve
     }
 }
 
-impl Change {
+impl SignersChange {
     /// Whether it must not be overlooked: fewer keys can act, or a name means somebody else.
     pub fn is_alarming(&self) -> bool {
         match self {
@@ -134,9 +134,9 @@ impl GroupChange {
     }
 }
 
-fn found_role(file: &SignersFile, role: Role) -> Change {
+fn found_role(file: &SignersFile, role: Role) -> SignersChange {
     let groups = file.explicit_groups(role).map(|_| effective_groups(file, role));
-    Change::Founded { role, groups }
+    SignersChange::Founded { role, groups }
 }
 
 struct Pair<'a> {
@@ -145,17 +145,17 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    fn list_moved_names(&self) -> Vec<Change> {
+    fn list_moved_names(&self) -> Vec<SignersChange> {
         let holders: BTreeMap<String, Signer> =
             name_keys(self.current).filter_map(|signer| Some((signer.name.clone()?, signer))).collect();
         let moved = |to: Signer| {
             let from = holders.get(to.name.as_ref()?)?.clone();
-            (from.key != to.key).then_some(Change::NameMoved { from, to })
+            (from.key != to.key).then_some(SignersChange::NameMoved { from, to })
         };
         name_keys(self.proposed).filter_map(moved).collect()
     }
 
-    fn find_weakening(&self, role: Role) -> Option<Change> {
+    fn find_weakening(&self, role: Role) -> Option<SignersChange> {
         let [current, proposed] = [self.current, self.proposed].map(|file| effective_groups(file, role));
         // Where the bounds are not exact, the same groups would look as if they could be weaker than themselves.
         if sort_groups(&current) == sort_groups(&proposed) {
@@ -164,10 +164,10 @@ impl Pair<'_> {
         let after = count_needed(&proposed)?;
         // Masters who are new can do what only the admins could: rotate.
         let before = count_needed(&current).or_else(|| count_needed(self.current.admin_groups()))?;
-        (after.at_least < before.at_most).then_some(Change::Weakened { role, before, after })
+        (after.at_least < before.at_most).then_some(SignersChange::Weakened { role, before, after })
     }
 
-    fn list_people(&self) -> Vec<Change> {
+    fn list_people(&self) -> Vec<SignersChange> {
         let (mut joined, mut left, mut changed, mut renamed) = (vec![], vec![], vec![], vec![]);
         let [before_roles, after_roles] = [self.current, self.proposed].map(list_roles);
         let (before_keys, after_keys) = (self.current.keys(), self.proposed.keys());
@@ -176,29 +176,33 @@ impl Pair<'_> {
             let was: BTreeSet<Role> = before_roles.get(key).cloned().unwrap_or_default();
             let is: BTreeSet<Role> = after_roles.get(key).cloned().unwrap_or_default();
             if !before_keys.contains(key) {
-                joined.push(Change::Joined { signer: after, roles: is.into_iter().collect() });
+                joined.push(SignersChange::Joined { signer: after, roles: is.into_iter().collect() });
             } else if !after_keys.contains(key) {
-                left.push(Change::Left { signer: before, roles: was.into_iter().collect() });
+                left.push(SignersChange::Left { signer: before, roles: was.into_iter().collect() });
             } else {
                 if was != is {
                     let gained = is.difference(&was).copied().collect();
                     let lost = was.difference(&is).copied().collect();
-                    changed.push(Change::RolesChanged { signer: before.clone(), gained, lost });
+                    changed.push(SignersChange::RolesChanged { signer: before.clone(), gained, lost });
                 }
                 if before.name != after.name {
-                    renamed.push(Change::Renamed { before, after });
+                    renamed.push(SignersChange::Renamed { before, after });
                 }
             }
         }
         [joined, left, changed, renamed].concat()
     }
 
-    fn list_group_changes(&self, role: Role) -> Vec<Change> {
+    fn list_group_changes(&self, role: Role) -> Vec<SignersChange> {
         let [before, after] = [self.current, self.proposed].map(|file| file.explicit_groups(role));
         match (before, after) {
             (None, None) => Vec::new(),
-            (None, Some(groups)) => vec![Change::RoleListed { role, groups: self.name_groups(groups) }],
-            (Some(groups), None) => vec![Change::RoleUnlisted { role, groups: self.name_groups(groups) }],
+            (None, Some(groups)) => {
+                vec![SignersChange::RoleListed { role, groups: self.name_groups(groups) }]
+            }
+            (Some(groups), None) => {
+                vec![SignersChange::RoleUnlisted { role, groups: self.name_groups(groups) }]
+            }
             (Some(before), Some(after)) => {
                 compare_groups(role, self.name_groups(before), self.name_groups(after))
             }
@@ -242,7 +246,7 @@ fn sort_groups(groups: &[Group]) -> Vec<(usize, BTreeSet<PublicKey>)> {
     sorted
 }
 
-fn compare_groups(role: Role, mut before: Vec<Group>, mut after: Vec<Group>) -> Vec<Change> {
+fn compare_groups(role: Role, mut before: Vec<Group>, mut after: Vec<Group>) -> Vec<SignersChange> {
     let is_only = before.len() == 1 && after.len() == 1;
     before.retain(|group| match after.iter().position(|other| other == group) {
         Some(same) => {
@@ -261,15 +265,15 @@ fn compare_groups(role: Role, mut before: Vec<Group>, mut after: Vec<Group>) -> 
             && let Some(before) = before[b].take()
             && let Some(after) = after[a].take()
         {
-            changes.push(Change::GroupChanged(GroupChange { role, before, after, is_only }));
+            changes.push(SignersChange::GroupChanged(GroupChange { role, before, after, is_only }));
         }
     }
-    changes.extend(before.into_iter().flatten().map(|group| Change::GroupRemoved { role, group }));
-    changes.extend(after.into_iter().flatten().map(|group| Change::GroupAdded { role, group }));
+    changes.extend(before.into_iter().flatten().map(|group| SignersChange::GroupRemoved { role, group }));
+    changes.extend(after.into_iter().flatten().map(|group| SignersChange::GroupAdded { role, group }));
     changes
 }
 
-/// Which group has become which nobody writes down. Those with the most keys in common are taken for the same.
+/// No file says which group has become which. Those with the most keys in common are taken for the same.
 fn pair_nearest(before: &[Group], after: &[Group]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     for (b, old) in before.iter().enumerate() {
@@ -285,7 +289,7 @@ fn pair_nearest(before: &[Group], after: &[Group]) -> Vec<(usize, usize)> {
     pairs.into_iter().map(|(_, _, b, a)| (b, a)).collect()
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for SignersChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Founded { role, groups: Some(groups) } => write!(f, "{role}: {}", shown_groups(groups)),

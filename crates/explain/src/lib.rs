@@ -1,5 +1,5 @@
-//! Explanations for people: what a proposed signers file changes, and what a signers file withstands. The client and the
-//! web pages show them; no rule depends on them.
+//! Explanations for people: what a proposed signers file changes, what a signers file withstands, and how signers
+//! are named. The client and the web pages show them; no rule depends on them.
 
 pub mod difference;
 pub mod signers;

@@ -38,14 +38,14 @@ pub struct ActStrength {
     pub act: Act,
     /// Any one of them is enough.
     pub ways: Vec<Way>,
-    /// The keys that need nobody else.
+    /// The keys that can act alone.
     pub alone: Vec<Signer>,
     /// The fewest keys that can act.
     pub needed: KeyCount,
-    /// So many keys, whichever they are, do not meet the thresholds of this act. Never too high, even where `needed`
+    /// So many keys, any of them, do not meet the thresholds of this act. Never too high, even where `needed`
     /// is not exact. It says nothing of a thief who first rotates: `Warning::RotationIsEasier` does.
     pub harmless_thefts: usize,
-    /// So many keys may be lost, whichever they are, and the others can still act.
+    /// How many keys can be lost, any of them, while the others can still act.
     pub survivable_losses: usize,
 }
 
@@ -69,7 +69,7 @@ pub struct KeyCount {
 pub enum Warning {
     /// Each of these keys releases, or rotates, alone. Revoking alone is as intended (D20).
     OneKeyIsEnough(Act, Vec<Signer>),
-    /// Rotating takes fewer keys than releasing, and whoever rotates decides who releases.
+    /// Rotating takes fewer keys than releasing, and a rotation decides who releases.
     RotationIsEasier {
         rotate: KeyCount,
         release: KeyCount,
@@ -226,7 +226,7 @@ fn collect_warnings(file: &SignersFile, acts: [&ActStrength; 3]) -> Vec<Warning>
     let artifact: BTreeSet<PublicKey> = keys_of(file.artifact_groups()).collect();
     let both: BTreeSet<PublicKey> =
         keys_of(file.admin_groups()).filter(|key| artifact.contains(key)).collect();
-    // Where there are no admin keys, the artifact signers are the admins, and nobody expects otherwise.
+    // Where there are no admin keys, the artifact signers are the admins, as everyone expects.
     if file.explicit_groups(Role::Admin).is_some() && !both.is_empty() {
         warnings.push(Warning::NotIndependent(name(both)));
     }

@@ -8,9 +8,9 @@ use countersign_core::{
 
 use super::{INDEX, PROJECT, Signers, World, alice, bob, carol, dave, key, signers};
 
-pub type Outcome = Result<RevokeOutcome, RevokeRefusal>;
-pub const REVOKED: Outcome = Ok(RevokeOutcome { is_revoked: true });
-pub const RECORDED: Outcome = Ok(RevokeOutcome { is_revoked: false });
+pub type RevokeResult = Result<RevokeOutcome, RevokeRefusal>;
+pub const REVOKED: RevokeResult = Ok(RevokeOutcome { is_revoked: true });
+pub const RECORDED: RevokeResult = Ok(RevokeOutcome { is_revoked: false });
 
 /// Alice and Bob sign releases and are admins, both needed; Dave is master.
 pub fn team() -> Signers {
@@ -32,7 +32,7 @@ pub fn two_of_three() -> World {
     world
 }
 
-pub fn post(world: &mut World, document: &str, by: &SecretKey) -> Outcome {
+pub fn post(world: &mut World, document: &str, by: &SecretKey) -> RevokeResult {
     let request = world.revoke_request(document, by);
     world.revoke(&request)
 }

@@ -1,4 +1,4 @@
-//! Bodies of requests whose text is evidence (spec §4): the server keeps it, and anyone checks the signature over it again.
+//! Bodies of requests whose text is evidence (spec §4): the server keeps it, and anyone can check the signature over it again.
 //! Unknown fields are ignored, duplicates refused (D5).
 
 use std::collections::BTreeMap;

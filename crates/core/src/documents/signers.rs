@@ -122,7 +122,7 @@ impl SignersFile {
         self.admin_keys.as_deref().unwrap_or(&self.artifact_signers)
     }
 
-    /// Empty where there are no `master_keys`: then nobody is master.
+    /// Empty where there are no `master_keys`: the project then has no masters.
     pub fn master_groups(&self) -> &[Group] {
         self.master_keys.as_deref().unwrap_or_default()
     }

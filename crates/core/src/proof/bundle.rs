@@ -21,7 +21,7 @@ const VERSION: u64 = 1;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Bundle {
-    /// When the evidence was gathered, as whoever made the bundle says: nothing proves it.
+    /// When the evidence was gathered, as the maker of the bundle says. Nothing proves it.
     pub bundled_at: Timestamp,
     #[serde(flatten)]
     pub evidence: Evidence,

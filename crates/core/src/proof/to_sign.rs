@@ -30,7 +30,7 @@ use crate::{
     },
 };
 
-/// What somebody asks to have signed, as shown by a server or by the file of `sign --export`. Nothing is believed.
+/// What a signer is asked to sign, as a server or a file of `sign --export` shows it. Nothing of it is believed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SigningRequest {
     #[serde(rename = "file_path")]

@@ -68,7 +68,7 @@ pub struct SeenRevocation {
 
 /// Whether what is shown must be the newest: a bundle may be older than what was seen since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown {
+pub enum AsOf {
     Now,
     Earlier,
 }
@@ -105,7 +105,7 @@ impl TrustStore {
     }
 
     /// The pin of the chain's project, if there is one and the chain continues it.
-    pub fn check(&self, chain: &VerifiedChain, shown: Shown) -> Result<Option<&Pin>, TrustError> {
+    pub fn check(&self, chain: &VerifiedChain, shown: AsOf) -> Result<Option<&Pin>, TrustError> {
         self.check_overlap(&chain.project)?;
         let Some(pin) = self.projects.get(&chain.project) else { return Ok(None) };
         let project = || chain.project.clone();
@@ -117,7 +117,7 @@ impl TrustStore {
             }
         }
         match pin.history.get(chain.links.len()) {
-            Some(missing) if shown == Shown::Now => Err(TrustError::OlderHistory {
+            Some(missing) if shown == AsOf::Now => Err(TrustError::OlderHistory {
                 project: project(),
                 accepted: pin.history.len(),
                 shown: chain.links.len(),
@@ -155,11 +155,11 @@ impl TrustStore {
         pin.history.extend(chain.links.iter().skip(known).map(PinnedLink::of));
     }
 
-    /// Remembers a revocation in the pin of its project. Without a pin there is nobody to remember it for, and what is
-    /// shown under another past than the pin's proves nothing.
+    /// Remembers a revocation in the pin of its project. Without a pin there is nothing to remember it in, and what
+    /// is shown under another past than the pin's proves nothing.
     pub fn remember_revocation(&mut self, revoked: &RevokedArtifact) {
         let RevokedArtifact { artifact, revocation } = revoked;
-        let continues_pin = self.check(&artifact.chain, Shown::Earlier).is_ok();
+        let continues_pin = self.check(&artifact.chain, AsOf::Earlier).is_ok();
         if continues_pin && let Some(pin) = self.projects.get_mut(&artifact.chain.project) {
             pin.revocations.insert(
                 artifact.path.clone(),

@@ -1,4 +1,4 @@
-//! Offline verification of a release: from what somebody shows to what is proven.
+//! Offline verification of a release: from evidence that a server or bundle shows to what it proves.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -57,7 +57,7 @@ pub struct RevocationEvidence {
     pub request: Option<SignedRequest>,
 }
 
-/// An index that enough of the right people have signed, and nobody has revoked as far as was shown.
+/// An index that enough of the right people have signed. No revocation of it was shown.
 #[derive(Debug, Clone)]
 pub struct VerifiedArtifact {
     pub path: RepoPath,
@@ -209,8 +209,8 @@ fn verify_revocation(
     Ok(VerifiedRevocation { document, revoked_by })
 }
 
-/// The revoker's own request names the file where the document does not. It speaks for nobody else, so that this one
-/// key must be enough (D20).
+/// The revoker's own request names the file where the document does not. It speaks for no other key, so this one
+/// must be enough (D20).
 fn check_request(
     shown: &RevocationEvidence,
     artifact: &VerifiedArtifact,

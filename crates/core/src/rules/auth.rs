@@ -66,7 +66,7 @@ impl VerifiedRequest {
     }
 
     /// Whether a server that remembers the nonce of one of these two cannot accept the other, where it is the same
-    /// nonce: whichever came first is remembered until the other is too old.
+    /// nonce: the first one is remembered until the other is too old.
     pub fn excludes(&self, other: &Self) -> bool {
         let outlasts =
             |first: &Self, second: &Self| later(second.timestamp, TOO_OLD) <= first.nonce_expires_at();
@@ -86,7 +86,7 @@ fn later(time: Timestamp, by: Duration) -> Timestamp {
     Timestamp::from_unix_nanos(time.nanos_since(epoch) + nanos).unwrap_or(time)
 }
 
-/// A request that claims to be somebody's: all is checked that can be without its payload.
+/// A request whose headers were checked. Its signature was not: that takes the payload.
 #[derive(Debug, Clone, Copy)]
 pub struct ClaimedRequest<'a> {
     headers: AuthHeaders<'a>,

@@ -25,13 +25,13 @@ pub struct Condition<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConditionKind {
-    /// Of a first file: nobody is listed without their consent.
+    /// Of a first file: every listed key agrees to be listed.
     Everyone,
     /// The admins or masters of the file in force.
     Current,
     /// The admins or masters of the proposed file.
     Proposed,
-    /// Whoever the proposed file adds.
+    /// The keys that the proposed file adds.
     Added,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Consent<'a> {
         keys
     }
 
-    /// The keys to ask for a signature next: whoever of them signs brings completion nearer.
+    /// The keys to ask for a signature next. Each of their signatures brings completion nearer.
     pub fn missing_signers(&self, signed: &BTreeSet<PublicKey>) -> BTreeSet<PublicKey> {
         let mut keys = match self.current {
             None => self.proposed.keys(),

@@ -7,7 +7,7 @@ use crate::{
     values::key::PublicKey,
 };
 
-/// Whether every group has reached its threshold. Nobody can speak for a role without groups.
+/// Whether every group has reached its threshold. A role without groups is never met.
 ///
 /// Both sides are sets of keys by their 32 bytes, so that no spelling, entry or repetition counts twice.
 pub fn is_met(groups: &[Group], signed: &BTreeSet<PublicKey>) -> bool {

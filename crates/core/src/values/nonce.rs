@@ -1,4 +1,4 @@
-//! Nonces, which make every request one of its own.
+//! Nonces, which make every request unique.
 
 use uuid::{Uuid, Variant};
 

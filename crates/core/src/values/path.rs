@@ -134,7 +134,7 @@ impl RepoPath {
         Self(format!("{}{suffix}", self.0).into())
     }
 
-    /// The stricter rules for a directory whose name a stranger chose and under which we store files (D6).
+    /// The stricter rules for a directory that a stranger named and under which we store files (D6).
     pub fn check_storable_dir(&self) -> Result<(), PathError> {
         for name in self.segments().skip(3) {
             if let Some(reason) = unstorable_reason(name) {

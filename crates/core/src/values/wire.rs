@@ -19,7 +19,7 @@ pub const SSH_KEY_TYPE: &str = "ssh-ed25519";
 /// Stands between timestamp, nonce and payload in the signed string of a request.
 pub const REQUEST_SEPARATOR: &str = "##";
 
-/// Names that begin like this are ours: nobody else may store under them (D6).
+/// Names that begin like this are ours. No one else can store files under them (D6).
 pub const RESERVED_PREFIX: &str = "svc.";
 
 pub const REPOSITORY_FILE: &str = "svc.repository.json";

@@ -7,7 +7,7 @@ use countersign_core::{
     values::key::PublicKey,
 };
 use countersign_explain::{
-    difference::{Change, list_changes},
+    difference::{SignersChange, list_changes},
     signers::shown_signer,
 };
 use countersign_testing::{assert_mentions, key, steady};
@@ -47,12 +47,12 @@ fn public(n: u8) -> PublicKey {
     key(n).public_key()
 }
 
-fn changes(current: &str, proposed: &str) -> Vec<Change> {
+fn changes(current: &str, proposed: &str) -> Vec<SignersChange> {
     list_changes(Some(&file(current)), &file(proposed))
 }
 
 /// What is told, with `#1` for the first one's key.
-fn told(changes: &[Change]) -> Vec<String> {
+fn told(changes: &[SignersChange]) -> Vec<String> {
     let shorten = |text: String, n: u8| text.replace(&public(n).to_string(), &format!("#{n}"));
     changes.iter().map(|change| (1..6).fold(change.to_string(), shorten)).collect()
 }
@@ -146,7 +146,7 @@ fn of_several_groups_the_one_that_changes_is_told_by_who_stays_in_it() {
 #[test]
 fn a_key_that_moves_from_one_group_to_another_is_told() {
     let found = changes("artifact 1: 1, 2, 3; 1: 4, 5", "artifact 1: 1, 2; 1: 3, 4, 5");
-    let moves = found.iter().filter(|change| matches!(change, Change::GroupChanged(_))).count();
+    let moves = found.iter().filter(|change| matches!(change, SignersChange::GroupChanged(_))).count();
     assert_eq!((found.len(), moves), (2, 2));
 }
 
@@ -197,13 +197,13 @@ fn new_masters_are_a_weakening_only_if_they_rotate_with_fewer_keys_than_the_admi
     let unlisted = "master keys are no longer listed, so that nobody is master; they were 1 of 1: m (#3)";
     check(with, without, &["m (#3) leaves, and was master", unlisted]);
     let found = changes(without, "artifact 2: 1, 2 / master 2: 3, 4");
-    assert!(!found.iter().any(Change::is_alarming), "{found:?}");
+    assert!(!found.iter().any(SignersChange::is_alarming), "{found:?}");
 }
 
 #[test]
 fn another_name_for_the_same_key_is_told_and_alarms() {
     let found = changes("artifact 1: alice 1", "artifact 1: bob 1");
-    assert_eq!(found, [Change::Renamed { before: signer("alice", 1), after: signer("bob", 1) }]);
+    assert_eq!(found, [SignersChange::Renamed { before: signer("alice", 1), after: signer("bob", 1) }]);
     assert!(found[0].is_alarming());
     assert_eq!(told(&found), ["alice (#1) gets another name: bob (#1)"]);
 }
@@ -217,7 +217,7 @@ fn a_name_that_is_new_or_goes_is_told() {
 #[test]
 fn a_name_that_moves_to_another_key_is_told_first_and_loudly() {
     let found = changes("artifact 1: alice 1, bob 2", "artifact 1: alice 3, bob 2");
-    assert_eq!(found[0], Change::NameMoved { from: signer("alice", 1), to: signer("alice", 3) });
+    assert_eq!(found[0], SignersChange::NameMoved { from: signer("alice", 1), to: signer("alice", 3) });
     assert!(found[0].is_alarming());
     let loud = "WARNING: a name now stands for another key: it was alice (#1), and is to be alice (#3)";
     assert_eq!(told(&found)[0], loud);
@@ -226,8 +226,8 @@ fn a_name_that_moves_to_another_key_is_told_first_and_loudly() {
 #[test]
 fn names_that_are_exchanged_are_told_for_both() {
     let found = changes("artifact 1: alice 1, bob 2", "artifact 1: bob 1, alice 2");
-    let moved = found.iter().filter(|change| matches!(change, Change::NameMoved { .. })).count();
-    let renamed = found.iter().filter(|change| matches!(change, Change::Renamed { .. })).count();
+    let moved = found.iter().filter(|change| matches!(change, SignersChange::NameMoved { .. })).count();
+    let renamed = found.iter().filter(|change| matches!(change, SignersChange::Renamed { .. })).count();
     assert_eq!((moved, renamed, found.len()), (2, 2, 4));
 }
 
@@ -385,8 +385,8 @@ proptest! {
         let (mut joined, mut left) = (Vec::new(), Vec::new());
         for change in list_changes(Some(&a.file()), &b.file()) {
             match change {
-                Change::Joined { signer, .. } => joined.push(signer.key),
-                Change::Left { signer, .. } => left.push(signer.key),
+                SignersChange::Joined { signer, .. } => joined.push(signer.key),
+                SignersChange::Left { signer, .. } => left.push(signer.key),
                 _ => {}
             }
         }
@@ -400,7 +400,7 @@ proptest! {
     #[test]
     fn releases_that_take_fewer_people_are_a_weakening(a in any_model(6, 3), b in any_model(6, 3)) {
         let found = list_changes(Some(&a.file()), &b.file()).into_iter().find_map(|change| match change {
-            Change::Weakened { role: Role::Artifact, before, after } => Some([before.at_most, after.at_least]),
+            SignersChange::Weakened { role: Role::Artifact, before, after } => Some([before.at_most, after.at_least]),
             _ => None,
         });
         let [before, after] = [&a, &b].map(|model| usize::try_from(model.fewest()).expect("below 8"));

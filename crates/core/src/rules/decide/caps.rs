@@ -62,7 +62,7 @@ impl Caps {
     ) -> Result<(), CapRefusal> {
         let depth = project.segments().count();
         let above = |segments: usize| project.self_and_ancestors().nth(depth.checked_sub(segments)?);
-        // The first name, however many groups are inside: whoever has it can make as many as they like.
+        // The first name, however many groups are inside: its owner can create as many groups as they like.
         let (host, owner) = (above(HOST_SEGMENTS), above(HOST_SEGMENTS + 1));
         let capped = [
             (owner, self.registrations_per_owner, "registrations_per_owner"),

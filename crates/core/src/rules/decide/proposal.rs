@@ -1,4 +1,4 @@
-//! What registration and update have in common: a signers file fetched on somebody's request.
+//! What registration and update have in common: a signers file that the server fetched because a key asked for it.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -41,7 +41,7 @@ pub struct InvalidSigners {
 #[error("Invalid public key: public_key must be the key that signed the request")]
 pub struct NotTheCaller;
 
-/// Nobody proposes in another key's name (D13).
+/// A key proposes only in its own name (D13).
 pub fn check_submitter(submitter: &PublicKey, caller: &PublicKey) -> Result<(), NotTheCaller> {
     if submitter == caller { Ok(()) } else { Err(NotTheCaller) }
 }

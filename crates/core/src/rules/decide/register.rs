@@ -85,7 +85,7 @@ pub fn register(
     Ok((change, Proposed { project: project.clone(), required_signers }))
 }
 
-/// A registration that nobody completed in time stops nobody else (D15).
+/// A registration that was not completed in time no longer blocks others (D15).
 fn has_expired(pending: &StoredProposal, expiry: Duration, now: Timestamp) -> bool {
     now.ahead_of(pending.metadata.origin.retrieved_at).is_some_and(|age| age >= expiry)
 }

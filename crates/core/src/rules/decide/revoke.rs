@@ -160,7 +160,7 @@ fn join_pending(
         let set_path = layout::pending_signatures_of(&layout::revocation_of(&request.file));
         let set = stored::read_signatures(snapshot, &set_path)?.unwrap_or_default();
         if *pending == *request.revocation_json.as_bytes() {
-            // A rotation may have made the signatures at hand enough; then whoever gave one may carry it out.
+            // A rotation may have made these signatures enough; then any of their signers can carry it out.
             if set.contains(&request.revoker) && !role.is_met(&set.signers()) {
                 return Err(RevokeRefusal::AlreadySigned(request.revoker));
             }

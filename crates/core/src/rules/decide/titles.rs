@@ -1,4 +1,4 @@
-//! How the commit message of each decision begins. Whoever replays a commit tells by it what the commit claims to be.
+//! How the commit message of each decision begins. A replay reads there what a commit claims to be.
 
 pub(crate) const CREATE: &str = "Create the repository";
 pub(crate) const REGISTER: &str = "Register";

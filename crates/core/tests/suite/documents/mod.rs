@@ -1,4 +1,4 @@
-mod documents;
 mod kept_apart;
+mod reading_and_writing;
 mod signature_sets;
 mod signers_file;

@@ -2,7 +2,7 @@
 
 use countersign_core::{
     proof::{
-        trust::{Pin, PinnedLink, Root, SeenRevocation, Shown, TrustError, TrustStore},
+        trust::{AsOf, Pin, PinnedLink, Root, SeenRevocation, TrustError, TrustStore},
         verify::{Evidence, RevokedArtifact, VerifiedArtifact, VerifyError, verify},
     },
     rules::chain::{self, VerifiedChain},
@@ -17,7 +17,7 @@ use countersign_testing::{
     key, mallory, path, shifted_seconds, signers,
 };
 
-const BOTH: [Shown; 2] = [Shown::Now, Shown::Earlier];
+const BOTH: [AsOf; 2] = [AsOf::Now, AsOf::Earlier];
 
 fn proven(past: &Past) -> VerifiedChain {
     chain::verify(&past.history, &past.project).expect("a chain that holds")
@@ -115,12 +115,12 @@ fn accepting_again_extends_the_history_and_leaves_the_rest() {
 fn once_extended_the_longer_history_is_the_one_to_show() {
     let mut store = accepted(&founded(PROJECT));
     store.accept(&proven(&rotated(PROJECT)), origin(), noon());
-    let error = store.check(&proven(&founded(PROJECT)), Shown::Now).expect_err("an older history");
+    let error = store.check(&proven(&founded(PROJECT)), AsOf::Now).expect_err("an older history");
     assert!(matches!(error, TrustError::OlderHistory { accepted: 2, shown: 1, .. }), "{error}");
     let missing = rotated(PROJECT).last_digest().short();
     assert_mentions(&error.to_string(), &[PROJECT, "older", &missing]);
     // A bundle may be older than what was seen since.
-    assert_eq!(store.check(&proven(&founded(PROJECT)), Shown::Earlier), Ok(Some(pin(&store))));
+    assert_eq!(store.check(&proven(&founded(PROJECT)), AsOf::Earlier), Ok(Some(pin(&store))));
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn other_metadata_of_the_same_signers_file_is_a_changed_past() {
     let everyone = [&alice(), &bob(), &carol(), &dave()];
     let moved = founded(PROJECT).remark(0, &everyone, |metadata| metadata.origin.url.push_str("?elsewhere"));
     assert_eq!(moved.digest(0), founded(PROJECT).digest(0));
-    let error = accepted(&founded(PROJECT)).check(&proven(&moved), Shown::Now).expect_err("other metadata");
+    let error = accepted(&founded(PROJECT)).check(&proven(&moved), AsOf::Now).expect_err("other metadata");
     let TrustError::ChangedPast { accepted, shown, .. } = &error else { panic!("{error}") };
     assert_ne!(accepted, shown, "the two versions look the same");
 }
@@ -173,14 +173,14 @@ fn other_metadata_of_the_same_signers_file_is_a_changed_past() {
 fn the_time_of_activation_is_the_servers_word_and_may_change() {
     let store = accepted(&founded(PROJECT));
     let later = founded(PROJECT).with(0, |entry| entry.timestamp = shifted_seconds(entry.timestamp, 60));
-    assert_eq!(store.check(&proven(&later), Shown::Now), Ok(Some(pin(&store))));
+    assert_eq!(store.check(&proven(&later), AsOf::Now), Ok(Some(pin(&store))));
 }
 
 #[test]
 fn other_signatures_on_the_same_files_are_the_same_past() {
     let store = accepted(&founded(PROJECT));
     let more = Past::of(PROJECT).then(&founders(), &[&alice(), &bob(), &carol(), &dave(), &mallory()]);
-    assert_eq!(store.check(&proven(&more), Shown::Now), Ok(Some(pin(&store))));
+    assert_eq!(store.check(&proven(&more), AsOf::Now), Ok(Some(pin(&store))));
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn an_index_inside_an_accepted_project_cannot_name_another() {
         index.published_files[0].source = "https://github.com/acme/app/releases/tag/v1/app.tar.gz".to_owned();
         // By itself it holds: nobody but the user knows which project there really is.
         let artifact = artifact(&evidence(&past, INDEX, &index, &[&mallory()]));
-        let error = store.check(&artifact.chain, Shown::Now).expect_err("it overlaps");
+        let error = store.check(&artifact.chain, AsOf::Now).expect_err("it overlaps");
         assert!(matches!(error, TrustError::Overlaps { .. }), "{error}");
     }
 }
@@ -239,7 +239,7 @@ fn a_revocation_once_seen_is_remembered_when_the_server_hides_it() {
     let mut store = accepted(&founded(PROJECT));
     store.remember_revocation(&withdrawn(&revoked()));
     let hidden = artifact(&good());
-    let pin = store.check(&hidden.chain, Shown::Now).expect("the same past").expect("a pin");
+    let pin = store.check(&hidden.chain, AsOf::Now).expect("the same past").expect("a pin");
     let expected = SeenRevocation {
         index_digest: hidden.index_digest,
         reason: "a bad build".to_owned(),
@@ -289,7 +289,7 @@ fn a_revocation_under_another_past_is_not_remembered() {
     let mut forged = evidence(&replaced(), INDEX, &release_index("v1"), &[&mallory()]);
     forged.revocation = Some(revocation_of(&forged, &[&mallory()]));
     let forged = withdrawn(&forged);
-    assert!(store.check(&forged.artifact.chain, Shown::Now).is_err());
+    assert!(store.check(&forged.artifact.chain, AsOf::Now).is_err());
     store.remember_revocation(&forged);
     assert_eq!(seen(pin(&store), &artifact(&good())), None);
 }

@@ -18,7 +18,7 @@ use countersign_core::{
     },
     values::{digest::Sha512, key::PublicKey, path::RepoPath},
 };
-use countersign_explain::difference::{Change, list_changes};
+use countersign_explain::difference::{SignersChange, list_changes};
 
 #[derive(Debug, Clone)]
 pub struct ProposalOverview {
@@ -30,7 +30,7 @@ pub struct ProposalOverview {
     pub origin: Origin,
     /// The signer whose request proposed it.
     pub submitter: Signer,
-    pub changes: Vec<Change>,
+    pub changes: Vec<SignersChange>,
     /// All must be met.
     pub conditions: Vec<ConditionProgress>,
     pub signed: Vec<Member>,

@@ -16,7 +16,7 @@ use countersign_core::{
     },
     values::{digest::Sha512, json::ParseError, path::RepoPath, time::Timestamp},
 };
-use countersign_explain::difference::{Change, list_changes};
+use countersign_explain::difference::{SignersChange, list_changes};
 
 #[derive(Debug, Clone)]
 pub struct TimelineStep {
@@ -27,7 +27,7 @@ pub struct TimelineStep {
     pub dated: Timestamp,
     pub digest: Sha512,
     pub origin: Origin,
-    pub changes: Vec<Change>,
+    pub changes: Vec<SignersChange>,
     pub agreed: Vec<Member>,
 }
 
