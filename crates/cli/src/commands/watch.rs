@@ -15,7 +15,7 @@ use crate::{
     session::Session,
 };
 
-/// Ends with Ctrl-C, or when nobody reads what it prints.
+/// Ends with Ctrl-C, or when the reader of its output is gone.
 pub(crate) async fn run(session: &Session, args: &WatchArgs) -> Result<(), CliError> {
     let key = match &args.waiting_for {
         Some(key) => Some(keys::parse_key(key)?),
@@ -43,7 +43,7 @@ pub(crate) async fn run(session: &Session, args: &WatchArgs) -> Result<(), CliEr
     }
 }
 
-/// False where nobody reads it.
+/// False once the reader is gone.
 fn show(session: &Session, announced: &Announced) -> Result<bool, CliError> {
     let Announced { event, time, commit } = announced;
     let by = event.key.map(|key| format!("  by {key}")).unwrap_or_default();
