@@ -78,14 +78,17 @@ impl std::fmt::Display for Expected {
     }
 }
 
-/// Downloads `url` to `target`, if it is the file that the index lists. Gives its size.
-pub(crate) async fn download(
-    url: &SourceUrl,
-    file: &PublishedFile,
-    max_bytes: u64,
-    target: &Path,
-    output: Output,
-) -> Result<u64, CliError> {
+/// A file to download: from where, what it must be, and to where.
+pub(crate) struct WantedFile<'a> {
+    pub(crate) url: &'a SourceUrl,
+    pub(crate) file: &'a PublishedFile,
+    pub(crate) max_bytes: u64,
+    pub(crate) target: &'a Path,
+}
+
+/// Downloads a file, if it is the one that the index lists. Gives its size.
+pub(crate) async fn download(wanted: &WantedFile<'_>, output: Output) -> Result<u64, CliError> {
+    let WantedFile { url, file, max_bytes, target } = *wanted;
     let expected = Expected::of(file)?;
     let fetcher = Fetcher::for_user(Timeouts::default()).map_err(CliError::no_https)?;
     let opened = fetcher.open_download(url.request_url(), Some(max_bytes)).await.map_err(failed)?;

@@ -107,7 +107,7 @@ impl CliError {
         self
     }
 
-    /// What was done before this went wrong stays done, and whoever reads the error should know.
+    /// What was done before this went wrong stays done, and the error says so.
     pub(crate) fn after<T>(mut self, signed: &[(&RepoPath, T)]) -> Self {
         if !signed.is_empty() {
             let paths: Vec<&str> = signed.iter().map(|(path, _)| path.as_str()).collect();

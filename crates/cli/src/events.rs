@@ -25,7 +25,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(30);
 pub(crate) enum Gaps {
     /// The server is asked for what was missed.
     Filled,
-    /// Whoever listens looks at the state instead.
+    /// The listener looks at the state instead.
     Left,
 }
 

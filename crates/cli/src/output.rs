@@ -42,7 +42,7 @@ impl Output {
         Self { json, quiet, color: color && !json }
     }
 
-    /// For work that nobody is to hear of.
+    /// For work that shows nothing.
     pub(crate) fn silent() -> Self {
         Self { json: true, quiet: true, color: false }
     }
@@ -72,7 +72,7 @@ impl Output {
         if self.json { print_json(value) } else { print(&self.lines(text)) }
     }
 
-    /// One of many results, each on a line of its own; false where nobody reads them any more.
+    /// One of many results, each on a line of its own; false once the reader is gone.
     pub(crate) fn item(&self, text: &str, value: &Value) -> Result<bool, CliError> {
         let line = if self.json { json_line(value) } else { self.lines(text) };
         write(&line)
@@ -88,7 +88,7 @@ impl Output {
     /// A part of the result that is known before the whole.
     pub(crate) fn line(&self, text: &str) {
         if !self.quiet && !self.json {
-            // The result itself says if nobody can hear it.
+            // If the reader is gone, writing the result itself says so.
             let _ = print(&self.lines(text));
         }
     }
@@ -125,7 +125,7 @@ impl Output {
     pub(crate) fn error(&self, error: &CliError) {
         if self.json {
             let kind = error.kind();
-            // Nobody may be listening any more; the exit code still speaks.
+            // The reader may be gone; the exit code still speaks.
             let mut value = json!({
                 "error": error.to_string(),
                 "kind": kind.as_str(),
@@ -164,7 +164,7 @@ fn print(text: &str) -> Result<(), CliError> {
     write(text).map(drop)
 }
 
-/// Whether there is somebody who reads it.
+/// Whether a person reads it.
 fn write(text: &str) -> Result<bool, CliError> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -40,7 +40,7 @@ pub(crate) struct Accepted {
 pub(crate) enum Network {
     /// The project's own forge may be asked; what is shown is the newest.
     Online,
-    /// Nobody is asked; what is shown may be old.
+    /// No server is asked, so what is shown may be old.
     Offline,
 }
 
@@ -87,7 +87,7 @@ async fn accept_verified(
         Some(pin) => (pin.root.clone(), pin.accepted_at, false),
         None => (find_root(&artifact.chain, signers_digest, network).await?, now()?.to_whole_seconds(), true),
     };
-    remember(trust, &artifact.chain, &root, since, network)?;
+    Acceptance { chain: &artifact.chain, root: &root, since }.remember(trust, network)?;
     Ok(Accepted { artifact, root, since, is_first_use })
 }
 
@@ -105,31 +105,35 @@ async fn remember_revoked(
         Some(pin) => pin.root.clone(),
         None => find_root(chain, signers_digest, network).await?,
     };
-    remember(trust, chain, &root, now()?, network)?;
+    Acceptance { chain, root: &root, since: now()? }.remember(trust, network)?;
     trust.change(|store| store.remember_revocation(revoked))
 }
 
-/// Another process may have learned more since the file was read, so it is checked again before it is changed.
-fn remember(
-    trust: &TrustFile,
-    chain: &VerifiedChain,
-    root: &Root,
-    now: Timestamp,
-    network: Network,
-) -> Result<(), CliError> {
-    // Nothing to write, which matters where the file was put there for reading only.
-    let knows = |store: &TrustStore| {
-        let pin = store.projects.get(&chain.project);
-        pin.is_some_and(|pin| pin.history.len() >= chain.links.len())
-    };
-    if knows(&trust.read()?) {
-        return Ok(());
+/// Why, and since when, the signers of a chain are accepted here.
+struct Acceptance<'a> {
+    chain: &'a VerifiedChain,
+    root: &'a Root,
+    since: Timestamp,
+}
+
+impl Acceptance<'_> {
+    /// Another process may have learned more since the file was read, so it is checked again before it is changed.
+    fn remember(&self, trust: &TrustFile, network: Network) -> Result<(), CliError> {
+        let Self { chain, root, since } = *self;
+        // Nothing to write, which matters where the file was put there for reading only.
+        let knows = |store: &TrustStore| {
+            let pin = store.projects.get(&chain.project);
+            pin.is_some_and(|pin| pin.history.len() >= chain.links.len())
+        };
+        if knows(&trust.read()?) {
+            return Ok(());
+        }
+        trust.change(|store| {
+            check_pin(store, chain, network)?;
+            store.accept(chain, root.clone(), since);
+            Ok(())
+        })?
     }
-    trust.change(|store| {
-        check_pin(store, chain, network)?;
-        store.accept(chain, root.clone(), now);
-        Ok(())
-    })?
 }
 
 /// What is shown must continue what this computer has accepted before.

@@ -12,7 +12,10 @@ use countersign_core::{
 use countersign_explain::signers::shown_signer;
 use serde_json::{Value, json};
 
-use crate::{download::Expected, evidence::shown_name, output::Output, paths::shown_path, proof::Accepted};
+use crate::{
+    download::Expected, error::CliError, evidence::shown_name, output::Output, paths::shown_path,
+    proof::Accepted,
+};
 
 /// What was verified of one file.
 pub(crate) struct Report<'a> {
@@ -26,9 +29,13 @@ pub(crate) struct Report<'a> {
 }
 
 impl Report<'_> {
-    pub(crate) fn text(&self, output: Output) -> String {
+    pub(crate) fn show(&self, output: Output) -> Result<(), CliError> {
+        output.result(&self.text(output), &self.json())
+    }
+
+    fn text(&self, output: Output) -> String {
         let Accepted { artifact, root, since, is_first_use } = self.accepted;
-        let mut lines = vec![format!("{} {}", output.good("Verified"), shown_path(&self.path))];
+        let mut lines = vec![format!("{} {}", output.good("Verified"), shown_path(self.path))];
         let mut line = |name: &str, text: String| lines.push(format!("  {name:<11} {text}"));
         let expected = Expected::of(self.file).map(|expected| expected.to_string()).unwrap_or_default();
         line("file", format!("{}, {} bytes, {expected}", shown_name(&self.file.file_name), self.size));
@@ -68,7 +75,7 @@ impl Report<'_> {
         lines.join("\n")
     }
 
-    pub(crate) fn json(&self) -> Value {
+    fn json(&self) -> Value {
         let Accepted { artifact, root, since, is_first_use } = self.accepted;
         let signers = &artifact.governing().signers;
         let signed_by = artifact.signed_by.iter().map(|(key, at)| {

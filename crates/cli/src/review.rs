@@ -36,7 +36,7 @@ pub(crate) fn describe(to_sign: &ToSign, comparison: Option<&Comparison>, output
         Subject::Proposal { project, signers, metadata, current } => {
             lines.push(output.strong(&format!("Signers file {}", to_sign.path())));
             lines.push(format!("  project    {project}"));
-            describe_proposal(&mut lines, signers, metadata, current.as_ref(), output);
+            lines.extend(describe_proposal(signers, metadata, current.as_ref(), output));
             let files: Vec<&SignersFile> = std::iter::once(&**signers)
                 .chain(current.as_ref().map(|chain| &chain.last().signers))
                 .collect();
@@ -112,7 +112,7 @@ fn describe_file(
     if let Some(digest) = file.digests.sha512 {
         lines.push(format!("      sha512:{digest}"));
     }
-    // A link may lead anywhere: whoever signs should know where the bytes came from.
+    // A link may lead anywhere: signers should know where the bytes came from.
     if !path_of_url(&file.source).is_some_and(|place| place.is_inside(&index.project_id)) {
         lines.push(format!("      from another place: {}", shown_text(&file.source)));
     }
@@ -128,14 +128,15 @@ fn describe_progress(lines: &mut Vec<String>, to_sign: &ToSign, signers: &Signer
 }
 
 fn describe_proposal(
-    lines: &mut Vec<String>,
     signers: &SignersFile,
     metadata: &Metadata,
     current: Option<&VerifiedChain>,
     output: Output,
-) {
-    lines.push(format!("  from       {}", shown_text(&metadata.origin.url)));
-    lines.push(format!("  digest     {}", metadata.signers_file_digest.to_prefixed()));
+) -> Vec<String> {
+    let mut lines = vec![
+        format!("  from       {}", shown_text(&metadata.origin.url)),
+        format!("  digest     {}", metadata.signers_file_digest.to_prefixed()),
+    ];
     let before = current.map(|chain| &chain.last().signers);
     match current {
         None => lines.push("  A first registration: everyone in the file has to sign.".to_owned()),
@@ -150,6 +151,7 @@ fn describe_proposal(
         let text = if change.is_alarming() { output.bad(&text) } else { text };
         lines.push(format!("  - {text}"));
     }
+    lines
 }
 
 pub(crate) fn names(keys: &BTreeSet<PublicKey>, files: &[&SignersFile]) -> String {

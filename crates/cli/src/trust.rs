@@ -61,7 +61,7 @@ impl TrustFile {
         })
     }
 
-    /// Reads, changes and writes the file, with nobody in between. A crash leaves the old file or the new one.
+    /// Reads, changes and writes the file, with no other process in between. A crash leaves the old file or the new one.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut TrustStore) -> T) -> Result<T, CliError> {
         DirBuilder::new()
             .recursive(true)

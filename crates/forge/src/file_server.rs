@@ -133,7 +133,7 @@ pub(crate) fn has_forge_form(url: &SourceUrl) -> bool {
     // GitLab sets everything of a project's own apart with it: files, releases, artifacts, uploads.
     let is_gitlab = url.dir_segments().iter().any(|segment| segment == "-");
     let is_forgejo = has_pair(&["src", "raw", "media"], &["branch", "tag", "commit"]);
-    // Whoever may attach a file to a release may not be one who may push to a branch.
+    // People who may attach a file to a release may not be allowed to push to a branch.
     let is_release = has_pair(&["releases"], &["tag", "download", "latest"]);
     let is_blob = url.dir_segments().iter().any(|segment| segment == "blob");
     // OWNER/REPO/raw/REF/PATH, perhaps below a directory: shorter, `raw` is a name like any other.

@@ -1,4 +1,4 @@
-//! Whether a URL may speak for a project, when nobody knows any more how the server was configured.
+//! Whether a URL may speak for a project, when the configuration of the server is not known any more.
 
 use crate::{
     forges::{locate_claimed, may_be_configured},

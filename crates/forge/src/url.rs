@@ -31,7 +31,7 @@ pub enum Scheme {
     Https,
 }
 
-/// An absolute http(s) URL that means the same to us, to the `url` crate and to whoever reads it.
+/// An absolute http(s) URL that means the same to us, to the `url` crate and to people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceUrl {
     text: String,

@@ -175,7 +175,7 @@ impl StorageBudget {
 
     fn refuse(&self, scope: BudgetScope, whose: &RepoPath, bytes: u64, wait: Duration) -> OverBudget {
         self.refused[scope as usize].fetch_add(1, Ordering::Relaxed);
-        // What never fits is not worth another try before somebody has changed something.
+        // What never fits is not worth another try before something has changed.
         let bytes_per_day = self.bytes_per_day(scope);
         let wait = if bytes > bytes_per_day { DAY } else { wait };
         let seconds = (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1);

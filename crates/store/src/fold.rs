@@ -72,7 +72,7 @@ struct FoldWork {
 
 impl Folder {
     pub(crate) fn start(objects: Arc<Objects>, disk: Disk, pack_dir: PathBuf) -> io::Result<Self> {
-        // One place is enough: whoever finds it taken knows that the thread will look again.
+        // One place is enough: a caller who finds it taken knows that the thread will look again.
         let (wake, woken) = sync_channel(1);
         let stop = Arc::new(AtomicBool::new(false));
         let place = FoldWork { objects, disk, pack_dir, stop: Arc::clone(&stop) };
@@ -140,7 +140,7 @@ impl FoldWork {
         }
         let finished = self.finish_folded(&partial, &stem, &others, encode_index(index, id));
         if finished.is_err() {
-            // What cannot be removed now, the next start removes; until then it is in nobody's way.
+            // If it cannot be removed now, the next start removes it. Until then it does no harm.
             let _ = self.disk.remove(&partial).and_then(|()| self.discard(&stem));
             self.objects.rescan()?;
         }

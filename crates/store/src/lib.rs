@@ -1,6 +1,6 @@
 //! Durable state: files in one bare Git repository, one commit per change, many changes per fsync.
 //!
-//! Readers take the [`Head`] and wait for nobody. Changes go through [`Store::transact`], and through nothing else.
+//! Readers take the [`Head`] and never wait. All changes go through [`Store::transact`].
 
 pub mod audit;
 mod author;

@@ -172,7 +172,7 @@ impl Log {
         self.append(missed);
     }
 
-    /// Keeps nothing of what was: whoever goes on from there is told so, rather than given a log with a gap.
+    /// Keeps nothing of what was. A listener that goes on from there is told so, instead of being given a log with a gap.
     fn forget(&self, tip: ObjectId) {
         *self.is_filled.lock().unwrap_or_else(PoisonError::into_inner) = true;
         let end = {
@@ -185,7 +185,7 @@ impl Log {
         self.end.send_replace(end);
     }
 
-    /// Reads back what came before the start, once. Not before somebody asks, so that a start waits for nothing.
+    /// Reads back what came before the start, once. Not before the first question, so that a start does not wait for it.
     fn fill(&self) {
         let mut is_filled = self.is_filled.lock().unwrap_or_else(PoisonError::into_inner);
         if *is_filled {

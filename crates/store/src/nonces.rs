@@ -28,7 +28,7 @@ use crate::{clock::Clock, trouble::RecentFailure};
 
 const QUEUE: usize = 1_024;
 const MAX_BATCH: usize = 512;
-/// Expired rows that one batch removes at most, so that nobody waits for a large clean-up.
+/// Expired rows that one batch removes at most, so that no request waits for a large clean-up.
 const MAX_PURGED: i64 = 1_000;
 const SCHEMA_VERSION: i64 = 2;
 const SCHEMA: &str = "
@@ -39,7 +39,7 @@ const FLOOR: &str = "floor";
 
 type Nonce = [u8; 16];
 
-/// The store of nonces. Dropping it answers whoever still waits, then closes the database.
+/// The store of nonces. Dropping it answers the callers that still wait, then closes the database.
 #[derive(Debug)]
 pub struct Nonces {
     floor: Option<Timestamp>,
@@ -163,7 +163,7 @@ impl Nonces {
         &self.stats
     }
 
-    /// Remembers `nonce` until `expires_at`. After `Ok` it is on disk, and nobody else got `Ok` for it.
+    /// Remembers `nonce` until `expires_at`. After `Ok` it is on disk, and no other caller got `Ok` for it.
     pub async fn remember(&self, nonce: [u8; 16], expires_at: Timestamp) -> Result<(), NonceError> {
         let (reply, answer) = oneshot::channel();
         // Rounded up: a fraction of a second too long is harmless.
@@ -191,7 +191,7 @@ impl Drop for Nonces {
 }
 
 impl Keeper {
-    /// Whoever waits while a batch is being synced is in the next one: many callers share one fsync.
+    /// Callers that wait while a batch is synced are in the next one: many share one fsync.
     fn run(&mut self, queue: &Receiver<Waiting>) {
         while let Ok(first) = queue.recv() {
             let batch: Vec<Waiting> =
@@ -205,7 +205,7 @@ impl Keeper {
                         let _ = waiting.reply.send(answer);
                     }
                 }
-                // Nothing is known to be on disk, so nobody may go on.
+                // Nothing is known to be on disk, so no caller may go on.
                 Err(error) => {
                     for waiting in batch {
                         let _ = waiting.reply.send(Err(error.clone()));

@@ -1,5 +1,5 @@
-//! Reading objects. Readers share one list of open packs, which is replaced as a whole when packs come or go: nobody
-//! waits, and a pack that was folded away stays readable for whoever still holds the old list.
+//! Reading objects. Readers share one list of open packs, which is replaced as a whole when packs come or go. No reader
+//! waits, and a pack that was folded away stays readable for those who still hold the old list.
 
 pub(crate) mod delta;
 pub(crate) mod filter;
@@ -55,7 +55,7 @@ pub(crate) struct Objects {
     pack_dirs: Vec<PathBuf>,
     /// Sorted by number.
     packs: ArcSwap<Vec<Arc<Pack>>>,
-    /// Held by whoever replaces the list, so that no replacement is lost.
+    /// Held while the list is replaced, so that no replacement is lost.
     replacing: Mutex<()>,
     /// We never write loose objects, but a repository that was pushed or repaired by hand may have some.
     loose: Vec<loose::Store>,
@@ -96,7 +96,7 @@ impl Objects {
         Self::open_dirs(&[git_dir.join("objects")], cache_bytes, false)
     }
 
-    /// Objects that lie in several directories, each of them read as if nobody could be trusted with it.
+    /// Objects that lie in several directories, and none of them is trusted.
     pub(crate) fn open_to_check(dirs: &[PathBuf], cache_bytes: u64) -> Result<Self, StoreError> {
         Self::open_dirs(dirs, cache_bytes, true)
     }
@@ -127,7 +127,7 @@ impl Objects {
         self.packs.load_full()
     }
 
-    /// The content of a blob for whoever sends it away. `spot` is where it was found before, if it was; it is corrected
+    /// The content of a blob, to be sent away. `spot` is where it was found before, if it was; it is corrected
     /// where packs have come and gone. What lies in a pack as it is needs no place in the cache: it is small, and a copy
     /// costs less than to count who still reads it where it lies.
     pub(crate) fn content(&self, id: &ObjectId, spot: &Spot) -> Result<Bytes, StoreError> {
@@ -153,7 +153,7 @@ impl Objects {
         self.recent.get(id).filter(|blob| blob.len() <= most).map(Bytes::from_owner)
     }
 
-    /// The same for whoever works with it.
+    /// The same, to work with.
     pub(crate) fn blob_at(&self, id: &ObjectId, spot: &Spot) -> Result<Arc<[u8]>, StoreError> {
         match spot.known() {
             known @ Known::At { .. } => match self.find_stored(id, known, spot, |content| Arc::from(content))

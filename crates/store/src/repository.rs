@@ -39,7 +39,7 @@ const UNFINISHED: &str = "countersign-tmp";
 /// The same while the whole repository is being made.
 const UNBORN_DIR: &str = "repo.git.countersign-tmp";
 
-/// A repository that nobody else writes to: the caller holds the data directory's lock.
+/// A repository that no other program writes to: the caller holds the data directory's lock.
 #[derive(Debug)]
 pub struct Repository {
     dir: PathBuf,
@@ -204,7 +204,7 @@ impl Repository {
 }
 
 /// Gives a pack and its index, which are on disk under unfinished names, their final ones. The index comes last: Git
-/// and we look for indexes, so a crash between the two leaves a pack that nobody sees.
+/// and we look for indexes, so a crash between the two leaves a pack that no reader sees.
 pub(crate) fn finish_pack(disk: &Disk, stem: &Path) -> Result<(), DiskError> {
     for ending in ["pack", "idx"] {
         disk.rename(&unfinished(stem, ending), &stem.with_extension(ending))?;
@@ -216,7 +216,7 @@ pub(crate) fn unfinished(stem: &Path, ending: &str) -> PathBuf {
     stem.with_extension(format!("{ending}.{UNFINISHED}"))
 }
 
-/// Whoever clones is given what lies here: versions of directories are differences already, and looking for more
+/// A clone is given what lies here: versions of directories are differences already, and looking for more
 /// would take as long as all the rest of a clone.
 const CONFIG: &str = "\
 [core]

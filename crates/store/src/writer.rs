@@ -113,7 +113,7 @@ impl Writer {
         }
     }
 
-    /// The very first commit, before anybody can ask for another one.
+    /// The very first commit, before any other can be asked for.
     pub(crate) fn commit_initial(&mut self, change: &Change) -> Result<(), StoreError> {
         let mut draft = self.draft();
         self.extend(&mut draft, change)?;
@@ -176,8 +176,7 @@ impl Writer {
         let objects = &head.files.objects;
         let time = self.clock.now();
         let signature = CommitStamp { author: &self.author, time };
-        let parent = Some(head.commit).filter(|commit| !commit.is_null());
-        let new = batch.prepare(objects, (&head.files.root, parent), change, &signature)?;
+        let new = batch.prepare(objects, head, change, &signature)?;
         let (root, commit, content_bytes) = (Arc::clone(&new.root), new.tip, new.content_bytes());
         let charge = self.charge(head, change, content_bytes)?;
         batch.add_commit(objects, new);

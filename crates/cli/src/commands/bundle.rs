@@ -21,7 +21,7 @@ pub(crate) async fn run(session: &Session, args: &BundleArgs) -> Result<(), CliE
     let bundle = Bundle { bundled_at: now()?.to_whole_seconds(), evidence };
     write(&args.output, &bundle.write())?;
     let artifact = &accepted.artifact;
-    // The newest: with it nobody can pass off a bundle whose history ends earlier.
+    // The newest, so that a bundle whose history ends earlier cannot be passed off as this one.
     let digest = artifact.chain.last().digest.to_prefixed();
     let text = format!(
         "Bundled {} in {}\n\

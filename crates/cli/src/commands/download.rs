@@ -7,7 +7,7 @@ use countersign_forge::download_url::{DownloadPlace, locate_download};
 
 use crate::{
     args::DownloadArgs,
-    download,
+    download::{self, WantedFile},
     error::CliError,
     evidence::{self, ShownEvidence},
     proof::{self, Network},
@@ -22,7 +22,8 @@ pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), Cl
     let file = listed(&accepted.artifact, file_name.as_str())?;
     let target = download::choose_target(args.output.as_deref(), file)?;
     let max_bytes = file.size.unwrap_or(args.max_size);
-    let work = download::download(&place.url, file, max_bytes, &target, session.output);
+    let wanted = WantedFile { url: &place.url, file, max_bytes, target: &target };
+    let work = download::download(&wanted, session.output);
     let size = tokio::select! {
         size = work => size?,
         // The temporary file is removed on the way out.
@@ -30,8 +31,7 @@ pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), Cl
             return Err(CliError::other("the download was interrupted", "nothing was kept: run it again"));
         }
     };
-    let report = Report { accepted: &accepted, file, size, path: &target, bundled_at: None };
-    session.output.result(&report.text(session.output), &report.json())
+    Report { accepted: &accepted, file, size, path: &target, bundled_at: None }.show(session.output)
 }
 
 pub(crate) fn locate(url: &str) -> Result<DownloadPlace, CliError> {

@@ -22,7 +22,7 @@ pub(crate) fn run(args: &FsckArgs, output: Output) -> Result<(), CliError> {
     }
     let checked = checked?;
     if !output.is_json() {
-        // Whoever likes it quiet must not take what Git shows for what was checked.
+        // Also with --quiet: a user must not take what Git shows for what was checked.
         checked.warnings.iter().for_each(|warning| output.show(&format!("warning: {}", shown_text(warning))));
     }
     let repository = shown_path(&checked.repository);
@@ -62,7 +62,7 @@ fn show(bar: Option<&ProgressBar>, done: usize, total: usize) {
     }
 }
 
-/// At once, so that whoever interrupts a long check has seen what it found.
+/// At once, so that a user who interrupts a long check has seen what it found.
 fn print_finding(finding: &Finding, bar: Option<&ProgressBar>, output: Output) {
     if output.is_json() {
         return;
@@ -70,7 +70,7 @@ fn print_finding(finding: &Finding, bar: Option<&ProgressBar>, output: Output) {
     let Finding { commit, files, reason } = finding;
     let mut text = format!("{} {commit}: {}", output.bad("commit"), shown_text(reason));
     files.iter().for_each(|file| text.push_str(&format!("\n  {}", shown_text(file))));
-    // The exit code speaks, where nobody listens any more.
+    // If the reader is gone, the exit code speaks.
     let print = || drop(output.answer(&text, &Value::Null));
     match bar {
         Some(bar) => bar.suspend(print),

@@ -45,7 +45,7 @@ async fn serve(settings: Settings) -> Result<(), CliError> {
     loop {
         tokio::select! {
             () = signals.next() => break,
-            // Whoever tries things out and closes the terminal leaves no server behind.
+            // A user who tries things out and closes the terminal leaves no server behind.
             _ = hangup.recv() => if dev && !running.is_tls() { break } else { reload(&running) },
         }
     }

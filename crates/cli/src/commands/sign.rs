@@ -78,7 +78,9 @@ async fn sign_one(
     key: &SigningKey,
     request: &SigningRequest,
 ) -> Result<Option<bool>, CliError> {
-    let Some(body) = review_and_sign(session, args, key, request, Network::Online)? else { return Ok(None) };
+    let Some(body) = review_and_sign(&Signing { session, args, key }, request, Network::Online)? else {
+        return Ok(None);
+    };
     let answer = session.client.ask(key, ServerCall::Signatures(&body), SignedResponse::parse).await?;
     Ok(Some(answer.is_complete))
 }
@@ -134,14 +136,20 @@ async fn check_still_open(client: &ServerClient, path: &RepoPath) -> Result<(), 
     }
 }
 
+/// Who signs, and how they want to be asked.
+struct Signing<'a> {
+    session: &'a Session,
+    args: &'a SignArgs,
+    key: &'a SigningKey,
+}
+
 /// The only way to a signature: read as what it must be (D34), shown, compared, asked. `None` if the answer is no.
 fn review_and_sign(
-    session: &Session,
-    args: &SignArgs,
-    key: &SigningKey,
+    signing: &Signing<'_>,
     request: &SigningRequest,
     network: Network,
 ) -> Result<Option<SignaturesBody>, CliError> {
+    let Signing { session, args, key } = *signing;
     let to_sign = check(request)?;
     check_trust(&to_sign, network)?;
     let public_key = key.public_key();
@@ -234,7 +242,7 @@ fn sign_detached(session: &Session, args: &SignArgs, file: &Path, output: &Path)
     let requests = read(file, offline::parse_requests, "countersign sign PATH --export FILE")?;
     let mut signed = Vec::new();
     for request in &requests {
-        signed.extend(review_and_sign(session, args, &key, request, Network::Offline)?);
+        signed.extend(review_and_sign(&Signing { session, args, key: &key }, request, Network::Offline)?);
     }
     if signed.is_empty() {
         return Err(CliError::other("nothing was signed", "answer a question with yes, or pass --yes"));

@@ -15,7 +15,7 @@ use crate::{
     error::CliError,
     evidence::{self, ShownEvidence},
     paths::shown_path,
-    proof::{self, Accepted, Network},
+    proof::{self, Network},
     report::Report,
     session::Session,
 };
@@ -27,7 +27,10 @@ pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliE
             let ShownEvidence { evidence, file_name } =
                 evidence::gather(&session.client, &locate(url)?).await?;
             let accepted = proof::accept(&evidence, digest, Network::Online).await?;
-            finish(session, args, &accepted, listed(&accepted.artifact, file_name.as_str())?, None)
+            let file = listed(&accepted.artifact, file_name.as_str())?;
+            let size = download::check_local(&args.file, file, session.output)?;
+            Report { accepted: &accepted, file, size, path: &args.file, bundled_at: None }
+                .show(session.output)
         }
         (None, Some(path)) => {
             // A file that is not there is no failed verification.
@@ -35,24 +38,14 @@ pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliE
             let bundle = read_bundle(path)?;
             let accepted = proof::accept(&bundle.evidence, digest, Network::Offline).await?;
             let file = find_by_name(&accepted.artifact, &args.file)?;
-            finish(session, args, &accepted, file, Some(bundle.bundled_at.to_string()))
+            let size = download::check_local(&args.file, file, session.output)?;
+            let bundled_at = Some(bundle.bundled_at.to_string());
+            Report { accepted: &accepted, file, size, path: &args.file, bundled_at }.show(session.output)
         }
         (None, None) => {
             Err(CliError::usage("nothing to verify against", "pass --url URL, or --bundle BUNDLE"))
         }
     }
-}
-
-fn finish(
-    session: &Session,
-    args: &VerifyArgs,
-    accepted: &Accepted,
-    file: &PublishedFile,
-    bundled_at: Option<String>,
-) -> Result<(), CliError> {
-    let size = download::check_local(&args.file, file, session.output)?;
-    let report = Report { accepted, file, size, path: &args.file, bundled_at };
-    session.output.result(&report.text(session.output), &report.json())
 }
 
 fn read_bundle(path: &Path) -> Result<Bundle, CliError> {

@@ -12,7 +12,7 @@ use crate::{
     session::Session,
 };
 
-/// Ends with Ctrl-C, or when nobody reads what it prints.
+/// Ends with Ctrl-C, or when the reader of its output is gone.
 pub(crate) async fn run(session: &Session, args: &WatchArgs) -> Result<(), CliError> {
     let key = match &args.waiting_for {
         Some(key) => Some(keys::parse_key(key)?),
@@ -40,7 +40,7 @@ pub(crate) async fn run(session: &Session, args: &WatchArgs) -> Result<(), CliEr
     }
 }
 
-/// False where nobody reads it.
+/// False once the reader is gone.
 fn show(session: &Session, event: &EventBody) -> Result<bool, CliError> {
     let by = event.key.map(|key| format!("  by {key}")).unwrap_or_default();
     let text = format!("{}  {:<12}  {}{by}", event.time, event.kind.name(), event.path);

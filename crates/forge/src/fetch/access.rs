@@ -59,7 +59,7 @@ impl FetchAccess {
     }
 
     pub(super) fn of_user(timeouts: Timeouts) -> Result<Self, SetupError> {
-        // No `read_timeout`: it also counts the time in which nobody asks for the next bytes, so that a program which
+        // No `read_timeout`: it also counts the time in which we do not ask for the next bytes, so that a program which
         // was stopped for a while would find its download timed out. `OpenedResponse::chunk` counts only its own waiting.
         let client = https_client(|builder| {
             set_up(builder, timeouts)

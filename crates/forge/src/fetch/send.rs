@@ -15,7 +15,7 @@ use super::{
     route::FetchRoute,
 };
 
-/// What is read of an answer, so that its connection can be used again. Nobody looks at it.
+/// What is read of an answer, so that its connection can be used again. We do not look at it.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
 /// What is sent.

@@ -133,7 +133,7 @@ impl Forge {
         let Some(token) = &self.token else {
             return Ok(None);
         };
-        // Whoever gives the URL chooses the scheme, and must not choose to have the token sent in the clear.
+        // The caller chooses the scheme of the URL, but must not make us send the token in the clear.
         if self.api.is_none() && self.page_scheme(url) == Scheme::Http && !self.host.is_loopback() {
             return Err(url.refuse(UrlProblem::TokenOverHttp { host: self.host.clone() }));
         }

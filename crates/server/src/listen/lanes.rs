@@ -103,7 +103,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::listen::{serve, tests::service};
+    use crate::listen::{Gate, serve, tests::service};
 
     const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -111,7 +111,9 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = watch::channel(false);
-        (address, stop, tokio::spawn(serve(listener, service(router), lanes, stopped)))
+        let (service, gate) = service(router);
+        let gate = Gate { lanes, ..gate };
+        (address, stop, tokio::spawn(serve(listener, service, gate, stopped)))
     }
 
     /// The answer to a request over a connection of its own.

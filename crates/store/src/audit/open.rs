@@ -34,7 +34,7 @@ pub(crate) struct RepositoryCopy {
     pub(crate) shallow: HashSet<ObjectId>,
     /// Other branches and tags, which lead elsewhere.
     pub(crate) other_refs: Vec<String>,
-    /// Why somebody who looks at the same place in another way may see something else.
+    /// Why other programs may see something else in the same place.
     pub(crate) warnings: Vec<String>,
 }
 

@@ -21,7 +21,7 @@ use crate::{
 };
 
 pub(crate) const ENDING: &str = "folded";
-/// Whoever listed a pack before it was folded is done with it by then, also across a restart.
+/// A reader that listed a pack before it was folded is done with it by then, also across a restart.
 const GRACE: Duration = Duration::from_secs(10 * 60);
 /// Each is one more for Git to look into, so there are not many.
 const MAX_PACKS: usize = 64;
@@ -74,7 +74,7 @@ impl Folded {
     fn remove(&mut self, disk: &Disk, count: usize) {
         for _ in 0..count {
             if let Some(Err(error)) = self.lists.front().map(|list| list.remove(disk)) {
-                // It is in nobody's way, and the next start tries again.
+                // It does no harm, and the next start tries again.
                 tracing::warn!(%error, source = std::error::Error::source(&error), "a folded pack was not removed");
                 return;
             }

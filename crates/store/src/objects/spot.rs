@@ -1,4 +1,4 @@
-//! Where the content of a file lies, as far as somebody has found out.
+//! Where the content of a file lies, as far as readers have found out.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,7 +10,7 @@ const MAX_PACK: u64 = (1 << (u64::BITS - OFFSET_BITS)) - 2;
 const UNKNOWN: u64 = 0;
 const ELSEWHERE: u64 = u64::MAX;
 
-/// A note that any reader may correct. It is one word, so that nobody ever sees half of one; and it is never relied on
+/// A note that any reader may correct. It is one word, so that no reader ever sees half of one; and it is never relied on
 /// beyond what it leads to: packs have numbers that are not used again.
 #[derive(Debug, Default)]
 pub(crate) struct Spot(AtomicU64);

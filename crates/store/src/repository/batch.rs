@@ -16,6 +16,7 @@ use crate::{
     author::Author,
     error::StoreError,
     objects::{Objects, pack::PackObject, stored, sums::hash},
+    snapshot::head::Head,
     tree::{
         dir::Dir,
         edit::{self, Conflict, Edit, EncodedTree},
@@ -77,14 +78,15 @@ impl Batch {
         objects.map(|o| PackObject { kind: o.kind, id: o.id, data: &o.data, base: o.base }).collect()
     }
 
-    /// `change` on top of `root` and `parent`, as one commit. Nothing is added yet.
+    /// `change` on top of `head`, as one commit. Nothing is added yet.
     pub(crate) fn prepare<'a>(
         &self,
         objects: &Objects,
-        (root, parent): (&Arc<Dir>, Option<ObjectId>),
+        head: &Head,
         change: &'a Change,
         signature: &CommitStamp<'_>,
     ) -> Result<NewCommit<'a>, StoreError> {
+        let parent = Some(head.commit).filter(|commit| !commit.is_null());
         let mut edits: Vec<Edit<'_>> = Vec::with_capacity(change.files.len());
         for (path, content) in &change.files {
             if let Some(bytes) = content.as_ref().map(|bytes| bytes.len()).filter(|bytes| *bytes > FILE_BYTES)
@@ -95,7 +97,7 @@ impl Batch {
             edits.push((path, hashed.transpose().map_err(collision)?));
         }
         let (root, trees) =
-            edit::apply(root, &edits).map_err(|Conflict(path)| StoreError::Conflict { path })?;
+            edit::apply(&head.files.root, &edits).map_err(|Conflict(path)| StoreError::Conflict { path })?;
         let text = commit_text(root.id, parent, &change.recorded_message(), signature);
         let tip = hash(Kind::Commit, &text).ok_or_else(|| collision("the commit"))?;
         // The same signers file lies beside every release of a project: what is there already is not written again.

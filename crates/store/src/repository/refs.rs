@@ -82,7 +82,7 @@ impl Branch {
         Ok(())
     }
 
-    /// Nobody may have moved the branch behind our back: their commits would be lost.
+    /// If another program moved the branch, going on would lose its commits.
     fn check_unmoved(&self, expected: Option<ObjectId>) -> Result<(), StoreError> {
         if self.read()? == expected {
             return Ok(());
@@ -91,7 +91,7 @@ impl Branch {
     }
 }
 
-/// Locks that a kill left behind. Only under our own process lock: nobody else is at work here then.
+/// Locks that a kill left behind. Only under our own process lock, so that no other server is at work here.
 pub(crate) fn remove_stale_locks(disk: &Disk, git_dir: &Path) -> Result<(), DiskError> {
     for name in [BRANCH, "HEAD", PACKED] {
         disk.remove(&lock_of(&git_dir.join(name)))?;

@@ -140,7 +140,7 @@ impl Files {
         files
     }
 
-    /// Calls `visit` with the path of every file below `dir`, sorted. Paths that nobody can ask for are among them.
+    /// Calls `visit` with the path of every file below `dir`, sorted. That includes paths which no request can spell.
     pub fn walk_below(&self, dir: &RepoPath, visit: &mut dyn FnMut(&str)) {
         if let Some(TreeNode::Dir(_, below)) = self.root.find(dir) {
             below.walk(&mut format!("{dir}/"), &mut |path, _| visit(path));

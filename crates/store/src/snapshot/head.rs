@@ -39,7 +39,7 @@ impl Head {
         self.files.find(path)
     }
 
-    /// The same for a path that nobody has looked at yet; `None` also where it is not spelled as [`RepoPath`] does.
+    /// The same for a path that is not parsed yet; `None` also where it is not spelled as [`RepoPath`] does.
     pub fn file_as_spelled(&self, path: &str) -> Option<FoundFile<'_>> {
         self.files.places.as_ref()?.find(path).map(FoundFile::at)
     }

@@ -46,7 +46,7 @@ pub(crate) fn load_tree(objects: &Objects, id: ObjectId) -> Result<Arc<Dir>, Sto
 }
 
 /// The same where most of the tree is known already, with the directories that are not written as we write them. One
-/// directory may lie in any number of places: whoever walks the tree has to count.
+/// directory may lie in any number of places: a walk of the tree has to count.
 pub(crate) fn load_next(
     objects: &Objects,
     id: ObjectId,
@@ -113,12 +113,12 @@ impl<'a> Loader<'a> {
         }
         let bytes = self.objects.read(&id, Kind::Tree)?;
         let dir = match previous.filter(|_| bytes.len() > WIDE_BYTES) {
-            Some(previous) => self.load_difference((id, &bytes), previous)?,
+            Some(previous) => self.load_difference(id, &bytes, previous)?,
             None => None,
         };
         let dir = match dir {
             Some(dir) => dir,
-            None => self.load_whole((id, &bytes), previous)?,
+            None => self.load_whole(id, &bytes, previous)?,
         };
         if dir.entries.iter().nth(SMALL).is_some() || dir.entries.iter().any(|entry| entry.node.is_dir()) {
             self.known.insert(id, (self.depth, Arc::clone(&dir)));
@@ -128,10 +128,11 @@ impl<'a> Loader<'a> {
 
     fn load_whole(
         &mut self,
-        (id, bytes): (ObjectId, &[u8]),
+        id: ObjectId,
+        bytes: &[u8],
         previous: Option<&Arc<Dir>>,
     ) -> Result<Arc<Dir>, StoreError> {
-        let entries = self.read_entries((id, bytes), previous)?;
+        let entries = self.read_entries(id, bytes, previous)?;
         let dir = Dir::from_stored(id, entries);
         let dir = dir.ok_or_else(|| StoreError::corrupt(id, "its entries are not in order"))?;
         if let Some(odd) = &mut self.odd
@@ -146,7 +147,8 @@ impl<'a> Loader<'a> {
     /// where that does not give these very bytes.
     fn load_difference(
         &mut self,
-        (id, bytes): (ObjectId, &[u8]),
+        id: ObjectId,
+        bytes: &[u8],
         previous: &Arc<Dir>,
     ) -> Result<Option<Arc<Dir>>, StoreError> {
         let old = previous.entries.encode();
@@ -167,7 +169,7 @@ impl<'a> Loader<'a> {
             at = next;
         }
         let middle = &bytes[begin..bytes.len() - (old.len() - end)];
-        for entry in self.read_entries((id, middle), Some(previous))? {
+        for entry in self.read_entries(id, middle, Some(previous))? {
             match entries.locate(&entry.name, entry.node.is_dir()) {
                 Ok(_) => return Ok(None),
                 Err(at) => entries.insert(at, entry),
@@ -179,7 +181,8 @@ impl<'a> Loader<'a> {
 
     fn read_entries(
         &mut self,
-        (id, bytes): (ObjectId, &[u8]),
+        id: ObjectId,
+        bytes: &[u8],
         previous: Option<&Arc<Dir>>,
     ) -> Result<Vec<DirEntry>, StoreError> {
         let mut entries = Vec::new();
@@ -218,7 +221,7 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// How many files and directories there are below, as somebody meets them who walks it all; `None` if more than `max`.
+/// How many files and directories there are below, as a walk of it all meets them; `None` if more than `max`.
 fn count_entries(dir: &Dir, max: usize) -> Option<usize> {
     dir.entries.iter().try_fold(0, |count: usize, entry| {
         let below = match &entry.node {

@@ -10,7 +10,7 @@ pub(crate) fn intern(name: &str) -> SmolStr {
     FREQUENT_NAMES.get(name).map_or_else(|| name.into(), SmolStr::clone)
 }
 
-/// A name that somebody put into the tree by hand may be none that a path can spell; nobody can ask for such a file.
+/// The path of a file; `None` where its name was put into the tree by hand and no request can spell it.
 pub(crate) fn addressable(path: &str) -> Option<RepoPath> {
     RepoPath::parse(path).ok().filter(|parsed| parsed.as_str() == path)
 }

@@ -113,7 +113,7 @@ pub(super) async fn index_status(client: &ServerClient, path: &RepoPath) -> Resu
     }
     let counts = count_groups(&signers, &signed);
     let needs = counts.iter().map(GroupCount::to_string).collect::<Vec<_>>().join(", and ");
-    // Whoever is in a group that has enough is asked for nothing more.
+    // A group that has enough signatures asks its members for nothing more.
     let open = groups.iter().filter(|group| quorum::count(group, &signed) < group.threshold);
     let missing = open.flat_map(|group| group.signers.iter().map(|signer| signer.key));
     let missing = missing.filter(|key| !signed.contains(key)).collect();

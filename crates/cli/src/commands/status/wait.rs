@@ -135,7 +135,7 @@ async fn gone_signers(
     ))
 }
 
-/// Whoever has signed, when it is not as it was when this was last shown.
+/// Shows who has signed, if that has changed since it was last shown.
 fn show_progress(
     session: &Session,
     path: &RepoPath,

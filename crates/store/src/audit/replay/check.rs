@@ -11,7 +11,7 @@ use countersign_core::{
 };
 
 use super::{
-    rerun::{Replay, Rerun},
+    rerun::{Between, Replay, Rerun},
     times::MAX_WAIT,
     violation::{ReplayFault, Violation},
 };
@@ -70,7 +70,7 @@ impl Replay {
         if step.is_first != (claim == Claim::Create) {
             return Err(whole(ReplayFault::WrongBeginning));
         }
-        self.rerun(&claim, before, after, step.time)
+        self.rerun(&claim, &Between { before, after, time: step.time })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    rerun::{Replay, Rerun, refused, unstored_request},
+    rerun::{Between, Replay, Rerun, refused, unstored_request},
     times::{MAX_FETCH, MAX_WAIT, MIN_EXPIRY, around, end_of},
     violation::{ReplayFault, Violation},
 };
@@ -20,11 +20,10 @@ use countersign_core::{
 impl Replay {
     pub(crate) fn register(
         &mut self,
-        before: &impl Snapshot,
-        after: &impl Snapshot,
+        between: &Between<'_, impl Snapshot, impl Snapshot>,
         project: &RepoPath,
-        time: Timestamp,
     ) -> Result<Rerun, Violation> {
+        let Between { before, after, time } = *between;
         let stored = load_pending(after, project)?;
         let proposal = self.prove_proposal(project, &stored, time)?;
         let registered = register::register(before, &proposal, MIN_EXPIRY, latest(&proposal, time));
@@ -35,11 +34,12 @@ impl Replay {
 
     pub(crate) fn update(
         &mut self,
-        before: &impl Snapshot,
-        after: &impl Snapshot,
-        (project, submitter, url): (&RepoPath, &PublicKey, &str),
-        time: Timestamp,
+        between: &Between<'_, impl Snapshot, impl Snapshot>,
+        project: &RepoPath,
+        submitter: &PublicKey,
+        url: &str,
     ) -> Result<Rerun, Violation> {
+        let Between { before, after, time } = *between;
         let stored = load_pending(after, project)?;
         let superseded = layout::superseded_signers(project, &stored.digest());
         let superseded = StoredProposal::load(before, &superseded)?;

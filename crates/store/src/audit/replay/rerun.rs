@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Display,
+    ops::RangeInclusive,
     sync::Arc,
 };
 
@@ -52,6 +53,13 @@ pub struct Replay {
 /// Whether a signers file of this origin may speak for this project, by the URL alone; if not, why.
 pub type SpeaksFor = fn(&Origin, &RepoPath) -> Result<(), String>;
 
+/// The states before and after a commit, and its time.
+pub(crate) struct Between<'a, B, A> {
+    pub(crate) before: &'a B,
+    pub(crate) after: &'a A,
+    pub(crate) time: Timestamp,
+}
+
 /// What a decision gave.
 #[derive(Debug)]
 pub(crate) struct Rerun {
@@ -72,21 +80,16 @@ impl Replay {
     pub(crate) fn rerun(
         &mut self,
         claim: &Claim,
-        before: &impl Snapshot,
-        after: &impl Snapshot,
-        time: Timestamp,
+        between: &Between<'_, impl Snapshot, impl Snapshot>,
     ) -> Result<Rerun, Violation> {
+        let Between { before, after, .. } = *between;
         match claim {
             Claim::Create => create(after),
-            Claim::Register { project, .. } => self.register(before, after, project, time),
-            Claim::Update { project, submitter, url } => {
-                self.update(before, after, (project, submitter, url), time)
-            }
-            Claim::Sign { file, signer, completes } => sign(before, after, (file, signer), *completes),
+            Claim::Register { project, .. } => self.register(between, project),
+            Claim::Update { project, submitter, url } => self.update(between, project, submitter, url),
+            Claim::Sign { file, signer, completes } => sign(between, file, signer, *completes),
             Claim::Assets { index, caller } => register_assets(before, after, index, caller),
-            Claim::Revoke { file, revoker, completes } => {
-                self.revoke(before, after, (file, revoker, *completes), time)
-            }
+            Claim::Revoke { file, revoker, completes } => self.revoke(between, file, revoker, *completes),
             Claim::Drop { project } => {
                 let dropped = drop::drop_pending(before, project);
                 let (change, ()) = dropped.map_err(refused(&layout::pending_signers(project)))?;
@@ -97,11 +100,12 @@ impl Replay {
 
     fn revoke(
         &mut self,
-        before: &impl Snapshot,
-        after: &impl Snapshot,
-        (file, revoker, completes): (&RepoPath, &PublicKey, bool),
-        time: Timestamp,
+        between: &Between<'_, impl Snapshot, impl Snapshot>,
+        file: &RepoPath,
+        revoker: &PublicKey,
+        completes: bool,
     ) -> Result<Rerun, Violation> {
+        let Between { before, after, time } = *between;
         let revocation = layout::revocation_of(file);
         let (document_path, set_path) = if completes {
             (revocation.clone(), layout::signatures_of(&revocation))
@@ -139,7 +143,7 @@ impl Replay {
         };
         let (change, outcome) =
             revoke::revoke(before, &request, collected.collected_at).map_err(refused(file))?;
-        // Whoever carries out what a rotation made sufficient has signed before.
+        // After a rotation, the signatures may suffice; the signer who carries it out has signed before.
         let earlier = stored::read_signatures(before, &layout::pending_signatures_of(&revocation))?;
         let is_new = earlier.is_none_or(|set| set.get(revoker) != Some(&collected));
         Ok(Rerun {
@@ -155,10 +159,10 @@ impl Replay {
         &mut self,
         path: &RepoPath,
         request: &SignedRequest,
-        (earliest, latest): (Timestamp, Timestamp),
+        when: RangeInclusive<Timestamp>,
         commit: Timestamp,
     ) -> Result<(), Violation> {
-        let verified = request.verify_between(earliest, latest);
+        let verified = request.verify_between(*when.start(), *when.end());
         let verified =
             verified.map_err(|refusal| Violation::at(path, ReplayFault::Request(refusal.to_string())))?;
         let is_new = self.nonces.accept(verified, commit);
@@ -193,11 +197,12 @@ fn create(after: &impl Snapshot) -> Result<Rerun, Violation> {
 }
 
 fn sign(
-    before: &impl Snapshot,
-    after: &impl Snapshot,
-    (file, signer): (&RepoPath, &PublicKey),
+    between: &Between<'_, impl Snapshot, impl Snapshot>,
+    file: &RepoPath,
+    signer: &PublicKey,
     completes: bool,
 ) -> Result<Rerun, Violation> {
+    let Between { before, after, .. } = *between;
     // Each signed file, and the file beside which the commit put its signatures.
     let mut signed = vec![(file.clone(), file.clone())];
     if let Some(Signable::PendingSigners { project }) = layout::signable(file) {
@@ -302,7 +307,7 @@ fn signature_in(after: &impl Snapshot, set: &RepoPath, signer: &PublicKey) -> Re
 }
 
 /// In the place of a request that no file of the commit holds. A decision that would store it gives another change
-/// than the commit, since nobody can have signed this.
+/// than the commit, since no key can have signed this.
 pub(crate) fn unstored_request(public_key: PublicKey) -> SignedRequest {
     SignedRequest {
         timestamp: String::new(),

@@ -1,6 +1,6 @@
 //! How far the times of a request, its commit and its files may be apart.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 use countersign_core::values::time::Timestamp;
 
@@ -15,9 +15,9 @@ pub(crate) const MIN_EXPIRY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What the clock may have shown when a request arrived that was carried out at `time`, after waiting no longer than
 /// `wait`.
-pub(crate) fn around(time: Timestamp, wait: Duration) -> (Timestamp, Timestamp) {
+pub(crate) fn around(time: Timestamp, wait: Duration) -> RangeInclusive<Timestamp> {
     let seconds = |duration: Duration| i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
-    (shift(time, -seconds(wait)), shift(time, seconds(MAX_WAIT)))
+    shift(time, -seconds(wait))..=shift(time, seconds(MAX_WAIT))
 }
 
 /// The last moment of a second.

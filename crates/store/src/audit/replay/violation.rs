@@ -54,7 +54,7 @@ pub enum ReplayFault {
     Changed,
     #[error("it was removed, which is no part of what the commit claims to be")]
     Removed,
-    /// The file comes first; behind it stand those that say what it should be. Which of them is false, nobody can tell.
+    /// The file comes first; behind it stand those that say what it should be. The check cannot tell which of them is false.
     #[error("its content is not what the rules give for what else the commit stored")]
     Different,
     #[error("it was removed, and the rules give it a new content")]
