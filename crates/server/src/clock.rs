@@ -1,7 +1,6 @@
 //! The server's clock. Tests put a fixed one in its place.
 
 use std::{
-    cell::RefCell,
     fmt,
     sync::{Arc, LazyLock},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
@@ -20,17 +19,7 @@ pub(crate) fn since_1970() -> Option<Duration> {
 
 /// The `Date` of an answer. A machine whose clock is off the calendar of that header has none, and sends none.
 pub(crate) fn http_date() -> Option<HeaderValue> {
-    thread_local! {
-        // Made once in a second.
-        static NEWEST: RefCell<(u64, Option<HeaderValue>)> = const { RefCell::new((u64::MAX, None)) };
-    }
-    let seconds = since_1970()?.as_secs();
-    NEWEST.with_borrow_mut(|(made_at, date)| {
-        if *made_at != seconds {
-            (*made_at, *date) = (seconds, write_date(seconds));
-        }
-        date.clone()
-    })
+    write_date(since_1970()?.as_secs())
 }
 
 fn write_date(seconds: u64) -> Option<HeaderValue> {
