@@ -1,26 +1,13 @@
 //! The `Date` header.
 
-use std::{
-    cell::RefCell,
-    time::{Duration, UNIX_EPOCH},
-};
+use std::time::{Duration, UNIX_EPOCH};
 
 use axum::http::HeaderValue;
 use countersign_store::clock::{LAST_SECOND, since_1970};
 
 /// The `Date` of an answer. If the clock is outside the range of that header, there is none.
 pub(crate) fn http_date() -> Option<HeaderValue> {
-    thread_local! {
-        // Made once a second.
-        static NEWEST: RefCell<(u64, Option<HeaderValue>)> = const { RefCell::new((u64::MAX, None)) };
-    }
-    let seconds = since_1970()?.as_secs();
-    NEWEST.with_borrow_mut(|(made_at, date)| {
-        if *made_at != seconds {
-            (*made_at, *date) = (seconds, write_date(seconds));
-        }
-        date.clone()
-    })
+    write_date(since_1970()?.as_secs())
 }
 
 fn write_date(seconds: u64) -> Option<HeaderValue> {

@@ -1,6 +1,6 @@
 //! Threads that each serve connections of their own. A connection stays with its thread.
 //!
-//! The threads of one runtime, which share all connections, serve 0.85 to 1.0 as many reads (docs/performance.md). And a
+//! The threads of one runtime, which share all connections, serve a tenth fewer reads (docs/performance.md). And a
 //! handler that blocks one of them can keep all of that runtime's connections waiting.
 
 use std::{
@@ -32,7 +32,7 @@ struct Lane {
 
 impl Lanes {
     /// Two for each processor. A lane that waits for its turn makes its connections wait too: with one for each, one
-    /// read in a hundred took 4.4 ms, and with two 1.7 to 2.7 ms.
+    /// read in a hundred took 4.0 ms, and with two 2.0 ms (docs/performance.md).
     pub fn start() -> io::Result<Self> {
         Self::start_some(2 * thread::available_parallelism().map_or(1, NonZero::get))
     }

@@ -86,8 +86,8 @@ fn health_routes() -> RouteTable {
     )
 }
 
-/// Answers the three most frequent kinds of reads if the answer is in memory. The route table would cost as much as the
-/// rest of the work. `None` leaves a request to the table.
+/// Answers the three most frequent kinds of reads if the answer is in memory: more than twice as many a second as
+/// through the router (docs/performance.md). `None` leaves a request to the table.
 pub fn answer_read(app: &App, head: RequestHead<'_>) -> Option<Response> {
     if head.method != Method::GET {
         return None;
