@@ -17,7 +17,7 @@ pub struct SignersConfig {
     #[schema(nullable = false, min_items = 1)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin_keys: Option<Vec<SignersGroup>>,
-    /// Who may replace admins; without it, nobody.
+    /// Who may replace admins; without it, no one.
     #[schema(nullable = false, min_items = 1)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub master_keys: Option<Vec<SignersGroup>>,

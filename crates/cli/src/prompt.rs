@@ -26,7 +26,7 @@ pub(crate) fn ask(confirmation: Confirmation, question: &str) -> Result<bool, Cl
     }
     if !io::stdin().is_terminal() {
         return Err(CliError::usage(
-            format!("{question} Nobody can be asked: standard input is not a terminal"),
+            format!("{question} No one can be asked: standard input is not a terminal"),
             "look at what is shown above, and pass --yes if that is what you want",
         ));
     }

@@ -41,7 +41,7 @@ pub(crate) fn describe(to_sign: &ToSign, comparison: Option<&Comparison>, output
                 .chain(current.as_ref().map(|chain| &chain.last().signers))
                 .collect();
             let signed = names(&to_sign.signed, &files);
-            lines.push(format!("  signed     {}", if signed.is_empty() { "nobody yet" } else { &signed }));
+            lines.push(format!("  signed     {}", if signed.is_empty() { "no one yet" } else { &signed }));
             lines.push(format!("  missing    {}", names(&to_sign.missing_signers(), &files)));
         }
     }
@@ -124,7 +124,7 @@ fn describe_progress(lines: &mut Vec<String>, to_sign: &ToSign, signers: &Signer
         lines.push(format!("  needs      {group}"));
     }
     let signed = names(&to_sign.signed, &[signers]);
-    lines.push(format!("  signed     {}", if signed.is_empty() { "nobody yet" } else { &signed }));
+    lines.push(format!("  signed     {}", if signed.is_empty() { "no one yet" } else { &signed }));
 }
 
 fn describe_proposal(

@@ -389,9 +389,9 @@ fn power_of(role: Role) -> &'static str {
 /// What holds where the file does not list the role (D8).
 fn default_of(role: Role) -> &'static str {
     match role {
-        Role::Artifact => "nobody releases",
+        Role::Artifact => "no one releases",
         Role::Admin => "the artifact signers are the admins",
-        Role::Master => "nobody is master",
+        Role::Master => "no one is master",
         Role::Revocation => "any one admin key revokes",
     }
 }

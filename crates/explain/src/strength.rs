@@ -356,7 +356,7 @@ impl fmt::Display for ActStrength {
         let ways: Vec<String> = self.ways.iter().map(Way::to_string).collect();
         writeln!(f, "{}: {}", self.act, ways.join("; or else "))?;
         match self.alone.as_slice() {
-            [] => writeln!(f, "  alone: nobody; it takes {}", self.needed)?,
+            [] => writeln!(f, "  alone: no one; it takes {}", self.needed)?,
             alone => writeln!(f, "  alone: {}", shown_signers(alone))?,
         }
         writeln!(f, "  stolen: {} without the thief meeting these thresholds", up_to(self.harmless_thefts))?;
@@ -373,7 +373,7 @@ impl fmt::Display for Warning {
             Self::RotationIsEasier { rotate, release } => {
                 write!(
                     f,
-                    "whoever rotates the signers decides who releases; that takes {rotate}, not {release}"
+                    "those who rotate the signers decide who releases; that takes {rotate}, not {release}"
                 )
             }
             Self::OneLossBlocks { act, keys, for_ever } => {

@@ -142,7 +142,7 @@ pub enum UrlProblem {
     #[error("it is given twice: name each file once")]
     GivenTwice,
     #[error(
-        "it leads to the latest release, and which one that is nobody signs: name the tag, as in `{form}`"
+        "it leads to the latest release, and no signature says which one that is: name the tag, as in `{form}`"
     )]
     LatestRelease { form: &'static str },
     #[error("it is the page of a release, not one of its files: give the URL of a file, as in `{form}`")]

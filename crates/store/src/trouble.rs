@@ -7,7 +7,7 @@ use std::{
 
 use crate::clock::uptime_nanos;
 
-/// A failure counts for so long, unless something succeeds before. Not for ever: a server to which nobody sends changes
+/// A failure counts for so long, unless something succeeds before. Not for ever: a server that receives no changes
 /// any more would never find out that its disk has room again.
 const MEMORY: Duration = Duration::from_secs(30);
 

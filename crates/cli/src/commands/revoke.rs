@@ -62,7 +62,7 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
         public_key: key.public_key(),
     };
     let answer = session.client.ask(&key, ServerCall::Revoke(&body), RevokedResponse::parse).await;
-    // Only if nobody who may revoke stands behind the pending one does the server take another.
+    // The server takes another one only if no key that can revoke stands behind the pending one.
     let answer = answer.map_err(|error| match &pending {
         Some(pending) if args.reason.is_some() => error.with_hint(format!(
             "a revocation is pending for the reason {}; leave --reason out to co-sign that one",
@@ -144,7 +144,7 @@ async fn find_pending(
     let signed = set.verifying_signers(text.as_bytes());
     let began = |link: &VerifiedLink| !RevocationRole::of(&link.signers).keys.is_disjoint(&signed);
     if !chain.links.iter().any(began) {
-        return Err(wrong("nobody began who may revoke"));
+        return Err(wrong("no key began that can revoke"));
     }
     Ok(Some(Pending { text, reason: document.reason }))
 }

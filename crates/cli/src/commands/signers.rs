@@ -109,7 +109,7 @@ fn describe(act: &ActStrength) -> Vec<String> {
     let mut lines = vec![format!("To {}:", act.act)];
     lines.extend(act.ways.iter().map(|way| format!("  {way}")));
     let alone = match act.alone.as_slice() {
-        [] => "nobody".to_owned(),
+        [] => "no one".to_owned(),
         alone => alone.iter().map(shown_signer).collect::<Vec<_>>().join(", "),
     };
     lines.push(format!("  alone: {alone}"));

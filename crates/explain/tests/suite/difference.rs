@@ -192,9 +192,9 @@ fn revocation_that_falls_back_to_any_one_admin_key_is_a_weakening() {
 fn new_masters_are_a_weakening_only_if_they_rotate_with_fewer_keys_than_the_admins() {
     let (without, with) = ("artifact 2: 1, 2", "artifact 2: 1, 2 / master 1: m 3");
     let weaker = "WEAKER: 1 key can rotate the signers as masters; before, it took 2 keys";
-    let listed = "master keys are listed, and it no longer holds that nobody is master; 1 of 1: m (#3)";
+    let listed = "master keys are listed, and it no longer holds that no one is master; 1 of 1: m (#3)";
     check(without, with, &[weaker, "m (#3) joins as master", listed]);
-    let unlisted = "master keys are no longer listed, so that nobody is master; they were 1 of 1: m (#3)";
+    let unlisted = "master keys are no longer listed, so that no one is master; they were 1 of 1: m (#3)";
     check(with, without, &["m (#3) leaves, and was master", unlisted]);
     let found = changes(without, "artifact 2: 1, 2 / master 2: 3, 4");
     assert!(!found.iter().any(SignersChange::is_alarming), "{found:?}");

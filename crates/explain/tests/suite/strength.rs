@@ -247,10 +247,10 @@ fn a_rotation_that_takes_fewer_keys_than_a_release_is_warned_of() {
     let strength = Model::new(&[(2, &[1, 2, 3])]).admin(&[(1, &[4, 5])]).assess();
     assert!(warns(
         &strength,
-        "whoever rotates the signers decides who releases; that takes 1 key, not 2 keys"
+        "those who rotate the signers decide who releases; that takes 1 key, not 2 keys"
     ));
     let strength = Model::new(&[(2, &[1, 2, 3])]).assess();
-    assert!(!warns(&strength, "whoever rotates"));
+    assert!(!warns(&strength, "those who rotate"));
 }
 
 #[test]
@@ -305,7 +305,7 @@ fn an_act_is_told_in_four_lines() {
         &text,
         &[
             "rotate the signers: artifact signers (there are no admin keys), 2 of 3: ",
-            "alone: nobody; it takes 2 keys",
+            "alone: no one; it takes 2 keys",
             "stolen: any 1 key without the thief meeting these thresholds",
             "lost: any 1 key with the others still able to rotate the signers",
         ],

@@ -71,6 +71,6 @@ pub fn check_chain(history: &History) {
         let is_last = at + 1 == verified.links.len();
         assert_eq!(chain::verify(&without, &project).is_ok(), is_last && at > 0, "a gap at {at}");
         unsigned.entries[at].metadata_signatures = Default::default();
-        assert!(chain::verify(&unsigned, &project).is_err(), "nobody agreed at {at}");
+        assert!(chain::verify(&unsigned, &project).is_err(), "no one agreed at {at}");
     }
 }

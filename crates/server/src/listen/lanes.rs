@@ -22,7 +22,7 @@ use super::calendar;
 #[derive(Debug)]
 pub struct Lanes(Vec<Arc<Lane>>);
 
-/// Whoever holds one is served there.
+/// Its holder is served there.
 #[derive(Debug)]
 struct Lane {
     runtime: Handle,

@@ -223,7 +223,7 @@ mod tests {
         stream.write_all(b"event").await.unwrap();
         stream.flush().await.unwrap();
         assert!(!listening.is_blocked() && !patience.is_waiting());
-        assert!(timeout(HOUR, patience.run_out()).await.is_err(), "nobody has to go");
+        assert!(timeout(HOUR, patience.run_out()).await.is_err(), "no one has to go");
         client.read_exact(&mut [0; 5]).await.unwrap();
         // Waiting for the next request on this connection is the same as on any other.
         drop(listening);

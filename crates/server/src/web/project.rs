@@ -194,7 +194,7 @@ fn stand_in(role: &RoleOverview) -> Option<&'static str> {
     match (role.role, role.is_explicit) {
         (_, true) | (Role::Artifact, false) => None,
         (Role::Admin, false) => Some("Not listed: the artifact signers are the admins."),
-        (Role::Master, false) => Some("Nobody: only the admins can change the signers."),
+        (Role::Master, false) => Some("No one: only the admins can change the signers."),
         (Role::Revocation, false) => Some("Not listed: any one admin can revoke."),
     }
 }

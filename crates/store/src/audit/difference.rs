@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::tree::dir::{Dir, DirEntry, TreeNode};
 
 /// How many entries may differ between two commits. A change touches some ten files, and all those of a project's
-/// superseded proposals at most. More were made to exhaust whoever looks at each of them.
+/// superseded proposals at most. More are an attempt to exhaust the check.
 const MAX_ENTRIES: usize = 100_000;
 
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! Every file of a commit by its whole path, beside the tree: to find a file there, instead of searching each directory
 //! on the way to it, is what keeps reading fast when there are many.
 //!
-//! Paths are not kept, only what two keyed hashes make of them: 96 bits, of keys that nobody knows. That another path
+//! Paths are not kept, only what two keyed hashes make of them: 96 bits, of secret keys. That another path
 //! has the same is less likely than that two files have one id.
 //!
-//! Only paths are there that are spelled as [`RepoPath`] spells them. Whoever asks for one of these in just this way need
+//! Only paths are there that are spelled as [`RepoPath`] spells them. A request for one of these in just this way need
 //! not have it parsed first.
 
 use std::{
@@ -21,7 +21,7 @@ use crate::{
     tree::{dir::Dir, names::addressable},
 };
 
-/// Whoever governs a path is most often among its last few directories.
+/// The signers file that governs a path is most often among its last few directories.
 const NEAR: usize = 8;
 
 #[derive(Clone)]

@@ -27,7 +27,7 @@ pub(crate) struct DirEntry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TreeNode {
     File(ObjectId),
-    /// With its id, which is here as well: whoever writes a directory of thousands needs the ids of all, and would wait for
+    /// With its id, which is here as well: the writer of a directory of thousands needs the ids of all, and would wait for
     /// memory at each that lies elsewhere.
     Dir(ObjectId, Arc<Dir>),
     /// Boxed, since there should be none.

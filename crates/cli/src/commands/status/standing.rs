@@ -52,7 +52,7 @@ impl Status {
             lines.push(format!("  reason      {}", quoted(reason)));
         }
         lines.push(format!("  needs       {}", self.needs));
-        let signed = if self.signed.is_empty() { "nobody".to_owned() } else { names(&self.signed) };
+        let signed = if self.signed.is_empty() { "no one".to_owned() } else { names(&self.signed) };
         lines.push(format!("  signed      {signed}"));
         if matches!(self.state, SigningState::Collecting) {
             lines.push(format!("  not signed  {}", names(&self.missing)));

@@ -147,7 +147,7 @@ fn show_progress(
     }
     let files: Vec<_> = status.signers.iter().collect();
     let signed =
-        if status.signed.is_empty() { "nobody yet".to_owned() } else { names(&status.signed, &files) };
+        if status.signed.is_empty() { "no one yet".to_owned() } else { names(&status.signed, &files) };
     session.output.note(&format!("{path}: signed by {signed}; {}", status.needs));
     *told = Some(status.signed.clone());
 }

@@ -24,7 +24,7 @@ fn collecting() -> (World, Computer, String) {
 /// A client that waits, and has seen that it has to.
 fn wait(computer: &Computer, path: &str) -> Running {
     let running = computer.start(&["status", "--wait", path]);
-    running.await_note("signed by nobody yet");
+    running.await_note("signed by no one yet");
     running
 }
 

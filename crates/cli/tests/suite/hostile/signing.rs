@@ -277,7 +277,7 @@ fn signatures_that_others_are_said_to_have_given_are_checked_before_they_are_sho
     set["entries"][mallory().key()] = set["entries"][bob().key()].clone();
     scene.hostile.show_file(&format!("{path}.signatures.json.pending"), set.to_string());
     let ran = scene.regular.run_as("alice", &["sign", &path, "--yes"]).ok();
-    ran.says(&["nobody yet"]).says_nothing_of(&[&mallory().key()]);
+    ran.says(&["no one yet"]).says_nothing_of(&[&mallory().key()]);
 }
 
 #[test]

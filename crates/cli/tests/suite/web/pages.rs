@@ -84,7 +84,7 @@ fn a_project_shows_its_signers_by_role_with_names_keys_and_thresholds() {
         "registered",
         "Artifact signers 2 of 3 needed alice",
         "Admins 1 of 1 needed alice",
-        "Masters Nobody: only the admins can change the signers.",
+        "Masters No one: only the admins can change the signers.",
         "Revokers 1 of 1 needed carol",
         &team.alice.key(),
         &team.carol.key(),
