@@ -2,14 +2,12 @@
 
 use std::str::FromStr;
 
-use countersign_core::{documents::metadata::OriginKind, values::wire};
 use thiserror::Error;
 
 use crate::{
-    forges::source::{Retrieval, SignersSource},
     host::{Host, HostProblem},
     shown::shown_text,
-    url::{Scheme, SourceUrl, UrlProblem, UrlRefusal},
+    url::{Scheme, SourceUrl},
 };
 
 #[cfg(test)]
@@ -80,34 +78,6 @@ impl FromStr for FileServerRule {
     }
 }
 
-/// Says which project a signers file on a host that is no forge belongs to, by the URL alone.
-pub(crate) fn locate_signers(url: &SourceUrl, servers: &FileServers) -> Result<SignersSource, UrlRefusal> {
-    let host = url.host();
-    // On another port than the forge's, or without TLS.
-    if is_known_forge(host) {
-        return Err(url.refuse(UrlProblem::ForgeHttpsOnly { host: host.clone() }));
-    }
-    if has_forge_form(url) {
-        return Err(url.refuse(UrlProblem::ForgeForm { host: host.clone() }));
-    }
-    let file_name = url.plain_file_name()?;
-    if !servers.allow(url.scheme(), host, url.port()) {
-        return Err(url.refuse(UrlProblem::FileServerNotAllowed { server: url.server() }));
-    }
-    let project_dir = strip_signers_dir(url.dir_segments());
-    let stands_at_root = url.dir_segments().is_empty();
-    if stands_at_root && file_name != wire::SIGNERS_FILE {
-        return Err(url.refuse(UrlProblem::RootFileName));
-    }
-    Ok(SignersSource {
-        kind: OriginKind::FileServer,
-        project: url.storable_dir(project_dir)?,
-        url: url.as_str().to_owned(),
-        retrievals: vec![Retrieval::plain(url.request_url().clone())],
-        needs_slashed_branch: false,
-    })
-}
-
 pub(crate) fn is_known_forge(host: &Host) -> bool {
     KNOWN_FORGE_HOSTS.contains(&host.as_str())
 }
@@ -115,13 +85,6 @@ pub(crate) fn is_known_forge(host: &Host) -> bool {
 /// Also a host that a known forge keeps for what its users upload.
 pub(crate) fn is_of_known_forge(host: &Host) -> bool {
     is_known_forge(host) || host.as_str().ends_with(".githubusercontent.com")
-}
-
-fn strip_signers_dir(dir: &[String]) -> &[String] {
-    match dir.split_last() {
-        Some((last, project)) if wire::PUBLISHED_SIGNERS_DIRS.contains(&last.as_str()) => project,
-        _ => dir,
-    }
 }
 
 /// Forges serve commits of strangers under a project's own path, so their pages must never pass for plain files.

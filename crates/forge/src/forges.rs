@@ -3,6 +3,7 @@
 mod claimed;
 mod configured;
 pub(crate) mod credential;
+pub(crate) mod elsewhere;
 mod forge;
 pub(crate) mod kind;
 mod locate;

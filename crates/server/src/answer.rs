@@ -24,9 +24,9 @@ use crate::{
     error::{ApiError, LoggedFailure},
     host::check_host,
     limits::{Limiter, MeteredClient},
-    listen::patience::Patience,
     metrics::{RequestKinds, Requests},
     origin::RequestOrigin,
+    patience::Patience,
     proxies::TrustedProxies,
     request_id::RequestId,
 };
@@ -98,7 +98,7 @@ pub(crate) async fn answer<R: Read>(
     let forwarded = visitor.forwarded(request.headers());
     let client = forwarded.as_ref().or(visitor.client.as_ref());
     let admitted = client
-        .filter(|_| is_limited(uri.path()) || !is_read)
+        .filter(|_| visitor.service.kinds.is_limited(kind) || !is_read)
         .map_or(Ok(()), |client| client.charge_request(started));
     // A read changes nothing that could outlive its panic.
     let admitted = admitted.map_err(ApiError::from);
@@ -158,11 +158,6 @@ async fn answer_routed<R: Read>(
         Some(Ok(Err(never))) => match never {},
         Some(Err(_)) | None => panicked(),
     }
-}
-
-/// Health checks are never told to come back later.
-fn is_limited(path: &str) -> bool {
-    !matches!(path, "/healthz" | "/readyz")
 }
 
 /// The panic itself was logged where it happened.

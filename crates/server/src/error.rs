@@ -33,7 +33,7 @@ use crate::{
         Limited,
         places::{GaveWay, NoPlace},
     },
-    upstream::releases::DownloadError,
+    upstream::{UpstreamError, releases::DownloadError},
 };
 use countersign_store::{StoreError, nonces::NonceError};
 
@@ -234,6 +234,18 @@ impl From<FetchError> for ApiError {
             return Self::refused(StatusCode::BAD_REQUEST, &error);
         }
         Self::internal(error.to_string(), error)
+    }
+}
+
+impl From<UpstreamError> for ApiError {
+    fn from(error: UpstreamError) -> Self {
+        match error {
+            UpstreamError::Busy => Self::busy(),
+            UpstreamError::GaveWay(gave_way) => gave_way.into(),
+            UpstreamError::Fetch(error) => error.into(),
+            UpstreamError::Download(error) => error.into(),
+            UpstreamError::Missing(url) => Self::missing_upstream(&url),
+        }
     }
 }
 

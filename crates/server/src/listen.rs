@@ -3,7 +3,6 @@
 mod calendar;
 pub mod connections;
 mod lanes;
-pub(crate) mod patience;
 mod refusal;
 mod stream;
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{limits::MeteredClient, listen::patience::Patience};
+use crate::{limits::MeteredClient, patience::Patience};
 
 /// What handlers can know about where a request came from.
 #[derive(Debug, Clone)]

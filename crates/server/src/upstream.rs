@@ -12,16 +12,38 @@ use countersign_forge::{
     forges::{FetchedSigners, Forges, ReleaseSource, SignersSource},
 };
 use countersign_store::audit::replay::MAX_FETCH;
+use thiserror::Error;
 use url::Url;
 
 use self::{
     releases::{DownloadError, ReleaseLimits, Releases},
     turns::{FetchKind, FetchOutcome, FetchTurn, FetchTurns},
 };
-use crate::{
-    error::ApiError,
-    limits::{FetchShare, places::Claimant},
+use crate::limits::{
+    FetchShare,
+    places::{Claimant, GaveWay},
 };
+
+/// Why something could not be fetched.
+#[derive(Debug, Error)]
+pub enum UpstreamError {
+    #[error("too many others fetch")]
+    Busy,
+    #[error("the turn went to another request")]
+    GaveWay(GaveWay),
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    #[error(transparent)]
+    Download(#[from] DownloadError),
+    #[error("{0} answered that there is no such file")]
+    Missing(Url),
+}
+
+impl From<GaveWay> for UpstreamError {
+    fn from(gave_way: GaveWay) -> Self {
+        Self::GaveWay(gave_way)
+    }
+}
 
 /// Where signers files and releases come from.
 #[derive(Debug)]
@@ -63,15 +85,15 @@ impl Upstream {
     }
 
     /// Waits for a turn to fetch.
-    pub async fn begin(&self, kind: FetchKind, claim: FetchClaim) -> Result<FetchTurn, ApiError> {
-        self.turns.begin(kind, claim.claimant, claim.share).await.ok_or_else(ApiError::busy)
+    pub async fn begin(&self, kind: FetchKind, claim: FetchClaim) -> Result<FetchTurn, UpstreamError> {
+        self.turns.begin(kind, claim.claimant, claim.share).await.ok_or(UpstreamError::Busy)
     }
 
     pub async fn fetch_signers(
         &self,
         turn: &FetchTurn,
         source: &SignersSource,
-    ) -> Result<FetchedSigners, ApiError> {
+    ) -> Result<FetchedSigners, UpstreamError> {
         let fetching = self.fetcher.fetch_signers(source, self.signers_file_bytes);
         // One fetch can ask a forge several times, each with its own limit.
         let fetching = turn.keep(tokio::time::timeout(MAX_FETCH, fetching));
@@ -88,7 +110,7 @@ impl Upstream {
         &self,
         source: ReleaseSource,
         claim: FetchClaim,
-    ) -> Result<Arc<Release>, ApiError> {
+    ) -> Result<Arc<Release>, UpstreamError> {
         let FetchClaim { claimant, share: _share } = claim;
         let outcome = self.releases.download(&self.fetcher, source, self.release_limits, claimant).await;
         let noted = match &outcome {
@@ -109,10 +131,10 @@ impl Upstream {
         turn: &FetchTurn,
         url: &Url,
         limits: fetch::FetchLimits,
-    ) -> Result<Vec<u8>, ApiError> {
+    ) -> Result<Vec<u8>, UpstreamError> {
         let fetched = turn.keep(self.fetcher.get(url, limits)).await?;
         self.note(turn.kind, &fetched);
-        fetched?.ok_or_else(|| ApiError::missing_upstream(url))
+        fetched?.ok_or_else(|| UpstreamError::Missing(url.clone()))
     }
 
     fn note<T>(&self, kind: FetchKind, fetched: &Result<T, FetchError>) {

@@ -5,8 +5,6 @@
 //! used at once. They are kept in memory, for a bounded number of projects, owners and hosts: a restart begins anew, and so
 //! does what is forgotten.
 
-pub(crate) mod refusal;
-
 use std::{
     sync::{
         Arc,
@@ -24,8 +22,8 @@ use quick_cache::sync::Cache;
 
 use crate::{
     bucket::{Bucket, Rate, find_or_make},
-    budget::refusal::{BudgetScope, OverBudget},
     clock::uptime_nanos,
+    over_budget::{BudgetScope, OverBudget},
     snapshot::{files::PathEntry, head::Head, index::Index},
 };
 

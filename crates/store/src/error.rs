@@ -5,7 +5,7 @@ use std::fmt;
 use countersign_core::values::{bounds::FILE_BYTES, path::RepoPath};
 use thiserror::Error;
 
-use crate::{budget::refusal::OverBudget, disk::DiskError};
+use crate::{disk::DiskError, over_budget::OverBudget};
 
 #[derive(Debug, Clone, Error)]
 pub enum StoreError {

@@ -17,6 +17,7 @@ pub mod log;
 pub mod nonces;
 mod objects;
 pub mod open;
+mod over_budget;
 mod repository;
 mod snapshot;
 mod stats;
@@ -29,12 +30,10 @@ pub use gix::ObjectId;
 
 pub use crate::{
     author::{Author, AuthorError},
-    budget::{
-        StorageBudget, StorageLimits,
-        refusal::{BudgetScope, OverBudget},
-    },
+    budget::{StorageBudget, StorageLimits},
     disk::{Disk, DiskError, DiskFault, DiskStep, Moment},
     error::StoreError,
+    over_budget::{BudgetScope, OverBudget},
     repository::{OpenError, Repository},
     snapshot::{
         files::{Files, FoundFile, PathEntry, unreadable},

@@ -1,4 +1,8 @@
 use super::*;
+use crate::{
+    forges::{SignersSource, elsewhere::locate_signers},
+    url::{UrlProblem, UrlRefusal},
+};
 
 fn servers(rules: &[&str]) -> FileServers {
     FileServers { rules: rules.iter().map(|rule| rule.parse().unwrap()).collect(), loopback: false }

@@ -4,6 +4,7 @@ use countersign_core::{documents::metadata::OriginKind, values::path::RepoPath};
 
 use super::{
     configured::Forges,
+    elsewhere,
     forge::Forge,
     kind::ForgeKind,
     signers_form::{ServedBy, read_page},
@@ -68,5 +69,5 @@ fn locate_on_file_server(url: &SourceUrl) -> Result<SignersSource, UrlRefusal> {
     if file_server::has_forge_form(url) {
         return Err(url.refuse(UrlProblem::ClaimedFileServer { host: url.host().clone() }));
     }
-    file_server::locate_signers(url, &FileServers { rules: vec![FileServerRule::Any], loopback: true })
+    elsewhere::locate_signers(url, &FileServers { rules: vec![FileServerRule::Any], loopback: true })
 }

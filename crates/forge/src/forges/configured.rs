@@ -1,6 +1,7 @@
 //! The forges that a server is configured to read from.
 
 use super::{
+    elsewhere,
     forge::{Forge, ForgeConfig, ForgeConfigError, KNOWN},
     locate,
     signers_form::ServedBy,
@@ -69,7 +70,7 @@ impl Forges {
         }
         match self.page_forge(url) {
             Some(forge) => forge.locate_signers(url, &url.segments().collect::<Vec<_>>(), ServedBy::Forge),
-            None => file_server::locate_signers(url, servers),
+            None => elsewhere::locate_signers(url, servers),
         }
     }
 

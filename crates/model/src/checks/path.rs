@@ -4,7 +4,7 @@ use countersign_core::{
     documents::layout,
     values::{path::RepoPath, shown::is_unseen},
 };
-use countersign_server::routes::tail::parse_tail;
+use countersign_server::routing::tail::parse_tail;
 
 use super::promises::assert_path;
 

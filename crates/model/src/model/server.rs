@@ -21,8 +21,8 @@ use countersign_core::{
 use countersign_server::{
     answer::RequestHead,
     config::{ConfigFile, Overrides, Settings},
-    routes::table,
     start::{self, Running},
+    table,
 };
 use countersign_store::clock::Clock;
 use hyper::service::Service as _;

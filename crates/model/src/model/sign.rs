@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     choices::Choices,
     people::{PEOPLE, Person, signature},
-    spec::{Collecting, ModelIndex, ModelIndexState, ModelProposal, Project, Spec, Submitted},
+    spec::{ModelIndex, ModelIndexState, ModelProposal, Project, SignedPath, Spec, Submitted},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,18 +51,18 @@ pub(crate) fn open_files(spec: &Spec) -> Vec<String> {
 /// What a signer signs at a path: the file and, for a signers file, its metadata.
 fn contents(spec: &Spec, path: &str) -> Vec<(String, String)> {
     let metadata = format!("{path}.metadata.json");
-    match Collecting::at(path) {
-        Collecting::Index(dir) => {
+    match SignedPath::at(path) {
+        SignedPath::Index(dir) => {
             let text = spec.indexes.get(&dir).map(|index| index.text.clone());
             vec![(path.to_owned(), text.unwrap_or_default())]
         }
-        Collecting::Proposal(project) => {
+        SignedPath::Proposal(project) => {
             let pending = spec.projects.get(&project).and_then(|project| project.pending.as_ref());
             let texts = |pending: &ModelProposal| (pending.config.text.clone(), pending.metadata.clone());
             let (signers, text) = pending.map(texts).unwrap_or_default();
             vec![(path.to_owned(), signers), (metadata, text)]
         }
-        Collecting::Nothing => {
+        SignedPath::Nothing => {
             vec![(path.to_owned(), spec.files().get(path).cloned().unwrap_or_default())]
         }
     }

@@ -29,8 +29,8 @@ use crate::{
     error::ApiError,
     held_store::HeldStore,
     limits::{ListenShare, places::Claimant},
-    listen::patience::Listening,
     origin::RequestOrigin,
+    patience::Listening,
 };
 use countersign_store::{ObjectId, Store, log::Logged};
 

@@ -16,7 +16,7 @@ use std::{
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::patience::{Dropped, Patience};
+use crate::patience::{Dropped, Patience};
 
 /// File descriptors for everything else: packs, the database, outgoing connections.
 const OTHER_FILES: u64 = 768;

@@ -11,9 +11,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::{
     connections::{Connections, LargeHead},
-    patience::Patience,
     refusal::Refusal,
 };
+use crate::patience::Patience;
 
 /// Hyper's first buffer. Nearly every head is much smaller.
 const SMALL_HEAD_BYTES: usize = 8 * 1024;
@@ -191,8 +191,8 @@ mod tests {
     use axum::http::Method;
 
     use super::*;
-    use crate::listen::{
-        connections::ConnectionLimits,
+    use crate::{
+        listen::connections::ConnectionLimits,
         patience::{CLIENT_TIMEOUT, Dropped},
     };
 

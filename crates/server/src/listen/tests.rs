@@ -10,16 +10,13 @@ use tokio::{
 
 use axum::Router;
 
-use super::{
-    connections::ConnectionLimits,
-    patience::{Dropped, Patience},
-    *,
-};
+use super::{connections::ConnectionLimits, *};
 use crate::{
     answer::RequestHead,
     events::tests::{INDEX, commit, start},
-    routes::table,
+    patience::{Dropped, Patience},
     state::App,
+    table,
 };
 
 const HOUR: Duration = Duration::from_secs(60 * 60);

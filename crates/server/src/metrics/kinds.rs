@@ -11,6 +11,7 @@ pub struct RequestKinds {
     names: Vec<&'static str>,
     exact: Vec<(String, RequestKind)>,
     below: Vec<(String, RequestKind)>,
+    unlimited: Vec<RequestKind>,
 }
 
 impl RequestKind {
@@ -24,7 +25,7 @@ impl RequestKind {
 
 impl Default for RequestKinds {
     fn default() -> Self {
-        Self { names: vec!["other"], exact: Vec::new(), below: Vec::new() }
+        Self { names: vec!["other"], exact: Vec::new(), below: Vec::new(), unlimited: Vec::new() }
     }
 }
 
@@ -47,6 +48,16 @@ impl RequestKinds {
             self.names.push(name);
             self.names.len() - 1
         }))
+    }
+
+    /// For a kind that no rate limit holds up, such as health checks.
+    pub fn leave_unlimited(&mut self, name: &'static str) {
+        let kind = self.kind_named(name);
+        self.unlimited.push(kind);
+    }
+
+    pub fn is_limited(&self, kind: RequestKind) -> bool {
+        !self.unlimited.contains(&kind)
     }
 
     pub fn kind_of(&self, path: &str) -> RequestKind {

@@ -12,6 +12,7 @@ use crate::{
     limits::{Limit, Limited},
 };
 
+const TOO_MANY_REQUESTS: u16 = 429;
 pub(super) const JSON: &str = "application/json";
 pub(super) const HTML: &str = "text/html";
 
@@ -191,6 +192,10 @@ impl Endpoint {
     pub fn limited(self) -> Self {
         let limited = ApiError::from(Limited { limit: Limit::Address, seconds: 1 });
         self.fails("too many requests from this address, or of this key; the message says which", &limited)
+    }
+
+    pub fn is_limited(&self) -> bool {
+        self.answers.iter().any(|answer| answer.status == TOO_MANY_REQUESTS)
     }
 
     pub fn can_fail(self, about: &str) -> Self {

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     error::ApiError,
     origin::RequestOrigin,
-    routes::tail::{Tail, parse_tail},
+    routing::tail::{Tail, parse_tail},
     state::App,
 };
 

@@ -24,7 +24,7 @@ use crate::{
     auth::Authenticated,
     error::ApiError,
     origin::RequestOrigin,
-    routes::tail::{Tail, parse_tail},
+    routing::tail::{Tail, parse_tail},
     sending::SMALL_BYTES,
     state::App,
 };

@@ -10,6 +10,6 @@ use crate::{metrics::RequestKinds, state::App};
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
-pub(super) fn show(app: &App, kinds: &RequestKinds) -> impl IntoResponse + use<> {
+pub(crate) fn show(app: &App, kinds: &RequestKinds) -> impl IntoResponse + use<> {
     ([(CONTENT_TYPE, TEXT)], metrics_page::render(app, kinds))
 }

@@ -10,7 +10,7 @@ use countersign_core::{
     },
 };
 
-use crate::{auth::Authenticated, error::ApiError, routes::tail::Tail, state::App};
+use crate::{auth::Authenticated, error::ApiError, routing::tail::Tail, state::App};
 
 pub async fn submit(
     State(app): State<App>,

@@ -9,12 +9,9 @@ use std::{
     time::Duration,
 };
 
-use crate::{
-    error::ApiError,
-    limits::{
-        FetchShare,
-        places::{Claimant, HeldPlace, PlaceRules, SharedPlaces},
-    },
+use crate::limits::{
+    FetchShare,
+    places::{Claimant, GaveWay, HeldPlace, PlaceRules, SharedPlaces},
 };
 
 /// Requests that fetch, or wait for the writer with what they fetched. Each has up to 8 MiB in memory. Strangers
@@ -75,8 +72,8 @@ impl Default for FetchTurns {
 
 impl FetchTurn {
     /// Fetches until the turn ends.
-    pub(crate) async fn keep<T>(&self, fetch: impl Future<Output = T>) -> Result<T, ApiError> {
-        Ok(self.place.keep(fetch).await?)
+    pub(crate) async fn keep<T>(&self, fetch: impl Future<Output = T>) -> Result<T, GaveWay> {
+        self.place.keep(fetch).await
     }
 }
 

@@ -22,7 +22,7 @@ use countersign_core::{
 use maud::{Markup, html};
 
 use super::visit::Visit;
-use crate::{routes::tail::parse_tail, state::App};
+use crate::{routing::tail::parse_tail, state::App};
 use countersign_store::Head;
 
 const HEIGHT: usize = 20;

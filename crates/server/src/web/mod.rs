@@ -25,7 +25,7 @@ use axum::{extract::State, response::Response};
 pub use self::frame::Page;
 pub(crate) use self::reply::report_unknown;
 use self::{reply::reply, visit::Visit};
-use crate::{openapi::pages, routes::route_table::RouteTable, state::App};
+use crate::{openapi::pages, routing::route_table::RouteTable, state::App};
 
 /// Contains the files that pages load.
 pub(crate) const ASSETS_DIR: &str = "/assets/";

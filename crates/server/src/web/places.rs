@@ -11,7 +11,7 @@ use super::{
     timeline,
     visit::Visit,
 };
-use crate::routes::tail::parse_tail;
+use crate::routing::tail::parse_tail;
 use countersign_store::{Head, log::Log};
 
 pub(super) fn show(log: &Log, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {

@@ -11,7 +11,7 @@ use countersign_forge::download_url::{CandidateKind, locate_download};
 use maud::{Markup, html};
 
 use super::{Page, links, visit::find_field};
-use crate::{openapi::pages, routes::route_table::RouteTable};
+use crate::{openapi::pages, routing::route_table::RouteTable};
 
 /// The whole script. It needs no build: the browser loads these modules as they are. Each has its path, and its name in
 /// the reference.

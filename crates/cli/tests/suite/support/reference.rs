@@ -3,7 +3,7 @@
 use countersign_core::values::time::Timestamp;
 use countersign_server::{
     openapi::{DescribedAnswer, Reference, Row, Verb},
-    routes::table,
+    table,
 };
 use serde_json::Value;
 use std::sync::LazyLock;

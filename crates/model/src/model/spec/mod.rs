@@ -13,7 +13,7 @@ use serde_json::Value;
 
 pub(crate) use propose::Proposing;
 pub(crate) use revoke::Revoking;
-pub(crate) use sign::{Collecting, Submitted};
+pub(crate) use sign::{SignedPath, Submitted};
 pub(crate) use signers::{Config, ModelGroup, ModelRole};
 
 use super::{

@@ -6,7 +6,7 @@ use countersign_core::values::key::encode_base64;
 use serde_json::{Value, json};
 
 use super::{
-    Collecting, ExpectedAnswer, ModelIndexState, Project, Spec,
+    ExpectedAnswer, ModelIndexState, Project, SignedPath, Spec,
     files::history,
     ok, refuse, refuse_saying,
     signers::{accepted, people_of},
@@ -15,21 +15,21 @@ use crate::model::people::Person;
 
 impl Spec {
     pub(crate) fn status(&self, path: &str, caller: Person) -> ExpectedAnswer {
-        let (is_complete, is_revoked, is_listed) = match Collecting::at(path) {
-            Collecting::Index(dir) => {
+        let (is_complete, is_revoked, is_listed) = match SignedPath::at(path) {
+            SignedPath::Index(dir) => {
                 let Some(index) = self.indexes.get(&dir) else { return refuse(404) };
                 let (_, governing) = self.governing(&dir).expect("an index is governed");
                 let is_listed = governing.everyone().contains(&caller);
                 (index.state == ModelIndexState::Complete, index.state == ModelIndexState::Revoked, is_listed)
             }
-            Collecting::Proposal(project) => {
+            SignedPath::Proposal(project) => {
                 let Some(project) = self.projects.get(&project) else { return refuse(404) };
                 let Some(pending) = &project.pending else { return refuse(404) };
                 let in_active =
                     project.active.as_ref().is_some_and(|active| active.everyone().contains(&caller));
                 (false, false, in_active || pending.config.everyone().contains(&caller))
             }
-            Collecting::Nothing => return refuse(404),
+            SignedPath::Nothing => return refuse(404),
         };
         if !is_listed {
             return refuse(403);

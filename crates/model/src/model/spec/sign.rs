@@ -20,7 +20,7 @@ pub(crate) struct Submitted {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Collecting {
+pub(crate) enum SignedPath {
     /// Of this project.
     Proposal(String),
     /// In this directory.
@@ -28,7 +28,7 @@ pub(crate) enum Collecting {
     Nothing,
 }
 
-impl Collecting {
+impl SignedPath {
     /// From the path alone.
     pub(crate) fn at(path: &str) -> Self {
         if let Some(dir) = path.strip_suffix("/svc.index.json") {
@@ -44,9 +44,9 @@ impl Collecting {
 impl Spec {
     pub(crate) fn submit(&mut self, submitted: &Submitted) -> ExpectedAnswer {
         let Submitted { path, signatures, .. } = submitted;
-        let signing = Collecting::at(path);
+        let signing = SignedPath::at(path);
         let metadata = format!("{path}.metadata.json");
-        let needs_metadata = matches!(signing, Collecting::Proposal(_));
+        let needs_metadata = matches!(signing, SignedPath::Proposal(_));
         let is_expected = |given: &String| given == path || (needs_metadata && *given == metadata);
         if !signatures.contains_key(path) || (needs_metadata && !signatures.contains_key(&metadata)) {
             return refuse(400);
@@ -55,10 +55,10 @@ impl Spec {
             return refuse(400);
         }
         match signing {
-            Collecting::Proposal(project) => self.sign_proposal(&project, submitted),
-            Collecting::Index(dir) => self.sign_index(&dir, submitted),
-            Collecting::Nothing if self.served().contains_key(path) => refuse(400),
-            Collecting::Nothing => refuse_saying(400, format!("File not found: {path}")),
+            SignedPath::Proposal(project) => self.sign_proposal(&project, submitted),
+            SignedPath::Index(dir) => self.sign_index(&dir, submitted),
+            SignedPath::Nothing if self.served().contains_key(path) => refuse(400),
+            SignedPath::Nothing => refuse_saying(400, format!("File not found: {path}")),
         }
     }
 

@@ -10,15 +10,15 @@ use axum::{
     routing::get,
 };
 
-use super::{
-    assets, chain, events, files, health, metrics, pending, ping, propose, reference, revoke,
-    route_table::RouteTable, signatures,
-};
 use crate::{
     answer::RequestHead,
     error::ApiError,
     metrics::RequestKinds,
     openapi::{self, changes, reads, service},
+    routes::{
+        assets, chain, events, files, health, metrics, pending, ping, propose, reference, revoke, signatures,
+    },
+    routing::route_table::RouteTable,
     state::App,
     web,
 };
@@ -59,6 +59,9 @@ pub fn kinds() -> &'static RequestKinds {
             match row.path.strip_suffix("{path}") {
                 Some(dir) => kinds.add_below(dir, row.endpoint.counted_as),
                 None => kinds.add(&row.path, row.endpoint.counted_as),
+            }
+            if !row.endpoint.is_limited() {
+                kinds.leave_unlimited(row.endpoint.counted_as);
             }
         }
         kinds.add_below(web::ASSETS_DIR, "page");
@@ -213,5 +216,11 @@ mod tests {
         ] {
             assert_eq!(names[&kinds().kind_of(path)], name, "{path}");
         }
+    }
+
+    #[test]
+    fn only_health_checks_have_no_rate_limit() {
+        let unlimited = kinds().all().filter(|(kind, _)| !kinds().is_limited(*kind)).map(|(_, name)| name);
+        assert_eq!(unlimited.collect::<Vec<_>>(), ["healthz", "readyz"]);
     }
 }

@@ -15,7 +15,7 @@ use countersign_store::clock::uptime_nanos;
 
 /// The server drops a client that does not send the head of its next request in this time, or sends or takes nothing
 /// for so long. The drop can come later by the time between two looks.
-pub(super) const CLIENT_TIMEOUT: Duration = Duration::from_secs(15);
+pub(crate) const CLIENT_TIMEOUT: Duration = Duration::from_secs(15);
 const LOOKS: u32 = 5;
 
 /// Whether a connection waits for its client: for a request, or to take an answer. Reading a clock with each request
@@ -23,18 +23,18 @@ const LOOKS: u32 = 5;
 #[derive(Debug)]
 pub(crate) struct Patience {
     /// Goes up with each progress; odd while the server works. Only the connection's own task changes it.
-    pub(super) progress: AtomicU64,
+    pub(crate) progress: AtomicU64,
     /// The server waits for a body. That has a time limit of its own.
     awaits_body: AtomicBool,
     /// The answer is a stream of events. The client waits for the server, unless it leaves events unread.
-    pub(super) is_listened_to: AtomicBool,
+    pub(crate) is_listened_to: AtomicBool,
     /// The client has not taken what was ready to send.
-    pub(super) is_blocked: AtomicBool,
+    pub(crate) is_blocked: AtomicBool,
     is_read: AtomicBool,
     /// A request had a large head. Hyper's buffer stays that large.
-    pub(super) has_large_head: AtomicBool,
+    pub(crate) has_large_head: AtomicBool,
     /// One of [`NO_ANSWER`], [`ANSWER_UNDER_WAY`] and [`ANSWER_WRITTEN`].
-    pub(super) answer: AtomicU8,
+    pub(crate) answer: AtomicU8,
     /// When the newest request came, or else the connection.
     since: AtomicU64,
     has_to_go: Notify,
@@ -48,14 +48,14 @@ const ANSWER_WRITTEN: u8 = 2;
 
 /// Why the server ended a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dropped {
+pub(crate) enum Dropped {
     TooSlow,
     /// To make room for a newer one.
     GaveWay,
 }
 
 impl Patience {
-    pub(super) fn new(now: Instant) -> Self {
+    pub(crate) fn new(now: Instant) -> Self {
         Self {
             progress: AtomicU64::new(0),
             awaits_body: AtomicBool::new(false),
@@ -70,7 +70,7 @@ impl Patience {
     }
 
     /// The server starts to work on a request that came now.
-    pub(super) fn begin(&self, method: &Method, now: Instant) {
+    pub(crate) fn begin(&self, method: &Method, now: Instant) {
         self.is_read.store(method.is_safe(), Ordering::Relaxed);
         self.since.store(uptime_nanos(now), Ordering::Relaxed);
         self.answer.store(ANSWER_UNDER_WAY, Ordering::Relaxed);
@@ -78,30 +78,30 @@ impl Patience {
     }
 
     /// Until the result is dropped.
-    pub(super) fn pause(&self) -> impl Drop + use<'_> {
+    pub(crate) fn pause(&self) -> impl Drop + use<'_> {
         Resume(self)
     }
 
     /// Whether the server works on a read, or the client has yet to take its answer. A client that abandons a change
     /// has to repeat it.
-    pub(super) fn is_reading(&self) -> bool {
+    pub(crate) fn is_reading(&self) -> bool {
         let is_working = !self.progress.load(Ordering::Relaxed).is_multiple_of(2);
         self.is_read.load(Ordering::Relaxed) && (is_working || self.is_blocked.load(Ordering::Relaxed))
     }
 
     /// Hyper has the whole answer to the newest request.
-    pub(super) fn note_written(&self) {
+    pub(crate) fn note_written(&self) {
         self.answer.store(ANSWER_WRITTEN, Ordering::Relaxed);
     }
 
     /// Hyper has sent all that it had.
-    pub(super) fn note_flushed(&self) {
+    pub(crate) fn note_flushed(&self) {
         if self.answer.load(Ordering::Relaxed) == ANSWER_WRITTEN {
             self.answer.store(NO_ANSWER, Ordering::Relaxed);
         }
     }
 
-    pub(super) fn has_no_answer(&self) -> bool {
+    pub(crate) fn has_no_answer(&self) -> bool {
         self.answer.load(Ordering::Relaxed) == NO_ANSWER
     }
 
@@ -117,38 +117,38 @@ impl Patience {
         Listening(Arc::clone(self))
     }
 
-    pub(super) fn note_progress(&self) {
+    pub(crate) fn note_progress(&self) {
         self.progress.store(self.progress.load(Ordering::Relaxed).wrapping_add(2), Ordering::Relaxed);
     }
 
-    pub(super) fn is_waiting(&self) -> bool {
+    pub(crate) fn is_waiting(&self) -> bool {
         self.awaits_client() || self.awaits_body.load(Ordering::Relaxed)
     }
 
-    pub(super) fn awaits_client(&self) -> bool {
+    pub(crate) fn awaits_client(&self) -> bool {
         self.progress.load(Ordering::Relaxed).is_multiple_of(2)
             && (!self.is_listened_to.load(Ordering::Relaxed) || self.is_blocked.load(Ordering::Relaxed))
     }
 
-    pub(super) fn grow_head(&self) {
+    pub(crate) fn grow_head(&self) {
         self.has_large_head.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn has_large_head(&self) -> bool {
+    pub(crate) fn has_large_head(&self) -> bool {
         self.has_large_head.load(Ordering::Relaxed)
     }
 
-    pub(super) fn since(&self) -> u64 {
+    pub(crate) fn since(&self) -> u64 {
         self.since.load(Ordering::Relaxed)
     }
 
     /// Ends the connection as soon as it waits for its client.
-    pub(super) fn give_way(&self) {
+    pub(crate) fn give_way(&self) {
         self.has_to_go.notify_one();
     }
 
     /// Ends when the client has kept the server waiting for too long, or when others need the place.
-    pub(super) async fn run_out(&self) -> Dropped {
+    pub(crate) async fn run_out(&self) -> Dropped {
         let mut seen = self.progress.load(Ordering::Relaxed);
         let mut waited = 0;
         let mut has_to_go = false;
