@@ -5,7 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use axum::http::HeaderValue;
 use countersign_store::clock::{LAST_SECOND, since_1970};
 
-/// The `Date` of an answer. If the clock is outside the range of that header, there is none.
+/// The `Date` of an answer; `None` if the clock is outside the range of that header.
 pub(crate) fn http_date() -> Option<HeaderValue> {
     write_date(since_1970()?.as_secs())
 }

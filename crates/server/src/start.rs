@@ -37,10 +37,10 @@ use crate::{
     proxies::TrustedProxies,
     rendering::Renderings,
     sending::Sending,
-    state::{App, Parts},
+    state::{App, AppParts},
     table::{self, answer_read},
     tls::{Tls, TlsError},
-    upstream::{Upstream, releases::ReleaseLimits},
+    upstream::{Upstream, UpstreamLimits, releases::ReleaseLimits},
     webhooks::{Webhooks, progress::ProgressError},
 };
 
@@ -147,15 +147,18 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let fetcher = Fetcher::new(settings.guard.clone(), settings.timeouts, Arc::new(SystemResolver))?;
     let fetcher = fetcher.with_asset_timeout(settings.asset_timeout);
     let limits = settings.limits;
-    let release_limits = ReleaseLimits {
-        assets: limits.assets,
-        asset_bytes: limits.asset_bytes,
-        total_time: limits.release_time,
+    let upstream_limits = UpstreamLimits {
+        signers_file_bytes: limits.signers_file_bytes,
+        release: ReleaseLimits {
+            assets: limits.assets,
+            asset_bytes: limits.asset_bytes,
+            total_time: limits.release_time,
+        },
     };
     let connections = Arc::new(Connections::new(settings.connections));
     // Listeners keep their connections. The others are for clients that come and go.
     let listeners = limits.event_listeners.min(connections.limits().total / 2);
-    let app = App::new(Parts {
+    let app = App::new(AppParts {
         nonces: opened.nonces,
         events: Arc::new(Audience::start(opened.store.log(), listeners)),
         store: Arc::new(HeldStore::new(opened.store, data_dir)),
@@ -163,8 +166,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
             fetcher.clone(),
             settings.forges,
             settings.guard.file_servers,
-            limits.signers_file_bytes,
-            release_limits,
+            upstream_limits,
         ),
         large_bodies: SharedPlaces::new(LARGE_BODIES),
         renderings: Renderings::default(),

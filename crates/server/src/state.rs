@@ -27,11 +27,11 @@ use crate::{
 
 /// What every handler has. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct App(Arc<Parts>);
+pub struct App(Arc<AppParts>);
 
 /// `start` puts these together.
 #[derive(Debug)]
-pub struct Parts {
+pub struct AppParts {
     pub nonces: Nonces,
     pub store: Arc<HeldStore>,
     pub upstream: Upstream,
@@ -54,15 +54,15 @@ pub struct Parts {
 }
 
 impl Deref for App {
-    type Target = Parts;
+    type Target = AppParts;
 
-    fn deref(&self) -> &Parts {
+    fn deref(&self) -> &AppParts {
         &self.0
     }
 }
 
 impl App {
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(parts: AppParts) -> Self {
         Self(Arc::new(parts))
     }
 

@@ -53,8 +53,14 @@ pub struct Upstream {
     pub turns: FetchTurns,
     pub releases: Releases,
     fetcher: Fetcher,
-    signers_file_bytes: u64,
-    release_limits: ReleaseLimits,
+    limits: UpstreamLimits,
+}
+
+/// How much is fetched at most.
+#[derive(Debug, Clone, Copy)]
+pub struct UpstreamLimits {
+    pub signers_file_bytes: u64,
+    pub release: ReleaseLimits,
 }
 
 /// Who wants the server to fetch.
@@ -66,21 +72,14 @@ pub struct FetchClaim {
 }
 
 impl Upstream {
-    pub fn new(
-        fetcher: Fetcher,
-        forges: Forges,
-        file_servers: FileServers,
-        signers_file_bytes: u64,
-        release_limits: ReleaseLimits,
-    ) -> Self {
+    pub fn new(fetcher: Fetcher, forges: Forges, file_servers: FileServers, limits: UpstreamLimits) -> Self {
         Self {
             forges,
             file_servers,
             turns: FetchTurns::default(),
             releases: Releases::default(),
             fetcher,
-            signers_file_bytes,
-            release_limits,
+            limits,
         }
     }
 
@@ -94,7 +93,7 @@ impl Upstream {
         turn: &FetchTurn,
         source: &SignersSource,
     ) -> Result<FetchedSigners, UpstreamError> {
-        let fetching = self.fetcher.fetch_signers(source, self.signers_file_bytes);
+        let fetching = self.fetcher.fetch_signers(source, self.limits.signers_file_bytes);
         // One fetch can ask a forge several times, each with its own limit.
         let fetching = turn.keep(tokio::time::timeout(MAX_FETCH, fetching));
         let fetched = fetching.await?.unwrap_or_else(|_| {
@@ -112,7 +111,7 @@ impl Upstream {
         claim: FetchClaim,
     ) -> Result<Arc<Release>, UpstreamError> {
         let FetchClaim { claimant, share: _share } = claim;
-        let outcome = self.releases.download(&self.fetcher, source, self.release_limits, claimant).await;
+        let outcome = self.releases.download(&self.fetcher, source, self.limits.release, claimant).await;
         let noted = match &outcome {
             Ok(_) => FetchOutcome::Fetched,
             Err(DownloadError::Busy | DownloadError::GaveWay) => FetchOutcome::Busy,

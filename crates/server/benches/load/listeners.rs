@@ -47,7 +47,7 @@ impl Listeners {
             Ok(()) => Ok(Self { thread, close, count, bytes }),
             Err(_) => Err(thread.join().map_or_else(
                 |_| "listeners panicked".into(),
-                |ended| ended.err().unwrap_or_else(|| "nobody listens".into()),
+                |ended| ended.err().unwrap_or_else(|| "there are no listeners".into()),
             )),
         }
     }

@@ -182,11 +182,11 @@ impl Bench<'_> {
     fn measure_listened(&self, server: &Process, indexes: &[Collecting]) -> Result<Vec<Row>, Failure> {
         let Options { clients, listeners, listen_query, .. } = self.options;
         let (alone, listened) = indexes.split_at(indexes.len() / 2);
-        let alone = Contestant::new("(nobody listens)", server, *clients, operation::submissions(alone));
+        let alone = Contestant::new("(no listeners)", server, *clients, operation::submissions(alone));
         let requests = operation::submissions(listened);
         let mut listened = Contestant::new(&format!("{listeners} listen"), server, *clients, requests);
         listened.listeners = Some((*listeners, listen_query.clone()));
-        let bare = Some(("submissions to which nobody listens", alone));
+        let bare = Some(("submissions without listeners", alone));
         take_turns(Operation::Submit.turns(), listened, None, bare)
     }
 

@@ -20,7 +20,7 @@ pub(crate) const NOTES: &str = "\
 Server and bare handler are processes of their own; the load shares the machine with them. Requests were signed before
 the clock started. `cpu us` is the processor time of the server for one request. `ratio` is throughput compared with
 the bare handler, which takes turns with the server (reads), with a loop of durable `git commit` (submit), or with
-submissions to which nobody listens, which take turns with those to which many do (listen); `p99` compares the 99th
+submissions without listeners, in turns with those that many listen to (listen); `p99` compares the 99th
 percentiles of the same two; `to first` is throughput compared with a repository of the run's first size, which takes
 turns as well. Of turns, the median of their ratios is given.";
 

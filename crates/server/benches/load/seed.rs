@@ -62,7 +62,7 @@ pub(crate) fn seed(runtime: &Runtime, plan: Plan) -> Result<Seeded, Failure> {
     Ok(Seeded { dir, files })
 }
 
-/// A copy of the repository that is kept for this shape and size. Makes it if there is none yet.
+/// A copy of the kept repository of this shape and size. The first call makes that repository.
 pub(crate) fn copy_kept(
     runtime: &Runtime,
     keep: &Path,

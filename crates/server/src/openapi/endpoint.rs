@@ -287,7 +287,7 @@ static EXAMPLES: LazyLock<Value> = LazyLock::new(|| {
 });
 
 /// # Panics
-/// If there is none. A test builds the whole document.
+/// If no example has this name. A test builds the whole document.
 pub(super) fn find_example(name: &str) -> Value {
     EXAMPLES.get(name).unwrap_or_else(|| panic!("no example is named {name}")).clone()
 }

@@ -87,7 +87,7 @@ impl fmt::Display for DeliveryPosition {
 }
 
 impl ProgressFile {
-    /// Creates the file if there is none. Then nothing up to `newest` is delivered.
+    /// Creates the file if it is missing. A new file skips everything up to `newest`.
     pub(super) fn open(dir: &Path, name: &WebhookName, newest: ObjectId) -> Result<Self, ProgressError> {
         let path = dir.join(name.as_str());
         let fail = |source| ProgressError::Io { path: path.clone(), source };

@@ -34,7 +34,7 @@ impl Head {
         self.files.entry(path)
     }
 
-    /// The file at `path`; `None` where there is none, or a directory.
+    /// The file at `path`; `None` if nothing or a directory is there.
     pub fn file(&self, path: &RepoPath) -> Option<FoundFile<'_>> {
         self.files.find(path)
     }

@@ -36,7 +36,7 @@ pub enum ReplayFault {
     Unreadable(String),
     #[error("it is missing, and what the commit claims to be cannot be without it")]
     Absent,
-    #[error("it holds no signature of {0}, who is said to have signed")]
+    #[error("it holds no signature of {0}, whom the commit names as its signer")]
     NoSignature(PublicKey),
     #[error("the stored request does not prove what it is kept for: {0}")]
     Request(String),
