@@ -1,4 +1,4 @@
-//! Signers files, releases and assets of forges, over real sockets of this machine.
+//! Signers files and releases of forges, over real sockets of this machine.
 
 #![allow(
     clippy::unwrap_used,
@@ -7,7 +7,7 @@
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use crate::support::{
@@ -22,25 +22,13 @@ use countersign_core::values::digest::{Sha256, Sha512};
 use countersign_forge::{
     fetch::{FetchError, TryAgain},
     forges::{ForgeConfig, ForgeKind, Forges},
-    release::{AssetProblem, HashedAsset, ReleaseError},
+    release::{HashedAsset, ReleaseError},
 };
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
 };
-
-/// What is wrong with the first asset.
-#[track_caller]
-fn asset_problem(result: Result<HashedAsset, ReleaseError>) -> AssetProblem {
-    let error = result.unwrap_err();
-    assert!(!error.is_refused_as_given(), "{error}");
-    assert!(error.to_string().contains("`app-linux.tar.gz`"), "{error}");
-    match error {
-        ReleaseError::Asset { problem, .. } => problem,
-        other => panic!("{other}"),
-    }
-}
 
 #[tokio::test]
 async fn signers_files_are_read_from_a_branch_with_slashes() {
@@ -361,131 +349,6 @@ async fn the_token_does_not_follow_a_redirect_of_the_api_itself() {
         let texts = format!("{release} {release:?} {signers} {signers:?} {:?}", fake.forges);
         assert!(!texts.contains(SECRET), "{texts}");
     }
-}
-
-#[tokio::test]
-async fn an_asset_that_breaks_off_is_refused() {
-    let short = reply("200 OK", "Content-Length: 5\r\n", "hel");
-    let chunked = reply("200 OK", "Transfer-Encoding: chunked\r\n", "3\r\nhel\r\n");
-    for answer in [short, chunked] {
-        for kind in KINDS {
-            let fake = Fake::with_first_asset(kind, answer.clone()).await;
-            let problem = asset_problem(fake.hash_first().await);
-            assert!(matches!(problem, AssetProblem::Fetch(FetchError::Broken { .. })), "{problem}");
-        }
-    }
-}
-
-#[tokio::test]
-async fn an_asset_must_have_the_published_size_and_digest() {
-    let github = ForgeKind::Github;
-    let fake = Fake::with_first_asset(github, plain("hell")).await;
-    let problem = asset_problem(fake.hash_first().await);
-    assert!(matches!(problem, AssetProblem::Size { published: 5, received: 4, .. }), "{problem}");
-    // Without a length, both ends are found while reading.
-    let fake = Fake::with_first_asset(github, reply("200 OK", "", "hell")).await;
-    let problem = asset_problem(fake.hash_first().await);
-    assert!(matches!(problem, AssetProblem::Size { published: 5, received: 4, .. }), "{problem}");
-    let fake = Fake::with_first_asset(github, reply("200 OK", "", "hello!")).await;
-    let problem = asset_problem(fake.hash_first().await);
-    assert!(matches!(problem, AssetProblem::Overlong { published: 5, .. }), "{problem}");
-    let fake = Fake::with_first_asset(github, plain("HELLO")).await;
-    let problem = asset_problem(fake.hash_first().await);
-    assert!(matches!(problem, AssetProblem::Digest { .. }), "{problem}");
-}
-
-#[tokio::test]
-async fn an_asset_above_the_limit_is_refused_announced_or_not() {
-    for answer in [plain("hello"), reply("200 OK", "", "hello")] {
-        let fake = Fake::with_first_asset(ForgeKind::Gitlab, answer).await;
-        let problem = asset_problem(fake.hash_first_below(4).await);
-        assert!(
-            matches!(problem, AssetProblem::Fetch(FetchError::TooLarge { max_bytes: 4, .. })),
-            "{problem}"
-        );
-    }
-    let fake = Fake::start(ForgeKind::Github, Access::Public, |_| {}).await;
-    let problem = asset_problem(fake.hash_first_below(4).await);
-    assert!(matches!(problem, AssetProblem::Fetch(FetchError::TooLarge { .. })), "{problem}");
-}
-
-#[tokio::test]
-async fn an_asset_is_not_read_from_a_private_address_nor_without_end() {
-    for target in [
-        "http://10.0.0.1/x",
-        "http://169.254.169.254/latest/meta-data",
-        "https://127.0.0.2/x",
-        "file:///etc/passwd",
-    ] {
-        let fake = Fake::with_first_asset(ForgeKind::Forgejo, redirect(target)).await;
-        let problem = asset_problem(fake.hash_first().await);
-        assert!(matches!(problem, AssetProblem::Fetch(FetchError::Refused { .. })), "{target}: {problem}");
-    }
-    // The forge's address is an exception by its own spelling only.
-    let fake = Fake::with_first_asset(ForgeKind::Forgejo, redirect("https://internal.example/x")).await;
-    let problem = asset_problem(fake.hash_first().await);
-    assert!(matches!(problem, AssetProblem::Fetch(FetchError::Refused { .. })), "{problem}");
-    let own = first_asset(ForgeKind::Forgejo, Access::Public);
-    let fake = Fake::with_first_asset(ForgeKind::Forgejo, redirect(own)).await;
-    let problem = asset_problem(fake.hash_first().await);
-    assert!(problem.to_string().contains("more than 5 redirects"), "{problem}");
-}
-
-#[tokio::test]
-async fn a_missing_asset_and_a_page_in_its_place_are_refused() {
-    let gone = reply("404 Not Found", "Content-Length: 0\r\n", "");
-    let problem = asset_problem(Fake::with_first_asset(ForgeKind::Github, gone).await.hash_first().await);
-    assert!(matches!(problem, AssetProblem::NotFound { .. }), "{problem}");
-    let page = reply("200 OK", "Content-Type: text/html\r\nContent-Length: 5\r\n", "login");
-    let problem = asset_problem(Fake::with_first_asset(ForgeKind::Gitlab, page).await.hash_first().await);
-    assert!(matches!(problem, AssetProblem::WebPage { .. }), "{problem}");
-    let broken = reply("500 Oops", "Content-Length: 0\r\n", "");
-    let problem = asset_problem(Fake::with_first_asset(ForgeKind::Gitlab, broken).await.hash_first().await);
-    assert!(matches!(problem, AssetProblem::Fetch(FetchError::Status { status: 500, .. })), "{problem}");
-}
-
-#[tokio::test]
-async fn an_asset_that_stalls_or_drips_is_given_up() {
-    for path in ["/stall", "/drip"] {
-        let mut fake = Fake::with_first_asset(ForgeKind::Gitlab, redirect(path)).await;
-        fake.fetcher = fake.fetcher.with_asset_timeout(Duration::from_millis(1_500));
-        let problem = asset_problem(fake.hash_first().await);
-        let is_fitting = match path {
-            "/stall" => matches!(problem, AssetProblem::Fetch(FetchError::TimedOut { .. })),
-            _ => matches!(problem, AssetProblem::Fetch(FetchError::TooSlow { .. })),
-        };
-        assert!(is_fitting, "{path}: {problem}");
-    }
-}
-
-/// A document may come as slowly as 1 KiB a second, an asset as 16; the waiting is shortened by `Timeouts::pace`.
-#[tokio::test]
-async fn what_drips_is_given_up_long_before_the_whole_time_is_over() {
-    let fake = Fake::start(ForgeKind::Gitlab, Access::Public, |routes| {
-        routes.insert(release_api(ForgeKind::Gitlab).into(), redirect("/drip"));
-        routes.insert(raw_request(ForgeKind::Gitlab).into(), redirect("/drip"));
-    })
-    .await;
-    let begin = Instant::now();
-    let error = fake.signers_below(100_000).await.unwrap_err();
-    assert!(matches!(error, FetchError::TooSlow { bytes_per_second: 1_024, .. }), "{error}");
-    assert!(error.to_string().contains("sends too slowly: less than 1024 bytes a second"), "{error}");
-    let error = fake.release().await.unwrap_err();
-    assert!(matches!(error, ReleaseError::Fetch(FetchError::TooSlow { .. })), "{error}");
-    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
-
-    // 50 bytes every 20 ms are enough for a document, and too few for an asset.
-    let slow = Fake::start(ForgeKind::Gitlab, Access::Public, |routes| {
-        routes.insert(raw_request(ForgeKind::Gitlab).into(), redirect("/steady"));
-        routes.insert(first_asset(ForgeKind::Gitlab, Access::Public).into(), redirect("/steady"));
-    })
-    .await;
-    assert_eq!(slow.signers_below(10_000).await.unwrap().bytes.len(), 5_000);
-    let problem = asset_problem(slow.hash_first_below(10_000).await);
-    assert!(
-        matches!(problem, AssetProblem::Fetch(FetchError::TooSlow { bytes_per_second: 16_384, .. })),
-        "{problem}"
-    );
 }
 
 #[tokio::test]

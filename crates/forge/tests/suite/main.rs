@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod assets;
 mod checksums;
 mod fetch;
 mod forges;
