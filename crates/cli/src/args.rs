@@ -14,8 +14,6 @@ mod client;
 mod reference;
 mod serve;
 
-const DEFAULT_SERVER: &str = "http://127.0.0.1:3000";
-
 /// Collects signatures on software releases, and lets anyone check them.
 #[derive(Debug, Parser)]
 #[command(
@@ -40,11 +38,12 @@ pub(crate) struct Arguments {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalArgs {
-    /// The signing server
-    #[arg(long, global = true, value_name = "URL", env = "COUNTERSIGN_SERVER", hide_env_values = true, default_value = DEFAULT_SERVER)]
-    pub(crate) server: String,
+    /// The signing server [default: the one that is set or remembered for the project, see `countersign config`]
+    #[arg(long, global = true, value_name = "URL", env = "COUNTERSIGN_SERVER", hide_env_values = true)]
+    pub(crate) server: Option<String>,
 
-    /// Your OpenSSH private key, or a .pub file to sign through the agent at SSH_AUTH_SOCK
+    /// Your OpenSSH private key, or a .pub file to sign through the agent at SSH_AUTH_SOCK [default: the one that is
+    /// set, else the listed one that the agent holds or ~/.ssh/id_ed25519 has]
     #[arg(long, global = true, value_name = "FILE", env = "COUNTERSIGN_KEY", hide_env_values = true)]
     pub(crate) key: Option<PathBuf>,
 
@@ -116,6 +115,31 @@ PATH can also be a URL.")]
         #[command(subcommand)]
         command: TrustCommand,
     },
+    /// Show or set which server and key are used, for all projects, a host or one project
+    #[command(after_help = "\
+Examples:
+  countersign config                                          show everything that is set
+  countersign config set server https://sign.example.org     for all projects
+  countersign config set server https://sign.example.org --host github.com
+  countersign config set key ~/.ssh/id_release --project https/github.com/443/acme/app
+
+The settings are in config.toml in the configuration directory, and you can edit that file:
+
+  server = \"https://sign.example.org\"
+
+  [servers.\"github.com\"]
+  server = \"https://sign.example.org\"
+
+  [projects.\"https/github.com/443/acme/app\"]
+  server = \"https://sign.acme.example\"
+  key = \"~/.ssh/id_release\"
+
+A project's setting beats its host's, which beats the one for all. The client remembers a project's server when it first \
+meets the project. --server, --key and their environment variables beat the file.")]
+    Config {
+        #[command(subcommand)]
+        command: Option<ConfigCommand>,
+    },
     /// Make a key pair in OpenSSH format: FILE and FILE.pub
     #[command(after_help = "\
 Keys from `ssh-keygen -t ed25519` work too. So does an agent: `--key FILE.pub` signs through SSH_AUTH_SOCK. Without a \
@@ -148,8 +172,15 @@ Examples:
   countersign release https://github.com/acme/app/releases/tag/v1.0
   countersign release --checksums https://dl.example.org/acme/app/1.0/SHA256SUMS")]
     Release(ReleaseArgs),
-    /// List what waits for your signature
-    Pending,
+    /// List what waits for your signature; needs no passphrase
+    #[command(after_help = "\
+Examples:
+  countersign pending
+  countersign pending --type release --project https/github.com/443/acme/app
+  countersign pending --for alice.pub --json
+
+Begun revocations come first. NAME can be pasted behind `countersign sign`, `countersign status` or `countersign revoke`.")]
+    Pending(PendingArgs),
     /// Show releases and signers files, then sign them
     #[command(after_help = "\
 Examples:

@@ -7,14 +7,20 @@ use std::{
 
 use countersign_api::{
     answers::{ChainResponse, ErrorResponse, PingResponse},
+    catalogue::{KeyPendingResponse, ProjectsResponse},
     event::EventFilter,
 };
 use countersign_core::{
-    documents::{history::History, layout},
+    documents::{
+        history::History,
+        layout::{self, Signable},
+        signers::SignersFile,
+    },
     rules::auth::request_digest,
     values::{
         bounds::{ANSWER_BYTES, FILE_BYTES},
         json::ParseError,
+        key::PublicKey,
         path::RepoPath,
         shown::shown_text,
         time::Timestamp,
@@ -130,6 +136,53 @@ impl ServerClient {
         let bytes = self.read(self.send(request, ANSWER_TIMEOUT).await?, ANSWER_BYTES).await?;
         let chain = ChainResponse::parse(&bytes).map_err(|error| self.unusable(path, error))?;
         Ok(chain.history)
+    }
+
+    /// The keys of the signers file in force above a path, and of one that is proposed.
+    pub(crate) async fn listed_keys(&self, path: &RepoPath) -> Result<Vec<PublicKey>, CliError> {
+        let request = self.http.get(self.route("get_signers", Some(path)));
+        let response = self.send(request, ANSWER_TIMEOUT).await?;
+        let mut files = Vec::new();
+        if response.status().is_success() {
+            let bytes = self.read(response, FILE_BYTES).await?;
+            files.push(SignersFile::parse(&bytes).map_err(|error| self.unusable(path, error))?);
+        }
+        let project = match layout::signable(path) {
+            Some(Signable::PendingSigners { project }) => project,
+            Some(Signable::Index) | None => path.clone(),
+        };
+        files.extend(self.parsed(&layout::pending_signers(&project), SignersFile::parse).await?);
+        Ok(files.iter().flat_map(SignersFile::keys).collect())
+    }
+
+    /// What the catalogue says to everyone about a question in the query.
+    pub(crate) async fn search<T>(
+        &self,
+        route: &str,
+        query: &[(&str, &str)],
+        parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
+    ) -> Result<T, CliError> {
+        let mut url = self.route(route, None);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        let bytes = self.read(self.send(self.http.get(url), ANSWER_TIMEOUT).await?, ANSWER_BYTES).await?;
+        parse(&bytes).map_err(|error| self.unusable(&route, error))
+    }
+
+    /// The projects whose identifiers end like this.
+    pub(crate) async fn projects(&self, name: &str) -> Result<ProjectsResponse, CliError> {
+        self.search("projects", &[("name", name)], ProjectsResponse::parse).await
+    }
+
+    /// What waits for a key, as everyone may know.
+    pub(crate) async fn pending_of(&self, key: &PublicKey) -> Result<KeyPendingResponse, CliError> {
+        let mut url = self.route("keys", None);
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.extend([key.to_string().as_str(), "pending"]);
+        }
+        let bytes = self.read(self.send(self.http.get(url), ANSWER_TIMEOUT).await?, ANSWER_BYTES).await?;
+        KeyPendingResponse::parse(&bytes).map_err(|error| self.unusable(&"keys", error))
     }
 
     /// A request that `key` signs, for an answer that `parse` reads.

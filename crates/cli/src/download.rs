@@ -25,6 +25,7 @@ use crate::{
     evidence::shown_name,
     files::{check_replaceable, create_part, finish},
     output::Output,
+    paths::shown_path,
 };
 
 /// So much may wait for the disk or for the hash: enough to keep all busy, and little memory.
@@ -86,10 +87,34 @@ pub(crate) struct WantedFile<'a> {
     pub(crate) target: &'a Path,
 }
 
-/// Downloads a file, if it is the one that the index lists. Gives its size.
-pub(crate) async fn download(wanted: &WantedFile<'_>, output: Output) -> Result<u64, CliError> {
+/// Whether a file that is there already, and is another one, may be replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Overwrite {
+    Allow,
+    Deny,
+}
+
+/// Downloads a file, if it is the one that the index lists. Gives its size. What is there already and is the file, stays.
+pub(crate) async fn download(
+    wanted: &WantedFile<'_>,
+    overwrite: Overwrite,
+    output: Output,
+) -> Result<u64, CliError> {
     let WantedFile { url, file, max_bytes, target } = *wanted;
     let expected = Expected::of(file)?;
+    check_replaceable(target)?;
+    if target.exists() {
+        match (check_local(target, file, output), overwrite) {
+            (Ok(size), _) => return Ok(size),
+            (Err(_), Overwrite::Allow) => {}
+            (Err(_), Overwrite::Deny) => {
+                return Err(CliError::other(
+                    format!("{} is there already, and is another file", shown_path(target)),
+                    "nothing was overwritten: pass --force to replace it, or -o to choose another name",
+                ));
+            }
+        }
+    }
     let fetcher = Fetcher::for_user(Timeouts::default()).map_err(CliError::no_https)?;
     let opened = fetcher.open_download(url.request_url(), Some(max_bytes)).await.map_err(failed)?;
     let mut opened = opened.ok_or_else(|| {
@@ -186,6 +211,43 @@ pub(crate) fn check_local(path: &Path, listed: &PublishedFile, output: Output) -
     Ok(size)
 }
 
+/// What a file is.
+#[derive(Debug)]
+pub(crate) struct FileDigests {
+    pub(crate) sha256: String,
+    pub(crate) sha512: String,
+}
+
+impl FileDigests {
+    /// Whether this is the file that an index lists.
+    pub(crate) fn are_of(&self, file: &PublishedFile) -> bool {
+        match Expected::of(file) {
+            Ok(Expected::Sha256(digest)) => digest.to_string() == self.sha256,
+            Ok(Expected::Sha512(digest)) => digest.to_string() == self.sha512,
+            Err(_) => false,
+        }
+    }
+}
+
+/// Both digests that an index can have.
+pub(crate) fn hash_file(path: &Path, output: Output) -> Result<FileDigests, CliError> {
+    let unreadable = |error| CliError::file("read", path, error);
+    let mut file = File::open(path).map_err(unreadable)?;
+    let length = file.metadata().map_err(unreadable)?.len();
+    let progress = Progress::start(output, &shown_path(path), Some(length));
+    let (mut sha256, mut sha512, mut size) = (Context::new(&SHA256), Context::new(&SHA512), 0);
+    for_each_block(&mut file, |block| {
+        sha256.update(block);
+        sha512.update(block);
+        size += block.len() as u64;
+        progress.set(size);
+    })
+    .map_err(unreadable)?;
+    progress.end();
+    let hex = |hasher: Context| hasher.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(FileDigests { sha256: hex(sha256), sha512: hex(sha512) })
+}
+
 /// Reads a file to its end.
 pub(crate) fn for_each_block(file: &mut File, mut block: impl FnMut(&[u8])) -> io::Result<()> {
     let mut buffer = vec![0; READ_BYTES];
@@ -213,7 +275,6 @@ pub(crate) fn choose_target(given: Option<&Path>, file: &PublishedFile) -> Resul
         Some(path) => path.to_owned(),
         None => PathBuf::from(name),
     };
-    check_replaceable(&target)?;
     Ok(target)
 }
 

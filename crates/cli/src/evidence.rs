@@ -29,13 +29,7 @@ pub(crate) async fn gather(client: &ServerClient, place: &DownloadPlace) -> Resu
     let mut exists = None;
     for candidate in &place.candidates {
         let Some(text) = client.document(&candidate.index).await? else { continue };
-        let index = ReleaseIndex::parse(text.as_bytes()).map_err(|error| {
-            CliError::unverified(
-                format!("what the server shows as {} is not an index", candidate.index),
-                "do not use the file: the server lies or is broken",
-            )
-            .because(error)
-        })?;
+        let index = parse_index(&text, &candidate.index)?;
         if index.published_files.iter().any(|file| file.file_name == candidate.file_name) {
             let evidence = gather_for(client, candidate.index.clone(), text, &index.project_id).await?;
             return Ok(ShownEvidence { evidence, file_name: candidate.file_name.clone() });
@@ -55,6 +49,25 @@ pub(crate) async fn gather(client: &ServerClient, place: &DownloadPlace) -> Resu
             format!("{url} is not signed: the server {} has no index that could list it", client.address()),
             ASK_PROJECT,
         ),
+    })
+}
+
+/// Everything that belongs to the release with this index.
+pub(crate) async fn gather_release(client: &ServerClient, path: &RepoPath) -> Result<Evidence, CliError> {
+    let text = client.document(path).await?.ok_or_else(|| {
+        CliError::unverified(format!("the server {} has no {path}", client.address()), ASK_PROJECT)
+    })?;
+    let index = parse_index(&text, path)?;
+    gather_for(client, path.clone(), text, &index.project_id).await
+}
+
+fn parse_index(text: &str, path: &RepoPath) -> Result<ReleaseIndex, CliError> {
+    ReleaseIndex::parse(text.as_bytes()).map_err(|error| {
+        CliError::unverified(
+            format!("what the server shows as {path} is not an index"),
+            "do not use the file: the server lies or is broken",
+        )
+        .because(error)
     })
 }
 

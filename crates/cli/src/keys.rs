@@ -1,6 +1,9 @@
 //! Keys: read from files, held by an ssh-agent, or named on the command line.
 
-use std::{os::unix::fs::PermissionsExt as _, path::Path};
+use std::{
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
 
 use countersign_core::{
     documents::signers::Signer,
@@ -37,14 +40,21 @@ pub(crate) enum SigningKey {
 }
 
 impl SigningKey {
-    /// The key of --key, unlocked with --password-file or by asking.
-    pub(crate) fn load(global: &GlobalArgs) -> Result<Self, CliError> {
-        let path = key_path(global)?;
+    /// The key of a file, unlocked with --password-file or by asking. As with ssh, the agent signs where it holds the key
+    /// of an encrypted file, or where only the public half is here.
+    pub(crate) fn load(path: &Path, global: &GlobalArgs) -> Result<Self, CliError> {
         let output = Output::new(global.json, global.quiet, global.color);
-        let content = SecretBytes::read(path, MAX_KEY_FILE_BYTES)?;
-        match KeyFile::parse(content.as_bytes()).map_err(|error| unusable(path, &error))? {
+        let public_half = PathBuf::from(format!("{}.pub", path.display()));
+        let path = if !path.exists() && public_half.exists() { &public_half } else { path };
+        match read_key_file(path)? {
             KeyFile::Private(key) => {
                 warn_of_loose_mode(path, output);
+                if key.is_encrypted()
+                    && global.password_file.is_none()
+                    && let Some(held) = key.public_key().ok().and_then(|key| agent_key(key, output))
+                {
+                    return Ok(Self::Agent(held));
+                }
                 unlock(path, &key, global.password_file.as_deref()).map(Self::File)
             }
             KeyFile::Public(key) => find_in_agent(path, key, output).map(Self::Agent),
@@ -67,23 +77,78 @@ impl SigningKey {
     }
 }
 
-fn key_path(global: &GlobalArgs) -> Result<&Path, CliError> {
-    global.key.as_deref().ok_or_else(|| {
-        CliError::usage(
-            "no key is given",
-            "pass --key FILE or set COUNTERSIGN_KEY; `countersign keygen --out FILE` makes a key",
-        )
-    })
+fn read_key_file(path: &Path) -> Result<KeyFile, CliError> {
+    let content = SecretBytes::read(path, MAX_KEY_FILE_BYTES)?;
+    KeyFile::parse(content.as_bytes()).map_err(|error| unusable(path, &error))
 }
 
-/// The public half of the key of --key, as its file shows it without a passphrase.
-pub(crate) fn own_public_key(global: &GlobalArgs) -> Result<PublicKey, CliError> {
-    let path = key_path(global)?;
-    let content = SecretBytes::read(path, MAX_KEY_FILE_BYTES)?;
-    match KeyFile::parse(content.as_bytes()).map_err(|error| unusable(path, &error))? {
+/// The public half of a key, as its file shows it without a passphrase.
+pub(crate) fn read_public_half(path: &Path) -> Result<PublicKey, CliError> {
+    match read_key_file(path)? {
         KeyFile::Private(key) => key.public_key().map_err(|error| unusable(path, &error)),
         KeyFile::Public(key) => Ok(key),
     }
+}
+
+/// The key where none is given or set: one that the agent holds, or the usual file, that is in `listed`. Where nothing
+/// says who is listed, there must be only one.
+pub(crate) fn find_default(listed: &[PublicKey], global: &GlobalArgs) -> Result<SigningKey, CliError> {
+    let output = Output::new(global.json, global.quiet, global.color);
+    let key = choose_default(listed, output)?;
+    if let Some(held) = agent_key(key, output) {
+        return Ok(SigningKey::Agent(held));
+    }
+    let path = usual_file().ok_or_else(no_key)?;
+    output.note(&format!("Signing with {}.", shown_path(&path)));
+    SigningKey::load(&path, global)
+}
+
+/// The public half of the default key.
+pub(crate) fn find_default_public(output: Output) -> Result<PublicKey, CliError> {
+    choose_default(&[], output)
+}
+
+fn choose_default(listed: &[PublicKey], output: Output) -> Result<PublicKey, CliError> {
+    let socket = std::env::var_os(agent::SOCKET_VARIABLE);
+    let mut found = AgentKey::list_held(socket, output);
+    let file = usual_file().and_then(|path| read_public_half(&path).ok());
+    found.extend(file.filter(|key| !found.contains(key)));
+    if found.is_empty() {
+        return Err(no_key());
+    }
+    if let Some(key) = found.iter().find(|key| listed.contains(key)) {
+        return Ok(*key);
+    }
+    let shown = found.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    match found.as_slice() {
+        [key] if listed.is_empty() => Ok(*key),
+        _ if listed.is_empty() => Err(CliError::usage(
+            format!("no key is given, and there are several: {shown}"),
+            "say which with --key FILE, or set one with `countersign config set key FILE`",
+        )),
+        _ => Err(CliError::usage(
+            format!("none of your keys is asked for here: {shown}"),
+            "pass the right one with --key FILE; `countersign status` shows who is asked",
+        )),
+    }
+}
+
+/// The file that ssh uses as well, or its public half.
+fn usual_file() -> Option<PathBuf> {
+    let home = std::env::var_os("HOME").map(PathBuf::from)?;
+    let path = home.join(".ssh/id_ed25519");
+    [path.clone(), path.with_extension("pub")].into_iter().find(|path| path.is_file())
+}
+
+fn agent_key(key: PublicKey, output: Output) -> Option<AgentKey> {
+    AgentKey::find(std::env::var_os(agent::SOCKET_VARIABLE), key, output).ok()
+}
+
+fn no_key() -> CliError {
+    CliError::usage(
+        "no key is given, the agent holds none, and there is no ~/.ssh/id_ed25519",
+        "pass --key FILE, or set one with `countersign config set key FILE`; `countersign keygen --out FILE` makes a key",
+    )
 }
 
 /// A key on the command line: a `.pub` file, a `svc-pub:` string or an `ssh-ed25519` line, with an optional `name=` in

@@ -2,22 +2,28 @@
 
 mod args;
 mod client;
+mod client_config;
 mod commands;
 mod comparison;
+mod config_dir;
 mod download;
 mod error;
 mod events;
 mod evidence;
 mod files;
+mod glob;
 mod keys;
 mod output;
 mod paths;
 mod prompt;
 mod proof;
+mod release_names;
 mod report;
 mod review;
 mod session;
 mod setup;
+mod table;
+mod targets;
 mod trust;
 
 use std::process::ExitCode;
@@ -72,6 +78,7 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
             admin::reset_nonces(args, output, confirmation)
         }
         Command::Fsck(args) => fsck::run(&args, output),
+        Command::Config { command } => config::run(command.as_ref(), output),
         Command::Keygen(args) => keygen::run(&global, &args, output),
         Command::Signers { command } => signers::run(&command, output),
         Command::Trust { command } => trust::run(&command, output, confirmation),
@@ -87,7 +94,7 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         }
         Command::Update(args) => ask(global, output, async |session| propose::update(session, &args).await),
         Command::Release(args) => ask(global, output, async |session| release::run(session, &args).await),
-        Command::Pending => ask(global, output, async |session| pending::run(session).await),
+        Command::Pending(args) => ask(global, output, async |session| pending::run(session, &args).await),
         Command::Sign(args) => ask(global, output, async |session| sign::run(session, &args).await),
         Command::Status(args) => ask(global, output, async |session| status::run(session, &args).await),
         Command::Watch(args) => ask(global, output, async |session| watch::run(session, &args).await),

@@ -51,6 +51,11 @@ impl Output {
         self.json
     }
 
+    /// Whether only the bare result is wanted.
+    pub(crate) fn is_terse(&self) -> bool {
+        self.quiet
+    }
+
     /// Whether there may be a progress bar.
     pub(crate) fn shows_progress(&self) -> bool {
         !self.quiet && !self.json && io::stderr().is_terminal()

@@ -17,13 +17,36 @@ use crate::{
     proof::Accepted,
 };
 
-/// What was verified of one file.
-pub(crate) struct Report<'a> {
-    pub(crate) accepted: &'a Accepted,
+/// A file of a release that is on this computer, and right.
+pub(crate) struct CheckedFile<'a> {
     pub(crate) file: &'a PublishedFile,
     pub(crate) size: u64,
-    /// Where it is on this computer.
     pub(crate) path: &'a std::path::Path,
+}
+
+impl CheckedFile<'_> {
+    fn text(&self) -> String {
+        let expected = Expected::of(self.file).map(|expected| expected.to_string()).unwrap_or_default();
+        format!("{}, {} bytes, {expected}", shown_name(&self.file.file_name), self.size)
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "file": self.path.display().to_string(),
+            "file_name": self.file.file_name.as_str(),
+            "size": self.size,
+            "digests": {
+                "sha256": self.file.digests.sha256.map(|digest| digest.to_string()),
+                "sha512": self.file.digests.sha512.map(|digest| digest.to_string()),
+            },
+        })
+    }
+}
+
+/// What was verified: files of one release.
+pub(crate) struct Report<'a> {
+    pub(crate) accepted: &'a Accepted,
+    pub(crate) files: Vec<CheckedFile<'a>>,
     /// Of an offline bundle.
     pub(crate) bundled_at: Option<String>,
 }
@@ -33,12 +56,14 @@ impl Report<'_> {
         output.result(&self.text(output), &self.json())
     }
 
-    fn text(&self, output: Output) -> String {
+    pub(crate) fn text(&self, output: Output) -> String {
         let Accepted { artifact, root, since, is_first_use } = self.accepted;
-        let mut lines = vec![format!("{} {}", output.good("Verified"), shown_path(self.path))];
+        let verified = |file: &CheckedFile<'_>| format!("{} {}", output.good("Verified"), shown_path(file.path));
+        let mut lines: Vec<String> = self.files.iter().map(verified).collect();
         let mut line = |name: &str, text: String| lines.push(format!("  {name:<11} {text}"));
-        let expected = Expected::of(self.file).map(|expected| expected.to_string()).unwrap_or_default();
-        line("file", format!("{}, {} bytes, {expected}", shown_name(&self.file.file_name), self.size));
+        for file in &self.files {
+            line("file", file.text());
+        }
         line("release", release_name(artifact));
         line("signed by", signer_names(artifact).join(", "));
         line(
@@ -75,7 +100,7 @@ impl Report<'_> {
         lines.join("\n")
     }
 
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let Accepted { artifact, root, since, is_first_use } = self.accepted;
         let signers = &artifact.governing().signers;
         let signed_by = artifact.signed_by.iter().map(|(key, at)| {
@@ -90,15 +115,9 @@ impl Report<'_> {
             Root::Origin(url) => json!({"kind": "origin", "url": url}),
             Root::Digest(digest) => json!({"kind": "digest", "signers_digest": digest.to_prefixed()}),
         };
-        json!({
+        let mut value = json!({
             "verified": true,
-            "file": self.path.display().to_string(),
-            "file_name": self.file.file_name.as_str(),
-            "size": self.size,
-            "digests": {
-                "sha256": self.file.digests.sha256.map(|digest| digest.to_string()),
-                "sha512": self.file.digests.sha512.map(|digest| digest.to_string()),
-            },
+            "files": self.files.iter().map(CheckedFile::json).collect::<Vec<_>>(),
             "index_path": artifact.path.as_str(),
             "index_digest": artifact.index_digest.to_prefixed(),
             "project_id": artifact.index.project_id.as_str(),
@@ -113,7 +132,14 @@ impl Report<'_> {
             "first_use": is_first_use,
             "bundled_at": self.bundled_at,
             "freshness_proven": false,
-        })
+        });
+        // Of a single file, what is said of it stands beside the rest.
+        if let ([only], Some(value)) = (self.files.as_slice(), value.as_object_mut())
+            && let Value::Object(file) = only.json()
+        {
+            value.extend(file);
+        }
+        value
     }
 }
 

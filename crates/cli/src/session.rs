@@ -1,44 +1,143 @@
-//! What every client command begins with.
+//! What every client command begins with: the options, the configuration, and the servers and keys that these name.
 
-use countersign_core::values::key::PublicKey;
+use std::path::PathBuf;
+
+use countersign_core::values::{key::PublicKey, path::RepoPath};
 
 use crate::{
     args::GlobalArgs,
     client::ServerClient,
+    client_config::{ClientConfig, ClientConfigFile},
     error::CliError,
     keys::{self, SigningKey},
     output::Output,
     prompt::Confirmation,
 };
 
+/// Where `countersign serve` listens if it is not told otherwise.
+const OWN_SERVER: &str = "http://127.0.0.1:3000";
+
 #[derive(Debug)]
 pub(crate) struct Session {
     global: GlobalArgs,
     pub(crate) output: Output,
-    pub(crate) client: ServerClient,
+    config: ClientConfig,
 }
 
 impl Session {
     pub(crate) fn open(global: GlobalArgs, output: Output) -> Result<Self, CliError> {
-        let client = ServerClient::new(&global.server)?;
-        Ok(Self { global, output, client })
+        let config = match ClientConfigFile::locate() {
+            Ok(file) => file.read()?,
+            // Without a home there is no configuration; commands that remember something say so.
+            Err(_) => ClientConfig::default(),
+        };
+        Ok(Self { global, output, config })
     }
 
-    /// The user's key; asked for only by commands that sign.
-    pub(crate) fn key(&self) -> Result<SigningKey, CliError> {
-        SigningKey::load(&self.global)
+    pub(crate) fn config(&self) -> &ClientConfig {
+        &self.config
+    }
+
+    /// The server that the user named for this command, or set for what the path is in.
+    pub(crate) fn chosen_server(&self, path: Option<&RepoPath>) -> Option<&str> {
+        self.global.server.as_deref().or_else(|| self.config.server_for(path))
+    }
+
+    /// The server for what is in a project: of a stranger's project, one must be chosen.
+    pub(crate) fn client_for(&self, path: &RepoPath) -> Result<ServerClient, CliError> {
+        match self.chosen_server(Some(path)) {
+            Some(server) => ServerClient::new(server),
+            None if is_on_this_machine(path) => ServerClient::new(OWN_SERVER),
+            None => Err(no_server(path)),
+        }
+    }
+
+    /// The server for what concerns no project.
+    pub(crate) fn client(&self) -> Result<ServerClient, CliError> {
+        ServerClient::new(self.chosen_server(None).unwrap_or(OWN_SERVER))
+    }
+
+    /// Every server that may have something for this user.
+    pub(crate) fn clients(&self) -> Result<Vec<ServerClient>, CliError> {
+        let chosen: Vec<&str> = match &self.global.server {
+            Some(server) => vec![server],
+            None => self.config.all_servers(),
+        };
+        match chosen.as_slice() {
+            [] => Ok(vec![ServerClient::new(OWN_SERVER)?]),
+            chosen => chosen.iter().map(|server| ServerClient::new(server)).collect(),
+        }
+    }
+
+    /// The project's server from now on, if none was set before. It is a convenience: a directory that cannot be written
+    /// to is no reason to fail.
+    pub(crate) fn remember(&self, project: &RepoPath, client: &ServerClient) {
+        if self.config.server_for(Some(project)).is_none() {
+            let remembered = ClientConfigFile::locate()
+                .and_then(|file| file.remember_server(project, &client.address()));
+            if let Err(error) = remembered {
+                self.output.note(&format!("note: the server of {project} is not remembered: {error}"));
+            }
+        }
+    }
+
+    /// The user's key, unlocked; asked for only by commands that sign. `listed`: the keys that could do what is asked.
+    pub(crate) fn key(&self, path: Option<&RepoPath>, listed: &[PublicKey]) -> Result<SigningKey, CliError> {
+        match self.key_path(path) {
+            Some(path) => SigningKey::load(&path, &self.global),
+            None => keys::find_default(listed, &self.global),
+        }
+    }
+
+    /// The same, where the server can say who is asked: only a default key depends on it.
+    pub(crate) async fn key_at(
+        &self,
+        client: &ServerClient,
+        path: Option<&RepoPath>,
+    ) -> Result<SigningKey, CliError> {
+        let listed = match path {
+            Some(path) if self.key_path(Some(path)).is_none() => client.listed_keys(path).await?,
+            Some(_) | None => Vec::new(),
+        };
+        self.key(path, &listed)
     }
 
     /// The public half of the user's key, for which nothing has to be unlocked.
     pub(crate) fn public_key(&self) -> Result<PublicKey, CliError> {
-        keys::own_public_key(&self.global)
+        match self.key_path(None) {
+            Some(path) => keys::read_public_half(&path),
+            None => keys::find_default_public(self.output),
+        }
     }
 
     pub(crate) fn has_key(&self) -> bool {
-        self.global.key.is_some()
+        self.key_path(None).is_some()
+    }
+
+    fn key_path(&self, path: Option<&RepoPath>) -> Option<PathBuf> {
+        self.global.key.clone().or_else(|| {
+            let key = self.config.key_for(path)?;
+            Some(ClientConfigFile::locate().map_or_else(|_| key.to_owned(), |file| file.resolve(key)))
+        })
     }
 
     pub(crate) fn confirmation(&self) -> Confirmation {
         self.global.confirmation()
     }
+}
+
+fn is_on_this_machine(path: &RepoPath) -> bool {
+    let host = path.segments().nth(1).unwrap_or_default();
+    matches!(host, "localhost" | "[::1]") || host.starts_with("127.")
+}
+
+pub(crate) fn no_server(path: &RepoPath) -> CliError {
+    let host = path.segments().nth(1).unwrap_or("HOST");
+    CliError::usage(
+        format!("no server is set for {path}"),
+        format!(
+            "ask the project which server collects its signatures. Pass it as --server URL, or set it once: \
+             `countersign config set server URL --host {host}`"
+        ),
+    )
 }

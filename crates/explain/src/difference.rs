@@ -73,6 +73,8 @@ pub enum SignersChange {
         role: Role,
         groups: Vec<Group>,
     },
+    /// The servers that clients ask about the project, the best first.
+    Servers(Vec<String>),
 }
 
 /// A group of a role that changes, and keeps some of its keys.
@@ -89,13 +91,18 @@ pub struct GroupChange {
 /// signers, which means nothing.
 pub fn list_changes(current: Option<&SignersFile>, proposed: &SignersFile) -> Vec<SignersChange> {
     match current {
-        None => Role::ALL.map(|role| found_role(proposed, role)).to_vec(),
+        None => {
+            let mut changes = Role::ALL.map(|role| found_role(proposed, role)).to_vec();
+            changes.extend(compare_servers(&[], proposed.servers()));
+            changes
+        }
         Some(current) => {
             let pair = Pair { current, proposed };
             let mut changes = pair.list_moved_names();
             changes.extend(Role::ALL.into_iter().filter_map(|role| pair.find_weakening(role)));
             changes.extend(pair.list_people());
             changes.extend(Role::ALL.into_iter().flat_map(|role| pair.list_group_changes(role)));
+            changes.extend(compare_servers(current.servers(), proposed.servers()));
             changes
         }
     }
@@ -115,7 +122,8 @@ impl SignersChange {
             | Self::GroupAdded { .. }
             | Self::GroupRemoved { .. }
             | Self::RoleListed { .. }
-            | Self::RoleUnlisted { .. } => false,
+            | Self::RoleUnlisted { .. }
+            | Self::Servers(_) => false,
         }
     }
 }
@@ -137,6 +145,10 @@ impl GroupChange {
 fn found_role(file: &SignersFile, role: Role) -> SignersChange {
     let groups = file.explicit_groups(role).map(|_| effective_groups(file, role));
     SignersChange::Founded { role, groups }
+}
+
+fn compare_servers(before: &[String], after: &[String]) -> Option<SignersChange> {
+    (before != after).then(|| SignersChange::Servers(after.to_vec()))
 }
 
 struct Pair<'a> {
@@ -292,6 +304,8 @@ fn pair_nearest(before: &[Group], after: &[Group]) -> Vec<(usize, usize)> {
 impl fmt::Display for SignersChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Servers(servers) if servers.is_empty() => f.write_str("the file names no servers"),
+            Self::Servers(servers) => write!(f, "servers: {}", servers.join(", ")),
             Self::Founded { role, groups: Some(groups) } => write!(f, "{role}: {}", shown_groups(groups)),
             Self::Founded { role, groups: None } => write!(f, "no {role}: {}", default_of(*role)),
             Self::NameMoved { from, to } => write!(

@@ -57,6 +57,23 @@ pub fn locate_download(url: &str) -> Result<DownloadPlace, UrlRefusal> {
     Ok(DownloadPlace { url, candidates })
 }
 
+/// The directory of the release whose page on a forge this is, by the form of the URL alone.
+pub fn locate_release_page(url: &str) -> Option<RepoPath> {
+    let url = SourceUrl::parse_release(url).ok()?;
+    let segments: Vec<&str> = url.segments().collect();
+    let dash = segments.iter().position(|segment| *segment == "-").filter(|dash| *dash >= 2);
+    let (project, tag) = match (dash.map(|dash| segments.split_at(dash)), segments.as_slice()) {
+        (Some((project, ["-", "releases", tag @ ..])), _) => (project, tag),
+        (None, [_, _, "releases", "tag", tag @ ..]) => (&segments[..2], tag),
+        _ => return None,
+    };
+    if tag.is_empty() || tag.contains(&"downloads") || tag.contains(&"permalink") {
+        return None;
+    }
+    let dir = [project.join("/"), "releases/tag".to_owned(), tag.join("/")];
+    url.path_on_server(&dir).ok()
+}
+
 fn find_candidates(url: &SourceUrl) -> Result<Vec<Candidate>, UrlRefusal> {
     let segments: Vec<&str> = url.segments().collect();
     let release = read_release(&segments).map_err(|problem| url.refuse(problem))?;

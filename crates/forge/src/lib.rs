@@ -5,6 +5,7 @@
 
 pub mod address;
 pub mod checksums;
+pub mod discovery;
 pub mod download_url;
 pub mod fetch;
 pub mod file_server;

@@ -5,6 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use clap::{ArgGroup, Args, Subcommand};
 use clap_complete::Shell;
 use countersign_api::event::EventKind;
+use crate::client_config::Setting;
 use countersign_core::{
     rules::place::path_of_url,
     values::{digest::Sha512, path::RepoPath},
@@ -12,13 +13,21 @@ use countersign_core::{
 
 #[derive(Debug, Args)]
 pub(crate) struct DownloadArgs {
-    /// The URL of the file, as on the forge's release page or on the file server
-    #[arg(value_name = "URL")]
-    pub(crate) url: String,
+    /// The URL of a file, a release, or a project for its newest complete release
+    #[arg(value_name = "NAME", num_args = 1..=2, required = true)]
+    pub(crate) names: Vec<String>,
 
-    /// Where to put the file [default: its name in the current directory]
-    #[arg(long, short = 'o', value_name = "FILE")]
+    /// Of a release, only files whose names fit, as in '*linux*'; can be repeated
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) only: Vec<String>,
+
+    /// Where to put the file, or the directory for files [default: their names in the current directory]
+    #[arg(long, short = 'o', value_name = "FILE|DIR")]
     pub(crate) output: Option<PathBuf>,
+
+    /// Replace files that are there and differ
+    #[arg(long)]
+    pub(crate) force: bool,
 
     /// Stop after this many bytes if the signed index does not give the file's size
     #[arg(long, value_name = "BYTES", default_value_t = 2 << 30)]
@@ -37,15 +46,18 @@ pub(crate) struct RootArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("evidence").required(true).args(["url", "bundle"]))]
 pub(crate) struct VerifyArgs {
-    /// The file to verify
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    /// The files to verify; of a directory, all files in it
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
 
-    /// Where the file came from; the client asks the server for the evidence
-    #[arg(long, value_name = "URL")]
+    /// Where a single file came from [default: the server finds the release by the file's digest]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["bundle", "release"])]
     pub(crate) url: Option<String>,
+
+    /// The release that the files must be of, named as for `countersign status`
+    #[arg(long, value_name = "NAME", num_args = 1..=2, conflicts_with = "bundle")]
+    pub(crate) release: Vec<String>,
 
     /// The bundle with the evidence; needs no network
     #[arg(long, value_name = "BUNDLE")]
@@ -57,9 +69,9 @@ pub(crate) struct VerifyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BundleArgs {
-    /// The URL of a file of the release
-    #[arg(value_name = "URL")]
-    pub(crate) url: String,
+    /// The release, or the URL of one of its files
+    #[arg(value_name = "NAME", num_args = 1..=2, required = true)]
+    pub(crate) names: Vec<String>,
 
     /// Where to write the bundle
     #[arg(long, short = 'o', value_name = "FILE")]
@@ -71,9 +83,9 @@ pub(crate) struct BundleArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ChainArgs {
-    /// A signed index, or a project
-    #[arg(value_name = "PATH", value_parser = parse_path)]
-    pub(crate) path: RepoPath,
+    /// A project, or a release
+    #[arg(value_name = "NAME", num_args = 1..=2, required = true)]
+    pub(crate) names: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -86,6 +98,49 @@ pub(crate) enum TrustCommand {
         #[arg(value_name = "PROJECT", value_parser = parse_path)]
         project: RepoPath,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Show what is set, and for what
+    Show,
+    /// Set the server or the key
+    Set(ConfigSetArgs),
+    /// Remove a setting
+    Unset {
+        /// What to remove
+        #[arg(value_name = "SETTING", value_enum)]
+        setting: Setting,
+
+        #[command(flatten)]
+        scope: ScopeArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigSetArgs {
+    /// What to set
+    #[arg(value_name = "SETTING", value_enum)]
+    pub(crate) setting: Setting,
+
+    /// The server's address, or the key's file
+    #[arg(value_name = "VALUE")]
+    pub(crate) value: String,
+
+    #[command(flatten)]
+    pub(crate) scope: ScopeArgs,
+}
+
+/// What a setting is for; all projects without either.
+#[derive(Debug, Args)]
+pub(crate) struct ScopeArgs {
+    /// Only for this project
+    #[arg(long, value_name = "PROJECT", value_parser = parse_path, conflicts_with = "host")]
+    pub(crate) project: Option<RepoPath>,
+
+    /// Only for projects on this host
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -178,11 +233,26 @@ pub(crate) struct ReleaseArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct PendingArgs {
+    /// What waits for this key instead of yours: a .pub file, a svc-pub: string or an ssh-ed25519 line
+    #[arg(long = "for", value_name = "KEY")]
+    pub(crate) key_of: Option<String>,
+
+    /// Only what is in this project, or below this path
+    #[arg(long, value_name = "PATH", value_parser = parse_path)]
+    pub(crate) project: Option<RepoPath>,
+
+    /// Only these kinds
+    #[arg(long = "type", value_name = "KIND", value_delimiter = ',', value_parser = ["release", "signers", "revocation"])]
+    pub(crate) kinds: Vec<String>,
+}
+
+#[derive(Debug, Args)]
 #[command(group = ArgGroup::new("what").required(true).args(["paths", "all", "detached", "submit"]))]
 pub(crate) struct SignArgs {
-    /// What to sign, as `countersign pending` lists it
-    #[arg(value_name = "PATH", value_parser = parse_path)]
-    pub(crate) paths: Vec<RepoPath>,
+    /// Releases or projects to sign, as `countersign pending` lists them
+    #[arg(value_name = "NAME")]
+    pub(crate) paths: Vec<String>,
 
     /// Sign everything that waits for this key, including new projects that list it
     #[arg(long)]
@@ -215,9 +285,9 @@ pub(crate) struct SignArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
-    /// A release's index, or a pending signers file
-    #[arg(value_name = "PATH", value_parser = parse_path)]
-    pub(crate) path: RepoPath,
+    /// A release, or a project whose new signers file is pending
+    #[arg(value_name = "NAME", num_args = 1..=2, required = true)]
+    pub(crate) names: Vec<String>,
 
     /// Wait until the file is complete, or a pending signers file is in force
     #[arg(long)]
@@ -253,9 +323,9 @@ pub(crate) struct WatchArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RevokeArgs {
-    /// The index of the release
-    #[arg(value_name = "PATH", value_parser = parse_path)]
-    pub(crate) path: RepoPath,
+    /// The release
+    #[arg(value_name = "NAME", num_args = 1..=2, required = true)]
+    pub(crate) names: Vec<String>,
 
     /// Why, for everyone to read; leave it out to join a revocation that others began
     #[arg(long, value_name = "TEXT")]

@@ -3,21 +3,23 @@
 use countersign_core::proof::bundle::Bundle;
 use serde_json::json;
 
-use super::download::locate;
+use super::download::find_evidence;
 use crate::{
     args::BundleArgs,
     client::now,
     error::CliError,
-    evidence::{self, ShownEvidence},
     files::write,
     proof::{self, Network},
+    release_names::ReleaseName,
     report::release_name,
     session::Session,
 };
 
 pub(crate) async fn run(session: &Session, args: &BundleArgs) -> Result<(), CliError> {
-    let ShownEvidence { evidence, .. } = evidence::gather(&session.client, &locate(&args.url)?).await?;
+    let found = find_evidence(session, &ReleaseName::parse_one(&args.names)?).await?;
+    let evidence = found.evidence;
     let accepted = proof::accept(&evidence, args.root.signers_digest, Network::Online).await?;
+    session.remember(&accepted.artifact.index.project_id, &found.client);
     let bundle = Bundle { bundled_at: now()?.to_whole_seconds(), evidence };
     write(&args.output, &bundle.write())?;
     let artifact = &accepted.artifact;

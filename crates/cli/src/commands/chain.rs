@@ -12,17 +12,24 @@ use crate::{
     args::ChainArgs,
     error::CliError,
     proof::{self, Network},
+    release_names::ReleaseName,
     session::Session,
+    targets::{Reader, Target},
     trust::TrustFile,
 };
 
 pub(crate) async fn run(session: &Session, args: &ChainArgs) -> Result<(), CliError> {
-    let path = match layout::signable(&args.path) {
-        Some(_) => args.path.clone(),
-        None if layout::project_of_active_signers(&args.path).is_some() => args.path.clone(),
-        None => layout::active_signers(&args.path),
+    let name = ReleaseName::parse_one(&args.names)?;
+    let Target { client, path: place } = match name.tag {
+        Some(_) => session.find_signable(&name, Reader::Signer).await?,
+        None => session.find_place(&name, Reader::Signer).await?,
     };
-    let history = session.client.chain(&path).await?;
+    let path = match layout::signable(&place) {
+        Some(_) => place,
+        None if layout::project_of_active_signers(&place).is_some() => place,
+        None => layout::active_signers(&place),
+    };
+    let history = client.chain(&path).await?;
     let project = find_project(&history)?;
     if !path.is_inside(&project) {
         return Err(CliError::unverified(

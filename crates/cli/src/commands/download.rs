@@ -1,46 +1,226 @@
 //! `countersign download`
 
+use std::path::{Path, PathBuf};
+
+use countersign_api::catalogue::{ReleaseState, ReleasesResponse};
 use countersign_core::{
-    documents::index::PublishedFile, proof::verify::VerifiedArtifact, values::shown::shown_text,
+    documents::{index::PublishedFile, layout},
+    proof::verify::{Evidence, VerifiedArtifact},
+    values::{path::RepoPath, shown::shown_text},
 };
-use countersign_forge::download_url::{DownloadPlace, locate_download};
+use countersign_forge::{
+    download_url::{DownloadPlace, locate_download, locate_release_page},
+    url::SourceUrl,
+};
 
 use crate::{
     args::DownloadArgs,
-    download::{self, WantedFile},
+    client::ServerClient,
+    download::{self, Overwrite, WantedFile},
     error::CliError,
-    evidence::{self, ShownEvidence},
-    proof::{self, Network},
-    report::Report,
+    evidence::{self, ShownEvidence, shown_name},
+    glob::matches_any,
+    proof::{self, Accepted, Network},
+    release_names::{NamedSubject, ReleaseName, split_page},
+    report::{CheckedFile, Report},
     session::Session,
+    targets::{Reader, Target},
 };
 
 pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), CliError> {
-    let place = locate(&args.url)?;
-    let ShownEvidence { evidence, file_name } = evidence::gather(&session.client, &place).await?;
-    let accepted = proof::accept(&evidence, args.root.signers_digest, Network::Online).await?;
-    let file = listed(&accepted.artifact, file_name.as_str())?;
-    let target = download::choose_target(args.output.as_deref(), file)?;
-    let max_bytes = file.size.unwrap_or(args.max_size);
-    let wanted = WantedFile { url: &place.url, file, max_bytes, target: &target };
-    let work = download::download(&wanted, session.output);
-    let size = tokio::select! {
-        size = work => size?,
+    let name = ReleaseName::parse_one(&args.names)?;
+    let found = find_evidence(session, &name).await?;
+    let accepted = proof::accept(&found.evidence, args.root.signers_digest, Network::Online).await?;
+    session.remember(&accepted.artifact.index.project_id, &found.client);
+    warn_of_begun_revocation(session, &found.client, &accepted).await?;
+    let wanted = match &found.file {
+        Some(file) => plan_one(args, &accepted, file)?,
+        None => plan_all(args, &accepted)?,
+    };
+    let overwrite = if args.force { Overwrite::Allow } else { Overwrite::Deny };
+    let work = async {
+        let mut files = Vec::new();
+        for wanted in &wanted {
+            let size = download::download(&wanted.fetched(args.max_size), overwrite, session.output).await?;
+            files.push(CheckedFile { file: wanted.file, size, path: &wanted.target });
+        }
+        Ok::<_, CliError>(files)
+    };
+    let files = tokio::select! {
+        files = work => files?,
         // The temporary file is removed on the way out.
         _ = super::serve::wait_for_signal() => {
-            return Err(CliError::other("the download was interrupted", "nothing was kept: run it again"));
+            return Err(CliError::other(
+                "the download was interrupted",
+                "what was verified before is kept: run it again for the rest",
+            ));
         }
     };
-    Report { accepted: &accepted, file, size, path: &target, bundled_at: None }.show(session.output)
+    Report { accepted: &accepted, files, bundled_at: None }.show(session.output)
 }
 
-pub(crate) fn locate(url: &str) -> Result<DownloadPlace, CliError> {
-    locate_download(url).map_err(|error| {
-        CliError::usage(
+/// What a server shows for a name.
+pub(super) struct FoundEvidence {
+    pub(super) client: ServerClient,
+    pub(super) evidence: Evidence,
+    /// The one file that was named, if it was one.
+    pub(super) file: Option<NamedFile>,
+}
+
+pub(super) struct NamedFile {
+    pub(super) url: SourceUrl,
+    pub(super) name: String,
+}
+
+pub(super) async fn find_evidence(session: &Session, name: &ReleaseName) -> Result<FoundEvidence, CliError> {
+    if let Some(place) = locate_file(name)? {
+        let index = &place.candidates[0].index;
+        let client = session.client_of_place(index, Some(place.url.as_str()), Reader::Downloader).await?;
+        let gathered = evidence::gather(&client, &place).await;
+        match gathered {
+            Ok(ShownEvidence { evidence, file_name }) => {
+                let file = Some(NamedFile { url: place.url, name: file_name.to_string() });
+                return Ok(FoundEvidence { client, evidence, file });
+            }
+            // It may be the address of a directory or of a project.
+            Err(error) => match find_release(session, name).await {
+                Ok(Target { client, path }) => {
+                    let evidence = evidence::gather_release(&client, &path).await?;
+                    return Ok(FoundEvidence { client, evidence, file: None });
+                }
+                Err(_) => return Err(error),
+            },
+        }
+    }
+    let Target { client, path } = find_release(session, name).await?;
+    let evidence = evidence::gather_release(&client, &path).await?;
+    Ok(FoundEvidence { client, evidence, file: None })
+}
+
+/// Where the name may be the URL of a file.
+fn locate_file(name: &ReleaseName) -> Result<Option<DownloadPlace>, CliError> {
+    let NamedSubject::Url(url) = &name.subject else { return Ok(None) };
+    if name.tag.is_some() || split_page(url).is_some() || locate_release_page(url).is_some() {
+        return Ok(None);
+    }
+    match locate_download(url) {
+        Ok(place) => Ok(Some(place)),
+        Err(_) if name.written_path().is_some_and(|path| is_project(&path)) => Ok(None),
+        Err(error) => Err(CliError::usage(
             error.to_string(),
             "give the URL of a file, as on the forge's release page or file server",
-        )
-    })
+        )),
+    }
+}
+
+/// Whether the path can be that of a whole project: scheme, host, port, owner and name.
+fn is_project(path: &RepoPath) -> bool {
+    path.segments().count() == 5
+}
+
+/// The release that is named; of a project alone, its newest complete one.
+pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Result<Target, CliError> {
+    if name.tag.is_some() {
+        return session.find_signable(name, Reader::Downloader).await;
+    }
+    let Target { client, path } = session.find_place(name, Reader::Downloader).await?;
+    if layout::signable(&path).is_some() {
+        return Ok(Target { client, path });
+    }
+    let index = layout::index_in(&path);
+    if client.document(&index).await?.is_some() {
+        return Ok(Target { client, path: index });
+    }
+    let query = [("project", path.as_str()), ("state", ReleaseState::Complete.name())];
+    let answer: ReleasesResponse = client.search("releases", &query, ReleasesResponse::parse).await?;
+    match answer.releases.into_iter().next() {
+        Some(newest) if newest.index_path.is_inside(&path) => {
+            session.output.note(&format!("The newest complete release is {}.", newest.index_path));
+            Ok(Target { client, path: newest.index_path })
+        }
+        Some(other) => Err(CliError::unverified(
+            format!("the server {} answers about another project, {}", client.address(), other.project_id),
+            "check --server: it lies or is broken",
+        )),
+        None => Err(CliError::other(
+            format!("{} has no complete release of {path}", client.address()),
+            "ask the project; `countersign status PROJECT TAG` shows how far a release is",
+        )),
+    }
+}
+
+/// Somebody who may revoke has begun to: the user should know before the others have agreed.
+async fn warn_of_begun_revocation(
+    session: &Session,
+    client: &ServerClient,
+    accepted: &Accepted,
+) -> Result<(), CliError> {
+    let path = layout::pending_revocation_of(&accepted.artifact.path);
+    let begun = client.parsed(&path, countersign_core::documents::revocation::Revocation::parse).await?;
+    if let Some(begun) = begun {
+        session.output.note(&format!(
+            "{} its revocation was begun on {}, and waits for more signatures: {}",
+            session.output.bad("warning:"),
+            begun.timestamp,
+            countersign_core::values::shown::quoted(&begun.reason)
+        ));
+    }
+    Ok(())
+}
+
+/// A file, where it comes from and where it goes.
+struct PlannedFile<'a> {
+    file: &'a PublishedFile,
+    url: SourceUrl,
+    target: PathBuf,
+}
+
+impl<'a> PlannedFile<'a> {
+    fn fetched(&'a self, max_size: u64) -> WantedFile<'a> {
+        let max_bytes = self.file.size.unwrap_or(max_size);
+        WantedFile { url: &self.url, file: self.file, max_bytes, target: &self.target }
+    }
+}
+
+fn plan_one<'a>(
+    args: &DownloadArgs,
+    accepted: &'a Accepted,
+    named: &NamedFile,
+) -> Result<Vec<PlannedFile<'a>>, CliError> {
+    let file = listed(&accepted.artifact, &named.name)?;
+    let target = download::choose_target(args.output.as_deref(), file)?;
+    Ok(vec![PlannedFile { file, url: named.url.clone(), target }])
+}
+
+fn plan_all<'a>(args: &DownloadArgs, accepted: &'a Accepted) -> Result<Vec<PlannedFile<'a>>, CliError> {
+    let artifact = &accepted.artifact;
+    let dir = args.output.as_deref().unwrap_or(Path::new("."));
+    let files = artifact.index.published_files.iter();
+    let wanted: Vec<&PublishedFile> =
+        files.filter(|file| matches_any(&args.only, file.file_name.as_str())).collect();
+    if wanted.is_empty() {
+        let names: Vec<String> =
+            artifact.index.published_files.iter().take(10).map(|file| shown_name(&file.file_name)).collect();
+        return Err(CliError::usage(
+            format!("no file of {} fits --only", artifact.path),
+            format!("the release has {}", names.join(", ")),
+        ));
+    }
+    let plan = wanted.into_iter().map(|file| {
+        let url = SourceUrl::parse(&file.source).map_err(|error| {
+            CliError::other(
+                format!("{} of {} cannot be downloaded", shown_name(&file.file_name), artifact.path),
+                "ask the project",
+            )
+            .because(error)
+        })?;
+        let target = dir.join(file.file_name.as_str());
+        if let Some(parent) = target.parent() {
+            std::fs::create_dir_all(parent).map_err(|error| CliError::file("created", parent, error))?;
+        }
+        Ok(PlannedFile { file, url, target })
+    });
+    plan.collect()
 }
 
 pub(crate) fn listed<'a>(artifact: &'a VerifiedArtifact, name: &str) -> Result<&'a PublishedFile, CliError> {

@@ -7,12 +7,13 @@ use serde_json::json;
 use crate::{client::ServerCall, error::CliError, session::Session};
 
 pub(crate) async fn run(session: &Session) -> Result<(), CliError> {
+    let client = session.client()?;
     let answer = if session.has_key() {
-        session.client.ask(&session.key()?, ServerCall::Ping, PingResponse::parse).await?
+        client.ask(&session.key(None, &[])?, ServerCall::Ping, PingResponse::parse).await?
     } else {
-        session.client.ping().await?
+        client.ping().await?
     };
-    let server = session.client.address();
+    let server = client.address();
     let (text, value) = match answer.auth {
         PingAuth::Unauthenticated => (
             format!(

@@ -24,11 +24,17 @@ async fn propose(
     route: impl Fn(&ProposeBody) -> ServerCall<'_>,
     done: &str,
 ) -> Result<(), CliError> {
-    let key = session.key()?;
+    let place = find_project(&args.url);
+    let client = match &place {
+        Some(project) => session.client_for(project)?,
+        None => session.client()?,
+    };
+    let key = session.key(place.as_ref(), &[])?;
     let body = ProposeBody { signers_file_url: args.url.clone(), public_key: key.public_key() };
     let ProposedResponse { project_id, required_signers, .. } =
-        session.client.ask(&key, route(&body), ProposedResponse::parse).await?;
+        client.ask(&key, route(&body), ProposedResponse::parse).await?;
     check_project(&args.url, &project_id)?;
+    session.remember(&project_id, &client);
     let path = layout::pending_signers(&project_id);
     let keys: Vec<String> = required_signers.iter().map(PublicKey::to_string).collect();
     let text = format!(
@@ -44,11 +50,20 @@ async fn propose(
     session.output.result(&text, &value)
 }
 
-/// The project that a server answers with must be one that the URL can mean: what is printed will be signed.
-fn check_project(url: &str, answered: &RepoPath) -> Result<(), CliError> {
+fn list_projects(url: &str) -> Vec<RepoPath> {
     let kinds = [OriginKind::Github, OriginKind::Gitlab, OriginKind::Forgejo, OriginKind::FileServer];
     let meant = kinds.into_iter().filter_map(|kind| locate_claimed(url, kind).ok());
-    let meant: Vec<RepoPath> = meant.map(|source| source.project).collect();
+    meant.map(|source| source.project).collect()
+}
+
+/// For which settings are looked up.
+fn find_project(url: &str) -> Option<RepoPath> {
+    list_projects(url).into_iter().next()
+}
+
+/// The project that a server answers with must be one that the URL can mean: what is printed will be signed.
+fn check_project(url: &str, answered: &RepoPath) -> Result<(), CliError> {
+    let meant = list_projects(url);
     // A forge may serve its raw files from a host that only its server's operator knows.
     if (meant.is_empty() && answered.check_storable_dir().is_ok()) || meant.contains(answered) {
         return Ok(());

@@ -14,7 +14,12 @@ use serde_json::json;
 use crate::{args::ReleaseArgs, client::ServerCall, error::CliError, output::quote, session::Session};
 
 pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), CliError> {
-    let key = session.key()?;
+    let place = args.url.as_ref().or(args.checksums.first()).and_then(|url| path_of_url(url));
+    let client = match &place {
+        Some(place) => session.client_for(place)?,
+        None => session.client()?,
+    };
+    let key = session.key_at(&client, place.as_ref()).await?;
     let body = match &args.url {
         Some(url) => AssetsBody::Release(url.clone()),
         None => AssetsBody::Checksums(args.checksums.clone()),
@@ -25,7 +30,7 @@ pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), Cli
         spinner.enable_steady_tick(Duration::from_millis(120));
         spinner
     });
-    let answer = session.client.ask(&key, ServerCall::Assets(&body), AssetsResponse::parse).await;
+    let answer = client.ask(&key, ServerCall::Assets(&body), AssetsResponse::parse).await;
     if let Some(spinner) = spinner {
         spinner.finish_and_clear();
     }

@@ -24,18 +24,22 @@ use serde_json::json;
 
 use crate::{
     args::RevokeArgs,
-    client::{ServerCall, now},
+    client::{ServerCall, ServerClient, now},
     error::CliError,
     keys::SigningKey,
     prompt,
+    release_names::ReleaseName,
     session::Session,
+    targets::{Reader, Target},
 };
 
 pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliError> {
-    let path = &args.path;
-    let key = session.key()?;
-    let (index, digest) = read_index(session, path).await?;
-    let pending = find_pending(session, path, &index, digest).await?;
+    let name = ReleaseName::parse_one(&args.names)?;
+    let Target { client, path } = session.find_signable(&name, Reader::Signer).await?;
+    let path = &path;
+    let key = session.key_at(&client, Some(path)).await?;
+    let (index, digest) = read_index(&client, path).await?;
+    let pending = find_pending(&client, path, &index, digest).await?;
     let document = match &pending {
         Some(pending) if args.reason.as_ref().is_none_or(|reason| *reason == pending.reason) => {
             pending.text.clone()
@@ -61,7 +65,7 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
         revocation_json: document,
         public_key: key.public_key(),
     };
-    let answer = session.client.ask(&key, ServerCall::Revoke(&body), RevokedResponse::parse).await;
+    let answer = client.ask(&key, ServerCall::Revoke(&body), RevokedResponse::parse).await;
     // The server takes another one only if no key that can revoke stands behind the pending one.
     let answer = answer.map_err(|error| match &pending {
         Some(pending) if args.reason.is_some() => error.with_hint(format!(
@@ -78,14 +82,14 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
     session.output.result(&text, &json!({"file_path": path.as_str(), "revoked": answer.revoked}))
 }
 
-async fn read_index(session: &Session, path: &RepoPath) -> Result<(ReleaseIndex, Sha512), CliError> {
+async fn read_index(client: &ServerClient, path: &RepoPath) -> Result<(ReleaseIndex, Sha512), CliError> {
     if layout::signable(path) != Some(Signable::Index) {
         return Err(CliError::usage(
             format!("{path} cannot be revoked"),
             "give the path of a release's index (…/svc.index.json); signers files are replaced with `update`",
         ));
     }
-    let text = session.client.document(path).await?.ok_or_else(|| {
+    let text = client.document(path).await?.ok_or_else(|| {
         CliError::other(
             format!("the server has no {path}"),
             "check the path: `countersign status PATH` shows more",
@@ -122,12 +126,11 @@ struct Pending {
 
 /// Co-signing signs what others wrote, so it must be about this file, and by somebody who may revoke or once might.
 async fn find_pending(
-    session: &Session,
+    client: &ServerClient,
     path: &RepoPath,
     index: &ReleaseIndex,
     digest: Sha512,
 ) -> Result<Option<Pending>, CliError> {
-    let client = &session.client;
     let Some(text) = client.document(&layout::pending_revocation_of(path)).await? else { return Ok(None) };
     let wrong = |what: &str| {
         let message = format!("the server shows a pending revocation that {what}");

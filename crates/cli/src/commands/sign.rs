@@ -1,9 +1,10 @@
 //! `countersign sign`: shows what it is, asks, signs.
 
-use std::{fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use countersign_api::{
-    answers::{FilesToSignResponse, SignedResponse},
+    answers::SignedResponse,
+    catalogue::WaitingKind,
     offline,
 };
 use countersign_core::{
@@ -15,7 +16,7 @@ use countersign_core::{
         signatures::SignatureSet,
     },
     proof::to_sign::{SigningRequest, Subject, ToSign},
-    values::{json::ParseError, path::RepoPath},
+    values::{json::ParseError, key::PublicKey, path::RepoPath},
 };
 use serde_json::{Value, json};
 
@@ -30,8 +31,10 @@ use crate::{
     paths::shown_path,
     prompt,
     proof::{self, Network},
+    release_names::ReleaseName,
     review,
     session::Session,
+    targets::{Reader, Target},
     trust::TrustFile,
 };
 
@@ -42,22 +45,23 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
     if let (Some(file), Some(output)) = (&args.detached, &args.output) {
         return sign_detached(session, args, file, output);
     }
-    let key = session.key()?;
-    let paths = if args.all { pending::list(session, &key).await?.file_paths } else { args.paths.clone() };
+    let targets = if args.all { list_pending(session).await? } else { find_named(session, args).await? };
     let mut requests = Vec::new();
-    for path in &paths {
-        requests.push(gather(session, &key, path).await?);
-    }
-    if requests.is_empty() {
-        let text = pending::say_nothing(&key.public_key());
-        return session.output.result(&text, &to_json(&key, &[]));
+    for target in &targets {
+        requests.push((&target.client, gather(target).await?));
     }
     if let Some(file) = &args.export {
+        let requests: Vec<SigningRequest> = requests.into_iter().map(|(_, request)| request).collect();
         return export(session, &requests, file);
     }
+    let Some(first) = targets.first() else {
+        let key = session.public_key()?;
+        return session.output.result(&pending::say_nothing(&key), &to_json(&key, &[]));
+    };
+    let key = session.key_at(&first.client, Some(&first.path)).await?;
     let (mut signed, mut declined) = (Vec::new(), Vec::new());
-    for request in &requests {
-        let done = sign_one(session, args, &key, request).await;
+    for (client, request) in &requests {
+        let done = sign_one(&Signing { session, args, key: &key }, client, request).await;
         let Some(is_complete) = done.map_err(|error| error.after(&signed))? else {
             declined.push(request.path.as_str());
             continue;
@@ -69,39 +73,69 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
         let message = format!("not signed, because the answer was no: {}", declined.join(", "));
         return Err(CliError::other(message, "run it again to be asked again").after(&signed));
     }
-    session.output.result("", &to_json(&key, &signed))
+    session.output.result("", &to_json(&key.public_key(), &signed))
+}
+
+/// Everything that waits for the user's key, on every server that they use.
+async fn list_pending(session: &Session) -> Result<Vec<Target>, CliError> {
+    let key = session.public_key()?;
+    let mut targets = Vec::new();
+    for client in session.clients()? {
+        let waiting = pending::list(session, &client, &key).await?;
+        let signable = waiting.pending.into_iter().filter(|file| file.kind != WaitingKind::Revocation);
+        targets.extend(signable.map(|file| Target { client: client.clone(), path: file.file_path }));
+    }
+    Ok(targets)
+}
+
+async fn find_named(session: &Session, args: &SignArgs) -> Result<Vec<Target>, CliError> {
+    let mut targets = Vec::new();
+    for name in ReleaseName::parse_all(&args.paths)? {
+        targets.push(session.find_signable(&name, Reader::Signer).await?);
+    }
+    Ok(targets)
 }
 
 async fn sign_one(
-    session: &Session,
-    args: &SignArgs,
-    key: &SigningKey,
+    signing: &Signing<'_>,
+    client: &ServerClient,
     request: &SigningRequest,
 ) -> Result<Option<bool>, CliError> {
-    let Some(body) = review_and_sign(&Signing { session, args, key }, request, Network::Online)? else {
+    let Some(body) = review_and_sign(signing, request, Network::Online)? else {
         return Ok(None);
     };
-    let answer = session.client.ask(key, ServerCall::Signatures(&body), SignedResponse::parse).await?;
+    let answer = client.ask(signing.key, ServerCall::Signatures(&body), SignedResponse::parse).await?;
+    if let Ok(to_sign) = request.check() {
+        signing.session.remember(to_sign.project(), client);
+    }
     Ok(Some(answer.is_complete))
 }
 
-fn to_json(key: &SigningKey, signed: &[(&RepoPath, bool)]) -> Value {
+fn to_json(key: &PublicKey, signed: &[(&RepoPath, bool)]) -> Value {
     let signed = signed
         .iter()
         .map(|(path, is_complete)| json!({"file_path": path.as_str(), "is_complete": is_complete}));
-    json!({"public_key": key.public_key().to_string(), "signed": signed.collect::<Vec<_>>()})
+    json!({"public_key": key.to_string(), "signed": signed.collect::<Vec<_>>()})
 }
 
 fn state_text(is_complete: bool) -> &'static str {
     if is_complete { "complete" } else { "more signatures are needed" }
 }
 
-/// What the server wants to have signed, and what is needed to understand it.
-async fn gather(session: &Session, key: &SigningKey, path: &RepoPath) -> Result<SigningRequest, CliError> {
-    let client = &session.client;
+/// What the server wants to have signed, and what is needed to understand it: all of it is public.
+async fn gather(target: &Target) -> Result<SigningRequest, CliError> {
+    let Target { client, path } = target;
     check_still_open(client, path).await?;
-    let answer = client.ask(key, ServerCall::FilesToSign(path), FilesToSignResponse::parse).await?;
-    let files = answer.files;
+    let mut files = BTreeMap::new();
+    for path in std::iter::once(path.clone()).chain(metadata_beside(path)) {
+        let text = client.document(&path).await?.ok_or_else(|| {
+            CliError::other(
+                format!("the server {} has no {path}", client.address()),
+                "check the name; `countersign pending` lists what waits for you",
+            )
+        })?;
+        files.insert(path, text);
+    }
     let project = match layout::signable(path) {
         Some(Signable::PendingSigners { project }) => Some(project),
         Some(Signable::Index) => {
@@ -117,6 +151,14 @@ async fn gather(session: &Session, key: &SigningKey, path: &RepoPath) -> Result<
     };
     let collected = client.parsed(&layout::pending_signatures_of(path), SignatureSet::parse).await?;
     Ok(SigningRequest { path: path.clone(), files, history, collected: collected.unwrap_or_default() })
+}
+
+/// A signers file is signed together with what is said about it.
+fn metadata_beside(path: &RepoPath) -> Option<RepoPath> {
+    match layout::signable(path) {
+        Some(Signable::PendingSigners { .. }) => Some(layout::metadata_of(path)),
+        Some(Signable::Index) | None => None,
+    }
 }
 
 /// What is complete or revoked asks for no signature, and would not show who has signed.
@@ -238,8 +280,9 @@ fn sign_detached(session: &Session, args: &SignArgs, file: &Path, output: &Path)
             "choose another name for the signatures",
         ));
     }
-    let key = session.key()?;
     let requests = read(file, offline::parse_requests, "countersign sign PATH --export FILE")?;
+    let listed: Vec<PublicKey> = requests.iter().filter_map(|request| request.check().ok()).flat_map(|to_sign| to_sign.accepted_signers()).collect();
+    let key = session.key(requests.first().map(|request| &request.path), &listed)?;
     let mut signed = Vec::new();
     for request in &requests {
         signed.extend(review_and_sign(&Signing { session, args, key: &key }, request, Network::Offline)?);
@@ -265,11 +308,12 @@ fn sign_detached(session: &Session, args: &SignArgs, file: &Path, output: &Path)
 }
 
 async fn submit(session: &Session, file: &Path) -> Result<(), CliError> {
-    let key = session.key()?;
     let bodies = read(file, offline::parse_signatures, "countersign sign --detached FILE -o SIGNATURES")?;
     let mut signed = Vec::new();
     for body in &bodies {
-        let done = session.client.ask(&key, ServerCall::Signatures(body), SignedResponse::parse).await;
+        let client = session.client_for(&body.file_path)?;
+        let key = session.key_at(&client, Some(&body.file_path)).await?;
+        let done = client.ask(&key, ServerCall::Signatures(body), SignedResponse::parse).await;
         let is_complete = done.map_err(|error| error.after(&signed))?.is_complete;
         session.output.line(&format!(
             "Submitted the signature of {} on {}: {}",

@@ -6,10 +6,18 @@ mod wait;
 use countersign_core::documents::layout::{self, Signable};
 
 use self::standing::{index_status, not_pending, proposal_status};
-use crate::{args::StatusArgs, error::CliError, session::Session};
+use crate::{
+    args::StatusArgs,
+    error::CliError,
+    release_names::ReleaseName,
+    session::Session,
+    targets::{Reader, Target},
+};
 
 pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliError> {
-    let path = &args.path;
+    let name = ReleaseName::parse_one(&args.names)?;
+    let target = session.find_signable(&name, Reader::Signer).await?;
+    let Target { client, path } = &target;
     let subject = layout::signable(path).ok_or_else(|| {
         CliError::usage(
             format!("{path} collects no signatures"),
@@ -17,12 +25,12 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
         )
     })?;
     if args.wait {
-        return wait::run(session, path, &subject, args.timeout).await;
+        return wait::run(session, &target, &subject, args.timeout).await;
     }
     let status = match &subject {
-        Signable::Index => index_status(&session.client, path).await?,
+        Signable::Index => index_status(client, path).await?,
         Signable::PendingSigners { project } => {
-            let status = proposal_status(&session.client, path, project).await?;
+            let status = proposal_status(client, path, project).await?;
             status.ok_or_else(|| not_pending(path))?
         }
     };

@@ -1,51 +1,248 @@
 //! `countersign verify`
 
-use std::{fs::File, io::Read as _, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::Read as _,
+    path::{Path, PathBuf},
+};
 
+use countersign_api::catalogue::{ReleaseState, ReleasesResponse};
 use countersign_core::{
     documents::index::{AssetName, PublishedFile},
     proof::{bundle::Bundle, verify::VerifiedArtifact},
-    values::{bounds::BUNDLE_BYTES, shown::shown_text},
+    values::{bounds::BUNDLE_BYTES, path::RepoPath, shown::shown_text},
 };
+use serde_json::{Value, json};
 
-use super::download::{listed, locate};
+use super::download::{find_evidence, find_release, listed};
 use crate::{
     args::VerifyArgs,
-    download,
-    error::CliError,
-    evidence::{self, ShownEvidence},
+    client::ServerClient,
+    download::{self, hash_file},
+    error::{CliError, ErrorKind},
+    evidence,
     paths::shown_path,
-    proof::{self, Network},
-    report::Report,
+    proof::{self, Accepted, Network},
+    release_names::ReleaseName,
+    report::{CheckedFile, Report},
     session::Session,
+    targets::Target,
 };
 
 pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliError> {
-    let digest = args.root.signers_digest;
-    match (&args.url, &args.bundle) {
-        (Some(url), _) => {
-            let ShownEvidence { evidence, file_name } =
-                evidence::gather(&session.client, &locate(url)?).await?;
-            let accepted = proof::accept(&evidence, digest, Network::Online).await?;
-            let file = listed(&accepted.artifact, file_name.as_str())?;
-            let size = download::check_local(&args.file, file, session.output)?;
-            Report { accepted: &accepted, file, size, path: &args.file, bundled_at: None }
-                .show(session.output)
+    let files = list_files(&args.files)?;
+    if let Some(url) = &args.url {
+        return verify_by_url(session, args, url, &files).await;
+    }
+    if let Some(path) = &args.bundle {
+        let bundle = read_bundle(path)?;
+        let accepted =
+            proof::accept(&bundle.evidence, args.root.signers_digest, Network::Offline).await?;
+        return check_all(session, &accepted, &files, Some(bundle.bundled_at.to_string()));
+    }
+    if !args.release.is_empty() {
+        let Target { client, path } =
+            find_release(session, &ReleaseName::parse_one(&args.release)?).await?;
+        let accepted = accept_release(session, args, &client, &path).await?;
+        return check_all(session, &accepted, &files, None);
+    }
+    verify_by_digest(session, args, &files).await
+}
+
+async fn verify_by_url(
+    session: &Session,
+    args: &VerifyArgs,
+    url: &str,
+    files: &[PathBuf],
+) -> Result<(), CliError> {
+    let found = find_evidence(session, &ReleaseName::parse_one(&[url.to_owned()])?).await?;
+    let accepted = proof::accept(&found.evidence, args.root.signers_digest, Network::Online).await?;
+    session.remember(&accepted.artifact.index.project_id, &found.client);
+    match (&found.file, files) {
+        (Some(named), [path]) => {
+            let file = listed(&accepted.artifact, &named.name)?;
+            let size = download::check_local(path, file, session.output)?;
+            let files = vec![CheckedFile { file, size, path }];
+            Report { accepted: &accepted, files, bundled_at: None }.show(session.output)
         }
-        (None, Some(path)) => {
-            // A file that is not there is no failed verification.
-            File::open(&args.file).map_err(|error| CliError::file("read", &args.file, error))?;
-            let bundle = read_bundle(path)?;
-            let accepted = proof::accept(&bundle.evidence, digest, Network::Offline).await?;
-            let file = find_by_name(&accepted.artifact, &args.file)?;
-            let size = download::check_local(&args.file, file, session.output)?;
-            let bundled_at = Some(bundle.bundled_at.to_string());
-            Report { accepted: &accepted, file, size, path: &args.file, bundled_at }.show(session.output)
-        }
-        (None, None) => {
-            Err(CliError::usage("nothing to verify against", "pass --url URL, or --bundle BUNDLE"))
+        _ => check_all(session, &accepted, files, None),
+    }
+}
+
+async fn accept_release(
+    session: &Session,
+    args: &VerifyArgs,
+    client: &ServerClient,
+    path: &RepoPath,
+) -> Result<Accepted, CliError> {
+    let evidence = evidence::gather_release(client, path).await?;
+    let accepted = proof::accept(&evidence, args.root.signers_digest, Network::Online).await?;
+    session.remember(&accepted.artifact.index.project_id, client);
+    Ok(accepted)
+}
+
+/// All files must be of this one release.
+fn check_all(
+    session: &Session,
+    accepted: &Accepted,
+    files: &[PathBuf],
+    bundled_at: Option<String>,
+) -> Result<(), CliError> {
+    let mut checked = Vec::new();
+    for path in files {
+        let file = find_by_name(&accepted.artifact, path)?;
+        let size = download::check_local(path, file, session.output)?;
+        checked.push(CheckedFile { file, size, path });
+    }
+    Report { accepted, files: checked, bundled_at }.show(session.output)
+}
+
+/// The release of each file is found by what the file is. Every file is looked at before one that fails ends the command.
+async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[PathBuf]) -> Result<(), CliError> {
+    let clients = session.clients()?;
+    // Files of one release are checked together.
+    let mut releases: BTreeMap<RepoPath, (ServerClient, Vec<PathBuf>)> = BTreeMap::new();
+    let mut failed: Vec<(PathBuf, CliError)> = Vec::new();
+    for path in files {
+        match find_by_digest(session, &clients, path).await {
+            Ok(Target { client, path: index }) => {
+                releases.entry(index).or_insert_with(|| (client, Vec::new())).1.push(path.clone());
+            }
+            Err(error) => failed.push((path.clone(), error)),
         }
     }
+    let several = files.len() > 1;
+    let mut reports: Vec<Value> = Vec::new();
+    for (index, (client, paths)) in &releases {
+        let checked = async {
+            let accepted = accept_release(session, args, client, index).await?;
+            let mut files = Vec::new();
+            for path in paths {
+                let file = find_by_content(&accepted.artifact, path)?;
+                let size = download::check_local(path, file, session.output)?;
+                files.push(CheckedFile { file, size, path });
+            }
+            let report = Report { accepted: &accepted, files, bundled_at: None };
+            if several {
+                session.output.line(&report.text(session.output));
+                return Ok(report.json());
+            }
+            report.show(session.output)?;
+            Ok(Value::Null)
+        };
+        match checked.await {
+            Ok(value) => reports.push(value),
+            Err(error) => failed.push((paths[0].clone(), error)),
+        }
+    }
+    finish(session, several, reports, failed)
+}
+
+fn finish(
+    session: &Session,
+    several: bool,
+    reports: Vec<Value>,
+    mut failed: Vec<(PathBuf, CliError)>,
+) -> Result<(), CliError> {
+    match (failed.len(), several) {
+        (0, true) => session.output.result("", &json!({"verified": true, "releases": reports})),
+        (0, false) => Ok(()),
+        (1, false) => Err(failed.remove(0).1),
+        (count, _) => {
+            for (path, error) in &failed {
+                let line = format!("{} {}: {error}", session.output.bad("NOT verified"), shown_path(path));
+                session.output.show(&line);
+            }
+            // The worst of them says how the command ends.
+            let kind = if failed.iter().any(|(_, error)| error.kind() == ErrorKind::Revoked) {
+                ErrorKind::Revoked
+            } else {
+                failed[0].1.kind()
+            };
+            let names: Vec<String> = failed.iter().map(|(path, _)| shown_path(path)).collect();
+            let details = json!({
+                "releases": reports,
+                "failed": failed.iter().map(|(path, error)| json!({
+                    "file": path.display().to_string(), "error": error.to_string(), "kind": error.kind().as_str(),
+                })).collect::<Vec<_>>(),
+            });
+            let details = details.as_object().cloned().unwrap_or_default();
+            let message = format!("{count} of the files are not verified: {}", names.join(", "));
+            Err(CliError::new(kind, message, "do not use these files").with_details(details))
+        }
+    }
+}
+
+async fn find_by_digest(
+    session: &Session,
+    clients: &[ServerClient],
+    path: &Path,
+) -> Result<Target, CliError> {
+    let digests = hash_file(path, session.output)?;
+    let mut revoked = None;
+    for client in clients {
+        for (name, hex) in [("sha256", &digests.sha256), ("sha512", &digests.sha512)] {
+            let answer: ReleasesResponse =
+                client.search("releases", &[(name, hex)], ReleasesResponse::parse).await?;
+            let mut complete = None;
+            for release in answer.releases {
+                let target = Target { client: client.clone(), path: release.index_path };
+                match release.state {
+                    ReleaseState::Complete => complete = complete.or(Some(target)),
+                    ReleaseState::Revoked => revoked = revoked.or(Some(target)),
+                    ReleaseState::Collecting => {}
+                }
+            }
+            if let Some(target) = complete {
+                return Ok(target);
+            }
+        }
+    }
+    // Of a revoked release, the evidence says when and why.
+    revoked.ok_or_else(|| {
+        let servers: Vec<String> = clients.iter().map(ServerClient::address).collect();
+        CliError::unverified(
+            format!("{} is in no release that {} knows", shown_path(path), servers.join(" or ")),
+            "do not use it. If you know where it came from, pass --url URL; another server: --server URL",
+        )
+    })
+}
+
+/// The files themselves, and those in directories.
+fn list_files(given: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
+    let mut files = Vec::new();
+    for path in given {
+        let unreadable = |error| CliError::file("read", path, error);
+        // A file that is not there is no failed verification.
+        if !fs::metadata(path).map_err(unreadable)?.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let before = files.len();
+        add_directory(path, &mut files).map_err(unreadable)?;
+        if files.len() == before {
+            return Err(CliError::usage(
+                format!("{} has no files", shown_path(path)),
+                "name files, or a directory with files",
+            ));
+        }
+    }
+    Ok(files)
+}
+
+fn add_directory(dir: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    let mut entries: Vec<_> = fs::read_dir(dir)?.collect::<Result<_, _>>()?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            add_directory(&entry.path(), files)?;
+        } else if kind.is_file() {
+            files.push(entry.path());
+        }
+    }
+    Ok(())
 }
 
 fn read_bundle(path: &Path) -> Result<Bundle, CliError> {
@@ -54,7 +251,7 @@ fn read_bundle(path: &Path) -> Result<Bundle, CliError> {
     read.map_err(|error| CliError::file("read", path, error))?;
     let unusable = |reason: String| {
         let message = format!("{} is not a bundle", shown_path(path));
-        CliError::unverified(message, "make one with `countersign bundle URL -o FILE`").because(reason)
+        CliError::unverified(message, "make one with `countersign bundle NAME -o FILE`").because(reason)
     };
     Bundle::parse(&bytes).map_err(|error| unusable(error.to_string()))
 }
@@ -68,13 +265,18 @@ fn find_by_name<'a>(artifact: &'a VerifiedArtifact, path: &Path) -> Result<&'a P
     if let (Some(file), None) = (same_name.next(), same_name.next()) {
         return Ok(file);
     }
-    let quiet = crate::output::Output::silent();
-    let found = files.iter().find(|file| download::check_local(path, file, quiet).is_ok());
+    find_by_content(artifact, path)
+}
+
+fn find_by_content<'a>(artifact: &'a VerifiedArtifact, path: &Path) -> Result<&'a PublishedFile, CliError> {
+    let files = &artifact.index.published_files;
+    let digests = hash_file(path, crate::output::Output::silent())?;
+    let found = files.iter().find(|file| digests.are_of(file));
     found.ok_or_else(|| {
         let names: Vec<&str> = files.iter().take(10).map(|file| file.file_name.as_str()).collect();
         CliError::unverified(
-            format!("{} is not a file of the release in the bundle", shown_path(path)),
-            format!("the bundle is for {}", shown_text(&names.join(", "))),
+            format!("{} is not a file of {}", shown_path(path), artifact.path),
+            format!("the release has {}", shown_text(&names.join(", "))),
         )
     })
 }

@@ -21,9 +21,13 @@ pub(crate) async fn run(session: &Session, args: &WatchArgs) -> Result<(), CliEr
     let kinds = (!args.kinds.is_empty()).then(|| args.kinds.iter().copied().collect());
     let filter = EventFilter { prefix: args.prefix.clone(), kinds, key };
     let query = ListenQuery { filter, after: args.since.clone() };
+    let client = match &args.prefix {
+        Some(prefix) => session.client_for(prefix)?,
+        None => session.client()?,
+    };
     let watching = async {
-        let mut events = EventFeed::open(&session.client, session.output, query, Gaps::Filled).await?;
-        session.output.note(&format!("Watching {}.", session.client.address()));
+        let mut events = EventFeed::open(&client, session.output, query, Gaps::Filled).await?;
+        session.output.note(&format!("Watching {}.", client.address()));
         loop {
             match events.next().await? {
                 Next::Event(event) if show(session, &event)? => {}

@@ -96,6 +96,14 @@ impl AgentKey {
         }
     }
 
+    /// The Ed25519 keys that the agent holds; none where no agent answers.
+    pub(crate) fn list_held(socket: Option<OsString>, output: Output) -> Vec<PublicKey> {
+        let Some(socket) = socket.filter(|socket| !socket.is_empty()) else { return Vec::new() };
+        let agent = Agent { socket: socket.into(), patience: PATIENCE, output };
+        let held = agent.list().unwrap_or_default();
+        held.iter().filter_map(|blob| parse_ssh_blob(blob)).collect()
+    }
+
     pub(crate) fn public_key(&self) -> PublicKey {
         self.key
     }
@@ -228,6 +236,12 @@ fn parse_identities(content: &[u8]) -> encoding::Result<Vec<Vec<u8>>> {
         let _comment = Vec::<u8>::decode(&mut reader)?;
     }
     reader.finish(keys)
+}
+
+/// `None`: a key of another kind.
+fn parse_ssh_blob(blob: &[u8]) -> Option<PublicKey> {
+    let bytes = blob.last_chunk::<32>()?;
+    PublicKey::from_bytes(*bytes).ok().filter(|key| key.to_ssh_blob() == blob)
 }
 
 fn encode_sign_request(key: &PublicKey, digest: &Sha512) -> encoding::Result<Vec<u8>> {

@@ -8,7 +8,7 @@ use std::{
 use serde::{Serialize, Serializer};
 
 use crate::values::{
-    bounds::{SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES},
+    bounds::{SERVER_URL_BYTES, SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES, SIGNERS_FILE_SERVERS},
     json::{self, Field, Json, ParseError},
     key::PublicKey,
     shown::is_unseen,
@@ -31,6 +31,8 @@ pub struct SignersFile {
     master_keys: Option<Vec<Group>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     revocation_keys: Option<Vec<Group>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    servers: Vec<String>,
 }
 
 /// Distinct keys, of which `threshold` must sign.
@@ -82,6 +84,7 @@ const ARTIFACT: &str = "artifact_signers";
 const ADMIN: &str = "admin_keys";
 const MASTER: &str = "master_keys";
 const REVOCATION: &str = "revocation_keys";
+const SERVERS: &str = "servers";
 
 impl SignersFile {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
@@ -89,7 +92,7 @@ impl SignersFile {
             return Err(ParseError::new("", "a signers file has at most 256 KiB"));
         }
         let json = Json::parse(bytes)?;
-        let object = json.root().object(&["version", "timestamp", ARTIFACT, ADMIN, MASTER, REVOCATION])?;
+        let object = json.root().object(&["version", "timestamp", ARTIFACT, ADMIN, MASTER, REVOCATION, SERVERS])?;
         object.require_version(VERSION)?;
         let optional_role = |name| object.optional(name).map(parse_role).transpose();
         let file = Self {
@@ -98,6 +101,7 @@ impl SignersFile {
             admin_keys: optional_role(ADMIN)?,
             master_keys: optional_role(MASTER)?,
             revocation_keys: optional_role(REVOCATION)?,
+            servers: object.optional(SERVERS).map(parse_servers).transpose()?.unwrap_or_default(),
         };
         file.check_entry_count()?;
         file.check_names()?;
@@ -111,6 +115,11 @@ impl SignersFile {
 
     pub fn timestamp(&self) -> Timestamp {
         self.timestamp
+    }
+
+    /// The signing servers to ask about this project, the best first (D61). Empty if the file names none.
+    pub fn servers(&self) -> &[String] {
+        &self.servers
     }
 
     pub fn artifact_groups(&self) -> &[Group] {
@@ -216,6 +225,31 @@ impl Group {
 
 pub fn keys_of(groups: &[Group]) -> impl Iterator<Item = PublicKey> {
     groups.iter().flat_map(|group| group.signers.iter().map(|signer| signer.key))
+}
+
+fn parse_servers(field: Field<'_>) -> Result<Vec<String>, ParseError> {
+    let mut servers: Vec<String> = Vec::new();
+    for entry in field.array()? {
+        let server = entry.string()?;
+        if !is_server(server) {
+            return Err(entry.error("must be an http(s) URL of at most 255 visible ASCII characters"));
+        }
+        if servers.iter().any(|other| other == server) {
+            return Err(entry.error("is listed already"));
+        }
+        servers.push(server.to_owned());
+    }
+    match servers.len() {
+        1..=SIGNERS_FILE_SERVERS => Ok(servers),
+        0 => Err(field.error("must name at least one server; leave the field out for none")),
+        _ => Err(field.error(format!("must name at most {SIGNERS_FILE_SERVERS} servers"))),
+    }
+}
+
+/// The client that goes there reads the rest.
+fn is_server(url: &str) -> bool {
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")).unwrap_or_default();
+    url.len() <= SERVER_URL_BYTES && !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 fn parse_role(field: Field<'_>) -> Result<Vec<Group>, ParseError> {

@@ -17,6 +17,9 @@ pub const INDEX_FILES: usize = 10_000;
 pub const SIGNERS_FILE_BYTES: usize = 256 << 10;
 /// Entries of a signers file, in all its groups together.
 pub const SIGNERS_FILE_ENTRIES: usize = 1_000;
+/// Servers that a signers file names, and the length of each address.
+pub const SIGNERS_FILE_SERVERS: usize = 8;
+pub const SERVER_URL_BYTES: usize = 255;
 /// Signatures on one file: a rotation may have those of the signers before and after it.
 pub const SIGNATURES: usize = 2 * SIGNERS_FILE_ENTRIES;
 /// Of the metadata of a signers file: two URLs of 2 KiB, percent-encoded, and a path.

@@ -16,6 +16,7 @@ use crate::{
     events::{EventFeed, Gaps, Next},
     review::names,
     session::Session,
+    targets::Target,
 };
 
 /// After an answer that may be another one in a moment.
@@ -29,11 +30,12 @@ enum Progress {
 
 pub(super) async fn run(
     session: &Session,
-    path: &RepoPath,
+    target: &Target,
     subject: &Signable,
     timeout: Option<Duration>,
 ) -> Result<(), CliError> {
-    let waiting = wait(session, path, subject);
+    let path = &target.path;
+    let waiting = wait(session, target, subject);
     match timeout {
         Some(timeout) => tokio::time::timeout(timeout, waiting).await.map_err(|_| too_late(path))??,
         None => waiting.await?,
@@ -47,7 +49,8 @@ pub(super) async fn run(
     session.output.answer(&text, &json!({"file_path": path.as_str(), "is_complete": true, "state": done}))
 }
 
-async fn wait(session: &Session, path: &RepoPath, subject: &Signable) -> Result<(), CliError> {
+async fn wait(session: &Session, target: &Target, subject: &Signable) -> Result<(), CliError> {
+    let Target { client, path } = target;
     // A project's signers come into force under another path than the one where they were pending.
     let (prefix, other) = match subject {
         Signable::Index => (path, None),
@@ -56,10 +59,10 @@ async fn wait(session: &Session, path: &RepoPath, subject: &Signable) -> Result<
     let filter = EventFilter { prefix: Some(prefix.clone()), ..EventFilter::default() };
     let query = ListenQuery { filter, after: None };
     // First of all, so that nothing happens between a look and the next event.
-    let mut events = EventFeed::open(&session.client, session.output, query, Gaps::Left).await?;
+    let mut events = EventFeed::open(client, session.output, query, Gaps::Left).await?;
     let (mut digest, mut told) = (None, None);
     loop {
-        match look(&session.client, path, subject, digest).await {
+        match look(client, path, subject, digest).await {
             Ok(Progress::Done) => return Ok(()),
             Ok(Progress::Waits(status)) => {
                 digest = Some(status.digest);

@@ -12,7 +12,7 @@ use countersign_core::{
         bounds::{
             ANSWER_BYTES, ASSET_NAME_BYTES, BUNDLE_BYTES, FILE_BYTES, HISTORY_BYTES, INDEX_BYTES,
             INDEX_FILES, INDEX_NAMES_BYTES, KEPT_REQUEST_BYTES, METADATA_BYTES, PENDING_LIST_BYTES,
-            REVOCATION_BYTES, SIGNATURES, SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES,
+            REVOCATION_BYTES, SIGNATURES, SERVER_URL_BYTES, SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES, SIGNERS_FILE_SERVERS,
         },
         digest::{Sha256, Sha512},
     },
@@ -73,6 +73,8 @@ const TABLE: &[Bound] = &[
         SIGNERS_FILE_ENTRIES,
         "each key is checked to be a point of the curve",
     ),
+    count("servers that a signers file names", SIGNERS_FILE_SERVERS, "a client asks one after the other"),
+    bytes("the address of such a server", SERVER_URL_BYTES, "a person reads it"),
     count("signatures on one file", SIGNATURES, "a rotation takes those of the signers before and after it"),
     bytes("the metadata of a signers file", METADATA_BYTES, "two URLs of 2 KiB, percent-encoded, and a path"),
     bytes(

@@ -59,6 +59,10 @@ pub(crate) fn documents() -> Vec<String> {
     ]
 }
 
+fn numbered_servers(count: usize) -> String {
+    (0..count).map(|number| format!(r#""https://sign{number}.example.org""#)).collect::<Vec<_>>().join(",")
+}
+
 pub(crate) fn signers() -> Vec<String> {
     let [alice, bob] = [alice(), bob()].map(|key| key.public_key().to_string());
     let one =
@@ -108,6 +112,21 @@ pub(crate) fn signers() -> Vec<String> {
         with(&format!(r#""master_keys":{}"#, group("1", &one(&alice, "alice")))),
         with(&format!(r#""revocation_keys":{}"#, group("1", &one(&alice, "alice")))),
         with(&format!(r#""other_keys":{}"#, group("1", &one(&alice, "alice")))),
+        with(r#""servers":["https://sign.example.org","http://127.0.0.1:3000/base"]"#),
+        with(r#""servers":["https://sign.example.org","https://sign.example.org"]"#),
+        with(r#""servers":[]"#),
+        with(r#""servers":null"#),
+        with(r#""servers":"https://sign.example.org""#),
+        with(r#""servers":["https://"]"#),
+        with(r#""servers":["ftp://sign.example.org"]"#),
+        with(r#""servers":["HTTPS://sign.example.org"]"#),
+        with(r#""servers":["https://sign example.org"]"#),
+        with(r#""servers":["https://s\u00fcgn.example.org"]"#),
+        with(r#""servers":["https://sign.example.org\n"]"#),
+        with(&format!(r#""servers":["https://{}"]"#, "a".repeat(247))),
+        with(&format!(r#""servers":["https://{}"]"#, "a".repeat(248))),
+        with(&format!(r#""servers":[{}]"#, numbered_servers(8))),
+        with(&format!(r#""servers":[{}]"#, numbered_servers(9))),
         with(r#""admin_keys":null"#),
         with(r#""admin_keys":[]"#),
         with(r#""admin_keys":{}"#),

@@ -39,12 +39,21 @@ function role(value, at) {
   return groups.length ? groups : fail(at, "must not be empty");
 }
 
+const isServer = (url) => (/^(?=.{1,255}$)https?:\/\/[!-~]+$/.test(url) ? url : undefined);
+
+function servers(value, at) {
+  const read = list(text(isServer, "an http(s) URL"))(value, at);
+  if (!read.length || read.length > 8 || new Set(read).size < read.length) fail(at, "must be 1 to 8, each once");
+  return read;
+}
+
 const roles = { artifact_signers: role, "admin_keys?": role, "master_keys?": role, "revocation_keys?": role };
 
 // Who may sign, in which role, and how many are needed.
 export function readSigners(source) {
   const json = parseBounded(source, 256);
-  const { version, timestamp, ...file } = object({ version: oneOf(1), timestamp: time, ...roles })(json, "");
+  const read = object({ version: oneOf(1), timestamp: time, ...roles, "servers?": servers })(json, "");
+  const { version, timestamp, servers: asked, ...file } = read;
   const { artifact_signers: artifact, admin_keys: admin = artifact, master_keys: master = [], ...rest } = file;
   const all = Object.values(file).flat();
   if (membersOf(all).length > 1000) fail("signers", "more than 1,000 in all");

@@ -1,0 +1,275 @@
+//! The client's configuration file: which server, and which key, for all projects, for a host or for one project.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use countersign_core::values::{path::RepoPath, shown::shown_text};
+use serde::Deserialize;
+use toml_edit::{DocumentMut, Item, Table, value};
+
+use crate::{config_dir::ConfigDir, error::CliError};
+
+const FILE: &str = "config.toml";
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ClientConfig {
+    server: Option<String>,
+    key: Option<PathBuf>,
+    /// By the host of a project.
+    #[serde(default)]
+    servers: BTreeMap<String, ConfigEntry>,
+    /// By the identifier of a project.
+    #[serde(default)]
+    projects: BTreeMap<String, ConfigEntry>,
+}
+
+/// A server may stand alone, as in `"github.com" = "https://sign.example.org"`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+enum ConfigEntry {
+    Server(String),
+    Both(EntryTable),
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EntryTable {
+    server: Option<String>,
+    key: Option<PathBuf>,
+}
+
+impl ConfigEntry {
+    fn server(&self) -> Option<&str> {
+        match self {
+            Self::Server(server) => Some(server),
+            Self::Both(table) => table.server.as_deref(),
+        }
+    }
+
+    fn key(&self) -> Option<&Path> {
+        match self {
+            Self::Server(_) => None,
+            Self::Both(table) => table.key.as_deref(),
+        }
+    }
+}
+
+/// What a setting is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Scope {
+    All,
+    Host(String),
+    Project(RepoPath),
+}
+
+/// As the file spells it.
+impl std::fmt::Display for Scope {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::All => f.write_str("all projects"),
+            Self::Host(host) => f.write_str(&shown_text(host)),
+            Self::Project(project) => write!(f, "{project}"),
+        }
+    }
+}
+
+/// The two things that can be set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Setting {
+    /// The signing server's address
+    Server,
+    /// Your private key, or a .pub file for an agent's key
+    Key,
+}
+
+impl Setting {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Key => "key",
+        }
+    }
+}
+
+/// One line of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ConfigValue {
+    pub(crate) scope: Scope,
+    pub(crate) setting: Setting,
+    pub(crate) value: String,
+}
+
+impl ClientConfig {
+    fn parse(text: &str, path: &Path) -> Result<Self, CliError> {
+        let config: Self = toml::from_str(text).map_err(|error| unusable(path, &error.to_string()))?;
+        for project in config.projects.keys() {
+            RepoPath::parse(project).map_err(|error| {
+                unusable(path, &format!("[projects.\"{}\"]: {error}", shown_text(project)))
+            })?;
+        }
+        Ok(config)
+    }
+
+    /// Of the project that the path is in, else of its host, else of all.
+    pub(crate) fn server_for(&self, path: Option<&RepoPath>) -> Option<&str> {
+        let own = path.and_then(|path| self.entries_for(path).into_iter().find_map(ConfigEntry::server));
+        own.or(self.server.as_deref())
+    }
+
+    pub(crate) fn key_for(&self, path: Option<&RepoPath>) -> Option<&Path> {
+        let own = path.and_then(|path| self.entries_for(path).into_iter().find_map(ConfigEntry::key));
+        own.or(self.key.as_deref())
+    }
+
+    fn entries_for(&self, path: &RepoPath) -> Vec<&ConfigEntry> {
+        let projects = path.self_and_ancestors();
+        let projects = projects.filter_map(|project| self.projects.get(project.as_str()));
+        let host = path.segments().nth(1).and_then(|host| self.servers.get(host));
+        projects.chain(host).collect()
+    }
+
+    /// Every server that is named here, each once.
+    pub(crate) fn all_servers(&self) -> Vec<&str> {
+        let entries = self.servers.values().chain(self.projects.values());
+        let mut found: Vec<&str> = Vec::new();
+        for server in self.server.as_deref().into_iter().chain(entries.filter_map(ConfigEntry::server)) {
+            if !found.contains(&server) {
+                found.push(server);
+            }
+        }
+        found
+    }
+
+    pub(crate) fn projects(&self) -> impl Iterator<Item = RepoPath> {
+        self.projects.keys().filter_map(|project| RepoPath::parse(project).ok())
+    }
+
+    /// Everything that is set, in the order of the file's parts.
+    pub(crate) fn values(&self) -> Vec<ConfigValue> {
+        let mut values = Vec::new();
+        let mut add = |scope: Scope, server: Option<&str>, key: Option<&Path>| {
+            let key = key.map(|key| (Setting::Key, key.display().to_string()));
+            let server = server.map(|server| (Setting::Server, server.to_owned()));
+            for (setting, value) in server.into_iter().chain(key) {
+                values.push(ConfigValue { scope: scope.clone(), setting, value });
+            }
+        };
+        add(Scope::All, self.server.as_deref(), self.key.as_deref());
+        for (host, entry) in &self.servers {
+            add(Scope::Host(host.clone()), entry.server(), entry.key());
+        }
+        for (project, entry) in &self.projects {
+            if let Ok(project) = RepoPath::parse(project) {
+                add(Scope::Project(project), entry.server(), entry.key());
+            }
+        }
+        values
+    }
+}
+
+fn unusable(path: &Path, reason: &str) -> CliError {
+    CliError::usage(
+        format!("{} cannot be used", path.display()),
+        "correct the file; `countersign config --help` shows what can stand in it",
+    )
+    .because(reason.trim().to_owned())
+}
+
+/// The file itself.
+#[derive(Debug, Clone)]
+pub(crate) struct ClientConfigFile {
+    dir: ConfigDir,
+}
+
+impl ClientConfigFile {
+    pub(crate) fn locate() -> Result<Self, CliError> {
+        Ok(Self { dir: ConfigDir::locate()? })
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.dir.file(FILE)
+    }
+
+    pub(crate) fn read(&self) -> Result<ClientConfig, CliError> {
+        ClientConfig::parse(&self.text()?, &self.path())
+    }
+
+    fn text(&self) -> Result<String, CliError> {
+        let bytes = self.dir.read(FILE)?.unwrap_or_default();
+        String::from_utf8(bytes).map_err(|_| unusable(&self.path(), "it is not UTF-8"))
+    }
+
+    /// A key's path in the file is seen from the file's own directory; `~/` is the user's home.
+    pub(crate) fn resolve(&self, key: &Path) -> PathBuf {
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        match (key.strip_prefix("~"), home) {
+            (Ok(rest), Some(home)) => home.join(rest),
+            _ => self.path().parent().map_or_else(|| key.to_owned(), |dir| dir.join(key)),
+        }
+    }
+
+    /// Sets a value, or removes it; the rest of the file stays as the user wrote it.
+    pub(crate) fn set(&self, scope: &Scope, setting: Setting, to: Option<&str>) -> Result<(), CliError> {
+        self.change(|document| {
+            let table = match scope {
+                Scope::All => document.as_table_mut(),
+                Scope::Host(host) => entry_of(document, "servers", host),
+                Scope::Project(project) => entry_of(document, "projects", project.as_str()),
+            };
+            match to {
+                Some(text) => drop(table.insert(setting.name(), value(text))),
+                None => drop(table.remove(setting.name())),
+            }
+            true
+        })
+    }
+
+    /// The server that a project was first met on, unless one is set for it or for all.
+    pub(crate) fn remember_server(&self, project: &RepoPath, server: &str) -> Result<(), CliError> {
+        let config = self.read()?;
+        if config.projects.get(project.as_str()).is_some_and(|entry| entry.server().is_some()) {
+            return Ok(());
+        }
+        self.set(&Scope::Project(project.clone()), Setting::Server, Some(server))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut DocumentMut) -> bool) -> Result<(), CliError> {
+        let _lock = self.dir.lock()?;
+        let before = self.text()?;
+        let mut document: DocumentMut =
+            before.parse().map_err(|error: toml_edit::TomlError| unusable(&self.path(), &error.to_string()))?;
+        if !change(&mut document) {
+            return Ok(());
+        }
+        let after = document.to_string();
+        // What is written must be what can be read.
+        ClientConfig::parse(&after, &self.path())?;
+        if after == before { Ok(()) } else { self.dir.write(FILE, after.as_bytes()) }
+    }
+}
+
+/// The table of one host or project; a server that stands alone becomes a table.
+fn entry_of<'a>(document: &'a mut DocumentMut, part: &str, name: &str) -> &'a mut Table {
+    let part = document.entry(part).or_insert_with(|| {
+        let mut table = Table::new();
+        table.set_implicit(true);
+        Item::Table(table)
+    });
+    if !part.is_table() {
+        let inline = std::mem::take(part).into_table().unwrap_or_default();
+        *part = Item::Table(inline);
+    }
+    let entries = part.as_table_mut().expect("made a table above");
+    let entry = entries.entry(name).or_insert_with(|| Item::Table(Table::new()));
+    if let Some(server) = entry.as_str().map(str::to_owned) {
+        let mut table = Table::new();
+        table.insert(Setting::Server.name(), value(server));
+        *entry = Item::Table(table);
+    } else if !entry.is_table() {
+        *entry = Item::Table(std::mem::take(entry).into_table().unwrap_or_default());
+    }
+    entry.as_table_mut().expect("made a table above")
+}

@@ -1,0 +1,84 @@
+//! `countersign config`
+
+use countersign_core::values::shown::shown_text;
+use serde_json::json;
+
+use crate::{
+    args::{ConfigCommand, ConfigSetArgs, ScopeArgs},
+    client::ServerClient,
+    client_config::{ClientConfigFile, Scope, Setting},
+    error::CliError,
+    output::Output,
+};
+
+pub(crate) fn run(command: Option<&ConfigCommand>, output: Output) -> Result<(), CliError> {
+    let file = ClientConfigFile::locate()?;
+    match command {
+        None | Some(ConfigCommand::Show) => show(&file, output),
+        Some(ConfigCommand::Set(args)) => set(&file, args, output),
+        Some(ConfigCommand::Unset { setting, scope }) => {
+            let scope = scope_of(scope);
+            file.set(&scope, *setting, None)?;
+            output.result(
+                &format!("The {} for {scope} is not set any more.", setting.name()),
+                &json!({"file": file.path().display().to_string()}),
+            )
+        }
+    }
+}
+
+fn show(file: &ClientConfigFile, output: Output) -> Result<(), CliError> {
+    let values = file.read()?.values();
+    let mut lines = vec![file.path().display().to_string()];
+    lines.extend(values.iter().map(|line| {
+        format!("  {:<6}  {}  ({})", line.setting.name(), shown_text(&line.value), line.scope)
+    }));
+    if values.is_empty() {
+        lines.push(
+            "  Nothing is set. `countersign config set server https://sign.example.org` sets a server for all \
+             projects."
+                .to_owned(),
+        );
+    }
+    let values = values.iter().map(|line| {
+        let (host, project) = match &line.scope {
+            Scope::All => (None, None),
+            Scope::Host(host) => (Some(host.as_str()), None),
+            Scope::Project(project) => (None, Some(project.as_str())),
+        };
+        json!({"setting": line.setting.name(), "value": line.value, "host": host, "project": project})
+    });
+    let value = json!({
+        "file": file.path().display().to_string(),
+        "settings": values.collect::<Vec<_>>(),
+    });
+    output.answer(&lines.join("\n"), &value)
+}
+
+fn set(file: &ClientConfigFile, args: &ConfigSetArgs, output: Output) -> Result<(), CliError> {
+    let value = match args.setting {
+        Setting::Server => {
+            ServerClient::new(&args.value)?;
+            args.value.clone()
+        }
+        // Seen from anywhere.
+        Setting::Key => match std::path::absolute(&args.value) {
+            Ok(path) if !args.value.starts_with("~/") => path.display().to_string(),
+            _ => args.value.clone(),
+        },
+    };
+    let scope = scope_of(&args.scope);
+    file.set(&scope, args.setting, Some(&value))?;
+    output.result(
+        &format!("The {} for {scope} is {}.", args.setting.name(), shown_text(&value)),
+        &json!({"file": file.path().display().to_string(), "setting": args.setting.name(), "value": value}),
+    )
+}
+
+fn scope_of(args: &ScopeArgs) -> Scope {
+    match (&args.project, &args.host) {
+        (Some(project), _) => Scope::Project(project.clone()),
+        (None, Some(host)) => Scope::Host(host.to_ascii_lowercase()),
+        (None, None) => Scope::All,
+    }
+}

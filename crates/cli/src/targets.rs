@@ -1,0 +1,264 @@
+//! From what a user typed to a path on a server (D60).
+
+use countersign_core::{
+    documents::layout::{self, Signable},
+    rules::place::path_of_url,
+    values::{path::RepoPath, shown::shown_text},
+};
+use countersign_forge::{
+    discovery::PublishedSigners,
+    download_url::{locate_download, locate_release_page},
+    fetch::{Fetcher, Timeouts},
+};
+
+use crate::{
+    client::ServerClient,
+    error::CliError,
+    prompt,
+    release_names::{FORMS, NamedSubject, ReleaseName, split_page},
+    session::{Session, no_server},
+    trust::TrustFile,
+};
+
+/// Something that a server has, and the server.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub(crate) client: ServerClient,
+    pub(crate) path: RepoPath,
+}
+
+/// Which servers may be asked without a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// A signer knows the server: one on this machine is the default for projects on this machine.
+    Signer,
+    /// A downloader may have met nothing of this before: the project's own signers file names its servers.
+    Downloader,
+}
+
+impl Session {
+    /// The index, or the pending signers file, that a name stands for.
+    pub(crate) async fn find_signable(&self, name: &ReleaseName, reader: Reader) -> Result<Target, CliError> {
+        let Target { client, path } = self.find_place(name, reader).await?;
+        if layout::signable(&path).is_some() {
+            return Ok(Target { client, path });
+        }
+        let path = match &name.tag {
+            Some(tag) => find_tag(&client, &path, tag).await?,
+            None => find_in_directory(&client, &path).await?,
+        };
+        Ok(Target { client, path })
+    }
+
+    /// The project, directory or file that a name stands for; without looking at its tag.
+    pub(crate) async fn find_place(&self, name: &ReleaseName, reader: Reader) -> Result<Target, CliError> {
+        match &name.subject {
+            NamedSubject::Path(path) => {
+                let client = self.client_of_place(path, None, reader).await?;
+                Ok(Target { client, path: path.clone() })
+            }
+            NamedSubject::Url(url) => self.find_url(url, reader).await,
+            NamedSubject::Short(short) => self.find_short(short, reader).await,
+        }
+    }
+
+    async fn find_url(&self, url: &str, reader: Reader) -> Result<Target, CliError> {
+        if let Some(page) = split_page(url) {
+            let client = match self.chosen_server(Some(&page.path)) {
+                Some(server) => ServerClient::new(server)?,
+                None => ServerClient::new(&page.server)?,
+            };
+            return Ok(Target { client, path: page.path });
+        }
+        if let Some(path) = locate_release_page(url) {
+            let client = self.client_of_place(&path, Some(url), reader).await?;
+            return Ok(Target { client, path });
+        }
+        let whole = path_of_url(url);
+        // A file, where a server knows an index that may list it; else the address of a directory or project.
+        if let Ok(place) = locate_download(url) {
+            let client = self.client_of_place(&place.candidates[0].index, Some(url), reader).await?;
+            for candidate in &place.candidates {
+                if client.document(&candidate.index).await?.is_some() {
+                    return Ok(Target { client, path: candidate.index.clone() });
+                }
+            }
+            if let Some(path) = whole {
+                return Ok(Target { client, path });
+            }
+        }
+        let path = path_of_url(url).ok_or_else(|| {
+            CliError::usage(format!("`{}` is not the address of a release", shown_text(url)), FORMS)
+        })?;
+        let client = self.client_of_place(&path, Some(url), reader).await?;
+        Ok(Target { client, path })
+    }
+
+    /// The one project that this computer knows by these names; else the one that a server knows.
+    async fn find_short(&self, short: &str, reader: Reader) -> Result<Target, CliError> {
+        let known = self.known_projects();
+        let fitting: Vec<RepoPath> = known.into_iter().filter(|project| ends_with(project, short)).collect();
+        match fitting.as_slice() {
+            [project] => {
+                let client = self.client_of_place(project, None, reader).await?;
+                return Ok(Target { client, path: project.clone() });
+            }
+            [] => {}
+            several => return Err(ambiguous(short, several)),
+        }
+        let mut found: Vec<Target> = Vec::new();
+        for client in self.clients()? {
+            let answer = client.projects(short).await?;
+            found.extend(answer.projects.into_iter().map(|path| Target { client: client.clone(), path }));
+        }
+        if found.len() > 1 {
+            let paths: Vec<RepoPath> = found.into_iter().map(|target| target.path).collect();
+            return Err(ambiguous(short, &paths));
+        }
+        let target = found.pop().ok_or_else(|| {
+            CliError::other(format!("no project is known as `{}`", shown_text(short)), FORMS)
+        })?;
+        if reader == Reader::Downloader {
+            // A server must not choose whose files a user gets.
+            let question = format!(
+                "{} is {} on {}. Is this the project that you mean?",
+                shown_text(short),
+                target.path,
+                target.client.address()
+            );
+            prompt::confirm(self.confirmation(), &question).map_err(|error| {
+                error.with_hint(format!("name it in full, which asks nothing: {}", target.path))
+            })?;
+        }
+        Ok(target)
+    }
+
+    /// Those that were set or remembered, and those that were accepted.
+    pub(crate) fn known_projects(&self) -> Vec<RepoPath> {
+        let mut projects: Vec<RepoPath> = self.config().projects().collect();
+        if let Ok(store) = TrustFile::locate().and_then(|file| file.read()) {
+            projects.extend(store.projects.into_keys());
+        }
+        projects.sort();
+        projects.dedup();
+        projects
+    }
+
+    /// `url`: what the user gave, where their project's own place can be asked for its servers.
+    pub(crate) async fn client_of_place(
+        &self,
+        path: &RepoPath,
+        url: Option<&str>,
+        reader: Reader,
+    ) -> Result<ServerClient, CliError> {
+        if reader == Reader::Signer || self.chosen_server(Some(path)).is_some() {
+            return self.client_for(path);
+        }
+        let url = match url {
+            Some(url) => url.to_owned(),
+            None => url_of(path).ok_or_else(|| no_server(path))?,
+        };
+        self.discover(path, &url).await
+    }
+
+    /// Asks the project's own forge or file server which servers it names (D61).
+    async fn discover(&self, path: &RepoPath, url: &str) -> Result<ServerClient, CliError> {
+        let fetcher = Fetcher::for_user(Timeouts::default()).map_err(CliError::no_https)?;
+        let found = fetcher.find_published_signers(url).await;
+        let PublishedSigners { url: at, file } = match found {
+            Ok(Some(found)) => found,
+            Ok(None) => return Err(no_server(path)),
+            Err(error) => return Err(no_server(path).because(error)),
+        };
+        self.output.note(&format!("The project's signers file, {}, names its servers.", shown_text(&at)));
+        let mut failed = None;
+        for server in file.servers() {
+            let client = match ServerClient::new(server) {
+                Ok(client) => client,
+                Err(error) => {
+                    failed = failed.or(Some(error));
+                    continue;
+                }
+            };
+            match client.ping().await {
+                Ok(_) => return Ok(client),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        Err(failed.unwrap_or_else(|| {
+            no_server(path).because(format!("the project's signers file, {}, names none", shown_text(&at)))
+        }))
+    }
+}
+
+fn ambiguous(short: &str, projects: &[RepoPath]) -> CliError {
+    let names: Vec<&str> = projects.iter().map(RepoPath::as_str).collect();
+    CliError::usage(
+        format!("`{}` can be more than one project", shown_text(short)),
+        format!("name it in full: {}", names.join(" or ")),
+    )
+}
+
+fn ends_with(project: &RepoPath, short: &str) -> bool {
+    let rest = project.as_str().len().checked_sub(short.len()).map(|at| project.as_str().split_at_checked(at));
+    rest.flatten().is_some_and(|(before, end)| end.eq_ignore_ascii_case(short) && before.ends_with('/'))
+}
+
+/// `https/host/443/a/b` as the URL that it stands for.
+fn url_of(path: &RepoPath) -> Option<String> {
+    let mut segments = path.segments();
+    let (scheme, host, port) = (segments.next()?, segments.next()?, segments.next()?);
+    let rest: Vec<&str> = segments.collect();
+    Some(format!("{scheme}://{host}:{port}/{}", rest.join("/")))
+}
+
+/// Releases of a forge have a place of their own; those of a file server are directories.
+async fn find_tag(client: &ServerClient, project: &RepoPath, tag: &str) -> Result<RepoPath, CliError> {
+    let places = [format!("{project}/releases/tag/{tag}"), format!("{project}/{tag}")];
+    for place in &places {
+        let Ok(dir) = RepoPath::parse(place) else { continue };
+        let index = layout::index_in(&dir);
+        if client.document(&index).await?.is_some() {
+            return Ok(index);
+        }
+    }
+    Err(CliError::other(
+        format!("{} has no release {} of {project}", client.address(), shown_text(tag)),
+        "check the tag; `countersign pending` lists what waits, and the project's page lists its releases",
+    ))
+}
+
+/// A directory's index, or what a project has pending.
+async fn find_in_directory(client: &ServerClient, dir: &RepoPath) -> Result<RepoPath, CliError> {
+    let index = layout::index_in(dir);
+    if client.document(&index).await?.is_some() {
+        return Ok(index);
+    }
+    let pending = layout::pending_signers(dir);
+    if client.document(&pending).await?.is_some() {
+        return Ok(pending);
+    }
+    Err(CliError::other(format!("{} has neither a release nor a pending signers file at {dir}", client.address()), FORMS))
+}
+
+/// The shortest form of a path that can be typed again: `acme/app v1.0` for a project that only one here is called.
+pub(crate) fn short_form(path: &RepoPath, known: &[RepoPath]) -> String {
+    let dir = match layout::signable(path) {
+        Some(Signable::Index) => path.parent().unwrap_or_else(|| path.clone()),
+        Some(Signable::PendingSigners { project }) => project,
+        None => path.clone(),
+    };
+    let project = known.iter().find(|project| dir == **project || dir.is_inside(project));
+    let Some(project) = project else { return dir.to_string() };
+    let names: Vec<&str> = project.segments().skip(3).collect();
+    let short = match names.as_slice() {
+        [.., owner, name] => format!("{owner}/{name}"),
+        _ => return dir.to_string(),
+    };
+    if known.iter().filter(|other| ends_with(other, &short)).count() != 1 {
+        return dir.to_string();
+    }
+    let below = dir.as_str().strip_prefix(project.as_str()).unwrap_or_default().trim_start_matches('/');
+    let tag = below.strip_prefix("releases/tag/").unwrap_or(below);
+    if tag.is_empty() { short } else { format!("{short} {tag}") }
+}
