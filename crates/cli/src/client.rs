@@ -192,13 +192,13 @@ impl ServerClient {
         route: ServerCall<'_>,
         parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
     ) -> Result<T, CliError> {
-        let (method, name, path, timeout) = route.parts();
+        let (method, name, timeout) = route.parts();
         let body = route.body()?;
         let (timestamp, nonce) = (now()?.to_header(), new_nonce()?);
         let signature = key.sign(&request_digest(&timestamp, &nonce, body.as_bytes()))?;
         let request = self
             .http
-            .request(method, self.route(name, path))
+            .request(method, self.route(name, None))
             .header(wire::HEADER_TIMESTAMP, timestamp)
             .header(wire::HEADER_NONCE, nonce)
             .header(wire::HEADER_SIGNATURE, signature.to_header())
@@ -357,8 +357,6 @@ impl ServerClient {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ServerCall<'a> {
     Ping,
-    Pending,
-    FilesToSign(&'a RepoPath),
     Register(&'a countersign_core::documents::bodies::ProposeBody),
     Update(&'a countersign_core::documents::bodies::ProposeBody),
     Signatures(&'a countersign_core::documents::bodies::SignaturesBody),
@@ -367,22 +365,20 @@ pub(crate) enum ServerCall<'a> {
 }
 
 impl<'a> ServerCall<'a> {
-    fn parts(self) -> (Method, &'static str, Option<&'a RepoPath>, Duration) {
+    fn parts(self) -> (Method, &'static str, Duration) {
         match self {
-            Self::Ping => (Method::GET, "ping", None, ANSWER_TIMEOUT),
-            Self::Pending => (Method::GET, "pending_signatures", None, ANSWER_TIMEOUT),
-            Self::FilesToSign(path) => (Method::GET, "files-to-sign", Some(path), ANSWER_TIMEOUT),
-            Self::Register(_) => (Method::POST, "register_repo", None, FETCH_TIMEOUT),
-            Self::Update(_) => (Method::POST, "update_signers", None, FETCH_TIMEOUT),
-            Self::Signatures(_) => (Method::POST, "signatures", None, ANSWER_TIMEOUT),
-            Self::Assets(_) => (Method::POST, "assets", None, RELEASE_TIMEOUT),
-            Self::Revoke(_) => (Method::POST, "revoke", None, ANSWER_TIMEOUT),
+            Self::Ping => (Method::GET, "ping", ANSWER_TIMEOUT),
+            Self::Register(_) => (Method::POST, "register_repo", FETCH_TIMEOUT),
+            Self::Update(_) => (Method::POST, "update_signers", FETCH_TIMEOUT),
+            Self::Signatures(_) => (Method::POST, "signatures", ANSWER_TIMEOUT),
+            Self::Assets(_) => (Method::POST, "assets", RELEASE_TIMEOUT),
+            Self::Revoke(_) => (Method::POST, "revoke", ANSWER_TIMEOUT),
         }
     }
 
     fn body(self) -> Result<String, CliError> {
         match self {
-            Self::Ping | Self::Pending | Self::FilesToSign(_) => Ok(String::new()),
+            Self::Ping => Ok(String::new()),
             Self::Register(body) | Self::Update(body) => to_json(body),
             Self::Signatures(body) => to_json(body),
             Self::Assets(body) => to_json(body),

@@ -239,8 +239,9 @@ impl ClientConfigFile {
     fn change(&self, change: impl FnOnce(&mut DocumentMut) -> bool) -> Result<(), CliError> {
         let _lock = self.dir.lock()?;
         let before = self.text()?;
-        let mut document: DocumentMut =
-            before.parse().map_err(|error: toml_edit::TomlError| unusable(&self.path(), &error.to_string()))?;
+        let mut document: DocumentMut = before
+            .parse()
+            .map_err(|error: toml_edit::TomlError| unusable(&self.path(), &error.to_string()))?;
         if !change(&mut document) {
             return Ok(());
         }

@@ -28,10 +28,6 @@ pub(crate) enum NamedSubject {
 }
 
 impl ReleaseName {
-    pub(crate) fn of_path(path: RepoPath) -> Self {
-        Self { subject: NamedSubject::Path(path), tag: None }
-    }
-
     /// Reads words one after the other: each begins a new name, except for a word behind a project, which is its tag.
     pub(crate) fn parse_all(words: &[String]) -> Result<Vec<Self>, CliError> {
         let mut names: Vec<Self> = Vec::new();
@@ -55,7 +51,9 @@ impl ReleaseName {
         let mut names = Self::parse_all(words)?;
         match (names.pop(), names.is_empty()) {
             (Some(name), true) => Ok(name),
-            _ => Err(CliError::usage(format!("`{}` is not one release", shown_text(&words.join(" "))), FORMS)),
+            _ => {
+                Err(CliError::usage(format!("`{}` is not one release", shown_text(&words.join(" "))), FORMS))
+            }
         }
     }
 
@@ -64,18 +62,6 @@ impl ReleaseName {
             NamedSubject::Short(_) => true,
             NamedSubject::Path(path) => layout::signable(path).is_none(),
             NamedSubject::Url(url) => !url.contains("/releases/") && !is_page(url),
-        }
-    }
-
-    /// For messages, as it was typed.
-    pub(crate) fn shown(&self) -> String {
-        let subject = match &self.subject {
-            NamedSubject::Url(text) | NamedSubject::Short(text) => shown_text(text),
-            NamedSubject::Path(path) => path.to_string(),
-        };
-        match &self.tag {
-            Some(tag) => format!("{subject} {}", shown_text(tag)),
-            None => subject,
         }
     }
 

@@ -58,7 +58,8 @@ impl Report<'_> {
 
     pub(crate) fn text(&self, output: Output) -> String {
         let Accepted { artifact, root, since, is_first_use } = self.accepted;
-        let verified = |file: &CheckedFile<'_>| format!("{} {}", output.good("Verified"), shown_path(file.path));
+        let verified =
+            |file: &CheckedFile<'_>| format!("{} {}", output.good("Verified"), shown_path(file.path));
         let mut lines: Vec<String> = self.files.iter().map(verified).collect();
         let mut line = |name: &str, text: String| lines.push(format!("  {name:<11} {text}"));
         for file in &self.files {

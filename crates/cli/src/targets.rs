@@ -200,7 +200,8 @@ fn ambiguous(short: &str, projects: &[RepoPath]) -> CliError {
 }
 
 fn ends_with(project: &RepoPath, short: &str) -> bool {
-    let rest = project.as_str().len().checked_sub(short.len()).map(|at| project.as_str().split_at_checked(at));
+    let rest =
+        project.as_str().len().checked_sub(short.len()).map(|at| project.as_str().split_at_checked(at));
     rest.flatten().is_some_and(|(before, end)| end.eq_ignore_ascii_case(short) && before.ends_with('/'))
 }
 
@@ -238,7 +239,10 @@ async fn find_in_directory(client: &ServerClient, dir: &RepoPath) -> Result<Repo
     if client.document(&pending).await?.is_some() {
         return Ok(pending);
     }
-    Err(CliError::other(format!("{} has neither a release nor a pending signers file at {dir}", client.address()), FORMS))
+    Err(CliError::other(
+        format!("{} has neither a release nor a pending signers file at {dir}", client.address()),
+        FORMS,
+    ))
 }
 
 /// The shortest form of a path that can be typed again: `acme/app v1.0` for a project that only one here is called.

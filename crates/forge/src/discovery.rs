@@ -51,7 +51,10 @@ struct RepositoryAnswer {
 
 impl Fetcher {
     /// The first signers file that names servers, else the first at all; `None` where no known place has one.
-    pub async fn find_published_signers(&self, url: &str) -> Result<Option<PublishedSigners>, DiscoveryError> {
+    pub async fn find_published_signers(
+        &self,
+        url: &str,
+    ) -> Result<Option<PublishedSigners>, DiscoveryError> {
         let url = SourceUrl::parse_release(url)?;
         let mut silent = None;
         let mut failed = None;
@@ -134,7 +137,9 @@ impl ProjectPlaces {
             (None, segments) if is_known && url.host().as_str() == "gitlab.com" => {
                 (segments, PlaceForm::Gitlab)
             }
-            (None, [_, _, ..]) if url.host().as_str() == "github.com" => (&segments[..2], PlaceForm::GithubCom),
+            (None, [_, _, ..]) if url.host().as_str() == "github.com" => {
+                (&segments[..2], PlaceForm::GithubCom)
+            }
             (None, [_, _, ..]) if is_known => (&segments[..2], PlaceForm::OwnerAndRepository),
             (None, [_, _, "releases", ..]) => (&segments[..2], PlaceForm::OwnerAndRepository),
             (None, _) => return None,
@@ -168,7 +173,10 @@ impl ProjectPlaces {
             ],
             PlaceForm::Gitlab => vec![format!("{base}/{project}/-/raw/{branch}")],
         };
-        raw.iter().flat_map(|dir| files_in(dir)).collect()
+        let files = raw.iter().flat_map(|dir| files_in(dir));
+        // GitLab would take a tag of the same name.
+        let kind = if *form == PlaceForm::Gitlab { "?ref_type=heads" } else { "" };
+        files.map(|file| format!("{file}{kind}")).collect()
     }
 
     /// The repository in the API, which tells its default branch.
@@ -197,7 +205,10 @@ fn on_file_server(url: &SourceUrl) -> Vec<String> {
         .flat_map(|above| {
             let names = dirs[..dirs.len() - above].iter().map(|name| encode(name));
             let dir = std::iter::once(base.clone()).chain(names).collect::<Vec<_>>().join("/");
-            [format!("{dir}/{}", wire::SIGNERS_FILE), format!("{dir}/{}/{}", wire::ACTIVE_DIR, wire::SIGNERS_FILE)]
+            [
+                format!("{dir}/{}", wire::SIGNERS_FILE),
+                format!("{dir}/{}/{}", wire::ACTIVE_DIR, wire::SIGNERS_FILE),
+            ]
         })
         .collect()
 }

@@ -2,10 +2,10 @@
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
+use crate::client_config::Setting;
 use clap::{ArgGroup, Args, Subcommand};
 use clap_complete::Shell;
 use countersign_api::event::EventKind;
-use crate::client_config::Setting;
 use countersign_core::{
     rules::place::path_of_url,
     values::{digest::Sha512, path::RepoPath},

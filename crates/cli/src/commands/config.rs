@@ -30,9 +30,11 @@ pub(crate) fn run(command: Option<&ConfigCommand>, output: Output) -> Result<(),
 fn show(file: &ClientConfigFile, output: Output) -> Result<(), CliError> {
     let values = file.read()?.values();
     let mut lines = vec![file.path().display().to_string()];
-    lines.extend(values.iter().map(|line| {
-        format!("  {:<6}  {}  ({})", line.setting.name(), shown_text(&line.value), line.scope)
-    }));
+    lines.extend(
+        values.iter().map(|line| {
+            format!("  {:<6}  {}  ({})", line.setting.name(), shown_text(&line.value), line.scope)
+        }),
+    );
     if values.is_empty() {
         lines.push(
             "  Nothing is set. `countersign config set server https://sign.example.org` sets a server for all \

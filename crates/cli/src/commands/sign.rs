@@ -2,11 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use countersign_api::{
-    answers::SignedResponse,
-    catalogue::WaitingKind,
-    offline,
-};
+use countersign_api::{answers::SignedResponse, catalogue::WaitingKind, offline};
 use countersign_core::{
     documents::{
         bodies::SignaturesBody,
@@ -281,7 +277,11 @@ fn sign_detached(session: &Session, args: &SignArgs, file: &Path, output: &Path)
         ));
     }
     let requests = read(file, offline::parse_requests, "countersign sign PATH --export FILE")?;
-    let listed: Vec<PublicKey> = requests.iter().filter_map(|request| request.check().ok()).flat_map(|to_sign| to_sign.accepted_signers()).collect();
+    let listed: Vec<PublicKey> = requests
+        .iter()
+        .filter_map(|request| request.check().ok())
+        .flat_map(|to_sign| to_sign.accepted_signers())
+        .collect();
     let key = session.key(requests.first().map(|request| &request.path), &listed)?;
     let mut signed = Vec::new();
     for request in &requests {

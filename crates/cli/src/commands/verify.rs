@@ -37,13 +37,11 @@ pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliE
     }
     if let Some(path) = &args.bundle {
         let bundle = read_bundle(path)?;
-        let accepted =
-            proof::accept(&bundle.evidence, args.root.signers_digest, Network::Offline).await?;
+        let accepted = proof::accept(&bundle.evidence, args.root.signers_digest, Network::Offline).await?;
         return check_all(session, &accepted, &files, Some(bundle.bundled_at.to_string()));
     }
     if !args.release.is_empty() {
-        let Target { client, path } =
-            find_release(session, &ReleaseName::parse_one(&args.release)?).await?;
+        let Target { client, path } = find_release(session, &ReleaseName::parse_one(&args.release)?).await?;
         let accepted = accept_release(session, args, &client, &path).await?;
         return check_all(session, &accepted, &files, None);
     }

@@ -92,7 +92,8 @@ impl SignersFile {
             return Err(ParseError::new("", "a signers file has at most 256 KiB"));
         }
         let json = Json::parse(bytes)?;
-        let object = json.root().object(&["version", "timestamp", ARTIFACT, ADMIN, MASTER, REVOCATION, SERVERS])?;
+        let object =
+            json.root().object(&["version", "timestamp", ARTIFACT, ADMIN, MASTER, REVOCATION, SERVERS])?;
         object.require_version(VERSION)?;
         let optional_role = |name| object.optional(name).map(parse_role).transpose();
         let file = Self {

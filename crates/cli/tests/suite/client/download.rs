@@ -63,15 +63,18 @@ fn an_existing_file_is_replaced_only_by_a_verified_one() {
     let (world, computer) = released(&[("app", b"content")]);
     computer.write("app", "precious");
     let url = url(&world, "app");
+    let forced = || computer.run(&["download", &url, "--force"]);
     world.files.put("/acme/app/1.0/app", "tampered with");
-    computer.download(&url).failed(3).says(&["app"]);
+    forced().failed(3).says(&["app"]);
     assert_eq!(computer.read("app"), b"precious");
     world.files.set("/acme/app/1.0/app", Answer::BrokenOff(b"conte".to_vec()));
-    computer.download(&url).failed(5);
+    forced().failed(5);
     assert_eq!(computer.read("app"), b"precious");
     assert_eq!(computer.listing(), ["app"], "no remains");
     world.files.put("/acme/app/1.0/app", "content");
-    computer.download(&url).ok();
+    computer.download(&url).failed(1).says(&["--force"]);
+    assert_eq!(computer.read("app"), b"precious");
+    forced().ok();
     assert_eq!(computer.read("app"), b"content");
 }
 
@@ -92,7 +95,7 @@ fn a_link_to_another_place_leaves_that_place_alone() {
     let (world, computer) = released(&[("app", b"content")]);
     computer.write("elsewhere", "precious");
     std::os::unix::fs::symlink("elsewhere", computer.path("app")).unwrap();
-    computer.download(&url(&world, "app")).ok();
+    computer.run(&["download", &url(&world, "app"), "--force"]).ok();
     assert_eq!(computer.read("elsewhere"), b"precious");
     assert_eq!(computer.read("app"), b"content");
 }

@@ -1,12 +1,15 @@
 //! The commands that people type, against a server that works.
 
 mod bundle;
+mod config;
 mod detached;
+mod discovery;
 mod download;
 mod flow;
 mod forge;
 mod interrupted;
 mod locked;
+mod names;
 mod output;
 mod revoke;
 mod rotation;
@@ -16,3 +19,4 @@ mod terminal;
 mod trust;
 mod wait;
 mod watch;
+mod whole_release;

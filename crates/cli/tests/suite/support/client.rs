@@ -117,6 +117,13 @@ impl Computer {
         command.env("COUNTERSIGN_SERVER", &self.server).env("COUNTERSIGN_CONFIG_DIR", self.config());
     }
 
+    /// As `command`, told of no server.
+    pub(crate) fn newcomer(&self, args: &[&str]) -> Command {
+        let mut command = self.command(args);
+        command.env_remove("COUNTERSIGN_SERVER");
+        command
+    }
+
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
         Ran::of(&mut self.command(args))
     }

@@ -1,0 +1,103 @@
+//! A newcomer has the program and a URL: the project's own signers file says whom to ask.
+
+use serde_json::json;
+
+use crate::support::{
+    Person, SignersFile, World,
+    client::{Computer, NOBODY, Ran, add_files},
+    fake_forge::{Asset, ForgeAnswer, ForgeWorld, KINDS, Kind, alice},
+};
+
+fn file_naming(servers: &[&str]) -> SignersFile {
+    SignersFile::of(1, &[&Person::named("alice")]).with("servers", json!(servers))
+}
+
+fn download(computer: &Computer, url: &str) -> Ran {
+    Ran::of(&mut computer.newcomer(&["download", url]))
+}
+
+/// A project on a forge whose signers file, on `branch`, names the server behind one that is gone.
+fn released(kind: Kind, branch: &str, path: &str) -> (ForgeWorld, String) {
+    let forge = ForgeWorld::start(kind);
+    let server = format!("http://{}", forge.world.server.address());
+    let file = file_naming(&[NOBODY, &server]);
+    forge.forge.put_signers("acme/app", branch, path, &file);
+    let signer = Computer::of(&forge.world.server);
+    let page = forge.forge.url(&kind.page_of("acme/app", branch, path));
+    signer.run_as("alice", &["register", &page]).ok();
+    signer.sign_all(&["alice"]);
+    let release = forge.forge.put_release("acme/app", "v1.0", &[Asset::new("app.tar.gz", "the archive")]);
+    signer.run_as("alice", &["release", &release]).ok();
+    signer.sign_all(&["alice"]);
+    let url = forge.forge.url(&forge.forge.asset_target("acme/app", "v1.0", "app.tar.gz"));
+    (forge, url)
+}
+
+#[test]
+fn a_download_needs_nothing_but_the_url_on_every_kind_of_forge() {
+    for kind in KINDS {
+        let (_forge, url) = released(kind, "main", "svc.signers.json");
+        let user = Computer::offline();
+        download(&user, &url).ok().says(&["names its servers", "Verified", "first time"]);
+        assert_eq!(user.read("app.tar.gz"), b"the archive", "{kind:?}");
+        // What was found is remembered.
+        download(&user, &url).ok().says_nothing_of(&["names its servers"]);
+    }
+}
+
+#[test]
+fn the_default_branch_and_the_known_places_are_looked_at() {
+    for kind in KINDS {
+        let (forge, url) = released(kind, "trunk", "svc.signers/svc.signers.json");
+        download(&Computer::offline(), &url).failed(2).says(&["no server is set"]);
+        let api = match kind {
+            Kind::GitLab => "/api/v4/projects/acme%2Fapp".to_owned(),
+            Kind::GitHub => "/api/v3/repos/acme/app".to_owned(),
+            Kind::Forgejo => "/api/v1/repos/acme/app".to_owned(),
+        };
+        forge.forge.set(&api, ForgeAnswer::json(&json!({"default_branch": "trunk"})));
+        download(&Computer::offline(), &url).ok().says(&["Verified"]);
+    }
+}
+
+#[test]
+fn a_file_server_shows_its_signers_file_above_the_download() {
+    let world = World::start();
+    let server = format!("http://{}", world.server.address());
+    world.activate("acme/app", &file_naming(&[&server]), &[&alice()]);
+    add_files(&world, "acme/app/1.0", &[("app", b"content")], &[&alice()]);
+    let user = Computer::offline();
+    download(&user, &world.files.url("/acme/app/1.0/app")).ok().says(&["Verified"]);
+    assert_eq!(user.read("app"), b"content");
+}
+
+#[test]
+fn what_the_forge_says_is_not_believed() {
+    let (forge, url) = released(Kind::GitHub, "main", "svc.signers.json");
+    // The forge's account is stolen: other signers, and their own server.
+    let mallory = Person::named("mallory");
+    let stranger = World::start();
+    let server = format!("http://{}", stranger.server.address());
+    let file = SignersFile::of(1, &[&mallory]).with("servers", json!([server]));
+    let user = Computer::of(&forge.world.server);
+    user.download(&url).ok();
+    forge.forge.put_signers("acme/app", "main", "svc.signers.json", &file);
+    // A computer that has met the project asks the server that it remembers.
+    download(&user, &url).ok();
+    // Another one is told of a server that knows nothing of the file.
+    download(&Computer::offline(), &url).failed(3).says(&["not signed"]);
+}
+
+#[test]
+fn a_signers_file_without_servers_is_told_as_such() {
+    let world = World::with_project(&SignersFile::of(1, &[&alice()]), &[&alice()]);
+    add_files(&world, "acme/app/1.0", &[("app", b"content")], &[&alice()]);
+    download(&Computer::offline(), &world.files.url("/acme/app/1.0/app")).failed(2).says(&[
+        "no server is set",
+        "names none",
+        "svc.signers.json",
+    ]);
+    let gone = file_naming(&[NOBODY]);
+    world.publish("acme/app", &gone);
+    download(&Computer::offline(), &world.files.url("/acme/app/1.0/app")).failed(5).says(&[NOBODY]);
+}

@@ -1,0 +1,120 @@
+//! All files of a release, the newest release of a project, and files that are verified by what they are.
+
+use serde_json::json;
+
+use crate::support::{
+    Person, SignersFile, World,
+    client::{Computer, add_files},
+};
+
+fn alice() -> Person {
+    Person::named("alice")
+}
+
+const FILES: [(&str, &[u8]); 3] =
+    [("app-linux", b"for linux"), ("app-mac", b"for mac"), ("doc/manual", b"read me")];
+
+fn released() -> (World, Computer) {
+    let world = World::with_project(&SignersFile::of(1, &[&alice()]), &[&alice()]);
+    add_files(&world, "acme/app/1.0", &FILES, &[&alice()]);
+    let computer = Computer::of(&world.server);
+    (world, computer)
+}
+
+#[test]
+fn a_whole_release_is_downloaded_into_a_directory() {
+    let (world, computer) = released();
+    let report = computer.json(&["download", &world.id("acme/app"), "1.0", "-o", "out"]);
+    assert_eq!(report["files"].as_array().unwrap().len(), 3);
+    for (name, content) in FILES {
+        assert_eq!(computer.read(&format!("out/{name}")), content, "{name}");
+    }
+    // Again: what is there already is not fetched anew.
+    let before = world.files.asked().len();
+    computer.run(&["download", &world.id("acme/app"), "1.0", "-o", "out"]).ok();
+    assert_eq!(world.files.asked().len(), before);
+}
+
+#[test]
+fn only_what_fits_is_downloaded() {
+    let (world, computer) = released();
+    computer.run(&["download", &world.id("acme/app"), "1.0", "--only", "*linux*", "--only", "doc/*"]).ok();
+    assert_eq!(computer.listing(), ["app-linux", "doc"]);
+    computer
+        .run(&["download", &world.id("acme/app"), "1.0", "--only", "*.exe"])
+        .failed(2)
+        .says(&["--only", "app-linux"]);
+}
+
+#[test]
+fn a_project_means_its_newest_complete_release() {
+    let (world, computer) = released();
+    add_files(&world, "acme/app/2.0", &[("app-new", b"new")], &[&alice()]);
+    world.add_release(&alice(), "acme/app/3.0");
+    computer.run(&["download", &world.id("acme/app")]).ok().says(&["2.0", "Verified"]);
+    assert_eq!(computer.listing(), ["app-new"]);
+}
+
+#[test]
+fn a_file_that_is_there_and_differs_is_replaced_only_with_force() {
+    let (world, computer) = released();
+    computer.write("app-mac", "precious");
+    let all = ["download", &world.id("acme/app"), "1.0"];
+    computer.run(&all).failed(1).says(&["app-mac", "--force"]);
+    assert_eq!(computer.read("app-mac"), b"precious");
+    computer.run(&[&all[..], &["--force"]].concat()).ok();
+    assert_eq!(computer.read("app-mac"), b"for mac");
+}
+
+#[test]
+fn a_file_finds_its_release_by_its_digest() {
+    let (world, computer) = released();
+    computer.write("renamed.bin", "for mac");
+    let report = computer.json(&["verify", "renamed.bin"]);
+    assert_eq!(report["index_path"], world.index_path("acme/app/1.0"));
+    assert_eq!(report["file_name"], "app-mac");
+    computer.write("other", "nobody's");
+    computer.run(&["verify", "other"]).failed(3).says(&["other", "no release"]);
+    computer.run(&["verify", "absent"]).failed(1).says(&["absent"]);
+}
+
+#[test]
+fn many_files_and_directories_are_verified_at_once() {
+    let (world, computer) = released();
+    add_files(&world, "acme/app/2.0", &[("new", b"new one")], &[&alice()]);
+    for (name, content) in FILES {
+        computer.write(&format!("all/{name}"), content);
+    }
+    computer.write("new", "new one");
+    let report = computer.json(&["verify", "all", "new"]);
+    assert_eq!(report["releases"].as_array().unwrap().len(), 2, "{report}");
+    computer.run(&["verify", "all", "--release", &world.id("acme/app"), "1.0"]).ok();
+    computer.write("all/evil", "tampered");
+    let error = computer.run(&["verify", "all", "new", "--json"]).json_error(3);
+    assert_eq!(error["failed"][0]["file"], "all/evil", "{error}");
+    assert_eq!(error["releases"].as_array().unwrap().len(), 2, "the others are told as well: {error}");
+    computer.run(&["verify", "all", "new"]).says(&["NOT verified", "all/evil", "Verified"]);
+}
+
+#[test]
+fn a_file_of_a_revoked_release_is_told_as_revoked() {
+    let (world, computer) = released();
+    world.revoke(&alice(), &world.index_path("acme/app/1.0")).ok();
+    computer.write("app", "for mac");
+    computer.run(&["verify", "app"]).failed(4).says(&["REVOKED"]);
+}
+
+#[test]
+fn a_begun_revocation_is_told_at_the_download() {
+    let [alice, bob] = [alice(), Person::named("bob")];
+    let file = SignersFile::of(1, &[&alice]).revocation(2, &[&alice, &bob]);
+    let world = World::with_project(&file, &[&alice, &bob]);
+    add_files(&world, "acme/app/1.0", &FILES, &[&alice]);
+    let computer = Computer::of(&world.server);
+    world.revoke(&alice, &world.index_path("acme/app/1.0")).ok();
+    let url = world.files.url("/acme/app/1.0/app-mac");
+    computer.download(&url).ok().says(&["Verified", "warning:", "revocation was begun"]);
+    let waiting = computer.json_as("bob", &["pending"]);
+    assert_eq!(waiting["pending"][0]["kind"], json!("revocation"), "{waiting}");
+    computer.run_as("bob", &["pending"]).ok().says(&["revoke:", "1 of 2", "acme/app"]);
+}
