@@ -147,7 +147,8 @@ fn agent_key(key: PublicKey, output: Output) -> Option<AgentKey> {
 fn no_key() -> CliError {
     CliError::usage(
         "no key is given, the agent holds none, and there is no ~/.ssh/id_ed25519",
-        "pass --key FILE, or set one with `countersign config set key FILE`; `countersign keygen --out FILE` makes a key",
+        "pass --key FILE, set COUNTERSIGN_KEY, or `countersign config set key FILE`; `countersign keygen --out FILE` \
+         makes a key",
     )
 }
 

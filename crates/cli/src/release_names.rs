@@ -3,7 +3,10 @@
 use countersign_core::{
     documents::layout,
     rules::place::path_of_url,
-    values::{path::RepoPath, shown::shown_text},
+    values::{
+        path::{RepoPath, is_name},
+        shown::shown_text,
+    },
 };
 
 use crate::error::CliError;
@@ -131,7 +134,7 @@ fn parse_subject(word: &str) -> Result<NamedSubject, CliError> {
             .map(NamedSubject::Path)
             .map_err(|error| CliError::usage(error.to_string(), FORMS));
     }
-    let is_short = word.contains('/') && word.split('/').all(|name| !name.is_empty());
+    let is_short = word.contains('/') && word.split('/').all(is_name);
     if !is_short {
         return Err(CliError::usage(format!("`{}` names no project", shown_text(word)), FORMS));
     }

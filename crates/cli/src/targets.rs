@@ -1,9 +1,12 @@
 //! From what a user typed to a path on a server (D60).
 
 use countersign_core::{
-    documents::layout::{self, Signable},
+    documents::{
+        index::{PublishedFile, ReleaseIndex},
+        layout::{self, Signable},
+    },
     rules::place::path_of_url,
-    values::{path::RepoPath, shown::shown_text},
+    values::{path::RepoPath, shown::shown_text, wire},
 };
 use countersign_forge::{
     discovery::PublishedSigners,
@@ -43,6 +46,10 @@ impl Session {
         if layout::signable(&path).is_some() {
             return Ok(Target { client, path });
         }
+        if path.file_name().starts_with(wire::RESERVED_PREFIX) {
+            let hint = format!("{FORMS}; a signers file in force is replaced with `countersign update`");
+            return Err(CliError::usage(format!("{path} collects no signatures"), hint));
+        }
         let path = match &name.tag {
             Some(tag) => find_tag(&client, &path, tag).await?,
             None => find_in_directory(&client, &path).await?,
@@ -75,22 +82,26 @@ impl Session {
             return Ok(Target { client, path });
         }
         let whole = path_of_url(url);
-        // A file, where a server knows an index that may list it; else the address of a directory or project.
-        if let Ok(place) = locate_download(url) {
-            let client = self.client_of_place(&place.candidates[0].index, Some(url), reader).await?;
-            for candidate in &place.candidates {
-                if client.document(&candidate.index).await?.is_some() {
-                    return Ok(Target { client, path: candidate.index.clone() });
-                }
-            }
-            if let Some(path) = whole {
-                return Ok(Target { client, path });
-            }
-        }
-        let path = path_of_url(url).ok_or_else(|| {
+        let place = locate_download(url).ok();
+        let anywhere = whole.as_ref().or(place.as_ref().map(|place| &place.candidates[0].index));
+        let anywhere = anywhere.ok_or_else(|| {
             CliError::usage(format!("`{}` is not the address of a release", shown_text(url)), FORMS)
         })?;
-        let client = self.client_of_place(&path, Some(url), reader).await?;
+        let client = self.client_of_place(anywhere, Some(url), reader).await?;
+        // A file, where an index lists it; else the address of a directory or project.
+        for candidate in place.iter().flat_map(|place| &place.candidates) {
+            let index = client.parsed(&candidate.index, ReleaseIndex::parse).await?;
+            let lists = |file: &PublishedFile| file.file_name == candidate.file_name;
+            if index.is_some_and(|index| index.published_files.iter().any(lists)) {
+                return Ok(Target { client, path: candidate.index.clone() });
+            }
+        }
+        let path = whole.ok_or_else(|| {
+            CliError::other(
+                format!("{} has no release that lists {}", client.address(), shown_text(url)),
+                "check the URL; `countersign pending` lists what waits",
+            )
+        })?;
         Ok(Target { client, path })
     }
 
@@ -239,7 +250,7 @@ async fn find_in_directory(client: &ServerClient, dir: &RepoPath) -> Result<Repo
     if client.document(&pending).await?.is_some() {
         return Ok(pending);
     }
-    Err(CliError::other(
+    Err(CliError::usage(
         format!("{} has neither a release nor a pending signers file at {dir}", client.address()),
         FORMS,
     ))

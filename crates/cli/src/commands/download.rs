@@ -82,19 +82,21 @@ pub(super) async fn find_evidence(session: &Session, name: &ReleaseName) -> Resu
                 let file = Some(NamedFile { url: place.url, name: file_name.to_string() });
                 return Ok(FoundEvidence { client, evidence, file });
             }
-            // It may be the address of a directory or of a project.
-            Err(error) => match find_release(session, name).await {
-                Ok(Target { client, path }) => {
-                    let evidence = evidence::gather_release(&client, &path).await?;
-                    return Ok(FoundEvidence { client, evidence, file: None });
-                }
-                Err(_) => return Err(error),
+            // It may be the address of a release's directory or of a project.
+            Err(error) => match name.written_path() {
+                Some(path) if has_releases(&client, &path).await? => {}
+                Some(_) | None => return Err(error),
             },
         }
     }
     let Target { client, path } = find_release(session, name).await?;
     let evidence = evidence::gather_release(&client, &path).await?;
     Ok(FoundEvidence { client, evidence, file: None })
+}
+
+async fn has_releases(client: &ServerClient, path: &RepoPath) -> Result<bool, CliError> {
+    let is_release = client.document(&layout::index_in(path)).await?.is_some();
+    Ok(is_release || !client.history(path).await?.entries.is_empty())
 }
 
 /// Where the name may be the URL of a file.

@@ -110,7 +110,7 @@ fn a_file_that_cannot_be_read_names_the_line_and_nothing_is_changed() {
     ] {
         fs::write(computer.config().join("config.toml"), wrong).unwrap();
         run(&computer, &["ping"]).failed(2).says(&["config.toml", "cannot be used"]);
-        run(&computer, &["config", "set", "server", NOBODY]).failed(2);
+        run(&computer, &["config", "set", "key", "/keys/alice"]).failed(2);
         assert_eq!(config_text(&computer), wrong);
     }
     run(&computer, &["config", "set", "server", "sign.example.org"]).failed(2).says(&["https://HOST"]);
