@@ -87,14 +87,19 @@ pub(crate) struct WantedFile<'a> {
     pub(crate) target: &'a Path,
 }
 
-/// Whether a file that is there already, and is another one, may be replaced.
+/// What happens to a file that is there already and is another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Overwrite {
     Allow,
     Deny,
 }
 
-/// Downloads a file, if it is the one that the index lists. Gives its size. What is there already and is the file, stays.
+/// The size of the file, if it is here already.
+pub(crate) fn find_existing(wanted: &WantedFile<'_>, output: Output) -> Option<u64> {
+    check_local(wanted.target, wanted.file, output).ok()
+}
+
+/// Downloads a file, if it is the one that the index lists. Gives its size.
 pub(crate) async fn download(
     wanted: &WantedFile<'_>,
     overwrite: Overwrite,
@@ -103,17 +108,11 @@ pub(crate) async fn download(
     let WantedFile { url, file, max_bytes, target } = *wanted;
     let expected = Expected::of(file)?;
     check_replaceable(target)?;
-    if target.exists() {
-        match (check_local(target, file, output), overwrite) {
-            (Ok(size), _) => return Ok(size),
-            (Err(_), Overwrite::Allow) => {}
-            (Err(_), Overwrite::Deny) => {
-                return Err(CliError::other(
-                    format!("{} is there already, and is another file", shown_path(target)),
-                    "nothing was overwritten: pass --force to replace it, or -o to choose another name",
-                ));
-            }
-        }
+    if target.exists() && overwrite == Overwrite::Deny && find_existing(wanted, output).is_none() {
+        return Err(CliError::other(
+            format!("{} is there already, and is another file", shown_path(target)),
+            "nothing was overwritten: pass --force to replace it, or -o to choose another name",
+        ));
     }
     let fetcher = Fetcher::for_user(Timeouts::default()).map_err(CliError::no_https)?;
     let opened = fetcher.open_download(url.request_url(), Some(max_bytes)).await.map_err(failed)?;

@@ -41,7 +41,13 @@ pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), Cl
     let work = async {
         let mut files = Vec::new();
         for wanted in &wanted {
-            let size = download::download(&wanted.fetched(args.max_size), overwrite, session.output).await?;
+            let fetched = wanted.fetched(args.max_size);
+            // Of many files, some may have come the last time.
+            let existing = found.file.is_none().then(|| download::find_existing(&fetched, session.output));
+            let size = match existing.flatten() {
+                Some(size) => size,
+                None => download::download(&fetched, overwrite, session.output).await?,
+            };
             files.push(CheckedFile { file: wanted.file, size, path: &wanted.target });
         }
         Ok::<_, CliError>(files)
