@@ -61,14 +61,15 @@ pub struct Service<R> {
 }
 
 /// The client at the other end of a connection.
-pub(crate) struct Visitor<R> {
-    pub(crate) service: Arc<Service<R>>,
-    pub(crate) client: Option<MeteredClient>,
+#[derive(Debug)]
+pub struct Visitor<R> {
+    pub service: Arc<Service<R>>,
+    pub client: Option<MeteredClient>,
     /// If so, the client is the one that the proxy names.
-    pub(crate) is_proxy: bool,
-    pub(crate) patience: Arc<Patience>,
+    pub is_proxy: bool,
+    pub patience: Arc<Patience>,
     /// The number of the connection.
-    pub(crate) number: u64,
+    pub number: u64,
 }
 
 impl<R> Visitor<R> {

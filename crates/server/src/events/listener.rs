@@ -35,7 +35,7 @@ use crate::{
 use countersign_store::{ObjectId, Store, log::Logged};
 
 /// Proxies would close a connection that is silent for longer.
-pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
+pub const HEARTBEAT: Duration = Duration::from_secs(15);
 /// The most that one look sends, in bytes, and reads, in commits.
 const MAX_TOLD: usize = 16 * 1024;
 const MAX_LOOKED_AT: i64 = 4_096;
@@ -53,15 +53,15 @@ const NO: HeaderValue = HeaderValue::from_static("no");
 
 /// Where events come from.
 #[derive(Debug)]
-pub(crate) struct EventSource {
-    pub(crate) store: Arc<HeldStore>,
-    pub(crate) events: Arc<Audience>,
+pub struct EventSource {
+    pub store: Arc<HeldStore>,
+    pub events: Arc<Audience>,
     /// Becomes true when the server stops.
-    pub(crate) is_stopping: watch::Receiver<bool>,
+    pub is_stopping: watch::Receiver<bool>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Listener {
+pub struct Listener {
     store: Arc<HeldStore>,
     filter: EventFilter,
     /// The next commit to look at.
@@ -85,7 +85,7 @@ enum Look {
 }
 
 impl Listener {
-    pub(crate) async fn start(
+    pub async fn start(
         source: EventSource,
         request: ListenRequest,
         origin: Option<RequestOrigin>,
@@ -116,7 +116,7 @@ impl Listener {
     }
 
     /// The next bytes to send; `None` at the end of the stream.
-    pub(super) async fn next(&mut self) -> Option<Bytes> {
+    pub async fn next(&mut self) -> Option<Bytes> {
         if mem::take(&mut self.is_new) {
             return Some(self.write_mark("retry: 2000\n", "events follow"));
         }
@@ -137,11 +137,6 @@ impl Listener {
             }
             self.wait().await?;
         }
-    }
-
-    #[cfg(test)]
-    pub(super) fn fall_behind(&mut self) {
-        self.position = -1;
     }
 
     /// Waits for new commits, or until a heartbeat is due. `None` if the server stops or needs the place for others.

@@ -6,8 +6,6 @@
 
 mod rules;
 mod state;
-#[cfg(test)]
-mod tests;
 
 use std::{
     sync::{
@@ -26,7 +24,7 @@ pub use self::rules::{Claimant, MinimumPace, PlaceRules};
 use self::state::{PlaceState, Standing};
 
 /// How often a waiting newcomer checks whether a holder has become too slow.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+pub const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
 /// Too many others hold or want a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,6 +120,11 @@ impl SharedPlaces {
     /// How many holders lost their place to others since the start.
     pub fn gave_way(&self) -> u64 {
         self.lock().gave_way()
+    }
+
+    /// Whether no place is held or awaited, and no claimant is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.lock().is_empty()
     }
 
     fn lock(&self) -> MutexGuard<'_, PlaceState> {

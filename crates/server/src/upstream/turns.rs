@@ -16,9 +16,9 @@ use crate::limits::{
 
 /// Requests that fetch, or wait for the writer with what they fetched. Each has up to 8 MiB in memory. Strangers
 /// together, and any single address, project or key, can have at most half of the turns.
-const MAX_FETCHING: usize = 32;
+pub const MAX_FETCHING: usize = 32;
 /// How many requests can wait for their turn, and how long.
-const MAX_WAITING: usize = 256;
+pub const MAX_WAITING: usize = 256;
 const MAX_WAIT: Duration = Duration::from_secs(10);
 /// A turn lasts at least this long. Most fetches are done by then.
 const GRACE: Duration = Duration::from_millis(500);
@@ -132,37 +132,5 @@ impl FetchOutcome {
             Self::Failed => "failed",
             Self::Busy => "busy",
         }
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test")]
-mod tests {
-    use futures_util::{FutureExt as _, future::join_all};
-
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn who_comes_when_all_turns_are_taken_waits_a_while_and_no_more_than_some_do() {
-        let fetching = FetchTurns::default();
-        let begin = || fetching.begin(FetchKind::Signers, Claimant::default(), None);
-        let mut turns: Vec<_> = join_all((0..MAX_FETCHING).map(|_| begin())).await;
-        assert!(turns.iter().all(Option::is_some));
-
-        let mut waiting = Box::pin(begin());
-        assert!(waiting.as_mut().now_or_never().is_none(), "it waits");
-        turns.pop();
-        assert!(waiting.as_mut().now_or_never().unwrap().is_some(), "a turn became free");
-        let taken = begin();
-        drop(waiting);
-        turns.push(taken.await);
-
-        let mut queue: Vec<_> = (0..MAX_WAITING).map(|_| Box::pin(begin())).collect();
-        assert!(queue.iter_mut().all(|waiting| waiting.as_mut().now_or_never().is_none()));
-        assert_eq!(fetching.under_way(), MAX_FETCHING + MAX_WAITING);
-        assert!(begin().now_or_never().unwrap().is_none(), "the queue is full");
-        assert!(join_all(queue).await.iter().all(Option::is_none), "their time is up");
-        assert_eq!(fetching.count(FetchKind::Signers, FetchOutcome::Busy), 1 + MAX_WAITING as u64);
-        assert_eq!(fetching.under_way(), MAX_FETCHING);
     }
 }

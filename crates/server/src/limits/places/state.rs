@@ -282,7 +282,6 @@ impl PlaceState {
         }
     }
 
-    #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.by_holder.is_empty() && self.holding() == 0 && self.waiting() == 0
     }

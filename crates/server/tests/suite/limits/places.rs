@@ -1,13 +1,16 @@
-#![allow(clippy::unwrap_used, reason = "a test")]
+//! Places that many want and few can have.
 
-use countersign_core::values::key::SecretKey;
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use countersign_core::values::{
+    key::{PublicKey, SecretKey},
+    path::RepoPath,
+};
+use countersign_server::limits::places::{
+    BETWEEN_LOOKS, Claimant, GaveWay, HeldPlace, MinimumPace, NoPlace, PlaceRules, SharedPlaces,
+};
 use futures_util::FutureExt as _;
-
-use std::net::IpAddr;
-
-use countersign_core::values::{key::PublicKey, path::RepoPath};
-
-use super::*;
+use tokio::time::Instant;
 
 const PACE: MinimumPace = MinimumPace { bytes_per_second: 1_000, after: Duration::ZERO };
 
@@ -52,7 +55,7 @@ fn an_address_a_project_and_a_key_each_get_their_share_and_no_more() {
         drop(held);
         take(&places, claimant, 4);
         assert_eq!((places.refused(), places.gave_way()), (1, 0));
-        assert!(places.lock().is_empty());
+        assert!(places.is_empty());
     }
 }
 
@@ -222,7 +225,7 @@ async fn whoever_leaves_while_waiting_leaves_nothing_behind() {
     assert!(waiting.as_mut().now_or_never().is_none());
     drop(waiting);
     drop(held);
-    assert!(places.lock().is_empty());
+    assert!(places.is_empty());
 }
 
 trait ConcatAll<T> {
