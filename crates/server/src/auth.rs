@@ -161,7 +161,7 @@ async fn read_large_body(app: &App, body: Body, client: Option<&MeteredClient>) 
     let place = app.large_bodies.take(claimant).await?;
     let meter = place.meter();
     let metered = body.map_frame(move |frame| {
-        meter.note(frame.data_ref().map_or(0, |data| data.len() as u64));
+        meter.add(frame.data_ref().map_or(0, |data| data.len() as u64));
         frame
     });
     let read = place.keep(read_body(Body::new(metered), app.limits.request_body_bytes)).await;

@@ -9,10 +9,7 @@ mod share;
 
 use std::{
     net::{IpAddr, Ipv6Addr},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -20,7 +17,9 @@ use countersign_core::values::key::PublicKey;
 use quick_cache::sync::Cache;
 use thiserror::Error;
 
-use self::share::{Count, Held};
+use self::share::Count;
+pub use self::share::Share;
+use crate::metrics::Counter;
 use countersign_store::bucket::{Bucket, Rate, find_or_make};
 use countersign_store::clock::uptime_nanos;
 
@@ -75,23 +74,37 @@ impl Limit {
         Self::KeyFetching,
     ];
 
-    fn describe(self) -> &'static str {
+    /// For metrics.
+    pub fn name(self) -> &'static str {
+        self.texts().0
+    }
+
+    /// Its name, and what a client reads.
+    fn texts(self) -> (&'static str, &'static str) {
         match self {
-            Self::Address => "too many requests from this address",
-            Self::AddressAuthenticated => "too many signed requests from this address",
-            Self::AddressFetches => "too many requests from this address for which the server fetches",
-            Self::AddressFetching => "too many requests from this address fetch at the same time",
-            Self::AddressListening => "too many listeners to events at this address",
-            Self::AddressSending => "too many large answers are on their way to this address",
-            Self::Key => "too many requests of this key",
-            Self::KeyFetches => "too many requests of this key for which the server fetches",
-            Self::KeyFetching => "too many requests of this key fetch at the same time",
+            Self::Address => ("address", "too many requests from this address"),
+            Self::AddressAuthenticated => {
+                ("address_authenticated", "too many signed requests from this address")
+            }
+            Self::AddressFetches => {
+                ("address_fetches", "too many requests from this address for which the server fetches")
+            }
+            Self::AddressFetching => {
+                ("address_fetching", "too many requests from this address fetch at the same time")
+            }
+            Self::AddressListening => ("address_listening", "too many listeners to events at this address"),
+            Self::AddressSending => {
+                ("address_sending", "too many large answers are on their way to this address")
+            }
+            Self::Key => ("key", "too many requests of this key"),
+            Self::KeyFetches => ("key_fetches", "too many requests of this key for which the server fetches"),
+            Self::KeyFetching => ("key_fetching", "too many requests of this key fetch at the same time"),
         }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("{}: try again in {} s", .limit.describe(), .seconds)]
+#[error("{}: try again in {} s", .limit.texts().1, .seconds)]
 pub struct Limited {
     pub limit: Limit,
     /// The time to wait, rounded up.
@@ -103,7 +116,7 @@ pub struct Limiter {
     rates: Rates,
     addresses: Cache<IpAddr, Arc<Address>>,
     keys: Cache<PublicKey, Arc<Key>>,
-    refused: [AtomicU64; Limit::ALL.len()],
+    refused: [Counter; Limit::ALL.len()],
 }
 
 #[derive(Debug, Default)]
@@ -132,20 +145,6 @@ pub struct MeteredClient {
     address: Arc<Address>,
 }
 
-/// A request's share of what its key and its address can fetch at the same time. Dropping it gives it back.
-#[derive(Debug)]
-pub struct FetchShare {
-    _held: [Held; 2],
-}
-
-/// One of the listeners to events at an address. Dropping it gives the place back.
-#[derive(Debug)]
-pub struct ListenShare(#[expect(dead_code, reason = "held for its end")] Held);
-
-/// The bytes of an answer on its way to an address. Dropping it gives them back.
-#[derive(Debug)]
-pub struct SendShare(#[expect(dead_code, reason = "held for its end")] Held);
-
 impl Limiter {
     pub fn new(rates: Rates) -> Self {
         Self {
@@ -170,11 +169,11 @@ impl Limiter {
 
     /// How often requests met this limit since the start.
     pub fn refusals(&self, limit: Limit) -> u64 {
-        self.refused[limit as usize].load(Ordering::Relaxed)
+        self.refused[limit as usize].get()
     }
 
     fn refuse(&self, limit: Limit, wait: Duration) -> Limited {
-        self.refused[limit as usize].fetch_add(1, Ordering::Relaxed);
+        self.refused[limit as usize].add(1);
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
         Limited { limit, seconds: seconds.max(1) }
     }
@@ -203,28 +202,26 @@ impl MeteredClient {
         self.charge(&self.address.fetches, rates.address_fetches, Limit::AddressFetches, now)
     }
 
-    /// Prevents one key or one address from taking all turns to fetch.
-    pub fn share_fetching(&self, key: &PublicKey) -> Result<FetchShare, Limited> {
+    /// A request's share of what its key and its address can fetch at the same time.
+    pub fn share_fetching(&self, key: &PublicKey) -> Result<[Share; 2], Limited> {
         let key = find_or_make(&self.limiter.keys, *key);
-        let take = |count: &Arc<Count>, most, limit| {
-            let held = count.hold(most);
-            held.ok_or_else(|| self.limiter.refuse(limit, Duration::from_secs(1)))
-        };
-        let own = take(&key.fetching, FETCHING_PER_KEY, Limit::KeyFetching)?;
-        let shared = take(&self.address.fetching, FETCHING_PER_ADDRESS, Limit::AddressFetching)?;
-        Ok(FetchShare { _held: [own, shared] })
+        let own = self.hold(&key.fetching, 1, FETCHING_PER_KEY, Limit::KeyFetching)?;
+        let shared = self.hold(&self.address.fetching, 1, FETCHING_PER_ADDRESS, Limit::AddressFetching)?;
+        Ok([own, shared])
     }
 
-    pub fn share_listening(&self) -> Result<ListenShare, Limited> {
-        let held = self.address.listening.hold(LISTENING_PER_ADDRESS).map(ListenShare);
-        held.ok_or_else(|| self.limiter.refuse(Limit::AddressListening, Duration::from_secs(1)))
+    pub fn share_listening(&self) -> Result<Share, Limited> {
+        self.hold(&self.address.listening, 1, LISTENING_PER_ADDRESS, Limit::AddressListening)
     }
 
     /// Room for an answer of so many bytes. An answer larger than the share of an address takes all of it.
-    pub fn share_sending(&self, bytes: usize) -> Result<SendShare, Limited> {
+    pub fn share_sending(&self, bytes: usize) -> Result<Share, Limited> {
         let bytes = u32::try_from(bytes).map_or(SENDING_PER_ADDRESS, |bytes| bytes.min(SENDING_PER_ADDRESS));
-        let held = self.address.sending.hold_many(bytes, SENDING_PER_ADDRESS).map(SendShare);
-        held.ok_or_else(|| self.limiter.refuse(Limit::AddressSending, Duration::from_secs(1)))
+        self.hold(&self.address.sending, bytes, SENDING_PER_ADDRESS, Limit::AddressSending)
+    }
+
+    fn hold(&self, count: &Arc<Count>, more: u32, most: u32, limit: Limit) -> Result<Share, Limited> {
+        count.hold(more, most).ok_or_else(|| self.limiter.refuse(limit, Duration::from_secs(1)))
     }
 
     fn charge(&self, bucket: &Bucket, rate: Rate, limit: Limit, now: Instant) -> Result<(), Limited> {

@@ -1,9 +1,11 @@
 //! Counters of requests. Each component keeps its own counters; the metrics route names them.
 
+mod counter;
 mod kinds;
 mod requests;
 
 pub use self::{
+    counter::Counter,
     kinds::{RequestKind, RequestKinds},
     requests::{BOUNDS, Requests},
 };

@@ -109,7 +109,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogLines {
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         let (kind, now) = (LineKind::of(event), uptime_nanos(Instant::now()));
         if !self.flow.admits(&kind, now) {
-            self.queue.stats.note_left_out();
+            self.queue.stats.left_out.add(1);
             return;
         }
         let mut fields = Fields::default();

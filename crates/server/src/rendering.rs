@@ -17,7 +17,7 @@ const MAX_WAITING: usize = 256;
 
 #[derive(Debug)]
 pub struct Renderings {
-    turns: Arc<SharedPlaces>,
+    pub turns: Arc<SharedPlaces>,
 }
 
 impl Default for Renderings {
@@ -41,10 +41,6 @@ impl Renderings {
             pace: None,
         };
         Self { turns: SharedPlaces::new(rules) }
-    }
-
-    pub fn turns(&self) -> &SharedPlaces {
-        &self.turns
     }
 
     /// Runs `render` when it is its turn. Work that has begun continues without its visitor, and keeps its turn.

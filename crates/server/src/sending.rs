@@ -25,7 +25,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{error::ApiError, limits::SendShare, origin::RequestOrigin};
+use crate::{error::ApiError, limits::Share, origin::RequestOrigin};
 
 /// Answers up to this size do not wait for room.
 pub const SMALL_BYTES: usize = 64 << 10;
@@ -50,7 +50,7 @@ pub struct Sending {
 #[derive(Debug)]
 pub struct Room {
     _room: OwnedSemaphorePermit,
-    _share: Option<SendShare>,
+    _share: Option<Share>,
 }
 
 impl Default for Sending {

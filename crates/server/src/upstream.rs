@@ -20,7 +20,7 @@ use self::{
     turns::{FetchKind, FetchOutcome, FetchTurn, FetchTurns},
 };
 use crate::limits::{
-    FetchShare,
+    Share,
     places::{Claimant, GaveWay},
 };
 
@@ -68,7 +68,7 @@ pub struct UpstreamLimits {
 pub struct FetchClaim {
     pub claimant: Claimant,
     /// The share of what one address and one key can fetch at the same time.
-    pub share: Option<FetchShare>,
+    pub share: Option<[Share; 2]>,
 }
 
 impl Upstream {

@@ -1,17 +1,11 @@
 //! One listener: from the log to Server-Sent Events.
 
-use std::{
-    convert::Infallible,
-    fmt::Write as _,
-    mem,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{convert::Infallible, fmt::Write as _, mem, sync::Arc, time::Duration};
 
 use axum::{
     body::{Body, Bytes},
     http::{
-        HeaderName, HeaderValue,
+        HeaderName,
         header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
     },
     response::{IntoResponse, Response},
@@ -28,7 +22,7 @@ use super::{
 use crate::{
     error::ApiError,
     held_store::HeldStore,
-    limits::{ListenShare, places::Claimant},
+    limits::{Share, places::Claimant},
     origin::RequestOrigin,
     patience::Listening,
 };
@@ -44,12 +38,8 @@ const PIECE: usize = 64;
 /// How long to wait before looking again at a client that has not taken what it was sent.
 const BLOCKED: Duration = Duration::from_millis(100);
 
-const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
-const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
-const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 /// Tells nginx to pass on each event at once.
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
-const NO: HeaderValue = HeaderValue::from_static("no");
 
 /// Where events come from.
 #[derive(Debug)]
@@ -74,7 +64,7 @@ pub struct Listener {
     is_stopping: watch::Receiver<bool>,
     client: Option<Listening>,
     place: ListenerSlot,
-    _share: Option<ListenShare>,
+    _share: Option<Share>,
 }
 
 enum Look {
@@ -185,7 +175,7 @@ impl Listener {
         if self.position > begin {
             self.rest_until = Instant::now() + self.place.rest();
         }
-        self.place.events.sent.fetch_add(count, Ordering::Relaxed);
+        self.place.events.sent.add(count);
         match (text.is_empty(), is_behind) {
             (false, _) => Look::Told(text),
             (true, true) => Look::Behind,
@@ -211,10 +201,10 @@ impl IntoResponse for Listener {
             listener.next().await.map(|bytes| (Ok::<_, Infallible>(bytes), listener))
         });
         let headers = [
-            (CONTENT_TYPE, EVENT_STREAM),
-            (CACHE_CONTROL, NO_STORE),
-            (X_CONTENT_TYPE_OPTIONS, NOSNIFF),
-            (ACCEL_BUFFERING, NO),
+            (CONTENT_TYPE, "text/event-stream"),
+            (CACHE_CONTROL, "no-store"),
+            (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (ACCEL_BUFFERING, "no"),
         ];
         (headers, Body::from_stream(told)).into_response()
     }

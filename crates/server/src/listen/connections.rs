@@ -9,14 +9,17 @@ use std::{
     net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     time::Instant,
 };
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::patience::{Dropped, Patience};
+use crate::{
+    metrics::Counter,
+    patience::{Dropped, Patience},
+};
 
 /// File descriptors for everything else: packs, the database, outgoing connections.
 const OTHER_FILES: u64 = 768;
@@ -37,10 +40,10 @@ pub struct ConnectionLimits {
 pub struct Connections {
     limits: ConnectionLimits,
     open: Mutex<Open>,
-    accepted: AtomicU64,
-    refused: AtomicU64,
-    too_slow: AtomicU64,
-    gave_way: AtomicU64,
+    pub accepted: Counter,
+    pub refused: Counter,
+    pub too_slow: Counter,
+    pub gave_way: Counter,
     large_heads: AtomicUsize,
 }
 
@@ -57,18 +60,6 @@ struct Entry {
     patience: Arc<Patience>,
 }
 
-/// What became of connections since the start.
-#[derive(Debug, Clone, Copy)]
-pub struct ConnectionCounts {
-    pub open: usize,
-    /// Addresses with open connections, if they are counted.
-    pub addresses: usize,
-    pub accepted: u64,
-    pub refused: u64,
-    pub too_slow: u64,
-    pub gave_way: u64,
-}
-
 /// A place among the connections. Dropping it gives it back.
 #[derive(Debug)]
 pub struct Admitted {
@@ -82,10 +73,10 @@ impl Connections {
         Self {
             limits: limits.within_file_limit(raise_file_limit()),
             open: Mutex::default(),
-            accepted: AtomicU64::new(0),
-            refused: AtomicU64::new(0),
-            too_slow: AtomicU64::new(0),
-            gave_way: AtomicU64::new(0),
+            accepted: Counter::default(),
+            refused: Counter::default(),
+            too_slow: Counter::default(),
+            gave_way: Counter::default(),
             large_heads: AtomicUsize::new(0),
         }
     }
@@ -95,17 +86,13 @@ impl Connections {
         self.limits
     }
 
-    pub fn counts(&self) -> ConnectionCounts {
-        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let open = self.lock();
-        ConnectionCounts {
-            open: open.by_number.len(),
-            addresses: open.by_address.len(),
-            accepted: read(&self.accepted),
-            refused: read(&self.refused),
-            too_slow: read(&self.too_slow),
-            gave_way: read(&self.gave_way),
-        }
+    pub fn open(&self) -> usize {
+        self.lock().by_number.len()
+    }
+
+    /// Addresses with open connections, if they are counted.
+    pub fn addresses(&self) -> usize {
+        self.lock().by_address.len()
     }
 
     /// A place for a new connection; `None` if all others are at work. Without an address only the total counts.
@@ -123,10 +110,10 @@ impl Connections {
         let has_room =
             has_room && (open.by_number.len() < total || self.make_room(&mut open, total, |_| true));
         if !has_room {
-            self.refused.fetch_add(1, Ordering::Relaxed);
+            self.refused.add(1);
             return None;
         }
-        let number = self.accepted.fetch_add(1, Ordering::Relaxed);
+        let number = self.accepted.add(1);
         let patience = Arc::new(Patience::new(now));
         open.by_number.insert(number, Entry { address, patience: Arc::clone(&patience) });
         if let Some(address) = address {
@@ -140,7 +127,7 @@ impl Connections {
             Dropped::TooSlow => &self.too_slow,
             Dropped::GaveWay => &self.gave_way,
         };
-        count.fetch_add(1, Ordering::Relaxed);
+        count.add(1);
     }
 
     /// Admits a large head. If there are too many, the oldest of them go; `None` if that takes too long.
@@ -148,7 +135,7 @@ impl Connections {
         let count = self.large_heads.fetch_add(1, Ordering::Relaxed) + 1;
         let admitted = LargeHead(Arc::clone(self));
         if count > 2 * MAX_LARGE_HEADS {
-            self.gave_way.fetch_add(1, Ordering::Relaxed);
+            self.gave_way.add(1);
             return None;
         }
         if count > MAX_LARGE_HEADS {

@@ -1,13 +1,13 @@
 //! Counts requests. Each read passes here, so this costs a few additions, on memory that few threads share.
 
-use std::{
-    sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
-};
+use std::time::Duration;
 
 use axum::http::StatusCode;
 
-use super::kinds::{MAX_KINDS, RequestKind};
+use super::{
+    counter::Counter,
+    kinds::{MAX_KINDS, RequestKind},
+};
 
 /// Every status that the server answers; the most frequent first.
 const STATUSES: [u16; 15] = [200, 304, 404, 400, 401, 429, 202, 403, 405, 408, 409, 413, 431, 500, 503];
@@ -48,22 +48,22 @@ struct Shard {
 
 #[derive(Debug, Default)]
 struct Cell {
-    statuses: [AtomicU64; STATUSES.len()],
-    other_status: AtomicU64,
-    latencies: [AtomicU64; BOUNDS.len()],
-    slower: AtomicU64,
-    nanos: AtomicU64,
+    statuses: [Counter; STATUSES.len()],
+    other_status: Counter,
+    latencies: [Counter; BOUNDS.len()],
+    slower: Counter,
+    nanos: Counter,
 }
 
 impl Requests {
     pub(crate) fn record(&self, connection: u64, kind: RequestKind, status: StatusCode, took: Duration) {
         let cell = &self.shards[connection as usize % SHARDS].kinds[kind.index()];
         let place = STATUSES.iter().position(|known| *known == status.as_u16());
-        place.map_or(&cell.other_status, |place| &cell.statuses[place]).fetch_add(1, Ordering::Relaxed);
+        place.map_or(&cell.other_status, |place| &cell.statuses[place]).add(1);
         let nanos = took.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(took.subsec_nanos()));
         let place = BOUNDS.iter().position(|bound| nanos <= bound * 1_000);
-        place.map_or(&cell.slower, |place| &cell.latencies[place]).fetch_add(1, Ordering::Relaxed);
-        cell.nanos.fetch_add(nanos, Ordering::Relaxed);
+        place.map_or(&cell.slower, |place| &cell.latencies[place]).add(1);
+        cell.nanos.add(nanos);
     }
 
     /// Statuses with their counts; `None` is any other status.
@@ -79,8 +79,8 @@ impl Requests {
         (counts, self.sum(kind, |cell| &cell.slower), self.sum(kind, |cell| &cell.nanos))
     }
 
-    fn sum(&self, kind: RequestKind, count: impl Fn(&Cell) -> &AtomicU64) -> u64 {
+    fn sum(&self, kind: RequestKind, count: impl Fn(&Cell) -> &Counter) -> u64 {
         let counts = self.shards.iter().map(|shard| count(&shard.kinds[kind.index()]));
-        counts.map(|count| count.load(Ordering::Relaxed)).fold(0, u64::wrapping_add)
+        counts.map(Counter::get).fold(0, u64::wrapping_add)
     }
 }

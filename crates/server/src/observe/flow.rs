@@ -13,17 +13,17 @@ use tracing::{
 };
 
 /// About a hundred lines a second, and a thousand at once.
-pub const OF_A_KIND: Share = Share { bytes_per_second: 32 * 1024, burst: 256 * 1024 };
+pub const OF_A_KIND: LogRate = LogRate { bytes_per_second: 32 * 1024, burst: 256 * 1024 };
 /// 8.9 MB in any minute.
-pub const OF_ALL: Share = Share { bytes_per_second: 128 * 1024, burst: 1024 * 1024 };
+pub const OF_ALL: LogRate = LogRate { bytes_per_second: 128 * 1024, burst: 1024 * 1024 };
 
 #[derive(Debug, Clone, Copy)]
-pub struct Share {
+pub struct LogRate {
     pub bytes_per_second: u64,
     pub burst: u64,
 }
 
-impl Share {
+impl LogRate {
     fn nanos(self, bytes: u64) -> u64 {
         bytes.saturating_mul(1_000_000_000) / self.bytes_per_second
     }
@@ -83,12 +83,12 @@ struct Used(u64);
 
 impl Used {
     /// Whether anything is left. The line that uses it up can be larger.
-    fn has_room(&self, share: Share, now: u64) -> bool {
-        self.0 < now.saturating_add(share.nanos(share.burst))
+    fn has_room(&self, rate: LogRate, now: u64) -> bool {
+        self.0 < now.saturating_add(rate.nanos(rate.burst))
     }
 
-    fn charge(&mut self, share: Share, bytes: u64, now: u64) {
-        self.0 = self.0.max(now).saturating_add(share.nanos(bytes));
+    fn charge(&mut self, rate: LogRate, bytes: u64, now: u64) {
+        self.0 = self.0.max(now).saturating_add(rate.nanos(bytes));
     }
 }
 

@@ -19,6 +19,7 @@ use super::{
     flow::Flow,
     line::{self, Style},
 };
+use crate::metrics::Counter;
 use countersign_store::clock::uptime_nanos;
 
 /// Lines that can wait: 4 MiB at most.
@@ -32,35 +33,19 @@ const LAST_LINES: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]
 pub struct LogStats {
-    written: AtomicU64,
-    left_out: AtomicU64,
-    overflowed: AtomicU64,
-    unwritten: AtomicU64,
+    pub written: Counter,
+    /// Lines beyond the rate of their kind.
+    pub left_out: Counter,
+    /// Lines that came while too many others waited.
+    pub overflowed: Counter,
+    /// Lines that standard error did not take.
+    pub unwritten: Counter,
     has_failed: AtomicBool,
     /// Since when a line is being written, in nanoseconds of uptime; 0 if none is.
     writing_since: AtomicU64,
 }
 
 impl LogStats {
-    pub fn written(&self) -> u64 {
-        self.written.load(Ordering::Relaxed)
-    }
-
-    /// Lines beyond the rate of their kind.
-    pub fn left_out(&self) -> u64 {
-        self.left_out.load(Ordering::Relaxed)
-    }
-
-    /// Lines that came while too many others waited.
-    pub fn overflowed(&self) -> u64 {
-        self.overflowed.load(Ordering::Relaxed)
-    }
-
-    /// Lines that standard error did not take.
-    pub fn unwritten(&self) -> u64 {
-        self.unwritten.load(Ordering::Relaxed)
-    }
-
     /// Whether the log cannot be written: the last line was refused, or one has been waiting for seconds.
     pub fn is_failing(&self, now: Instant) -> bool {
         let since = self.writing_since.load(Ordering::Relaxed);
@@ -69,12 +54,8 @@ impl LogStats {
         is_stuck || self.has_failed.load(Ordering::Relaxed)
     }
 
-    pub(super) fn note_left_out(&self) {
-        self.left_out.fetch_add(1, Ordering::Relaxed);
-    }
-
     fn lost(&self) -> u64 {
-        self.overflowed() + self.unwritten()
+        self.overflowed.get() + self.unwritten.get()
     }
 }
 
@@ -95,7 +76,7 @@ impl LogQueue {
     /// Never waits.
     pub fn put(&self, line: String) {
         if self.sender.try_send(Message::Line(line)).is_err() {
-            self.stats.overflowed.fetch_add(1, Ordering::Relaxed);
+            self.stats.overflowed.add(1);
         }
     }
 
@@ -181,7 +162,7 @@ impl<W: Write> LogWriter<W> {
         stats.writing_since.store(0, Ordering::Relaxed);
         stats.has_failed.store(written.is_err(), Ordering::Relaxed);
         let count = if written.is_ok() { &stats.written } else { &stats.unwritten };
-        count.fetch_add(1, Ordering::Relaxed);
+        count.add(1);
         written.is_ok()
     }
 

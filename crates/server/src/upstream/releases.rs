@@ -26,8 +26,9 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use thiserror::Error;
 use tokio::{sync::watch, task::JoinHandle};
 
-use crate::limits::places::{
-    Claimant, GaveWay, HeldPlace, MinimumPace, PlaceMeter, PlaceRules, SharedPlaces,
+use crate::{
+    limits::places::{Claimant, GaveWay, HeldPlace, MinimumPace, PlaceRules, SharedPlaces},
+    metrics::Counter,
 };
 
 /// How long a download continues while no client waits, and how long its result is kept for clients that come back.
@@ -56,7 +57,7 @@ const PROGRESS_BYTES: u64 = 64 << 20;
 pub struct Releases {
     known: Arc<Mutex<HashMap<RepoPath, Arc<Shared>>>>,
     /// Held by downloads, not by the clients that wait: a client that leaves makes no room for another download.
-    places: Arc<SharedPlaces>,
+    pub places: Arc<SharedPlaces>,
     patience: Duration,
 }
 
@@ -168,14 +169,6 @@ impl Releases {
         outcome
     }
 
-    pub fn places(&self) -> &SharedPlaces {
-        &self.places
-    }
-
-    pub fn under_way(&self) -> usize {
-        self.places.held()
-    }
-
     async fn supervise(self, key: RepoPath, shared: Arc<Shared>, mut work: JoinHandle<DownloadOutcome>) {
         let outcome = loop {
             tokio::select! {
@@ -233,7 +226,7 @@ async fn download(
     fetcher: &Fetcher,
     source: &ReleaseSource,
     limits: ReleaseLimits,
-    meter: &PlaceMeter,
+    meter: &Counter,
 ) -> DownloadOutcome {
     let metadata = fetcher.fetch_release(source, limits.assets).await.map_err(Arc::new)?;
     let count = metadata.assets.len();
@@ -264,7 +257,7 @@ struct Position<'a> {
     release: &'a RepoPath,
     number: usize,
     count: usize,
-    meter: &'a PlaceMeter,
+    meter: &'a Counter,
 }
 
 impl Position<'_> {
@@ -282,7 +275,7 @@ async fn hash_asset(
 ) -> Result<PublishedFile, ReleaseError> {
     let (mentioned, moved) = (AtomicU64::new(0), AtomicU64::new(0));
     let progress = |bytes: u64| {
-        position.meter.note(bytes.saturating_sub(moved.fetch_max(bytes, Ordering::Relaxed)));
+        position.meter.add(bytes.saturating_sub(moved.fetch_max(bytes, Ordering::Relaxed)));
         let (step, is_last) = (bytes / PROGRESS_BYTES, asset.size == Some(bytes));
         if mentioned.fetch_max(step, Ordering::Relaxed) < step && !is_last {
             position.log(bytes);

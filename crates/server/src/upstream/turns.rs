@@ -1,17 +1,14 @@
 //! Turns to make the server fetch. Strangers can ask for them, so there are bounds for all strangers together and for
 //! each.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use crate::limits::{
-    FetchShare,
-    places::{Claimant, GaveWay, HeldPlace, PlaceRules, SharedPlaces},
+use crate::{
+    limits::{
+        Share,
+        places::{Claimant, GaveWay, HeldPlace, PlaceRules, SharedPlaces},
+    },
+    metrics::Counter,
 };
 
 /// Requests that fetch, or wait for the writer with what they fetched. Each has up to 8 MiB in memory. Strangers
@@ -52,8 +49,8 @@ pub enum FetchOutcome {
 
 #[derive(Debug)]
 pub struct FetchTurns {
-    turns: Arc<SharedPlaces>,
-    counts: [[AtomicU64; FetchOutcome::ALL.len()]; FetchKind::ALL.len()],
+    pub turns: Arc<SharedPlaces>,
+    counts: [[Counter; FetchOutcome::ALL.len()]; FetchKind::ALL.len()],
 }
 
 /// Proves that its holder can fetch.
@@ -61,7 +58,7 @@ pub struct FetchTurns {
 pub struct FetchTurn {
     pub(crate) kind: FetchKind,
     place: HeldPlace,
-    _share: Option<FetchShare>,
+    _share: Option<[Share; 2]>,
 }
 
 impl Default for FetchTurns {
@@ -83,7 +80,7 @@ impl FetchTurns {
         &self,
         kind: FetchKind,
         claimant: Claimant,
-        share: Option<FetchShare>,
+        share: Option<[Share; 2]>,
     ) -> Option<FetchTurn> {
         let Ok(place) = self.turns.take(claimant).await else {
             self.note(kind, FetchOutcome::Busy);
@@ -92,16 +89,12 @@ impl FetchTurns {
         Some(FetchTurn { kind, place, _share: share })
     }
 
-    pub fn turns(&self) -> &SharedPlaces {
-        &self.turns
-    }
-
     pub(crate) fn note(&self, kind: FetchKind, outcome: FetchOutcome) {
-        self.counts[kind as usize][outcome as usize].fetch_add(1, Ordering::Relaxed);
+        self.counts[kind as usize][outcome as usize].add(1);
     }
 
     pub fn count(&self, kind: FetchKind, outcome: FetchOutcome) -> u64 {
-        self.counts[kind as usize][outcome as usize].load(Ordering::Relaxed)
+        self.counts[kind as usize][outcome as usize].get()
     }
 
     /// Requests that have a turn or wait for one.

@@ -1,8 +1,9 @@
 //! The counters of a webhook.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use super::settings::WebhookName;
+use crate::metrics::Counter;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryOutcome {
@@ -15,7 +16,7 @@ pub enum DeliveryOutcome {
 #[derive(Debug)]
 pub struct WebhookStats {
     pub name: WebhookName,
-    counts: [AtomicU64; DeliveryOutcome::ALL.len()],
+    counts: [Counter; DeliveryOutcome::ALL.len()],
     is_failing: AtomicBool,
     /// The log position of the newest commit that needs nothing more; the least number while it is unknown.
     done: AtomicI64,
@@ -46,7 +47,7 @@ impl WebhookStats {
     }
 
     pub fn count(&self, outcome: DeliveryOutcome) -> u64 {
-        self.counts[outcome as usize].load(Ordering::Relaxed)
+        self.counts[outcome as usize].get()
     }
 
     pub fn is_failing(&self) -> bool {
@@ -60,7 +61,7 @@ impl WebhookStats {
     }
 
     pub(super) fn note(&self, outcome: DeliveryOutcome) {
-        self.counts[outcome as usize].fetch_add(1, Ordering::Relaxed);
+        self.counts[outcome as usize].add(1);
         self.is_failing.store(outcome != DeliveryOutcome::Delivered, Ordering::Relaxed);
     }
 

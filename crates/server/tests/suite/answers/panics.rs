@@ -56,7 +56,7 @@ fn serve_and_panic() {
     drop(logging);
     let stats = observe::stats();
     // Two panics, and the two failures that came of them.
-    assert!(stats.unwritten() >= 4 && stats.written() == 0, "{stats:?}");
+    assert!(stats.unwritten.get() >= 4 && stats.written.get() == 0, "{stats:?}");
 }
 
 /// The status of the answer to a request that makes the server look at its clock.

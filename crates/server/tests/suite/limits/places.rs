@@ -54,7 +54,7 @@ fn an_address_a_project_and_a_key_each_get_their_share_and_no_more() {
         take(&places, at(2), 4);
         drop(held);
         take(&places, claimant, 4);
-        assert_eq!((places.refused(), places.gave_way()), (1, 0));
+        assert_eq!((places.refused.get(), places.gave_way()), (1, 0));
         assert!(places.is_empty());
     }
 }
@@ -139,7 +139,7 @@ async fn the_slow_lose_their_places_first_and_only_when_others_want_them() {
     tokio::time::advance(grace * 2).await;
     for (n, place) in held.iter().enumerate() {
         // Exactly the minimum pace is enough; a byte less is not.
-        place.meter().note(if n == 5 { 3_999 } else { 4_000 });
+        place.meter().add(if n == 5 { 3_999 } else { 4_000 });
     }
     assert!(!held.iter().any(has_lost));
     let newcomer = places.try_take(at(9)).unwrap();

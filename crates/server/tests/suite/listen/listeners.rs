@@ -77,6 +77,6 @@ async fn a_listener_that_does_not_read_is_let_go_and_little_is_kept_for_it() {
     assert_eq!(timeout(HOUR, serving).await.unwrap(), Some(Dropped::TooSlow));
     assert_eq!(app.events.listeners(), 0);
     // All of it would be 1,000 events, a third of a megabyte.
-    assert!(app.events.sent() < 150, "{}", app.events.sent());
+    assert!(app.events.sent.get() < 150, "{}", app.events.sent.get());
     running.stop().await.unwrap();
 }

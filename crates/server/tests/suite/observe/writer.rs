@@ -82,7 +82,7 @@ fn what_waits_is_written_when_the_log_ends() {
     }
     drop(logging);
     assert_eq!(sink.text().lines().count(), QUEUE);
-    assert_eq!((stats.written(), stats.overflowed() + stats.unwritten()), (QUEUE as u64, 0));
+    assert_eq!((stats.written.get(), stats.overflowed.get() + stats.unwritten.get()), (QUEUE as u64, 0));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn lines_that_cannot_be_written_are_counted_and_told_of_when_it_works_again() {
     drop(logging);
     assert!(stats.is_failing(Instant::now()));
     // Three lines of the test, and the report about them.
-    assert_eq!((stats.written(), stats.unwritten(), sink.text().as_str()), (0, 4, ""));
+    assert_eq!((stats.written.get(), stats.unwritten.get(), sink.text().as_str()), (0, 4, ""));
     sink.set(|state| state.is_full = false);
     queue.finish();
     assert!(!stats.is_failing(Instant::now()));
@@ -118,9 +118,9 @@ fn a_log_that_is_stuck_takes_as_many_lines_as_may_wait_and_keeps_none_waiting() 
     for n in 0..QUEUE {
         queue.put(format!("{n}\n"));
     }
-    assert_eq!(stats.overflowed(), 0, "the last that may wait");
+    assert_eq!(stats.overflowed.get(), 0, "the last that may wait");
     queue.put("one too many\n".to_owned());
-    assert_eq!(stats.overflowed(), 1);
+    assert_eq!(stats.overflowed.get(), 1);
     assert!(!stats.is_failing(Instant::now()) && stats.is_failing(Instant::now() + STUCK));
     sink.set(|state| state.is_stuck = false);
     sink.wait_until(|state| state.text.lines().count() == QUEUE + 1);
