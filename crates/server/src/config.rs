@@ -29,7 +29,6 @@ use serde::Deserialize;
 pub use self::error::{ConfigError, WebhookProblem};
 pub use self::log::{LogFormat, LogLevel, UnknownName};
 use self::{
-    error::positive,
     service::{ConnectionsTable, RateLimitsTable, TlsTable},
     webhook::WebhookTable,
 };
@@ -283,37 +282,51 @@ fn read_token(path: PathBuf) -> Result<Token, ConfigError> {
     }
 }
 
+/// A key of a table that must be positive, or its default: `positive!(self, limits.assets, 1_000)`.
+macro_rules! positive {
+    ($table:expr, $name:ident.$key:ident, $default:expr) => {
+        $crate::config::error::positive(
+            concat!(stringify!($name), ".", stringify!($key)),
+            $table.$key,
+            $default,
+        )
+    };
+}
+use positive;
+
+/// The same with a maximum. A larger value would let in content that the server cannot use (docs/bounds.md).
+macro_rules! bounded {
+    ($table:expr, $name:ident.$key:ident, $default:expr, $most:expr, $why:expr) => {
+        positive!($table, $name.$key, $default).and_then(|value| {
+            if value > $most {
+                let reason = format!("at most {}: {}", $most, $why);
+                let key = concat!(stringify!($name), ".", stringify!($key));
+                return Err(ConfigError::Value { key, reason });
+            }
+            Ok(value)
+        })
+    };
+}
+
 impl LimitsTable {
     fn resolve(self, dev: bool) -> Result<ServiceLimits, ConfigError> {
-        let storage = self.storage()?;
+        let storage = StorageLimits {
+            project: positive!(self, limits.project_bytes_per_day, 256 << 20)?,
+            project_reserved: positive!(self, limits.project_reserved_bytes_per_day, 1 << 20)?,
+            owner: positive!(self, limits.owner_bytes_per_day, 512 << 20)?,
+            host: positive!(self, limits.host_bytes_per_day, 2 << 30)?,
+            total: positive!(self, limits.total_bytes_per_day, 4 << 30)?,
+        };
         let max_signers = SIGNERS_FILE_BYTES as u64;
-        let signers_file_bytes = positive("limits.signers_file_bytes", self.signers_file_bytes, max_signers)?;
-        let signers_file_bytes = at_most(
-            "limits.signers_file_bytes",
-            signers_file_bytes,
-            max_signers,
-            "no client accepts a larger signers file",
-        )?;
-        let checksums_file_bytes =
-            positive("limits.checksums_file_bytes", self.checksums_file_bytes, MAX_CHECKSUMS_FILE_BYTES)?;
-        let checksums_file_bytes = at_most(
-            "limits.checksums_file_bytes",
-            checksums_file_bytes,
-            MAX_CHECKSUMS_FILE_BYTES,
-            "an index has no room for what a larger one lists",
-        )?;
-        let assets = positive("limits.assets", self.assets, 1_000)?;
-        let assets = at_most("limits.assets", assets, INDEX_FILES, "more do not fit into an index")?;
-        let request_body_bytes = positive("limits.request_body_bytes", self.request_body_bytes, 1024 * 1024)?;
-        let request_body_bytes = at_most(
-            "limits.request_body_bytes",
-            request_body_bytes,
-            MAX_REQUEST_BODY_BYTES,
-            "no request needs more, and each body is held in memory",
-        )?;
-        let days = positive("limits.registration_expiry_days", self.registration_expiry_days, 14)?;
-        let seconds = days.checked_mul(DAY);
-        let seconds = seconds.ok_or_else(|| ConfigError::Value {
+        let why = "no client accepts a larger signers file";
+        let signers_file_bytes = bounded!(self, limits.signers_file_bytes, max_signers, max_signers, why)?;
+        let (max, why) = (MAX_CHECKSUMS_FILE_BYTES, "an index has no room for what a larger one lists");
+        let checksums_file_bytes = bounded!(self, limits.checksums_file_bytes, max, max, why)?;
+        let assets = bounded!(self, limits.assets, 1_000, INDEX_FILES, "more do not fit into an index")?;
+        let (max, why) = (MAX_REQUEST_BODY_BYTES, "no request needs more, and each body is held in memory");
+        let request_body_bytes = bounded!(self, limits.request_body_bytes, 1 << 20, max, why)?;
+        let days = positive!(self, limits.registration_expiry_days, 14)?;
+        let seconds = days.checked_mul(DAY).ok_or_else(|| ConfigError::Value {
             key: "limits.registration_expiry_days",
             reason: "too many days".to_owned(),
         })?;
@@ -321,86 +334,43 @@ impl LimitsTable {
             request_body_bytes,
             signers_file_bytes,
             checksums_file_bytes,
-            checksums_files: positive("limits.checksums_files", self.checksums_files, 16)?,
+            checksums_files: positive!(self, limits.checksums_files, 16)?,
             assets,
-            asset_bytes: positive("limits.asset_bytes", self.asset_bytes, 2 << 30)?,
+            asset_bytes: positive!(self, limits.asset_bytes, 2 << 30)?,
             release_time: RELEASE_TIME,
-            collecting_per_project: positive(
-                "limits.collecting_per_project",
-                self.collecting_per_project,
-                10_000,
-            )?,
+            collecting_per_project: positive!(self, limits.collecting_per_project, 10_000)?,
             registration_expiry: Duration::from_secs(seconds),
-            event_listeners: positive("limits.event_listeners", self.event_listeners, 4_096)?,
+            event_listeners: positive!(self, limits.event_listeners, 4_096)?,
             caps: Caps {
-                registrations_per_host: positive(
-                    "limits.registrations_per_host",
-                    self.registrations_per_host,
-                    10_000,
-                )?,
-                registrations_per_owner: positive(
-                    "limits.registrations_per_owner",
-                    self.registrations_per_owner,
-                    100,
-                )?,
-                superseded_per_project: positive(
-                    "limits.superseded_per_project",
-                    self.superseded_per_project,
-                    100,
-                )?,
-                rotations_per_day: positive("limits.rotations_per_day", self.rotations_per_day, 100)?,
+                registrations_per_host: positive!(self, limits.registrations_per_host, 10_000)?,
+                registrations_per_owner: positive!(self, limits.registrations_per_owner, 100)?,
+                superseded_per_project: positive!(self, limits.superseded_per_project, 100)?,
+                rotations_per_day: positive!(self, limits.rotations_per_day, 100)?,
             },
             // Development mode is for one's own machine (D37).
             storage: (!dev).then_some(storage),
         })
     }
-
-    fn storage(&self) -> Result<StorageLimits, ConfigError> {
-        let reserved = self.project_reserved_bytes_per_day;
-        Ok(StorageLimits {
-            project: positive("limits.project_bytes_per_day", self.project_bytes_per_day, 256 << 20)?,
-            project_reserved: positive("limits.project_reserved_bytes_per_day", reserved, 1 << 20)?,
-            owner: positive("limits.owner_bytes_per_day", self.owner_bytes_per_day, 512 << 20)?,
-            host: positive("limits.host_bytes_per_day", self.host_bytes_per_day, 2 << 30)?,
-            total: positive("limits.total_bytes_per_day", self.total_bytes_per_day, 4 << 30)?,
-        })
-    }
-}
-
-/// A larger value would let in content that the server cannot use (docs/bounds.md).
-fn at_most<T: PartialOrd + fmt::Display>(
-    key: &'static str,
-    value: T,
-    most: T,
-    why: &str,
-) -> Result<T, ConfigError> {
-    if value > most {
-        return Err(ConfigError::Value { key, reason: format!("at most {most}: {why}") });
-    }
-    Ok(value)
 }
 
 impl FetchTable {
     fn asset_timeout(&self) -> Result<Duration, ConfigError> {
-        let seconds = positive("fetch.asset_timeout_seconds", self.asset_timeout_seconds, 60 * 60)?;
-        Ok(Duration::from_secs(seconds))
+        positive!(self, fetch.asset_timeout_seconds, 60 * 60).map(Duration::from_secs)
     }
 
     fn resolve(self) -> Result<Timeouts, ConfigError> {
-        let default = Timeouts::default();
-        let seconds = |key, value: Option<u64>, default: Duration| {
-            positive(key, value, default.as_secs()).map(Duration::from_secs)
-        };
+        let Timeouts { connect, idle, total, pace } = Timeouts::default();
         if self.total_timeout_seconds.is_some_and(|seconds| seconds > MAX_FETCH.as_secs()) {
             let reason =
                 format!("must be at most {}, the longest fetch that `fsck` expects", MAX_FETCH.as_secs());
             return Err(ConfigError::Value { key: "fetch.total_timeout_seconds", reason });
         }
+        let seconds = Duration::from_secs;
         Ok(Timeouts {
-            connect: seconds("fetch.connect_timeout_seconds", self.connect_timeout_seconds, default.connect)?,
-            idle: seconds("fetch.idle_timeout_seconds", self.idle_timeout_seconds, default.idle)?,
-            total: seconds("fetch.total_timeout_seconds", self.total_timeout_seconds, default.total)?,
-            pace: default.pace,
+            connect: positive!(self, fetch.connect_timeout_seconds, connect.as_secs()).map(seconds)?,
+            idle: positive!(self, fetch.idle_timeout_seconds, idle.as_secs()).map(seconds)?,
+            total: positive!(self, fetch.total_timeout_seconds, total.as_secs()).map(seconds)?,
+            pace,
         })
     }
 }

@@ -103,14 +103,17 @@ impl ApiError {
     }
 
     pub fn busy() -> Self {
-        let busy = Self::new(StatusCode::SERVICE_UNAVAILABLE, "the server is busy: try again in a moment");
-        Self { retry_after: Some(1), ..busy }
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "the server is busy: try again in a moment").retry_after(1)
     }
 
     pub fn too_many_listeners() -> Self {
         let message =
             "too many others listen to events. Try again later, or read the state of what you watch";
-        Self { retry_after: Some(60), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, message) }
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(60)
+    }
+
+    fn retry_after(self, seconds: u64) -> Self {
+        Self { retry_after: Some(seconds), ..self }
     }
 
     fn refused(status: StatusCode, refusal: &impl StdError) -> Self {
@@ -118,12 +121,7 @@ impl ApiError {
     }
 
     fn internal(message: impl Into<String>, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self {
-            status: StatusCode::INTERNAL_SERVER_ERROR,
-            message: message.into(),
-            retry_after: None,
-            source: Some(source.into()),
-        }
+        Self { source: Some(source.into()), ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, message) }
     }
 }
 
@@ -163,11 +161,36 @@ fn describe(error: &(dyn StdError + Send + Sync + 'static)) -> String {
     text
 }
 
-impl From<AuthRefusal> for ApiError {
-    fn from(refusal: AuthRefusal) -> Self {
-        Self::refused(StatusCode::UNAUTHORIZED, &refusal)
-    }
+/// The same status for every case.
+macro_rules! refused_with {
+    ($($status:ident: $($error:ty),+;)+) => {$($(
+        impl From<$error> for ApiError {
+            fn from(error: $error) -> Self {
+                Self::refused(StatusCode::$status, &error)
+            }
+        }
+    )+)+};
 }
+
+refused_with! {
+    UNAUTHORIZED: AuthRefusal;
+    SERVICE_UNAVAILABLE: NotReady;
+    BAD_REQUEST: ParseError, UrlRefusal, NotTheCaller;
+}
+
+/// The log gets the causes as well.
+macro_rules! failed_with {
+    ($($error:ty),+) => {$(
+        impl From<$error> for ApiError {
+            fn from(error: $error) -> Self {
+                Self::internal(error.to_string(), error)
+            }
+        }
+    )+};
+}
+
+// Invalid content from a forge is the forge's fault, not the caller's: 500 (D25).
+failed_with!(ChecksumsError, TooManyFiles, ReadError, InvalidSigners);
 
 impl From<NonceError> for ApiError {
     fn from(error: NonceError) -> Self {
@@ -186,8 +209,7 @@ impl From<NonceError> for ApiError {
 
 impl From<Limited> for ApiError {
     fn from(limited: Limited) -> Self {
-        let refused = Self::refused(StatusCode::TOO_MANY_REQUESTS, &limited);
-        Self { retry_after: Some(limited.seconds), ..refused }
+        Self::refused(StatusCode::TOO_MANY_REQUESTS, &limited).retry_after(limited.seconds)
     }
 }
 
@@ -198,33 +220,14 @@ impl From<NoPlace> for ApiError {
 }
 
 impl From<GaveWay> for ApiError {
-    fn from(_: GaveWay) -> Self {
-        let message = "this request had to make room for others that waited. Try again in a moment";
-        Self { retry_after: Some(1), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, message) }
-    }
-}
-
-impl From<NotReady> for ApiError {
-    fn from(reason: NotReady) -> Self {
-        Self::refused(StatusCode::SERVICE_UNAVAILABLE, &reason)
-    }
-}
-
-impl From<ParseError> for ApiError {
-    fn from(error: ParseError) -> Self {
-        Self::refused(StatusCode::BAD_REQUEST, &error)
+    fn from(gave_way: GaveWay) -> Self {
+        Self::refused(StatusCode::SERVICE_UNAVAILABLE, &gave_way).retry_after(1)
     }
 }
 
 impl From<PathError> for ApiError {
     fn from(error: PathError) -> Self {
         Self::bad_request(format!("Invalid path: {error}"))
-    }
-}
-
-impl From<UrlRefusal> for ApiError {
-    fn from(refusal: UrlRefusal) -> Self {
-        Self::refused(StatusCode::BAD_REQUEST, &refusal)
     }
 }
 
@@ -264,24 +267,6 @@ impl From<DownloadError> for ApiError {
     }
 }
 
-impl From<ChecksumsError> for ApiError {
-    fn from(error: ChecksumsError) -> Self {
-        Self::internal(error.to_string(), error)
-    }
-}
-
-impl From<TooManyFiles> for ApiError {
-    fn from(error: TooManyFiles) -> Self {
-        Self::internal(error.to_string(), error)
-    }
-}
-
-impl From<ReadError> for ApiError {
-    fn from(error: ReadError) -> Self {
-        Self::internal(error.to_string(), error)
-    }
-}
-
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         let message = match &error {
@@ -291,8 +276,7 @@ impl From<StoreError> for ApiError {
                 return Self::new(StatusCode::CONFLICT, message);
             }
             StoreError::OverBudget(over) => {
-                let refused = Self::refused(StatusCode::TOO_MANY_REQUESTS, over);
-                return Self { retry_after: Some(over.seconds), ..refused };
+                return Self::refused(StatusCode::TOO_MANY_REQUESTS, over).retry_after(over.seconds);
             }
             StoreError::Io(_) => NOTHING_STORED,
             // A rule should have refused this earlier.
@@ -305,19 +289,13 @@ impl From<StoreError> for ApiError {
     }
 }
 
-impl From<NotTheCaller> for ApiError {
-    fn from(refusal: NotTheCaller) -> Self {
-        Self::refused(StatusCode::BAD_REQUEST, &refusal)
-    }
-}
-
 impl From<RegisterRefusal> for ApiError {
     fn from(refusal: RegisterRefusal) -> Self {
         use RegisterRefusal as R;
         let status = match refusal {
             R::AlreadyRegistered(_) | R::InProgress(_) | R::Overlaps { .. } => StatusCode::CONFLICT,
             R::NotTheCaller(_) | R::NotListed(_) | R::TimestampAhead(_) => StatusCode::BAD_REQUEST,
-            R::InvalidSigners(error) => return invalid_signers(error),
+            R::InvalidSigners(error) => return error.into(),
             R::Stored(error) => return error.into(),
         };
         Self::refused(status, &refusal)
@@ -335,7 +313,7 @@ impl From<UpdateRefusal> for ApiError {
             | R::TimestampNotLater { .. }
             | R::TimestampAhead(_) => StatusCode::BAD_REQUEST,
             R::OtherPending(_) | R::HistoryFull { .. } => StatusCode::CONFLICT,
-            R::InvalidSigners(error) => return invalid_signers(error),
+            R::InvalidSigners(error) => return error.into(),
             R::Stored(error) => return error.into(),
         };
         Self::refused(status, &refusal)
@@ -349,17 +327,11 @@ impl From<CapRefusal> for ApiError {
                 Self::refused(StatusCode::CONFLICT, &refusal)
             }
             CapRefusal::Rotations { wait_seconds, .. } => {
-                let refused = Self::refused(StatusCode::TOO_MANY_REQUESTS, &refusal);
-                Self { retry_after: Some(wait_seconds), ..refused }
+                Self::refused(StatusCode::TOO_MANY_REQUESTS, &refusal).retry_after(wait_seconds)
             }
             CapRefusal::Stored(error) => error.into(),
         }
     }
-}
-
-/// Invalid content from a forge is the forge's fault, not the caller's: 500 (D25).
-fn invalid_signers(error: InvalidSigners) -> ApiError {
-    ApiError::internal(error.to_string(), error)
 }
 
 impl From<SignRefusal> for ApiError {

@@ -2,11 +2,10 @@
 
 use std::{sync::Arc, thread, time::Duration};
 
-use tokio::task::spawn_blocking;
-
 use crate::{
     error::ApiError,
     limits::places::{Claimant, PlaceRules, SharedPlaces},
+    sending::run_beside,
 };
 
 /// How long a visitor waits for its turn.
@@ -49,12 +48,6 @@ impl Renderings {
         visitor: Claimant,
         render: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let turn = self.turns.take(visitor).await?;
-        let work = spawn_blocking(move || {
-            let rendered = render();
-            drop(turn);
-            rendered
-        });
-        work.await.map_err(|_| ApiError::panicked())
+        run_beside(self.turns.take(visitor).await?, render).await
     }
 }

@@ -79,11 +79,12 @@ impl Sending {
         &self,
         read: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        timeout(MAX_WAIT, self.take_turn()).await.map_err(|_| ApiError::busy())?.read(read).await
+        let turn = timeout(MAX_WAIT, self.take_turn()).await.map_err(|_| ApiError::busy())?;
+        run_beside(turn, read).await
     }
 
-    async fn take_turn(&self) -> ReadTurn {
-        ReadTurn { _permit: Arc::clone(&self.readers).acquire_owned().await.ok() }
+    async fn take_turn(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.readers).acquire_owned().await.ok()
     }
 
     /// A body of bytes that are in memory already.
@@ -130,19 +131,17 @@ impl Sending {
     }
 }
 
-struct ReadTurn {
-    _permit: Option<OwnedSemaphorePermit>,
-}
-
-impl ReadTurn {
-    async fn read<T: Send + 'static>(self, read: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
-        let reading = spawn_blocking(move || {
-            let read = read();
-            drop(self);
-            read
-        });
-        reading.await.map_err(|_| ApiError::panicked())
-    }
+/// Works outside the runtime. Work that has begun goes on without its request, and keeps its turn.
+pub(crate) async fn run_beside<T: Send + 'static>(
+    turn: impl Send + 'static,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ApiError> {
+    let working = spawn_blocking(move || {
+        let done = work();
+        drop(turn);
+        done
+    });
+    working.await.map_err(|_| ApiError::panicked())
 }
 
 struct Streamed<R> {
@@ -159,8 +158,8 @@ impl<R: Fn(usize) -> Result<(Bytes, Option<usize>), ReadError> + Send + Sync + '
         while let Some(from) = self.next.filter(|_| self.rest.is_empty()) {
             let read = Arc::clone(&self.read);
             // Others can go first for a while, but an answer that has begun is never given up for them.
-            let (part, next) = self.sending.take_turn().await.read(move || read(from)).await??;
-            (self.rest, self.next) = (part, next);
+            let turn = self.sending.take_turn().await;
+            (self.rest, self.next) = run_beside(turn, move || read(from)).await??;
         }
         Ok(())
     }

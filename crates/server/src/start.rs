@@ -60,7 +60,7 @@ const LARGE_BODIES: PlaceRules = PlaceRules {
 /// A metrics reader needs one.
 const METRICS_CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 32, per_address: None };
 
-static REFERENCE: LazyLock<Reference> = LazyLock::new(|| Reference::of(table::all().into_rows()));
+static REFERENCE: LazyLock<Reference> = LazyLock::new(|| Reference::of(table::all().rows));
 
 #[derive(Debug, Error)]
 pub enum StartError {

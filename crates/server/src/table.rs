@@ -24,7 +24,7 @@ use crate::{
 };
 
 pub fn build(app: App) -> Router {
-    with_common_answers(all().into_router()).with_state(app)
+    with_common_answers(all().router).with_state(app)
 }
 
 const FILES: &str = "/v1/files";
@@ -55,17 +55,12 @@ pub fn all() -> RouteTable {
 pub fn kinds() -> &'static RequestKinds {
     static KINDS: LazyLock<RequestKinds> = LazyLock::new(|| {
         let mut kinds = RequestKinds::default();
-        for row in all().into_rows() {
-            match row.path.strip_suffix("{path}") {
-                Some(dir) => kinds.add_below(dir, row.endpoint.counted_as),
-                None => kinds.add(&row.path, row.endpoint.counted_as),
-            }
-            if !row.endpoint.is_limited() {
-                kinds.leave_unlimited(row.endpoint.counted_as);
-            }
+        for row in all().rows {
+            let is_limited = row.endpoint.is_limited();
+            kinds.add(row.path.trim_end_matches("{path}"), row.endpoint.counted_as, is_limited);
         }
-        kinds.add_below(web::ASSETS_DIR, "page");
-        kinds.add(METRICS, "metrics");
+        kinds.add(web::ASSETS_DIR, "page", true);
+        kinds.add(METRICS, "metrics", true);
         kinds
     });
     &KINDS
@@ -77,7 +72,7 @@ const METRICS: &str = "/metrics";
 /// the server is no longer ready.
 pub fn build_metrics(app: App) -> Router {
     let show = async |State(app): State<App>| metrics::show(&app, kinds());
-    let routes = Router::new().route(METRICS, get(show)).merge(health_routes().into_router());
+    let routes = Router::new().route(METRICS, get(show)).merge(health_routes().router);
     with_common_answers(routes).with_state(app)
 }
 
@@ -103,7 +98,7 @@ pub fn answer_read(app: &App, head: RequestHead<'_>) -> Option<Response> {
     } else {
         chain::read_chain(app, below(GET_SIGNERS_CHAIN)?)
     };
-    Some(answered?.into_response())
+    answered.unwrap_or_else(|error| Some(error.into_response()))
 }
 
 /// Errors outside the handlers get the same answers.

@@ -29,20 +29,14 @@ use crate::limits::{
 pub enum UpstreamError {
     #[error("too many others fetch")]
     Busy,
-    #[error("the turn went to another request")]
-    GaveWay(GaveWay),
+    #[error(transparent)]
+    GaveWay(#[from] GaveWay),
     #[error(transparent)]
     Fetch(#[from] FetchError),
     #[error(transparent)]
     Download(#[from] DownloadError),
     #[error("{0} answered that there is no such file")]
     Missing(Url),
-}
-
-impl From<GaveWay> for UpstreamError {
-    fn from(gave_way: GaveWay) -> Self {
-        Self::GaveWay(gave_way)
-    }
 }
 
 /// Where signers files and releases come from.

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use serde::Deserialize;
 
-use super::error::{ConfigError, positive};
+use super::{error::ConfigError, positive};
 use crate::{limits::Rates, listen::connections::ConnectionLimits, tls::TlsFiles};
 use countersign_store::bucket::Rate;
 
@@ -32,37 +32,33 @@ pub(super) struct RateLimitsTable {
 impl RateLimitsTable {
     /// `None` if they are switched off. Development mode is for one's own machine and has none (D37).
     pub(super) fn resolve(self, dev: bool) -> Result<Option<Rates>, ConfigError> {
-        let rate = |per: Duration, count: (&'static str, Option<u32>, u32), burst: (&'static str, _, u32)| {
-            let count = positive(count.0, count.1, count.2)?;
-            let burst = positive(burst.0, burst.1, burst.2)?;
-            Ok::<_, ConfigError>(Rate::new(count.into(), per, burst.into()))
-        };
+        let rate = |per, count: u32, burst: u32| Rate::new(count.into(), per, burst.into());
         let rates = Rates {
             address: rate(
                 SECOND,
-                ("rate_limits.address_per_second", self.address_per_second, 1_000),
-                ("rate_limits.address_burst", self.address_burst, 5_000),
-            )?,
+                positive!(self, rate_limits.address_per_second, 1_000)?,
+                positive!(self, rate_limits.address_burst, 5_000)?,
+            ),
             address_authenticated: rate(
                 SECOND,
-                ("rate_limits.authenticated_per_second", self.authenticated_per_second, 200),
-                ("rate_limits.authenticated_burst", self.authenticated_burst, 2_000),
-            )?,
+                positive!(self, rate_limits.authenticated_per_second, 200)?,
+                positive!(self, rate_limits.authenticated_burst, 2_000)?,
+            ),
             key: rate(
                 SECOND,
-                ("rate_limits.key_per_second", self.key_per_second, 50),
-                ("rate_limits.key_burst", self.key_burst, 1_000),
-            )?,
+                positive!(self, rate_limits.key_per_second, 50)?,
+                positive!(self, rate_limits.key_burst, 1_000)?,
+            ),
             key_fetches: rate(
                 MINUTE,
-                ("rate_limits.fetches_per_minute", self.fetches_per_minute, 60),
-                ("rate_limits.fetches_burst", self.fetches_burst, 300),
-            )?,
+                positive!(self, rate_limits.fetches_per_minute, 60)?,
+                positive!(self, rate_limits.fetches_burst, 300)?,
+            ),
             address_fetches: rate(
                 MINUTE,
-                ("rate_limits.address_fetches_per_minute", self.address_fetches_per_minute, 240),
-                ("rate_limits.address_fetches_burst", self.address_fetches_burst, 1_000),
-            )?,
+                positive!(self, rate_limits.address_fetches_per_minute, 240)?,
+                positive!(self, rate_limits.address_fetches_burst, 1_000)?,
+            ),
         };
         Ok((self.enabled.unwrap_or(true) && !dev).then_some(rates))
     }
@@ -77,8 +73,8 @@ pub(super) struct ConnectionsTable {
 
 impl ConnectionsTable {
     pub(super) fn resolve(self, dev: bool) -> Result<ConnectionLimits, ConfigError> {
-        let total = positive("connections.max", self.max, MAX_CONNECTIONS)?;
-        let per_address = positive("connections.per_address", self.per_address, MAX_CONNECTIONS_PER_ADDRESS)?;
+        let total = positive!(self, connections.max, MAX_CONNECTIONS)?;
+        let per_address = positive!(self, connections.per_address, MAX_CONNECTIONS_PER_ADDRESS)?;
         Ok(ConnectionLimits { total, per_address: (!dev).then_some(per_address) })
     }
 }

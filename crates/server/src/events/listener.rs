@@ -13,7 +13,7 @@ use axum::{
 use countersign_api::event::{Event, EventFilter};
 use countersign_core::values::path::RepoPath;
 use futures_util::stream;
-use tokio::{sync::watch, task::spawn_blocking, time::Instant};
+use tokio::{sync::watch, time::Instant};
 
 use super::{
     audience::{Audience, ListenerSlot},
@@ -25,6 +25,7 @@ use crate::{
     limits::{Share, places::Claimant},
     origin::RequestOrigin,
     patience::Listening,
+    sending::run_beside,
 };
 use countersign_store::{ObjectId, Store, log::Logged};
 
@@ -213,8 +214,8 @@ impl IntoResponse for Listener {
 /// The position after a commit. Commits from before the start may have to be read from disk.
 async fn find(store: &Store, after: ObjectId) -> Result<i64, ApiError> {
     let log = store.log().clone();
-    let found = spawn_blocking(move || log.position_of(&after)).await;
-    found.map_err(|_| ApiError::panicked())?.map(|position| position + 1).ok_or_else(|| not_kept(after))
+    let found = run_beside((), move || log.position_of(&after)).await?;
+    found.map(|position| position + 1).ok_or_else(|| not_kept(after))
 }
 
 /// What a listener is about to get.

@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use thiserror::Error;
 use tokio::{
     sync::watch,
     time::{Instant, timeout},
@@ -29,7 +30,8 @@ pub const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 pub struct NoPlace;
 
 /// The place went to another claimant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("this request had to make room for others that waited. Try again in a moment")]
 pub struct GaveWay;
 
 #[derive(Debug)]

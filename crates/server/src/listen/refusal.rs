@@ -1,5 +1,6 @@
 //! Gives hyper's own refusals of invalid requests the body that every error has (D30, D47).
 
+use axum::body::Bytes;
 use countersign_api::answers::ErrorResponse;
 
 use crate::{date::http_date, request_id::RequestId};
@@ -15,8 +16,8 @@ const MAX_DRAINED: usize = 1024 * 1024;
 /// The answer that replaces hyper's own. The connection ends with it.
 #[derive(Debug)]
 pub struct Refusal {
-    answer: Vec<u8>,
-    sent: usize,
+    /// What is yet to be sent of the answer.
+    pub unsent: Bytes,
     drained: usize,
 }
 
@@ -42,15 +43,7 @@ impl Refusal {
             date_line()
         );
         let answer = [before, &headers, after, &body].concat().into_bytes();
-        Some(Self { answer, sent: 0, drained: 0 })
-    }
-
-    pub fn unsent(&self) -> &[u8] {
-        &self.answer[self.sent..]
-    }
-
-    pub fn note_sent(&mut self, bytes: usize) {
-        self.sent = self.answer.len().min(self.sent + bytes);
+        Some(Self { unsent: answer.into(), drained: 0 })
     }
 
     /// Whether to continue to read and discard what comes.

@@ -89,10 +89,10 @@ impl<S> Stream<S> {
 impl<S: AsyncWrite + Unpin> Stream<S> {
     fn poll_send_refusal(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Some(refusal) = &mut self.refusal else { return Poll::Ready(Ok(())) };
-        while !refusal.unsent().is_empty() {
-            match ready!(Pin::new(&mut self.inner).poll_write(context, refusal.unsent()))? {
+        while !refusal.unsent.is_empty() {
+            match ready!(Pin::new(&mut self.inner).poll_write(context, &refusal.unsent))? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                sent => refusal.note_sent(sent),
+                sent => drop(refusal.unsent.split_to(sent)),
             }
         }
         Poll::Ready(Ok(()))

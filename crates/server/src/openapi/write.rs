@@ -10,7 +10,7 @@ use super::{
     },
     schemas::{PLACE, Schemas},
 };
-use crate::openapi::row::{Row, Verb};
+use crate::openapi::row::Row;
 
 /// What holds for every endpoint.
 pub const ABOUT: &str = "Countersign collects signatures on software releases, and publishes everything that you \
@@ -71,11 +71,7 @@ pub(super) fn document(rows: &[Row]) -> Value {
     let mut paths = Map::new();
     for row in rows {
         let methods = paths.entry(row.path.clone()).or_insert_with(|| json!({}));
-        let method = match row.method {
-            Verb::Get => "get",
-            Verb::Post => "post",
-        };
-        methods[method] = operation(&row.endpoint);
+        methods[row.method.name().to_ascii_lowercase()] = operation(&row.endpoint);
     }
     let tags = Section::ALL.map(|section| json!({ "name": section.title(), "description": section.about() }));
     json!({

@@ -34,13 +34,9 @@ pub(crate) async fn chain(
 }
 
 /// The same without waiting; `None` leaves the request to the handler.
-pub(crate) fn read_chain(app: &App, tail: &str) -> Option<Result<Response, ApiError>> {
-    let path = match parse_artifact(tail) {
-        Ok(path) => path,
-        Err(error) => return Some(Err(error)),
-    };
-    let chain = chain_at_hand(&app.store.glance(), &path)?;
-    Some(chain.map(|chain| ([(CONTENT_TYPE, JSON)], chain).into_response()).map_err(ApiError::from))
+pub(crate) fn read_chain(app: &App, tail: &str) -> Result<Option<Response>, ApiError> {
+    let chain = chain_at_hand(&app.store.glance(), &parse_artifact(tail)?)?;
+    Ok(chain.map(|chain| ([(CONTENT_TYPE, JSON)], chain).into_response()))
 }
 
 fn parse_artifact(tail: &str) -> Result<RepoPath, ApiError> {

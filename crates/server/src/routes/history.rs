@@ -94,17 +94,19 @@ impl HistoryEntries {
 }
 
 /// The chain of a signed file if it is short and in memory; `None` if it has to be searched for.
-pub(crate) fn chain_at_hand(head: &Head, path: &RepoPath) -> Option<Result<Bytes, ChainRefusal>> {
-    let place = match chain::locate(&AtHand { head, looks: Cell::new(0) }, path) {
-        Ok(place) => place,
-        Err(ChainRefusal::Stored(_)) => return None,
-        Err(refusal @ ChainRefusal::NotSigned(_)) => return Some(Err(refusal)),
-    };
-    let ChainPlace { project, last } = place;
-    let assembly = Assembly::chain(last);
+pub(crate) fn chain_at_hand(head: &Head, path: &RepoPath) -> Result<Option<Bytes>, ChainRefusal> {
+    match chain::locate(&AtHand { head, looks: Cell::new(0) }, path) {
+        Ok(place) => Ok(assemble_at_hand(head, &place)),
+        Err(ChainRefusal::Stored(_)) => Ok(None),
+        Err(refusal @ ChainRefusal::NotSigned(_)) => Err(refusal),
+    }
+}
+
+fn assemble_at_hand(head: &Head, ChainPlace { project, last }: &ChainPlace) -> Option<Bytes> {
+    let assembly = Assembly::chain(*last);
     let mut chain = Vec::new();
-    for number in 1..=last {
-        let found = head.file(&layout::history_entry(&project, number))?;
+    for number in 1..=*last {
+        let found = head.file(&layout::history_entry(project, number))?;
         let content = head.content_at_hand(found, SMALL_BYTES)?;
         if chain.len() + content.len() > SMALL_BYTES {
             return None;
@@ -112,7 +114,7 @@ pub(crate) fn chain_at_hand(head: &Head, path: &RepoPath) -> Option<Result<Bytes
         chain.reserve(content.len() + 64);
         assembly.append(number, &content, &mut chain);
     }
-    Some(Ok(chain.into()))
+    Some(chain.into())
 }
 
 /// How many entries the connection's thread looks at. A short chain has fewer. But it can be the beginning of a history
