@@ -3,6 +3,7 @@
 mod error;
 mod log;
 mod service;
+mod table;
 mod webhook;
 
 use std::{
@@ -30,6 +31,7 @@ pub use self::error::{ConfigError, WebhookProblem};
 pub use self::log::{LogFormat, LogLevel, UnknownName};
 use self::{
     service::{ConnectionsTable, RateLimitsTable, TlsTable},
+    table::table,
     webhook::WebhookTable,
 };
 use crate::{
@@ -43,12 +45,10 @@ use countersign_store::{Author, StorageLimits};
 
 const DEFAULT_DATA_DIR: &str = "countersign-data";
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 3000);
-/// Enough for any release that signers would wait for.
-const RELEASE_TIME: Duration = Duration::from_secs(6 * 60 * 60);
 /// A checksums file has at most two lines for each file, both shorter than its entry in an index.
 const MAX_CHECKSUMS_FILE_BYTES: u64 = 2 * INDEX_BYTES as u64;
 /// Signatures take most of the room in a request, and need far less than this.
-const MAX_REQUEST_BODY_BYTES: usize = 4 << 20;
+const MAX_REQUEST_BODY_BYTES: u64 = 4 << 20;
 const DAY: u64 = 24 * 60 * 60;
 
 #[derive(Debug, Clone)]
@@ -83,8 +83,6 @@ pub struct ServiceLimits {
     /// The number of files in a release, and the size of each.
     pub assets: usize,
     pub asset_bytes: u64,
-    /// For the download of a whole release.
-    pub release_time: Duration,
     pub collecting_per_project: usize,
     pub registration_expiry: Duration,
     /// Never more than half of all connections.
@@ -150,36 +148,36 @@ struct ForgeTable {
     token_file: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LimitsTable {
-    request_body_bytes: Option<usize>,
-    signers_file_bytes: Option<u64>,
-    checksums_file_bytes: Option<u64>,
-    checksums_files: Option<usize>,
-    assets: Option<usize>,
-    asset_bytes: Option<u64>,
-    collecting_per_project: Option<usize>,
-    registration_expiry_days: Option<u64>,
-    event_listeners: Option<usize>,
-    registrations_per_host: Option<usize>,
-    registrations_per_owner: Option<usize>,
-    superseded_per_project: Option<usize>,
-    rotations_per_day: Option<usize>,
-    project_bytes_per_day: Option<u64>,
-    project_reserved_bytes_per_day: Option<u64>,
-    owner_bytes_per_day: Option<u64>,
-    host_bytes_per_day: Option<u64>,
-    total_bytes_per_day: Option<u64>,
+table! {
+    struct LimitsTable in limits {
+        request_body_bytes: usize = 1 << 20,
+        signers_file_bytes: u64 = SIGNERS_FILE_BYTES as u64,
+        checksums_file_bytes: u64 = MAX_CHECKSUMS_FILE_BYTES,
+        checksums_files: usize = 16,
+        assets: usize = 1_000,
+        asset_bytes: u64 = 2 << 30,
+        collecting_per_project: usize = 10_000,
+        registration_expiry_days: u64 = 14,
+        event_listeners: usize = 4_096,
+        registrations_per_host: usize = 10_000,
+        registrations_per_owner: usize = 100,
+        superseded_per_project: usize = 100,
+        rotations_per_day: usize = 100,
+        project_bytes_per_day: u64 = 256 << 20,
+        project_reserved_bytes_per_day: u64 = 1 << 20,
+        owner_bytes_per_day: u64 = 512 << 20,
+        host_bytes_per_day: u64 = 2 << 30,
+        total_bytes_per_day: u64 = 4 << 30,
+    }
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FetchTable {
-    connect_timeout_seconds: Option<u64>,
-    idle_timeout_seconds: Option<u64>,
-    total_timeout_seconds: Option<u64>,
-    asset_timeout_seconds: Option<u64>,
+table! {
+    struct FetchTable in fetch {
+        connect_timeout_seconds: u64 = Timeouts::default().connect.as_secs(),
+        idle_timeout_seconds: u64 = Timeouts::default().idle.as_secs(),
+        total_timeout_seconds: u64 = Timeouts::default().total.as_secs(),
+        asset_timeout_seconds: u64 = 60 * 60,
+    }
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -231,7 +229,7 @@ impl Settings {
             dev,
             guard: Guard { allow, file_servers, loopback: dev, forges: forges.exceptions() },
             forges,
-            asset_timeout: file.fetch.asset_timeout()?,
+            asset_timeout: Duration::from_secs(file.fetch.asset_timeout_seconds),
             timeouts: file.fetch.resolve()?,
             limits: file.limits.resolve(dev)?,
             author: file.commits.resolve()?,
@@ -282,70 +280,61 @@ fn read_token(path: PathBuf) -> Result<Token, ConfigError> {
     }
 }
 
-/// A key of a table that must be positive, or its default: `positive!(self, limits.assets, 1_000)`.
-macro_rules! positive {
-    ($table:expr, $name:ident.$key:ident, $default:expr) => {
-        $crate::config::error::positive(
-            concat!(stringify!($name), ".", stringify!($key)),
-            $table.$key,
-            $default,
-        )
-    };
-}
-use positive;
-
-/// The same with a maximum. A larger value would let in content that the server cannot use (docs/bounds.md).
-macro_rules! bounded {
-    ($table:expr, $name:ident.$key:ident, $default:expr, $most:expr, $why:expr) => {
-        positive!($table, $name.$key, $default).and_then(|value| {
-            if value > $most {
-                let reason = format!("at most {}: {}", $most, $why);
-                let key = concat!(stringify!($name), ".", stringify!($key));
-                return Err(ConfigError::Value { key, reason });
-            }
-            Ok(value)
-        })
-    };
-}
-
 impl LimitsTable {
     fn resolve(self, dev: bool) -> Result<ServiceLimits, ConfigError> {
-        let storage = StorageLimits {
-            project: positive!(self, limits.project_bytes_per_day, 256 << 20)?,
-            project_reserved: positive!(self, limits.project_reserved_bytes_per_day, 1 << 20)?,
-            owner: positive!(self, limits.owner_bytes_per_day, 512 << 20)?,
-            host: positive!(self, limits.host_bytes_per_day, 2 << 30)?,
-            total: positive!(self, limits.total_bytes_per_day, 4 << 30)?,
-        };
-        let max_signers = SIGNERS_FILE_BYTES as u64;
-        let why = "no client accepts a larger signers file";
-        let signers_file_bytes = bounded!(self, limits.signers_file_bytes, max_signers, max_signers, why)?;
-        let (max, why) = (MAX_CHECKSUMS_FILE_BYTES, "an index has no room for what a larger one lists");
-        let checksums_file_bytes = bounded!(self, limits.checksums_file_bytes, max, max, why)?;
-        let assets = bounded!(self, limits.assets, 1_000, INDEX_FILES, "more do not fit into an index")?;
-        let (max, why) = (MAX_REQUEST_BODY_BYTES, "no request needs more, and each body is held in memory");
-        let request_body_bytes = bounded!(self, limits.request_body_bytes, 1 << 20, max, why)?;
-        let days = positive!(self, limits.registration_expiry_days, 14)?;
-        let seconds = days.checked_mul(DAY).ok_or_else(|| ConfigError::Value {
+        self.check()?;
+        // A larger value would let in content that the server cannot use (docs/bounds.md).
+        for (key, value, most, why) in [
+            (
+                "limits.signers_file_bytes",
+                self.signers_file_bytes,
+                SIGNERS_FILE_BYTES as u64,
+                "no client accepts a larger signers file",
+            ),
+            (
+                "limits.checksums_file_bytes",
+                self.checksums_file_bytes,
+                MAX_CHECKSUMS_FILE_BYTES,
+                "an index has no room for what a larger one lists",
+            ),
+            ("limits.assets", self.assets as u64, INDEX_FILES as u64, "more do not fit into an index"),
+            (
+                "limits.request_body_bytes",
+                self.request_body_bytes as u64,
+                MAX_REQUEST_BODY_BYTES,
+                "no request needs more, and each body is held in memory",
+            ),
+        ] {
+            if value > most {
+                return Err(ConfigError::Value { key, reason: format!("at most {most}: {why}") });
+            }
+        }
+        let seconds = self.registration_expiry_days.checked_mul(DAY).ok_or_else(|| ConfigError::Value {
             key: "limits.registration_expiry_days",
             reason: "too many days".to_owned(),
         })?;
+        let storage = StorageLimits {
+            project: self.project_bytes_per_day,
+            project_reserved: self.project_reserved_bytes_per_day,
+            owner: self.owner_bytes_per_day,
+            host: self.host_bytes_per_day,
+            total: self.total_bytes_per_day,
+        };
         Ok(ServiceLimits {
-            request_body_bytes,
-            signers_file_bytes,
-            checksums_file_bytes,
-            checksums_files: positive!(self, limits.checksums_files, 16)?,
-            assets,
-            asset_bytes: positive!(self, limits.asset_bytes, 2 << 30)?,
-            release_time: RELEASE_TIME,
-            collecting_per_project: positive!(self, limits.collecting_per_project, 10_000)?,
+            request_body_bytes: self.request_body_bytes,
+            signers_file_bytes: self.signers_file_bytes,
+            checksums_file_bytes: self.checksums_file_bytes,
+            checksums_files: self.checksums_files,
+            assets: self.assets,
+            asset_bytes: self.asset_bytes,
+            collecting_per_project: self.collecting_per_project,
             registration_expiry: Duration::from_secs(seconds),
-            event_listeners: positive!(self, limits.event_listeners, 4_096)?,
+            event_listeners: self.event_listeners,
             caps: Caps {
-                registrations_per_host: positive!(self, limits.registrations_per_host, 10_000)?,
-                registrations_per_owner: positive!(self, limits.registrations_per_owner, 100)?,
-                superseded_per_project: positive!(self, limits.superseded_per_project, 100)?,
-                rotations_per_day: positive!(self, limits.rotations_per_day, 100)?,
+                registrations_per_host: self.registrations_per_host,
+                registrations_per_owner: self.registrations_per_owner,
+                superseded_per_project: self.superseded_per_project,
+                rotations_per_day: self.rotations_per_day,
             },
             // Development mode is for one's own machine (D37).
             storage: (!dev).then_some(storage),
@@ -354,23 +343,18 @@ impl LimitsTable {
 }
 
 impl FetchTable {
-    fn asset_timeout(&self) -> Result<Duration, ConfigError> {
-        positive!(self, fetch.asset_timeout_seconds, 60 * 60).map(Duration::from_secs)
-    }
-
     fn resolve(self) -> Result<Timeouts, ConfigError> {
-        let Timeouts { connect, idle, total, pace } = Timeouts::default();
-        if self.total_timeout_seconds.is_some_and(|seconds| seconds > MAX_FETCH.as_secs()) {
+        self.check()?;
+        if self.total_timeout_seconds > MAX_FETCH.as_secs() {
             let reason =
                 format!("must be at most {}, the longest fetch that `fsck` expects", MAX_FETCH.as_secs());
             return Err(ConfigError::Value { key: "fetch.total_timeout_seconds", reason });
         }
-        let seconds = Duration::from_secs;
         Ok(Timeouts {
-            connect: positive!(self, fetch.connect_timeout_seconds, connect.as_secs()).map(seconds)?,
-            idle: positive!(self, fetch.idle_timeout_seconds, idle.as_secs()).map(seconds)?,
-            total: positive!(self, fetch.total_timeout_seconds, total.as_secs()).map(seconds)?,
-            pace,
+            connect: Duration::from_secs(self.connect_timeout_seconds),
+            idle: Duration::from_secs(self.idle_timeout_seconds),
+            total: Duration::from_secs(self.total_timeout_seconds),
+            pace: Timeouts::default().pace,
         })
     }
 }

@@ -19,7 +19,7 @@ use thiserror::Error;
 
 use self::share::Count;
 pub use self::share::Share;
-use crate::metrics::Counter;
+use crate::metrics::{Counter, named};
 use countersign_store::bucket::{Bucket, Rate, find_or_make};
 use countersign_store::clock::uptime_nanos;
 
@@ -48,63 +48,38 @@ pub struct Rates {
     pub address_fetches: Rate,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit {
-    Address,
-    AddressAuthenticated,
-    AddressFetches,
-    AddressFetching,
-    AddressListening,
-    AddressSending,
-    Key,
-    KeyFetches,
-    KeyFetching,
+named! {
+    pub enum Limit {
+        Address = "address",
+        AddressAuthenticated = "address_authenticated",
+        AddressFetches = "address_fetches",
+        AddressFetching = "address_fetching",
+        AddressListening = "address_listening",
+        AddressSending = "address_sending",
+        Key = "key",
+        KeyFetches = "key_fetches",
+        KeyFetching = "key_fetching",
+    }
 }
 
 impl Limit {
-    pub const ALL: [Self; 9] = [
-        Self::Address,
-        Self::AddressAuthenticated,
-        Self::AddressFetches,
-        Self::AddressFetching,
-        Self::AddressListening,
-        Self::AddressSending,
-        Self::Key,
-        Self::KeyFetches,
-        Self::KeyFetching,
-    ];
-
-    /// For metrics.
-    pub fn name(self) -> &'static str {
-        self.texts().0
-    }
-
-    /// Its name, and what a client reads.
-    fn texts(self) -> (&'static str, &'static str) {
+    fn describe(self) -> &'static str {
         match self {
-            Self::Address => ("address", "too many requests from this address"),
-            Self::AddressAuthenticated => {
-                ("address_authenticated", "too many signed requests from this address")
-            }
-            Self::AddressFetches => {
-                ("address_fetches", "too many requests from this address for which the server fetches")
-            }
-            Self::AddressFetching => {
-                ("address_fetching", "too many requests from this address fetch at the same time")
-            }
-            Self::AddressListening => ("address_listening", "too many listeners to events at this address"),
-            Self::AddressSending => {
-                ("address_sending", "too many large answers are on their way to this address")
-            }
-            Self::Key => ("key", "too many requests of this key"),
-            Self::KeyFetches => ("key_fetches", "too many requests of this key for which the server fetches"),
-            Self::KeyFetching => ("key_fetching", "too many requests of this key fetch at the same time"),
+            Self::Address => "too many requests from this address",
+            Self::AddressAuthenticated => "too many signed requests from this address",
+            Self::AddressFetches => "too many requests from this address for which the server fetches",
+            Self::AddressFetching => "too many requests from this address fetch at the same time",
+            Self::AddressListening => "too many listeners to events at this address",
+            Self::AddressSending => "too many large answers are on their way to this address",
+            Self::Key => "too many requests of this key",
+            Self::KeyFetches => "too many requests of this key for which the server fetches",
+            Self::KeyFetching => "too many requests of this key fetch at the same time",
         }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("{}: try again in {} s", .limit.texts().1, .seconds)]
+#[error("{}: try again in {} s", .limit.describe(), .seconds)]
 pub struct Limited {
     pub limit: Limit,
     /// The time to wait, rounded up.

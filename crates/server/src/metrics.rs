@@ -2,8 +2,10 @@
 
 mod counter;
 mod kinds;
+mod names;
 mod requests;
 
+pub(crate) use self::names::named;
 pub use self::{
     counter::Counter,
     kinds::{RequestKind, RequestKinds},

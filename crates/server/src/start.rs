@@ -40,7 +40,11 @@ use crate::{
     state::{App, AppParts},
     table::{self, answer_read},
     tls::{Tls, TlsError},
-    upstream::{Upstream, UpstreamLimits, releases::ReleaseLimits},
+    upstream::{
+        Upstream,
+        releases::{ReleaseLimits, Releases},
+        turns::FetchTurns,
+    },
     webhooks::{Webhooks, progress::ProgressError},
 };
 
@@ -57,6 +61,8 @@ const LARGE_BODIES: PlaceRules = PlaceRules {
     grace: Some(Duration::from_millis(500)),
     pace: Some(MinimumPace { bytes_per_second: 16 * 1024, after: Duration::from_secs(5) }),
 };
+/// Enough for any release that signers would wait for.
+const RELEASE_TIME: Duration = Duration::from_secs(6 * 60 * 60);
 /// A metrics reader needs one.
 const METRICS_CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 32, per_address: None };
 
@@ -147,14 +153,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let fetcher = Fetcher::new(settings.guard.clone(), settings.timeouts, Arc::new(SystemResolver))?;
     let fetcher = fetcher.with_asset_timeout(settings.asset_timeout);
     let limits = settings.limits;
-    let upstream_limits = UpstreamLimits {
-        signers_file_bytes: limits.signers_file_bytes,
-        release: ReleaseLimits {
-            assets: limits.assets,
-            asset_bytes: limits.asset_bytes,
-            total_time: limits.release_time,
-        },
-    };
+    let release_limits =
+        ReleaseLimits { assets: limits.assets, asset_bytes: limits.asset_bytes, total_time: RELEASE_TIME };
     let connections = Arc::new(Connections::new(settings.connections));
     // Listeners keep their connections. The others are for clients that come and go.
     let listeners = limits.event_listeners.min(connections.limits().total / 2);
@@ -162,12 +162,15 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         nonces: opened.nonces,
         events: Arc::new(Audience::start(opened.store.log(), listeners)),
         store: Arc::new(HeldStore::new(opened.store, data_dir)),
-        upstream: Upstream::new(
-            fetcher.clone(),
-            settings.forges,
-            settings.guard.file_servers,
-            upstream_limits,
-        ),
+        upstream: Upstream {
+            forges: settings.forges,
+            file_servers: settings.guard.file_servers,
+            turns: FetchTurns::default(),
+            releases: Releases::default(),
+            fetcher: fetcher.clone(),
+            signers_file_bytes: limits.signers_file_bytes,
+            release_limits,
+        },
         large_bodies: SharedPlaces::new(LARGE_BODIES),
         renderings: Renderings::default(),
         sending: Sending::default(),

@@ -46,15 +46,10 @@ pub struct Upstream {
     pub file_servers: FileServers,
     pub turns: FetchTurns,
     pub releases: Releases,
-    fetcher: Fetcher,
-    limits: UpstreamLimits,
-}
-
-/// How much is fetched at most.
-#[derive(Debug, Clone, Copy)]
-pub struct UpstreamLimits {
+    pub fetcher: Fetcher,
+    /// The largest signers file.
     pub signers_file_bytes: u64,
-    pub release: ReleaseLimits,
+    pub release_limits: ReleaseLimits,
 }
 
 /// Who wants the server to fetch.
@@ -66,17 +61,6 @@ pub struct FetchClaim {
 }
 
 impl Upstream {
-    pub fn new(fetcher: Fetcher, forges: Forges, file_servers: FileServers, limits: UpstreamLimits) -> Self {
-        Self {
-            forges,
-            file_servers,
-            turns: FetchTurns::default(),
-            releases: Releases::default(),
-            fetcher,
-            limits,
-        }
-    }
-
     /// Waits for a turn to fetch.
     pub async fn begin(&self, kind: FetchKind, claim: FetchClaim) -> Result<FetchTurn, UpstreamError> {
         self.turns.begin(kind, claim.claimant, claim.share).await.ok_or(UpstreamError::Busy)
@@ -87,7 +71,7 @@ impl Upstream {
         turn: &FetchTurn,
         source: &SignersSource,
     ) -> Result<FetchedSigners, UpstreamError> {
-        let fetching = self.fetcher.fetch_signers(source, self.limits.signers_file_bytes);
+        let fetching = self.fetcher.fetch_signers(source, self.signers_file_bytes);
         // One fetch can ask a forge several times, each with its own limit.
         let fetching = turn.keep(tokio::time::timeout(MAX_FETCH, fetching));
         let fetched = fetching.await?.unwrap_or_else(|_| {
@@ -105,7 +89,7 @@ impl Upstream {
         claim: FetchClaim,
     ) -> Result<Arc<Release>, UpstreamError> {
         let FetchClaim { claimant, share: _share } = claim;
-        let outcome = self.releases.download(&self.fetcher, source, self.limits.release, claimant).await;
+        let outcome = self.releases.download(&self.fetcher, source, self.release_limits, claimant).await;
         let noted = match &outcome {
             Ok(_) => FetchOutcome::Fetched,
             Err(DownloadError::Busy | DownloadError::GaveWay) => FetchOutcome::Busy,

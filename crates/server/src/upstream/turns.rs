@@ -8,7 +8,7 @@ use crate::{
         Share,
         places::{Claimant, GaveWay, HeldPlace, PlaceRules, SharedPlaces},
     },
-    metrics::Counter,
+    metrics::{Counter, named},
 };
 
 /// Requests that fetch, or wait for the writer with what they fetched. Each has up to 8 MiB in memory. Strangers
@@ -30,21 +30,23 @@ const TURNS: PlaceRules = PlaceRules {
     pace: None,
 };
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FetchKind {
-    Signers,
-    Checksums,
-    Release,
+named! {
+    pub enum FetchKind {
+        Signers = "signers",
+        Checksums = "checksums",
+        Release = "release",
+    }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FetchOutcome {
-    Fetched,
-    /// The URL or its address is not allowed.
-    Refused,
-    Failed,
-    /// Too many others.
-    Busy,
+named! {
+    pub enum FetchOutcome {
+        Fetched = "fetched",
+        /// The URL or its address is not allowed.
+        Refused = "refused",
+        Failed = "failed",
+        /// Too many others.
+        Busy = "busy",
+    }
 }
 
 #[derive(Debug)]
@@ -100,30 +102,5 @@ impl FetchTurns {
     /// Requests that have a turn or wait for one.
     pub fn under_way(&self) -> usize {
         self.turns.held() + self.turns.waiting()
-    }
-}
-
-impl FetchKind {
-    pub const ALL: [Self; 3] = [Self::Signers, Self::Checksums, Self::Release];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Signers => "signers",
-            Self::Checksums => "checksums",
-            Self::Release => "release",
-        }
-    }
-}
-
-impl FetchOutcome {
-    pub const ALL: [Self; 4] = [Self::Fetched, Self::Refused, Self::Failed, Self::Busy];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Fetched => "fetched",
-            Self::Refused => "refused",
-            Self::Failed => "failed",
-            Self::Busy => "busy",
-        }
     }
 }

@@ -3,14 +3,15 @@
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use super::settings::WebhookName;
-use crate::metrics::Counter;
+use crate::metrics::{Counter, named};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DeliveryOutcome {
-    Delivered,
-    /// Not sent: the URL or its address is not allowed.
-    Refused,
-    Failed,
+named! {
+    pub enum DeliveryOutcome {
+        Delivered = "delivered",
+        /// Not sent: the URL or its address is not allowed.
+        Refused = "refused",
+        Failed = "failed",
+    }
 }
 
 #[derive(Debug)]
@@ -23,18 +24,6 @@ pub struct WebhookStats {
 }
 
 const UNKNOWN: i64 = i64::MIN;
-
-impl DeliveryOutcome {
-    pub const ALL: [Self; 3] = [Self::Delivered, Self::Refused, Self::Failed];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Delivered => "delivered",
-            Self::Refused => "refused",
-            Self::Failed => "failed",
-        }
-    }
-}
 
 impl WebhookStats {
     pub(super) fn new(name: WebhookName) -> Self {
