@@ -28,7 +28,7 @@ use crate::{
     origin::RequestOrigin,
     patience::Patience,
     proxies::TrustedProxies,
-    request_id::RequestId,
+    request_id::new_request_id,
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -86,15 +86,15 @@ pub(crate) async fn answer<R: Read>(
     request: Request<Incoming>,
     started: Instant,
 ) -> Response {
-    let id = RequestId::new();
+    let id = new_request_id();
     let (method, uri) = (request.method(), request.uri());
     let kind = visitor.service.kinds.kind_of(uri.path());
     // Reads are many and change nothing. They are logged only at debug level, or when they fail.
     let is_read = method.is_safe();
     let span = if is_read {
-        tracing::debug_span!("request", id = id.as_str(), %method, path = uri.path())
+        tracing::debug_span!("request", id, %method, path = uri.path())
     } else {
-        tracing::info_span!("request", id = id.as_str(), %method, path = uri.path())
+        tracing::info_span!("request", id, %method, path = uri.path())
     };
     let forwarded = visitor.forwarded(request.headers());
     let client = forwarded.as_ref().or(visitor.client.as_ref());
@@ -137,7 +137,7 @@ pub(crate) async fn answer<R: Read>(
     if let Some(date) = http_date() {
         response.headers_mut().insert(DATE, date);
     }
-    if let Ok(value) = HeaderValue::try_from(id.into_string()) {
+    if let Ok(value) = HeaderValue::try_from(id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
     response
@@ -167,11 +167,11 @@ fn panicked() -> Response {
 }
 
 /// If the span of a read is not recorded, the line itself names the request.
-fn report_failure(span: &Span, id: &RequestId, asked: (&Method, &Uri), response: &mut Response) {
+fn report_failure(span: &Span, id: &str, asked: (&Method, &Uri), response: &mut Response) {
     let Some(LoggedFailure { message, source }) = response.extensions_mut().remove() else { return };
     let status = response.status().as_u16();
     if span.is_disabled() {
-        let (id, (method, uri)) = (id.as_str(), asked);
+        let (method, uri) = asked;
         tracing::error!(id, %method, path = uri.path(), message, source, status);
     } else {
         span.in_scope(|| tracing::error!(message, source, status));

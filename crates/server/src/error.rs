@@ -152,13 +152,8 @@ pub(crate) struct LoggedFailure {
 
 /// An error with all its causes on one line.
 fn describe(error: &(dyn StdError + Send + Sync + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 /// The same status for every case.
@@ -289,37 +284,6 @@ impl From<StoreError> for ApiError {
     }
 }
 
-impl From<RegisterRefusal> for ApiError {
-    fn from(refusal: RegisterRefusal) -> Self {
-        use RegisterRefusal as R;
-        let status = match refusal {
-            R::AlreadyRegistered(_) | R::InProgress(_) | R::Overlaps { .. } => StatusCode::CONFLICT,
-            R::NotTheCaller(_) | R::NotListed(_) | R::TimestampAhead(_) => StatusCode::BAD_REQUEST,
-            R::InvalidSigners(error) => return error.into(),
-            R::Stored(error) => return error.into(),
-        };
-        Self::refused(status, &refusal)
-    }
-}
-
-impl From<UpdateRefusal> for ApiError {
-    fn from(refusal: UpdateRefusal) -> Self {
-        use UpdateRefusal as R;
-        let status = match refusal {
-            R::NotTheCaller(_)
-            | R::NotRegistered(_)
-            | R::NotActive(_)
-            | R::NotListed { .. }
-            | R::TimestampNotLater { .. }
-            | R::TimestampAhead(_) => StatusCode::BAD_REQUEST,
-            R::OtherPending(_) | R::HistoryFull { .. } => StatusCode::CONFLICT,
-            R::InvalidSigners(error) => return error.into(),
-            R::Stored(error) => return error.into(),
-        };
-        Self::refused(status, &refusal)
-    }
-}
-
 impl From<CapRefusal> for ApiError {
     fn from(refusal: CapRefusal) -> Self {
         match refusal {
@@ -334,77 +298,62 @@ impl From<CapRefusal> for ApiError {
     }
 }
 
-impl From<SignRefusal> for ApiError {
-    fn from(refusal: SignRefusal) -> Self {
-        use SignRefusal as R;
-        let status = match refusal {
-            R::MissingPrimary(_)
-            | R::MissingMetadata(_)
-            | R::UnexpectedPath(_)
-            | R::NotFound(_)
-            | R::NotSignable(_)
-            | R::BadSignature(_) => StatusCode::BAD_REQUEST,
-            R::NotAllowed { .. } => StatusCode::FORBIDDEN,
-            R::AlreadyComplete(_) | R::Revoked(_) | R::AlreadySigned(_) => StatusCode::CONFLICT,
-            R::Stored(error) => return error.into(),
-        };
-        Self::refused(status, &refusal)
-    }
+/// The status of each case. A case that holds a failure becomes what the failure becomes.
+macro_rules! refusals {
+    ($($refusal:ident { $($status:ident: $cases:pat,)+ => $($failed:ident)|+ })+) => {$(
+        impl From<$refusal> for ApiError {
+            fn from(refusal: $refusal) -> Self {
+                use $refusal as R;
+                let status = match refusal {
+                    $($cases => StatusCode::$status,)+
+                    $(R::$failed(error) => return error.into(),)+
+                };
+                Self::refused(status, &refusal)
+            }
+        }
+    )+};
 }
 
-impl From<AssetsRefusal> for ApiError {
-    fn from(refusal: AssetsRefusal) -> Self {
-        use AssetsRefusal as R;
-        let status = match refusal {
-            R::NoSigners(_) => StatusCode::BAD_REQUEST,
-            R::NotASigner { .. } => StatusCode::FORBIDDEN,
-            R::AlreadyRegistered(_) | R::TooManyCollecting { .. } => StatusCode::CONFLICT,
-            R::Stored(error) => return error.into(),
-        };
-        Self::refused(status, &refusal)
+refusals! {
+    RegisterRefusal {
+        CONFLICT: R::AlreadyRegistered(_) | R::InProgress(_) | R::Overlaps { .. },
+        BAD_REQUEST: R::NotTheCaller(_) | R::NotListed(_) | R::TimestampAhead(_),
+        => InvalidSigners | Stored
     }
-}
-
-impl From<RevokeRefusal> for ApiError {
-    fn from(refusal: RevokeRefusal) -> Self {
-        use RevokeRefusal as R;
-        let status = match refusal {
-            R::NotFound(_) => StatusCode::NOT_FOUND,
-            R::NotComplete(_) | R::OtherPending { .. } | R::AlreadySigned(_) => StatusCode::CONFLICT,
-            R::NotRevocable(_)
-            | R::AlreadyRevoked(_)
-            | R::InvalidDocument(_)
-            | R::DigestMismatch(_)
-            | R::BadSignature
-            | R::NotAuthorised { .. }
-            | R::NotCaller
-            | R::SubjectDigestRequired
-            | R::NotInitiator => StatusCode::BAD_REQUEST,
-            R::Stored(error) => return error.into(),
-        };
-        Self::refused(status, &refusal)
+    UpdateRefusal {
+        BAD_REQUEST: R::NotTheCaller(_) | R::NotRegistered(_) | R::NotActive(_) | R::NotListed { .. }
+            | R::TimestampNotLater { .. } | R::TimestampAhead(_),
+        CONFLICT: R::OtherPending(_) | R::HistoryFull { .. },
+        => InvalidSigners | Stored
     }
-}
-
-impl From<StatusRefusal> for ApiError {
-    fn from(refusal: StatusRefusal) -> Self {
-        use StatusRefusal as R;
-        let status = match refusal {
-            R::NotFound(_) | R::NoSigners(_) => StatusCode::NOT_FOUND,
-            R::NotASigner { .. } => StatusCode::FORBIDDEN,
-            R::Stored(error) => return error.into(),
-        };
-        Self::refused(status, &refusal)
+    SignRefusal {
+        BAD_REQUEST: R::MissingPrimary(_) | R::MissingMetadata(_) | R::UnexpectedPath(_) | R::NotFound(_)
+            | R::NotSignable(_) | R::BadSignature(_),
+        FORBIDDEN: R::NotAllowed { .. },
+        CONFLICT: R::AlreadyComplete(_) | R::Revoked(_) | R::AlreadySigned(_),
+        => Stored
     }
-}
-
-impl From<ChainRefusal> for ApiError {
-    fn from(refusal: ChainRefusal) -> Self {
-        use ChainRefusal as R;
-        let status = match refusal {
-            R::NotSigned(_) => StatusCode::BAD_REQUEST,
-            R::Stored(error) => return error.into(),
-        };
-        Self::refused(status, &refusal)
+    AssetsRefusal {
+        BAD_REQUEST: R::NoSigners(_),
+        FORBIDDEN: R::NotASigner { .. },
+        CONFLICT: R::AlreadyRegistered(_) | R::TooManyCollecting { .. },
+        => Stored
+    }
+    RevokeRefusal {
+        NOT_FOUND: R::NotFound(_),
+        CONFLICT: R::NotComplete(_) | R::OtherPending { .. } | R::AlreadySigned(_),
+        BAD_REQUEST: R::NotRevocable(_) | R::AlreadyRevoked(_) | R::InvalidDocument(_) | R::DigestMismatch(_)
+            | R::BadSignature | R::NotAuthorised { .. } | R::NotCaller | R::SubjectDigestRequired
+            | R::NotInitiator,
+        => Stored
+    }
+    StatusRefusal {
+        NOT_FOUND: R::NotFound(_) | R::NoSigners(_),
+        FORBIDDEN: R::NotASigner { .. },
+        => Stored
+    }
+    ChainRefusal {
+        BAD_REQUEST: R::NotSigned(_),
+        => Stored
     }
 }

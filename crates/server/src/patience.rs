@@ -20,7 +20,7 @@ const LOOKS: u32 = 5;
 
 /// Whether a connection waits for its client: for a request, or to take an answer. Reading a clock with each request
 /// would cost too much. So the connection counts progress, and a timer looks at the count once in a while.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Patience {
     /// Goes up with each progress; odd while the server works. Only the connection's own task changes it.
     pub(crate) progress: AtomicU64,
@@ -56,17 +56,7 @@ pub enum Dropped {
 
 impl Patience {
     pub fn new(now: Instant) -> Self {
-        Self {
-            progress: AtomicU64::new(0),
-            awaits_body: AtomicBool::new(false),
-            is_listened_to: AtomicBool::new(false),
-            is_blocked: AtomicBool::new(false),
-            is_read: AtomicBool::new(false),
-            has_large_head: AtomicBool::new(false),
-            answer: AtomicU8::new(NO_ANSWER),
-            since: AtomicU64::new(uptime_nanos(now)),
-            has_to_go: Notify::new(),
-        }
+        Self { since: AtomicU64::new(uptime_nanos(now)), ..Self::default() }
     }
 
     /// The server starts to work on a request that came now.
@@ -79,7 +69,8 @@ impl Patience {
 
     /// Until the result is dropped.
     pub fn pause(&self) -> impl Drop + use<'_> {
-        Resume(self)
+        // From odd to the next even number.
+        OnDrop(|| self.add_progress(1))
     }
 
     /// Whether the server works on a read, or the client has yet to take its answer. A client that abandons a change
@@ -108,7 +99,7 @@ impl Patience {
     /// The request waits for its body until the result is dropped.
     pub fn await_body(&self) -> impl Drop + use<'_> {
         self.awaits_body.store(true, Ordering::Relaxed);
-        BodyRead(self)
+        OnDrop(|| self.awaits_body.store(false, Ordering::Relaxed))
     }
 
     /// The client listens to events until the result is dropped.
@@ -118,7 +109,11 @@ impl Patience {
     }
 
     pub fn note_progress(&self) {
-        self.progress.store(self.progress.load(Ordering::Relaxed).wrapping_add(2), Ordering::Relaxed);
+        self.add_progress(2);
+    }
+
+    fn add_progress(&self, more: u64) {
+        self.progress.store(self.progress.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
     }
 
     pub fn is_waiting(&self) -> bool {
@@ -171,20 +166,11 @@ impl Patience {
     }
 }
 
-struct Resume<'a>(&'a Patience);
+struct OnDrop<F: Fn()>(F);
 
-impl Drop for Resume<'_> {
+impl<F: Fn()> Drop for OnDrop<F> {
     fn drop(&mut self) {
-        // From odd to the next even number.
-        self.0.progress.store(self.0.progress.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-    }
-}
-
-struct BodyRead<'a>(&'a Patience);
-
-impl Drop for BodyRead<'_> {
-    fn drop(&mut self) {
-        self.0.awaits_body.store(false, Ordering::Relaxed);
+        (self.0)();
     }
 }
 

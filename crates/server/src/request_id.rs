@@ -7,23 +7,9 @@ use std::sync::{
 
 use uuid::Uuid;
 
-/// Different for every request of every run.
-#[derive(Debug)]
-pub struct RequestId(String);
-
-impl RequestId {
-    /// A `Uuid` for each would ask the system for random bytes with every request.
-    pub fn new() -> Self {
-        static RUN: LazyLock<u64> = LazyLock::new(|| Uuid::new_v4().as_u64_pair().0);
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        Self(format!("{:016x}-{:08x}", *RUN, NEXT.fetch_add(1, Ordering::Relaxed)))
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    pub fn into_string(self) -> String {
-        self.0
-    }
+/// Different for every request of every run. A `Uuid` for each would ask the system for random bytes with every request.
+pub fn new_request_id() -> String {
+    static RUN: LazyLock<u64> = LazyLock::new(|| Uuid::new_v4().as_u64_pair().0);
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    format!("{:016x}-{:08x}", *RUN, NEXT.fetch_add(1, Ordering::Relaxed))
 }

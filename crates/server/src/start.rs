@@ -157,11 +157,11 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         ReleaseLimits { assets: limits.assets, asset_bytes: limits.asset_bytes, total_time: RELEASE_TIME };
     let connections = Arc::new(Connections::new(settings.connections));
     // Listeners keep their connections. The others are for clients that come and go.
-    let listeners = limits.event_listeners.min(connections.limits().total / 2);
+    let listeners = limits.event_listeners.min(connections.limits.total / 2);
     let app = App::new(AppParts {
         nonces: opened.nonces,
         events: Arc::new(Audience::start(opened.store.log(), listeners)),
-        store: Arc::new(HeldStore::new(opened.store, data_dir)),
+        store: Arc::new(HeldStore { store: opened.store, data_dir }),
         upstream: Upstream {
             forges: settings.forges,
             file_servers: settings.guard.file_servers,

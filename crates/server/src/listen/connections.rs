@@ -38,7 +38,8 @@ pub struct ConnectionLimits {
 
 #[derive(Debug)]
 pub struct Connections {
-    limits: ConnectionLimits,
+    /// Within the limit of open files.
+    pub limits: ConnectionLimits,
     open: Mutex<Open>,
     pub accepted: Counter,
     pub refused: Counter,
@@ -79,11 +80,6 @@ impl Connections {
             gave_way: Counter::default(),
             large_heads: AtomicUsize::new(0),
         }
-    }
-
-    /// The limits in force, within the limit of open files.
-    pub fn limits(&self) -> ConnectionLimits {
-        self.limits
     }
 
     pub fn open(&self) -> usize {

@@ -3,7 +3,7 @@
 use axum::body::Bytes;
 use countersign_api::answers::ErrorResponse;
 
-use crate::{date::http_date, request_id::RequestId};
+use crate::{date::http_date, request_id::new_request_id};
 
 /// The largest head of a request. An unfinished head takes no more memory, and hyper reads no more at a time.
 pub const MAX_HEAD_BYTES: usize = 32 * 1024;
@@ -35,11 +35,11 @@ impl Refusal {
             _ => "this is not a valid HTTP/1.1 request".to_owned(),
         };
         let body = serde_json::to_string(&ErrorResponse { error }).ok()?;
-        let (length, id) = (body.len(), RequestId::new());
+        let (length, id) = (body.len(), new_request_id());
         let headers = format!(
             "content-type: application/json\r\ncontent-length: {length}\r\ncache-control: no-store\r\n\
              x-request-id: {}\r\n{}",
-            id.as_str(),
+            id,
             date_line()
         );
         let answer = [before, &headers, after, &body].concat().into_bytes();

@@ -48,10 +48,10 @@ struct Shard {
 
 #[derive(Debug, Default)]
 struct Cell {
-    statuses: [Counter; STATUSES.len()],
-    other_status: Counter,
-    latencies: [Counter; BOUNDS.len()],
-    slower: Counter,
+    /// The last one is for any other status.
+    statuses: [Counter; STATUSES.len() + 1],
+    /// The last one is for what took longer.
+    latencies: [Counter; BOUNDS.len() + 1],
     nanos: Counter,
 }
 
@@ -59,24 +59,23 @@ impl Requests {
     pub(crate) fn record(&self, connection: u64, kind: RequestKind, status: StatusCode, took: Duration) {
         let cell = &self.shards[connection as usize % SHARDS].kinds[kind.index()];
         let place = STATUSES.iter().position(|known| *known == status.as_u16());
-        place.map_or(&cell.other_status, |place| &cell.statuses[place]).add(1);
+        cell.statuses[place.unwrap_or(STATUSES.len())].add(1);
         let nanos = took.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(took.subsec_nanos()));
         let place = BOUNDS.iter().position(|bound| nanos <= bound * 1_000);
-        place.map_or(&cell.slower, |place| &cell.latencies[place]).add(1);
+        cell.latencies[place.unwrap_or(BOUNDS.len())].add(1);
         cell.nanos.add(nanos);
     }
 
     /// Statuses with their counts; `None` is any other status.
     pub fn by_status(&self, kind: RequestKind) -> impl Iterator<Item = (Option<u16>, u64)> {
-        let known = STATUSES.into_iter().enumerate();
-        let known = known.map(move |(i, status)| (Some(status), self.sum(kind, |cell| &cell.statuses[i])));
-        known.chain(std::iter::once((None, self.sum(kind, |cell| &cell.other_status))))
+        let sum = move |place: usize| self.sum(kind, |cell| &cell.statuses[place]);
+        (0..=STATUSES.len()).map(move |place| (STATUSES.get(place).copied(), sum(place)))
     }
 
-    /// Counts by latency, in the order of the bounds; then the count above them; then the sum in nanoseconds.
-    pub fn latencies(&self, kind: RequestKind) -> ([u64; BOUNDS.len()], u64, u64) {
-        let counts = std::array::from_fn(|i| self.sum(kind, |cell| &cell.latencies[i]));
-        (counts, self.sum(kind, |cell| &cell.slower), self.sum(kind, |cell| &cell.nanos))
+    /// Counts by latency, in the order of the bounds, and above them; then the sum in nanoseconds.
+    pub fn latencies(&self, kind: RequestKind) -> ([u64; BOUNDS.len() + 1], u64) {
+        let counts = std::array::from_fn(|place| self.sum(kind, |cell| &cell.latencies[place]));
+        (counts, self.sum(kind, |cell| &cell.nanos))
     }
 
     fn sum(&self, kind: RequestKind, count: impl Fn(&Cell) -> &Counter) -> u64 {

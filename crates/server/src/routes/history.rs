@@ -42,16 +42,17 @@ impl HistoryEntries {
         if count == 0 {
             return Ok(None);
         }
-        let facts = stored::history_facts(&*head, &project, count)?;
-        let assembly = Assembly::document(count);
-        Ok(Some(Self { bytes: assembly.len(facts), head, project, count, assembly }))
+        Self::of(head, project, count, Assembly::document(count)).map(Some)
     }
 
     pub(crate) fn chain(head: Arc<Head>, path: &RepoPath) -> Result<Self, ChainRefusal> {
         let ChainPlace { project, last: count } = chain::locate(&*head, path)?;
-        let facts = stored::history_facts(&*head, &project, count)?;
-        let assembly = Assembly::chain(count);
-        Ok(Self { bytes: assembly.len(facts), head, project, count, assembly })
+        Ok(Self::of(head, project, count, Assembly::chain(count))?)
+    }
+
+    fn of(head: Arc<Head>, project: RepoPath, count: usize, assembly: Assembly) -> Result<Self, ReadError> {
+        let bytes = assembly.len(stored::history_facts(&*head, &project, count)?);
+        Ok(Self { head, project, count, assembly, bytes })
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -1,6 +1,5 @@
 //! The metrics as text, in version 0.0.4 of Prometheus' format.
 
-use countersign_store::histogram::Histogram;
 use std::{
     fmt::{Display, Write as _},
     sync::Arc,
@@ -49,11 +48,11 @@ fn write_requests(page: &mut Page, kinds: &RequestKinds, requests: &Requests) {
     let name = "countersign_http_request_duration_seconds";
     page.family(name, "histogram", "Time from the head of a request to its answer.");
     for (kind, name_of_kind) in kinds.all() {
-        let (counts, above, nanos) = requests.latencies(kind);
-        if above > 0 || counts.iter().any(|count| *count > 0) {
-            let bounds = BOUNDS.map(|micros| micros as f64 / 1e6);
-            let sum = nanos as f64 / 1e9;
-            page.histogram(name, &[("route", &name_of_kind)], bounds.into_iter().zip(counts), above, sum);
+        let (counts, nanos) = requests.latencies(kind);
+        if counts.iter().any(|count| *count > 0) {
+            let bounds = BOUNDS.map(|micros| micros as f64 / 1e6).into_iter();
+            let (above, sum) = (counts[BOUNDS.len()], nanos as f64 / 1e9);
+            page.histogram(name, &[("route", &name_of_kind)], bounds.zip(counts), above, sum);
         }
     }
 }
@@ -98,7 +97,8 @@ fn write_store(page: &mut Page, app: &App) {
     page.value("countersign_commits_total", "Commits that were made durable.", stats.commits());
     let name = "countersign_batch_commits";
     page.family(name, "histogram", "Commits that shared one round of fsync.");
-    page.integers(name, &stats.batches);
+    let (counts, above) = stats.batches.counts();
+    page.histogram(name, &[], counts, above, stats.batches.sum());
     let failures = stats.failures();
     page.value("countersign_publish_failures_total", "Batches that could not be made durable.", failures);
     page.value("countersign_writer_queue_length", "Changes that wait for the writer.", stats.waiting());
@@ -205,11 +205,6 @@ impl Page {
             let _ = write!(self.0, "{}{label}=\"{text}\"", if i == 0 { '{' } else { ',' });
         }
         let _ = writeln!(self.0, "{} {value}", if labels.is_empty() { "" } else { "}" });
-    }
-
-    fn integers<const N: usize>(&mut self, name: &str, histogram: &Histogram<N>) {
-        let (counts, above) = histogram.counts();
-        self.histogram(name, &[], counts, above, histogram.sum());
     }
 
     /// Buckets count all that is not above their bounds.

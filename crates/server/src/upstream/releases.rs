@@ -232,13 +232,25 @@ async fn download(
     let count = metadata.assets.len();
     tracing::info!(release = %source.dir, assets = count, "downloading a release");
     let hash = |(i, asset): (usize, Asset)| async move {
-        hash_asset(
-            fetcher,
-            asset,
-            limits.asset_bytes,
-            Position { release: &source.dir, number: i + 1, count, meter },
-        )
-        .await
+        let log = |bytes: u64| {
+            tracing::info!(release = %source.dir, "asset {} of {count}, {} MiB", i + 1, bytes >> 20);
+        };
+        let (mentioned, moved) = (AtomicU64::new(0), AtomicU64::new(0));
+        let progress = |bytes: u64| {
+            meter.add(bytes.saturating_sub(moved.fetch_max(bytes, Ordering::Relaxed)));
+            let (step, is_last) = (bytes / PROGRESS_BYTES, asset.size == Some(bytes));
+            if mentioned.fetch_max(step, Ordering::Relaxed) < step && !is_last {
+                log(bytes);
+            }
+        };
+        let hashed = fetcher.hash_asset(&asset, limits.asset_bytes, &progress).await?;
+        log(hashed.size);
+        Ok::<_, ReleaseError>(PublishedFile {
+            file_name: asset.name,
+            size: Some(hashed.size),
+            source: asset.source,
+            digests: Digests { sha256: Some(hashed.sha256), sha512: Some(hashed.sha512) },
+        })
     };
     let assets = stream::iter(metadata.assets.into_iter().enumerate());
     let mut published_files: Vec<PublishedFile> =
@@ -250,43 +262,4 @@ async fn download(
         published_on: metadata.published_on,
         published_files,
     }))
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Position<'a> {
-    release: &'a RepoPath,
-    number: usize,
-    count: usize,
-    meter: &'a Counter,
-}
-
-impl Position<'_> {
-    fn log(&self, bytes: u64) {
-        let Self { release, number, count, meter: _ } = self;
-        tracing::info!(%release, "asset {number} of {count}, {} MiB", bytes >> 20);
-    }
-}
-
-async fn hash_asset(
-    fetcher: &Fetcher,
-    asset: Asset,
-    max_bytes: u64,
-    position: Position<'_>,
-) -> Result<PublishedFile, ReleaseError> {
-    let (mentioned, moved) = (AtomicU64::new(0), AtomicU64::new(0));
-    let progress = |bytes: u64| {
-        position.meter.add(bytes.saturating_sub(moved.fetch_max(bytes, Ordering::Relaxed)));
-        let (step, is_last) = (bytes / PROGRESS_BYTES, asset.size == Some(bytes));
-        if mentioned.fetch_max(step, Ordering::Relaxed) < step && !is_last {
-            position.log(bytes);
-        }
-    };
-    let hashed = fetcher.hash_asset(&asset, max_bytes, &progress).await?;
-    position.log(hashed.size);
-    Ok(PublishedFile {
-        file_name: asset.name,
-        size: Some(hashed.size),
-        source: asset.source,
-        digests: Digests { sha256: Some(hashed.sha256), sha512: Some(hashed.sha512) },
-    })
 }

@@ -25,13 +25,8 @@ const LAZINESS: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeliveryPosition {
     pub commit: ObjectId,
-    pub events: Done,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Done {
-    First(usize),
-    All,
+    /// `None`: all of them.
+    pub events: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -53,25 +48,16 @@ pub enum ProgressError {
     Unreadable { path: PathBuf },
 }
 
-impl Done {
-    pub fn count(self, of: usize) -> usize {
-        match self {
-            Self::First(count) => count.min(of),
-            Self::All => of,
-        }
-    }
-}
-
 impl DeliveryPosition {
     pub fn after(commit: ObjectId) -> Self {
-        Self { commit, events: Done::All }
+        Self { commit, events: None }
     }
 
     fn parse(text: &str) -> Option<Self> {
         let text = text.strip_suffix('\n')?;
         let (commit, events) = match text.split_once(' ') {
-            Some((commit, count)) => (commit, Done::First(count.parse().ok()?)),
-            None => (text, Done::All),
+            Some((commit, count)) => (commit, Some(count.parse().ok()?)),
+            None => (text, None),
         };
         Some(Self { commit: ObjectId::from_hex(commit.as_bytes()).ok()?, events })
     }
@@ -80,8 +66,8 @@ impl DeliveryPosition {
 impl fmt::Display for DeliveryPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.events {
-            Done::First(count) => writeln!(f, "{} {count}", self.commit),
-            Done::All => writeln!(f, "{}", self.commit),
+            Some(count) => writeln!(f, "{} {count}", self.commit),
+            None => writeln!(f, "{}", self.commit),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, time::Duration};
 
 use countersign_server::webhooks::{
-    progress::{DeliveryPosition, Done, ProgressError, ProgressFile},
+    progress::{DeliveryPosition, ProgressError, ProgressFile},
     settings::WebhookName,
 };
 use countersign_store::ObjectId;
@@ -24,9 +24,7 @@ async fn progress_is_read_as_it_was_written_and_begins_at_the_newest_commit() {
     let dir = tempfile::TempDir::new().unwrap();
     let dir = &dir.path().join("webhooks");
     assert_eq!(open(dir).unwrap().place(), DeliveryPosition::after(id(b'1')));
-    for place in
-        [DeliveryPosition { commit: id(b'2'), events: Done::First(1) }, DeliveryPosition::after(id(b'3'))]
-    {
+    for place in [DeliveryPosition { commit: id(b'2'), events: Some(1) }, DeliveryPosition::after(id(b'3'))] {
         let mut file = open(dir).unwrap();
         file.advance(place);
         assert_ne!(open(dir).unwrap().place(), place, "not yet");
