@@ -193,6 +193,23 @@ impl ConfigFile {
             .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
         toml::from_str(&text).map_err(|source| explain(path.to_owned(), &text, source))
     }
+
+    /// Only the data directory, for commands that need nothing else.
+    pub fn data_dir(&self, flag: Option<PathBuf>) -> PathBuf {
+        data_dir(flag, self.data_dir.clone())
+    }
+
+    pub fn author(&self) -> Result<Author, ConfigError> {
+        self.commits.clone().resolve()
+    }
+
+    pub fn log_format(&self) -> LogFormat {
+        self.log_format.as_ref().map(|text| text.0).unwrap_or_default()
+    }
+
+    pub fn log_level(&self) -> LogLevel {
+        self.log_level.as_ref().map(|text| text.0).unwrap_or_default()
+    }
 }
 
 /// The parser's errors quote a line, which could hold a secret.
@@ -235,25 +252,6 @@ impl Settings {
             author: file.commits.resolve()?,
             webhooks: webhook::resolve(file.webhook)?,
         })
-    }
-}
-
-impl ConfigFile {
-    /// Only the data directory, for commands that need nothing else.
-    pub fn data_dir(&self, flag: Option<PathBuf>) -> PathBuf {
-        data_dir(flag, self.data_dir.clone())
-    }
-
-    pub fn author(&self) -> Result<Author, ConfigError> {
-        self.commits.clone().resolve()
-    }
-
-    pub fn log_format(&self) -> LogFormat {
-        self.log_format.as_ref().map(|text| text.0).unwrap_or_default()
-    }
-
-    pub fn log_level(&self) -> LogLevel {
-        self.log_level.as_ref().map(|text| text.0).unwrap_or_default()
     }
 }
 

@@ -136,6 +136,11 @@ impl Running {
 }
 
 impl Background {
+    fn start<F: Future<Output = ()> + Send + 'static>(work: impl FnOnce(watch::Receiver<bool>) -> F) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        Self { stop, working: tokio::spawn(work(stopped)) }
+    }
+
     async fn stop(self) -> io::Result<()> {
         self.stop.send_replace(true);
         self.working.await.map_err(io::Error::other)
@@ -225,13 +230,6 @@ fn serve_metrics(app: &App, bound: (TcpListener, SocketAddr)) -> (Background, So
         lanes: Lanes::shared(),
     };
     (Background::start(|stopped| listen::serve(listener, service, gate, stopped)), address)
-}
-
-impl Background {
-    fn start<F: Future<Output = ()> + Send + 'static>(work: impl FnOnce(watch::Receiver<bool>) -> F) -> Self {
-        let (stop, stopped) = watch::channel(false);
-        Self { stop, working: tokio::spawn(work(stopped)) }
-    }
 }
 
 fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {

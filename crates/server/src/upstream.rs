@@ -73,7 +73,7 @@ impl Upstream {
     ) -> Result<FetchedSigners, UpstreamError> {
         let fetching = self.fetcher.fetch_signers(source, self.signers_file_bytes);
         // One fetch can ask a forge several times, each with its own limit.
-        let fetching = turn.keep(tokio::time::timeout(MAX_FETCH, fetching));
+        let fetching = turn.place.keep(tokio::time::timeout(MAX_FETCH, fetching));
         let fetched = fetching.await?.unwrap_or_else(|_| {
             Err(FetchError::TimedOut { url: shown_text(&source.url), wait: Wait::Total(MAX_FETCH) })
         });
@@ -109,7 +109,7 @@ impl Upstream {
         url: &Url,
         limits: fetch::FetchLimits,
     ) -> Result<Vec<u8>, UpstreamError> {
-        let fetched = turn.keep(self.fetcher.get(url, limits)).await?;
+        let fetched = turn.place.keep(self.fetcher.get(url, limits)).await?;
         self.note(turn.kind, &fetched);
         fetched?.ok_or_else(|| UpstreamError::Missing(url.clone()))
     }

@@ -53,7 +53,7 @@ pub struct EventSource {
 
 #[derive(Debug)]
 pub struct Listener {
-    store: Arc<HeldStore>,
+    source: EventSource,
     filter: EventFilter,
     /// The next commit to look at.
     position: i64,
@@ -62,7 +62,6 @@ pub struct Listener {
     rest_until: Instant,
     heartbeat_at: Instant,
     end: watch::Receiver<i64>,
-    is_stopping: watch::Receiver<bool>,
     client: Option<Listening>,
     place: ListenerSlot,
     _share: Option<Share>,
@@ -98,11 +97,10 @@ impl Listener {
             rest_until: now,
             heartbeat_at: now + HEARTBEAT,
             end: source.events.end.subscribe(),
-            is_stopping: source.is_stopping,
             client: origin.map(|origin| origin.patience.listen()),
             place,
             _share: share,
-            store: source.store,
+            source,
         })
     }
 
@@ -134,7 +132,7 @@ impl Listener {
     async fn wait(&mut self) -> Option<()> {
         let position = self.position;
         tokio::select! {
-            _ = self.is_stopping.wait_for(|is_stopping| *is_stopping) => None,
+            _ = self.source.is_stopping.wait_for(|is_stopping| *is_stopping) => None,
             () = self.place.held.lost() => None,
             changed = self.end.wait_for(|end| *end > position) => changed.ok().map(drop),
             () = tokio::time::sleep_until(self.heartbeat_at) => Some(()),
@@ -145,7 +143,7 @@ impl Listener {
     async fn rest(&mut self) -> Option<()> {
         tokio::select! {
             biased;
-            _ = self.is_stopping.wait_for(|is_stopping| *is_stopping) => None,
+            _ = self.source.is_stopping.wait_for(|is_stopping| *is_stopping) => None,
             () = self.place.held.lost() => None,
             () = tokio::time::sleep_until(self.rest_until) => Some(()),
         }
@@ -153,10 +151,10 @@ impl Listener {
 
     /// Looks at commits until there is enough to send.
     fn look(&mut self) -> Look {
-        let mut told = Telling::new(&self.filter, &self.store);
+        let mut told = Telling::new(&self.filter, &self.source.store);
         let (begin, mut is_behind) = (self.position, false);
         while told.text.len() < MAX_TOLD && self.position < begin + MAX_LOOKED_AT {
-            let commits = self.store.log().from(self.position, PIECE);
+            let commits = self.source.store.log().from(self.position, PIECE);
             is_behind = commits.is_none();
             let commits = commits.unwrap_or_default();
             if commits.is_empty() {
@@ -176,7 +174,7 @@ impl Listener {
         if self.position > begin {
             self.rest_until = Instant::now() + self.place.rest();
         }
-        self.place.events.sent.add(count);
+        self.source.events.sent.add(count);
         match (text.is_empty(), is_behind) {
             (false, _) => Look::Told(text),
             (true, true) => Look::Behind,

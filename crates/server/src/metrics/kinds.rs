@@ -4,7 +4,7 @@ pub(super) const MAX_KINDS: usize = 24;
 
 /// The kind of a request, by its path alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct RequestKind(usize);
+pub struct RequestKind(pub(super) usize);
 
 #[derive(Debug)]
 pub struct RequestKinds {
@@ -17,10 +17,6 @@ pub struct RequestKinds {
 impl RequestKind {
     /// No route answers it, or it is not a valid request.
     pub const OTHER: Self = Self(0);
-
-    pub(super) fn index(self) -> usize {
-        self.0
-    }
 }
 
 impl Default for RequestKinds {

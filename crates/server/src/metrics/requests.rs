@@ -57,7 +57,7 @@ struct Cell {
 
 impl Requests {
     pub(crate) fn record(&self, connection: u64, kind: RequestKind, status: StatusCode, took: Duration) {
-        let cell = &self.shards[connection as usize % SHARDS].kinds[kind.index()];
+        let cell = &self.shards[connection as usize % SHARDS].kinds[kind.0];
         let place = STATUSES.iter().position(|known| *known == status.as_u16());
         cell.statuses[place.unwrap_or(STATUSES.len())].add(1);
         let nanos = took.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(took.subsec_nanos()));
@@ -79,7 +79,7 @@ impl Requests {
     }
 
     fn sum(&self, kind: RequestKind, count: impl Fn(&Cell) -> &Counter) -> u64 {
-        let counts = self.shards.iter().map(|shard| count(&shard.kinds[kind.index()]));
+        let counts = self.shards.iter().map(|shard| count(&shard.kinds[kind.0]));
         counts.map(Counter::get).fold(0, u64::wrapping_add)
     }
 }

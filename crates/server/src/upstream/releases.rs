@@ -111,13 +111,13 @@ impl Releases {
         fetcher: &Fetcher,
         source: ReleaseSource,
         limits: ReleaseLimits,
-        claimant: impl Into<Claimant>,
+        claimant: Claimant,
     ) -> DownloadOutcome {
         let joined = Self::join(&mut self.lock(), &source.dir);
         let mut outcome = match joined {
             Some(outcome) => outcome,
             None => {
-                let place = self.places.take(claimant.into()).await.map_err(|_| DownloadError::Busy)?;
+                let place = self.places.take(claimant).await.map_err(|_| DownloadError::Busy)?;
                 self.start(fetcher, source, limits, place)
             }
         };

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use crate::{
     limits::{
         Share,
-        places::{Claimant, GaveWay, HeldPlace, PlaceRules, SharedPlaces},
+        places::{Claimant, HeldPlace, PlaceRules, SharedPlaces},
     },
     metrics::{Counter, named},
 };
@@ -59,20 +59,13 @@ pub struct FetchTurns {
 #[derive(Debug)]
 pub struct FetchTurn {
     pub(crate) kind: FetchKind,
-    place: HeldPlace,
+    pub(crate) place: HeldPlace,
     _share: Option<[Share; 2]>,
 }
 
 impl Default for FetchTurns {
     fn default() -> Self {
         Self { turns: SharedPlaces::new(TURNS), counts: Default::default() }
-    }
-}
-
-impl FetchTurn {
-    /// Fetches until the turn ends.
-    pub(crate) async fn keep<T>(&self, fetch: impl Future<Output = T>) -> Result<T, GaveWay> {
-        self.place.keep(fetch).await
     }
 }
 
