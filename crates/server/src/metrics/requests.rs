@@ -11,25 +11,10 @@ use super::{
 
 /// Every status that the server answers; the most frequent first.
 const STATUSES: [u16; 15] = [200, 304, 404, 400, 401, 429, 202, 403, 405, 408, 409, 413, 431, 500, 503];
-/// Upper bounds of latencies in microseconds, from a read to the download of a release.
-pub const BOUNDS: [u64; 17] = [
-    50,
-    100,
-    250,
-    500,
-    1_000,
-    2_500,
-    5_000,
-    10_000,
-    25_000,
-    50_000,
-    100_000,
-    250_000,
-    500_000,
-    1_000_000,
-    5_000_000,
-    30_000_000,
-    300_000_000,
+/// Upper bounds of latencies in seconds, from a read to the download of a release.
+pub const BOUNDS: [f64; 17] = [
+    0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
+    30.0, 300.0,
 ];
 const SHARDS: usize = 8;
 
@@ -61,7 +46,8 @@ impl Requests {
         let place = STATUSES.iter().position(|known| *known == status.as_u16());
         cell.statuses[place.unwrap_or(STATUSES.len())].add(1);
         let nanos = took.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(took.subsec_nanos()));
-        let place = BOUNDS.iter().position(|bound| nanos <= bound * 1_000);
+        let seconds = took.as_secs_f64();
+        let place = BOUNDS.iter().position(|bound| seconds <= *bound);
         cell.latencies[place.unwrap_or(BOUNDS.len())].add(1);
         cell.nanos.add(nanos);
     }

@@ -25,7 +25,7 @@ pub(crate) async fn chain(
     origin: Option<Extension<RequestOrigin>>,
     tail: Tail,
 ) -> Result<Response, ApiError> {
-    let path = parse_artifact(tail.as_str())?;
+    let path = parse_artifact(&tail.0)?;
     let head = app.store.head();
     let entries = app.sending.read(move || HistoryEntries::chain(head, &path)).await??;
     let length = entries.len();

@@ -50,9 +50,8 @@ fn write_requests(page: &mut Page, kinds: &RequestKinds, requests: &Requests) {
     for (kind, name_of_kind) in kinds.all() {
         let (counts, nanos) = requests.latencies(kind);
         if counts.iter().any(|count| *count > 0) {
-            let bounds = BOUNDS.map(|micros| micros as f64 / 1e6).into_iter();
             let (above, sum) = (counts[BOUNDS.len()], nanos as f64 / 1e9);
-            page.histogram(name, &[("route", &name_of_kind)], bounds.zip(counts), above, sum);
+            page.histogram(name, &[("route", &name_of_kind)], BOUNDS.into_iter().zip(counts), above, sum);
         }
     }
 }
