@@ -2,8 +2,8 @@
 
 mod error;
 mod log;
+mod numbers;
 mod service;
-mod table;
 mod webhook;
 
 use std::{
@@ -30,8 +30,8 @@ use serde::Deserialize;
 pub use self::error::{ConfigError, WebhookProblem};
 pub use self::log::{LogFormat, LogLevel, UnknownName};
 use self::{
+    numbers::table,
     service::{ConnectionsTable, RateLimitsTable, TlsTable},
-    table::table,
     webhook::WebhookTable,
 };
 use crate::{

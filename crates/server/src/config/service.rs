@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use serde::Deserialize;
 
-use super::{error::ConfigError, table::table};
+use super::{error::ConfigError, numbers::table};
 use crate::{limits::Rates, listen::connections::ConnectionLimits, tls::TlsFiles};
 use countersign_store::bucket::Rate;
 

@@ -26,7 +26,7 @@ macro_rules! table {
         impl $table {
             $vis fn check(&self) -> Result<(), $crate::config::ConfigError> {
                 let keys = [$((concat!(stringify!($name), ".", stringify!($key)), self.$key == 0),)+];
-                $crate::config::table::refuse_zero(&keys)
+                $crate::config::numbers::refuse_zero(&keys)
             }
         }
     };
