@@ -28,7 +28,7 @@ use crate::{
     origin::RequestOrigin,
     patience::Patience,
     proxies::TrustedProxies,
-    request_id::RequestId,
+    request_id::new_request_id,
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -61,14 +61,15 @@ pub struct Service<R> {
 }
 
 /// The client at the other end of a connection.
-pub(crate) struct Visitor<R> {
-    pub(crate) service: Arc<Service<R>>,
-    pub(crate) client: Option<MeteredClient>,
+#[derive(Debug)]
+pub struct Visitor<R> {
+    pub service: Arc<Service<R>>,
+    pub client: Option<MeteredClient>,
     /// If so, the client is the one that the proxy names.
-    pub(crate) is_proxy: bool,
-    pub(crate) patience: Arc<Patience>,
+    pub is_proxy: bool,
+    pub patience: Arc<Patience>,
     /// The number of the connection.
-    pub(crate) number: u64,
+    pub number: u64,
 }
 
 impl<R> Visitor<R> {
@@ -85,15 +86,15 @@ pub(crate) async fn answer<R: Read>(
     request: Request<Incoming>,
     started: Instant,
 ) -> Response {
-    let id = RequestId::new();
+    let id = new_request_id();
     let (method, uri) = (request.method(), request.uri());
     let kind = visitor.service.kinds.kind_of(uri.path());
     // Reads are many and change nothing. They are logged only at debug level, or when they fail.
     let is_read = method.is_safe();
     let span = if is_read {
-        tracing::debug_span!("request", id = id.as_str(), %method, path = uri.path())
+        tracing::debug_span!("request", id, %method, path = uri.path())
     } else {
-        tracing::info_span!("request", id = id.as_str(), %method, path = uri.path())
+        tracing::info_span!("request", id, %method, path = uri.path())
     };
     let forwarded = visitor.forwarded(request.headers());
     let client = forwarded.as_ref().or(visitor.client.as_ref());
@@ -136,7 +137,7 @@ pub(crate) async fn answer<R: Read>(
     if let Some(date) = http_date() {
         response.headers_mut().insert(DATE, date);
     }
-    if let Ok(value) = HeaderValue::try_from(id.into_string()) {
+    if let Ok(value) = HeaderValue::try_from(id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
     response
@@ -166,11 +167,11 @@ fn panicked() -> Response {
 }
 
 /// If the span of a read is not recorded, the line itself names the request.
-fn report_failure(span: &Span, id: &RequestId, asked: (&Method, &Uri), response: &mut Response) {
+fn report_failure(span: &Span, id: &str, asked: (&Method, &Uri), response: &mut Response) {
     let Some(LoggedFailure { message, source }) = response.extensions_mut().remove() else { return };
     let status = response.status().as_u16();
     if span.is_disabled() {
-        let (id, (method, uri)) = (id.as_str(), asked);
+        let (method, uri) = asked;
         tracing::error!(id, %method, path = uri.path(), message, source, status);
     } else {
         span.in_scope(|| tracing::error!(message, source, status));

@@ -9,8 +9,12 @@ use axum::{
 };
 use countersign_core::{
     documents::registration::SignedRequest,
-    rules::auth::{self, AuthHeaders, VerifiedRequest},
-    values::{bounds::KEPT_REQUEST_BYTES, key::PublicKey, wire},
+    rules::auth::{self, AuthHeaders},
+    values::{
+        bounds::KEPT_REQUEST_BYTES,
+        key::{PublicKey, Signature},
+        wire,
+    },
 };
 use http_body_util::BodyExt as _;
 
@@ -35,17 +39,12 @@ const SMALL_BODY_BYTES: u64 = 16 * 1024;
 pub struct Authenticated {
     pub caller: PublicKey,
     pub body: Bytes,
-    headers: SignedHeaders,
-    /// `None`: no limits apply.
-    client: Option<MeteredClient>,
-}
-
-/// The header strings that were signed, as received.
-#[derive(Debug)]
-struct SignedHeaders {
+    /// The header strings that were signed, as received.
     timestamp: String,
     nonce: String,
-    verified: VerifiedRequest,
+    signature: Signature,
+    /// `None`: no limits apply.
+    client: Option<MeteredClient>,
 }
 
 impl Authenticated {
@@ -69,11 +68,11 @@ impl Authenticated {
         let payload = std::str::from_utf8(&self.body);
         let payload = payload.map_err(|_| ApiError::bad_request("the body is not UTF-8"))?;
         Ok(SignedRequest {
-            timestamp: self.headers.timestamp.clone(),
-            nonce: self.headers.nonce.clone(),
+            timestamp: self.timestamp.clone(),
+            nonce: self.nonce.clone(),
             payload: payload.to_owned(),
             public_key: self.caller,
-            signature: self.headers.verified.signature,
+            signature: self.signature,
         })
     }
 }
@@ -126,12 +125,14 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
         // Only now: a replayed request must not use up the allowance of the key that signed it.
         client.charge_key(&verified.public_key, Instant::now())?;
     }
-    let headers = SignedHeaders {
+    Ok(Authenticated {
+        caller: verified.public_key,
+        body,
         timestamp: received.timestamp.to_owned(),
         nonce: received.nonce.to_owned(),
-        verified,
-    };
-    Ok(Authenticated { caller: verified.public_key, body, headers, client })
+        signature: verified.signature,
+        client,
+    })
 }
 
 pub fn has_auth_headers(headers: &HeaderMap) -> bool {
@@ -161,7 +162,7 @@ async fn read_large_body(app: &App, body: Body, client: Option<&MeteredClient>) 
     let place = app.large_bodies.take(claimant).await?;
     let meter = place.meter();
     let metered = body.map_frame(move |frame| {
-        meter.note(frame.data_ref().map_or(0, |data| data.len() as u64));
+        meter.add(frame.data_ref().map_or(0, |data| data.len() as u64));
         frame
     });
     let read = place.keep(read_body(Body::new(metered), app.limits.request_body_bytes)).await;

@@ -2,6 +2,7 @@
 
 mod error;
 mod log;
+mod numbers;
 mod service;
 mod webhook;
 
@@ -29,7 +30,7 @@ use serde::Deserialize;
 pub use self::error::{ConfigError, WebhookProblem};
 pub use self::log::{LogFormat, LogLevel, UnknownName};
 use self::{
-    error::positive,
+    numbers::table,
     service::{ConnectionsTable, RateLimitsTable, TlsTable},
     webhook::WebhookTable,
 };
@@ -44,12 +45,10 @@ use countersign_store::{Author, StorageLimits};
 
 const DEFAULT_DATA_DIR: &str = "countersign-data";
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 3000);
-/// Enough for any release that signers would wait for.
-const RELEASE_TIME: Duration = Duration::from_secs(6 * 60 * 60);
 /// A checksums file has at most two lines for each file, both shorter than its entry in an index.
 const MAX_CHECKSUMS_FILE_BYTES: u64 = 2 * INDEX_BYTES as u64;
 /// Signatures take most of the room in a request, and need far less than this.
-const MAX_REQUEST_BODY_BYTES: usize = 4 << 20;
+const MAX_REQUEST_BODY_BYTES: u64 = 4 << 20;
 const DAY: u64 = 24 * 60 * 60;
 
 #[derive(Debug, Clone)]
@@ -84,8 +83,6 @@ pub struct ServiceLimits {
     /// The number of files in a release, and the size of each.
     pub assets: usize,
     pub asset_bytes: u64,
-    /// For the download of a whole release.
-    pub release_time: Duration,
     pub collecting_per_project: usize,
     pub registration_expiry: Duration,
     /// Never more than half of all connections.
@@ -151,36 +148,36 @@ struct ForgeTable {
     token_file: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LimitsTable {
-    request_body_bytes: Option<usize>,
-    signers_file_bytes: Option<u64>,
-    checksums_file_bytes: Option<u64>,
-    checksums_files: Option<usize>,
-    assets: Option<usize>,
-    asset_bytes: Option<u64>,
-    collecting_per_project: Option<usize>,
-    registration_expiry_days: Option<u64>,
-    event_listeners: Option<usize>,
-    registrations_per_host: Option<usize>,
-    registrations_per_owner: Option<usize>,
-    superseded_per_project: Option<usize>,
-    rotations_per_day: Option<usize>,
-    project_bytes_per_day: Option<u64>,
-    project_reserved_bytes_per_day: Option<u64>,
-    owner_bytes_per_day: Option<u64>,
-    host_bytes_per_day: Option<u64>,
-    total_bytes_per_day: Option<u64>,
+table! {
+    struct LimitsTable in limits {
+        request_body_bytes: usize = 1 << 20,
+        signers_file_bytes: u64 = SIGNERS_FILE_BYTES as u64,
+        checksums_file_bytes: u64 = MAX_CHECKSUMS_FILE_BYTES,
+        checksums_files: usize = 16,
+        assets: usize = 1_000,
+        asset_bytes: u64 = 2 << 30,
+        collecting_per_project: usize = 10_000,
+        registration_expiry_days: u64 = 14,
+        event_listeners: usize = 4_096,
+        registrations_per_host: usize = 10_000,
+        registrations_per_owner: usize = 100,
+        superseded_per_project: usize = 100,
+        rotations_per_day: usize = 100,
+        project_bytes_per_day: u64 = 256 << 20,
+        project_reserved_bytes_per_day: u64 = 1 << 20,
+        owner_bytes_per_day: u64 = 512 << 20,
+        host_bytes_per_day: u64 = 2 << 30,
+        total_bytes_per_day: u64 = 4 << 30,
+    }
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FetchTable {
-    connect_timeout_seconds: Option<u64>,
-    idle_timeout_seconds: Option<u64>,
-    total_timeout_seconds: Option<u64>,
-    asset_timeout_seconds: Option<u64>,
+table! {
+    struct FetchTable in fetch {
+        connect_timeout_seconds: u64 = Timeouts::default().connect.as_secs(),
+        idle_timeout_seconds: u64 = Timeouts::default().idle.as_secs(),
+        total_timeout_seconds: u64 = Timeouts::default().total.as_secs(),
+        asset_timeout_seconds: u64 = 60 * 60,
+    }
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -195,6 +192,23 @@ impl ConfigFile {
         let text = std::fs::read_to_string(path)
             .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
         toml::from_str(&text).map_err(|source| explain(path.to_owned(), &text, source))
+    }
+
+    /// Only the data directory, for commands that need nothing else.
+    pub fn data_dir(&self, flag: Option<PathBuf>) -> PathBuf {
+        data_dir(flag, self.data_dir.clone())
+    }
+
+    pub fn author(&self) -> Result<Author, ConfigError> {
+        self.commits.clone().resolve()
+    }
+
+    pub fn log_format(&self) -> LogFormat {
+        self.log_format.as_ref().map(|text| text.0).unwrap_or_default()
+    }
+
+    pub fn log_level(&self) -> LogLevel {
+        self.log_level.as_ref().map(|text| text.0).unwrap_or_default()
     }
 }
 
@@ -232,31 +246,12 @@ impl Settings {
             dev,
             guard: Guard { allow, file_servers, loopback: dev, forges: forges.exceptions() },
             forges,
-            asset_timeout: file.fetch.asset_timeout()?,
+            asset_timeout: Duration::from_secs(file.fetch.asset_timeout_seconds),
             timeouts: file.fetch.resolve()?,
             limits: file.limits.resolve(dev)?,
             author: file.commits.resolve()?,
             webhooks: webhook::resolve(file.webhook)?,
         })
-    }
-}
-
-impl ConfigFile {
-    /// Only the data directory, for commands that need nothing else.
-    pub fn data_dir(&self, flag: Option<PathBuf>) -> PathBuf {
-        data_dir(flag, self.data_dir.clone())
-    }
-
-    pub fn author(&self) -> Result<Author, ConfigError> {
-        self.commits.clone().resolve()
-    }
-
-    pub fn log_format(&self) -> LogFormat {
-        self.log_format.as_ref().map(|text| text.0).unwrap_or_default()
-    }
-
-    pub fn log_level(&self) -> LogLevel {
-        self.log_level.as_ref().map(|text| text.0).unwrap_or_default()
     }
 }
 
@@ -285,122 +280,79 @@ fn read_token(path: PathBuf) -> Result<Token, ConfigError> {
 
 impl LimitsTable {
     fn resolve(self, dev: bool) -> Result<ServiceLimits, ConfigError> {
-        let storage = self.storage()?;
-        let max_signers = SIGNERS_FILE_BYTES as u64;
-        let signers_file_bytes = positive("limits.signers_file_bytes", self.signers_file_bytes, max_signers)?;
-        let signers_file_bytes = at_most(
-            "limits.signers_file_bytes",
-            signers_file_bytes,
-            max_signers,
-            "no client accepts a larger signers file",
-        )?;
-        let checksums_file_bytes =
-            positive("limits.checksums_file_bytes", self.checksums_file_bytes, MAX_CHECKSUMS_FILE_BYTES)?;
-        let checksums_file_bytes = at_most(
-            "limits.checksums_file_bytes",
-            checksums_file_bytes,
-            MAX_CHECKSUMS_FILE_BYTES,
-            "an index has no room for what a larger one lists",
-        )?;
-        let assets = positive("limits.assets", self.assets, 1_000)?;
-        let assets = at_most("limits.assets", assets, INDEX_FILES, "more do not fit into an index")?;
-        let request_body_bytes = positive("limits.request_body_bytes", self.request_body_bytes, 1024 * 1024)?;
-        let request_body_bytes = at_most(
-            "limits.request_body_bytes",
-            request_body_bytes,
-            MAX_REQUEST_BODY_BYTES,
-            "no request needs more, and each body is held in memory",
-        )?;
-        let days = positive("limits.registration_expiry_days", self.registration_expiry_days, 14)?;
-        let seconds = days.checked_mul(DAY);
-        let seconds = seconds.ok_or_else(|| ConfigError::Value {
+        self.check()?;
+        // A larger value would let in content that the server cannot use (docs/bounds.md).
+        for (key, value, most, why) in [
+            (
+                "limits.signers_file_bytes",
+                self.signers_file_bytes,
+                SIGNERS_FILE_BYTES as u64,
+                "no client accepts a larger signers file",
+            ),
+            (
+                "limits.checksums_file_bytes",
+                self.checksums_file_bytes,
+                MAX_CHECKSUMS_FILE_BYTES,
+                "an index has no room for what a larger one lists",
+            ),
+            ("limits.assets", self.assets as u64, INDEX_FILES as u64, "more do not fit into an index"),
+            (
+                "limits.request_body_bytes",
+                self.request_body_bytes as u64,
+                MAX_REQUEST_BODY_BYTES,
+                "no request needs more, and each body is held in memory",
+            ),
+        ] {
+            if value > most {
+                return Err(ConfigError::Value { key, reason: format!("at most {most}: {why}") });
+            }
+        }
+        let seconds = self.registration_expiry_days.checked_mul(DAY).ok_or_else(|| ConfigError::Value {
             key: "limits.registration_expiry_days",
             reason: "too many days".to_owned(),
         })?;
+        let storage = StorageLimits {
+            project: self.project_bytes_per_day,
+            project_reserved: self.project_reserved_bytes_per_day,
+            owner: self.owner_bytes_per_day,
+            host: self.host_bytes_per_day,
+            total: self.total_bytes_per_day,
+        };
         Ok(ServiceLimits {
-            request_body_bytes,
-            signers_file_bytes,
-            checksums_file_bytes,
-            checksums_files: positive("limits.checksums_files", self.checksums_files, 16)?,
-            assets,
-            asset_bytes: positive("limits.asset_bytes", self.asset_bytes, 2 << 30)?,
-            release_time: RELEASE_TIME,
-            collecting_per_project: positive(
-                "limits.collecting_per_project",
-                self.collecting_per_project,
-                10_000,
-            )?,
+            request_body_bytes: self.request_body_bytes,
+            signers_file_bytes: self.signers_file_bytes,
+            checksums_file_bytes: self.checksums_file_bytes,
+            checksums_files: self.checksums_files,
+            assets: self.assets,
+            asset_bytes: self.asset_bytes,
+            collecting_per_project: self.collecting_per_project,
             registration_expiry: Duration::from_secs(seconds),
-            event_listeners: positive("limits.event_listeners", self.event_listeners, 4_096)?,
+            event_listeners: self.event_listeners,
             caps: Caps {
-                registrations_per_host: positive(
-                    "limits.registrations_per_host",
-                    self.registrations_per_host,
-                    10_000,
-                )?,
-                registrations_per_owner: positive(
-                    "limits.registrations_per_owner",
-                    self.registrations_per_owner,
-                    100,
-                )?,
-                superseded_per_project: positive(
-                    "limits.superseded_per_project",
-                    self.superseded_per_project,
-                    100,
-                )?,
-                rotations_per_day: positive("limits.rotations_per_day", self.rotations_per_day, 100)?,
+                registrations_per_host: self.registrations_per_host,
+                registrations_per_owner: self.registrations_per_owner,
+                superseded_per_project: self.superseded_per_project,
+                rotations_per_day: self.rotations_per_day,
             },
             // Development mode is for one's own machine (D37).
             storage: (!dev).then_some(storage),
         })
     }
-
-    fn storage(&self) -> Result<StorageLimits, ConfigError> {
-        let reserved = self.project_reserved_bytes_per_day;
-        Ok(StorageLimits {
-            project: positive("limits.project_bytes_per_day", self.project_bytes_per_day, 256 << 20)?,
-            project_reserved: positive("limits.project_reserved_bytes_per_day", reserved, 1 << 20)?,
-            owner: positive("limits.owner_bytes_per_day", self.owner_bytes_per_day, 512 << 20)?,
-            host: positive("limits.host_bytes_per_day", self.host_bytes_per_day, 2 << 30)?,
-            total: positive("limits.total_bytes_per_day", self.total_bytes_per_day, 4 << 30)?,
-        })
-    }
-}
-
-/// A larger value would let in content that the server cannot use (docs/bounds.md).
-fn at_most<T: PartialOrd + fmt::Display>(
-    key: &'static str,
-    value: T,
-    most: T,
-    why: &str,
-) -> Result<T, ConfigError> {
-    if value > most {
-        return Err(ConfigError::Value { key, reason: format!("at most {most}: {why}") });
-    }
-    Ok(value)
 }
 
 impl FetchTable {
-    fn asset_timeout(&self) -> Result<Duration, ConfigError> {
-        let seconds = positive("fetch.asset_timeout_seconds", self.asset_timeout_seconds, 60 * 60)?;
-        Ok(Duration::from_secs(seconds))
-    }
-
     fn resolve(self) -> Result<Timeouts, ConfigError> {
-        let default = Timeouts::default();
-        let seconds = |key, value: Option<u64>, default: Duration| {
-            positive(key, value, default.as_secs()).map(Duration::from_secs)
-        };
-        if self.total_timeout_seconds.is_some_and(|seconds| seconds > MAX_FETCH.as_secs()) {
+        self.check()?;
+        if self.total_timeout_seconds > MAX_FETCH.as_secs() {
             let reason =
                 format!("must be at most {}, the longest fetch that `fsck` expects", MAX_FETCH.as_secs());
             return Err(ConfigError::Value { key: "fetch.total_timeout_seconds", reason });
         }
         Ok(Timeouts {
-            connect: seconds("fetch.connect_timeout_seconds", self.connect_timeout_seconds, default.connect)?,
-            idle: seconds("fetch.idle_timeout_seconds", self.idle_timeout_seconds, default.idle)?,
-            total: seconds("fetch.total_timeout_seconds", self.total_timeout_seconds, default.total)?,
-            pace: default.pace,
+            connect: Duration::from_secs(self.connect_timeout_seconds),
+            idle: Duration::from_secs(self.idle_timeout_seconds),
+            total: Duration::from_secs(self.total_timeout_seconds),
+            pace: Timeouts::default().pace,
         })
     }
 }

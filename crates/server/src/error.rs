@@ -103,14 +103,17 @@ impl ApiError {
     }
 
     pub fn busy() -> Self {
-        let busy = Self::new(StatusCode::SERVICE_UNAVAILABLE, "the server is busy: try again in a moment");
-        Self { retry_after: Some(1), ..busy }
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "the server is busy: try again in a moment").retry_after(1)
     }
 
     pub fn too_many_listeners() -> Self {
         let message =
             "too many others listen to events. Try again later, or read the state of what you watch";
-        Self { retry_after: Some(60), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, message) }
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(60)
+    }
+
+    fn retry_after(self, seconds: u64) -> Self {
+        Self { retry_after: Some(seconds), ..self }
     }
 
     fn refused(status: StatusCode, refusal: &impl StdError) -> Self {
@@ -118,12 +121,7 @@ impl ApiError {
     }
 
     fn internal(message: impl Into<String>, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self {
-            status: StatusCode::INTERNAL_SERVER_ERROR,
-            message: message.into(),
-            retry_after: None,
-            source: Some(source.into()),
-        }
+        Self { source: Some(source.into()), ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, message) }
     }
 }
 
@@ -154,20 +152,40 @@ pub(crate) struct LoggedFailure {
 
 /// An error with all its causes on one line.
 fn describe(error: &(dyn StdError + Send + Sync + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
-impl From<AuthRefusal> for ApiError {
-    fn from(refusal: AuthRefusal) -> Self {
-        Self::refused(StatusCode::UNAUTHORIZED, &refusal)
-    }
+/// The same status for every case.
+macro_rules! refused_with {
+    ($($status:ident: $($error:ty),+;)+) => {$($(
+        impl From<$error> for ApiError {
+            fn from(error: $error) -> Self {
+                Self::refused(StatusCode::$status, &error)
+            }
+        }
+    )+)+};
 }
+
+refused_with! {
+    UNAUTHORIZED: AuthRefusal;
+    SERVICE_UNAVAILABLE: NotReady;
+    BAD_REQUEST: ParseError, UrlRefusal, NotTheCaller;
+}
+
+/// The log gets the causes as well.
+macro_rules! failed_with {
+    ($($error:ty),+) => {$(
+        impl From<$error> for ApiError {
+            fn from(error: $error) -> Self {
+                Self::internal(error.to_string(), error)
+            }
+        }
+    )+};
+}
+
+// Invalid content from a forge is the forge's fault, not the caller's: 500 (D25).
+failed_with!(ChecksumsError, TooManyFiles, ReadError, InvalidSigners);
 
 impl From<NonceError> for ApiError {
     fn from(error: NonceError) -> Self {
@@ -186,8 +204,7 @@ impl From<NonceError> for ApiError {
 
 impl From<Limited> for ApiError {
     fn from(limited: Limited) -> Self {
-        let refused = Self::refused(StatusCode::TOO_MANY_REQUESTS, &limited);
-        Self { retry_after: Some(limited.seconds), ..refused }
+        Self::refused(StatusCode::TOO_MANY_REQUESTS, &limited).retry_after(limited.seconds)
     }
 }
 
@@ -198,33 +215,14 @@ impl From<NoPlace> for ApiError {
 }
 
 impl From<GaveWay> for ApiError {
-    fn from(_: GaveWay) -> Self {
-        let message = "this request had to make room for others that waited. Try again in a moment";
-        Self { retry_after: Some(1), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, message) }
-    }
-}
-
-impl From<NotReady> for ApiError {
-    fn from(reason: NotReady) -> Self {
-        Self::refused(StatusCode::SERVICE_UNAVAILABLE, &reason)
-    }
-}
-
-impl From<ParseError> for ApiError {
-    fn from(error: ParseError) -> Self {
-        Self::refused(StatusCode::BAD_REQUEST, &error)
+    fn from(gave_way: GaveWay) -> Self {
+        Self::refused(StatusCode::SERVICE_UNAVAILABLE, &gave_way).retry_after(1)
     }
 }
 
 impl From<PathError> for ApiError {
     fn from(error: PathError) -> Self {
         Self::bad_request(format!("Invalid path: {error}"))
-    }
-}
-
-impl From<UrlRefusal> for ApiError {
-    fn from(refusal: UrlRefusal) -> Self {
-        Self::refused(StatusCode::BAD_REQUEST, &refusal)
     }
 }
 
@@ -264,24 +262,6 @@ impl From<DownloadError> for ApiError {
     }
 }
 
-impl From<ChecksumsError> for ApiError {
-    fn from(error: ChecksumsError) -> Self {
-        Self::internal(error.to_string(), error)
-    }
-}
-
-impl From<TooManyFiles> for ApiError {
-    fn from(error: TooManyFiles) -> Self {
-        Self::internal(error.to_string(), error)
-    }
-}
-
-impl From<ReadError> for ApiError {
-    fn from(error: ReadError) -> Self {
-        Self::internal(error.to_string(), error)
-    }
-}
-
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         let message = match &error {
@@ -291,8 +271,7 @@ impl From<StoreError> for ApiError {
                 return Self::new(StatusCode::CONFLICT, message);
             }
             StoreError::OverBudget(over) => {
-                let refused = Self::refused(StatusCode::TOO_MANY_REQUESTS, over);
-                return Self { retry_after: Some(over.seconds), ..refused };
+                return Self::refused(StatusCode::TOO_MANY_REQUESTS, over).retry_after(over.seconds);
             }
             StoreError::Io(_) => NOTHING_STORED,
             // A rule should have refused this earlier.
@@ -305,43 +284,6 @@ impl From<StoreError> for ApiError {
     }
 }
 
-impl From<NotTheCaller> for ApiError {
-    fn from(refusal: NotTheCaller) -> Self {
-        Self::refused(StatusCode::BAD_REQUEST, &refusal)
-    }
-}
-
-impl From<RegisterRefusal> for ApiError {
-    fn from(refusal: RegisterRefusal) -> Self {
-        use RegisterRefusal as R;
-        let status = match refusal {
-            R::AlreadyRegistered(_) | R::InProgress(_) | R::Overlaps { .. } => StatusCode::CONFLICT,
-            R::NotTheCaller(_) | R::NotListed(_) | R::TimestampAhead(_) => StatusCode::BAD_REQUEST,
-            R::InvalidSigners(error) => return invalid_signers(error),
-            R::Stored(error) => return error.into(),
-        };
-        Self::refused(status, &refusal)
-    }
-}
-
-impl From<UpdateRefusal> for ApiError {
-    fn from(refusal: UpdateRefusal) -> Self {
-        use UpdateRefusal as R;
-        let status = match refusal {
-            R::NotTheCaller(_)
-            | R::NotRegistered(_)
-            | R::NotActive(_)
-            | R::NotListed { .. }
-            | R::TimestampNotLater { .. }
-            | R::TimestampAhead(_) => StatusCode::BAD_REQUEST,
-            R::OtherPending(_) | R::HistoryFull { .. } => StatusCode::CONFLICT,
-            R::InvalidSigners(error) => return invalid_signers(error),
-            R::Stored(error) => return error.into(),
-        };
-        Self::refused(status, &refusal)
-    }
-}
-
 impl From<CapRefusal> for ApiError {
     fn from(refusal: CapRefusal) -> Self {
         match refusal {
@@ -349,90 +291,69 @@ impl From<CapRefusal> for ApiError {
                 Self::refused(StatusCode::CONFLICT, &refusal)
             }
             CapRefusal::Rotations { wait_seconds, .. } => {
-                let refused = Self::refused(StatusCode::TOO_MANY_REQUESTS, &refusal);
-                Self { retry_after: Some(wait_seconds), ..refused }
+                Self::refused(StatusCode::TOO_MANY_REQUESTS, &refusal).retry_after(wait_seconds)
             }
             CapRefusal::Stored(error) => error.into(),
         }
     }
 }
 
-/// Invalid content from a forge is the forge's fault, not the caller's: 500 (D25).
-fn invalid_signers(error: InvalidSigners) -> ApiError {
-    ApiError::internal(error.to_string(), error)
+/// The status of each case. A case that holds a failure becomes what the failure becomes.
+macro_rules! refusals {
+    ($($refusal:ident { $($status:ident: $cases:pat,)+ => $($failed:ident)|+ })+) => {$(
+        impl From<$refusal> for ApiError {
+            fn from(refusal: $refusal) -> Self {
+                use $refusal as R;
+                let status = match refusal {
+                    $($cases => StatusCode::$status,)+
+                    $(R::$failed(error) => return error.into(),)+
+                };
+                Self::refused(status, &refusal)
+            }
+        }
+    )+};
 }
 
-impl From<SignRefusal> for ApiError {
-    fn from(refusal: SignRefusal) -> Self {
-        use SignRefusal as R;
-        let status = match refusal {
-            R::MissingPrimary(_)
-            | R::MissingMetadata(_)
-            | R::UnexpectedPath(_)
-            | R::NotFound(_)
-            | R::NotSignable(_)
-            | R::BadSignature(_) => StatusCode::BAD_REQUEST,
-            R::NotAllowed { .. } => StatusCode::FORBIDDEN,
-            R::AlreadyComplete(_) | R::Revoked(_) | R::AlreadySigned(_) => StatusCode::CONFLICT,
-            R::Stored(error) => return error.into(),
-        };
-        Self::refused(status, &refusal)
+refusals! {
+    RegisterRefusal {
+        CONFLICT: R::AlreadyRegistered(_) | R::InProgress(_) | R::Overlaps { .. },
+        BAD_REQUEST: R::NotTheCaller(_) | R::NotListed(_) | R::TimestampAhead(_),
+        => InvalidSigners | Stored
     }
-}
-
-impl From<AssetsRefusal> for ApiError {
-    fn from(refusal: AssetsRefusal) -> Self {
-        use AssetsRefusal as R;
-        let status = match refusal {
-            R::NoSigners(_) => StatusCode::BAD_REQUEST,
-            R::NotASigner { .. } => StatusCode::FORBIDDEN,
-            R::AlreadyRegistered(_) | R::TooManyCollecting { .. } => StatusCode::CONFLICT,
-            R::Stored(error) => return error.into(),
-        };
-        Self::refused(status, &refusal)
+    UpdateRefusal {
+        BAD_REQUEST: R::NotTheCaller(_) | R::NotRegistered(_) | R::NotActive(_) | R::NotListed { .. }
+            | R::TimestampNotLater { .. } | R::TimestampAhead(_),
+        CONFLICT: R::OtherPending(_) | R::HistoryFull { .. },
+        => InvalidSigners | Stored
     }
-}
-
-impl From<RevokeRefusal> for ApiError {
-    fn from(refusal: RevokeRefusal) -> Self {
-        use RevokeRefusal as R;
-        let status = match refusal {
-            R::NotFound(_) => StatusCode::NOT_FOUND,
-            R::NotComplete(_) | R::OtherPending { .. } | R::AlreadySigned(_) => StatusCode::CONFLICT,
-            R::NotRevocable(_)
-            | R::AlreadyRevoked(_)
-            | R::InvalidDocument(_)
-            | R::DigestMismatch(_)
-            | R::BadSignature
-            | R::NotAuthorised { .. }
-            | R::NotCaller
-            | R::SubjectDigestRequired
-            | R::NotInitiator => StatusCode::BAD_REQUEST,
-            R::Stored(error) => return error.into(),
-        };
-        Self::refused(status, &refusal)
+    SignRefusal {
+        BAD_REQUEST: R::MissingPrimary(_) | R::MissingMetadata(_) | R::UnexpectedPath(_) | R::NotFound(_)
+            | R::NotSignable(_) | R::BadSignature(_),
+        FORBIDDEN: R::NotAllowed { .. },
+        CONFLICT: R::AlreadyComplete(_) | R::Revoked(_) | R::AlreadySigned(_),
+        => Stored
     }
-}
-
-impl From<StatusRefusal> for ApiError {
-    fn from(refusal: StatusRefusal) -> Self {
-        use StatusRefusal as R;
-        let status = match refusal {
-            R::NotFound(_) | R::NoSigners(_) => StatusCode::NOT_FOUND,
-            R::NotASigner { .. } => StatusCode::FORBIDDEN,
-            R::Stored(error) => return error.into(),
-        };
-        Self::refused(status, &refusal)
+    AssetsRefusal {
+        BAD_REQUEST: R::NoSigners(_),
+        FORBIDDEN: R::NotASigner { .. },
+        CONFLICT: R::AlreadyRegistered(_) | R::TooManyCollecting { .. },
+        => Stored
     }
-}
-
-impl From<ChainRefusal> for ApiError {
-    fn from(refusal: ChainRefusal) -> Self {
-        use ChainRefusal as R;
-        let status = match refusal {
-            R::NotSigned(_) => StatusCode::BAD_REQUEST,
-            R::Stored(error) => return error.into(),
-        };
-        Self::refused(status, &refusal)
+    RevokeRefusal {
+        NOT_FOUND: R::NotFound(_),
+        CONFLICT: R::NotComplete(_) | R::OtherPending { .. } | R::AlreadySigned(_),
+        BAD_REQUEST: R::NotRevocable(_) | R::AlreadyRevoked(_) | R::InvalidDocument(_) | R::DigestMismatch(_)
+            | R::BadSignature | R::NotAuthorised { .. } | R::NotCaller | R::SubjectDigestRequired
+            | R::NotInitiator,
+        => Stored
+    }
+    StatusRefusal {
+        NOT_FOUND: R::NotFound(_) | R::NoSigners(_),
+        FORBIDDEN: R::NotASigner { .. },
+        => Stored
+    }
+    ChainRefusal {
+        BAD_REQUEST: R::NotSigned(_),
+        => Stored
     }
 }

@@ -8,10 +8,11 @@ mod audience;
 mod listener;
 mod request;
 #[cfg(test)]
+#[path = "../tests/suite/support.rs"]
 pub(crate) mod tests;
 
-pub use self::audience::Audience;
-pub(crate) use self::{
-    listener::{EventSource, Listener},
+pub use self::{
+    audience::Audience,
+    listener::{EventSource, HEARTBEAT, Listener},
     request::{ListenRequest, not_kept},
 };

@@ -6,15 +6,9 @@ use countersign_store::{Store, data_dir::DataDir};
 
 #[derive(Debug)]
 pub struct HeldStore {
-    store: Store,
+    pub store: Store,
     /// Dropped last: the lock holds until the store has stopped writing.
-    _data_dir: DataDir,
-}
-
-impl HeldStore {
-    pub fn new(store: Store, data_dir: DataDir) -> Self {
-        Self { store, _data_dir: data_dir }
-    }
+    pub data_dir: DataDir,
 }
 
 impl Deref for HeldStore {

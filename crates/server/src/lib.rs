@@ -1,24 +1,28 @@
 //! Countersign's server: HTTP, its limits, pages, events and webhooks, on top of the store.
 
+/// The tests of `web` share helpers with the test program.
+#[cfg(test)]
+extern crate self as countersign_server;
+
 pub mod answer;
 pub mod auth;
 pub mod config;
-mod date;
+pub mod date;
 pub mod error;
 pub mod events;
 pub mod health;
-mod held_store;
-mod host;
+pub mod held_store;
+pub mod host;
 pub mod limits;
 pub mod listen;
 pub mod metrics;
 pub mod observe;
 pub mod openapi;
-mod origin;
-mod patience;
+pub mod origin;
+pub mod patience;
 pub mod proxies;
-mod rendering;
-mod request_id;
+pub mod rendering;
+pub mod request_id;
 pub mod routes;
 pub mod routing;
 pub mod sending;

@@ -3,10 +3,8 @@
 mod calendar;
 pub mod connections;
 mod lanes;
-mod refusal;
-mod stream;
-#[cfg(test)]
-pub(crate) mod tests;
+pub mod refusal;
+pub mod stream;
 
 use std::{
     convert::Infallible,
@@ -216,7 +214,8 @@ impl<R> Drop for AnswerBody<R> {
     }
 }
 
-async fn serve_stream<R: Read>(
+/// Serves one connection.
+pub async fn serve_stream<R: Read>(
     stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
     visitor: Visitor<R>,
     connections: Arc<Connections>,

@@ -1,9 +1,13 @@
 //! Counters of requests. Each component keeps its own counters; the metrics route names them.
 
+mod counter;
 mod kinds;
+mod names;
 mod requests;
 
+pub(crate) use self::names::named;
 pub use self::{
+    counter::Counter,
     kinds::{RequestKind, RequestKinds},
     requests::{BOUNDS, Requests},
 };

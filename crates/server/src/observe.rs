@@ -4,16 +4,19 @@
 //! thread (`writer`). What does not fit is counted, not written.
 
 mod fields;
-mod flow;
+pub mod flow;
 mod line;
-mod writer;
+pub mod writer;
 
 use std::{
-    io::{self, IsTerminal as _},
+    io::{self, IsTerminal as _, Write},
     panic::{self, PanicHookInfo},
     sync::{Arc, LazyLock},
     thread,
+    time::Instant,
 };
+
+use countersign_store::clock::uptime_nanos;
 
 use tracing::{Event, Subscriber, level_filters::LevelFilter, span};
 use tracing_subscriber::{
@@ -26,7 +29,7 @@ use tracing_subscriber::{
 use crate::config::{LogFormat, LogLevel};
 use fields::Fields;
 use flow::{Flow, LineKind};
-use line::Style;
+pub use line::Style;
 use writer::{LogQueue, start_writer};
 pub use writer::{LogStats, Logging};
 
@@ -49,9 +52,7 @@ pub fn start_logging(format: LogFormat, level: LogLevel) -> io::Result<Logging> 
         LogFormat::Text => Style::Text,
         LogFormat::Json => Style::Json,
     };
-    let flow = Arc::new(Flow::default());
-    let (queue, logging) = start_writer(io::stderr(), style, Arc::clone(&flow), Arc::clone(&STATS))?;
-    let lines = Lines { style, flow, queue };
+    let (lines, logging) = log_to(io::stderr(), style, Arc::clone(&STATS))?;
     if let Err(error) = tracing_subscriber::registry().with(level).with(lines).try_init() {
         tracing::debug!(%error, "logging was started before");
         return Ok(logging);
@@ -59,6 +60,17 @@ pub fn start_logging(format: LogFormat, level: LogLevel) -> io::Result<Logging> 
     // The default hook writes to standard error from the panicking thread, which would wait for the log.
     panic::set_hook(Box::new(log_panic));
     Ok(logging)
+}
+
+/// Writes the events of a subscriber to `sink`.
+pub fn log_to(
+    sink: impl Write + Send + 'static,
+    style: Style,
+    stats: Arc<LogStats>,
+) -> io::Result<(LogLines, Logging)> {
+    let flow = Arc::new(Flow::default());
+    let (queue, logging) = start_writer(sink, style, Arc::clone(&flow), stats)?;
+    Ok((LogLines { style, flow, queue }, logging))
 }
 
 fn log_panic(info: &PanicHookInfo<'_>) {
@@ -72,13 +84,14 @@ fn log_panic(info: &PanicHookInfo<'_>) {
 }
 
 /// Makes a line of each event, if there is room for it.
-struct Lines {
+#[derive(Debug)]
+pub struct LogLines {
     style: Style,
     flow: Arc<Flow>,
     queue: LogQueue,
 }
 
-impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogLines {
     fn on_new_span(&self, attributes: &span::Attributes<'_>, id: &span::Id, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
         let mut fields = Fields::default();
@@ -94,9 +107,9 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let kind = LineKind::of(event);
-        if !self.flow.admits(&kind) {
-            stats().note_left_out();
+        let (kind, now) = (LineKind::of(event), uptime_nanos(Instant::now()));
+        if !self.flow.admits(&kind, now) {
+            self.queue.stats.left_out.add(1);
             return;
         }
         let mut fields = Fields::default();
@@ -107,7 +120,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
         let around = span.as_ref().zip(extensions.as_ref().and_then(|extensions| extensions.get::<Fields>()));
         let around = around.map(|(span, fields)| (span.name(), fields));
         let text = line::write(self.style, *event.metadata().level(), around, &fields);
-        self.flow.charge(&kind, text.len(), &fields.message);
+        self.flow.charge(&kind, text.len(), &fields.message, now);
         self.queue.put(text);
     }
 }

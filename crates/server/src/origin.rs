@@ -6,7 +6,7 @@ use crate::{limits::MeteredClient, patience::Patience};
 
 /// What handlers can know about where a request came from.
 #[derive(Debug, Clone)]
-pub(crate) struct RequestOrigin {
+pub struct RequestOrigin {
     pub(crate) client: Option<MeteredClient>,
     pub(crate) patience: Arc<Patience>,
 }

@@ -15,13 +15,13 @@ use countersign_store::clock::uptime_nanos;
 
 /// The server drops a client that does not send the head of its next request in this time, or sends or takes nothing
 /// for so long. The drop can come later by the time between two looks.
-pub(crate) const CLIENT_TIMEOUT: Duration = Duration::from_secs(15);
+pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(15);
 const LOOKS: u32 = 5;
 
 /// Whether a connection waits for its client: for a request, or to take an answer. Reading a clock with each request
 /// would cost too much. So the connection counts progress, and a timer looks at the count once in a while.
-#[derive(Debug)]
-pub(crate) struct Patience {
+#[derive(Debug, Default)]
+pub struct Patience {
     /// Goes up with each progress; odd while the server works. Only the connection's own task changes it.
     pub(crate) progress: AtomicU64,
     /// The server waits for a body. That has a time limit of its own.
@@ -48,29 +48,19 @@ const ANSWER_WRITTEN: u8 = 2;
 
 /// Why the server ended a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Dropped {
+pub enum Dropped {
     TooSlow,
     /// To make room for a newer one.
     GaveWay,
 }
 
 impl Patience {
-    pub(crate) fn new(now: Instant) -> Self {
-        Self {
-            progress: AtomicU64::new(0),
-            awaits_body: AtomicBool::new(false),
-            is_listened_to: AtomicBool::new(false),
-            is_blocked: AtomicBool::new(false),
-            is_read: AtomicBool::new(false),
-            has_large_head: AtomicBool::new(false),
-            answer: AtomicU8::new(NO_ANSWER),
-            since: AtomicU64::new(uptime_nanos(now)),
-            has_to_go: Notify::new(),
-        }
+    pub fn new(now: Instant) -> Self {
+        Self { since: AtomicU64::new(uptime_nanos(now)), ..Self::default() }
     }
 
     /// The server starts to work on a request that came now.
-    pub(crate) fn begin(&self, method: &Method, now: Instant) {
+    pub fn begin(&self, method: &Method, now: Instant) {
         self.is_read.store(method.is_safe(), Ordering::Relaxed);
         self.since.store(uptime_nanos(now), Ordering::Relaxed);
         self.answer.store(ANSWER_UNDER_WAY, Ordering::Relaxed);
@@ -78,77 +68,82 @@ impl Patience {
     }
 
     /// Until the result is dropped.
-    pub(crate) fn pause(&self) -> impl Drop + use<'_> {
-        Resume(self)
+    pub fn pause(&self) -> impl Drop + use<'_> {
+        // From odd to the next even number.
+        OnDrop(|| self.add_progress(1))
     }
 
     /// Whether the server works on a read, or the client has yet to take its answer. A client that abandons a change
     /// has to repeat it.
-    pub(crate) fn is_reading(&self) -> bool {
+    pub fn is_reading(&self) -> bool {
         let is_working = !self.progress.load(Ordering::Relaxed).is_multiple_of(2);
         self.is_read.load(Ordering::Relaxed) && (is_working || self.is_blocked.load(Ordering::Relaxed))
     }
 
     /// Hyper has the whole answer to the newest request.
-    pub(crate) fn note_written(&self) {
+    pub fn note_written(&self) {
         self.answer.store(ANSWER_WRITTEN, Ordering::Relaxed);
     }
 
     /// Hyper has sent all that it had.
-    pub(crate) fn note_flushed(&self) {
+    pub fn note_flushed(&self) {
         if self.answer.load(Ordering::Relaxed) == ANSWER_WRITTEN {
             self.answer.store(NO_ANSWER, Ordering::Relaxed);
         }
     }
 
-    pub(crate) fn has_no_answer(&self) -> bool {
+    pub fn has_no_answer(&self) -> bool {
         self.answer.load(Ordering::Relaxed) == NO_ANSWER
     }
 
     /// The request waits for its body until the result is dropped.
-    pub(crate) fn await_body(&self) -> impl Drop + use<'_> {
+    pub fn await_body(&self) -> impl Drop + use<'_> {
         self.awaits_body.store(true, Ordering::Relaxed);
-        BodyRead(self)
+        OnDrop(|| self.awaits_body.store(false, Ordering::Relaxed))
     }
 
     /// The client listens to events until the result is dropped.
-    pub(crate) fn listen(self: &Arc<Self>) -> Listening {
+    pub fn listen(self: &Arc<Self>) -> Listening {
         self.is_listened_to.store(true, Ordering::Relaxed);
         Listening(Arc::clone(self))
     }
 
-    pub(crate) fn note_progress(&self) {
-        self.progress.store(self.progress.load(Ordering::Relaxed).wrapping_add(2), Ordering::Relaxed);
+    pub fn note_progress(&self) {
+        self.add_progress(2);
     }
 
-    pub(crate) fn is_waiting(&self) -> bool {
+    fn add_progress(&self, more: u64) {
+        self.progress.store(self.progress.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+    }
+
+    pub fn is_waiting(&self) -> bool {
         self.awaits_client() || self.awaits_body.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn awaits_client(&self) -> bool {
+    pub fn awaits_client(&self) -> bool {
         self.progress.load(Ordering::Relaxed).is_multiple_of(2)
             && (!self.is_listened_to.load(Ordering::Relaxed) || self.is_blocked.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn grow_head(&self) {
+    pub fn grow_head(&self) {
         self.has_large_head.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn has_large_head(&self) -> bool {
+    pub fn has_large_head(&self) -> bool {
         self.has_large_head.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn since(&self) -> u64 {
+    pub fn since(&self) -> u64 {
         self.since.load(Ordering::Relaxed)
     }
 
     /// Ends the connection as soon as it waits for its client.
-    pub(crate) fn give_way(&self) {
+    pub fn give_way(&self) {
         self.has_to_go.notify_one();
     }
 
     /// Ends when the client has kept the server waiting for too long, or when others need the place.
-    pub(crate) async fn run_out(&self) -> Dropped {
+    pub async fn run_out(&self) -> Dropped {
         let mut seen = self.progress.load(Ordering::Relaxed);
         let mut waited = 0;
         let mut has_to_go = false;
@@ -171,30 +166,21 @@ impl Patience {
     }
 }
 
-struct Resume<'a>(&'a Patience);
+struct OnDrop<F: Fn()>(F);
 
-impl Drop for Resume<'_> {
+impl<F: Fn()> Drop for OnDrop<F> {
     fn drop(&mut self) {
-        // From odd to the next even number.
-        self.0.progress.store(self.0.progress.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-    }
-}
-
-struct BodyRead<'a>(&'a Patience);
-
-impl Drop for BodyRead<'_> {
-    fn drop(&mut self) {
-        self.0.awaits_body.store(false, Ordering::Relaxed);
+        (self.0)();
     }
 }
 
 /// The client of a connection, while it listens to events.
 #[derive(Debug)]
-pub(crate) struct Listening(Arc<Patience>);
+pub struct Listening(Arc<Patience>);
 
 impl Listening {
     /// Whether the client has yet to take what it was sent.
-    pub(crate) fn is_blocked(&self) -> bool {
+    pub fn is_blocked(&self) -> bool {
         self.0.is_blocked.load(Ordering::Relaxed)
     }
 }

@@ -25,14 +25,14 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{error::ApiError, limits::SendShare, origin::RequestOrigin};
+use crate::{error::ApiError, limits::Share, origin::RequestOrigin};
 
 /// Answers up to this size do not wait for room.
-pub(crate) const SMALL_BYTES: usize = 64 << 10;
+pub const SMALL_BYTES: usize = 64 << 10;
 /// For all answers that are being sent.
-const MOST_BYTES: usize = 96 << 20;
+pub const MOST_BYTES: usize = 96 << 20;
 /// A TLS connection copies what it sends, so it gets no more than this at a time.
-const PIECE_BYTES: usize = 64 << 10;
+pub const PIECE_BYTES: usize = 64 << 10;
 /// How long a request waits for room, and for its turn to read.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 /// The unit in which room is counted.
@@ -48,9 +48,9 @@ pub struct Sending {
 
 /// The room that an answer takes until all of it is sent.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub struct Room {
     _room: OwnedSemaphorePermit,
-    _share: Option<SendShare>,
+    _share: Option<Share>,
 }
 
 impl Default for Sending {
@@ -65,7 +65,7 @@ impl Default for Sending {
 
 impl Sending {
     /// Waits for room for an answer that has so many bytes in memory at a time.
-    pub(crate) async fn hold(&self, bytes: usize, origin: Option<&RequestOrigin>) -> Result<Room, ApiError> {
+    pub async fn hold(&self, bytes: usize, origin: Option<&RequestOrigin>) -> Result<Room, ApiError> {
         let client = origin.and_then(|origin| origin.client.as_ref());
         let share = client.map(|client| client.share_sending(bytes)).transpose()?;
         let units = u32::try_from(bytes.min(MOST_BYTES).div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX);
@@ -75,19 +75,20 @@ impl Sending {
     }
 
     /// Reads outside the runtime, when it is its turn. An abandoned request does not begin.
-    pub(crate) async fn read<T: Send + 'static>(
+    pub async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        timeout(MAX_WAIT, self.take_turn()).await.map_err(|_| ApiError::busy())?.read(read).await
+        let turn = timeout(MAX_WAIT, self.take_turn()).await.map_err(|_| ApiError::busy())?;
+        run_beside(turn, read).await
     }
 
-    async fn take_turn(&self) -> ReadTurn {
-        ReadTurn { _permit: Arc::clone(&self.readers).acquire_owned().await.ok() }
+    async fn take_turn(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.readers).acquire_owned().await.ok()
     }
 
     /// A body of bytes that are in memory already.
-    pub(crate) async fn body(&self, bytes: Bytes, origin: Option<&RequestOrigin>) -> Result<Body, ApiError> {
+    pub async fn body(&self, bytes: Bytes, origin: Option<&RequestOrigin>) -> Result<Body, ApiError> {
         if bytes.len() <= SMALL_BYTES {
             return Ok(Body::from(bytes));
         }
@@ -96,7 +97,7 @@ impl Sending {
     }
 
     /// A complete answer, whose body waits for room if it is large.
-    pub(crate) async fn bound(
+    pub async fn bound(
         &self,
         response: Response,
         origin: Option<&RequestOrigin>,
@@ -108,7 +109,7 @@ impl Sending {
 
     /// A body that is read in parts, each after the one before was sent. It ends with its connection. `read` returns
     /// the part at a position, and the position of the next one.
-    pub(crate) fn stream(
+    pub fn stream(
         &self,
         room: Room,
         (first, next): (Bytes, Option<usize>),
@@ -130,19 +131,17 @@ impl Sending {
     }
 }
 
-struct ReadTurn {
-    _permit: Option<OwnedSemaphorePermit>,
-}
-
-impl ReadTurn {
-    async fn read<T: Send + 'static>(self, read: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
-        let reading = spawn_blocking(move || {
-            let read = read();
-            drop(self);
-            read
-        });
-        reading.await.map_err(|_| ApiError::panicked())
-    }
+/// Works outside the runtime. Work that has begun goes on without its request, and keeps its turn.
+pub(crate) async fn run_beside<T: Send + 'static>(
+    turn: impl Send + 'static,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ApiError> {
+    let working = spawn_blocking(move || {
+        let done = work();
+        drop(turn);
+        done
+    });
+    working.await.map_err(|_| ApiError::panicked())
 }
 
 struct Streamed<R> {
@@ -159,8 +158,8 @@ impl<R: Fn(usize) -> Result<(Bytes, Option<usize>), ReadError> + Send + Sync + '
         while let Some(from) = self.next.filter(|_| self.rest.is_empty()) {
             let read = Arc::clone(&self.read);
             // Others can go first for a while, but an answer that has begun is never given up for them.
-            let (part, next) = self.sending.take_turn().await.read(move || read(from)).await??;
-            (self.rest, self.next) = (part, next);
+            let turn = self.sending.take_turn().await;
+            (self.rest, self.next) = run_beside(turn, move || read(from)).await??;
         }
         Ok(())
     }
@@ -194,73 +193,5 @@ impl HttpBody for Pieces {
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.rest.len() as u64)
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test")]
-mod tests {
-    use axum::http::StatusCode;
-    use futures_util::FutureExt as _;
-    use http_body_util::BodyExt as _;
-
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn large_answers_have_so_much_room_and_the_next_one_waits_for_it() {
-        let sending = Sending::default();
-        let mut held = Vec::new();
-        for _ in 0..MOST_BYTES / (2 << 20) {
-            held.push(sending.hold(2 << 20, None).now_or_never().expect("room").unwrap());
-        }
-        assert_eq!(sending.bytes(), MOST_BYTES);
-        let refused = sending.hold(1, None).await.unwrap_err();
-        assert_eq!((refused.status, refused.retry_after), (StatusCode::SERVICE_UNAVAILABLE, Some(1)));
-
-        let mut waiting = Box::pin(sending.hold(2 << 20, None));
-        assert!(waiting.as_mut().now_or_never().is_none(), "it waits");
-        held.pop();
-        let _held = waiting.await.unwrap();
-        assert_eq!(sending.bytes(), MOST_BYTES);
-    }
-
-    #[tokio::test]
-    async fn what_is_small_needs_no_room_and_what_is_large_gives_it_back_when_it_is_sent() {
-        let sending = Sending::default();
-        let all = sending.hold(MOST_BYTES, None).await.unwrap();
-        let small = sending.body(Bytes::from(vec![7; SMALL_BYTES]), None).await.unwrap();
-        assert_eq!(small.collect().await.unwrap().to_bytes().len(), SMALL_BYTES);
-        drop(all);
-
-        let large = sending.body(Bytes::from(vec![7; SMALL_BYTES + 1]), None).await.unwrap();
-        assert_eq!(HttpBody::size_hint(&large).exact(), Some(SMALL_BYTES as u64 + 1));
-        assert!(sending.bytes() > SMALL_BYTES);
-        let mut large = Box::pin(large);
-        let piece = large.frame().await.unwrap().unwrap().into_data().unwrap();
-        assert_eq!(piece.len(), PIECE_BYTES);
-        drop(large);
-        assert_eq!(sending.bytes(), 0);
-    }
-
-    #[tokio::test]
-    async fn a_body_in_parts_is_read_as_it_is_sent_and_breaks_off_where_it_cannot_be_read() {
-        let sending = Sending::default();
-        let room = || sending.hold(1, None);
-        let part = |from: usize| (Bytes::from(vec![b'a' + from as u8; 100_000]), Some(from + 1));
-        let whole = sending.stream(room().await.unwrap(), part(0), move |from| {
-            Ok(if from == 3 { (Bytes::from_static(b"!"), None) } else { part(from) })
-        });
-        let whole = whole.collect().await.unwrap().to_bytes();
-        assert_eq!(
-            (whole.len(), whole[99_999], whole[100_000], whole.last()),
-            (300_001, b'a', b'b', Some(&b'!'))
-        );
-
-        let broken = sending.stream(room().await.unwrap(), part(0), |_| {
-            let path = countersign_core::values::path::RepoPath::parse("a").unwrap();
-            Err(ReadError { path, reason: "on purpose".to_owned() })
-        });
-        assert!(broken.collect().await.is_err());
-        assert_eq!(sending.bytes(), 0);
     }
 }

@@ -40,7 +40,11 @@ use crate::{
     state::{App, AppParts},
     table::{self, answer_read},
     tls::{Tls, TlsError},
-    upstream::{Upstream, UpstreamLimits, releases::ReleaseLimits},
+    upstream::{
+        Upstream,
+        releases::{ReleaseLimits, Releases},
+        turns::FetchTurns,
+    },
     webhooks::{Webhooks, progress::ProgressError},
 };
 
@@ -57,10 +61,12 @@ const LARGE_BODIES: PlaceRules = PlaceRules {
     grace: Some(Duration::from_millis(500)),
     pace: Some(MinimumPace { bytes_per_second: 16 * 1024, after: Duration::from_secs(5) }),
 };
+/// Enough for any release that signers would wait for.
+const RELEASE_TIME: Duration = Duration::from_secs(6 * 60 * 60);
 /// A metrics reader needs one.
 const METRICS_CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 32, per_address: None };
 
-static REFERENCE: LazyLock<Reference> = LazyLock::new(|| Reference::of(table::all().into_rows()));
+static REFERENCE: LazyLock<Reference> = LazyLock::new(|| Reference::of(table::all().rows));
 
 #[derive(Debug, Error)]
 pub enum StartError {
@@ -130,6 +136,11 @@ impl Running {
 }
 
 impl Background {
+    fn start<F: Future<Output = ()> + Send + 'static>(work: impl FnOnce(watch::Receiver<bool>) -> F) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        Self { stop, working: tokio::spawn(work(stopped)) }
+    }
+
     async fn stop(self) -> io::Result<()> {
         self.stop.send_replace(true);
         self.working.await.map_err(io::Error::other)
@@ -147,27 +158,24 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let fetcher = Fetcher::new(settings.guard.clone(), settings.timeouts, Arc::new(SystemResolver))?;
     let fetcher = fetcher.with_asset_timeout(settings.asset_timeout);
     let limits = settings.limits;
-    let upstream_limits = UpstreamLimits {
-        signers_file_bytes: limits.signers_file_bytes,
-        release: ReleaseLimits {
-            assets: limits.assets,
-            asset_bytes: limits.asset_bytes,
-            total_time: limits.release_time,
-        },
-    };
+    let release_limits =
+        ReleaseLimits { assets: limits.assets, asset_bytes: limits.asset_bytes, total_time: RELEASE_TIME };
     let connections = Arc::new(Connections::new(settings.connections));
     // Listeners keep their connections. The others are for clients that come and go.
-    let listeners = limits.event_listeners.min(connections.limits().total / 2);
+    let listeners = limits.event_listeners.min(connections.limits.total / 2);
     let app = App::new(AppParts {
         nonces: opened.nonces,
         events: Arc::new(Audience::start(opened.store.log(), listeners)),
-        store: Arc::new(HeldStore::new(opened.store, data_dir)),
-        upstream: Upstream::new(
-            fetcher.clone(),
-            settings.forges,
-            settings.guard.file_servers,
-            upstream_limits,
-        ),
+        store: Arc::new(HeldStore { store: opened.store, data_dir }),
+        upstream: Upstream {
+            forges: settings.forges,
+            file_servers: settings.guard.file_servers,
+            turns: FetchTurns::default(),
+            releases: Releases::default(),
+            fetcher: fetcher.clone(),
+            signers_file_bytes: limits.signers_file_bytes,
+            release_limits,
+        },
         large_bodies: SharedPlaces::new(LARGE_BODIES),
         renderings: Renderings::default(),
         sending: Sending::default(),
@@ -222,13 +230,6 @@ fn serve_metrics(app: &App, bound: (TcpListener, SocketAddr)) -> (Background, So
         lanes: Lanes::shared(),
     };
     (Background::start(|stopped| listen::serve(listener, service, gate, stopped)), address)
-}
-
-impl Background {
-    fn start<F: Future<Output = ()> + Send + 'static>(work: impl FnOnce(watch::Receiver<bool>) -> F) -> Self {
-        let (stop, stopped) = watch::channel(false);
-        Self { stop, working: tokio::spawn(work(stopped)) }
-    }
 }
 
 fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {

@@ -1,7 +1,6 @@
 //! What all handlers share. It knows no handler, page or route.
 
 use std::{
-    ops::Deref,
     sync::{Arc, LazyLock},
     time::Instant,
 };
@@ -25,9 +24,8 @@ use crate::{
     webhooks::stats::WebhookStats,
 };
 
-/// What every handler has. Cheap to clone.
-#[derive(Debug, Clone)]
-pub struct App(Arc<AppParts>);
+/// What every handler has.
+pub type App = Arc<AppParts>;
 
 /// `start` puts these together.
 #[derive(Debug)]
@@ -53,19 +51,7 @@ pub struct AppParts {
     pub clock: Clock,
 }
 
-impl Deref for App {
-    type Target = AppParts;
-
-    fn deref(&self) -> &AppParts {
-        &self.0
-    }
-}
-
-impl App {
-    pub fn new(parts: AppParts) -> Self {
-        Self(Arc::new(parts))
-    }
-
+impl AppParts {
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }

@@ -72,20 +72,14 @@ impl Tls {
     pub(crate) async fn accept(&self, stream: TcpStream, peer: IpAddr) -> Option<TlsStream<TcpStream>> {
         let handshake = TlsAcceptor::from(self.config.load_full()).accept(stream);
         match tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await {
-            Ok(Ok(stream)) => Some(stream),
+            Ok(Ok(stream)) => return Some(stream),
             Ok(Err(error)) if is_not_tls(&error) => {
                 tracing::debug!(%peer, "a client did not speak TLS: this port is https only");
-                None
             }
-            Ok(Err(error)) => {
-                tracing::debug!(%peer, %error, "a TLS handshake failed");
-                None
-            }
-            Err(_) => {
-                tracing::debug!(%peer, "a TLS handshake took too long");
-                None
-            }
+            Ok(Err(error)) => tracing::debug!(%peer, %error, "a TLS handshake failed"),
+            Err(_) => tracing::debug!(%peer, "a TLS handshake took too long"),
         }
+        None
     }
 }
 

@@ -20,7 +20,7 @@ use self::{
     turns::{FetchKind, FetchOutcome, FetchTurn, FetchTurns},
 };
 use crate::limits::{
-    FetchShare,
+    Share,
     places::{Claimant, GaveWay},
 };
 
@@ -29,20 +29,14 @@ use crate::limits::{
 pub enum UpstreamError {
     #[error("too many others fetch")]
     Busy,
-    #[error("the turn went to another request")]
-    GaveWay(GaveWay),
+    #[error(transparent)]
+    GaveWay(#[from] GaveWay),
     #[error(transparent)]
     Fetch(#[from] FetchError),
     #[error(transparent)]
     Download(#[from] DownloadError),
     #[error("{0} answered that there is no such file")]
     Missing(Url),
-}
-
-impl From<GaveWay> for UpstreamError {
-    fn from(gave_way: GaveWay) -> Self {
-        Self::GaveWay(gave_way)
-    }
 }
 
 /// Where signers files and releases come from.
@@ -52,15 +46,10 @@ pub struct Upstream {
     pub file_servers: FileServers,
     pub turns: FetchTurns,
     pub releases: Releases,
-    fetcher: Fetcher,
-    limits: UpstreamLimits,
-}
-
-/// How much is fetched at most.
-#[derive(Debug, Clone, Copy)]
-pub struct UpstreamLimits {
+    pub fetcher: Fetcher,
+    /// The largest signers file.
     pub signers_file_bytes: u64,
-    pub release: ReleaseLimits,
+    pub release_limits: ReleaseLimits,
 }
 
 /// Who wants the server to fetch.
@@ -68,21 +57,10 @@ pub struct UpstreamLimits {
 pub struct FetchClaim {
     pub claimant: Claimant,
     /// The share of what one address and one key can fetch at the same time.
-    pub share: Option<FetchShare>,
+    pub share: Option<[Share; 2]>,
 }
 
 impl Upstream {
-    pub fn new(fetcher: Fetcher, forges: Forges, file_servers: FileServers, limits: UpstreamLimits) -> Self {
-        Self {
-            forges,
-            file_servers,
-            turns: FetchTurns::default(),
-            releases: Releases::default(),
-            fetcher,
-            limits,
-        }
-    }
-
     /// Waits for a turn to fetch.
     pub async fn begin(&self, kind: FetchKind, claim: FetchClaim) -> Result<FetchTurn, UpstreamError> {
         self.turns.begin(kind, claim.claimant, claim.share).await.ok_or(UpstreamError::Busy)
@@ -93,9 +71,9 @@ impl Upstream {
         turn: &FetchTurn,
         source: &SignersSource,
     ) -> Result<FetchedSigners, UpstreamError> {
-        let fetching = self.fetcher.fetch_signers(source, self.limits.signers_file_bytes);
+        let fetching = self.fetcher.fetch_signers(source, self.signers_file_bytes);
         // One fetch can ask a forge several times, each with its own limit.
-        let fetching = turn.keep(tokio::time::timeout(MAX_FETCH, fetching));
+        let fetching = turn.place.keep(tokio::time::timeout(MAX_FETCH, fetching));
         let fetched = fetching.await?.unwrap_or_else(|_| {
             Err(FetchError::TimedOut { url: shown_text(&source.url), wait: Wait::Total(MAX_FETCH) })
         });
@@ -111,7 +89,7 @@ impl Upstream {
         claim: FetchClaim,
     ) -> Result<Arc<Release>, UpstreamError> {
         let FetchClaim { claimant, share: _share } = claim;
-        let outcome = self.releases.download(&self.fetcher, source, self.limits.release, claimant).await;
+        let outcome = self.releases.download(&self.fetcher, source, self.release_limits, claimant).await;
         let noted = match &outcome {
             Ok(_) => FetchOutcome::Fetched,
             Err(DownloadError::Busy | DownloadError::GaveWay) => FetchOutcome::Busy,
@@ -131,7 +109,7 @@ impl Upstream {
         url: &Url,
         limits: fetch::FetchLimits,
     ) -> Result<Vec<u8>, UpstreamError> {
-        let fetched = turn.keep(self.fetcher.get(url, limits)).await?;
+        let fetched = turn.place.keep(self.fetcher.get(url, limits)).await?;
         self.note(turn.kind, &fetched);
         fetched?.ok_or_else(|| UpstreamError::Missing(url.clone()))
     }

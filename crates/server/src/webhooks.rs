@@ -4,11 +4,11 @@
 //! is killed. No request or change waits for a delivery: each webhook has its own task, which reads the commits and
 //! stores its progress on disk.
 
-mod backoff;
+pub mod backoff;
 mod commits;
 mod courier;
 pub mod progress;
-mod secret;
+pub mod secret;
 pub mod settings;
 pub mod stats;
 

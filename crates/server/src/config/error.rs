@@ -38,21 +38,6 @@ pub enum ConfigError {
     Value { key: &'static str, reason: String },
 }
 
-/// The value or its default. Zero would switch off what it limits.
-pub(super) fn positive<T: Default + PartialEq>(
-    key: &'static str,
-    value: Option<T>,
-    default: T,
-) -> Result<T, ConfigError> {
-    match value {
-        Some(value) if value == T::default() => {
-            Err(ConfigError::Value { key, reason: "must be more than 0".to_owned() })
-        }
-        Some(value) => Ok(value),
-        None => Ok(default),
-    }
-}
-
 #[derive(Debug, Error)]
 pub enum WebhookProblem {
     #[error(transparent)]

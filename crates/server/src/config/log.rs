@@ -24,18 +24,14 @@ pub enum LogLevel {
 #[error("`{given}` is none of {known}")]
 pub struct UnknownName {
     given: String,
-    known: &'static str,
+    known: String,
 }
 
 impl FromStr for LogFormat {
     type Err = UnknownName;
 
     fn from_str(text: &str) -> Result<Self, UnknownName> {
-        match text {
-            "text" => Ok(Self::Text),
-            "json" => Ok(Self::Json),
-            _ => Err(UnknownName { given: text.to_owned(), known: "text, json" }),
-        }
+        find(text, [("text", Self::Text), ("json", Self::Json)])
     }
 }
 
@@ -43,12 +39,16 @@ impl FromStr for LogLevel {
     type Err = UnknownName;
 
     fn from_str(text: &str) -> Result<Self, UnknownName> {
-        match text {
-            "error" => Ok(Self::Error),
-            "warn" => Ok(Self::Warn),
-            "info" => Ok(Self::Info),
-            "debug" => Ok(Self::Debug),
-            _ => Err(UnknownName { given: text.to_owned(), known: "error, warn, info, debug" }),
-        }
+        let known =
+            [("error", Self::Error), ("warn", Self::Warn), ("info", Self::Info), ("debug", Self::Debug)];
+        find(text, known)
     }
+}
+
+fn find<T: Copy, const N: usize>(text: &str, known: [(&str, T); N]) -> Result<T, UnknownName> {
+    let found = known.iter().find(|(name, _)| *name == text);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let known = known.map(|(name, _)| name).join(", ");
+        UnknownName { given: text.to_owned(), known }
+    })
 }

@@ -4,82 +4,56 @@ use std::{path::PathBuf, time::Duration};
 
 use serde::Deserialize;
 
-use super::error::{ConfigError, positive};
+use super::{error::ConfigError, numbers::table};
 use crate::{limits::Rates, listen::connections::ConnectionLimits, tls::TlsFiles};
 use countersign_store::bucket::Rate;
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
-const MAX_CONNECTIONS: usize = 8_192;
-const MAX_CONNECTIONS_PER_ADDRESS: usize = 2_048;
 
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RateLimitsTable {
-    enabled: Option<bool>,
-    address_per_second: Option<u32>,
-    address_burst: Option<u32>,
-    authenticated_per_second: Option<u32>,
-    authenticated_burst: Option<u32>,
-    key_per_second: Option<u32>,
-    key_burst: Option<u32>,
-    fetches_per_minute: Option<u32>,
-    fetches_burst: Option<u32>,
-    address_fetches_per_minute: Option<u32>,
-    address_fetches_burst: Option<u32>,
+table! {
+    pub(super) struct RateLimitsTable in rate_limits {
+        [enabled = true]
+        address_per_second: u32 = 1_000,
+        address_burst: u32 = 5_000,
+        authenticated_per_second: u32 = 200,
+        authenticated_burst: u32 = 2_000,
+        key_per_second: u32 = 50,
+        key_burst: u32 = 1_000,
+        fetches_per_minute: u32 = 60,
+        fetches_burst: u32 = 300,
+        address_fetches_per_minute: u32 = 240,
+        address_fetches_burst: u32 = 1_000,
+    }
 }
 
 impl RateLimitsTable {
     /// `None` if they are switched off. Development mode is for one's own machine and has none (D37).
     pub(super) fn resolve(self, dev: bool) -> Result<Option<Rates>, ConfigError> {
-        let rate = |per: Duration, count: (&'static str, Option<u32>, u32), burst: (&'static str, _, u32)| {
-            let count = positive(count.0, count.1, count.2)?;
-            let burst = positive(burst.0, burst.1, burst.2)?;
-            Ok::<_, ConfigError>(Rate::new(count.into(), per, burst.into()))
-        };
+        self.check()?;
+        let rate = |count: u32, per, burst: u32| Rate::new(count.into(), per, burst.into());
         let rates = Rates {
-            address: rate(
-                SECOND,
-                ("rate_limits.address_per_second", self.address_per_second, 1_000),
-                ("rate_limits.address_burst", self.address_burst, 5_000),
-            )?,
-            address_authenticated: rate(
-                SECOND,
-                ("rate_limits.authenticated_per_second", self.authenticated_per_second, 200),
-                ("rate_limits.authenticated_burst", self.authenticated_burst, 2_000),
-            )?,
-            key: rate(
-                SECOND,
-                ("rate_limits.key_per_second", self.key_per_second, 50),
-                ("rate_limits.key_burst", self.key_burst, 1_000),
-            )?,
-            key_fetches: rate(
-                MINUTE,
-                ("rate_limits.fetches_per_minute", self.fetches_per_minute, 60),
-                ("rate_limits.fetches_burst", self.fetches_burst, 300),
-            )?,
-            address_fetches: rate(
-                MINUTE,
-                ("rate_limits.address_fetches_per_minute", self.address_fetches_per_minute, 240),
-                ("rate_limits.address_fetches_burst", self.address_fetches_burst, 1_000),
-            )?,
+            address: rate(self.address_per_second, SECOND, self.address_burst),
+            address_authenticated: rate(self.authenticated_per_second, SECOND, self.authenticated_burst),
+            key: rate(self.key_per_second, SECOND, self.key_burst),
+            key_fetches: rate(self.fetches_per_minute, MINUTE, self.fetches_burst),
+            address_fetches: rate(self.address_fetches_per_minute, MINUTE, self.address_fetches_burst),
         };
-        Ok((self.enabled.unwrap_or(true) && !dev).then_some(rates))
+        Ok((self.enabled && !dev).then_some(rates))
     }
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ConnectionsTable {
-    max: Option<usize>,
-    per_address: Option<usize>,
+table! {
+    pub(super) struct ConnectionsTable in connections {
+        max: usize = 8_192,
+        per_address: usize = 2_048,
+    }
 }
 
 impl ConnectionsTable {
     pub(super) fn resolve(self, dev: bool) -> Result<ConnectionLimits, ConfigError> {
-        let total = positive("connections.max", self.max, MAX_CONNECTIONS)?;
-        let per_address = positive("connections.per_address", self.per_address, MAX_CONNECTIONS_PER_ADDRESS)?;
-        Ok(ConnectionLimits { total, per_address: (!dev).then_some(per_address) })
+        self.check()?;
+        Ok(ConnectionLimits { total: self.max, per_address: (!dev).then_some(self.per_address) })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -11,18 +11,22 @@ use std::{
 use countersign_store::log::Log;
 use tokio::sync::watch;
 
-use crate::limits::places::{Claimant, HeldPlace, PlaceRules, SharedPlaces};
+use crate::{
+    limits::places::{Claimant, HeldPlace, PlaceRules, SharedPlaces},
+    metrics::Counter,
+};
 
 /// The time between two looks, counted over all listeners, while much happens.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub struct Audience {
-    places: Arc<SharedPlaces>,
+    pub places: Arc<SharedPlaces>,
     listeners: AtomicUsize,
     /// Listeners since the start.
-    admitted: AtomicU64,
-    pub(super) sent: AtomicU64,
+    admitted: Counter,
+    /// How many events were sent, over all listeners.
+    pub sent: Counter,
     /// The position after the newest commit, for all listeners that wait.
     pub(super) end: Arc<watch::Sender<i64>>,
 }
@@ -41,7 +45,6 @@ impl Audience {
     pub fn start(log: &Log, max_listeners: usize) -> Self {
         let end = Arc::new(watch::Sender::new(log.end()));
         tokio::spawn(pass_on(log.subscribe(), Arc::clone(&end)));
-        let (listeners, admitted, sent) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
         let places = SharedPlaces::new(PlaceRules {
             total: max_listeners,
             // The limits of addresses bound how many listeners one address has.
@@ -52,26 +55,23 @@ impl Audience {
             grace: Some(Duration::ZERO),
             pace: None,
         });
-        Self { places, listeners, admitted, sent, end }
+        Self {
+            places,
+            listeners: AtomicUsize::new(0),
+            admitted: Counter::default(),
+            sent: Counter::default(),
+            end,
+        }
     }
 
     pub fn listeners(&self) -> usize {
         self.listeners.load(Ordering::Relaxed)
     }
 
-    /// How many events were sent, over all listeners.
-    pub fn sent(&self) -> u64 {
-        self.sent.load(Ordering::Relaxed)
-    }
-
-    pub fn places(&self) -> &SharedPlaces {
-        &self.places
-    }
-
     pub(super) fn admit(self: &Arc<Self>, claimant: Claimant) -> Option<ListenerSlot> {
         let held = self.places.try_take(claimant).ok()?;
         self.listeners.fetch_add(1, Ordering::Relaxed);
-        let spread = (self.admitted.fetch_add(1, Ordering::Relaxed) % 8) as u32;
+        let spread = (self.admitted.add(1) % 8) as u32;
         Some(ListenerSlot { events: Arc::clone(self), held, spread })
     }
 }

@@ -1,17 +1,11 @@
 //! One listener: from the log to Server-Sent Events.
 
-use std::{
-    convert::Infallible,
-    fmt::Write as _,
-    mem,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{convert::Infallible, fmt::Write as _, mem, sync::Arc, time::Duration};
 
 use axum::{
     body::{Body, Bytes},
     http::{
-        HeaderName, HeaderValue,
+        HeaderName,
         header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
     },
     response::{IntoResponse, Response},
@@ -19,7 +13,7 @@ use axum::{
 use countersign_api::event::{Event, EventFilter};
 use countersign_core::values::path::RepoPath;
 use futures_util::stream;
-use tokio::{sync::watch, task::spawn_blocking, time::Instant};
+use tokio::{sync::watch, time::Instant};
 
 use super::{
     audience::{Audience, ListenerSlot},
@@ -28,14 +22,15 @@ use super::{
 use crate::{
     error::ApiError,
     held_store::HeldStore,
-    limits::{ListenShare, places::Claimant},
+    limits::{Share, places::Claimant},
     origin::RequestOrigin,
     patience::Listening,
+    sending::run_beside,
 };
 use countersign_store::{ObjectId, Store, log::Logged};
 
 /// Proxies would close a connection that is silent for longer.
-pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
+pub const HEARTBEAT: Duration = Duration::from_secs(15);
 /// The most that one look sends, in bytes, and reads, in commits.
 const MAX_TOLD: usize = 16 * 1024;
 const MAX_LOOKED_AT: i64 = 4_096;
@@ -44,25 +39,21 @@ const PIECE: usize = 64;
 /// How long to wait before looking again at a client that has not taken what it was sent.
 const BLOCKED: Duration = Duration::from_millis(100);
 
-const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
-const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
-const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 /// Tells nginx to pass on each event at once.
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
-const NO: HeaderValue = HeaderValue::from_static("no");
 
 /// Where events come from.
 #[derive(Debug)]
-pub(crate) struct EventSource {
-    pub(crate) store: Arc<HeldStore>,
-    pub(crate) events: Arc<Audience>,
+pub struct EventSource {
+    pub store: Arc<HeldStore>,
+    pub events: Arc<Audience>,
     /// Becomes true when the server stops.
-    pub(crate) is_stopping: watch::Receiver<bool>,
+    pub is_stopping: watch::Receiver<bool>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Listener {
-    store: Arc<HeldStore>,
+pub struct Listener {
+    source: EventSource,
     filter: EventFilter,
     /// The next commit to look at.
     position: i64,
@@ -71,10 +62,9 @@ pub(crate) struct Listener {
     rest_until: Instant,
     heartbeat_at: Instant,
     end: watch::Receiver<i64>,
-    is_stopping: watch::Receiver<bool>,
     client: Option<Listening>,
     place: ListenerSlot,
-    _share: Option<ListenShare>,
+    _share: Option<Share>,
 }
 
 enum Look {
@@ -85,7 +75,7 @@ enum Look {
 }
 
 impl Listener {
-    pub(crate) async fn start(
+    pub async fn start(
         source: EventSource,
         request: ListenRequest,
         origin: Option<RequestOrigin>,
@@ -107,16 +97,15 @@ impl Listener {
             rest_until: now,
             heartbeat_at: now + HEARTBEAT,
             end: source.events.end.subscribe(),
-            is_stopping: source.is_stopping,
             client: origin.map(|origin| origin.patience.listen()),
             place,
             _share: share,
-            store: source.store,
+            source,
         })
     }
 
     /// The next bytes to send; `None` at the end of the stream.
-    pub(super) async fn next(&mut self) -> Option<Bytes> {
+    pub async fn next(&mut self) -> Option<Bytes> {
         if mem::take(&mut self.is_new) {
             return Some(self.write_mark("retry: 2000\n", "events follow"));
         }
@@ -139,16 +128,11 @@ impl Listener {
         }
     }
 
-    #[cfg(test)]
-    pub(super) fn fall_behind(&mut self) {
-        self.position = -1;
-    }
-
     /// Waits for new commits, or until a heartbeat is due. `None` if the server stops or needs the place for others.
     async fn wait(&mut self) -> Option<()> {
         let position = self.position;
         tokio::select! {
-            _ = self.is_stopping.wait_for(|is_stopping| *is_stopping) => None,
+            _ = self.source.is_stopping.wait_for(|is_stopping| *is_stopping) => None,
             () = self.place.held.lost() => None,
             changed = self.end.wait_for(|end| *end > position) => changed.ok().map(drop),
             () = tokio::time::sleep_until(self.heartbeat_at) => Some(()),
@@ -159,7 +143,7 @@ impl Listener {
     async fn rest(&mut self) -> Option<()> {
         tokio::select! {
             biased;
-            _ = self.is_stopping.wait_for(|is_stopping| *is_stopping) => None,
+            _ = self.source.is_stopping.wait_for(|is_stopping| *is_stopping) => None,
             () = self.place.held.lost() => None,
             () = tokio::time::sleep_until(self.rest_until) => Some(()),
         }
@@ -167,10 +151,10 @@ impl Listener {
 
     /// Looks at commits until there is enough to send.
     fn look(&mut self) -> Look {
-        let mut told = Telling::new(&self.filter, &self.store);
+        let mut told = Telling::new(&self.filter, &self.source.store);
         let (begin, mut is_behind) = (self.position, false);
         while told.text.len() < MAX_TOLD && self.position < begin + MAX_LOOKED_AT {
-            let commits = self.store.log().from(self.position, PIECE);
+            let commits = self.source.store.log().from(self.position, PIECE);
             is_behind = commits.is_none();
             let commits = commits.unwrap_or_default();
             if commits.is_empty() {
@@ -190,7 +174,7 @@ impl Listener {
         if self.position > begin {
             self.rest_until = Instant::now() + self.place.rest();
         }
-        self.place.events.sent.fetch_add(count, Ordering::Relaxed);
+        self.source.events.sent.add(count);
         match (text.is_empty(), is_behind) {
             (false, _) => Look::Told(text),
             (true, true) => Look::Behind,
@@ -216,10 +200,10 @@ impl IntoResponse for Listener {
             listener.next().await.map(|bytes| (Ok::<_, Infallible>(bytes), listener))
         });
         let headers = [
-            (CONTENT_TYPE, EVENT_STREAM),
-            (CACHE_CONTROL, NO_STORE),
-            (X_CONTENT_TYPE_OPTIONS, NOSNIFF),
-            (ACCEL_BUFFERING, NO),
+            (CONTENT_TYPE, "text/event-stream"),
+            (CACHE_CONTROL, "no-store"),
+            (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (ACCEL_BUFFERING, "no"),
         ];
         (headers, Body::from_stream(told)).into_response()
     }
@@ -228,8 +212,8 @@ impl IntoResponse for Listener {
 /// The position after a commit. Commits from before the start may have to be read from disk.
 async fn find(store: &Store, after: ObjectId) -> Result<i64, ApiError> {
     let log = store.log().clone();
-    let found = spawn_blocking(move || log.position_of(&after)).await;
-    found.map_err(|_| ApiError::panicked())?.map(|position| position + 1).ok_or_else(|| not_kept(after))
+    let found = run_beside((), move || log.position_of(&after)).await?;
+    found.map(|position| position + 1).ok_or_else(|| not_kept(after))
 }
 
 /// What a listener is about to get.

@@ -11,14 +11,14 @@ use crate::error::ApiError;
 use countersign_store::{ObjectId, log::KEPT};
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct ListenRequest {
-    pub(crate) filter: EventFilter,
+pub struct ListenRequest {
+    pub filter: EventFilter,
     /// The newest commit that the client knows. `None`: only what happens from now on.
-    pub(crate) after: Option<ObjectId>,
+    pub after: Option<ObjectId>,
 }
 
 impl ListenRequest {
-    pub(crate) fn parse(query: &str, headers: &HeaderMap) -> Result<Self, ApiError> {
+    pub fn parse(query: &str, headers: &HeaderMap) -> Result<Self, ApiError> {
         let mut request = Self::default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             let is_new = match name.as_ref() {
@@ -55,7 +55,7 @@ impl ListenRequest {
 const PARAMETERS: &str = "`prefix`, `key`, `type` and `last_event_id`";
 
 /// The answer to a client that asks for a commit that the server no longer keeps, or never had.
-pub(crate) fn not_kept(after: impl Display) -> ApiError {
+pub fn not_kept(after: impl Display) -> ApiError {
     let message = format!(
         "the commit {after} is not among the newest {KEPT}: ask for the state of what you watch, and listen without \
          Last-Event-ID"

@@ -6,17 +6,13 @@
 
 mod rules;
 mod state;
-#[cfg(test)]
-mod tests;
 
 use std::{
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+use thiserror::Error;
 use tokio::{
     sync::watch,
     time::{Instant, timeout},
@@ -24,23 +20,26 @@ use tokio::{
 
 pub use self::rules::{Claimant, MinimumPace, PlaceRules};
 use self::state::{PlaceState, Standing};
+use crate::metrics::Counter;
 
 /// How often a waiting newcomer checks whether a holder has become too slow.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+pub const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
 /// Too many others hold or want a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoPlace;
 
 /// The place went to another claimant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("this request had to make room for others that waited. Try again in a moment")]
 pub struct GaveWay;
 
 #[derive(Debug)]
 pub struct SharedPlaces {
     rules: PlaceRules,
     state: Mutex<PlaceState>,
-    refused: AtomicU64,
+    /// How many claimants got no place since the start.
+    pub refused: Counter,
 }
 
 /// A place, or a position among those that wait. Dropping it gives it back.
@@ -49,16 +48,12 @@ pub struct HeldPlace {
     places: Arc<SharedPlaces>,
     number: u64,
     standing: watch::Receiver<Standing>,
-    moved: Arc<AtomicU64>,
+    moved: Arc<Counter>,
 }
-
-/// Counts the bytes that a holder has moved.
-#[derive(Debug, Clone)]
-pub struct PlaceMeter(Arc<AtomicU64>);
 
 impl SharedPlaces {
     pub fn new(rules: PlaceRules) -> Arc<Self> {
-        Arc::new(Self { rules, state: Mutex::default(), refused: AtomicU64::new(0) })
+        Arc::new(Self { rules, state: Mutex::default(), refused: Counter::default() })
     }
 
     /// Takes a place, or waits for one.
@@ -91,14 +86,14 @@ impl SharedPlaces {
     }
 
     fn enter(self: &Arc<Self>, claimant: Claimant) -> Result<HeldPlace, NoPlace> {
-        let moved = Arc::new(AtomicU64::new(0));
+        let moved = Arc::<Counter>::default();
         let entered = self.lock().enter(&self.rules, claimant, Arc::clone(&moved), Instant::now());
         let (number, standing) = entered.ok_or_else(|| self.refuse())?;
         Ok(HeldPlace { places: Arc::clone(self), number, standing, moved })
     }
 
     fn refuse(&self) -> NoPlace {
-        self.refused.fetch_add(1, Ordering::Relaxed);
+        self.refused.add(1);
         NoPlace
     }
 
@@ -107,21 +102,21 @@ impl SharedPlaces {
     }
 
     pub fn held(&self) -> usize {
-        self.lock().holding()
+        self.lock().totals.holding
     }
 
     pub fn waiting(&self) -> usize {
-        self.lock().waiting()
-    }
-
-    /// How many claimants got no place since the start.
-    pub fn refused(&self) -> u64 {
-        self.refused.load(Ordering::Relaxed)
+        self.lock().totals.waiting
     }
 
     /// How many holders lost their place to others since the start.
     pub fn gave_way(&self) -> u64 {
-        self.lock().gave_way()
+        self.lock().gave_way
+    }
+
+    /// Whether no place is held or awaited, and no claimant is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.lock().is_empty()
     }
 
     fn lock(&self) -> MutexGuard<'_, PlaceState> {
@@ -148,15 +143,9 @@ impl HeldPlace {
         }
     }
 
-    /// For work that reports its progress.
-    pub fn meter(&self) -> PlaceMeter {
-        PlaceMeter(Arc::clone(&self.moved))
-    }
-}
-
-impl PlaceMeter {
-    pub fn note(&self, bytes: u64) {
-        self.0.fetch_add(bytes, Ordering::Relaxed);
+    /// Counts the bytes that the holder has moved, for work that reports its progress.
+    pub fn meter(&self) -> Arc<Counter> {
+        Arc::clone(&self.moved)
     }
 }
 

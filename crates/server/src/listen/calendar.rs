@@ -2,23 +2,12 @@
 //! connection, although `answer` writes its own, and panics before 1970. Once it has noted a date, it does not note
 //! another when the clock is set back.
 
-use std::{
-    cell::Cell,
-    convert::Infallible,
-    io,
-    pin::{Pin, pin},
-    task::{Context, Poll},
-};
+use std::{cell::Cell, convert::Infallible, pin::pin};
 
 use axum::response::Response;
 use futures_util::FutureExt as _;
-use hyper::{
-    Request,
-    body::Incoming,
-    rt::{Read, ReadBufCursor, Write},
-    server::conn::http1,
-    service::service_fn,
-};
+use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
 
 use crate::date::http_date;
 
@@ -30,33 +19,10 @@ pub(super) fn note_date() -> bool {
     if !IS_NOTED.get() && http_date().is_some() {
         let service =
             service_fn(|_: Request<Incoming>| async { Ok::<_, Infallible>(Response::new(String::new())) });
-        let connection = http1::Builder::new().serve_connection(Silence, service);
+        let connection = http1::Builder::new().serve_connection(TokioIo::new(tokio::io::empty()), service);
         // Hyper reads the clock before it finds that there is no request.
         let _ = pin!(connection).now_or_never();
         IS_NOTED.set(true);
     }
     IS_NOTED.get()
-}
-
-/// A connection that never delivers a byte.
-struct Silence;
-
-impl Read for Silence {
-    fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, _: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl Write for Silence {
-    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Poll::Ready(Ok(bytes.len()))
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
 }

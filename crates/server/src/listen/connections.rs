@@ -9,14 +9,17 @@ use std::{
     net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     time::Instant,
 };
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::patience::{Dropped, Patience};
+use crate::{
+    metrics::Counter,
+    patience::{Dropped, Patience},
+};
 
 /// File descriptors for everything else: packs, the database, outgoing connections.
 const OTHER_FILES: u64 = 768;
@@ -35,12 +38,13 @@ pub struct ConnectionLimits {
 
 #[derive(Debug)]
 pub struct Connections {
-    limits: ConnectionLimits,
+    /// Within the limit of open files.
+    pub limits: ConnectionLimits,
     open: Mutex<Open>,
-    accepted: AtomicU64,
-    refused: AtomicU64,
-    too_slow: AtomicU64,
-    gave_way: AtomicU64,
+    pub accepted: Counter,
+    pub refused: Counter,
+    pub too_slow: Counter,
+    pub gave_way: Counter,
     large_heads: AtomicUsize,
 }
 
@@ -57,21 +61,11 @@ struct Entry {
     patience: Arc<Patience>,
 }
 
-/// What became of connections since the start.
-#[derive(Debug, Clone, Copy)]
-pub struct ConnectionCounts {
-    pub open: usize,
-    pub accepted: u64,
-    pub refused: u64,
-    pub too_slow: u64,
-    pub gave_way: u64,
-}
-
 /// A place among the connections. Dropping it gives it back.
 #[derive(Debug)]
-pub(super) struct Admitted {
-    pub(super) number: u64,
-    pub(super) patience: Arc<Patience>,
+pub struct Admitted {
+    pub number: u64,
+    pub patience: Arc<Patience>,
     connections: Arc<Connections>,
 }
 
@@ -80,32 +74,25 @@ impl Connections {
         Self {
             limits: limits.within_file_limit(raise_file_limit()),
             open: Mutex::default(),
-            accepted: AtomicU64::new(0),
-            refused: AtomicU64::new(0),
-            too_slow: AtomicU64::new(0),
-            gave_way: AtomicU64::new(0),
+            accepted: Counter::default(),
+            refused: Counter::default(),
+            too_slow: Counter::default(),
+            gave_way: Counter::default(),
             large_heads: AtomicUsize::new(0),
         }
     }
 
-    /// The limits in force, within the limit of open files.
-    pub fn limits(&self) -> ConnectionLimits {
-        self.limits
+    pub fn open(&self) -> usize {
+        self.lock().by_number.len()
     }
 
-    pub fn counts(&self) -> ConnectionCounts {
-        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        ConnectionCounts {
-            open: self.lock().by_number.len(),
-            accepted: read(&self.accepted),
-            refused: read(&self.refused),
-            too_slow: read(&self.too_slow),
-            gave_way: read(&self.gave_way),
-        }
+    /// Addresses with open connections, if they are counted.
+    pub fn addresses(&self) -> usize {
+        self.lock().by_address.len()
     }
 
     /// A place for a new connection; `None` if all others are at work. Without an address only the total counts.
-    pub(super) fn admit(self: &Arc<Self>, address: Option<IpAddr>, now: Instant) -> Option<Admitted> {
+    pub fn admit(self: &Arc<Self>, address: Option<IpAddr>, now: Instant) -> Option<Admitted> {
         let mut open = self.lock();
         let address = address.filter(|_| self.limits.per_address.is_some());
         let of_address = address.and_then(|address| open.by_address.get(&address)).copied().unwrap_or(0);
@@ -119,10 +106,10 @@ impl Connections {
         let has_room =
             has_room && (open.by_number.len() < total || self.make_room(&mut open, total, |_| true));
         if !has_room {
-            self.refused.fetch_add(1, Ordering::Relaxed);
+            self.refused.add(1);
             return None;
         }
-        let number = self.accepted.fetch_add(1, Ordering::Relaxed);
+        let number = self.accepted.add(1);
         let patience = Arc::new(Patience::new(now));
         open.by_number.insert(number, Entry { address, patience: Arc::clone(&patience) });
         if let Some(address) = address {
@@ -131,20 +118,20 @@ impl Connections {
         Some(Admitted { number, patience, connections: Arc::clone(self) })
     }
 
-    pub(super) fn note_dropped(&self, dropped: Dropped) {
+    pub fn note_dropped(&self, dropped: Dropped) {
         let count = match dropped {
             Dropped::TooSlow => &self.too_slow,
             Dropped::GaveWay => &self.gave_way,
         };
-        count.fetch_add(1, Ordering::Relaxed);
+        count.add(1);
     }
 
     /// Admits a large head. If there are too many, the oldest of them go; `None` if that takes too long.
-    pub(super) fn admit_large_head(self: &Arc<Self>) -> Option<LargeHead> {
+    pub fn admit_large_head(self: &Arc<Self>) -> Option<LargeHead> {
         let count = self.large_heads.fetch_add(1, Ordering::Relaxed) + 1;
         let admitted = LargeHead(Arc::clone(self));
         if count > 2 * MAX_LARGE_HEADS {
-            self.gave_way.fetch_add(1, Ordering::Relaxed);
+            self.gave_way.add(1);
             return None;
         }
         if count > MAX_LARGE_HEADS {
@@ -197,11 +184,18 @@ impl Open {
 
 /// A connection with a larger buffer. Dropping this ends the count.
 #[derive(Debug)]
-pub(super) struct LargeHead(Arc<Connections>);
+pub struct LargeHead(Arc<Connections>);
 
 impl Drop for LargeHead {
     fn drop(&mut self) {
         self.0.large_heads.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Admitted {
+    /// Whether it has not made room for another one.
+    pub fn is_open(&self) -> bool {
+        self.connections.lock().by_number.contains_key(&self.number)
     }
 }
 
@@ -213,7 +207,7 @@ impl Drop for Admitted {
 
 impl ConnectionLimits {
     /// No more connections than there are file descriptors.
-    fn within_file_limit(self, files: Option<u64>) -> Self {
+    pub fn within_file_limit(self, files: Option<u64>) -> Self {
         let Some(files) = files else { return self };
         let room = files.saturating_sub(OTHER_FILES).max(files / 2);
         let total = self.total.min(usize::try_from(room).unwrap_or(usize::MAX)).max(1);
@@ -237,124 +231,5 @@ fn raise_file_limit() -> Option<u64> {
             tracing::warn!(%error, "the limit of open files could not be raised");
             current
         }
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test")]
-mod tests {
-    use std::time::Duration;
-
-    use axum::http::Method;
-
-    use super::*;
-
-    const HERE: Option<IpAddr> = Some(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
-    const THERE: Option<IpAddr> = Some(IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED));
-
-    fn connections(total: usize, per_address: usize) -> Arc<Connections> {
-        Arc::new(Connections::new(ConnectionLimits { total, per_address: Some(per_address) }))
-    }
-
-    fn is_open(connections: &Connections, admitted: &Admitted) -> bool {
-        connections.lock().by_number.contains_key(&admitted.number)
-    }
-
-    /// One connection after the other, each a second later.
-    fn admit_many(connections: &Arc<Connections>, address: Option<IpAddr>, count: u64) -> Vec<Admitted> {
-        countersign_store::clock::uptime_nanos(Instant::now());
-        let start = Instant::now();
-        (0..count).map(|n| connections.admit(address, start + Duration::from_secs(n)).unwrap()).collect()
-    }
-
-    #[test]
-    fn whoever_comes_takes_the_place_of_the_one_that_waited_longest() {
-        let connections = connections(100, 4);
-        let held = admit_many(&connections, HERE, 4);
-        // The first has just sent a request, and waits for the next one.
-        held[0].patience.begin(&Method::GET, Instant::now() + Duration::from_secs(60));
-        drop(held[0].patience.pause());
-        let new = connections.admit(HERE, Instant::now() + Duration::from_secs(60)).unwrap();
-        let open: Vec<_> = held.iter().chain([&new]).map(|held| is_open(&connections, held)).collect();
-        assert_eq!(open, [true, false, true, true, true]);
-        assert_eq!(connections.counts().open, 4);
-    }
-
-    #[test]
-    fn an_address_takes_no_places_of_another_one() {
-        let connections = connections(100, 4);
-        let honest = admit_many(&connections, THERE, 4);
-        let others = admit_many(&connections, HERE, 50);
-        assert!(honest.iter().all(|held| is_open(&connections, held)));
-        assert_eq!(others.iter().filter(|held| is_open(&connections, held)).count(), 4);
-    }
-
-    #[test]
-    fn proxies_are_counted_in_the_total_only() {
-        let connections = connections(20, 4);
-        let held = admit_many(&connections, None, 25);
-        let open: Vec<_> = held.iter().map(|held| is_open(&connections, held)).collect();
-        assert_eq!(open.iter().filter(|open| **open).count(), 20);
-        assert!(open[5..].iter().all(|open| *open), "the oldest went");
-    }
-
-    #[test]
-    fn a_connection_at_work_keeps_its_place() {
-        let connections = connections(100, 2);
-        let held = admit_many(&connections, HERE, 2);
-        held.iter().for_each(|held| held.patience.begin(&Method::GET, Instant::now()));
-        let working: Vec<_> = held.iter().map(|held| held.patience.pause()).collect();
-        assert!(connections.admit(HERE, Instant::now()).is_none());
-        assert_eq!(connections.counts().refused, 1);
-        // Waiting for a body is not work.
-        let body = held[1].patience.await_body();
-        let new = connections.admit(HERE, Instant::now()).unwrap();
-        assert!(is_open(&connections, &held[0]) && !is_open(&connections, &held[1]));
-        drop((body, working, new));
-    }
-
-    #[test]
-    fn only_so_many_wait_with_large_heads() {
-        let connections = connections(8_192, 8_192);
-        let held = admit_many(&connections, HERE, 2 * MAX_LARGE_HEADS as u64 + 1);
-        let grow = |held: &Admitted| {
-            held.patience.grow_head();
-            connections.admit_large_head()
-        };
-        let (first, others) = held.split_at(MAX_LARGE_HEADS);
-        let mut large: Vec<_> = first.iter().map(|held| grow(held).unwrap()).collect();
-        assert!(held.iter().all(|held| is_open(&connections, held)), "the last that is let in");
-        large.push(grow(&others[0]).unwrap());
-        let (gone, kept) = held.split_at(MAX_LARGE_HEADS / PART);
-        assert!(!gone.iter().any(|held| is_open(&connections, held)), "the oldest go");
-        assert!(kept.iter().all(|held| is_open(&connections, held)));
-        // None of them has closed yet.
-        large.extend(others[1..MAX_LARGE_HEADS].iter().map(|held| grow(held).unwrap()));
-        assert!(grow(&others[MAX_LARGE_HEADS]).is_none());
-        large.pop();
-        assert!(grow(&others[MAX_LARGE_HEADS]).is_some());
-        drop(large);
-        assert_eq!(connections.large_heads.load(Ordering::Relaxed), 0);
-    }
-
-    #[test]
-    fn places_are_given_back() {
-        let connections = connections(100, 4);
-        for _ in 0..3 {
-            let held = admit_many(&connections, HERE, 4);
-            assert!(held.iter().all(|held| is_open(&connections, held)));
-        }
-        assert_eq!(connections.counts().open, 0);
-        assert!(connections.lock().by_address.is_empty());
-        assert_eq!(connections.counts().accepted, 12);
-    }
-
-    #[test]
-    fn there_are_no_more_connections_than_files() {
-        let limits = ConnectionLimits { total: 8_192, per_address: Some(2_048) };
-        assert_eq!(limits.within_file_limit(None), limits);
-        assert_eq!(limits.within_file_limit(Some(20_000)), limits);
-        let few = limits.within_file_limit(Some(1_024));
-        assert_eq!(few, ConnectionLimits { total: 512, per_address: Some(256) });
     }
 }

@@ -1,11 +1,12 @@
 //! Gives hyper's own refusals of invalid requests the body that every error has (D30, D47).
 
+use axum::body::Bytes;
 use countersign_api::answers::ErrorResponse;
 
-use crate::{date::http_date, request_id::RequestId};
+use crate::{date::http_date, request_id::new_request_id};
 
 /// The largest head of a request. An unfinished head takes no more memory, and hyper reads no more at a time.
-pub(super) const MAX_HEAD_BYTES: usize = 32 * 1024;
+pub const MAX_HEAD_BYTES: usize = 32 * 1024;
 /// Hyper's own refusals have no body.
 const NO_BODY: &str = "content-length: 0\r\n";
 /// How much the server still reads from a refused client. Closing a connection with unread bytes would reset it, and
@@ -13,15 +14,16 @@ const NO_BODY: &str = "content-length: 0\r\n";
 const MAX_DRAINED: usize = 1024 * 1024;
 
 /// The answer that replaces hyper's own. The connection ends with it.
-pub(super) struct Refusal {
-    answer: Vec<u8>,
-    sent: usize,
+#[derive(Debug)]
+pub struct Refusal {
+    /// What is yet to be sent of the answer.
+    pub unsent: Bytes,
     drained: usize,
 }
 
 impl Refusal {
     /// The same head with a body; `None` unless this is the head of an answer without one.
-    pub(super) fn instead_of(head: &[u8]) -> Option<Self> {
+    pub fn instead_of(head: &[u8]) -> Option<Self> {
         let head = str::from_utf8(head).ok()?;
         let status = head.split(' ').nth(1)?;
         let (before, after) = head.split_once(NO_BODY)?;
@@ -33,27 +35,19 @@ impl Refusal {
             _ => "this is not a valid HTTP/1.1 request".to_owned(),
         };
         let body = serde_json::to_string(&ErrorResponse { error }).ok()?;
-        let (length, id) = (body.len(), RequestId::new());
+        let (length, id) = (body.len(), new_request_id());
         let headers = format!(
             "content-type: application/json\r\ncontent-length: {length}\r\ncache-control: no-store\r\n\
              x-request-id: {}\r\n{}",
-            id.as_str(),
+            id,
             date_line()
         );
         let answer = [before, &headers, after, &body].concat().into_bytes();
-        Some(Self { answer, sent: 0, drained: 0 })
-    }
-
-    pub(super) fn unsent(&self) -> &[u8] {
-        &self.answer[self.sent..]
-    }
-
-    pub(super) fn note_sent(&mut self, bytes: usize) {
-        self.sent = self.answer.len().min(self.sent + bytes);
+        Some(Self { unsent: answer.into(), drained: 0 })
     }
 
     /// Whether to continue to read and discard what comes.
-    pub(super) fn drains_on_after(&mut self, bytes: usize) -> bool {
+    pub fn drains_on_after(&mut self, bytes: usize) -> bool {
         self.drained += bytes;
         bytes > 0 && self.drained < MAX_DRAINED
     }
@@ -64,29 +58,4 @@ fn date_line() -> String {
     let date = http_date();
     let date = date.as_ref().and_then(|date| date.to_str().ok());
     date.map(|date| format!("date: {date}\r\n")).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_head_stays_as_it_was_but_for_the_body() {
-        let head = "HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\
-                    \r\n";
-        let refusal = Refusal::instead_of(head.as_bytes()).unwrap();
-        let answer = String::from_utf8(refusal.answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        assert!(head.starts_with("HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n"));
-        assert!(head.contains("\r\ndate: ") && head.ends_with(" GMT"), "{head}");
-        assert!(head.contains(&format!("\r\ncontent-length: {}\r\n", body.len())), "{head}");
-        assert!(body.contains("32768 bytes"), "{body}");
-    }
-
-    #[test]
-    fn other_bytes_stay_what_they_are() {
-        for bytes in [&b"HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n"[..], b"", b"\xff\xff", b"x"] {
-            assert!(Refusal::instead_of(bytes).is_none());
-        }
-    }
 }

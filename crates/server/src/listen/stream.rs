@@ -21,7 +21,8 @@ const SMALL_HEAD_BYTES: usize = 8 * 1024;
 /// A stream that notes when its client takes something. It hides the end of the client's half until a read is answered:
 /// a client that has closed its sending half still waits for the answer. A failed write shows that the client has gone.
 /// The stream also adds a body to hyper's own answers.
-pub(super) struct Stream<S> {
+#[derive(Debug)]
+pub struct Stream<S> {
     inner: S,
     patience: Arc<Patience>,
     /// The client has ended its half, and hyper does not know yet.
@@ -35,14 +36,14 @@ pub(super) struct Stream<S> {
     refusal: Option<Box<Refusal>>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct HeadBytes {
     progress: u64,
     read: usize,
 }
 
 impl<S> Stream<S> {
-    pub(super) fn new(inner: S, patience: Arc<Patience>, connections: Arc<Connections>) -> Self {
+    pub fn new(inner: S, patience: Arc<Patience>, connections: Arc<Connections>) -> Self {
         let head = HeadBytes::default();
         Self { inner, patience, holds_end: false, head, connections, large_head: None, refusal: None }
     }
@@ -88,10 +89,10 @@ impl<S> Stream<S> {
 impl<S: AsyncWrite + Unpin> Stream<S> {
     fn poll_send_refusal(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Some(refusal) = &mut self.refusal else { return Poll::Ready(Ok(())) };
-        while !refusal.unsent().is_empty() {
-            match ready!(Pin::new(&mut self.inner).poll_write(context, refusal.unsent()))? {
+        while !refusal.unsent.is_empty() {
+            match ready!(Pin::new(&mut self.inner).poll_write(context, &refusal.unsent))? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                sent => refusal.note_sent(sent),
+                sent => drop(refusal.unsent.split_to(sent)),
             }
         }
         Poll::Ready(Ok(()))
@@ -175,115 +176,5 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
         ready!(self.poll_send_refusal(context))?;
         ready!(Pin::new(&mut self.inner).poll_shutdown(context))?;
         self.poll_drain(context).map(Ok)
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test")]
-mod tests {
-    use tokio::{
-        io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream},
-        time::timeout,
-    };
-
-    use std::time::{Duration, Instant};
-
-    use axum::http::Method;
-
-    use super::*;
-    use crate::{
-        listen::connections::ConnectionLimits,
-        patience::{CLIENT_TIMEOUT, Dropped},
-    };
-
-    const HOUR: Duration = Duration::from_secs(60 * 60);
-
-    fn patience() -> Arc<Patience> {
-        Arc::new(Patience::new(Instant::now()))
-    }
-
-    fn stream<S>(inner: S, patience: &Arc<Patience>) -> Stream<S> {
-        let limits = ConnectionLimits { total: 10, per_address: None };
-        Stream::new(inner, Arc::clone(patience), Arc::new(Connections::new(limits)))
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_client_that_sends_no_request_is_dropped() {
-        let patience = patience();
-        assert!(patience.is_waiting());
-        assert_eq!(timeout(2 * CLIENT_TIMEOUT, patience.run_out()).await, Ok(Dropped::TooSlow));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_listener_that_is_told_nothing_is_not_the_one_that_is_waited_for() {
-        let patience = patience();
-        let (inner, mut client) = tokio::io::duplex(64);
-        let mut stream = stream(inner, &patience);
-        let listening = patience.listen();
-        stream.write_all(b"event").await.unwrap();
-        stream.flush().await.unwrap();
-        assert!(!listening.is_blocked() && !patience.is_waiting());
-        assert!(timeout(HOUR, patience.run_out()).await.is_err(), "no one has to go");
-        client.read_exact(&mut [0; 5]).await.unwrap();
-        // Waiting for the next request on this connection is the same as on any other.
-        drop(listening);
-        assert_eq!(timeout(2 * CLIENT_TIMEOUT, patience.run_out()).await, Ok(Dropped::TooSlow));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_listener_that_takes_nothing_is_dropped() {
-        let patience = patience();
-        let (inner, mut client) = tokio::io::duplex(64);
-        let mut stream = stream(inner, &patience);
-        let listening = patience.listen();
-        let writing = tokio::spawn(async move { stream.write_all(&[0; 200]).await });
-        // The client takes a little at a time, which is fine.
-        for _ in 0..2 {
-            assert!(timeout(CLIENT_TIMEOUT / 2, patience.run_out()).await.is_err());
-            assert!(listening.is_blocked() && patience.is_waiting());
-            client.read_exact(&mut [0; 64]).await.unwrap();
-        }
-        assert_eq!(timeout(2 * CLIENT_TIMEOUT, patience.run_out()).await, Ok(Dropped::TooSlow));
-        client.read_exact(&mut [0; 72]).await.unwrap();
-        writing.await.unwrap().unwrap();
-        assert!(!listening.is_blocked());
-    }
-
-    /// A stream whose client has gone.
-    fn ended(patience: &Arc<Patience>) -> Stream<DuplexStream> {
-        stream(tokio::io::duplex(64).0, patience)
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_end_of_a_client_that_waits_for_an_answer_is_seen_after_it() {
-        let patience = patience();
-        let mut stream = ended(&patience);
-        assert_eq!(stream.read(&mut [0; 8]).await.unwrap(), 0);
-        patience.begin(&Method::GET, Instant::now());
-        assert!(timeout(HOUR, stream.read(&mut [0; 8])).await.is_err(), "an answer is under way");
-        drop(patience.pause());
-        assert_eq!(stream.read(&mut [0; 8]).await.unwrap(), 0);
-        patience.begin(&Method::POST, Instant::now());
-        assert_eq!(stream.read(&mut [0; 8]).await.unwrap(), 0);
-    }
-
-    #[tokio::test]
-    async fn a_head_is_large_beyond_8_kib_and_a_body_never() {
-        let patience = patience();
-        let (inner, mut client) = tokio::io::duplex(64 * 1024);
-        let mut stream = stream(inner, &patience);
-        let mut pass = async |bytes: usize| {
-            client.write_all(&vec![b'a'; bytes]).await.unwrap();
-            stream.read_exact(&mut vec![0; bytes]).await.unwrap();
-        };
-        pass(SMALL_HEAD_BYTES).await;
-        assert!(!patience.has_large_head());
-        patience.begin(&Method::POST, Instant::now());
-        pass(2 * SMALL_HEAD_BYTES).await;
-        drop(patience.pause());
-        pass(SMALL_HEAD_BYTES).await;
-        assert!(!patience.has_large_head());
-        pass(1).await;
-        assert!(patience.has_large_head());
     }
 }

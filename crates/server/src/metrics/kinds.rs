@@ -4,7 +4,7 @@ pub(super) const MAX_KINDS: usize = 24;
 
 /// The kind of a request, by its path alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct RequestKind(usize);
+pub struct RequestKind(pub(super) usize);
 
 #[derive(Debug)]
 pub struct RequestKinds {
@@ -17,10 +17,6 @@ pub struct RequestKinds {
 impl RequestKind {
     /// No route answers it, or it is not a valid request.
     pub const OTHER: Self = Self(0);
-
-    pub(super) fn index(self) -> usize {
-        self.0
-    }
 }
 
 impl Default for RequestKinds {
@@ -30,30 +26,20 @@ impl Default for RequestKinds {
 }
 
 impl RequestKinds {
-    pub fn add(&mut self, path: &str, name: &'static str) {
-        let kind = self.kind_named(name);
-        self.exact.push((path.to_owned(), kind));
-    }
-
-    /// Counts requests for everything below this directory, which ends with a slash, under a name.
-    pub fn add_below(&mut self, dir: &str, name: &'static str) {
-        let kind = self.kind_named(name);
-        self.below.push((dir.to_owned(), kind));
-    }
-
-    fn kind_named(&mut self, name: &'static str) -> RequestKind {
+    /// Counts requests for a path under a name. A path that ends with a slash stands for everything below it,
+    /// except `/` itself. No rate limit holds up a kind that is not limited, such as health checks.
+    pub fn add(&mut self, path: &str, name: &'static str, is_limited: bool) {
         let known = self.names.iter().position(|known| *known == name);
-        RequestKind(known.unwrap_or_else(|| {
+        let kind = RequestKind(known.unwrap_or(self.names.len()));
+        if known.is_none() {
             assert!(self.names.len() < MAX_KINDS, "there are counters for {MAX_KINDS} kinds of requests");
             self.names.push(name);
-            self.names.len() - 1
-        }))
-    }
-
-    /// For a kind that no rate limit holds up, such as health checks.
-    pub fn leave_unlimited(&mut self, name: &'static str) {
-        let kind = self.kind_named(name);
-        self.unlimited.push(kind);
+        }
+        let paths = if path.len() > 1 && path.ends_with('/') { &mut self.below } else { &mut self.exact };
+        paths.push((path.to_owned(), kind));
+        if !is_limited {
+            self.unlimited.push(kind);
+        }
     }
 
     pub fn is_limited(&self, kind: RequestKind) -> bool {

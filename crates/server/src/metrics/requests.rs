@@ -1,35 +1,20 @@
 //! Counts requests. Each read passes here, so this costs a few additions, on memory that few threads share.
 
-use std::{
-    sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
-};
+use std::time::Duration;
 
 use axum::http::StatusCode;
 
-use super::kinds::{MAX_KINDS, RequestKind};
+use super::{
+    counter::Counter,
+    kinds::{MAX_KINDS, RequestKind},
+};
 
 /// Every status that the server answers; the most frequent first.
 const STATUSES: [u16; 15] = [200, 304, 404, 400, 401, 429, 202, 403, 405, 408, 409, 413, 431, 500, 503];
-/// Upper bounds of latencies in microseconds, from a read to the download of a release.
-pub const BOUNDS: [u64; 17] = [
-    50,
-    100,
-    250,
-    500,
-    1_000,
-    2_500,
-    5_000,
-    10_000,
-    25_000,
-    50_000,
-    100_000,
-    250_000,
-    500_000,
-    1_000_000,
-    5_000_000,
-    30_000_000,
-    300_000_000,
+/// Upper bounds of latencies in seconds, from a read to the download of a release.
+pub const BOUNDS: [f64; 17] = [
+    0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
+    30.0, 300.0,
 ];
 const SHARDS: usize = 8;
 
@@ -48,39 +33,39 @@ struct Shard {
 
 #[derive(Debug, Default)]
 struct Cell {
-    statuses: [AtomicU64; STATUSES.len()],
-    other_status: AtomicU64,
-    latencies: [AtomicU64; BOUNDS.len()],
-    slower: AtomicU64,
-    nanos: AtomicU64,
+    /// The last one is for any other status.
+    statuses: [Counter; STATUSES.len() + 1],
+    /// The last one is for what took longer.
+    latencies: [Counter; BOUNDS.len() + 1],
+    nanos: Counter,
 }
 
 impl Requests {
     pub(crate) fn record(&self, connection: u64, kind: RequestKind, status: StatusCode, took: Duration) {
-        let cell = &self.shards[connection as usize % SHARDS].kinds[kind.index()];
+        let cell = &self.shards[connection as usize % SHARDS].kinds[kind.0];
         let place = STATUSES.iter().position(|known| *known == status.as_u16());
-        place.map_or(&cell.other_status, |place| &cell.statuses[place]).fetch_add(1, Ordering::Relaxed);
+        cell.statuses[place.unwrap_or(STATUSES.len())].add(1);
         let nanos = took.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(took.subsec_nanos()));
-        let place = BOUNDS.iter().position(|bound| nanos <= bound * 1_000);
-        place.map_or(&cell.slower, |place| &cell.latencies[place]).fetch_add(1, Ordering::Relaxed);
-        cell.nanos.fetch_add(nanos, Ordering::Relaxed);
+        let seconds = took.as_secs_f64();
+        let place = BOUNDS.iter().position(|bound| seconds <= *bound);
+        cell.latencies[place.unwrap_or(BOUNDS.len())].add(1);
+        cell.nanos.add(nanos);
     }
 
     /// Statuses with their counts; `None` is any other status.
     pub fn by_status(&self, kind: RequestKind) -> impl Iterator<Item = (Option<u16>, u64)> {
-        let known = STATUSES.into_iter().enumerate();
-        let known = known.map(move |(i, status)| (Some(status), self.sum(kind, |cell| &cell.statuses[i])));
-        known.chain(std::iter::once((None, self.sum(kind, |cell| &cell.other_status))))
+        let sum = move |place: usize| self.sum(kind, |cell| &cell.statuses[place]);
+        (0..=STATUSES.len()).map(move |place| (STATUSES.get(place).copied(), sum(place)))
     }
 
-    /// Counts by latency, in the order of the bounds; then the count above them; then the sum in nanoseconds.
-    pub fn latencies(&self, kind: RequestKind) -> ([u64; BOUNDS.len()], u64, u64) {
-        let counts = std::array::from_fn(|i| self.sum(kind, |cell| &cell.latencies[i]));
-        (counts, self.sum(kind, |cell| &cell.slower), self.sum(kind, |cell| &cell.nanos))
+    /// Counts by latency, in the order of the bounds, and above them; then the sum in nanoseconds.
+    pub fn latencies(&self, kind: RequestKind) -> ([u64; BOUNDS.len() + 1], u64) {
+        let counts = std::array::from_fn(|place| self.sum(kind, |cell| &cell.latencies[place]));
+        (counts, self.sum(kind, |cell| &cell.nanos))
     }
 
-    fn sum(&self, kind: RequestKind, count: impl Fn(&Cell) -> &AtomicU64) -> u64 {
-        let counts = self.shards.iter().map(|shard| count(&shard.kinds[kind.index()]));
-        counts.map(|count| count.load(Ordering::Relaxed)).fold(0, u64::wrapping_add)
+    fn sum(&self, kind: RequestKind, count: impl Fn(&Cell) -> &Counter) -> u64 {
+        let counts = self.shards.iter().map(|shard| count(&shard.kinds[kind.0]));
+        counts.map(Counter::get).fold(0, u64::wrapping_add)
     }
 }

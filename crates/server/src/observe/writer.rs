@@ -2,12 +2,11 @@
 //! lost and counted.
 
 use std::{
-    fmt,
     io::{self, Write},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
-        mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
     },
     thread,
     time::{Duration, Instant},
@@ -20,6 +19,7 @@ use super::{
     flow::Flow,
     line::{self, Style},
 };
+use crate::metrics::Counter;
 use countersign_store::clock::uptime_nanos;
 
 /// Lines that can wait: 4 MiB at most.
@@ -33,35 +33,19 @@ const LAST_LINES: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]
 pub struct LogStats {
-    written: AtomicU64,
-    left_out: AtomicU64,
-    overflowed: AtomicU64,
-    unwritten: AtomicU64,
+    pub written: Counter,
+    /// Lines beyond the rate of their kind.
+    pub left_out: Counter,
+    /// Lines that came while too many others waited.
+    pub overflowed: Counter,
+    /// Lines that standard error did not take.
+    pub unwritten: Counter,
     has_failed: AtomicBool,
     /// Since when a line is being written, in nanoseconds of uptime; 0 if none is.
     writing_since: AtomicU64,
 }
 
 impl LogStats {
-    pub fn written(&self) -> u64 {
-        self.written.load(Ordering::Relaxed)
-    }
-
-    /// Lines beyond the rate of their kind.
-    pub fn left_out(&self) -> u64 {
-        self.left_out.load(Ordering::Relaxed)
-    }
-
-    /// Lines that came while too many others waited.
-    pub fn overflowed(&self) -> u64 {
-        self.overflowed.load(Ordering::Relaxed)
-    }
-
-    /// Lines that standard error did not take.
-    pub fn unwritten(&self) -> u64 {
-        self.unwritten.load(Ordering::Relaxed)
-    }
-
     /// Whether the log cannot be written: the last line was refused, or one has been waiting for seconds.
     pub fn is_failing(&self, now: Instant) -> bool {
         let since = self.writing_since.load(Ordering::Relaxed);
@@ -70,48 +54,40 @@ impl LogStats {
         is_stuck || self.has_failed.load(Ordering::Relaxed)
     }
 
-    pub(super) fn note_left_out(&self) {
-        self.left_out.fetch_add(1, Ordering::Relaxed);
-    }
-
     fn lost(&self) -> u64 {
-        self.overflowed() + self.unwritten()
+        self.overflowed.get() + self.unwritten.get()
     }
 }
 
+#[derive(Debug)]
 enum Message {
     Line(String),
     /// Dropped once all lines before it are written.
     Finish(SyncSender<()>),
 }
 
-#[derive(Clone)]
-pub(super) struct LogQueue {
+#[derive(Debug, Clone)]
+pub struct LogQueue {
     sender: SyncSender<Message>,
-    stats: Arc<LogStats>,
+    pub(super) stats: Arc<LogStats>,
 }
 
 impl LogQueue {
     /// Never waits.
-    pub(super) fn put(&self, line: String) {
+    pub fn put(&self, line: String) {
         if self.sender.try_send(Message::Line(line)).is_err() {
-            self.stats.overflowed.fetch_add(1, Ordering::Relaxed);
+            self.stats.overflowed.add(1);
         }
     }
-}
 
-/// The log of this process. Dropping it writes the lines that wait, for at most two seconds.
-#[must_use = "lines that wait are written when this is dropped"]
-pub struct Logging(LogQueue);
-
-impl Drop for Logging {
-    fn drop(&mut self) {
+    /// Waits until the lines before it are written, for at most two seconds.
+    pub fn finish(&self) {
         let until = Instant::now() + LAST_LINES;
         let (finished, wait) = sync_channel(0);
         let mut message = Message::Finish(finished);
         // While the queue is full, earlier lines are still to be written.
-        while let Err(error) = self.0.sender.try_send(message) {
-            let std::sync::mpsc::TrySendError::Full(back) = error else { return };
+        while let Err(error) = self.sender.try_send(message) {
+            let TrySendError::Full(back) = error else { return };
             if Instant::now() >= until {
                 return;
             }
@@ -122,14 +98,19 @@ impl Drop for Logging {
     }
 }
 
-impl fmt::Debug for Logging {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Logging")
+/// The log of this process. Dropping it writes the lines that wait, for at most two seconds.
+#[derive(Debug)]
+#[must_use = "lines that wait are written when this is dropped"]
+pub struct Logging(LogQueue);
+
+impl Drop for Logging {
+    fn drop(&mut self) {
+        self.0.finish();
     }
 }
 
 /// Starts the thread, which lasts as long as the process.
-pub(super) fn start_writer(
+pub fn start_writer(
     sink: impl Write + Send + 'static,
     style: Style,
     flow: Arc<Flow>,
@@ -181,7 +162,7 @@ impl<W: Write> LogWriter<W> {
         stats.writing_since.store(0, Ordering::Relaxed);
         stats.has_failed.store(written.is_err(), Ordering::Relaxed);
         let count = if written.is_ok() { &stats.written } else { &stats.unwritten };
-        count.fetch_add(1, Ordering::Relaxed);
+        count.add(1);
         written.is_ok()
     }
 
@@ -205,123 +186,5 @@ impl<W: Write> LogWriter<W> {
                 self.told += 1;
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::{Condvar, Mutex};
-
-    use super::*;
-
-    /// What a test decides about a log, and what was written to it.
-    #[derive(Clone, Default)]
-    struct Sink(Arc<(Mutex<SinkState>, Condvar)>);
-
-    #[derive(Default)]
-    struct SinkState {
-        text: String,
-        is_full: bool,
-        is_stuck: bool,
-        waits: bool,
-    }
-
-    impl Sink {
-        fn set(&self, change: impl FnOnce(&mut SinkState)) {
-            change(&mut self.0.0.lock().unwrap());
-            self.0.1.notify_all();
-        }
-
-        fn wait_until(&self, is: impl Fn(&SinkState) -> bool) {
-            let state = self.0.0.lock().unwrap();
-            let (state, waited) =
-                self.0.1.wait_timeout_while(state, Duration::from_secs(20), |state| !is(state)).unwrap();
-            assert!(!waited.timed_out(), "{}", state.text);
-        }
-
-        fn text(&self) -> String {
-            self.0.0.lock().unwrap().text.clone()
-        }
-    }
-
-    impl Write for Sink {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            let mut state = self.0.0.lock().unwrap();
-            state.waits = true;
-            self.0.1.notify_all();
-            let mut state = self.0.1.wait_while(state, |state| state.is_stuck).unwrap();
-            state.waits = false;
-            if state.is_full {
-                return Err(io::ErrorKind::StorageFull.into());
-            }
-            state.text.push_str(str::from_utf8(bytes).unwrap());
-            self.0.1.notify_all();
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    fn start(sink: &Sink) -> (LogQueue, Logging, Arc<LogStats>) {
-        let stats = Arc::<LogStats>::default();
-        let started = start_writer(sink.clone(), Style::Text, Arc::default(), Arc::clone(&stats));
-        let (queue, logging) = started.unwrap();
-        (queue, logging, stats)
-    }
-
-    #[test]
-    fn what_waits_is_written_when_the_log_ends() {
-        let sink = Sink::default();
-        let (queue, logging, stats) = start(&sink);
-        for n in 0..QUEUE {
-            queue.put(format!("{n}\n"));
-        }
-        drop(logging);
-        assert_eq!(sink.text().lines().count(), QUEUE);
-        assert_eq!((stats.written(), stats.lost()), (QUEUE as u64, 0));
-    }
-
-    #[test]
-    fn lines_that_cannot_be_written_are_counted_and_told_of_when_it_works_again() {
-        let sink = Sink::default();
-        let (queue, logging, stats) = start(&sink);
-        sink.set(|state| state.is_full = true);
-        for _ in 0..3 {
-            queue.put("lost\n".to_owned());
-        }
-        drop(logging);
-        assert!(stats.is_failing(Instant::now()));
-        // Three lines of the test, and the report about them.
-        assert_eq!((stats.written(), stats.unwritten(), sink.text().as_str()), (0, 4, ""));
-        sink.set(|state| state.is_full = false);
-        drop(Logging(queue));
-        assert!(!stats.is_failing(Instant::now()));
-        assert!(
-            sink.text().ends_with(" WARN 3 log lines were lost: they could not be written\n"),
-            "{}",
-            sink.text()
-        );
-    }
-
-    #[test]
-    fn a_log_that_is_stuck_takes_as_many_lines_as_may_wait_and_keeps_none_waiting() {
-        uptime_nanos(Instant::now());
-        let sink = Sink::default();
-        let (queue, _logging, stats) = start(&sink);
-        sink.set(|state| state.is_stuck = true);
-        queue.put("first\n".to_owned());
-        sink.wait_until(|state| state.waits);
-        for n in 0..QUEUE {
-            queue.put(format!("{n}\n"));
-        }
-        assert_eq!(stats.overflowed(), 0, "the last that may wait");
-        queue.put("one too many\n".to_owned());
-        assert_eq!(stats.overflowed(), 1);
-        assert!(!stats.is_failing(Instant::now()) && stats.is_failing(Instant::now() + STUCK));
-        sink.set(|state| state.is_stuck = false);
-        sink.wait_until(|state| state.text.lines().count() == QUEUE + 1);
-        assert!(!stats.is_failing(Instant::now() + STUCK));
     }
 }

@@ -237,6 +237,10 @@ impl DescribedAnswer {
         Self { status, about: about.to_owned(), headers: vec![REQUEST_ID], contents: Vec::new() }
     }
 
+    pub fn not_modified() -> Self {
+        Self::new(304, "your copy is still current").with_header(ETAG).with_header(CACHE_CONTROL)
+    }
+
     pub fn error(status: u16, about: &str, example: Value) -> Self {
         let schema = ContentSchema::of::<ErrorResponse>();
         let content = Content { media_type: JSON, schema, examples: vec![("error", example)] };

@@ -60,7 +60,7 @@ pub fn badge() -> Endpoint {
     .with_parameter(badge_path())
     .with_parameter(if_none_match())
     .answers(picture(200, "the picture").with_header(ETAG))
-    .answers(not_modified())
+    .answers(DescribedAnswer::not_modified())
     .answers(picture(404, "a picture that says `unknown`"))
     .can_fail("")
     .limited()
@@ -90,7 +90,7 @@ fn living(id: &'static str, summary: &'static str, about: &str) -> Endpoint {
     Endpoint::new(id, Section::Pages, summary, about)
         .with_parameter(if_none_match())
         .answers(page_of("the page").with_content(Content::text(HTML)))
-        .answers(not_modified())
+        .answers(DescribedAnswer::not_modified())
         .answers(missing)
         .can_fail("")
         .fails("too many pages are being made; try again", &ApiError::busy())
@@ -114,8 +114,4 @@ fn asset(id: &'static str, summary: &'static str, media_type: &'static str) -> E
     let content = Content::text(media_type);
     let answer = DescribedAnswer::new(200, "the file").with_header(CACHE_CONTROL).with_content(content);
     Endpoint::new(id, Section::Pages, summary, "Loaded by the pages.").answers(answer).limited()
-}
-
-fn not_modified() -> DescribedAnswer {
-    DescribedAnswer::new(304, "your copy is still current").with_header(ETAG).with_header(CACHE_CONTROL)
 }

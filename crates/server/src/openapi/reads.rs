@@ -77,7 +77,7 @@ pub fn file() -> Endpoint {
     .with_parameter(file_path())
     .with_parameter(if_none_match())
     .answers(stored("the bytes").with_content(Content::bytes()))
-    .answers(not_modified())
+    .answers(DescribedAnswer::not_modified())
     .refuses(400, "invalid path, or a directory", "path.400")
     .refuses(404, "no file at the path", "status.404")
     .can_fail("")
@@ -98,7 +98,7 @@ pub fn signers() -> Endpoint {
         stored("the signers file")
             .with_content(Content::of::<SignersConfig>(&[("two_of_two", "get_signers")])),
     )
-    .answers(not_modified())
+    .answers(DescribedAnswer::not_modified())
     .refuses(400, "invalid path", "path.400")
     .fails(
         "no signers file in any parent directory",
@@ -134,8 +134,4 @@ fn describe_chain(id: &'static str, note: &str) -> Endpoint {
 
 fn stored(about: &str) -> DescribedAnswer {
     DescribedAnswer::new(200, about).with_header(ETAG).with_header(CACHE_CONTROL).with_header(CONTENT_LENGTH)
-}
-
-fn not_modified() -> DescribedAnswer {
-    DescribedAnswer::new(304, "your copy is still current").with_header(ETAG).with_header(CACHE_CONTROL)
 }

@@ -10,7 +10,7 @@ use super::{
     },
     schemas::{PLACE, Schemas},
 };
-use crate::openapi::row::{Row, Verb};
+use crate::openapi::row::Row;
 
 /// What holds for every endpoint.
 pub const ABOUT: &str = "Countersign collects signatures on software releases, and publishes everything that you \
@@ -30,7 +30,6 @@ pub struct AuthHeader {
     scheme: &'static str,
     pub name: &'static str,
     pub about: &'static str,
-    example: &'static str,
 }
 
 impl AuthHeader {
@@ -39,31 +38,23 @@ impl AuthHeader {
             scheme: "timestamp",
             name: wire::HEADER_TIMESTAMP,
             about: "Now, as RFC 3339 in canonical form: the offset is `+00:00`, a fraction has no zeros at its end.",
-            example: "header.timestamp",
         },
-        Self {
-            scheme: "nonce",
-            name: wire::HEADER_NONCE,
-            about: "A random UUID of version 4, used once.",
-            example: "header.nonce",
-        },
+        Self { scheme: "nonce", name: wire::HEADER_NONCE, about: "A random UUID of version 4, used once." },
         Self {
             scheme: "signature",
             name: wire::HEADER_SIGNATURE,
             about: "The signature, unpadded base64 of its 64 bytes.",
-            example: "header.signature",
         },
         Self {
             scheme: "public_key",
             name: wire::HEADER_PUBLIC_KEY,
             about: "The public key: `svc-pub:` and the unpadded base64 of its 32 bytes.",
-            example: "header.public_key",
         },
     ];
 
     /// For a request without a body.
     pub fn example(&self) -> String {
-        find_example(self.example).as_str().unwrap_or_default().to_owned()
+        find_example(&format!("header.{}", self.scheme)).as_str().unwrap_or_default().to_owned()
     }
 }
 
@@ -71,11 +62,7 @@ pub(super) fn document(rows: &[Row]) -> Value {
     let mut paths = Map::new();
     for row in rows {
         let methods = paths.entry(row.path.clone()).or_insert_with(|| json!({}));
-        let method = match row.method {
-            Verb::Get => "get",
-            Verb::Post => "post",
-        };
-        methods[method] = operation(&row.endpoint);
+        methods[row.method.name().to_ascii_lowercase()] = operation(&row.endpoint);
     }
     let tags = Section::ALL.map(|section| json!({ "name": section.title(), "description": section.about() }));
     json!({

@@ -25,7 +25,7 @@ pub(crate) async fn chain(
     origin: Option<Extension<RequestOrigin>>,
     tail: Tail,
 ) -> Result<Response, ApiError> {
-    let path = parse_artifact(tail.as_str())?;
+    let path = parse_artifact(&tail.0)?;
     let head = app.store.head();
     let entries = app.sending.read(move || HistoryEntries::chain(head, &path)).await??;
     let length = entries.len();
@@ -34,13 +34,9 @@ pub(crate) async fn chain(
 }
 
 /// The same without waiting; `None` leaves the request to the handler.
-pub(crate) fn read_chain(app: &App, tail: &str) -> Option<Result<Response, ApiError>> {
-    let path = match parse_artifact(tail) {
-        Ok(path) => path,
-        Err(error) => return Some(Err(error)),
-    };
-    let chain = chain_at_hand(&app.store.glance(), &path)?;
-    Some(chain.map(|chain| ([(CONTENT_TYPE, JSON)], chain).into_response()).map_err(ApiError::from))
+pub(crate) fn read_chain(app: &App, tail: &str) -> Result<Option<Response>, ApiError> {
+    let chain = chain_at_hand(&app.store.glance(), &parse_artifact(tail)?)?;
+    Ok(chain.map(|chain| ([(CONTENT_TYPE, JSON)], chain).into_response()))
 }
 
 fn parse_artifact(tail: &str) -> Result<RepoPath, ApiError> {

@@ -46,8 +46,16 @@ pub(crate) async fn to_sign(
     let path = tail.parse()?;
     let head = app.store.head();
     let answer = app.sending.read(move || list_to_sign(&head, &path)).await??;
+    send_json(&app, answer, origin.as_deref()).await
+}
+
+pub(super) async fn send_json(
+    app: &App,
+    answer: Bytes,
+    origin: Option<&RequestOrigin>,
+) -> Result<Response, ApiError> {
     let length = answer.len();
-    Ok(sized(app.sending.body(answer, origin.as_deref()).await?, JSON, length))
+    Ok(sized(app.sending.body(answer, origin).await?, JSON, length))
 }
 
 fn list_to_sign(head: &Head, path: &RepoPath) -> Result<Bytes, ApiError> {
@@ -85,35 +93,26 @@ pub(crate) async fn signers(
 }
 
 /// Answers with a stored file without waiting; `None` leaves the request to the handler.
-pub fn read_raw(app: &App, tail: &str, headers: &HeaderMap) -> Option<Result<Response, ApiError>> {
+pub fn read_raw(app: &App, tail: &str, headers: &HeaderMap) -> Result<Option<Response>, ApiError> {
     let head = app.store.glance();
     // The spelling that nearly every client uses.
     let file = if tail.contains('%') { None } else { head.file_as_spelled(tail) };
     if let Some(file) = file {
-        return serve_at_hand(&head, file, OCTET_STREAM, headers).map(Ok);
+        return Ok(serve_at_hand(&head, file, OCTET_STREAM, headers));
     }
-    let path = match parse_tail(tail) {
-        Ok(path) => path,
-        Err(error) => return Some(Err(error)),
-    };
+    let path = parse_tail(tail)?;
     match head.file(&path) {
-        Some(file) => serve_at_hand(&head, file, OCTET_STREAM, headers).map(Ok),
+        Some(file) => Ok(serve_at_hand(&head, file, OCTET_STREAM, headers)),
         // It can be a history, which has to be assembled.
-        None if layout::project_of_history(&path).is_some() => None,
-        None => Some(Err(not_a_file(&head, &path))),
+        None if layout::project_of_history(&path).is_some() => Ok(None),
+        None => Err(not_a_file(&head, &path)),
     }
 }
 
-pub fn read_signers(app: &App, tail: &str, headers: &HeaderMap) -> Option<Result<Response, ApiError>> {
-    let path = match parse_tail(tail) {
-        Ok(path) => path,
-        Err(error) => return Some(Err(error)),
-    };
-    let head = app.store.glance();
-    match head.nearest_signers(&path) {
-        Some(file) => serve_at_hand(&head, file, JSON, headers).map(Ok),
-        None => Some(Err(ApiError::no_signers(path.as_str()))),
-    }
+pub fn read_signers(app: &App, tail: &str, headers: &HeaderMap) -> Result<Option<Response>, ApiError> {
+    let (path, head) = (parse_tail(tail)?, app.store.glance());
+    let file = head.nearest_signers(&path).ok_or_else(|| ApiError::no_signers(path.as_str()))?;
+    Ok(serve_at_hand(&head, file, JSON, headers))
 }
 
 fn file_not_found(path: &RepoPath) -> ApiError {

@@ -42,16 +42,17 @@ impl HistoryEntries {
         if count == 0 {
             return Ok(None);
         }
-        let facts = stored::history_facts(&*head, &project, count)?;
-        let assembly = Assembly::document(count);
-        Ok(Some(Self { bytes: assembly.len(facts), head, project, count, assembly }))
+        Self::of(head, project, count, Assembly::document(count)).map(Some)
     }
 
     pub(crate) fn chain(head: Arc<Head>, path: &RepoPath) -> Result<Self, ChainRefusal> {
         let ChainPlace { project, last: count } = chain::locate(&*head, path)?;
-        let facts = stored::history_facts(&*head, &project, count)?;
-        let assembly = Assembly::chain(count);
-        Ok(Self { bytes: assembly.len(facts), head, project, count, assembly })
+        Ok(Self::of(head, project, count, Assembly::chain(count))?)
+    }
+
+    fn of(head: Arc<Head>, project: RepoPath, count: usize, assembly: Assembly) -> Result<Self, ReadError> {
+        let bytes = assembly.len(stored::history_facts(&*head, &project, count)?);
+        Ok(Self { head, project, count, assembly, bytes })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -94,17 +95,19 @@ impl HistoryEntries {
 }
 
 /// The chain of a signed file if it is short and in memory; `None` if it has to be searched for.
-pub(crate) fn chain_at_hand(head: &Head, path: &RepoPath) -> Option<Result<Bytes, ChainRefusal>> {
-    let place = match chain::locate(&AtHand { head, looks: Cell::new(0) }, path) {
-        Ok(place) => place,
-        Err(ChainRefusal::Stored(_)) => return None,
-        Err(refusal @ ChainRefusal::NotSigned(_)) => return Some(Err(refusal)),
-    };
-    let ChainPlace { project, last } = place;
-    let assembly = Assembly::chain(last);
+pub(crate) fn chain_at_hand(head: &Head, path: &RepoPath) -> Result<Option<Bytes>, ChainRefusal> {
+    match chain::locate(&AtHand { head, looks: Cell::new(0) }, path) {
+        Ok(place) => Ok(assemble_at_hand(head, &place)),
+        Err(ChainRefusal::Stored(_)) => Ok(None),
+        Err(refusal @ ChainRefusal::NotSigned(_)) => Err(refusal),
+    }
+}
+
+fn assemble_at_hand(head: &Head, ChainPlace { project, last }: &ChainPlace) -> Option<Bytes> {
+    let assembly = Assembly::chain(*last);
     let mut chain = Vec::new();
-    for number in 1..=last {
-        let found = head.file(&layout::history_entry(&project, number))?;
+    for number in 1..=*last {
+        let found = head.file(&layout::history_entry(project, number))?;
         let content = head.content_at_hand(found, SMALL_BYTES)?;
         if chain.len() + content.len() > SMALL_BYTES {
             return None;
@@ -112,7 +115,7 @@ pub(crate) fn chain_at_hand(head: &Head, path: &RepoPath) -> Option<Result<Bytes
         chain.reserve(content.len() + 64);
         assembly.append(number, &content, &mut chain);
     }
-    Some(Ok(chain.into()))
+    Some(chain.into())
 }
 
 /// How many entries the connection's thread looks at. A short chain has fewer. But it can be the beginning of a history

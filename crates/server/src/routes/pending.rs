@@ -7,7 +7,7 @@ use countersign_core::{
     values::bounds::PENDING_LIST_BYTES,
 };
 
-use super::files::{JSON, sized};
+use super::files::send_json;
 use crate::{auth::Authenticated, error::ApiError, origin::RequestOrigin, state::App};
 
 /// A shorter list is put together at once.
@@ -27,6 +27,5 @@ pub(crate) async fn list(
         serde_json::to_vec(&answer).expect("a list of text is always JSON")
     };
     let answer = if is_long { app.sending.read(write).await? } else { write() };
-    let length = answer.len();
-    Ok(sized(app.sending.body(answer.into(), origin.as_deref()).await?, JSON, length))
+    send_json(&app, answer.into(), origin.as_deref()).await
 }

@@ -7,13 +7,9 @@ use crate::error::ApiError;
 
 /// What follows `/v1/<route>/`, unparsed: authentication comes first (D30).
 #[derive(Debug)]
-pub struct Tail(String);
+pub struct Tail(pub String);
 
 impl Tail {
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     pub fn parse(&self) -> Result<RepoPath, ApiError> {
         parse_tail(&self.0)
     }

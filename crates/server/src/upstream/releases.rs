@@ -26,8 +26,9 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use thiserror::Error;
 use tokio::{sync::watch, task::JoinHandle};
 
-use crate::limits::places::{
-    Claimant, GaveWay, HeldPlace, MinimumPace, PlaceMeter, PlaceRules, SharedPlaces,
+use crate::{
+    limits::places::{Claimant, GaveWay, HeldPlace, MinimumPace, PlaceRules, SharedPlaces},
+    metrics::Counter,
 };
 
 /// How long a download continues while no client waits, and how long its result is kept for clients that come back.
@@ -56,7 +57,7 @@ const PROGRESS_BYTES: u64 = 64 << 20;
 pub struct Releases {
     known: Arc<Mutex<HashMap<RepoPath, Arc<Shared>>>>,
     /// Held by downloads, not by the clients that wait: a client that leaves makes no room for another download.
-    places: Arc<SharedPlaces>,
+    pub places: Arc<SharedPlaces>,
     patience: Duration,
 }
 
@@ -110,13 +111,13 @@ impl Releases {
         fetcher: &Fetcher,
         source: ReleaseSource,
         limits: ReleaseLimits,
-        claimant: impl Into<Claimant>,
+        claimant: Claimant,
     ) -> DownloadOutcome {
         let joined = Self::join(&mut self.lock(), &source.dir);
         let mut outcome = match joined {
             Some(outcome) => outcome,
             None => {
-                let place = self.places.take(claimant.into()).await.map_err(|_| DownloadError::Busy)?;
+                let place = self.places.take(claimant).await.map_err(|_| DownloadError::Busy)?;
                 self.start(fetcher, source, limits, place)
             }
         };
@@ -166,14 +167,6 @@ impl Releases {
         });
         tokio::spawn(self.clone().supervise(key, shared, work));
         outcome
-    }
-
-    pub fn places(&self) -> &SharedPlaces {
-        &self.places
-    }
-
-    pub fn under_way(&self) -> usize {
-        self.places.held()
     }
 
     async fn supervise(self, key: RepoPath, shared: Arc<Shared>, mut work: JoinHandle<DownloadOutcome>) {
@@ -233,19 +226,31 @@ async fn download(
     fetcher: &Fetcher,
     source: &ReleaseSource,
     limits: ReleaseLimits,
-    meter: &PlaceMeter,
+    meter: &Counter,
 ) -> DownloadOutcome {
     let metadata = fetcher.fetch_release(source, limits.assets).await.map_err(Arc::new)?;
     let count = metadata.assets.len();
     tracing::info!(release = %source.dir, assets = count, "downloading a release");
     let hash = |(i, asset): (usize, Asset)| async move {
-        hash_asset(
-            fetcher,
-            asset,
-            limits.asset_bytes,
-            Position { release: &source.dir, number: i + 1, count, meter },
-        )
-        .await
+        let log = |bytes: u64| {
+            tracing::info!(release = %source.dir, "asset {} of {count}, {} MiB", i + 1, bytes >> 20);
+        };
+        let (mentioned, moved) = (AtomicU64::new(0), AtomicU64::new(0));
+        let progress = |bytes: u64| {
+            meter.add(bytes.saturating_sub(moved.fetch_max(bytes, Ordering::Relaxed)));
+            let (step, is_last) = (bytes / PROGRESS_BYTES, asset.size == Some(bytes));
+            if mentioned.fetch_max(step, Ordering::Relaxed) < step && !is_last {
+                log(bytes);
+            }
+        };
+        let hashed = fetcher.hash_asset(&asset, limits.asset_bytes, &progress).await?;
+        log(hashed.size);
+        Ok::<_, ReleaseError>(PublishedFile {
+            file_name: asset.name,
+            size: Some(hashed.size),
+            source: asset.source,
+            digests: Digests { sha256: Some(hashed.sha256), sha512: Some(hashed.sha512) },
+        })
     };
     let assets = stream::iter(metadata.assets.into_iter().enumerate());
     let mut published_files: Vec<PublishedFile> =
@@ -257,43 +262,4 @@ async fn download(
         published_on: metadata.published_on,
         published_files,
     }))
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Position<'a> {
-    release: &'a RepoPath,
-    number: usize,
-    count: usize,
-    meter: &'a PlaceMeter,
-}
-
-impl Position<'_> {
-    fn log(&self, bytes: u64) {
-        let Self { release, number, count, meter: _ } = self;
-        tracing::info!(%release, "asset {number} of {count}, {} MiB", bytes >> 20);
-    }
-}
-
-async fn hash_asset(
-    fetcher: &Fetcher,
-    asset: Asset,
-    max_bytes: u64,
-    position: Position<'_>,
-) -> Result<PublishedFile, ReleaseError> {
-    let (mentioned, moved) = (AtomicU64::new(0), AtomicU64::new(0));
-    let progress = |bytes: u64| {
-        position.meter.note(bytes.saturating_sub(moved.fetch_max(bytes, Ordering::Relaxed)));
-        let (step, is_last) = (bytes / PROGRESS_BYTES, asset.size == Some(bytes));
-        if mentioned.fetch_max(step, Ordering::Relaxed) < step && !is_last {
-            position.log(bytes);
-        }
-    };
-    let hashed = fetcher.hash_asset(&asset, max_bytes, &progress).await?;
-    position.log(hashed.size);
-    Ok(PublishedFile {
-        file_name: asset.name,
-        size: Some(hashed.size),
-        source: asset.source,
-        digests: Digests { sha256: Some(hashed.sha256), sha512: Some(hashed.sha512) },
-    })
 }

@@ -12,7 +12,7 @@ use tokio::{sync::watch, time::sleep_until};
 use super::{
     backoff::Backoff,
     commits::{Commits, FoundCommits, Piece},
-    progress::{DeliveryPosition, Done, ProgressFile},
+    progress::{DeliveryPosition, ProgressFile},
     settings::Webhook,
     stats::{DeliveryOutcome, WebhookStats},
 };
@@ -111,19 +111,18 @@ impl Courier {
 
     async fn deliver_commit(&mut self, commit: &Logged) -> Result<(), Stopped> {
         let (events, place) = (commit.events(), self.progress.place());
-        let done = if place.commit == commit.id { place.events.count(events.len()) } else { 0 };
+        let done = if place.commit == commit.id { place.events.unwrap_or(events.len()) } else { 0 };
         for (number, event) in events.iter().enumerate().skip(done) {
             if is_wanted(&self.webhook.filters, event, &self.store) {
                 self.deliver(commit, number, event).await?;
                 // If the server is killed before this is on disk, it delivers the event again.
-                self.progress
-                    .advance(DeliveryPosition { commit: commit.id, events: Done::First(number + 1) });
+                self.progress.advance(DeliveryPosition { commit: commit.id, events: Some(number + 1) });
                 if number + 1 < events.len() {
                     self.record().await;
                 }
             }
         }
-        let is_delivered = matches!(self.progress.place().events, Done::First(_));
+        let is_delivered = self.progress.place().events.is_some();
         self.progress.advance(DeliveryPosition::after(commit.id));
         if is_delivered {
             self.record().await;

@@ -23,19 +23,14 @@ const LAZINESS: Duration = Duration::from_secs(5);
 
 /// A commit, and how many of its events are done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct DeliveryPosition {
-    pub(super) commit: ObjectId,
-    pub(super) events: Done,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Done {
-    First(usize),
-    All,
+pub struct DeliveryPosition {
+    pub commit: ObjectId,
+    /// `None`: all of them.
+    pub events: Option<usize>,
 }
 
 #[derive(Debug)]
-pub(super) struct ProgressFile {
+pub struct ProgressFile {
     path: Arc<Path>,
     place: DeliveryPosition,
     /// Since when the file is behind `place`.
@@ -53,25 +48,16 @@ pub enum ProgressError {
     Unreadable { path: PathBuf },
 }
 
-impl Done {
-    pub(super) fn count(self, of: usize) -> usize {
-        match self {
-            Self::First(count) => count.min(of),
-            Self::All => of,
-        }
-    }
-}
-
 impl DeliveryPosition {
-    pub(super) fn after(commit: ObjectId) -> Self {
-        Self { commit, events: Done::All }
+    pub fn after(commit: ObjectId) -> Self {
+        Self { commit, events: None }
     }
 
     fn parse(text: &str) -> Option<Self> {
         let text = text.strip_suffix('\n')?;
         let (commit, events) = match text.split_once(' ') {
-            Some((commit, count)) => (commit, Done::First(count.parse().ok()?)),
-            None => (text, Done::All),
+            Some((commit, count)) => (commit, Some(count.parse().ok()?)),
+            None => (text, None),
         };
         Some(Self { commit: ObjectId::from_hex(commit.as_bytes()).ok()?, events })
     }
@@ -80,15 +66,15 @@ impl DeliveryPosition {
 impl fmt::Display for DeliveryPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.events {
-            Done::First(count) => writeln!(f, "{} {count}", self.commit),
-            Done::All => writeln!(f, "{}", self.commit),
+            Some(count) => writeln!(f, "{} {count}", self.commit),
+            None => writeln!(f, "{}", self.commit),
         }
     }
 }
 
 impl ProgressFile {
     /// Creates the file if it is missing. A new file skips everything up to `newest`.
-    pub(super) fn open(dir: &Path, name: &WebhookName, newest: ObjectId) -> Result<Self, ProgressError> {
+    pub fn open(dir: &Path, name: &WebhookName, newest: ObjectId) -> Result<Self, ProgressError> {
         let path = dir.join(name.as_str());
         let fail = |source| ProgressError::Io { path: path.clone(), source };
         let place = match fs::read_to_string(&path) {
@@ -109,12 +95,12 @@ impl ProgressFile {
         Ok(Self { path: path.into(), place, behind_since: None })
     }
 
-    pub(super) fn place(&self) -> DeliveryPosition {
+    pub fn place(&self) -> DeliveryPosition {
         self.place
     }
 
     /// Events up to here were delivered or need no delivery. Changes memory only.
-    pub(super) fn advance(&mut self, place: DeliveryPosition) {
+    pub fn advance(&mut self, place: DeliveryPosition) {
         if self.place != place {
             self.place = place;
             self.behind_since.get_or_insert_with(Instant::now);
@@ -122,12 +108,12 @@ impl ProgressFile {
     }
 
     /// The latest time to write the file.
-    pub(super) fn due(&self) -> Option<Instant> {
+    pub fn due(&self) -> Option<Instant> {
         self.behind_since.map(|since| since + LAZINESS)
     }
 
     /// Writes what is known. Must run to its end: the file has one writer at a time.
-    pub(super) async fn record(&mut self) -> io::Result<()> {
+    pub async fn record(&mut self) -> io::Result<()> {
         if self.behind_since.is_none() {
             return Ok(());
         }
@@ -158,65 +144,4 @@ fn replace(path: &Path, place: DeliveryPosition) -> io::Result<()> {
     file.write_all(place.to_string().as_bytes())?;
     file.sync_all()?;
     fs::rename(&unfinished, path)
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test")]
-mod tests {
-    use super::*;
-
-    fn id(digit: u8) -> ObjectId {
-        ObjectId::from_hex(&[digit; 40]).unwrap()
-    }
-
-    fn open(dir: &Path) -> Result<ProgressFile, ProgressError> {
-        ProgressFile::open(dir, &WebhookName::parse("ci").unwrap(), id(b'1'))
-    }
-
-    #[tokio::test]
-    async fn progress_is_read_as_it_was_written_and_begins_at_the_newest_commit() {
-        let dir = tempfile::TempDir::new().unwrap();
-        let dir = &dir.path().join("webhooks");
-        assert_eq!(open(dir).unwrap().place(), DeliveryPosition::after(id(b'1')));
-        for place in
-            [DeliveryPosition { commit: id(b'2'), events: Done::First(1) }, DeliveryPosition::after(id(b'3'))]
-        {
-            let mut file = open(dir).unwrap();
-            file.advance(place);
-            assert_ne!(open(dir).unwrap().place(), place, "not yet");
-            file.record().await.unwrap();
-            assert_eq!(open(dir).unwrap().place(), place);
-            assert_eq!(file.due(), None);
-        }
-        assert_eq!(fs::read_dir(dir).unwrap().count(), 1, "nothing unfinished is left");
-    }
-
-    #[test]
-    fn what_does_not_say_how_far_is_an_error_that_names_the_file() {
-        let dir = tempfile::TempDir::new().unwrap();
-        let commit = id(b'1').to_string();
-        for text in
-            [String::new(), "x\n".into(), commit.clone(), format!("{commit} x\n"), format!("{commit}\n\n")]
-        {
-            fs::write(dir.path().join("ci"), &text).unwrap();
-            let said = open(dir.path()).unwrap_err().to_string();
-            assert!(said.contains("/ci") && said.contains("remove it"), "{text:?}: {said}");
-        }
-        fs::write(dir.path().join("ci"), [0xff; 41]).unwrap();
-        assert!(matches!(open(dir.path()), Err(ProgressError::Unreadable { .. })));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_needs_no_delivery_is_written_after_a_while() {
-        let dir = tempfile::TempDir::new().unwrap();
-        let mut file = open(dir.path()).unwrap();
-        assert_eq!(file.due(), None);
-        file.advance(DeliveryPosition::after(id(b'1')));
-        assert_eq!(file.due(), None, "nothing new");
-        let begun = Instant::now();
-        file.advance(DeliveryPosition::after(id(b'2')));
-        tokio::time::advance(Duration::from_secs(1)).await;
-        file.advance(DeliveryPosition::after(id(b'3')));
-        assert_eq!(file.due(), Some(begun + LAZINESS), "since the first of them");
-    }
 }

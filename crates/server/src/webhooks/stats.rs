@@ -1,39 +1,29 @@
 //! The counters of a webhook.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use super::settings::WebhookName;
+use crate::metrics::{Counter, named};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DeliveryOutcome {
-    Delivered,
-    /// Not sent: the URL or its address is not allowed.
-    Refused,
-    Failed,
+named! {
+    pub enum DeliveryOutcome {
+        Delivered = "delivered",
+        /// Not sent: the URL or its address is not allowed.
+        Refused = "refused",
+        Failed = "failed",
+    }
 }
 
 #[derive(Debug)]
 pub struct WebhookStats {
     pub name: WebhookName,
-    counts: [AtomicU64; DeliveryOutcome::ALL.len()],
+    counts: [Counter; DeliveryOutcome::ALL.len()],
     is_failing: AtomicBool,
     /// The log position of the newest commit that needs nothing more; the least number while it is unknown.
     done: AtomicI64,
 }
 
 const UNKNOWN: i64 = i64::MIN;
-
-impl DeliveryOutcome {
-    pub const ALL: [Self; 3] = [Self::Delivered, Self::Refused, Self::Failed];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Delivered => "delivered",
-            Self::Refused => "refused",
-            Self::Failed => "failed",
-        }
-    }
-}
 
 impl WebhookStats {
     pub(super) fn new(name: WebhookName) -> Self {
@@ -46,7 +36,7 @@ impl WebhookStats {
     }
 
     pub fn count(&self, outcome: DeliveryOutcome) -> u64 {
-        self.counts[outcome as usize].load(Ordering::Relaxed)
+        self.counts[outcome as usize].get()
     }
 
     pub fn is_failing(&self) -> bool {
@@ -60,7 +50,7 @@ impl WebhookStats {
     }
 
     pub(super) fn note(&self, outcome: DeliveryOutcome) {
-        self.counts[outcome as usize].fetch_add(1, Ordering::Relaxed);
+        self.counts[outcome as usize].add(1);
         self.is_failing.store(outcome != DeliveryOutcome::Delivered, Ordering::Relaxed);
     }
 

@@ -1,9 +1,14 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod answers;
 mod corpus;
+mod events;
+mod limits;
+mod listen;
 mod model;
+mod observe;
 mod overview;
 mod overview_lists;
-mod panics;
-mod reads;
-mod releases;
+mod support;
+mod upstream;
+mod webhooks;

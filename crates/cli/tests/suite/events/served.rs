@@ -7,9 +7,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::support::{
-    EventStream, Person, Request, SignersFile, TestServer, World, http, metrics::free_address,
-};
+use crate::support::{EventStream, Person, Request, SignersFile, TestServer, World, http};
 
 /// Far less than the time between two signs of life.
 const PROMPTLY: Duration = Duration::from_secs(10);
@@ -31,9 +29,9 @@ fn await_listeners(metrics: SocketAddr, count: f64) {
 
 #[test]
 fn two_hundred_listeners_hear_the_same() {
-    let (alice, bob, metrics) = (Person::named("alice"), Person::named("bob"), free_address());
-    let world =
-        World::start_with(|launch, _| launch.args(["--dev", "--metrics-listen", &metrics.to_string()]));
+    let (alice, bob) = (Person::named("alice"), Person::named("bob"));
+    let world = World::start_with(|launch, _| launch.arg("--dev").with_metrics());
+    let metrics = world.server.metrics_address();
     let listen = |_| EventStream::at(world.server.address(), "/v1/events");
     let mut listeners: Vec<_> = (0..200).map(listen).collect();
     assert_eq!(metric(metrics, "countersign_event_listeners"), 200.0);
@@ -56,12 +54,12 @@ fn two_hundred_listeners_hear_the_same() {
 
 #[test]
 fn there_are_only_so_many_listeners() {
-    let (dir, metrics) = (TempDir::new().unwrap(), free_address());
+    let dir = TempDir::new().unwrap();
     let config = dir.path().join("countersign.toml");
     std::fs::write(&config, "[limits]\nevent_listeners = 2\n").unwrap();
-    let server = TestServer::start_with(|launch| {
-        launch.args(["--config", config.to_str().unwrap(), "--metrics-listen", &metrics.to_string()])
-    });
+    let server =
+        TestServer::start_with(|launch| launch.args(["--config", config.to_str().unwrap()]).with_metrics());
+    let metrics = server.metrics_address();
     let listen = || EventStream::at(server.address(), "/v1/events");
     let (first, second) = (listen(), listen());
     let refused = server.get("/v1/events");

@@ -1,19 +1,13 @@
 //! How much may be stored in a day, as the operator sets it in `[limits]`.
 
-use std::net::SocketAddr;
-
 use tempfile::TempDir;
 
 use crate::support::{
-    Person, Reply, SignersFile, World, days_ago,
-    fsck::fsck,
-    metrics::{Page, free_address},
-    world::checksums,
+    Person, Reply, SignersFile, World, days_ago, fsck::fsck, metrics::Page, world::checksums,
 };
 
 struct Budgeted {
     world: World,
-    metrics: SocketAddr,
     alice: Person,
     _dir: TempDir,
 }
@@ -24,17 +18,15 @@ impl Budgeted {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("countersign.toml");
         std::fs::write(&path, format!("[limits]\n{lines}\n")).unwrap();
-        let metrics = free_address();
         let world = World::start_with(|launch, _| {
-            let launch = launch.args(["--config", path.to_str().unwrap()]);
-            let launch = launch.args(["--metrics-listen", &metrics.to_string()]);
+            let launch = launch.args(["--config", path.to_str().unwrap()]).with_metrics();
             launch.args(["--file-server", "*", "--allow-fetch", "127.0.0.1:*"]).args(flags.iter().copied())
         });
-        Self { world, metrics, alice: Person::named("alice"), _dir: dir }
+        Self { world, alice: Person::named("alice"), _dir: dir }
     }
 
     fn metric(&self, name: &str) -> u64 {
-        Page::read(self.metrics).value(name) as u64
+        Page::read(self.world.server.metrics_address()).value(name) as u64
     }
 
     fn stored(&self) -> u64 {

@@ -12,7 +12,6 @@ use tempfile::TempDir;
 
 use crate::support::{
     Answer, Connection, EventStream, Person, Reply, Request, SignersFile, TestServer, World, http,
-    metrics::free_address,
 };
 
 /// What an honest request may take while others hold all they can, on a machine that is busy with other tests.
@@ -48,11 +47,11 @@ fn await_metric(metrics: SocketAddr, (name, of): (&str, &str), count: usize) {
 
 #[test]
 fn strangers_at_four_addresses_leave_turns_to_signers_and_to_other_strangers() {
-    let metrics = free_address();
     let world = World::start_with(|launch, _| {
         let flags = ["--file-server", "*", "--allow-fetch", "127.0.0.1:*", "--trusted-proxy", "127.0.0.1"];
-        launch.args(flags).args(["--metrics-listen", &metrics.to_string()])
+        launch.args(flags).with_metrics()
     });
+    let metrics = world.server.metrics_address();
     let (alice, bob) = (Person::named("alice"), Person::named("bob"));
     world.activate("acme/app", &SignersFile::of(1, &[&alice]), &[&alice]);
     let crowd: Vec<_> = (0..8).map(|n| Person::named(&format!("mallory-{n}"))).collect();
@@ -104,13 +103,13 @@ fn strangers_at_four_addresses_leave_turns_to_signers_and_to_other_strangers() {
 
 /// A server with this configuration, behind a proxy that speaks for any number of addresses.
 fn behind_proxy(config: &str) -> (TestServer, SocketAddr, TempDir) {
-    let (dir, metrics) = (TempDir::new().unwrap(), free_address());
+    let dir = TempDir::new().unwrap();
     let path = dir.path().join("countersign.toml");
     std::fs::write(&path, config).unwrap();
     let server = TestServer::start_with(|launch| {
-        let launch = launch.args(["--config", path.to_str().unwrap(), "--trusted-proxy", "127.0.0.1"]);
-        launch.args(["--metrics-listen", &metrics.to_string()])
+        launch.args(["--config", path.to_str().unwrap(), "--trusted-proxy", "127.0.0.1"]).with_metrics()
     });
+    let metrics = server.metrics_address();
     (server, metrics, dir)
 }
 

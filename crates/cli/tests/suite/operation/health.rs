@@ -35,9 +35,8 @@ fn a_server_that_cannot_commit_is_not_ready_until_it_can_again() {
 #[test]
 fn a_server_that_finishes_its_last_requests_is_healthy_and_not_ready() {
     let alice = Person::named("alice");
-    let metrics = crate::support::metrics::free_address();
-    let mut world =
-        World::start_with(|launch, _| launch.args(["--dev", "--metrics-listen", &metrics.to_string()]));
+    let mut world = World::start_with(|launch, _| launch.arg("--dev").with_metrics());
+    let metrics = world.server.metrics_address();
     let ask = |path: &str| http::send(metrics, &Request::get(path));
     ask("/readyz").ok();
     let (answer, keeper) = Answer::held(SignersFile::of(1, &[&alice]).bytes());

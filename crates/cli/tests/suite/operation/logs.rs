@@ -44,9 +44,8 @@ fn a_long_path_makes_a_short_line() {
 
 #[test]
 fn a_flood_of_refusals_is_cut_short_and_counted_and_hides_nothing_else() {
-    let address = free_address();
-    let mut world =
-        World::start_with(|launch, _| launch.args(["--dev", "--metrics-listen", &address.to_string()]));
+    let mut world = World::start_with(|launch, _| launch.arg("--dev").with_metrics());
+    let address = world.server.metrics_address();
     flood(&world.server, 3_000, 1_000);
     world.register(&alice(), "acme/app", &SignersFile::of(1, &[&alice()])).ok();
     world.files.set("/acme/two/svc.signers.json", crate::support::Answer::Status(500));

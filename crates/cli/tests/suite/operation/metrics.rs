@@ -1,15 +1,12 @@
 //! Prometheus metrics, on a listener of their own.
 
-use crate::support::{
-    Person, Request, SignersFile, TestServer, World, http,
-    metrics::{Page, free_address},
-};
+use crate::support::{Launch, Person, Request, SignersFile, TestServer, World, http, metrics::Page};
 
 #[test]
 fn what_happens_is_counted() {
-    let (alice, address) = (Person::named("alice"), free_address());
-    let world =
-        World::start_with(|launch, _| launch.args(["--dev", "--metrics-listen", &address.to_string()]));
+    let alice = Person::named("alice");
+    let world = World::start_with(|launch, _| launch.arg("--dev").with_metrics());
+    let address = world.server.metrics_address();
     let before = Page::read(address);
     assert_eq!(before.value("countersign_commits_total"), 1.0, "the first commit");
     world.register(&alice, "acme/app", &SignersFile::of(1, &[&alice])).ok();
@@ -58,8 +55,8 @@ fn what_happens_is_counted() {
 
 #[test]
 fn every_line_is_in_the_form_that_prometheus_reads() {
-    let address = free_address();
-    let server = TestServer::start_with(|launch| launch.args(["--metrics-listen", &address.to_string()]));
+    let server = TestServer::start_with(Launch::with_metrics);
+    let address = server.metrics_address();
     server.get("/v1/ping").ok();
     let page = Page::read(address).0;
     let mut families = Vec::new();
@@ -84,8 +81,8 @@ fn every_line_is_in_the_form_that_prometheus_reads() {
 
 #[test]
 fn metrics_are_not_for_everyone() {
-    let address = free_address();
-    let server = TestServer::start_with(|launch| launch.args(["--metrics-listen", &address.to_string()]));
+    let server = TestServer::start_with(Launch::with_metrics);
+    let address = server.metrics_address();
     server.get("/metrics").error(404);
     http::send(address, &Request::get("/v1/ping")).error(404);
     http::send(address, &Request::new("POST", "/metrics")).error(405);

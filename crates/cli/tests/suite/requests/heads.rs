@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::{Connection, TestServer, metrics::free_address};
+use crate::support::{Connection, TestServer};
 
 const HEAD_LIMIT: usize = 32 * 1024;
 const MAX_FIELDS: usize = 100;
@@ -112,9 +112,8 @@ fn requests_before_nonsense_are_answered_and_bodies_may_hold_anything() {
 
 #[test]
 fn refused_heads_are_counted() {
-    let metrics = free_address();
-    let flags = ["--dev", "--metrics-listen", &metrics.to_string()];
-    let server = TestServer::start_with(|launch| launch.args(flags));
+    let server = TestServer::start_with(|launch| launch.arg("--dev").with_metrics());
+    let metrics = server.metrics_address();
     converse(server.address(), b"nonsense\r\n\r\n");
     converse(server.address(), head_of(HEAD_LIMIT + 1).as_bytes());
     // A refusal is counted when its connection has ended.

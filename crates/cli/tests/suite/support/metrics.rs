@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 
 use super::http::{self, Request};
 
-/// An address where nothing listens.
+/// An address where nothing listens, for a server that cannot say where it listens.
 pub(crate) fn free_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("it is bound")
 }

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use super::http::{Reply, Request};
 
-static REFERENCE: LazyLock<Reference> = LazyLock::new(|| Reference::of(table::all().into_rows()));
+static REFERENCE: LazyLock<Reference> = LazyLock::new(|| Reference::of(table::all().rows));
 static DOCUMENT: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_slice(REFERENCE.bytes()).expect("the document is JSON"));
 

@@ -74,6 +74,11 @@ impl Launch {
         args.into_iter().fold(self, Self::arg)
     }
 
+    /// With metrics on a free port ([`TestServer::metrics_address`]).
+    pub(crate) fn with_metrics(self) -> Self {
+        self.args(["--metrics-listen", "127.0.0.1:0"])
+    }
+
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.env.push((name.to_owned(), value.to_owned()));
         self
@@ -202,6 +207,15 @@ impl Log {
         }
     }
 
+    /// What follows these words in their line.
+    #[track_caller]
+    fn await_rest(&self, words: &str) -> String {
+        self.await_words(words, 1);
+        let log = self.0.lock().expect("no reader has failed");
+        let rest = log.1.split(words).nth(1).and_then(|rest| rest.lines().next());
+        rest.expect("the words were read").to_owned()
+    }
+
     fn read_to_end(self) -> String {
         let (lines, mut read) = self.0.into_inner().expect("no reader has failed");
         for line in lines {
@@ -289,6 +303,14 @@ impl TestServer {
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.process().address
+    }
+
+    /// Where the running server has its metrics, as its log says.
+    #[track_caller]
+    pub(crate) fn metrics_address(&self) -> SocketAddr {
+        let log = self.process().log.as_ref().expect("the test reads the log");
+        let told = log.await_rest("metrics on http://");
+        told.trim_end_matches("/metrics").parse().unwrap_or_else(|_| panic!("no address: {told}"))
     }
 
     pub(crate) fn ready_line(&self) -> &str {

@@ -64,9 +64,3 @@ impl Claimant {
         self
     }
 }
-
-impl From<&PublicKey> for Claimant {
-    fn from(key: &PublicKey) -> Self {
-        Self::default().with_key(key)
-    }
-}

@@ -2,15 +2,13 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
 };
 
 use tokio::{sync::watch, time::Instant};
 
 use super::rules::{Claimant, PlaceHolder, PlaceRules};
+use crate::metrics::Counter;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
@@ -25,12 +23,12 @@ pub(super) struct PlaceState {
     /// In order of arrival.
     entries: BTreeMap<u64, Entry>,
     next: u64,
-    totals: Tally,
+    pub(super) totals: Tally,
     strangers: Tally,
     by_holder: HashMap<PlaceHolder, Tally>,
     /// How many places were granted so far.
     granted: u64,
-    gave_way: u64,
+    pub(super) gave_way: u64,
 }
 
 #[derive(Debug)]
@@ -38,13 +36,13 @@ struct Entry {
     claimant: Claimant,
     standing: watch::Sender<Standing>,
     since: Instant,
-    moved: Arc<AtomicU64>,
+    moved: Arc<Counter>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-struct Tally {
-    holding: usize,
-    waiting: usize,
+pub(super) struct Tally {
+    pub(super) holding: usize,
+    pub(super) waiting: usize,
     /// When one of them last got a place, as a number that grows.
     granted: u64,
 }
@@ -87,7 +85,7 @@ impl Entry {
     fn is_slow(&self, rules: &PlaceRules, now: Instant) -> bool {
         let Some(pace) = rules.pace else { return false };
         let held = now.saturating_duration_since(self.since);
-        let moved = u128::from(self.moved.load(Ordering::Relaxed));
+        let moved = u128::from(self.moved.get());
         held >= pace.after && moved * 1_000 < u128::from(pace.bytes_per_second) * held.as_millis()
     }
 
@@ -101,24 +99,12 @@ impl Entry {
 }
 
 impl PlaceState {
-    pub(super) fn holding(&self) -> usize {
-        self.totals.holding
-    }
-
-    pub(super) fn waiting(&self) -> usize {
-        self.totals.waiting
-    }
-
-    pub(super) fn gave_way(&self) -> u64 {
-        self.gave_way
-    }
-
     /// A newcomer that holds a place or waits; `None` if there is no room to wait.
     pub(super) fn enter(
         &mut self,
         rules: &PlaceRules,
         claimant: Claimant,
-        moved: Arc<AtomicU64>,
+        moved: Arc<Counter>,
         now: Instant,
     ) -> Option<(u64, watch::Receiver<Standing>)> {
         let (standing, receiver) = watch::channel(Standing::Waits);
@@ -282,8 +268,7 @@ impl PlaceState {
         }
     }
 
-    #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.by_holder.is_empty() && self.holding() == 0 && self.waiting() == 0
+        self.entries.is_empty() && self.by_holder.is_empty() && self.totals.holding + self.totals.waiting == 0
     }
 }

@@ -15,11 +15,12 @@ use std::{
 
 use countersign_core::values::time::Timestamp;
 use countersign_server::{
-    config::{ConfigFile, LogFormat, LogLevel, Overrides, Settings},
-    observe, start,
+    config::{LogFormat, LogLevel},
+    observe,
 };
 use countersign_store::clock::Clock;
-use tempfile::TempDir;
+
+use crate::support::start_with;
 
 const CHILD: &str = "IS_A_CHILD_WITHOUT_A_LOG";
 
@@ -31,7 +32,7 @@ fn a_panic_is_answered_when_nothing_can_be_logged() {
     }
     let full = File::options().write(true).open("/dev/full").unwrap();
     let mut again = Command::new(env::current_exe().unwrap());
-    again.args(["--exact", "panics::a_panic_is_answered_when_nothing_can_be_logged", "--nocapture"]);
+    again.args(["--exact", "answers::panics::a_panic_is_answered_when_nothing_can_be_logged", "--nocapture"]);
     let output = again.env(CHILD, "1").stderr(full).output().unwrap();
     assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stdout));
 }
@@ -45,15 +46,7 @@ fn serve_and_panic() {
         assert!(!flag.load(Ordering::Relaxed), "the clock fell off the wall");
         Timestamp::from_unix_seconds(1_700_000_000).unwrap()
     });
-    let dir = TempDir::new().unwrap();
-    let overrides = Overrides {
-        listen: Some("127.0.0.1:0".parse().unwrap()),
-        data_dir: Some(dir.path().join("data")),
-        dev: Some(true),
-        ..Overrides::default()
-    };
-    let settings = Settings::resolve(overrides, ConfigFile::default()).unwrap();
-    let running = runtime.block_on(start::start(settings, clock)).unwrap();
+    let (_dir, running) = runtime.block_on(start_with(clock));
     assert_eq!(ask(running.address), 401);
     panics.store(true, Ordering::Relaxed);
     assert_eq!((ask(running.address), ask(running.address)), (500, 500));
@@ -63,7 +56,7 @@ fn serve_and_panic() {
     drop(logging);
     let stats = observe::stats();
     // Two panics, and the two failures that came of them.
-    assert!(stats.unwritten() >= 4 && stats.written() == 0, "{stats:?}");
+    assert!(stats.unwritten.get() >= 4 && stats.written.get() == 0, "{stats:?}");
 }
 
 /// The status of the answer to a request that makes the server look at its clock.

@@ -108,8 +108,8 @@ impl Forge {
     }
 }
 
-fn caller() -> PublicKey {
-    key(1)
+fn claimant(key: &PublicKey) -> Claimant {
+    Claimant::default().with_key(key)
 }
 
 fn key(seed: u8) -> PublicKey {
@@ -126,13 +126,14 @@ async fn a_download_that_no_one_waits_for_stops_after_a_while() {
     let releases = Releases::with_patience(Duration::from_millis(100));
     let (fetcher, source) = (forge.fetcher(), forge.source());
     let own = releases.clone();
-    let waiter = tokio::spawn(async move { own.download(&fetcher, source, LIMITS, &caller()).await });
+    let waiter = tokio::spawn(async move { own.download(&fetcher, source, LIMITS, claimant(&key(1))).await });
     acquire(&forge.half_sent).await;
     waiter.abort();
     acquire(&forge.given_up).await;
     // A later caller begins anew.
     let (fetcher, source) = (forge.fetcher(), forge.source());
-    let again = tokio::spawn(async move { releases.download(&fetcher, source, LIMITS, &caller()).await });
+    let again =
+        tokio::spawn(async move { releases.download(&fetcher, source, LIMITS, claimant(&key(1))).await });
     acquire(&forge.half_sent).await;
     forge.go_on.notify_one();
     assert_eq!(again.await.unwrap().unwrap().published_files.len(), 1);
@@ -144,13 +145,12 @@ async fn who_comes_back_in_time_joins_the_download() {
     let forge = Forge::start().await;
     let releases = Releases::default();
     let (fetcher, source, own) = (forge.fetcher(), forge.source(), releases.clone());
-    let first = tokio::spawn(async move { own.download(&fetcher, source, LIMITS, &caller()).await });
+    let first = tokio::spawn(async move { own.download(&fetcher, source, LIMITS, claimant(&key(1))).await });
     acquire(&forge.half_sent).await;
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
     let (fetcher, source) = (forge.fetcher(), forge.source());
-    let caller = caller();
-    let second = releases.download(&fetcher, source, LIMITS, &caller);
+    let second = releases.download(&fetcher, source, LIMITS, claimant(&key(1)));
     forge.go_on.notify_one();
     let release = second.await.unwrap();
     assert_eq!(release.published_files[0].size, Some(10));
@@ -163,12 +163,13 @@ async fn a_result_that_no_one_waited_for_is_given_once() {
     let releases = Releases::default();
     for requests in 1..=2 {
         let (fetcher, source, own) = (forge.fetcher(), forge.source(), releases.clone());
-        let first = tokio::spawn(async move { own.download(&fetcher, source, LIMITS, &caller()).await });
+        let first =
+            tokio::spawn(async move { own.download(&fetcher, source, LIMITS, claimant(&key(1))).await });
         acquire(&forge.half_sent).await;
         first.abort();
         assert!(first.await.unwrap_err().is_cancelled());
         forge.go_on.notify_one();
-        releases.download(&forge.fetcher(), forge.source(), LIMITS, &caller()).await.unwrap();
+        releases.download(&forge.fetcher(), forge.source(), LIMITS, claimant(&key(1))).await.unwrap();
         assert_eq!(forge.asset_requests.load(Ordering::SeqCst), requests);
     }
 }
@@ -182,7 +183,8 @@ async fn start_until_busy(forge: &Forge, releases: &Releases, key: impl Fn(usize
         let url = format!("http://{}/acme/app/releases/tag/v{started}-{id}", forge.address);
         let source = forge.forges().locate_release(&url).unwrap();
         let (fetcher, own) = (forge.fetcher(), releases.clone());
-        let mut waiter = tokio::spawn(async move { own.download(&fetcher, source, LIMITS, &caller).await });
+        let mut waiter =
+            tokio::spawn(async move { own.download(&fetcher, source, LIMITS, claimant(&caller)).await });
         tokio::select! {
             refused = &mut waiter => match refused.unwrap().unwrap_err() {
                 DownloadError::Busy => return started,
@@ -208,7 +210,7 @@ async fn one_key_leaves_downloads_for_others() {
     let own = start_until_busy(&forge, &releases, |_| key(200)).await;
     let others = start_until_busy(&forge, &releases, |n| key(n as u8)).await;
     assert!(own >= 1 && others >= 1, "{own} {others}");
-    assert_eq!(releases.under_way(), own + others);
+    assert_eq!(releases.places.held(), own + others);
 }
 
 #[tokio::test]
@@ -217,7 +219,8 @@ async fn a_result_that_somebody_got_is_not_given_to_those_who_come_later() {
     let releases = Releases::default();
     for requests in 1..=2 {
         let (fetcher, source, own) = (forge.fetcher(), forge.source(), releases.clone());
-        let download = tokio::spawn(async move { own.download(&fetcher, source, LIMITS, &caller()).await });
+        let download =
+            tokio::spawn(async move { own.download(&fetcher, source, LIMITS, claimant(&key(1))).await });
         acquire(&forge.half_sent).await;
         forge.go_on.notify_one();
         download.await.unwrap().unwrap();
@@ -233,7 +236,7 @@ async fn two_keys_of_one_project_leave_downloads_for_others() {
         let url = format!("http://{}/acme/app/releases/tag/{owner}-{n}", forge.address);
         let source = forge.forges().locate_release(&url).unwrap();
         let project = RepoPath::parse(&format!("https/example.org/443/{owner}/app")).unwrap();
-        let claimant = Claimant::from(&key(seed)).with_project(&project);
+        let claimant = claimant(&key(seed)).with_project(&project);
         let (fetcher, own) = (forge.fetcher(), releases.clone());
         let mut waiter = tokio::spawn(async move { own.download(&fetcher, source, LIMITS, claimant).await });
         tokio::select! {
@@ -249,6 +252,6 @@ async fn two_keys_of_one_project_leave_downloads_for_others() {
     for n in 0..4 {
         held.push(start(2, n, "acme").await);
     }
-    assert_eq!(releases.under_way(), 8);
+    assert_eq!(releases.places.held(), 8);
     assert!(held.into_iter().all(|started| started.is_ok_and(|waiter| !waiter.is_finished())));
 }

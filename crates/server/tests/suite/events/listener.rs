@@ -1,42 +1,16 @@
-#![allow(clippy::unwrap_used, reason = "a test")]
+//! One listener, and what it is sent.
 
 use std::{sync::Arc, time::Duration};
 
 use countersign_core::{rules::snapshot::Change, values::path::RepoPath};
-use tempfile::TempDir;
-use tokio::time::{Instant, timeout};
-
-use super::{listener::HEARTBEAT, *};
-use crate::{
-    config::{ConfigFile, Overrides, Settings},
-    start::{self, Running},
+use countersign_server::{
+    events::{EventSource, HEARTBEAT, ListenRequest, Listener},
     state::App,
 };
-use countersign_store::clock::Clock;
+use countersign_store::log::KEPT;
+use tokio::time::{Instant, timeout};
 
-pub(crate) const INDEX: &str = "https/dl.example.org/443/acme/app/v1/svc.index.json";
-const KEY: &str = "svc-pub:6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw";
-
-pub(crate) async fn start() -> (TempDir, Running) {
-    let dir = TempDir::new().unwrap();
-    let overrides = Overrides {
-        listen: Some("127.0.0.1:0".parse().unwrap()),
-        data_dir: Some(dir.path().join("data")),
-        dev: Some(true),
-        ..Overrides::default()
-    };
-    let settings = Settings::resolve(overrides, ConfigFile::default()).unwrap();
-    (dir, start::start(settings, Clock::system()).await.unwrap())
-}
-
-/// A commit with this message, which changes a file of its own.
-pub(crate) async fn commit(app: &App, message: &str) -> String {
-    let mut change = Change::new(format!("{message}\n\nBy: {KEY}\n"));
-    let name = format!("notes/{}", app.store.log().end());
-    change.write(RepoPath::parse(&name).unwrap(), name.into_bytes());
-    app.store.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
-    app.store.head().commit.to_string()
-}
+use crate::support::{INDEX, commit, start};
 
 fn source_of(app: &App) -> EventSource {
     EventSource {
@@ -141,7 +115,16 @@ async fn much_is_told_in_pieces_and_nothing_twice() {
 async fn whoever_falls_behind_what_is_kept_is_let_go() {
     let (_dir, running) = start().await;
     let mut listener = listen(running.app(), "").await;
-    listener.fall_behind();
+    let change = |n: usize| {
+        let mut change = Change::new(format!("Add {INDEX}"));
+        change.write(RepoPath::parse("notes/newest").unwrap(), n.to_string().into_bytes());
+        running.app().store.transact(move |_| Ok::<_, ()>((change.clone(), ())))
+    };
+    // One more than is kept. The listener has not looked at the first of them.
+    for n in (0..=KEPT).step_by(100) {
+        let changed = futures_util::future::join_all((n..=KEPT.min(n + 99)).map(change)).await;
+        assert!(changed.into_iter().all(|changed| changed.is_ok_and(|changed| changed.is_ok())));
+    }
     assert_eq!(listener.next().await, None);
     drop(listener);
     running.stop().await.unwrap();

@@ -1,13 +1,16 @@
-#![allow(clippy::unwrap_used, reason = "a test")]
+//! Places that many want and few can have.
 
-use countersign_core::values::key::SecretKey;
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use countersign_core::values::{
+    key::{PublicKey, SecretKey},
+    path::RepoPath,
+};
+use countersign_server::limits::places::{
+    BETWEEN_LOOKS, Claimant, GaveWay, HeldPlace, MinimumPace, NoPlace, PlaceRules, SharedPlaces,
+};
 use futures_util::FutureExt as _;
-
-use std::net::IpAddr;
-
-use countersign_core::values::{key::PublicKey, path::RepoPath};
-
-use super::*;
+use tokio::time::Instant;
 
 const PACE: MinimumPace = MinimumPace { bytes_per_second: 1_000, after: Duration::ZERO };
 
@@ -51,8 +54,8 @@ fn an_address_a_project_and_a_key_each_get_their_share_and_no_more() {
         take(&places, at(2), 4);
         drop(held);
         take(&places, claimant, 4);
-        assert_eq!((places.refused(), places.gave_way()), (1, 0));
-        assert!(places.lock().is_empty());
+        assert_eq!((places.refused.get(), places.gave_way()), (1, 0));
+        assert!(places.is_empty());
     }
 }
 
@@ -136,7 +139,7 @@ async fn the_slow_lose_their_places_first_and_only_when_others_want_them() {
     tokio::time::advance(grace * 2).await;
     for (n, place) in held.iter().enumerate() {
         // Exactly the minimum pace is enough; a byte less is not.
-        place.meter().note(if n == 5 { 3_999 } else { 4_000 });
+        place.meter().add(if n == 5 { 3_999 } else { 4_000 });
     }
     assert!(!held.iter().any(has_lost));
     let newcomer = places.try_take(at(9)).unwrap();
@@ -222,7 +225,7 @@ async fn whoever_leaves_while_waiting_leaves_nothing_behind() {
     assert!(waiting.as_mut().now_or_never().is_none());
     drop(waiting);
     drop(held);
-    assert!(places.lock().is_empty());
+    assert!(places.is_empty());
 }
 
 trait ConcatAll<T> {

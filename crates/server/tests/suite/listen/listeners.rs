@@ -1,41 +1,27 @@
 //! Listeners to events on connections that have everything except a socket.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
-
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream},
-    runtime::Handle,
-    time::timeout,
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
 };
 
-use axum::Router;
-
-use super::{connections::ConnectionLimits, *};
-use crate::{
-    answer::RequestHead,
-    events::tests::{INDEX, commit, start},
+use countersign_server::{
+    answer::Visitor,
+    listen::serve_stream,
     patience::{Dropped, Patience},
     state::App,
     table,
 };
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream},
+    time::timeout,
+};
+
+use super::service;
+use crate::support::{INDEX, commit, start};
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
-
-/// Admits every client, with as little as possible besides the routes.
-pub(crate) fn service(router: Router) -> (Service<impl Read>, Gate) {
-    let limits = ConnectionLimits { total: 64, per_address: None };
-    let gate = Gate { connections: Arc::new(Connections::new(limits)), tls: None, lanes: Lanes::shared() };
-    let service = Service {
-        router,
-        read: |_: RequestHead<'_>| None,
-        kinds: table::kinds(),
-        requests: Arc::default(),
-        limiter: None,
-        proxies: Arc::default(),
-        workers: Handle::current(),
-    };
-    (service, gate)
-}
 
 /// A connection with 1 KiB between server and client, on which a request has been sent.
 async fn connect(app: &App, target: &str) -> (impl Future<Output = Option<Dropped>> + use<>, DuplexStream) {
@@ -91,6 +77,6 @@ async fn a_listener_that_does_not_read_is_let_go_and_little_is_kept_for_it() {
     assert_eq!(timeout(HOUR, serving).await.unwrap(), Some(Dropped::TooSlow));
     assert_eq!(app.events.listeners(), 0);
     // All of it would be 1,000 events, a third of a megabyte.
-    assert!(app.events.sent() < 150, "{}", app.events.sent());
+    assert!(app.events.sent.get() < 150, "{}", app.events.sent.get());
     running.stop().await.unwrap();
 }

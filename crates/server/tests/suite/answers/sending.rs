@@ -1,0 +1,68 @@
+//! Room for large answers.
+
+use axum::{
+    body::{Bytes, HttpBody},
+    http::StatusCode,
+};
+use countersign_core::rules::snapshot::ReadError;
+use countersign_server::sending::{MOST_BYTES, PIECE_BYTES, SMALL_BYTES, Sending};
+use futures_util::FutureExt as _;
+use http_body_util::BodyExt as _;
+
+#[tokio::test(start_paused = true)]
+async fn large_answers_have_so_much_room_and_the_next_one_waits_for_it() {
+    let sending = Sending::default();
+    let mut held = Vec::new();
+    for _ in 0..MOST_BYTES / (2 << 20) {
+        held.push(sending.hold(2 << 20, None).now_or_never().expect("room").unwrap());
+    }
+    assert_eq!(sending.bytes(), MOST_BYTES);
+    let refused = sending.hold(1, None).await.unwrap_err();
+    assert_eq!((refused.status, refused.retry_after), (StatusCode::SERVICE_UNAVAILABLE, Some(1)));
+
+    let mut waiting = Box::pin(sending.hold(2 << 20, None));
+    assert!(waiting.as_mut().now_or_never().is_none(), "it waits");
+    held.pop();
+    let _held = waiting.await.unwrap();
+    assert_eq!(sending.bytes(), MOST_BYTES);
+}
+
+#[tokio::test]
+async fn what_is_small_needs_no_room_and_what_is_large_gives_it_back_when_it_is_sent() {
+    let sending = Sending::default();
+    let all = sending.hold(MOST_BYTES, None).await.unwrap();
+    let small = sending.body(Bytes::from(vec![7; SMALL_BYTES]), None).await.unwrap();
+    assert_eq!(small.collect().await.unwrap().to_bytes().len(), SMALL_BYTES);
+    drop(all);
+
+    let large = sending.body(Bytes::from(vec![7; SMALL_BYTES + 1]), None).await.unwrap();
+    assert_eq!(HttpBody::size_hint(&large).exact(), Some(SMALL_BYTES as u64 + 1));
+    assert!(sending.bytes() > SMALL_BYTES);
+    let mut large = Box::pin(large);
+    let piece = large.frame().await.unwrap().unwrap().into_data().unwrap();
+    assert_eq!(piece.len(), PIECE_BYTES);
+    drop(large);
+    assert_eq!(sending.bytes(), 0);
+}
+
+#[tokio::test]
+async fn a_body_in_parts_is_read_as_it_is_sent_and_breaks_off_where_it_cannot_be_read() {
+    let sending = Sending::default();
+    let room = || sending.hold(1, None);
+    let part = |from: usize| (Bytes::from(vec![b'a' + from as u8; 100_000]), Some(from + 1));
+    let whole = sending.stream(room().await.unwrap(), part(0), move |from| {
+        Ok(if from == 3 { (Bytes::from_static(b"!"), None) } else { part(from) })
+    });
+    let whole = whole.collect().await.unwrap().to_bytes();
+    assert_eq!(
+        (whole.len(), whole[99_999], whole[100_000], whole.last()),
+        (300_001, b'a', b'b', Some(&b'!'))
+    );
+
+    let broken = sending.stream(room().await.unwrap(), part(0), |_| {
+        let path = countersign_core::values::path::RepoPath::parse("a").unwrap();
+        Err(ReadError { path, reason: "on purpose".to_owned() })
+    });
+    assert!(broken.collect().await.is_err());
+    assert_eq!(sending.bytes(), 0);
+}

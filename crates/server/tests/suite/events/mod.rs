@@ -1,0 +1,3 @@
+//! Listeners to events.
+
+mod listener;

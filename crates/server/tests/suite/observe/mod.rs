@@ -1,0 +1,5 @@
+//! Log lines.
+
+mod flow;
+mod lines;
+mod writer;

@@ -1,0 +1,40 @@
+//! A server inside the test program.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use countersign_core::{rules::snapshot::Change, values::path::RepoPath};
+use countersign_server::{
+    config::{ConfigFile, Overrides, Settings},
+    start::{self, Running},
+    state::App,
+};
+use countersign_store::clock::Clock;
+use tempfile::TempDir;
+
+pub(crate) const INDEX: &str = "https/dl.example.org/443/acme/app/v1/svc.index.json";
+const KEY: &str = "svc-pub:6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw";
+
+pub(crate) async fn start() -> (TempDir, Running) {
+    start_with(Clock::system()).await
+}
+
+pub(crate) async fn start_with(clock: Clock) -> (TempDir, Running) {
+    let dir = TempDir::new().unwrap();
+    let overrides = Overrides {
+        listen: Some("127.0.0.1:0".parse().unwrap()),
+        data_dir: Some(dir.path().join("data")),
+        dev: Some(true),
+        ..Overrides::default()
+    };
+    let settings = Settings::resolve(overrides, ConfigFile::default()).unwrap();
+    (dir, start::start(settings, clock).await.unwrap())
+}
+
+/// A commit with this message, which changes a file of its own.
+pub(crate) async fn commit(app: &App, message: &str) -> String {
+    let mut change = Change::new(format!("{message}\n\nBy: {KEY}\n"));
+    let name = format!("notes/{}", app.store.log().end());
+    change.write(RepoPath::parse(&name).unwrap(), name.into_bytes());
+    app.store.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+    app.store.head().commit.to_string()
+}

@@ -1,0 +1,4 @@
+//! What the server fetches.
+
+mod releases;
+mod turns;

@@ -1,0 +1,65 @@
+//! The progress of a webhook on disk.
+
+use std::{fs, path::Path, time::Duration};
+
+use countersign_server::webhooks::{
+    progress::{DeliveryPosition, ProgressError, ProgressFile},
+    settings::WebhookName,
+};
+use countersign_store::ObjectId;
+use tokio::time::Instant;
+
+const LAZINESS: Duration = Duration::from_secs(5);
+
+fn id(digit: u8) -> ObjectId {
+    ObjectId::from_hex(&[digit; 40]).unwrap()
+}
+
+fn open(dir: &Path) -> Result<ProgressFile, ProgressError> {
+    ProgressFile::open(dir, &WebhookName::parse("ci").unwrap(), id(b'1'))
+}
+
+#[tokio::test]
+async fn progress_is_read_as_it_was_written_and_begins_at_the_newest_commit() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let dir = &dir.path().join("webhooks");
+    assert_eq!(open(dir).unwrap().place(), DeliveryPosition::after(id(b'1')));
+    for place in [DeliveryPosition { commit: id(b'2'), events: Some(1) }, DeliveryPosition::after(id(b'3'))] {
+        let mut file = open(dir).unwrap();
+        file.advance(place);
+        assert_ne!(open(dir).unwrap().place(), place, "not yet");
+        file.record().await.unwrap();
+        assert_eq!(open(dir).unwrap().place(), place);
+        assert_eq!(file.due(), None);
+    }
+    assert_eq!(fs::read_dir(dir).unwrap().count(), 1, "nothing unfinished is left");
+}
+
+#[test]
+fn what_does_not_say_how_far_is_an_error_that_names_the_file() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let commit = id(b'1').to_string();
+    for text in
+        [String::new(), "x\n".into(), commit.clone(), format!("{commit} x\n"), format!("{commit}\n\n")]
+    {
+        fs::write(dir.path().join("ci"), &text).unwrap();
+        let said = open(dir.path()).unwrap_err().to_string();
+        assert!(said.contains("/ci") && said.contains("remove it"), "{text:?}: {said}");
+    }
+    fs::write(dir.path().join("ci"), [0xff; 41]).unwrap();
+    assert!(matches!(open(dir.path()), Err(ProgressError::Unreadable { .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_needs_no_delivery_is_written_after_a_while() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let mut file = open(dir.path()).unwrap();
+    assert_eq!(file.due(), None);
+    file.advance(DeliveryPosition::after(id(b'1')));
+    assert_eq!(file.due(), None, "nothing new");
+    let begun = Instant::now();
+    file.advance(DeliveryPosition::after(id(b'2')));
+    tokio::time::advance(Duration::from_secs(1)).await;
+    file.advance(DeliveryPosition::after(id(b'3')));
+    assert_eq!(file.due(), Some(begun + LAZINESS), "since the first of them");
+}
