@@ -28,9 +28,10 @@ use crate::{
 };
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-const MAX_PROJECTS: usize = 16_384;
-const MAX_OWNERS: usize = 16_384;
-const MAX_HOSTS: usize = 4_096;
+/// Of how many it is remembered what they have stored.
+pub const MAX_PROJECTS: usize = 16_384;
+pub const MAX_OWNERS: usize = 16_384;
+pub const MAX_HOSTS: usize = 4_096;
 /// Scheme, host and port.
 const HOST_SEGMENTS: usize = 3;
 
@@ -67,19 +68,19 @@ struct ProjectUse {
 
 /// What a change needs.
 #[derive(Debug)]
-pub(crate) struct Need {
-    project: RepoPath,
+pub struct Need {
+    pub project: RepoPath,
     /// Whether the project has active signers.
-    is_established: bool,
+    pub is_established: bool,
     /// Whether it revokes, or is about who signs.
-    is_protection: bool,
-    bytes: u64,
+    pub is_protection: bool,
+    pub bytes: u64,
 }
 
 /// What was taken for a change. It is given back when it is dropped, unless the change was published.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Charge {
+pub struct Charge {
     taken: Vec<(Arc<Bucket>, Rate)>,
     bytes: u64,
 }
@@ -108,7 +109,7 @@ impl StorageBudget {
     }
 
     /// Takes what a change needs: from all four budgets, or from a reserve, or not at all.
-    pub(crate) fn charge(&self, need: &Need, now: Instant) -> Result<Charge, OverBudget> {
+    pub fn charge(&self, need: &Need, now: Instant) -> Result<Charge, OverBudget> {
         let now = uptime_nanos(now);
         let project = find_or_make(&self.projects, fold(&need.project));
         self.charge_budgets(need, &project, now).or_else(|(scope, whose, wait)| {
@@ -203,7 +204,7 @@ impl Charge {
     }
 
     /// The change is on disk.
-    pub(crate) fn keep(mut self) {
+    pub fn keep(mut self) {
         self.taken.clear();
     }
 }
@@ -237,7 +238,3 @@ fn fold(path: &RepoPath) -> String {
 fn per_day(bytes: u64) -> Rate {
     Rate::new(bytes, DAY, bytes)
 }
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test")]
-mod tests;

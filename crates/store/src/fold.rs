@@ -2,7 +2,7 @@
 //! larger one, in the background. Each batch also leaves a whole copy of every directory that it touched. Here they come
 //! together, and all but a few become differences: without that, wide directories would fill the disk.
 
-pub(crate) mod versions;
+pub mod versions;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -209,7 +209,7 @@ fn tier(bytes: u64) -> u32 {
 /// from a difference to its base is written anew, since entries that occur twice are left out. Whole copies of a directory
 /// or a larger file become differences to the version before. An object's base lies in the same source or an earlier one:
 /// it always comes before.
-fn concatenate(
+pub fn concatenate(
     sources: &[Arc<Pack>],
     out: &mut dyn Write,
     stop: &AtomicBool,
@@ -360,7 +360,3 @@ impl Hashing<'_> {
         self.out.write_all(bytes)
     }
 }
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test")]
-mod tests;

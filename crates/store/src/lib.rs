@@ -1,28 +1,30 @@
 //! Durable state: files in one bare Git repository, one commit per change, many changes per fsync.
 //!
 //! Readers take the [`Head`] and never wait. All changes go through [`Store::transact`].
+//!
+//! The rooms below these are public so that tests and tools can look into them.
 
 pub mod audit;
 mod author;
 pub mod bucket;
-mod budget;
+pub mod budget;
 pub mod clock;
-mod commit;
+pub mod commit;
 pub mod data_dir;
 mod disk;
 mod error;
-mod fold;
+pub mod fold;
 pub mod histogram;
 pub mod log;
 pub mod nonces;
-mod objects;
+pub mod objects;
 pub mod open;
 mod over_budget;
 mod repository;
-mod snapshot;
+pub mod snapshot;
 mod stats;
 mod store;
-mod tree;
+pub mod tree;
 pub mod trouble;
 mod writer;
 

@@ -1,7 +1,7 @@
 //! Nonces that were used (D31). A nonce is remembered on disk before its request is acted upon, so that no restart and
 //! no crash makes a request valid twice.
 
-mod forgotten;
+pub mod forgotten;
 
 use std::{
     error::Error as StdError,

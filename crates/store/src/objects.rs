@@ -1,14 +1,14 @@
 //! Reading objects. Readers share one list of open packs, which is replaced as a whole when packs come or go. No reader
 //! waits, and a pack that was folded away stays readable for those who still hold the old list.
 
-pub(crate) mod delta;
-pub(crate) mod filter;
-pub(crate) mod folded;
-pub(crate) mod pack;
-pub(crate) mod packs;
-pub(crate) mod spot;
-pub(crate) mod stored;
-pub(crate) mod sums;
+pub mod delta;
+pub mod filter;
+pub mod folded;
+pub mod pack;
+pub mod packs;
+pub mod spot;
+pub mod stored;
+pub mod sums;
 
 use std::{
     cell::RefCell,

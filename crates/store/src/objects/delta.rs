@@ -28,7 +28,7 @@ enum Side {
 /// `target` as a difference to `base`. What both begin and end with is copied. What lies between is compared line by line,
 /// since our documents have a line for each thing that they list. In a directory the bytes of a line break occur every
 /// few hundred bytes, and serve as well.
-pub(crate) fn encode_delta(base: &[u8], target: &[u8]) -> Vec<u8> {
+pub fn encode_delta(base: &[u8], target: &[u8]) -> Vec<u8> {
     let prefix = common_prefix(base, target);
     let suffix = common_suffix(&base[prefix..], &target[prefix..]);
     let middle = target.len() - prefix - suffix;

@@ -22,17 +22,17 @@ use crate::{
     objects::{filter::Filter, spot::Known, stored},
 };
 
-pub(crate) struct Pack {
+pub struct Pack {
     /// Of all that this process opened, and given to no other one.
     pub(crate) number: u64,
     /// The file without `.pack` or `.idx`.
     pub(crate) stem: PathBuf,
-    pub(crate) bundle: pack::Bundle,
+    pub bundle: pack::Bundle,
     filter: Filter,
 }
 
 impl Pack {
-    pub(crate) fn open(stem: PathBuf) -> Result<Self, StoreError> {
+    pub fn open(stem: PathBuf) -> Result<Self, StoreError> {
         static OPENED: AtomicU64 = AtomicU64::new(0);
         let index = stem.with_extension("idx");
         let bundle = pack::Bundle::at(&index, HashKind::Sha1)

@@ -1,13 +1,23 @@
-use std::fs;
+//! Several packs become one.
 
-use gix::odb::pack::cache;
-use tempfile::TempDir;
-
-use super::*;
-use crate::objects::{
-    pack::{MAX_CHAIN, PackObject, encode},
-    sums::hash,
+use std::{
+    fs, io,
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicBool},
 };
+
+use countersign_store::{
+    ObjectId,
+    fold::concatenate,
+    objects::{
+        pack::{IndexEntry, MAX_CHAIN, PackObject, encode, encode_index},
+        packs::Pack,
+        stored,
+        sums::hash,
+    },
+};
+use gix::{objs::Kind, odb::pack::cache, zlib::Inflate};
+use tempfile::TempDir;
 
 /// Versions of a file: some lines, of which each version has one more.
 fn versions(count: usize) -> Vec<Vec<u8>> {
