@@ -8,7 +8,6 @@ mod open;
 mod plain;
 pub mod replay;
 mod report;
-mod state;
 mod walk;
 
 use std::path::Path;

@@ -15,7 +15,7 @@ use std::{
 
 use countersign_core::{
     documents::layout,
-    rules::snapshot::Change,
+    rules::snapshot::{Change, Snapshot as _},
     values::{path::RepoPath, wire},
 };
 use quick_cache::sync::Cache;
@@ -24,7 +24,7 @@ use crate::{
     bucket::{Bucket, Rate, find_or_make},
     clock::uptime_nanos,
     over_budget::{BudgetScope, OverBudget},
-    snapshot::{files::PathEntry, head::Head, index::Index},
+    snapshot::{head::Head, index::Index},
 };
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -186,8 +186,7 @@ impl Need {
     /// What `change` needs on top of `head`, with so many bytes of new content.
     pub(crate) fn of(head: &Head, change: &Change, bytes: u64) -> Option<Self> {
         let project = project_of(&head.index, change)?;
-        let is_established =
-            matches!(head.entry(&layout::active_signers(&project)), Some(PathEntry::File(_)));
+        let is_established = head.contains(&layout::active_signers(&project));
         let is_protection = change.files.keys().any(|path| {
             layout::project_of_signers_dir(path).is_some()
                 || path.file_name().contains(wire::REVOCATION_SUFFIX)

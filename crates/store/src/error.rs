@@ -31,4 +31,12 @@ impl StoreError {
     pub(crate) fn corrupt(subject: impl fmt::Display, reason: impl fmt::Display) -> Self {
         Self::Corrupt { subject: subject.to_string(), reason: reason.to_string() }
     }
+
+    /// For a person who checks a repository: without what the server says of its own.
+    pub(crate) fn reason(&self) -> String {
+        if let Self::Corrupt { subject, reason } = self {
+            return format!("{subject}: {reason}");
+        }
+        self.to_string()
+    }
 }

@@ -38,8 +38,7 @@ pub use crate::{
     over_budget::{BudgetScope, OverBudget},
     repository::{OpenError, Repository},
     snapshot::{
-        files::{Files, FoundFile, PathEntry, unreadable},
-        head::Head,
+        head::{FoundFile, Head, PathEntry, unreadable},
         index::Index,
     },
     stats::StoreStats,

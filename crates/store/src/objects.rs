@@ -127,42 +127,33 @@ impl Objects {
         self.packs.load_full()
     }
 
+    /// Whether what is read must hash to its id.
+    pub(crate) fn verifies(&self) -> bool {
+        self.verifies
+    }
+
     /// The content of a blob, to be sent away. `spot` is where it was found before, if it was; it is corrected
     /// where packs have come and gone. What lies in a pack as it is needs no place in the cache: it is small, and a copy
     /// costs less than to count who still reads it where it lies.
-    pub(crate) fn content(&self, id: &ObjectId, spot: &Spot) -> Result<Bytes, StoreError> {
-        let known = spot.known();
-        if known != Known::Elsewhere
-            && let Some(content) = self.find_stored(id, known, spot, Bytes::copy_from_slice)
-        {
-            return Ok(content);
+    pub(crate) fn content(&self, id: &ObjectId, spot: Option<&Spot>) -> Result<Bytes, StoreError> {
+        match self.find_stored(id, spot, Bytes::copy_from_slice) {
+            Some(content) => Ok(content),
+            None => self.blob(id).map(Bytes::from_owner),
         }
-        self.blob(id).map(Bytes::from_owner)
     }
 
     /// The same, where it needs neither decompression nor a look into each pack.
     pub(crate) fn content_at_hand(&self, id: &ObjectId, spot: Option<&Spot>, most: usize) -> Option<Bytes> {
-        if let Some(spot) = spot {
-            let known = spot.known();
-            if known != Known::Elsewhere
-                && let Some(content) = self.find_stored(id, known, spot, Bytes::copy_from_slice)
-            {
-                return Some(content);
-            }
-        }
-        self.recent.get(id).filter(|blob| blob.len() <= most).map(Bytes::from_owner)
+        let stored = self.find_stored(id, spot, Bytes::copy_from_slice);
+        stored.or_else(|| self.recent.get(id).filter(|blob| blob.len() <= most).map(Bytes::from_owner))
     }
 
-    /// The same, to work with.
-    pub(crate) fn blob_at(&self, id: &ObjectId, spot: &Spot) -> Result<Arc<[u8]>, StoreError> {
-        match spot.known() {
-            known @ Known::At { .. } => match self.find_stored(id, known, spot, |content| Arc::from(content))
-            {
-                Some(content) => Ok(content),
-                None => self.blob(id),
-            },
-            // Perhaps it was just written, and then it is in the cache.
-            Known::Nothing | Known::Elsewhere => self.blob(id),
+    /// The same, to work with. Where no pack is known to hold it, it was perhaps just written, and is in the cache.
+    pub(crate) fn blob_at(&self, id: &ObjectId, spot: Option<&Spot>) -> Result<Arc<[u8]>, StoreError> {
+        let spot = spot.filter(|spot| matches!(spot.known(), Known::At { .. }));
+        match self.find_stored(id, spot, |content| Arc::from(content)) {
+            Some(content) => Ok(content),
+            None => self.blob(id),
         }
     }
 
@@ -316,13 +307,12 @@ impl Objects {
     }
 
     /// A copy of a blob that lies in a pack as it is; notes where.
-    fn find_stored<T>(
-        &self,
-        id: &ObjectId,
-        known: Known,
-        spot: &Spot,
-        copy: impl FnOnce(&[u8]) -> T,
-    ) -> Option<T> {
+    fn find_stored<T>(&self, id: &ObjectId, spot: Option<&Spot>, copy: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let spot = spot?;
+        let known = spot.known();
+        if known == Known::Elsewhere {
+            return None;
+        }
         let packs = self.packs.load();
         let noted = match known {
             Known::At { pack, offset } => {

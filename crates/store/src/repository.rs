@@ -26,10 +26,7 @@ use crate::{
         batch::Batch,
         refs::{BRANCH, Branch, remove_stale_locks},
     },
-    tree::{
-        dir::{Dir, TreeNode},
-        load::load_tree,
-    },
+    tree::{dir::Dir, load::load_tree},
 };
 
 const CACHE_BYTES: u64 = 64 << 20;
@@ -118,10 +115,7 @@ impl Repository {
 
     /// The bytes of the format marker (D38); `None` before the first commit.
     pub fn marker(&self) -> Result<Option<Arc<[u8]>>, StoreError> {
-        match self.root.find(&RepositoryMarker::path()) {
-            Some(TreeNode::File(id)) => self.objects.blob(id).map(Some),
-            Some(TreeNode::Dir(..) | TreeNode::Foreign(_)) | None => Ok(None),
-        }
+        self.root.file(&RepositoryMarker::path()).map(|id| self.objects.blob(&id)).transpose()
     }
 
     pub(crate) fn tip(&self) -> Option<ObjectId> {
@@ -193,13 +187,11 @@ impl Repository {
     }
 
     fn check_ours(&self) -> Result<(), OpenError> {
-        match self.root.find(&RepositoryMarker::path()) {
-            Some(TreeNode::File(_)) => Ok(()),
-            Some(TreeNode::Dir(..) | TreeNode::Foreign(_)) | None => {
-                let reason = format!("there is no file {} at the root of {BRANCH}", wire::REPOSITORY_FILE);
-                Err(OpenError::NotOurs { path: self.dir.clone(), reason })
-            }
+        if self.root.file(&RepositoryMarker::path()).is_some() {
+            return Ok(());
         }
+        let reason = format!("there is no file {} at the root of {BRANCH}", wire::REPOSITORY_FILE);
+        Err(OpenError::NotOurs { path: self.dir.clone(), reason })
     }
 }
 

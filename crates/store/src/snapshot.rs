@@ -1,6 +1,5 @@
 //! The repository at one commit, as decisions and readers see it.
 
-pub mod files;
 pub mod head;
 pub mod index;
 pub mod places;

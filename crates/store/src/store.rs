@@ -138,7 +138,7 @@ impl Store {
 
     /// How many packs there are.
     pub fn packs(&self) -> usize {
-        self.published.load().files.objects.packs().len()
+        self.published.load().objects.packs().len()
     }
 }
 

@@ -19,6 +19,7 @@ use tokio::sync::oneshot;
 use crate::{
     author::Author,
     budget::{Charge, Need, StorageBudget},
+    clock::Clock,
     error::StoreError,
     fold::Folder,
     log::{Log, Logged},
@@ -26,11 +27,9 @@ use crate::{
         Repository,
         batch::{Batch, CommitStamp},
     },
-    snapshot::{files::Files, head::Head, index::Index, places::Places},
+    snapshot::{head::Head, places::Places},
     stats::StoreStats,
 };
-
-use crate::clock::Clock;
 
 const MAX_CHANGES: usize = 256;
 /// Trees of large directories add up; beyond this, the rest waits for the next batch.
@@ -173,7 +172,7 @@ impl Writer {
     /// Adds one more commit to `draft`. On an error it is as it was, but for objects that nothing refers to.
     fn extend(&self, draft: &mut Draft, change: &Change) -> Result<(), StoreError> {
         let Draft { head, batch, .. } = draft;
-        let objects = &head.files.objects;
+        let objects = &head.objects;
         let time = self.clock.now();
         let signature = CommitStamp { author: &self.author, time };
         let new = batch.prepare(objects, head, change, &signature)?;
@@ -181,10 +180,7 @@ impl Writer {
         let charge = self.charge(head, change, content_bytes)?;
         batch.add_commit(objects, new);
         let touched: Vec<RepoPath> = change.files.keys().cloned().collect();
-        let files = head.files.next(root, &touched);
-        let mut index = head.index.clone();
-        index.update(&files, &touched);
-        draft.head = Head { commit, files, index };
+        draft.head = head.next(commit, root, &touched);
         draft.commits.push(Logged::new(commit, time.to_whole_seconds(), change.recorded_message()));
         draft.content_bytes += content_bytes;
         draft.charges.extend(charge);
@@ -230,8 +226,7 @@ impl Writer {
 /// The head as the repository has it, with an index built from its files.
 pub(crate) fn load_head(repository: &Repository) -> Head {
     let (root, objects) = (Arc::clone(&repository.root), Arc::clone(&repository.objects));
-    let places = Some(Places::of(&root, &objects.spots()));
-    let files = Files { root, places, objects };
+    let places = Places::of(&root, &objects.spots());
     let commit = repository.tip().unwrap_or(ObjectId::null(HashKind::Sha1));
-    Head { commit, index: Index::build(&files), files }
+    Head::of(commit, root, Some(places), objects)
 }

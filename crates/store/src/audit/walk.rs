@@ -3,19 +3,18 @@
 use std::sync::Arc;
 
 use countersign_core::values::{bounds::FILE_BYTES, path::RepoPath, time::Timestamp};
-use gix::{ObjectId, objs::Kind};
+use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
 
 use crate::{
     audit::{
         difference::Difference,
         open::RepositoryCopy,
         replay::{CommitStep, Replay, SpeaksFor},
-        report::{AuditEvent, CheckError, Checked, Finding, reason_of},
-        state::AuditState,
+        report::{AuditEvent, CheckError, Checked, Finding},
     },
     commit::Commit,
-    snapshot::files::Files,
-    tree::{dir::TreeNode, load},
+    snapshot::head::Head,
+    tree::{dir::Dir, load},
 };
 
 /// How many findings are told; beyond it they are only counted.
@@ -88,18 +87,21 @@ fn list_commits(opened: &RepositoryCopy, since: Option<ObjectId>) -> Result<Vec<
     }
 }
 
-fn begin(opened: &RepositoryCopy, since: Option<ObjectId>) -> Result<AuditState, CheckError> {
-    let Some(since) = since else { return Ok(AuditState::empty(Arc::clone(&opened.objects))) };
+fn begin(opened: &RepositoryCopy, since: Option<ObjectId>) -> Result<Head, CheckError> {
+    let objects = Arc::clone(&opened.objects);
+    let Some(since) = since else {
+        return Ok(Head::of(ObjectId::null(HashKind::Sha1), Dir::empty(), None, objects));
+    };
     let unreadable = |reason: String| CheckError::SinceUnreadable { since, reason };
     let commit = read_commit(opened, since).map_err(unreadable)?;
-    let root = load::load_tree(&opened.objects, commit.tree);
-    let root = root.map_err(|error| unreadable(reason_of(&error)))?;
-    Ok(AuditState::of(Files { root, places: None, objects: Arc::clone(&opened.objects) }))
+    let root = load::load_tree(&objects, commit.tree);
+    let root = root.map_err(|error| unreadable(error.reason()))?;
+    Ok(Head::of(since, root, None, objects))
 }
 
 fn read_commit(opened: &RepositoryCopy, id: ObjectId) -> Result<Commit, String> {
     let bytes = opened.objects.read(&id, Kind::Commit);
-    let bytes = bytes.map_err(|error| format!("the commit cannot be read: {}", reason_of(&error)))?;
+    let bytes = bytes.map_err(|error| format!("the commit cannot be read: {}", error.reason()))?;
     Commit::parse(&bytes).map_err(|reason| format!("the commit cannot be read: {reason}"))
 }
 
@@ -107,7 +109,7 @@ struct Walker<'a> {
     opened: &'a RepositoryCopy,
     replay: Replay,
     /// After the commit before.
-    state: AuditState,
+    state: Head,
     /// Of the commit before.
     time: Option<Timestamp>,
     is_first: bool,
@@ -136,15 +138,15 @@ impl Walker<'_> {
             report.backwards.push(id);
         }
         self.time = Some(commit.time);
-        let loaded = load::load_next(&self.opened.objects, commit.tree, &self.state.files.root);
+        let loaded = load::load_next(&self.opened.objects, commit.tree, &self.state.root);
         let (root, odd_dirs) = match loaded {
             Ok(loaded) => loaded,
             Err(error) => {
-                let reason = format!("the files of the commit cannot be read: {}", reason_of(&error));
+                let reason = format!("the files of the commit cannot be read: {}", error.reason());
                 return report.add(id, Vec::new(), reason);
             }
         };
-        let difference = match Difference::between(&self.state.files.root, &root) {
+        let difference = match Difference::between(&self.state.root, &root) {
             Ok(difference) => difference,
             Err(error) => return report.add(id, Vec::new(), error.to_string()),
         };
@@ -158,8 +160,8 @@ impl Walker<'_> {
         }
         let touched: Vec<RepoPath> = difference.touched.iter().cloned().collect();
         for path in &touched {
-            let Some(TreeNode::File(blob)) = root.find(path) else { continue };
-            if let Ok(Some(bytes)) = self.opened.objects.size(blob)
+            if let Some(blob) = root.file(path)
+                && let Ok(Some(bytes)) = self.opened.objects.size(&blob)
                 && bytes > FILE_BYTES as u64
             {
                 let reason =
@@ -167,7 +169,7 @@ impl Walker<'_> {
                 report.add(id, vec![path.to_string()], reason);
             }
         }
-        let after = self.state.next(root, &touched);
+        let after = self.state.next(id, root, &touched);
         let step = CommitStep {
             message: &commit.message,
             time: commit.time,

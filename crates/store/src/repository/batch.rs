@@ -97,7 +97,7 @@ impl Batch {
             edits.push((path, hashed.transpose().map_err(collision)?));
         }
         let (root, trees) =
-            edit::apply(&head.files.root, &edits).map_err(|Conflict(path)| StoreError::Conflict { path })?;
+            edit::apply(&head.root, &edits).map_err(|Conflict(path)| StoreError::Conflict { path })?;
         let text = commit_text(root.id, parent, &change.recorded_message(), signature);
         let tip = hash(Kind::Commit, &text).ok_or_else(|| collision("the commit"))?;
         // The same signers file lies beside every release of a project: what is there already is not written again.

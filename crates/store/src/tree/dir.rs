@@ -73,6 +73,11 @@ impl Dir {
         segments.try_fold(self, |dir, name| dir.subdir(name).map(|dir| &**dir))?.get(last)
     }
 
+    /// The content of the file at `path`; `None` if something else or nothing is there.
+    pub fn file(&self, path: &RepoPath) -> Option<ObjectId> {
+        self.find(path)?.file()
+    }
+
     /// The file with this relative path in the deepest directory that has one, of those that lead to `path` and `path`
     /// itself.
     pub fn find_nearest(&self, path: &RepoPath, relative: [&str; 2]) -> Option<ObjectId> {
@@ -83,10 +88,7 @@ impl Dir {
     fn find_below(&self, mut segments: Segments<'_>, relative: [&str; 2]) -> Option<ObjectId> {
         let dir = self.subdir(segments.next()?)?;
         let [inner, file] = relative;
-        dir.find_below(segments, relative).or_else(|| match dir.subdir(inner)?.get(file)? {
-            TreeNode::File(id) => Some(*id),
-            TreeNode::Dir(..) | TreeNode::Foreign(_) => None,
-        })
+        dir.find_below(segments, relative).or_else(|| dir.subdir(inner)?.get(file)?.file())
     }
 
     /// Calls `visit` with the path and content of every file below, in the order of the paths. `prefix` is what stands
@@ -131,6 +133,13 @@ impl DirEntry {
 impl TreeNode {
     pub fn of(dir: Arc<Dir>) -> Self {
         Self::Dir(dir.id, dir)
+    }
+
+    fn file(&self) -> Option<ObjectId> {
+        match self {
+            TreeNode::File(id) => Some(*id),
+            TreeNode::Dir(..) | TreeNode::Foreign(_) => None,
+        }
     }
 
     fn kind_and_id(&self) -> (EntryKind, &ObjectId) {
