@@ -1,6 +1,8 @@
 //! A steady rate with room for bursts, in one number.
 
 use std::{
+    convert::Infallible,
+    hash::Hash,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -69,14 +71,8 @@ impl Bucket {
     }
 }
 
-pub fn find_or_make<K: std::hash::Hash + Eq + Clone, V: Default>(cache: &Cache<K, Arc<V>>, key: K) -> Arc<V> {
-    if let Some(found) = cache.get(&key) {
-        return found;
-    }
+pub fn find_or_make<K: Hash + Eq + Clone, V: Default>(cache: &Cache<K, Arc<V>>, key: K) -> Arc<V> {
     // Two who come at once get one between them: otherwise each would have an allowance of its own.
-    let made = cache.get_or_insert_with(&key, || Ok::<_, std::convert::Infallible>(Arc::default()));
-    match made {
-        Ok(value) => value,
-        Err(never) => match never {},
-    }
+    let Ok(value) = cache.get_or_insert_with(&key, || Ok::<_, Infallible>(Arc::default()));
+    value
 }

@@ -112,18 +112,15 @@ impl StorageBudget {
     pub fn charge(&self, need: &Need, now: Instant) -> Result<Charge, OverBudget> {
         let now = uptime_nanos(now);
         let project = find_or_make(&self.projects, fold(&need.project));
-        self.charge_budgets(need, &project, now).or_else(|(scope, whose, wait)| {
-            let reserved = self.charge_reserves(need, &project, scope, now);
-            reserved.ok_or_else(|| self.refuse(scope, &whose, need.bytes, wait))
+        self.charge_budgets(need, &project, now).or_else(|over| {
+            self.charge_reserves(need, &project, over.scope, now).ok_or_else(|| {
+                self.refused[over.scope as usize].fetch_add(1, Ordering::Relaxed);
+                over
+            })
         })
     }
 
-    fn charge_budgets(
-        &self,
-        need: &Need,
-        project: &ProjectUse,
-        now: u64,
-    ) -> Result<Charge, (BudgetScope, RepoPath, Duration)> {
+    fn charge_budgets(&self, need: &Need, project: &ProjectUse, now: u64) -> Result<Charge, OverBudget> {
         let owner = first_segments(&need.project, HOST_SEGMENTS + 1);
         let host = first_segments(&need.project, HOST_SEGMENTS);
         let budgets = [
@@ -134,7 +131,9 @@ impl StorageBudget {
         ];
         let mut charge = Charge { taken: Vec::with_capacity(budgets.len()), bytes: need.bytes };
         for (scope, bucket, whose) in budgets {
-            charge.take(&bucket, self.rate(scope), now).map_err(|wait| (scope, whose, wait))?;
+            charge
+                .take(&bucket, self.rate(scope), now)
+                .map_err(|wait| self.refuse(scope, &whose, need.bytes, wait))?;
         }
         Ok(charge)
     }
@@ -173,7 +172,6 @@ impl StorageBudget {
     }
 
     fn refuse(&self, scope: BudgetScope, whose: &RepoPath, bytes: u64, wait: Duration) -> OverBudget {
-        self.refused[scope as usize].fetch_add(1, Ordering::Relaxed);
         // What never fits is not worth another try before something has changed.
         let bytes_per_day = self.bytes_per_day(scope);
         let wait = if bytes > bytes_per_day { DAY } else { wait };

@@ -14,7 +14,6 @@ use std::{
         atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, SyncSender, sync_channel},
     },
-    thread::{self, JoinHandle},
 };
 
 use countersign_core::values::bounds;
@@ -41,6 +40,7 @@ use crate::{
         sums::Checksum,
     },
     repository::{finish_pack, unfinished},
+    thread::JoinedThread,
 };
 
 /// So many packs of similar size are folded into one.
@@ -56,9 +56,9 @@ const FILE_BYTES: RangeInclusive<u64> = stored::MAX_BYTES as u64 + 1..=bounds::F
 /// The thread that folds. Dropping it stops the work under way and waits for the thread.
 #[derive(Debug)]
 pub(crate) struct Folder {
-    wake: Option<SyncSender<()>>,
+    wake: SyncSender<()>,
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    _thread: JoinedThread,
 }
 
 /// What the thread works on.
@@ -72,29 +72,23 @@ struct FoldWork {
 
 impl Folder {
     pub(crate) fn start(objects: Arc<Objects>, disk: Disk, pack_dir: PathBuf) -> io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let work = FoldWork { objects, disk, pack_dir, stop: Arc::clone(&stop) };
         // One place is enough: a caller who finds it taken knows that the thread will look again.
         let (wake, woken) = sync_channel(1);
-        let stop = Arc::new(AtomicBool::new(false));
-        let place = FoldWork { objects, disk, pack_dir, stop: Arc::clone(&stop) };
-        let thread = thread::Builder::new().name("store-fold".to_owned()).spawn(move || place.run(&woken))?;
-        Ok(Self { wake: Some(wake), stop, thread: Some(thread) })
+        Ok(Self { wake, stop, _thread: JoinedThread::start("store-fold", move || work.run(&woken))? })
     }
 
     /// Tells the thread that there are more packs than before. Never waits.
     pub(crate) fn wake(&self) {
-        if let Some(wake) = &self.wake {
-            let _ = wake.try_send(());
-        }
+        let _ = self.wake.try_send(());
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
+        // The fields are dropped after this: the thread is woken no more, and waited for.
         self.stop.store(true, Ordering::Relaxed);
-        self.wake = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 

@@ -24,6 +24,7 @@ mod repository;
 pub mod snapshot;
 mod stats;
 mod store;
+mod thread;
 pub mod tree;
 pub mod trouble;
 mod writer;

@@ -86,6 +86,11 @@ impl Weighter<ObjectId, StoredSigners> for ByBytes {
     }
 }
 
+struct FoundObject {
+    kind: Kind,
+    data: Vec<u8>,
+}
+
 thread_local! {
     // The state of a decompressor is far larger than what it usually decompresses here.
     static INFLATE: RefCell<Inflate> = RefCell::default();
@@ -213,10 +218,7 @@ impl Objects {
 
     /// An object that is not worth keeping in the cache of blobs.
     pub(crate) fn read(&self, id: &ObjectId, kind: Kind) -> Result<Vec<u8>, StoreError> {
-        let found = match self.find_packed(id)? {
-            Some(found) => found,
-            None => self.find_elsewhere(id)?,
-        };
+        let found = self.find_packed(id)?.map_or_else(|| self.find_elsewhere(id), Ok)?;
         self.check(id, found, kind)
     }
 
@@ -284,12 +286,8 @@ impl Objects {
         Ok(())
     }
 
-    fn check(
-        &self,
-        id: &ObjectId,
-        (kind, data): (Kind, Vec<u8>),
-        expected: Kind,
-    ) -> Result<Vec<u8>, StoreError> {
+    fn check(&self, id: &ObjectId, found: FoundObject, expected: Kind) -> Result<Vec<u8>, StoreError> {
+        let FoundObject { kind, data } = found;
         if kind != expected {
             return Err(StoreError::corrupt(id, format!("it is a {kind}, not a {expected}")));
         }
@@ -336,28 +334,28 @@ impl Objects {
         content.map(copy)
     }
 
-    fn find_packed(&self, id: &ObjectId) -> Result<Option<(Kind, Vec<u8>)>, StoreError> {
+    fn find_packed(&self, id: &ObjectId) -> Result<Option<FoundObject>, StoreError> {
         let packs = self.packs.load();
         for pack in packs.iter().rev() {
             let Some(at) = pack.find(id) else { continue };
-            let mut out = Vec::new();
+            let mut data = Vec::new();
             let kind = INFLATE.with_borrow_mut(|inflate| {
                 let found =
-                    pack.bundle.get_object_by_index(at, &mut out, inflate, &mut odb_pack::cache::Never);
+                    pack.bundle.get_object_by_index(at, &mut data, inflate, &mut odb_pack::cache::Never);
                 found.map(|(data, _)| data.kind).map_err(|error| explain(id, error))
             })?;
-            return Ok(Some((kind, out)));
+            return Ok(Some(FoundObject { kind, data }));
         }
         Ok(None)
     }
 
     /// Where an object may be that no known pack holds: loose, or in a pack that `git gc` made beside us.
-    fn find_elsewhere(&self, id: &ObjectId) -> Result<(Kind, Vec<u8>), StoreError> {
-        let mut out = Vec::new();
+    fn find_elsewhere(&self, id: &ObjectId) -> Result<FoundObject, StoreError> {
+        let mut data = Vec::new();
         for loose in &self.loose {
-            let found = loose.try_find(id, &mut out).map_err(|error| explain(id, error))?;
+            let found = loose.try_find(id, &mut data).map_err(|error| explain(id, error))?;
             if let Some(kind) = found.map(|data| data.kind) {
-                return Ok((kind, out));
+                return Ok(FoundObject { kind, data });
             }
         }
         self.rescan()?;

@@ -3,11 +3,7 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-        mpsc::Receiver,
-    },
+    sync::{Arc, mpsc::Receiver},
     time::Instant,
 };
 
@@ -49,16 +45,19 @@ type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 #[derive(Debug)]
 pub(crate) struct Writer {
     pub(crate) repository: Repository,
-    pub(crate) published: Arc<ArcSwap<Head>>,
+    pub(crate) shared: Arc<Shared>,
     pub(crate) author: Author,
     pub(crate) clock: Clock,
-    pub(crate) publishes: Arc<AtomicU64>,
-    pub(crate) stats: Arc<StoreStats>,
-    pub(crate) log: Arc<Log>,
     pub(crate) folder: Folder,
-    pub(crate) budget: Option<Arc<StorageBudget>>,
-    /// A publish failed, and where the branch points has not been found out yet.
-    pub(crate) unsettled: bool,
+}
+
+/// What the writer shares with those who ask.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) published: ArcSwap<Head>,
+    pub(crate) stats: StoreStats,
+    pub(crate) log: Arc<Log>,
+    pub(crate) budget: Option<StorageBudget>,
 }
 
 /// Changes that were decided one on top of the other, and are not published yet.
@@ -101,11 +100,11 @@ impl Writer {
     /// Works until every sender of `jobs` is gone and the queue is empty.
     pub(crate) fn run(mut self, jobs: &Receiver<Job>) {
         while let Ok(job) = jobs.recv() {
-            self.stats.note_taken();
+            self.shared.stats.note_taken();
             match self.recover() {
                 Ok(()) => self.run_batch(job, jobs),
                 Err(error) => {
-                    self.stats.note_failed();
+                    self.shared.stats.note_failed();
                     drop(job(Err(error)));
                 }
             }
@@ -127,7 +126,7 @@ impl Writer {
             self.take(job, &mut draft);
             taken += 1;
             let full = taken == MAX_CHANGES || draft.batch.bytes() > MAX_BATCH_BYTES;
-            next = if full { None } else { jobs.try_recv().ok().inspect(|_| self.stats.note_taken()) };
+            next = if full { None } else { jobs.try_recv().ok().inspect(|_| self.shared.stats.note_taken()) };
         }
         let published = if draft.commits.is_empty() { Ok(()) } else { self.publish(&mut draft) };
         // Answers that were decided on top of unpublished changes share the fate of those, refusals too.
@@ -141,7 +140,7 @@ impl Writer {
     }
 
     fn draft(&self) -> Draft {
-        let head = Head::clone(&self.published.load());
+        let head = Head::clone(&self.shared.published.load());
         Draft {
             head,
             batch: Batch::default(),
@@ -189,35 +188,32 @@ impl Writer {
 
     /// Refuses a change that is more than may be stored. The first commit of a repository is not about a project.
     fn charge(&self, head: &Head, change: &Change, bytes: u64) -> Result<Option<Charge>, StoreError> {
-        let Some(budget) = self.budget.as_ref().filter(|_| !head.commit.is_null()) else { return Ok(None) };
+        let Some(budget) = self.shared.budget.as_ref().filter(|_| !head.commit.is_null()) else {
+            return Ok(None);
+        };
         let need = Need::of(head, change, bytes);
         Ok(need.map(|need| budget.charge(&need, Instant::now())).transpose()?)
     }
 
     fn publish(&mut self, draft: &mut Draft) -> Result<(), StoreError> {
-        self.unsettled = true;
-        let published = self.repository.publish(&draft.batch, draft.head.commit);
-        published.inspect_err(|_| self.stats.note_failed())?;
-        self.unsettled = false;
-        self.published.store(Arc::new(draft.head.clone()));
-        self.publishes.fetch_add(1, Ordering::Relaxed);
-        self.stats.note_published(draft.commits.len(), draft.content_bytes);
+        let Shared { published, stats, log, .. } = &*self.shared;
+        let made = self.repository.publish(&draft.batch, draft.head.commit);
+        made.inspect_err(|_| stats.note_failed())?;
+        published.store(Arc::new(draft.head.clone()));
+        stats.note_published(draft.commits.len(), draft.content_bytes);
         draft.charges.drain(..).for_each(Charge::keep);
-        self.log.append(draft.commits.drain(..));
+        log.append(draft.commits.drain(..));
         self.folder.wake();
         Ok(())
     }
 
     /// After a failed publish, goes on from what is on disk; nothing is written before that succeeds.
     fn recover(&mut self) -> Result<(), StoreError> {
-        if self.unsettled {
-            let unmoved = self.repository.settle()?;
-            if !unmoved {
-                let head = Arc::new(load_head(&self.repository));
-                self.published.store(Arc::clone(&head));
-                self.log.catch_up(head.commit);
-            }
-            self.unsettled = false;
+        let unmoved = self.repository.settle()?;
+        if !unmoved {
+            let head = Arc::new(load_head(&self.repository));
+            self.shared.published.store(Arc::clone(&head));
+            self.shared.log.catch_up(head.commit);
         }
         Ok(())
     }

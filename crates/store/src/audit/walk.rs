@@ -29,19 +29,7 @@ pub(crate) fn walk(
     tell: &mut dyn FnMut(AuditEvent<'_>),
 ) -> Result<Checked, CheckError> {
     let mut report = Report::new(opened, tell);
-    let ids = match list_commits(opened, since) {
-        Ok(ids) => ids,
-        Err(Incomplete::NotInHistory(since)) => {
-            return Err(CheckError::NotInHistory { since, head: opened.head });
-        }
-        Err(Incomplete::Shallow(commit)) => {
-            return Err(CheckError::Shallow { path: opened.path.clone(), commit });
-        }
-        Err(Incomplete::Broken { commit, reason }) => {
-            report.add(commit, Vec::new(), format!("{reason}; without it, nothing can be checked"));
-            return Ok(report.finish());
-        }
-    };
+    let Some(ids) = list_commits(opened, since, &mut report)? else { return Ok(report.finish()) };
     let mut walker = Walker {
         opened,
         replay: Replay::new(speaks_for),
@@ -58,32 +46,33 @@ pub(crate) fn walk(
     Ok(report.finish())
 }
 
-enum Incomplete {
-    NotInHistory(ObjectId),
-    /// Here the clone ends.
-    Shallow(ObjectId),
-    Broken {
-        commit: ObjectId,
-        reason: String,
-    },
-}
-
-/// The commits to check, newest first.
-fn list_commits(opened: &RepositoryCopy, since: Option<ObjectId>) -> Result<Vec<ObjectId>, Incomplete> {
+/// The commits to check, newest first; `None` where one cannot be read, which is reported.
+fn list_commits(
+    opened: &RepositoryCopy,
+    since: Option<ObjectId>,
+    report: &mut Report<'_>,
+) -> Result<Option<Vec<ObjectId>>, CheckError> {
     let mut ids = Vec::new();
     let mut next = Some(opened.head);
     while let Some(id) = next.filter(|id| since != Some(*id)) {
-        let commit = read_commit(opened, id).map_err(|reason| match ids.last() {
-            Some(child) if opened.shallow.contains(child) => Incomplete::Shallow(*child),
-            Some(_) | None => Incomplete::Broken { commit: id, reason },
-        })?;
+        let commit = match read_commit(opened, id) {
+            Ok(commit) => commit,
+            Err(reason) => {
+                // Here a shallow clone ends.
+                if let Some(&commit) = ids.last().filter(|child| opened.shallow.contains(*child)) {
+                    return Err(CheckError::Shallow { path: opened.path.clone(), commit });
+                }
+                report.add(id, Vec::new(), format!("{reason}; without it, nothing can be checked"));
+                return Ok(None);
+            }
+        };
         ids.push(id);
         // Of a merge, which is a finding by itself, the side that it was made on.
         next = commit.parents.first().copied();
     }
-    match (next, since) {
-        (None, Some(since)) => Err(Incomplete::NotInHistory(since)),
-        (None, None) | (Some(_), _) => Ok(ids),
+    match since {
+        Some(since) if next.is_none() => Err(CheckError::NotInHistory { since, head: opened.head }),
+        Some(_) | None => Ok(Some(ids)),
     }
 }
 
@@ -124,7 +113,7 @@ impl Walker<'_> {
             Err(reason) => return report.add(id, Vec::new(), reason),
         };
         if commit.parents.len() > 1 {
-            report.add(id, Vec::new(), "it is a merge, and the server makes none".to_owned());
+            report.add(id, Vec::new(), "it is a merge, and the server makes none");
         }
         if let Some(names) = &commit.odd_headers {
             let reason = format!("its headers are {names:?}, and the server writes others");
@@ -132,7 +121,7 @@ impl Walker<'_> {
         } else if !commit.is_ours && commit.parents.len() <= 1 {
             let reason = "it is not written as the server writes a commit: author and committer are one, in UTC, and \
                           all of it is UTF-8";
-            report.add(id, Vec::new(), reason.to_owned());
+            report.add(id, Vec::new(), reason);
         }
         if self.time.is_some_and(|before| commit.time < before) {
             report.backwards.push(id);
@@ -151,12 +140,12 @@ impl Walker<'_> {
             Err(error) => return report.add(id, Vec::new(), error.to_string()),
         };
         for (path, what) in &difference.odd {
-            report.add(id, vec![path.clone()], (*what).to_owned());
+            report.add(id, vec![path.clone()], *what);
         }
         if !odd_dirs.is_empty() {
             let reason =
                 "the directory is not written as the server writes it: a mode or a name is spelled otherwise";
-            report.add(id, odd_dirs, reason.to_owned());
+            report.add(id, odd_dirs, reason);
         }
         let touched: Vec<RepoPath> = difference.touched.iter().cloned().collect();
         for path in &touched {
@@ -221,11 +210,12 @@ impl<'a> Report<'a> {
         self.checked
     }
 
-    fn add(&mut self, commit: ObjectId, mut files: Vec<String>, mut reason: String) {
+    fn add(&mut self, commit: ObjectId, mut files: Vec<String>, reason: impl Into<String>) {
         self.checked.found += 1;
         if self.checked.findings.len() == MAX_FINDINGS {
             return;
         }
+        let mut reason = reason.into();
         if files.len() > MAX_FILES {
             reason.push_str(&format!(" (and {} more files)", files.len() - MAX_FILES));
             files.truncate(MAX_FILES);

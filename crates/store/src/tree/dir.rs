@@ -110,10 +110,7 @@ impl Dir {
     }
 
     pub fn subdir(&self, name: &str) -> Option<&Arc<Dir>> {
-        match self.entries.node(self.entries.locate(name, true).ok()?) {
-            TreeNode::Dir(_, dir) => Some(dir),
-            TreeNode::File(_) | TreeNode::Foreign(_) => None,
-        }
+        self.entries.node(self.entries.locate(name, true).ok()?).dir()
     }
 
     pub fn get(&self, name: &str) -> Option<&TreeNode> {
@@ -140,6 +137,18 @@ impl TreeNode {
             TreeNode::File(id) => Some(*id),
             TreeNode::Dir(..) | TreeNode::Foreign(_) => None,
         }
+    }
+
+    pub(crate) fn dir(&self) -> Option<&Arc<Dir>> {
+        match self {
+            TreeNode::Dir(_, dir) => Some(dir),
+            TreeNode::File(_) | TreeNode::Foreign(_) => None,
+        }
+    }
+
+    /// Directories with the same id are the same, however large they are.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.kind_and_id() == other.kind_and_id()
     }
 
     fn kind_and_id(&self) -> (EntryKind, &ObjectId) {

@@ -65,7 +65,10 @@ fn edit_dir(
         if writes && (entries.locate(name, false).is_ok() || old_entries.locate(name, false).is_ok()) {
             return Err(Conflict(path.clone()));
         }
-        changed |= edit_subdir(&mut entries, name, |dir| edit_dir(dir, below_at, inside, trees))?;
+        let slot = entries.locate(name, true);
+        let dir = slot.ok().and_then(|slot| entries.node(slot).dir());
+        let dir = edit_dir(dir, below_at, inside, trees)?;
+        changed |= set(&mut entries, slot, name, dir.map(TreeNode::of));
         rest = others;
     }
     if !changed {
@@ -81,6 +84,7 @@ fn edit_dir(
     Ok(Some(Arc::new(Dir { id, entries })))
 }
 
+/// Whether the file is another one afterwards.
 fn edit_file(
     entries: &mut DirEntries,
     name: &str,
@@ -92,54 +96,17 @@ fn edit_file(
     if is_foreign || entries.locate(name, true).is_ok() {
         return Err(Conflict(path.clone()));
     }
-    Ok(match (at, blob) {
-        (Ok(at), Some(id)) => replace(entries, at, TreeNode::File(id)),
-        (Ok(at), None) => {
-            entries.remove(at);
-            true
-        }
-        (Err(at), Some(id)) => {
-            entries.insert(at, DirEntry { name: intern(name), node: TreeNode::File(id) });
-            true
-        }
-        (Err(_), None) => false,
-    })
+    Ok(set(entries, at, name, blob.map(TreeNode::File)))
 }
 
-fn edit_subdir(
-    entries: &mut DirEntries,
-    name: &str,
-    edit: impl FnOnce(Option<&Arc<Dir>>) -> Result<Option<Arc<Dir>>, Conflict>,
-) -> Result<bool, Conflict> {
-    let found = entries.locate(name, true);
-    let old = match found.map(|at| entries.node(at)) {
-        Ok(TreeNode::Dir(_, dir)) => Some(dir),
-        Ok(TreeNode::File(_) | TreeNode::Foreign(_)) | Err(_) => None,
-    };
-    let new = edit(old)?;
-    Ok(match (found, new) {
-        (Ok(at), Some(dir)) => replace(entries, at, TreeNode::of(dir)),
-        (Ok(at), None) => {
-            entries.remove(at);
-            true
-        }
-        (Err(at), Some(dir)) => {
-            entries.insert(at, DirEntry { name: intern(name), node: TreeNode::of(dir) });
-            true
-        }
-        (Err(_), None) => false,
-    })
-}
-
-/// Whether it was another one.
-fn replace(entries: &mut DirEntries, at: At, node: TreeNode) -> bool {
-    let changes = match (entries.node(at), &node) {
-        // Directories with the same id are the same, however large they are.
-        (TreeNode::Dir(old, _), TreeNode::Dir(new, _)) => old != new,
-        (old, new) => old != new,
-    };
-    if changes {
-        entries.replace(at, node);
+/// Puts `node` where `name` was looked for, or takes away what is there. Whether that changes anything.
+fn set(entries: &mut DirEntries, at: Result<At, At>, name: &str, node: Option<TreeNode>) -> bool {
+    match (at, node) {
+        (Ok(at), Some(node)) if entries.node(at).is_same(&node) => return false,
+        (Ok(at), Some(node)) => entries.replace(at, node),
+        (Ok(at), None) => entries.remove(at),
+        (Err(at), Some(node)) => entries.insert(at, DirEntry { name: intern(name), node }),
+        (Err(_), None) => return false,
     }
-    changes
+    true
 }
