@@ -1,12 +1,56 @@
-//! Reading a commit in the one form that the store writes.
+//! Commits in the one form that the store writes, and who makes them.
 
 use countersign_core::values::time::Timestamp;
 use gix::ObjectId;
+use thiserror::Error;
 
-use crate::{
-    author::Author,
-    repository::batch::{CommitStamp, commit_text},
-};
+/// A name and an address that Git accepts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Author {
+    pub(crate) name: String,
+    pub(crate) email: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the author's {field} is empty, or has a control character, `<` or `>`")]
+pub struct AuthorError {
+    field: &'static str,
+}
+
+impl Author {
+    pub fn new(name: &str, email: &str) -> Result<Self, AuthorError> {
+        for (field, text) in [("name", name), ("email", email)] {
+            // Git would drop these silently, or write a commit that its own fsck rejects.
+            let forbidden = text.contains(|c: char| c.is_control() || matches!(c, '<' | '>'));
+            if forbidden || text.trim() != text || text.is_empty() {
+                return Err(AuthorError { field });
+            }
+        }
+        Ok(Self { name: name.to_owned(), email: email.to_owned() })
+    }
+}
+
+/// What a commit says besides its tree.
+#[derive(Debug)]
+pub(crate) struct CommitStamp<'a> {
+    pub(crate) author: &'a Author,
+    pub(crate) time: Timestamp,
+}
+
+/// A commit as it is stored.
+pub(crate) fn commit_text(
+    tree: ObjectId,
+    parent: Option<ObjectId>,
+    message: &str,
+    signature: &CommitStamp<'_>,
+) -> Vec<u8> {
+    let Author { name, email } = signature.author;
+    // `git fsck` refuses times before 1970.
+    let time = signature.time.unix_seconds().max(0);
+    let parent = parent.map(|id| format!("parent {id}\n")).unwrap_or_default();
+    let who = format!("{name} <{email}> {time} +0000");
+    format!("tree {tree}\n{parent}author {who}\ncommitter {who}\n\n{message}").into_bytes()
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {

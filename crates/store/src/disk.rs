@@ -162,6 +162,12 @@ impl Write for NewFile<'_> {
     }
 }
 
+/// What lies in a directory.
+pub(crate) fn list_dir(dir: &Path) -> Result<Vec<PathBuf>, DiskError> {
+    let entries = fs::read_dir(dir).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+    entries.map_err(|source| DiskError::new("list", dir, source))
+}
+
 /// Makes the name of a file or directory durable that may have just been made.
 pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());

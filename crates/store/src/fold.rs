@@ -211,24 +211,29 @@ pub fn concatenate(
     let distinct: HashSet<ObjectId> =
         sources.iter().flat_map(|pack| pack.bundle.index.iter()).map(|entry| entry.oid).collect();
     let mut new = NewPack {
-        out: Hashing { out, checksum: Checksum::default(), written: 0 },
+        out,
+        checksum: Checksum::default(),
+        written: 0,
         index: Vec::with_capacity(distinct.len()),
         places: HashMap::with_capacity(distinct.len()),
         versions: Versions::default(),
         inflate: Inflate::default(),
     };
-    new.out.write(&header(distinct.len()))?;
+    new.write(&header(distinct.len()))?;
     for pack in sources {
         new.append_pack(pack, stop)?;
     }
-    let id = new.out.checksum.finish();
-    new.out.out.write_all(id.as_slice())?;
+    let id = new.checksum.finish();
+    new.out.write_all(id.as_slice())?;
     Ok((id, new.index))
 }
 
 /// A pack that is being written.
 struct NewPack<'a> {
-    out: Hashing<'a>,
+    out: &'a mut dyn Write,
+    /// Of what was written.
+    checksum: Checksum,
+    written: u64,
     index: Vec<IndexEntry>,
     places: HashMap<ObjectId, u64>,
     versions: Versions,
@@ -258,7 +263,7 @@ impl NewPack<'_> {
             if entry.crc32.is_some_and(|expected| crc32fast::hash(raw) != expected) {
                 return Err(damaged(pack));
             }
-            let place = self.out.written;
+            let place = self.written;
             let parsed = data.entry(start).map_err(|_| damaged(pack))?;
             let changed = match parsed.header {
                 Header::OfsDelta { base_distance } => {
@@ -279,13 +284,19 @@ impl NewPack<'_> {
                 Header::Commit | Header::Tree | Header::Blob | Header::Tag | Header::RefDelta { .. } => None,
             };
             let bytes = changed.as_deref().unwrap_or(raw);
-            self.out.write(bytes)?;
+            self.write(bytes)?;
             let crc32 = crc32fast::hash(bytes);
             moved.push((start, place));
             self.places.insert(entry.oid, place);
             self.index.push(IndexEntry { id: entry.oid, crc32, offset: place });
         }
         Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.checksum.update(bytes);
+        self.written += bytes.len() as u64;
+        self.out.write_all(bytes)
     }
 
     /// A whole object as a difference, where that is less than it takes now.
@@ -299,7 +310,7 @@ impl NewPack<'_> {
         let mut content = vec![0; size];
         let decompressed = pack.bundle.pack.decompress_entry(entry, &mut self.inflate, &mut content);
         decompressed.map_err(|_| damaged(pack))?;
-        let shorter = self.versions.shorten(kind, content, self.out.written, height);
+        let shorter = self.versions.shorten(kind, content, self.written, height);
         Ok(shorter.filter(|shorter| shorter.len() < bytes))
     }
 }
@@ -338,19 +349,4 @@ fn chain_heights(pack: &Pack, entries: &[index::Entry]) -> Vec<usize> {
 
 fn damaged(pack: &Pack) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("{} is damaged", pack.stem.display()))
-}
-
-/// Counts and hashes what passes through.
-struct Hashing<'a> {
-    out: &'a mut dyn Write,
-    checksum: Checksum,
-    written: u64,
-}
-
-impl Hashing<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.checksum.update(bytes);
-        self.written += bytes.len() as u64;
-        self.out.write_all(bytes)
-    }
 }

@@ -5,7 +5,6 @@
 //! The rooms below these are public so that tests and tools can look into them.
 
 pub mod audit;
-mod author;
 pub mod bucket;
 pub mod budget;
 pub mod clock;
@@ -32,8 +31,8 @@ mod writer;
 pub use gix::ObjectId;
 
 pub use crate::{
-    author::{Author, AuthorError},
     budget::{StorageBudget, StorageLimits},
+    commit::{Author, AuthorError},
     disk::{Disk, DiskError, DiskFault, DiskStep, Moment},
     error::StoreError,
     over_budget::{BudgetScope, OverBudget},

@@ -4,7 +4,7 @@ pub(crate) mod batch;
 pub(crate) mod refs;
 
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -14,12 +14,12 @@ use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
 use thiserror::Error;
 
 use crate::{
-    disk::{Disk, DiskError},
+    disk::{Disk, DiskError, list_dir},
     error::StoreError,
     objects::{
         Objects,
         folded::{self, Folded},
-        pack::{self, EncodedPack},
+        pack,
         packs::Pack,
     },
     repository::{
@@ -129,10 +129,12 @@ impl Repository {
     /// Puts the commits of `batch`, the last of which is `tip`, on the branch. After `Ok` they are on disk; after an error nothing is known until
     /// [`Repository::settle`].
     pub(crate) fn publish(&mut self, batch: &Batch, tip: ObjectId) -> Result<(), StoreError> {
-        let encoded = pack::encode(&batch.pack_objects());
+        let encoded = pack::encode(&batch.objects);
         let stem = self.pack_dir().join(format!("pack-{}", encoded.id));
         self.unsettled = Some(Unsettled { stem: stem.clone(), tip });
-        self.write_pack(&stem, &encoded)?;
+        self.disk.write_new(&unfinished(&stem, "pack"), &encoded.pack)?;
+        self.disk.write_new(&unfinished(&stem, "idx"), &encoded.index)?;
+        finish_pack(&self.disk, &stem)?;
         let pack = Pack::open(stem)?;
         // A crash from here on leaves a pack that nothing refers to: harmless, and folded with the others.
         self.branch.move_to(&self.disk, self.tip, tip)?;
@@ -169,14 +171,6 @@ impl Repository {
         self.tip = now;
         self.unsettled = None;
         Ok(unmoved)
-    }
-
-    /// Writes a pack and its index under their final names, durably.
-    fn write_pack(&self, stem: &Path, encoded: &EncodedPack) -> Result<(), DiskError> {
-        let (new_pack, new_index) = (unfinished(stem, "pack"), unfinished(stem, "idx"));
-        self.disk.write_new(&new_pack, &encoded.pack)?;
-        self.disk.write_new(&new_index, &encoded.index)?;
-        finish_pack(&self.disk, stem)
     }
 
     fn load(&self, commit: ObjectId) -> Result<Arc<Dir>, StoreError> {
@@ -271,9 +265,7 @@ fn check_layout(dir: &Path) -> Result<(), OpenError> {
 /// What a crash left in the directory of packs. A pack without an index is removed only where our unfinished index
 /// shows that it is ours: any other one may be somebody's only copy.
 fn remove_leftovers(disk: &Disk, dir: &Path) -> Result<(), DiskError> {
-    let entries = fs::read_dir(dir).and_then(|entries| entries.collect::<io::Result<Vec<_>>>());
-    let entries = entries.map_err(|source| DiskError::new("list", dir, source))?;
-    for path in entries.into_iter().map(|entry| entry.path()) {
+    for path in list_dir(dir)? {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
         if let Some(stem) = name.strip_suffix(&format!(".idx.{UNFINISHED}")).map(|stem| dir.join(stem))
             && !stem.with_extension("idx").exists()

@@ -10,9 +10,9 @@ use countersign_core::rules::snapshot::Change;
 use tokio::sync::oneshot;
 
 use crate::{
-    author::Author,
     budget::{StorageBudget, StorageLimits},
     clock::Clock,
+    commit::Author,
     disk::DiskError,
     error::StoreError,
     fold::Folder,

@@ -13,16 +13,13 @@ use gix::{ObjectId, hash::Kind as HashKind};
 use tokio::sync::oneshot;
 
 use crate::{
-    author::Author,
     budget::{Charge, Need, StorageBudget},
     clock::Clock,
+    commit::{Author, CommitStamp},
     error::StoreError,
     fold::Folder,
     log::{Log, Logged},
-    repository::{
-        Repository,
-        batch::{Batch, CommitStamp},
-    },
+    repository::{Repository, batch::Batch},
     snapshot::{head::Head, places::Places},
     stats::StoreStats,
 };
@@ -174,7 +171,7 @@ impl Writer {
         let objects = &head.objects;
         let time = self.clock.now();
         let signature = CommitStamp { author: &self.author, time };
-        let new = batch.prepare(objects, head, change, &signature)?;
+        let new = batch.prepare(head, change, &signature)?;
         let (root, commit, content_bytes) = (Arc::clone(&new.root), new.tip, new.content_bytes());
         let charge = self.charge(head, change, content_bytes)?;
         batch.add_commit(objects, new);

@@ -1,6 +1,6 @@
 //! From the newest commit back to where the check begins, and then forward again, replaying each.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use countersign_core::values::{bounds::FILE_BYTES, path::RepoPath, time::Timestamp};
 use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
@@ -8,7 +8,7 @@ use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
 use crate::{
     audit::{
         difference::Difference,
-        open::RepositoryCopy,
+        open::{RepositoryCopy, open},
         replay::{CommitStep, Replay, SpeaksFor},
         report::{AuditEvent, CheckError, Checked, Finding},
     },
@@ -22,12 +22,15 @@ const MAX_FINDINGS: usize = 200;
 /// How many files of one finding are named.
 const MAX_FILES: usize = 20;
 
-pub(crate) fn walk(
-    opened: &RepositoryCopy,
+/// Checks the history of `main` in a data directory, a bare repository or a clone: all of it, or what came after a
+/// commit whose state is taken as it is. Which project a URL may speak for, `speaks_for` knows.
+pub fn check(
+    dir: &Path,
     since: Option<ObjectId>,
     speaks_for: SpeaksFor,
     tell: &mut dyn FnMut(AuditEvent<'_>),
 ) -> Result<Checked, CheckError> {
+    let opened = &open(dir)?;
     let mut report = Report::new(opened, tell);
     let Some(ids) = list_commits(opened, since, &mut report)? else { return Ok(report.finish()) };
     let mut walker = Walker {

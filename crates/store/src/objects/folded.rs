@@ -16,7 +16,7 @@ use std::{
 use gix::{hash::Kind as HashKind, odb::pack::index};
 
 use crate::{
-    disk::{Disk, DiskError},
+    disk::{Disk, DiskError, list_dir},
     objects::packs::Pack,
 };
 
@@ -47,7 +47,17 @@ pub struct List {
 impl Folded {
     /// The lists that are in force in `dir`.
     pub(crate) fn load(dir: &Path) -> Result<Self, DiskError> {
-        let mut lists = read_lists(dir).map_err(|source| DiskError::new("list", dir, source))?;
+        let mut lists = Vec::new();
+        for path in list_dir(dir)? {
+            let into = path.with_extension("");
+            if path.extension().is_some_and(|ending| ending == ENDING) && is_whole(&into) {
+                match read_list(&path, into) {
+                    // It was due meanwhile.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    list => lists.push(list.map_err(|source| DiskError::new("list", dir, source))?),
+                }
+            }
+        }
         lists.sort_by_key(|list| list.since);
         Ok(Self { lists: lists.into() })
     }
@@ -161,22 +171,6 @@ fn held(into: &Path, sources: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     let Some(whole) = open(into).filter(|_| is_whole(into)) else { return Vec::new() };
     let is_held = |index: index::File| index.iter().all(|entry| whole.lookup(entry.oid).is_some());
     sources.filter(|source| open(source).is_some_and(is_held)).collect()
-}
-
-fn read_lists(dir: &Path) -> io::Result<Vec<List>> {
-    let mut lists = Vec::new();
-    for entry in fs::read_dir(dir)? {
-        let path = entry?.path();
-        let into = path.with_extension("");
-        if path.extension().is_some_and(|ending| ending == ENDING) && is_whole(&into) {
-            match read_list(&path, into) {
-                // It was due meanwhile.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                list => lists.push(list?),
-            }
-        }
-    }
-    Ok(lists)
 }
 
 fn read_list(path: &Path, into: PathBuf) -> io::Result<List> {

@@ -2,6 +2,7 @@
 //!
 //! gix reads packs but has no writer that lets us choose deltas inside a batch and the order of fsync, so this is ours.
 
+use bytes::Bytes;
 use flate2::{Compress, Compression, FlushCompress, Status};
 use gix::{ObjectId, objs::Kind, odb::pack::data::entry::Header};
 
@@ -19,11 +20,11 @@ pub const MAX_CHAIN: usize = 50;
 pub const MAX_STORED: usize = 192;
 
 /// An object on its way into a pack.
-#[derive(Debug, Clone, Copy)]
-pub struct PackObject<'a> {
+#[derive(Debug)]
+pub struct PackObject {
     pub kind: Kind,
     pub id: ObjectId,
-    pub data: &'a [u8],
+    pub data: Bytes,
     /// The position of an earlier object that this one resembles: it may be written as a difference to that one.
     pub base: Option<usize>,
 }
@@ -46,7 +47,7 @@ pub struct IndexEntry {
 
 /// Objects must be distinct. A full copy of a large tree costs more than anything else in a batch, which is why
 /// the later versions of a directory go in as differences.
-pub fn encode(objects: &[PackObject<'_>]) -> EncodedPack {
+pub fn encode(objects: &[PackObject]) -> EncodedPack {
     let mut pack = header(objects.len()).to_vec();
     let mut deflate = Compress::new(Compression::new(1), true);
     let mut index: Vec<IndexEntry> = Vec::with_capacity(objects.len());
@@ -56,7 +57,7 @@ pub fn encode(objects: &[PackObject<'_>]) -> EncodedPack {
         let delta = object
             .base
             .filter(|&base| chain[base] < MAX_CHAIN)
-            .map(|base| (base, encode_delta(objects[base].data, object.data)))
+            .map(|base| (base, encode_delta(&objects[base].data, &object.data)))
             .filter(|(_, delta)| delta.len() < object.data.len());
         match delta {
             Some((base, delta)) => {
@@ -65,7 +66,7 @@ pub fn encode(objects: &[PackObject<'_>]) -> EncodedPack {
                 chain.push(chain[base] + 1);
             }
             None => {
-                append_entry(&header_of(object.kind), object.data, &mut deflate, &mut pack);
+                append_entry(&header_of(object.kind), &object.data, &mut deflate, &mut pack);
                 chain.push(0);
             }
         }

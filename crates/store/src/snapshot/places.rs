@@ -7,10 +7,7 @@
 //! Only paths are there that are spelled as [`RepoPath`] spells them. A request for one of these in just this way need
 //! not have it parsed first.
 
-use std::{
-    fmt,
-    hash::{BuildHasher as _, RandomState},
-};
+use std::hash::{BuildHasher as _, RandomState};
 
 use countersign_core::values::{path::RepoPath, wire};
 use gix::{ObjectId, hashtable::HashMap};
@@ -24,7 +21,7 @@ use crate::{
 /// The signers file that governs a path is most often among its last few directories.
 pub const NEAR: usize = 8;
 
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Places {
     pub keys: [RandomState; 2],
     pub files: Node,
@@ -118,10 +115,4 @@ pub struct Far;
 
 fn check(keys: &[RandomState; 2], path: &str) -> u32 {
     keys[1].hash_one(path) as u32
-}
-
-impl fmt::Debug for Places {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Places").finish_non_exhaustive()
-    }
 }

@@ -20,7 +20,7 @@ use countersign_core::{
 impl Replay {
     pub(crate) fn register(
         &mut self,
-        between: &Between<'_, impl Snapshot, impl Snapshot>,
+        between: &Between<'_, impl Snapshot>,
         project: &RepoPath,
     ) -> Result<Rerun, Violation> {
         let Between { before, after, time } = *between;
@@ -34,7 +34,7 @@ impl Replay {
 
     pub(crate) fn update(
         &mut self,
-        between: &Between<'_, impl Snapshot, impl Snapshot>,
+        between: &Between<'_, impl Snapshot>,
         project: &RepoPath,
         submitter: &PublicKey,
         url: &str,

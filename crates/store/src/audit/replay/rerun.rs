@@ -54,9 +54,9 @@ pub struct Replay {
 pub type SpeaksFor = fn(&Origin, &RepoPath) -> Result<(), String>;
 
 /// The states before and after a commit, and its time.
-pub(crate) struct Between<'a, B, A> {
-    pub(crate) before: &'a B,
-    pub(crate) after: &'a A,
+pub(crate) struct Between<'a, S> {
+    pub(crate) before: &'a S,
+    pub(crate) after: &'a S,
     pub(crate) time: Timestamp,
 }
 
@@ -80,7 +80,7 @@ impl Replay {
     pub(crate) fn rerun(
         &mut self,
         claim: &Claim,
-        between: &Between<'_, impl Snapshot, impl Snapshot>,
+        between: &Between<'_, impl Snapshot>,
     ) -> Result<Rerun, Violation> {
         let Between { before, after, .. } = *between;
         match claim {
@@ -100,7 +100,7 @@ impl Replay {
 
     fn revoke(
         &mut self,
-        between: &Between<'_, impl Snapshot, impl Snapshot>,
+        between: &Between<'_, impl Snapshot>,
         file: &RepoPath,
         revoker: &PublicKey,
         completes: bool,
@@ -197,7 +197,7 @@ fn create(after: &impl Snapshot) -> Result<Rerun, Violation> {
 }
 
 fn sign(
-    between: &Between<'_, impl Snapshot, impl Snapshot>,
+    between: &Between<'_, impl Snapshot>,
     file: &RepoPath,
     signer: &PublicKey,
     completes: bool,

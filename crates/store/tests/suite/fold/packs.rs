@@ -6,6 +6,7 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
+use bytes::Bytes;
 use countersign_store::{
     ObjectId,
     fold::concatenate,
@@ -35,7 +36,7 @@ fn write_pack(dir: &TempDir, files: &[Vec<u8>], chained: bool) -> PathBuf {
     let objects = ids.iter().zip(files).map(|((id, base), data)| PackObject {
         kind: Kind::Blob,
         id: *id,
-        data,
+        data: Bytes::copy_from_slice(data),
         base: *base,
     });
     let encoded = encode(&objects.collect::<Vec<_>>());

@@ -1,5 +1,6 @@
 //! Packs that the store writes, read back through gix.
 
+use bytes::Bytes;
 use countersign_store::{
     ObjectId,
     objects::{
@@ -14,13 +15,13 @@ use gix::{
     odb::pack::{cache, data, index},
 };
 
-fn object(kind: Kind, data: &[u8], base: Option<usize>) -> PackObject<'_> {
+fn object(kind: Kind, data: &[u8], base: Option<usize>) -> PackObject {
     let id = hash(kind, data).unwrap();
-    PackObject { kind, id, data, base }
+    PackObject { kind, id, data: Bytes::copy_from_slice(data), base }
 }
 
 /// Reads every object back through gix, by its id.
-fn check(objects: &[PackObject<'_>]) -> EncodedPack {
+fn check(objects: &[PackObject]) -> EncodedPack {
     let encoded = encode(objects);
     let index = index::File::from_data(encoded.index.clone(), "i.idx".into(), HashKind::Sha1).unwrap();
     let pack = data::File::from_data(encoded.pack.clone(), "i.pack".into(), HashKind::Sha1).unwrap();
