@@ -7,8 +7,8 @@ use thiserror::Error;
 /// A name and an address that Git accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Author {
-    pub(crate) name: String,
-    pub(crate) email: String,
+    name: String,
+    email: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -28,27 +28,17 @@ impl Author {
         }
         Ok(Self { name: name.to_owned(), email: email.to_owned() })
     }
+
+    /// As a commit of this time names the author: `NAME <ADDRESS> SECONDS ZONE`.
+    pub(crate) fn at(&self, time: Timestamp) -> String {
+        // `git fsck` refuses times before 1970.
+        format!("{} <{}> {} +0000", self.name, self.email, time.unix_seconds().max(0))
+    }
 }
 
-/// What a commit says besides its tree.
-#[derive(Debug)]
-pub(crate) struct CommitStamp<'a> {
-    pub(crate) author: &'a Author,
-    pub(crate) time: Timestamp,
-}
-
-/// A commit as it is stored.
-pub(crate) fn commit_text(
-    tree: ObjectId,
-    parent: Option<ObjectId>,
-    message: &str,
-    signature: &CommitStamp<'_>,
-) -> Vec<u8> {
-    let Author { name, email } = signature.author;
-    // `git fsck` refuses times before 1970.
-    let time = signature.time.unix_seconds().max(0);
+/// A commit as it is stored. `who` made it, and when.
+pub(crate) fn commit_text(tree: ObjectId, parent: Option<ObjectId>, message: &str, who: &str) -> Vec<u8> {
     let parent = parent.map(|id| format!("parent {id}\n")).unwrap_or_default();
-    let who = format!("{name} <{email}> {time} +0000");
     format!("tree {tree}\n{parent}author {who}\ncommitter {who}\n\n{message}").into_bytes()
 }
 
@@ -88,10 +78,8 @@ impl Commit {
         let tree = tree.ok_or("it names no tree")?;
         let committer = committer.ok_or("it has no committer")?;
         let time = parse_time(committer).ok_or("its time cannot be read")?;
-        let rewritten = parse_author(committer).map(|author| {
-            let signature = CommitStamp { author: &author, time };
-            commit_text(tree, parents.first().copied(), &message, &signature)
-        });
+        let rewritten = parse_author(committer)
+            .map(|author| commit_text(tree, parents.first().copied(), &message, &author.at(time)));
         Ok(Self {
             tree,
             time,
@@ -107,7 +95,6 @@ fn parse_id(text: &str) -> Result<ObjectId, &'static str> {
     ObjectId::from_hex(text.as_bytes()).map_err(|_| "it names no object by its id")
 }
 
-/// `NAME <ADDRESS> SECONDS ZONE`
 fn parse_time(who: &str) -> Option<Timestamp> {
     let seconds = who.rsplit(' ').nth(1)?.parse().ok()?;
     Timestamp::from_unix_seconds(seconds).ok()

@@ -60,10 +60,6 @@ impl DiskError {
     pub(crate) fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self { action, path: path.to_owned(), source: Arc::new(source) }
     }
-
-    pub(crate) fn kind(&self) -> io::ErrorKind {
-        self.source.kind()
-    }
 }
 
 impl Disk {

@@ -203,8 +203,7 @@ impl Objects {
     /// How large an object is, told without reading all of it; `None` where it is not known yet.
     pub(crate) fn size(&self, id: &ObjectId) -> Result<Option<u64>, StoreError> {
         let packs = self.packs.load();
-        for pack in packs.iter().rev() {
-            let Some(at) = pack.find(id) else { continue };
+        if let Some((pack, at)) = find_newest(&packs, id) {
             let size = INFLATE.with_borrow_mut(|inflate| pack.size(at, inflate));
             return size.map(Some).map_err(|error| explain(id, error));
         }
@@ -225,8 +224,7 @@ impl Objects {
     /// Whether a blob is in the repository, durably. Does not look at the disk again: what it does not know is only
     /// written once more.
     pub(crate) fn has_blob(&self, id: &ObjectId) -> bool {
-        let packs = self.packs.load();
-        self.recent.contains_key(id) || packs.iter().rev().any(|pack| pack.find(id).is_some())
+        self.recent.contains_key(id) || find_newest(&self.packs.load(), id).is_some()
     }
 
     pub(crate) fn stage(&self, id: ObjectId, blob: Arc<[u8]>) {
@@ -321,8 +319,7 @@ impl Objects {
         let (pack, offset) = match noted {
             Some(found) => found,
             None => {
-                let mut newest_first = packs.iter().rev();
-                let (pack, at) = newest_first.find_map(|pack| Some((pack, pack.find(id)?)))?;
+                let (pack, at) = find_newest(&packs, id)?;
                 spot.note(pack.known(at));
                 (pack, pack.bundle.index.pack_offset_at_index(at))
             }
@@ -336,17 +333,13 @@ impl Objects {
 
     fn find_packed(&self, id: &ObjectId) -> Result<Option<FoundObject>, StoreError> {
         let packs = self.packs.load();
-        for pack in packs.iter().rev() {
-            let Some(at) = pack.find(id) else { continue };
-            let mut data = Vec::new();
-            let kind = INFLATE.with_borrow_mut(|inflate| {
-                let found =
-                    pack.bundle.get_object_by_index(at, &mut data, inflate, &mut odb_pack::cache::Never);
-                found.map(|(data, _)| data.kind).map_err(|error| explain(id, error))
-            })?;
-            return Ok(Some(FoundObject { kind, data }));
-        }
-        Ok(None)
+        let Some((pack, at)) = find_newest(&packs, id) else { return Ok(None) };
+        let mut data = Vec::new();
+        let kind = INFLATE.with_borrow_mut(|inflate| {
+            let found = pack.bundle.get_object_by_index(at, &mut data, inflate, &mut odb_pack::cache::Never);
+            found.map(|(data, _)| data.kind).map_err(|error| explain(id, error))
+        })?;
+        Ok(Some(FoundObject { kind, data }))
     }
 
     /// Where an object may be that no known pack holds: loose, or in a pack that `git gc` made beside us.
@@ -367,6 +360,11 @@ impl fmt::Debug for Objects {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Objects").field("packs", &self.packs.load().len()).finish_non_exhaustive()
     }
+}
+
+/// The newest pack that holds an object, and where in its index that is.
+fn find_newest<'a>(packs: &'a [Arc<Pack>], id: &ObjectId) -> Option<(&'a Arc<Pack>, u32)> {
+    packs.iter().rev().find_map(|pack| Some((pack, pack.find(id)?)))
 }
 
 /// No server stored more in one file (D41).

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use crate::{
     budget::{Charge, Need, StorageBudget},
     clock::Clock,
-    commit::{Author, CommitStamp},
+    commit::Author,
     error::StoreError,
     fold::Folder,
     log::{Log, Logged},
@@ -170,8 +170,7 @@ impl Writer {
         let Draft { head, batch, .. } = draft;
         let objects = &head.objects;
         let time = self.clock.now();
-        let signature = CommitStamp { author: &self.author, time };
-        let new = batch.prepare(head, change, &signature)?;
+        let new = batch.prepare(head, change, &self.author.at(time))?;
         let (root, commit, content_bytes) = (Arc::clone(&new.root), new.tip, new.content_bytes());
         let charge = self.charge(head, change, content_bytes)?;
         batch.add_commit(objects, new);

@@ -13,13 +13,13 @@ use countersign_core::{
 use gix::{ObjectId, objs::Kind};
 
 use crate::{
-    commit::{CommitStamp, commit_text},
+    commit::commit_text,
     error::StoreError,
     objects::{Objects, pack::PackObject, stored, sums::hash},
     snapshot::head::Head,
     tree::{
         dir::Dir,
-        edit::{self, Conflict, Edit, EncodedTree},
+        edit::{self, Edit, EncodedTree},
     },
 };
 
@@ -63,7 +63,7 @@ impl Batch {
         &self,
         head: &Head,
         change: &'a Change,
-        signature: &CommitStamp<'_>,
+        who: &str,
     ) -> Result<NewCommit<'a>, StoreError> {
         let parent = Some(head.commit).filter(|commit| !commit.is_null());
         let mut edits: Vec<Edit<'_>> = Vec::with_capacity(change.files.len());
@@ -75,9 +75,8 @@ impl Batch {
             let hashed = content.as_ref().map(|bytes| hash(Kind::Blob, bytes).ok_or(path));
             edits.push((path, hashed.transpose().map_err(collision)?));
         }
-        let (root, trees) =
-            edit::apply(&head.root, &edits).map_err(|Conflict(path)| StoreError::Conflict { path })?;
-        let text = commit_text(root.id, parent, &change.recorded_message(), signature);
+        let (root, trees) = edit::apply(&head.root, &edits)?;
+        let text = commit_text(root.id, parent, &change.recorded_message(), who);
         let tip = hash(Kind::Commit, &text).ok_or_else(|| collision("the commit"))?;
         // The same signers file lies beside every release of a project: what is there already is not written again.
         let mut seen = HashSet::new();

@@ -6,6 +6,7 @@ use countersign_core::values::path::RepoPath;
 use gix::ObjectId;
 
 use crate::{
+    error::StoreError,
     objects::sums::hash_tree,
     tree::{
         dir::{At, Dir, DirEntries, DirEntry, TreeNode},
@@ -22,15 +23,12 @@ pub struct EncodedTree {
     pub bytes: Vec<u8>,
 }
 
-/// A change cannot become a tree: a file would become a directory, or a directory a file (D6).
-#[derive(Debug, PartialEq, Eq)]
-pub struct Conflict(pub RepoPath);
-
 /// A file's new content, or `None` where it goes away.
 pub type Edit<'a> = (&'a RepoPath, Option<ObjectId>);
 
-/// The tree after `edits`, which must be sorted by path, and every directory that is new in it.
-pub fn apply(root: &Arc<Dir>, edits: &[Edit<'_>]) -> Result<(Arc<Dir>, Vec<EncodedTree>), Conflict> {
+/// The tree after `edits`, which must be sorted by path, and every directory that is new in it. A file cannot become a
+/// directory, nor a directory a file (D6).
+pub fn apply(root: &Arc<Dir>, edits: &[Edit<'_>]) -> Result<(Arc<Dir>, Vec<EncodedTree>), StoreError> {
     let mut trees = Vec::new();
     let new = edit_dir(Some(root), 0, edits, &mut trees)?;
     Ok((new.unwrap_or_else(Dir::empty), trees))
@@ -43,7 +41,7 @@ fn edit_dir(
     at: usize,
     edits: &[Edit<'_>],
     trees: &mut Vec<EncodedTree>,
-) -> Result<Option<Arc<Dir>>, Conflict> {
+) -> Result<Option<Arc<Dir>>, StoreError> {
     let old_entries = old.map(|dir| dir.entries.clone()).unwrap_or_default();
     let mut entries = old_entries.clone();
     let mut changed = false;
@@ -63,7 +61,7 @@ fn edit_dir(
         let writes = inside.iter().any(|(_, blob)| blob.is_some());
         // Looked up in `old` too: deleting a file does not make room for a directory in the same change.
         if writes && (entries.locate(name, false).is_ok() || old_entries.locate(name, false).is_ok()) {
-            return Err(Conflict(path.clone()));
+            return Err(StoreError::Conflict { path: path.clone() });
         }
         let slot = entries.locate(name, true);
         let dir = slot.ok().and_then(|slot| entries.node(slot).dir());
@@ -90,11 +88,11 @@ fn edit_file(
     name: &str,
     blob: Option<ObjectId>,
     path: &RepoPath,
-) -> Result<bool, Conflict> {
+) -> Result<bool, StoreError> {
     let at = entries.locate(name, false);
     let is_foreign = at.is_ok_and(|at| matches!(entries.node(at), TreeNode::Foreign(_)));
     if is_foreign || entries.locate(name, true).is_ok() {
-        return Err(Conflict(path.clone()));
+        return Err(StoreError::Conflict { path: path.clone() });
     }
     Ok(set(entries, at, name, blob.map(TreeNode::File)))
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use countersign_core::values::path::RepoPath;
 use countersign_store::{
-    ObjectId,
+    ObjectId, StoreError,
     objects::sums::hash,
     tree::{
         dir::{Dir, DirEntry, TreeNode},
-        edit::{Conflict, Edit, apply},
+        edit::{Edit, apply},
     },
 };
 use gix::objs::Kind;
@@ -20,7 +20,7 @@ fn blob(text: &str) -> ObjectId {
 }
 
 /// Applies lines such as `+a/b` and `-a/c`.
-fn change(root: &Arc<Dir>, lines: &[&str]) -> Result<Arc<Dir>, Conflict> {
+fn change(root: &Arc<Dir>, lines: &[&str]) -> Result<Arc<Dir>, StoreError> {
     let mut edits: Vec<(RepoPath, Option<ObjectId>)> =
         lines.iter().map(|line| (path(&line[1..]), line.starts_with('+').then(|| blob(line)))).collect();
     edits.sort();
@@ -36,7 +36,7 @@ fn list(root: &Dir) -> Vec<String> {
 
 fn refused(root: &Arc<Dir>, lines: &[&str]) -> String {
     match change(root, lines) {
-        Err(Conflict(path)) => path.to_string(),
+        Err(StoreError::Conflict { path }) => path.to_string(),
         other => panic!("expected a conflict, not {other:?}"),
     }
 }
