@@ -99,7 +99,7 @@ impl FoldWork {
             while let Some(sources) = plan(&self.objects.packs()) {
                 match self.fold(&sources) {
                     Ok(list) => {
-                        folded.add(list);
+                        folded.lists.push_back(list);
                         let used = self.objects.packs().iter().map(|pack| pack.bytes()).sum();
                         folded.remove_excess(&self.disk, used);
                     }

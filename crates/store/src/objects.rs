@@ -67,7 +67,7 @@ pub(crate) struct Objects {
     /// Blobs of changes that are decided and not yet published: only the writer's own head names them.
     staged: RwLock<HashMap<ObjectId, Arc<[u8]>>>,
     /// Whether what is read must hash to its id. The server trusts its disk; a check does not.
-    verifies: bool,
+    pub(crate) verifies: bool,
 }
 
 #[derive(Clone)]
@@ -130,11 +130,6 @@ impl Objects {
 
     pub(crate) fn packs(&self) -> Arc<Vec<Arc<Pack>>> {
         self.packs.load_full()
-    }
-
-    /// Whether what is read must hash to its id.
-    pub(crate) fn verifies(&self) -> bool {
-        self.verifies
     }
 
     /// The content of a blob, to be sent away. `spot` is where it was found before, if it was; it is corrected

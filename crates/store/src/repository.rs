@@ -43,7 +43,7 @@ pub struct Repository {
     pub(crate) disk: Disk,
     pub(crate) objects: Arc<Objects>,
     branch: Branch,
-    tip: Option<ObjectId>,
+    pub(crate) tip: Option<ObjectId>,
     pub(crate) root: Arc<Dir>,
     /// A publish that failed: its pack, and where the branch may point because of it.
     unsettled: Option<Unsettled>,
@@ -118,16 +118,12 @@ impl Repository {
         self.root.file(&RepositoryMarker::path()).map(|id| self.objects.blob(&id)).transpose()
     }
 
-    pub(crate) fn tip(&self) -> Option<ObjectId> {
-        self.tip
-    }
-
     pub(crate) fn pack_dir(&self) -> PathBuf {
         self.dir.join("objects/pack")
     }
 
-    /// Puts the commits of `batch`, the last of which is `tip`, on the branch. After `Ok` they are on disk; after an error nothing is known until
-    /// [`Repository::settle`].
+    /// Puts the commits of `batch`, the last of which is `tip`, on the branch. After `Ok` they are on disk; after an error
+    /// nothing is known until [`Repository::settle`].
     pub(crate) fn publish(&mut self, batch: &Batch, tip: ObjectId) -> Result<(), StoreError> {
         let encoded = pack::encode(&batch.objects);
         let stem = self.pack_dir().join(format!("pack-{}", encoded.id));

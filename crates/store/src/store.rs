@@ -52,7 +52,7 @@ impl Store {
         let shared = Arc::new(Shared {
             published: ArcSwap::from_pointee(load_head(&repository)),
             stats: StoreStats::default(),
-            log: Arc::new(Log::new(Arc::clone(&objects), repository.tip())),
+            log: Arc::new(Log::new(Arc::clone(&objects), repository.tip)),
             budget: options.budget.map(StorageBudget::new),
         });
         let folder = Folder::start(objects, repository.disk.clone(), pack_dir.clone())

@@ -122,7 +122,7 @@ impl Writer {
         while let Some(job) = next {
             self.take(job, &mut draft);
             taken += 1;
-            let full = taken == MAX_CHANGES || draft.batch.bytes() > MAX_BATCH_BYTES;
+            let full = taken == MAX_CHANGES || draft.batch.bytes > MAX_BATCH_BYTES;
             next = if full { None } else { jobs.try_recv().ok().inspect(|_| self.shared.stats.note_taken()) };
         }
         let published = if draft.commits.is_empty() { Ok(()) } else { self.publish(&mut draft) };
@@ -219,6 +219,6 @@ impl Writer {
 pub(crate) fn load_head(repository: &Repository) -> Head {
     let (root, objects) = (Arc::clone(&repository.root), Arc::clone(&repository.objects));
     let places = Places::of(&root, &objects.spots());
-    let commit = repository.tip().unwrap_or(ObjectId::null(HashKind::Sha1));
+    let commit = repository.tip.unwrap_or(ObjectId::null(HashKind::Sha1));
     Head::of(commit, root, Some(places), objects)
 }

@@ -72,7 +72,7 @@ fn find_repository(dir: &Path) -> PathBuf {
     let (git_dir, inside) = (dir.join(GIT_DIR), dir.join(REPOSITORY_DIR));
     if git_dir.symlink_metadata().is_ok() {
         git_dir
-    } else if !is_repository(dir) && is_real_dir(&inside) {
+    } else if !is_repository(dir) && inside.is_dir() && !inside.is_symlink() {
         inside
     } else {
         dir.to_owned()
@@ -81,11 +81,6 @@ fn find_repository(dir: &Path) -> PathBuf {
 
 fn is_repository(dir: &Path) -> bool {
     ["HEAD", "objects", "refs"].iter().all(|name| dir.join(name).symlink_metadata().is_ok())
-}
-
-/// A directory, and not a link to one.
-fn is_real_dir(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
 }
 
 fn list_warnings(

@@ -17,7 +17,7 @@ const MAX_BORROWED: usize = 64;
 
 /// The repository that `path` is, or that the file there names, as Git writes it for linked work trees and submodules.
 pub(crate) fn check_repository(path: &Path) -> Result<(), String> {
-    let git_dir = if is_dir(path) { path.to_owned() } else { follow(path, "gitdir: ")? };
+    let git_dir = if path.is_dir() { path.to_owned() } else { follow(path, "gitdir: ")? };
     // A linked work tree has its own HEAD, and shares all else.
     let own = git_dir.join("commondir");
     let common = if exists(&own) { git_dir.join(follow(&own, "")?) } else { git_dir.clone() };
@@ -38,9 +38,9 @@ pub(crate) fn check_repository(path: &Path) -> Result<(), String> {
 fn check_objects(dir: &Path) -> Result<(), String> {
     check_file(&dir.join("info/alternates"), SMALL)?;
     for (path, _) in list(dir)? {
-        if is_dir(&path) {
+        if path.is_dir() {
             // Directories below these hold nothing that anything here reads.
-            for (inside, _) in list(&path)?.into_iter().filter(|(inside, _)| !is_dir(inside)) {
+            for (inside, _) in list(&path)?.into_iter().filter(|(inside, _)| !inside.is_dir()) {
                 check_file(&inside, u64::MAX)?;
             }
         } else {
@@ -127,10 +127,6 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
 
 fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
-}
-
-fn is_dir(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|found| found.is_dir())
 }
 
 fn is_absence(error: &io::Error) -> bool {

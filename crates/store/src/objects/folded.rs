@@ -62,10 +62,6 @@ impl Folded {
         Ok(Self { lists: lists.into() })
     }
 
-    pub(crate) fn add(&mut self, list: List) {
-        self.lists.push_back(list);
-    }
-
     /// Every pack that is in another one.
     pub(crate) fn into_sources(self) -> HashSet<PathBuf> {
         self.lists.into_iter().flat_map(|list| list.sources).collect()

@@ -31,7 +31,8 @@ pub(crate) struct Batch {
     newest_trees: HashMap<String, usize>,
     /// The same for files, as far as they are worth a difference.
     newest_blobs: HashMap<RepoPath, usize>,
-    bytes: usize,
+    /// How much memory it holds, about.
+    pub(crate) bytes: usize,
 }
 
 /// A commit that is not in a batch yet.
@@ -53,11 +54,6 @@ impl NewCommit<'_> {
 }
 
 impl Batch {
-    /// How much memory it holds, about.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
     /// `change` on top of `head`, as one commit. Nothing is added yet.
     pub(crate) fn prepare<'a>(
         &self,

@@ -207,7 +207,7 @@ impl Head {
     fn blob(&self, path: &RepoPath, found: FoundFile<'_>) -> Result<Arc<[u8]>, ReadError> {
         let blob = self.objects.blob_at(&found.id, found.spot);
         blob.map_err(|error| {
-            if self.objects.verifies() {
+            if self.objects.verifies {
                 // A check is there to say what is wrong with an object.
                 return ReadError { path: path.clone(), reason: error.reason() };
             }
