@@ -33,7 +33,7 @@ use crate::{
     fold::versions::Versions,
     objects::{
         Objects,
-        folded::{self, Folded, List, is_kept},
+        folded::{self, FoldList, Folded, is_kept},
         pack::{IndexEntry, encode_index, header},
         packs::Pack,
         stored,
@@ -116,7 +116,7 @@ impl FoldWork {
 
     /// The new pack is durable before the old ones are let go of, and those stay for a while. A crash at any
     /// moment leaves some objects twice at most, which is allowed, and which a later fold ends.
-    fn fold(&self, sources: &[Arc<Pack>]) -> Result<List, StoreError> {
+    fn fold(&self, sources: &[Arc<Pack>]) -> Result<FoldList, StoreError> {
         let partial = unfinished(&self.pack_dir.join("fold"), "pack");
         let written = self.write_folded(sources, &partial);
         if written.is_err() {
@@ -128,7 +128,7 @@ impl FoldWork {
         if others.len() < sources.len() {
             // One of them has everything already.
             self.disk.remove(&partial)?;
-            let list = List::write(&self.disk, &stem, &others)?;
+            let list = FoldList::write(&self.disk, &stem, &others)?;
             self.objects.replace(sources, Pack::open(stem)?);
             return Ok(list);
         }
@@ -163,11 +163,11 @@ impl FoldWork {
         stem: &Path,
         sources: &[&Pack],
         index: Vec<u8>,
-    ) -> Result<List, DiskError> {
+    ) -> Result<FoldList, DiskError> {
         let new_index = unfinished(stem, "idx");
         self.disk.remove(&new_index)?;
         self.disk.write_new(&new_index, &index)?;
-        let list = List::write(&self.disk, stem, sources)?;
+        let list = FoldList::write(&self.disk, stem, sources)?;
         self.disk.rename(partial, &unfinished(stem, "pack"))?;
         finish_pack(&self.disk, stem)?;
         Ok(list)

@@ -21,7 +21,7 @@ use crate::{
     snapshot::head::Head,
     stats::StoreStats,
     thread::JoinedThread,
-    writer::{Job, Shared, Writer, job, load_head},
+    writer::{Job, StoreState, Writer, job, load_head},
 };
 
 /// Changes that may wait; beyond it a caller is told to come back.
@@ -41,7 +41,7 @@ pub struct Options {
 /// The repository at work. Dropping it stores what still waits, then returns.
 #[derive(Debug)]
 pub struct Store {
-    shared: Arc<Shared>,
+    shared: Arc<StoreState>,
     jobs: SyncSender<Job>,
     _writer: JoinedThread,
 }
@@ -49,7 +49,7 @@ pub struct Store {
 impl Store {
     pub fn start(repository: Repository, options: Options) -> Result<Self, StoreError> {
         let (objects, pack_dir) = (Arc::clone(&repository.objects), repository.pack_dir());
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(StoreState {
             published: ArcSwap::from_pointee(load_head(&repository)),
             stats: StoreStats::default(),
             log: Arc::new(Log::new(Arc::clone(&objects), repository.tip)),

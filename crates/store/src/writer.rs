@@ -42,7 +42,7 @@ type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 #[derive(Debug)]
 pub(crate) struct Writer {
     pub(crate) repository: Repository,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<StoreState>,
     pub(crate) author: Author,
     pub(crate) clock: Clock,
     pub(crate) folder: Folder,
@@ -50,7 +50,7 @@ pub(crate) struct Writer {
 
 /// What the writer shares with those who ask.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct StoreState {
     pub(crate) published: ArcSwap<Head>,
     pub(crate) stats: StoreStats,
     pub(crate) log: Arc<Log>,
@@ -192,7 +192,7 @@ impl Writer {
     }
 
     fn publish(&mut self, draft: &mut Draft) -> Result<(), StoreError> {
-        let Shared { published, stats, log, .. } = &*self.shared;
+        let StoreState { published, stats, log, .. } = &*self.shared;
         let made = self.repository.publish(&draft.batch, draft.head.commit);
         made.inspect_err(|_| stats.note_failed())?;
         published.store(Arc::new(draft.head.clone()));

@@ -31,12 +31,12 @@ pub const MAX_BYTES: u64 = 4 << 20;
 /// What waits to be removed, oldest first.
 #[derive(Debug, Default)]
 pub struct Folded {
-    pub lists: VecDeque<List>,
+    pub lists: VecDeque<FoldList>,
 }
 
 /// One fold: the pack that it made, and those that it took in.
 #[derive(Debug)]
-pub struct List {
+pub struct FoldList {
     /// Without an ending, like those in `sources`.
     pub into: PathBuf,
     pub sources: Vec<PathBuf>,
@@ -90,7 +90,7 @@ impl Folded {
 
     /// How many of the lists, the oldest, are from before the grace time. A clock that was set back lets them stay.
     pub fn count_old(&self, now: SystemTime) -> usize {
-        let is_old = |list: &&List| now.duration_since(list.since).is_ok_and(|age| age >= GRACE);
+        let is_old = |list: &&FoldList| now.duration_since(list.since).is_ok_and(|age| age >= GRACE);
         self.lists.iter().take_while(is_old).count()
     }
 
@@ -104,7 +104,7 @@ impl Folded {
             return 0;
         }
         let (mut packs, mut bytes) = (packs, bytes);
-        let is_needed = |list: &&List| {
+        let is_needed = |list: &&FoldList| {
             let is_excess = packs > MAX_PACKS / 2 || bytes > max_bytes;
             packs -= list.sources.len();
             bytes -= list.bytes;
@@ -115,7 +115,7 @@ impl Folded {
     }
 }
 
-impl List {
+impl FoldList {
     /// Writes the list of `sources` that will be in the pack `into`, which does not have its name yet.
     pub(crate) fn write(disk: &Disk, into: &Path, sources: &[&Pack]) -> Result<Self, DiskError> {
         let path = into.with_extension(ENDING);
@@ -169,7 +169,7 @@ fn held(into: &Path, sources: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     sources.filter(|source| open(source).is_some_and(is_held)).collect()
 }
 
-fn read_list(path: &Path, into: PathBuf) -> io::Result<List> {
+fn read_list(path: &Path, into: PathBuf) -> io::Result<FoldList> {
     let since = fs::metadata(path)?.modified()?;
     // After a power cut there may be anything in it: nothing is believed that the indexes do not say as well.
     let text = String::from_utf8_lossy(&fs::read(path)?).into_owned();
@@ -177,5 +177,5 @@ fn read_list(path: &Path, into: PathBuf) -> io::Result<List> {
     let sources = names.map(|name| path.with_file_name(name)).filter(|source| *source != into);
     let sources = held(&into, sources);
     let sizes = sources.iter().filter_map(|source| fs::metadata(source.with_extension("pack")).ok());
-    Ok(List { bytes: sizes.map(|file| file.len()).sum(), into, sources, since })
+    Ok(FoldList { bytes: sizes.map(|file| file.len()).sum(), into, sources, since })
 }

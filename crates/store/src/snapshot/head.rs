@@ -22,7 +22,7 @@ use crate::{
     snapshot::{
         index::{Index, might_matter},
         places::{Far, Places},
-        trie::Place,
+        trie::FilePlace,
     },
     tree::{
         dir::{Dir, TreeNode},
@@ -131,11 +131,7 @@ impl Head {
         if let Some(found) = self.file(path) {
             return Some(PathEntry::File(found.id));
         }
-        match self.root.find(path)? {
-            TreeNode::File(id) => Some(PathEntry::File(*id)),
-            TreeNode::Dir(..) => Some(PathEntry::Directory),
-            TreeNode::Foreign(_) => None,
-        }
+        self.root.find(path)?.dir().map(|_| PathEntry::Directory)
     }
 
     /// The file at `path`; `None` if nothing or a directory is there.
@@ -174,10 +170,7 @@ impl Head {
 
     /// The state of a project's signers history, which names exactly its entries; `None` where it has none.
     pub fn history_id(&self, project: &RepoPath) -> Option<ObjectId> {
-        match self.root.find(&layout::history_dir(project))? {
-            TreeNode::Dir(id, _) => Some(*id),
-            TreeNode::File(_) | TreeNode::Foreign(_) => None,
-        }
+        self.root.find(&layout::history_dir(project))?.dir().map(|dir| dir.id)
     }
 
     /// The signers file at `path`, where it was parsed before; else what has to be parsed.
@@ -272,7 +265,7 @@ impl Snapshot for Head {
 }
 
 impl<'a> FoundFile<'a> {
-    fn at(place: &'a Place) -> Self {
+    fn at(place: &'a FilePlace) -> Self {
         Self { id: place.id, spot: Some(&place.spot) }
     }
 }

@@ -14,7 +14,7 @@ use gix::{ObjectId, hashtable::HashMap};
 
 use crate::{
     objects::spot::Spot,
-    snapshot::trie::{Node, Place},
+    snapshot::trie::{FilePlace, Node},
     tree::{dir::Dir, names::addressable},
 };
 
@@ -45,13 +45,13 @@ impl Places {
         Self { keys, files: Node::new(files), signers: Node::new(signers) }
     }
 
-    pub fn find(&self, path: &str) -> Option<&Place> {
+    pub fn find(&self, path: &str) -> Option<&FilePlace> {
         find(&self.keys, &self.files, path)
     }
 
     /// The active signers file of the deepest directory that has one, of those that lead to `path` and `path` itself; an
     /// error where only looking through all of them would tell.
-    pub fn find_nearest_signers(&self, path: &RepoPath) -> Result<Option<&Place>, Far> {
+    pub fn find_nearest_signers(&self, path: &RepoPath) -> Result<Option<&FilePlace>, Far> {
         Ok(self.find_nearest(path)?.map(|(_, place)| place))
     }
 
@@ -61,7 +61,7 @@ impl Places {
     }
 
     /// With how many levels above `path` it is.
-    fn find_nearest(&self, path: &RepoPath) -> Result<Option<(usize, &Place)>, Far> {
+    fn find_nearest(&self, path: &RepoPath) -> Result<Option<(usize, &FilePlace)>, Far> {
         let mut dir = path.as_str();
         for levels in 0..NEAR {
             if let Some(place) = find(&self.keys, &self.signers, dir) {
@@ -84,11 +84,11 @@ impl Places {
     }
 }
 
-fn place(keys: &[RandomState; 2], path: &str, id: ObjectId, spot: Spot) -> Place {
-    Place { hash: keys[0].hash_one(path), spot, check: check(keys, path), id }
+fn place(keys: &[RandomState; 2], path: &str, id: ObjectId, spot: Spot) -> FilePlace {
+    FilePlace { hash: keys[0].hash_one(path), spot, check: check(keys, path), id }
 }
 
-fn find<'a>(keys: &[RandomState; 2], table: &'a Node, path: &str) -> Option<&'a Place> {
+fn find<'a>(keys: &[RandomState; 2], table: &'a Node, path: &str) -> Option<&'a FilePlace> {
     // Most of what is not there has a hash that nothing has.
     let mut found = table.find(keys[0].hash_one(path)).peekable();
     found.peek()?;

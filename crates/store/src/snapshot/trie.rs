@@ -15,7 +15,7 @@ const MAX_DEPTH: u32 = u64::BITS / BITS;
 
 /// A file, by the hash of its path. In this order of fields it takes no more room than they do.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct FilePlace {
     pub hash: u64,
     pub spot: Spot,
     /// Tells files apart whose hashes are the same, by chance.
@@ -26,19 +26,19 @@ pub struct Place {
 #[derive(Debug, Clone)]
 pub enum Node {
     /// Sorted by hash and check.
-    Leaf(Arc<[Place]>),
+    Leaf(Arc<[FilePlace]>),
     /// By the next bits of the hash. Stays when little is left below: files rarely go.
     Branch(Arc<[Node; WIDTH]>),
 }
 
 impl Node {
-    pub fn new(mut places: Vec<Place>) -> Self {
-        places.sort_unstable_by_key(Place::key);
+    pub fn new(mut places: Vec<FilePlace>) -> Self {
+        places.sort_unstable_by_key(FilePlace::key);
         Self::build(&places, 0)
     }
 
     /// Those with this hash: none, or one, or hardly ever more.
-    pub fn find(&self, hash: u64) -> impl Iterator<Item = &Place> {
+    pub fn find(&self, hash: u64) -> impl Iterator<Item = &FilePlace> {
         let (mut node, mut depth) = (self, 0);
         let leaf = loop {
             match node {
@@ -51,7 +51,7 @@ impl Node {
     }
 
     /// In the place of one with the same hash and check, if there is one.
-    pub fn insert(&mut self, place: Place) {
+    pub fn insert(&mut self, place: FilePlace) {
         self.insert_at(0, place);
     }
 
@@ -59,7 +59,7 @@ impl Node {
         self.remove_at(0, (hash, check));
     }
 
-    fn build(sorted: &[Place], depth: u32) -> Self {
+    fn build(sorted: &[FilePlace], depth: u32) -> Self {
         if sorted.len() <= MAX_LEAF || depth == MAX_DEPTH {
             return Self::Leaf(sorted.into());
         }
@@ -72,7 +72,7 @@ impl Node {
         })))
     }
 
-    fn insert_at(&mut self, depth: u32, place: Place) {
+    fn insert_at(&mut self, depth: u32, place: FilePlace) {
         let leaf = match self {
             Self::Branch(nodes) => {
                 return Arc::make_mut(nodes)[child(place.hash, depth)].insert_at(depth + 1, place);
@@ -84,7 +84,7 @@ impl Node {
             Err(at) => (at, at),
         };
         let (before, behind) = (leaf[..begin].iter().cloned(), leaf[end..].iter().cloned());
-        let leaf: Arc<[Place]> = before.chain(once(place)).chain(behind).collect();
+        let leaf: Arc<[FilePlace]> = before.chain(once(place)).chain(behind).collect();
         *self = if leaf.len() > MAX_LEAF { Self::build(&leaf, depth) } else { Self::Leaf(leaf) };
     }
 
@@ -100,7 +100,7 @@ impl Node {
     }
 }
 
-impl Place {
+impl FilePlace {
     fn key(&self) -> (u64, u32) {
         (self.hash, self.check)
     }
@@ -110,15 +110,15 @@ fn child(hash: u64, depth: u32) -> usize {
     hash.checked_shl(BITS * depth).map_or(0, |rest| (rest >> (u64::BITS - BITS)) as usize)
 }
 
-fn locate(leaf: &[Place], depth: u32, key: (u64, u32)) -> Result<usize, usize> {
+fn locate(leaf: &[FilePlace], depth: u32, key: (u64, u32)) -> Result<usize, usize> {
     let begin = position(leaf, key.0, depth);
-    let found = leaf[begin..].binary_search_by_key(&key, Place::key);
+    let found = leaf[begin..].binary_search_by_key(&key, FilePlace::key);
     found.map(|at| begin + at).map_err(|at| begin + at)
 }
 
 /// Where the first one is that has this hash or a larger one. Looked for where it should be if hashes were spread
 /// perfectly; it is a few steps from there.
-fn position(leaf: &[Place], hash: u64, depth: u32) -> usize {
+fn position(leaf: &[FilePlace], hash: u64, depth: u32) -> usize {
     let rest = hash.checked_shl(BITS * depth).unwrap_or_default();
     let mut at = ((u128::from(rest) * leaf.len() as u128) >> u64::BITS) as usize;
     while leaf.get(at).is_some_and(|place| place.hash < hash) {

@@ -17,14 +17,14 @@ pub const FEW: usize = 10_000;
 /// As much as a server knows (D31), for as long as a later commit can hold the same request.
 #[derive(Debug, Default)]
 pub struct SeenNonces {
-    pub seen: HashMap<Nonce, Vec<Seen>>,
+    pub seen: HashMap<Nonce, Vec<SeenRequest>>,
     /// How many there are, and how many there may be before the old ones are looked for.
     pub count: usize,
     most: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct Seen {
+pub struct SeenRequest {
     request: VerifiedRequest,
     /// When the commit was made that stored it.
     committed: Timestamp,
@@ -36,7 +36,7 @@ impl SeenNonces {
         self.forget(committed);
         let seen = self.seen.entry(request.nonce).or_default();
         let is_new = !seen.iter().any(|earlier| earlier.excludes(&request));
-        seen.push(Seen { request, committed });
+        seen.push(SeenRequest { request, committed });
         self.count += 1;
         is_new
     }
@@ -55,7 +55,7 @@ impl SeenNonces {
     }
 }
 
-impl Seen {
+impl SeenRequest {
     /// A server that was restored from a clone has no nonces, and accepts what is dated after its start: then it has
     /// this commit already. But the same request is the same one for any server.
     fn excludes(&self, later: &VerifiedRequest) -> bool {

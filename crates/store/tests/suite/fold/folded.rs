@@ -5,10 +5,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use countersign_store::objects::folded::{Folded, List, MAX_BYTES, MAX_PACKS};
+use countersign_store::objects::folded::{FoldList, Folded, MAX_BYTES, MAX_PACKS};
 
 fn folded(sizes: &[(usize, u64)]) -> Folded {
-    let list = |&(packs, bytes): &(usize, u64)| List {
+    let list = |&(packs, bytes): &(usize, u64)| FoldList {
         into: PathBuf::from("pack-0"),
         sources: vec![PathBuf::from("pack-1"); packs],
         bytes,

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use countersign_store::{
     ObjectId,
     objects::{spot::Spot, sums::hash as hash_object},
-    snapshot::trie::{Node, Place, WIDTH},
+    snapshot::trie::{FilePlace, Node, WIDTH},
 };
 use gix::objs::Kind;
 
@@ -15,9 +15,9 @@ fn scatter(n: u64) -> u64 {
     (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
-fn place(hash: u64, check: u32, content: u64) -> Place {
+fn place(hash: u64, check: u32, content: u64) -> FilePlace {
     let id = hash_object(Kind::Blob, &content.to_le_bytes()).unwrap();
-    Place { hash, spot: Spot::default(), check, id }
+    FilePlace { hash, spot: Spot::default(), check, id }
 }
 
 /// All of them, sorted.
@@ -62,7 +62,7 @@ fn it_agrees_with_a_map_while_places_come_and_go_and_old_versions_stay() {
             let of_hash = model.range((hash, 0)..=(hash, u32::MAX));
             assert_eq!(found, of_hash.map(|(&(h, c), &id)| (h, c, id)).collect::<Vec<_>>());
         }
-        let places = model.iter().map(|(&(hash, check), &id)| Place { id, ..place(hash, check, 0) });
+        let places = model.iter().map(|(&(hash, check), &id)| FilePlace { id, ..place(hash, check, 0) });
         assert_eq!(all(&Node::new(places.rev().collect())), all(&node));
     }
 }
@@ -71,7 +71,7 @@ fn it_agrees_with_a_map_while_places_come_and_go_and_old_versions_stay() {
 fn hashes_that_are_alike_or_equal_are_told_apart() {
     let mut node = Node::new(Vec::new());
     let hashes = (0..200_u64).chain((0..200).map(|n| u64::MAX - n));
-    let places: Vec<Place> = hashes.map(|hash| place(hash, 0, hash)).collect();
+    let places: Vec<FilePlace> = hashes.map(|hash| place(hash, 0, hash)).collect();
     places.iter().for_each(|place| node.insert(place.clone()));
     (0..200).for_each(|check| node.insert(place(7, check, 7)));
     assert!(places.iter().all(|place| node.find(place.hash).any(|found| found.id == place.id)));
@@ -92,5 +92,5 @@ fn a_change_copies_little_and_a_place_is_small() {
         (Node::Leaf(_), Node::Branch(_)) | (Node::Branch(_), Node::Leaf(_)) => false,
     };
     assert_eq!(old.iter().zip(new.iter()).filter(is_shared).count(), WIDTH - 1);
-    assert_eq!((size_of::<Place>(), size_of::<Node>()), (40, 16));
+    assert_eq!((size_of::<FilePlace>(), size_of::<Node>()), (40, 16));
 }
