@@ -6,6 +6,7 @@
 //! does what is forgotten.
 
 use std::{
+    fmt,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -13,18 +14,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use countersign_core::{
-    documents::layout,
-    rules::snapshot::{Change, Snapshot as _},
-    values::{path::RepoPath, wire},
-};
+use countersign_core::values::path::RepoPath;
 use quick_cache::sync::Cache;
+use thiserror::Error;
 
 use crate::{
     bucket::{Bucket, Rate, find_or_make},
     clock::uptime_nanos,
-    over_budget::{BudgetScope, OverBudget},
-    snapshot::{head::Head, index::Index},
 };
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -45,6 +41,42 @@ pub struct StorageLimits {
     /// What a project with active signers may store though others have used up what they share with it; and as much
     /// again for revocations and new signers, though it has used up its own.
     pub project_reserved: u64,
+}
+
+/// Whose use is limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BudgetScope {
+    Project,
+    /// The first name behind host and port.
+    Owner,
+    Host,
+    Total,
+}
+
+impl BudgetScope {
+    pub const ALL: [Self; 4] = [Self::Project, Self::Owner, Self::Host, Self::Total];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Project => "project",
+            Self::Owner => "owner",
+            Self::Host => "host",
+            Self::Total => "total",
+        }
+    }
+}
+
+/// A change does not fit into what may be stored.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub struct OverBudget {
+    pub scope: BudgetScope,
+    /// The project, owner or host.
+    pub whose: String,
+    /// Of this change.
+    pub bytes: u64,
+    pub bytes_per_day: u64,
+    /// Until it would fit, rounded up.
+    pub seconds: u64,
 }
 
 #[derive(Debug)]
@@ -180,19 +212,6 @@ impl StorageBudget {
     }
 }
 
-impl Need {
-    /// What `change` needs on top of `head`, with so many bytes of new content.
-    pub(crate) fn of(head: &Head, change: &Change, bytes: u64) -> Option<Self> {
-        let project = project_of(&head.index, change)?;
-        let is_established = head.contains(&layout::active_signers(&project));
-        let is_protection = change.files.keys().any(|path| {
-            layout::project_of_signers_dir(path).is_some()
-                || path.file_name().contains(wire::REVOCATION_SUFFIX)
-        });
-        Some(Self { project, is_established, is_protection, bytes })
-    }
-}
-
 impl Charge {
     fn take(&mut self, bucket: &Arc<Bucket>, rate: Rate, now: u64) -> Result<(), Duration> {
         bucket.take_many(rate, self.bytes, now)?;
@@ -212,13 +231,28 @@ impl Drop for Charge {
     }
 }
 
-/// The project that a change is about: the one in whose directory it lies, or the new one that it makes.
-fn project_of(index: &Index, change: &Change) -> Option<RepoPath> {
-    let mut paths = change.files.keys();
-    let known = |path: &RepoPath| path.self_and_ancestors().find(|dir| index.is_project(dir));
-    let found =
-        paths.clone().find_map(known).or_else(|| paths.clone().find_map(layout::project_of_signers_dir));
-    found.or_else(|| paths.next().map(|path| path.parent().unwrap_or_else(|| path.clone())))
+impl fmt::Display for OverBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { scope, whose, bytes, bytes_per_day, seconds } = self;
+        match scope {
+            BudgetScope::Project => write!(f, "the project {whose}")?,
+            BudgetScope::Owner => write!(f, "the owner {whose}, with all projects together,")?,
+            BudgetScope::Host => write!(f, "the host {whose}, with all projects together,")?,
+            BudgetScope::Total => write!(f, "this server")?,
+        }
+        if bytes > bytes_per_day {
+            write!(
+                f,
+                " may store {bytes_per_day} bytes in a day, and this change alone has {bytes}: make it smaller, or"
+            )?;
+        } else {
+            write!(
+                f,
+                " has stored what it may in a day ({bytes_per_day} bytes): try again in {seconds} s, or"
+            )?;
+        }
+        write!(f, " ask the operator to raise limits.{}_bytes_per_day", scope.name())
+    }
 }
 
 /// The path down to so many segments, or all of it.

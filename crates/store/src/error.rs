@@ -5,7 +5,7 @@ use std::fmt;
 use countersign_core::values::{bounds::FILE_BYTES, path::RepoPath};
 use thiserror::Error;
 
-use crate::{disk::DiskError, over_budget::OverBudget};
+use crate::{budget::OverBudget, disk::DiskError};
 
 #[derive(Debug, Clone, Error)]
 pub enum StoreError {

@@ -18,7 +18,6 @@ pub mod log;
 pub mod nonces;
 pub mod objects;
 pub mod open;
-mod over_budget;
 mod repository;
 pub mod snapshot;
 mod stats;
@@ -31,11 +30,10 @@ mod writer;
 pub use gix::ObjectId;
 
 pub use crate::{
-    budget::{StorageBudget, StorageLimits},
+    budget::{BudgetScope, OverBudget, StorageBudget, StorageLimits},
     commit::{Author, AuthorError},
     disk::{Disk, DiskError, DiskFault, DiskStep, Moment},
     error::StoreError,
-    over_budget::{BudgetScope, OverBudget},
     repository::{OpenError, Repository},
     snapshot::{
         head::{FoundFile, Head, PathEntry, unreadable},

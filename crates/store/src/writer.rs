@@ -8,7 +8,11 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use countersign_core::{rules::snapshot::Change, values::path::RepoPath};
+use countersign_core::{
+    documents::layout,
+    rules::snapshot::{Change, Snapshot as _},
+    values::{path::RepoPath, wire},
+};
 use gix::{ObjectId, hash::Kind as HashKind};
 use tokio::sync::oneshot;
 
@@ -20,7 +24,7 @@ use crate::{
     fold::Folder,
     log::{Log, Logged},
     repository::{Repository, batch::Batch},
-    snapshot::{head::Head, places::Places},
+    snapshot::{head::Head, index::Index, places::Places},
     stats::StoreStats,
 };
 
@@ -187,8 +191,14 @@ impl Writer {
         let Some(budget) = self.shared.budget.as_ref().filter(|_| !head.commit.is_null()) else {
             return Ok(None);
         };
-        let need = Need::of(head, change, bytes);
-        Ok(need.map(|need| budget.charge(&need, Instant::now())).transpose()?)
+        let Some(project) = project_of(&head.index, change) else { return Ok(None) };
+        let is_established = head.contains(&layout::active_signers(&project));
+        let is_protection = change.files.keys().any(|path| {
+            layout::project_of_signers_dir(path).is_some()
+                || path.file_name().contains(wire::REVOCATION_SUFFIX)
+        });
+        let need = Need { project, is_established, is_protection, bytes };
+        Ok(Some(budget.charge(&need, Instant::now())?))
     }
 
     fn publish(&mut self, draft: &mut Draft) -> Result<(), StoreError> {
@@ -213,6 +223,15 @@ impl Writer {
         }
         Ok(())
     }
+}
+
+/// The project that a change is about: the one in whose directory it lies, or the new one that it makes.
+fn project_of(index: &Index, change: &Change) -> Option<RepoPath> {
+    let mut paths = change.files.keys();
+    let known = |path: &RepoPath| path.self_and_ancestors().find(|dir| index.is_project(dir));
+    let found =
+        paths.clone().find_map(known).or_else(|| paths.clone().find_map(layout::project_of_signers_dir));
+    found.or_else(|| paths.next().map(|path| path.parent().unwrap_or_else(|| path.clone())))
 }
 
 /// The head as the repository has it, with an index built from its files.
