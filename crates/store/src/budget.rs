@@ -6,6 +6,7 @@
 //! does what is forgotten.
 
 use std::{
+    fmt,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -13,24 +14,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-use countersign_core::{
-    documents::layout,
-    rules::snapshot::Change,
-    values::{path::RepoPath, wire},
-};
+use countersign_core::values::path::RepoPath;
 use quick_cache::sync::Cache;
+use thiserror::Error;
 
 use crate::{
     bucket::{Bucket, Rate, find_or_make},
     clock::uptime_nanos,
-    over_budget::{BudgetScope, OverBudget},
-    snapshot::{files::PathEntry, head::Head, index::Index},
 };
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-const MAX_PROJECTS: usize = 16_384;
-const MAX_OWNERS: usize = 16_384;
-const MAX_HOSTS: usize = 4_096;
+/// Of how many it is remembered what they have stored.
+pub const MAX_PROJECTS: usize = 16_384;
+pub const MAX_OWNERS: usize = 16_384;
+pub const MAX_HOSTS: usize = 4_096;
 /// Scheme, host and port.
 const HOST_SEGMENTS: usize = 3;
 
@@ -44,6 +41,42 @@ pub struct StorageLimits {
     /// What a project with active signers may store though others have used up what they share with it; and as much
     /// again for revocations and new signers, though it has used up its own.
     pub project_reserved: u64,
+}
+
+/// Whose use is limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BudgetScope {
+    Project,
+    /// The first name behind host and port.
+    Owner,
+    Host,
+    Total,
+}
+
+impl BudgetScope {
+    pub const ALL: [Self; 4] = [Self::Project, Self::Owner, Self::Host, Self::Total];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Project => "project",
+            Self::Owner => "owner",
+            Self::Host => "host",
+            Self::Total => "total",
+        }
+    }
+}
+
+/// A change does not fit into what may be stored.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub struct OverBudget {
+    pub scope: BudgetScope,
+    /// The project, owner or host.
+    pub whose: String,
+    /// Of this change.
+    pub bytes: u64,
+    pub bytes_per_day: u64,
+    /// Until it would fit, rounded up.
+    pub seconds: u64,
 }
 
 #[derive(Debug)]
@@ -67,19 +100,19 @@ struct ProjectUse {
 
 /// What a change needs.
 #[derive(Debug)]
-pub(crate) struct Need {
-    project: RepoPath,
+pub struct Need {
+    pub project: RepoPath,
     /// Whether the project has active signers.
-    is_established: bool,
+    pub is_established: bool,
     /// Whether it revokes, or is about who signs.
-    is_protection: bool,
-    bytes: u64,
+    pub is_protection: bool,
+    pub bytes: u64,
 }
 
 /// What was taken for a change. It is given back when it is dropped, unless the change was published.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Charge {
+pub struct Charge {
     taken: Vec<(Arc<Bucket>, Rate)>,
     bytes: u64,
 }
@@ -108,21 +141,18 @@ impl StorageBudget {
     }
 
     /// Takes what a change needs: from all four budgets, or from a reserve, or not at all.
-    pub(crate) fn charge(&self, need: &Need, now: Instant) -> Result<Charge, OverBudget> {
+    pub fn charge(&self, need: &Need, now: Instant) -> Result<Charge, OverBudget> {
         let now = uptime_nanos(now);
         let project = find_or_make(&self.projects, fold(&need.project));
-        self.charge_budgets(need, &project, now).or_else(|(scope, whose, wait)| {
-            let reserved = self.charge_reserves(need, &project, scope, now);
-            reserved.ok_or_else(|| self.refuse(scope, &whose, need.bytes, wait))
+        self.charge_budgets(need, &project, now).or_else(|over| {
+            self.charge_reserves(need, &project, over.scope, now).ok_or_else(|| {
+                self.refused[over.scope as usize].fetch_add(1, Ordering::Relaxed);
+                over
+            })
         })
     }
 
-    fn charge_budgets(
-        &self,
-        need: &Need,
-        project: &ProjectUse,
-        now: u64,
-    ) -> Result<Charge, (BudgetScope, RepoPath, Duration)> {
+    fn charge_budgets(&self, need: &Need, project: &ProjectUse, now: u64) -> Result<Charge, OverBudget> {
         let owner = first_segments(&need.project, HOST_SEGMENTS + 1);
         let host = first_segments(&need.project, HOST_SEGMENTS);
         let budgets = [
@@ -133,7 +163,9 @@ impl StorageBudget {
         ];
         let mut charge = Charge { taken: Vec::with_capacity(budgets.len()), bytes: need.bytes };
         for (scope, bucket, whose) in budgets {
-            charge.take(&bucket, self.rate(scope), now).map_err(|wait| (scope, whose, wait))?;
+            charge
+                .take(&bucket, self.rate(scope), now)
+                .map_err(|wait| self.refuse(scope, &whose, need.bytes, wait))?;
         }
         Ok(charge)
     }
@@ -172,26 +204,11 @@ impl StorageBudget {
     }
 
     fn refuse(&self, scope: BudgetScope, whose: &RepoPath, bytes: u64, wait: Duration) -> OverBudget {
-        self.refused[scope as usize].fetch_add(1, Ordering::Relaxed);
         // What never fits is not worth another try before something has changed.
         let bytes_per_day = self.bytes_per_day(scope);
         let wait = if bytes > bytes_per_day { DAY } else { wait };
         let seconds = (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1);
         OverBudget { scope, whose: whose.to_string(), bytes, bytes_per_day, seconds }
-    }
-}
-
-impl Need {
-    /// What `change` needs on top of `head`, with so many bytes of new content.
-    pub(crate) fn of(head: &Head, change: &Change, bytes: u64) -> Option<Self> {
-        let project = project_of(&head.index, change)?;
-        let is_established =
-            matches!(head.entry(&layout::active_signers(&project)), Some(PathEntry::File(_)));
-        let is_protection = change.files.keys().any(|path| {
-            layout::project_of_signers_dir(path).is_some()
-                || path.file_name().contains(wire::REVOCATION_SUFFIX)
-        });
-        Some(Self { project, is_established, is_protection, bytes })
     }
 }
 
@@ -203,7 +220,7 @@ impl Charge {
     }
 
     /// The change is on disk.
-    pub(crate) fn keep(mut self) {
+    pub fn keep(mut self) {
         self.taken.clear();
     }
 }
@@ -214,13 +231,28 @@ impl Drop for Charge {
     }
 }
 
-/// The project that a change is about: the one in whose directory it lies, or the new one that it makes.
-fn project_of(index: &Index, change: &Change) -> Option<RepoPath> {
-    let mut paths = change.files.keys();
-    let known = |path: &RepoPath| path.self_and_ancestors().find(|dir| index.is_project(dir));
-    let found =
-        paths.clone().find_map(known).or_else(|| paths.clone().find_map(layout::project_of_signers_dir));
-    found.or_else(|| paths.next().map(|path| path.parent().unwrap_or_else(|| path.clone())))
+impl fmt::Display for OverBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { scope, whose, bytes, bytes_per_day, seconds } = self;
+        match scope {
+            BudgetScope::Project => write!(f, "the project {whose}")?,
+            BudgetScope::Owner => write!(f, "the owner {whose}, with all projects together,")?,
+            BudgetScope::Host => write!(f, "the host {whose}, with all projects together,")?,
+            BudgetScope::Total => write!(f, "this server")?,
+        }
+        if bytes > bytes_per_day {
+            write!(
+                f,
+                " may store {bytes_per_day} bytes in a day, and this change alone has {bytes}: make it smaller, or"
+            )?;
+        } else {
+            write!(
+                f,
+                " has stored what it may in a day ({bytes_per_day} bytes): try again in {seconds} s, or"
+            )?;
+        }
+        write!(f, " ask the operator to raise limits.{}_bytes_per_day", scope.name())
+    }
 }
 
 /// The path down to so many segments, or all of it.
@@ -237,7 +269,3 @@ fn fold(path: &RepoPath) -> String {
 fn per_day(bytes: u64) -> Rate {
     Rate::new(bytes, DAY, bytes)
 }
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test")]
-mod tests;

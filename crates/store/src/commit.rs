@@ -1,28 +1,62 @@
-//! Reading a commit in the one form that the store writes.
+//! Commits in the one form that the store writes, and who makes them.
 
 use countersign_core::values::time::Timestamp;
 use gix::ObjectId;
+use thiserror::Error;
 
-use crate::{
-    author::Author,
-    repository::batch::{CommitStamp, commit_text},
-};
+/// A name and an address that Git accepts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Author {
+    name: String,
+    email: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the author's {field} is empty, or has a control character, `<` or `>`")]
+pub struct AuthorError {
+    field: &'static str,
+}
+
+impl Author {
+    pub fn new(name: &str, email: &str) -> Result<Self, AuthorError> {
+        for (field, text) in [("name", name), ("email", email)] {
+            // Git would drop these silently, or write a commit that its own fsck rejects.
+            let forbidden = text.contains(|c: char| c.is_control() || matches!(c, '<' | '>'));
+            if forbidden || text.trim() != text || text.is_empty() {
+                return Err(AuthorError { field });
+            }
+        }
+        Ok(Self { name: name.to_owned(), email: email.to_owned() })
+    }
+
+    /// As a commit of this time names the author: `NAME <ADDRESS> SECONDS ZONE`.
+    pub(crate) fn at(&self, time: Timestamp) -> String {
+        // `git fsck` refuses times before 1970.
+        format!("{} <{}> {} +0000", self.name, self.email, time.unix_seconds().max(0))
+    }
+}
+
+/// A commit as it is stored. `who` made it, and when.
+pub(crate) fn commit_text(tree: ObjectId, parent: Option<ObjectId>, message: &str, who: &str) -> Vec<u8> {
+    let parent = parent.map(|id| format!("parent {id}\n")).unwrap_or_default();
+    format!("tree {tree}\n{parent}author {who}\ncommitter {who}\n\n{message}").into_bytes()
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Commit {
-    pub(crate) tree: ObjectId,
-    pub(crate) parents: Vec<ObjectId>,
+pub struct Commit {
+    pub tree: ObjectId,
+    pub parents: Vec<ObjectId>,
     /// When it was committed. Who did it is the operator's choice, and proves nothing.
-    pub(crate) time: Timestamp,
-    pub(crate) message: String,
+    pub time: Timestamp,
+    pub message: String,
     /// The names of its headers, where they are not those that the store writes, in its order.
-    pub(crate) odd_headers: Option<String>,
+    pub odd_headers: Option<String>,
     /// Whether its bytes are those that the store writes for what it says.
-    pub(crate) is_ours: bool,
+    pub is_ours: bool,
 }
 
 impl Commit {
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
+    pub fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
         let end = bytes.windows(2).position(|pair| pair == b"\n\n").ok_or("it has no message")?;
         let head = String::from_utf8_lossy(&bytes[..end]);
         let message = String::from_utf8_lossy(&bytes[end + 2..]).into_owned();
@@ -44,10 +78,8 @@ impl Commit {
         let tree = tree.ok_or("it names no tree")?;
         let committer = committer.ok_or("it has no committer")?;
         let time = parse_time(committer).ok_or("its time cannot be read")?;
-        let rewritten = parse_author(committer).map(|author| {
-            let signature = CommitStamp { author: &author, time };
-            commit_text(tree, parents.first().copied(), &message, &signature)
-        });
+        let rewritten = parse_author(committer)
+            .map(|author| commit_text(tree, parents.first().copied(), &message, &author.at(time)));
         Ok(Self {
             tree,
             time,
@@ -63,7 +95,6 @@ fn parse_id(text: &str) -> Result<ObjectId, &'static str> {
     ObjectId::from_hex(text.as_bytes()).map_err(|_| "it names no object by its id")
 }
 
-/// `NAME <ADDRESS> SECONDS ZONE`
 fn parse_time(who: &str) -> Option<Timestamp> {
     let seconds = who.rsplit(' ').nth(1)?.parse().ok()?;
     Timestamp::from_unix_seconds(seconds).ok()
@@ -73,55 +104,4 @@ fn parse_author(who: &str) -> Option<Author> {
     let (name, rest) = who.split_once(" <")?;
     let (email, _) = rest.split_once("> ")?;
     Author::new(name, email).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const OURS: &str = "\
-tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904
-parent 0123456789abcdef0123456789abcdef01234567
-author Countersign <countersign@localhost> 1700000000 +0000
-committer Countersign <countersign@localhost> 1700000000 +0000
-
-Sign x\u{fffd}
-";
-
-    fn is_ours(bytes: &[u8]) -> bool {
-        Commit::parse(bytes).is_ok_and(|commit| commit.is_ours)
-    }
-
-    #[test]
-    fn a_commit_is_ours_byte_for_byte() {
-        assert!(is_ours(OURS.as_bytes()));
-        assert!(is_ours(OURS.replace("Countersign <", "Some Body <").as_bytes()));
-        for (from, to) in [
-            ("author Countersign", "author Somebody"),
-            ("author Countersign <countersign@localhost> 1700000000", "author nonsense"),
-            (
-                "author Countersign <countersign@localhost> 17",
-                "author Countersign <countersign@localhost> 16",
-            ),
-            ("+0000", "+0200"),
-            ("0 +0000\n\n", "0 +0000\r\n\n"),
-            (
-                "committer Countersign <countersign@localhost> 17",
-                "committer Countersign <countersign@localhost> +17",
-            ),
-            (" 1700000000 +0000", " 1600000000 +0000 1700000000 +0000"),
-            ("Countersign <countersign@localhost>", "<countersign@localhost>"),
-            ("Countersign", "Counter\0sign"),
-            ("4b825dc642cb", "4B825DC642CB"),
-            ("parent 0123456789abcdef", "parent 0123456789ABCDEF"),
-            ("\nauthor", "\nparent 4b825dc642cb6eb9a060e54bf8d69288fbee4904\nauthor"),
-        ] {
-            assert!(OURS.contains(from), "{from}");
-            assert!(!is_ours(OURS.replace(from, to).as_bytes()), "{to}");
-        }
-        let mut bytes = OURS.as_bytes().to_vec();
-        let at = bytes.windows(3).position(|window| window == "\u{fffd}".as_bytes()).unwrap();
-        bytes.splice(at..at + 3, [0xff]);
-        assert!(!is_ours(&bytes), "a message that is not UTF-8");
-    }
 }

@@ -9,8 +9,10 @@ use std::{
 
 use thiserror::Error;
 
+use crate::disk::sync_parent;
+
 const LOCK_FILE: &str = "lock";
-const REPOSITORY_DIR: &str = "repo.git";
+pub(crate) const REPOSITORY_DIR: &str = "repo.git";
 const NONCES_FILE: &str = "nonces.sqlite";
 const WEBHOOKS_DIR: &str = "webhooks";
 
@@ -39,9 +41,8 @@ impl DataDir {
     pub fn lock(path: &Path) -> Result<Self, DataDirError> {
         let fail = |source| explain(path, source);
         std::fs::create_dir_all(path).map_err(fail)?;
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // A new directory's name must be as durable as what will lie in it.
-        File::open(parent).and_then(|parent| parent.sync_all()).map_err(fail)?;
+        sync_parent(path).map_err(fail)?;
         // The lock file stays when we leave: removing it would let two processes lock two different files.
         let mut options = OpenOptions::new();
         let options = options.create(true).truncate(false).read(true).write(true);

@@ -60,10 +60,6 @@ impl DiskError {
     pub(crate) fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self { action, path: path.to_owned(), source: Arc::new(source) }
     }
-
-    pub(crate) fn kind(&self) -> io::ErrorKind {
-        self.source.kind()
-    }
 }
 
 impl Disk {
@@ -160,6 +156,18 @@ impl Write for NewFile<'_> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// What lies in a directory.
+pub(crate) fn list_dir(dir: &Path) -> Result<Vec<PathBuf>, DiskError> {
+    let entries = fs::read_dir(dir).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+    entries.map_err(|source| DiskError::new("list", dir, source))
+}
+
+/// Makes the name of a file or directory durable that may have just been made.
+pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 fn ignore_missing(removed: io::Result<()>) -> io::Result<()> {

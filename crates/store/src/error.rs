@@ -5,7 +5,7 @@ use std::fmt;
 use countersign_core::values::{bounds::FILE_BYTES, path::RepoPath};
 use thiserror::Error;
 
-use crate::{disk::DiskError, over_budget::OverBudget};
+use crate::{budget::OverBudget, disk::DiskError};
 
 #[derive(Debug, Clone, Error)]
 pub enum StoreError {
@@ -30,5 +30,13 @@ pub enum StoreError {
 impl StoreError {
     pub(crate) fn corrupt(subject: impl fmt::Display, reason: impl fmt::Display) -> Self {
         Self::Corrupt { subject: subject.to_string(), reason: reason.to_string() }
+    }
+
+    /// For a person who checks a repository: without what the server says of its own.
+    pub(crate) fn reason(&self) -> String {
+        if let Self::Corrupt { subject, reason } = self {
+            return format!("{subject}: {reason}");
+        }
+        self.to_string()
     }
 }

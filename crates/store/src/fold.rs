@@ -2,7 +2,7 @@
 //! larger one, in the background. Each batch also leaves a whole copy of every directory that it touched. Here they come
 //! together, and all but a few become differences: without that, wide directories would fill the disk.
 
-pub(crate) mod versions;
+pub mod versions;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -14,7 +14,6 @@ use std::{
         atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, SyncSender, sync_channel},
     },
-    thread::{self, JoinHandle},
 };
 
 use countersign_core::values::bounds;
@@ -34,13 +33,14 @@ use crate::{
     fold::versions::Versions,
     objects::{
         Objects,
-        folded::{self, Folded, List, is_kept},
+        folded::{self, FoldList, Folded, is_kept},
         pack::{IndexEntry, encode_index, header},
         packs::Pack,
         stored,
         sums::Checksum,
     },
     repository::{finish_pack, unfinished},
+    thread::JoinedThread,
 };
 
 /// So many packs of similar size are folded into one.
@@ -56,9 +56,9 @@ const FILE_BYTES: RangeInclusive<u64> = stored::MAX_BYTES as u64 + 1..=bounds::F
 /// The thread that folds. Dropping it stops the work under way and waits for the thread.
 #[derive(Debug)]
 pub(crate) struct Folder {
-    wake: Option<SyncSender<()>>,
+    wake: SyncSender<()>,
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    _thread: JoinedThread,
 }
 
 /// What the thread works on.
@@ -72,29 +72,23 @@ struct FoldWork {
 
 impl Folder {
     pub(crate) fn start(objects: Arc<Objects>, disk: Disk, pack_dir: PathBuf) -> io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let work = FoldWork { objects, disk, pack_dir, stop: Arc::clone(&stop) };
         // One place is enough: a caller who finds it taken knows that the thread will look again.
         let (wake, woken) = sync_channel(1);
-        let stop = Arc::new(AtomicBool::new(false));
-        let place = FoldWork { objects, disk, pack_dir, stop: Arc::clone(&stop) };
-        let thread = thread::Builder::new().name("store-fold".to_owned()).spawn(move || place.run(&woken))?;
-        Ok(Self { wake: Some(wake), stop, thread: Some(thread) })
+        Ok(Self { wake, stop, _thread: JoinedThread::start("store-fold", move || work.run(&woken))? })
     }
 
     /// Tells the thread that there are more packs than before. Never waits.
     pub(crate) fn wake(&self) {
-        if let Some(wake) = &self.wake {
-            let _ = wake.try_send(());
-        }
+        let _ = self.wake.try_send(());
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
+        // The fields are dropped after this: the thread is woken no more, and waited for.
         self.stop.store(true, Ordering::Relaxed);
-        self.wake = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 
@@ -105,7 +99,7 @@ impl FoldWork {
             while let Some(sources) = plan(&self.objects.packs()) {
                 match self.fold(&sources) {
                     Ok(list) => {
-                        folded.add(list);
+                        folded.lists.push_back(list);
                         let used = self.objects.packs().iter().map(|pack| pack.bytes()).sum();
                         folded.remove_excess(&self.disk, used);
                     }
@@ -122,7 +116,7 @@ impl FoldWork {
 
     /// The new pack is durable before the old ones are let go of, and those stay for a while. A crash at any
     /// moment leaves some objects twice at most, which is allowed, and which a later fold ends.
-    fn fold(&self, sources: &[Arc<Pack>]) -> Result<List, StoreError> {
+    fn fold(&self, sources: &[Arc<Pack>]) -> Result<FoldList, StoreError> {
         let partial = unfinished(&self.pack_dir.join("fold"), "pack");
         let written = self.write_folded(sources, &partial);
         if written.is_err() {
@@ -134,7 +128,7 @@ impl FoldWork {
         if others.len() < sources.len() {
             // One of them has everything already.
             self.disk.remove(&partial)?;
-            let list = List::write(&self.disk, &stem, &others)?;
+            let list = FoldList::write(&self.disk, &stem, &others)?;
             self.objects.replace(sources, Pack::open(stem)?);
             return Ok(list);
         }
@@ -169,11 +163,11 @@ impl FoldWork {
         stem: &Path,
         sources: &[&Pack],
         index: Vec<u8>,
-    ) -> Result<List, DiskError> {
+    ) -> Result<FoldList, DiskError> {
         let new_index = unfinished(stem, "idx");
         self.disk.remove(&new_index)?;
         self.disk.write_new(&new_index, &index)?;
-        let list = List::write(&self.disk, stem, sources)?;
+        let list = FoldList::write(&self.disk, stem, sources)?;
         self.disk.rename(partial, &unfinished(stem, "pack"))?;
         finish_pack(&self.disk, stem)?;
         Ok(list)
@@ -209,7 +203,7 @@ fn tier(bytes: u64) -> u32 {
 /// from a difference to its base is written anew, since entries that occur twice are left out. Whole copies of a directory
 /// or a larger file become differences to the version before. An object's base lies in the same source or an earlier one:
 /// it always comes before.
-fn concatenate(
+pub fn concatenate(
     sources: &[Arc<Pack>],
     out: &mut dyn Write,
     stop: &AtomicBool,
@@ -217,24 +211,29 @@ fn concatenate(
     let distinct: HashSet<ObjectId> =
         sources.iter().flat_map(|pack| pack.bundle.index.iter()).map(|entry| entry.oid).collect();
     let mut new = NewPack {
-        out: Hashing { out, checksum: Checksum::default(), written: 0 },
+        out,
+        checksum: Checksum::default(),
+        written: 0,
         index: Vec::with_capacity(distinct.len()),
         places: HashMap::with_capacity(distinct.len()),
         versions: Versions::default(),
         inflate: Inflate::default(),
     };
-    new.out.write(&header(distinct.len()))?;
+    new.write(&header(distinct.len()))?;
     for pack in sources {
         new.append_pack(pack, stop)?;
     }
-    let id = new.out.checksum.finish();
-    new.out.out.write_all(id.as_slice())?;
+    let id = new.checksum.finish();
+    new.out.write_all(id.as_slice())?;
     Ok((id, new.index))
 }
 
 /// A pack that is being written.
 struct NewPack<'a> {
-    out: Hashing<'a>,
+    out: &'a mut dyn Write,
+    /// Of what was written.
+    checksum: Checksum,
+    written: u64,
     index: Vec<IndexEntry>,
     places: HashMap<ObjectId, u64>,
     versions: Versions,
@@ -264,7 +263,7 @@ impl NewPack<'_> {
             if entry.crc32.is_some_and(|expected| crc32fast::hash(raw) != expected) {
                 return Err(damaged(pack));
             }
-            let place = self.out.written;
+            let place = self.written;
             let parsed = data.entry(start).map_err(|_| damaged(pack))?;
             let changed = match parsed.header {
                 Header::OfsDelta { base_distance } => {
@@ -285,13 +284,19 @@ impl NewPack<'_> {
                 Header::Commit | Header::Tree | Header::Blob | Header::Tag | Header::RefDelta { .. } => None,
             };
             let bytes = changed.as_deref().unwrap_or(raw);
-            self.out.write(bytes)?;
+            self.write(bytes)?;
             let crc32 = crc32fast::hash(bytes);
             moved.push((start, place));
             self.places.insert(entry.oid, place);
             self.index.push(IndexEntry { id: entry.oid, crc32, offset: place });
         }
         Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.checksum.update(bytes);
+        self.written += bytes.len() as u64;
+        self.out.write_all(bytes)
     }
 
     /// A whole object as a difference, where that is less than it takes now.
@@ -305,7 +310,7 @@ impl NewPack<'_> {
         let mut content = vec![0; size];
         let decompressed = pack.bundle.pack.decompress_entry(entry, &mut self.inflate, &mut content);
         decompressed.map_err(|_| damaged(pack))?;
-        let shorter = self.versions.shorten(kind, content, self.out.written, height);
+        let shorter = self.versions.shorten(kind, content, self.written, height);
         Ok(shorter.filter(|shorter| shorter.len() < bytes))
     }
 }
@@ -345,22 +350,3 @@ fn chain_heights(pack: &Pack, entries: &[index::Entry]) -> Vec<usize> {
 fn damaged(pack: &Pack) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("{} is damaged", pack.stem.display()))
 }
-
-/// Counts and hashes what passes through.
-struct Hashing<'a> {
-    out: &'a mut dyn Write,
-    checksum: Checksum,
-    written: u64,
-}
-
-impl Hashing<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.checksum.update(bytes);
-        self.written += bytes.len() as u64;
-        self.out.write_all(bytes)
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test")]
-mod tests;

@@ -130,9 +130,12 @@ impl Log {
         let mut next = Some(from);
         std::iter::from_fn(move || {
             let id = next.take()?;
-            Some(read_commit(&self.objects, id).map(|(commit, parent)| {
-                next = parent;
-                commit
+            let bytes = self.objects.read(&id, Kind::Commit);
+            let commit = bytes
+                .and_then(|bytes| Commit::parse(&bytes).map_err(|reason| StoreError::corrupt(id, reason)));
+            Some(commit.map(|commit| {
+                next = commit.parents.first().copied();
+                Logged::new(id, commit.time, commit.message)
             }))
         })
     }
@@ -219,12 +222,4 @@ impl Log {
     fn write(&self) -> RwLockWriteGuard<'_, Kept> {
         self.kept.write().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// A commit, and the one before it.
-fn read_commit(objects: &Objects, id: ObjectId) -> Result<(Logged, Option<ObjectId>), StoreError> {
-    let bytes = objects.read(&id, Kind::Commit)?;
-    let commit = Commit::parse(&bytes).map_err(|reason| StoreError::corrupt(id, reason))?;
-    let parent = commit.parents.first().copied();
-    Ok((Logged::new(id, commit.time, commit.message), parent))
 }

@@ -1,12 +1,10 @@
 //! Nonces that were used (D31). A nonce is remembered on disk before its request is acted upon, so that no restart and
 //! no crash makes a request valid twice.
 
-mod forgotten;
+pub mod forgotten;
 
 use std::{
     error::Error as StdError,
-    fmt,
-    fs::File,
     io,
     path::Path,
     sync::{
@@ -14,7 +12,6 @@ use std::{
         atomic::{AtomicU64, AtomicUsize, Ordering},
         mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     },
-    thread::{self, JoinHandle},
     time::Instant,
 };
 
@@ -24,7 +21,7 @@ use thiserror::Error;
 use tokio::sync::oneshot;
 
 use self::forgotten::Forgotten;
-use crate::{clock::Clock, trouble::RecentFailure};
+use crate::{clock::Clock, disk::sync_parent, thread::JoinedThread, trouble::RecentFailure};
 
 const QUEUE: usize = 1_024;
 const MAX_BATCH: usize = 512;
@@ -44,8 +41,8 @@ type Nonce = [u8; 16];
 pub struct Nonces {
     floor: Option<Timestamp>,
     stats: Arc<NonceStats>,
-    waiting: Option<SyncSender<Waiting>>,
-    thread: Option<JoinHandle<()>>,
+    queue: SyncSender<Waiting>,
+    _keeper: JoinedThread,
 }
 
 /// Whether the repository had commits when it was opened. With commits but without nonces it came from elsewhere.
@@ -66,6 +63,12 @@ pub enum NonceError {
     Busy,
     #[error("the nonce could not be stored")]
     Unavailable(#[source] Arc<dyn StdError + Send + Sync>),
+}
+
+impl From<rusqlite::Error> for NonceError {
+    fn from(error: rusqlite::Error) -> Self {
+        unavailable(error)
+    }
 }
 
 struct Waiting {
@@ -136,22 +139,18 @@ impl Nonces {
         };
         prepare(&mut database, floor)?;
         // SQLite makes the content durable; the name of a new database is on us.
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        File::open(parent).and_then(|dir| dir.sync_all()).map_err(unavailable)?;
+        sync_parent(path).map_err(unavailable)?;
         let floor = read_floor(&database)?;
         if let Some(floor) = floor {
             tracing::info!(%floor, "the nonces from before were lost or reset: requests signed earlier than this are refused");
         }
-        let kept = database.query_row("SELECT count(*) FROM nonces", [], |row| row.get::<_, i64>(0));
-        let kept = kept.map_err(unavailable)?.unsigned_abs();
+        let kept = database.query_row("SELECT count(*) FROM nonces", [], |row| row.get::<_, i64>(0))?;
+        let kept = kept.unsigned_abs();
         let stats = Arc::new(NonceStats { kept: AtomicU64::new(kept), ..NonceStats::default() });
-        let (waiting, queue) = sync_channel(QUEUE);
         let mut keeper = Keeper { database, clock, stats: Arc::clone(&stats) };
-        let thread = thread::Builder::new()
-            .name("nonces".to_owned())
-            .spawn(move || keeper.run(&queue))
-            .map_err(unavailable)?;
-        Ok(Self { floor, stats, waiting: Some(waiting), thread: Some(thread) })
+        let (queue, waiting) = sync_channel(QUEUE);
+        let keeper = JoinedThread::start("nonces", move || keeper.run(&waiting)).map_err(unavailable)?;
+        Ok(Self { floor, stats, queue, _keeper: keeper })
     }
 
     /// Requests with an earlier timestamp must be refused: whether their nonces were used is not known.
@@ -168,9 +167,8 @@ impl Nonces {
         let (reply, answer) = oneshot::channel();
         // Rounded up: a fraction of a second too long is harmless.
         let waiting = Waiting { nonce, expires_at: expires_at.unix_seconds().saturating_add(1), reply };
-        let queue = self.waiting.as_ref().ok_or_else(|| unavailable(closed()))?;
         self.stats.waiting.fetch_add(1, Ordering::Relaxed);
-        queue.try_send(waiting).map_err(|error| {
+        self.queue.try_send(waiting).map_err(|error| {
             self.stats.waiting.fetch_sub(1, Ordering::Relaxed);
             match error {
                 TrySendError::Full(_) => NonceError::Busy,
@@ -178,15 +176,6 @@ impl Nonces {
             }
         })?;
         answer.await.unwrap_or_else(|_| Err(unavailable(closed())))
-    }
-}
-
-impl Drop for Nonces {
-    fn drop(&mut self) {
-        self.waiting = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 
@@ -199,30 +188,21 @@ impl Keeper {
             self.stats.waiting.fetch_sub(batch.len(), Ordering::Relaxed);
             let stored = self.store(&batch);
             self.stats.trouble.note(stored.is_ok(), Instant::now());
-            match stored {
-                Ok(answers) => {
-                    for (waiting, answer) in batch.into_iter().zip(answers) {
-                        let _ = waiting.reply.send(answer);
-                    }
-                }
-                // Nothing is known to be on disk, so no caller may go on.
-                Err(error) => {
-                    for waiting in batch {
-                        let _ = waiting.reply.send(Err(error.clone()));
-                    }
-                }
+            // After an error nothing is known to be on disk, so no caller may go on.
+            let answers = stored.unwrap_or_else(|error| vec![Err(error); batch.len()]);
+            for (waiting, answer) in batch.into_iter().zip(answers) {
+                let _ = waiting.reply.send(answer);
             }
         }
     }
 
     fn store(&mut self, batch: &[Waiting]) -> Result<Vec<Result<(), NonceError>>, NonceError> {
         let now = self.clock.now().unix_seconds();
-        let transaction =
-            self.database.transaction_with_behavior(TransactionBehavior::Immediate).map_err(unavailable)?;
-        let answers = insert(&transaction, batch).map_err(unavailable)?;
-        let purged = purge(&transaction, now).map_err(unavailable)?;
+        let transaction = self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let answers = insert(&transaction, batch)?;
+        let purged = purge(&transaction, now)?;
         // With synchronous=FULL this returns after the fsync of the write-ahead log.
-        transaction.commit().map_err(unavailable)?;
+        transaction.commit()?;
         self.stats.note_stored(&answers, purged);
         Ok(answers)
     }
@@ -280,68 +260,54 @@ pub fn reset(path: &Path, now: Timestamp) -> Result<NonceReset, NonceError> {
     let mut database = connect(path)?;
     prepare(&mut database, Some(now))?;
     let floor_before = read_floor(&database)?;
-    let mut change = || -> rusqlite::Result<Option<i64>> {
-        let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let latest = forgotten::latest(&transaction)?;
-        forgotten::clear(&transaction)?;
-        write_fact(&transaction, FLOOR, now.to_string())?;
-        transaction.commit()?;
-        Ok(latest)
-    };
-    let latest = change().map_err(unavailable)?.and_then(|latest| Timestamp::from_unix_seconds(latest).ok());
+    let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let latest =
+        forgotten::latest(&transaction)?.and_then(|latest| Timestamp::from_unix_seconds(latest).ok());
+    forgotten::clear(&transaction)?;
+    write_floor(&transaction, now)?;
+    transaction.commit()?;
     let forgotten_until = latest.filter(|latest| *latest > countersign_core::rules::auth::nonce_expiry(now));
     Ok(NonceReset { floor: now, floor_before, forgotten_until })
 }
 
 fn connect(path: &Path) -> Result<Connection, NonceError> {
-    let database = Connection::open(path).map_err(unavailable)?;
-    database.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).map_err(unavailable)?;
-    database.pragma_update(None, "synchronous", "full").map_err(unavailable)?;
+    let database = Connection::open(path)?;
+    database.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
+    database.pragma_update(None, "synchronous", "full")?;
     Ok(database)
 }
 
 /// Makes the tables of a new database, and the floor with them: a crash leaves both or neither.
 fn prepare(database: &mut Connection, floor: Option<Timestamp>) -> Result<(), NonceError> {
-    let version: i64 =
-        database.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(unavailable)?;
-    if version > SCHEMA_VERSION {
-        let message = format!("version {version} of the nonce store is newer than this program");
-        return Err(unavailable(io::Error::other(message)));
-    }
+    let version: i64 = database.pragma_query_value(None, "user_version", |row| row.get(0))?;
     if version == SCHEMA_VERSION {
         return Ok(());
     }
     if version > 0 {
-        let message =
-            format!("version {version} of the nonce store is from an older program: remove the file");
+        let is_newer = version > SCHEMA_VERSION;
+        let age = if is_newer { "newer than this program" } else { "from an older program: remove the file" };
+        let message = format!("version {version} of the nonce store is {age}");
         return Err(unavailable(io::Error::other(message)));
     }
-    let mut create = || -> rusqlite::Result<()> {
-        let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        transaction.execute_batch(SCHEMA)?;
-        transaction.execute_batch(forgotten::TABLE)?;
-        if let Some(floor) = floor {
-            write_fact(&transaction, FLOOR, floor.to_string())?;
-        }
-        transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
-        transaction.commit()
-    };
-    create().map_err(unavailable)
+    let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch(SCHEMA)?;
+    transaction.execute_batch(forgotten::TABLE)?;
+    if let Some(floor) = floor {
+        write_floor(&transaction, floor)?;
+    }
+    transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+    Ok(transaction.commit()?)
 }
 
 fn read_floor(database: &Connection) -> Result<Option<Timestamp>, NonceError> {
-    let text: Option<String> = read_fact(database, FLOOR).map_err(unavailable)?;
+    let mut query = database.prepare("SELECT value FROM facts WHERE name = ?1")?;
+    let text: Option<String> = query.query_row([FLOOR], |row| row.get(0)).optional()?;
     text.map(|text| Timestamp::parse(&text)).transpose().map_err(unavailable)
 }
 
-fn read_fact<T: rusqlite::types::FromSql>(database: &Connection, name: &str) -> rusqlite::Result<Option<T>> {
-    let mut query = database.prepare("SELECT value FROM facts WHERE name = ?1")?;
-    query.query_row([name], |row| row.get(0)).optional()
-}
-
-fn write_fact(database: &Connection, name: &str, value: impl rusqlite::ToSql) -> rusqlite::Result<()> {
-    database.prepare("INSERT OR REPLACE INTO facts VALUES (?1, ?2)")?.execute(params![name, value])?;
-    Ok(())
+fn write_floor(transaction: &Transaction<'_>, floor: Timestamp) -> rusqlite::Result<()> {
+    let mut replace = transaction.prepare("INSERT OR REPLACE INTO facts VALUES (?1, ?2)")?;
+    replace.execute(params![FLOOR, floor.to_string()]).map(drop)
 }
 
 fn unavailable(source: impl StdError + Send + Sync + 'static) -> NonceError {
@@ -350,10 +316,4 @@ fn unavailable(source: impl StdError + Send + Sync + 'static) -> NonceError {
 
 fn closed() -> io::Error {
     io::Error::other("the nonce store is closed")
-}
-
-impl fmt::Debug for Keeper {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keeper").finish_non_exhaustive()
-    }
 }

@@ -1,14 +1,14 @@
 //! Reading objects. Readers share one list of open packs, which is replaced as a whole when packs come or go. No reader
 //! waits, and a pack that was folded away stays readable for those who still hold the old list.
 
-pub(crate) mod delta;
-pub(crate) mod filter;
-pub(crate) mod folded;
-pub(crate) mod pack;
-pub(crate) mod packs;
-pub(crate) mod spot;
-pub(crate) mod stored;
-pub(crate) mod sums;
+pub mod delta;
+pub mod filter;
+pub mod folded;
+pub mod pack;
+pub mod packs;
+pub mod spot;
+pub mod stored;
+pub mod sums;
 
 use std::{
     cell::RefCell,
@@ -67,7 +67,7 @@ pub(crate) struct Objects {
     /// Blobs of changes that are decided and not yet published: only the writer's own head names them.
     staged: RwLock<HashMap<ObjectId, Arc<[u8]>>>,
     /// Whether what is read must hash to its id. The server trusts its disk; a check does not.
-    verifies: bool,
+    pub(crate) verifies: bool,
 }
 
 #[derive(Clone)]
@@ -84,6 +84,11 @@ impl Weighter<ObjectId, StoredSigners> for ByBytes {
         // The text, and about as much again for what it was parsed into.
         2 * signers.bytes.len() as u64 + 128
     }
+}
+
+struct FoundObject {
+    kind: Kind,
+    data: Vec<u8>,
 }
 
 thread_local! {
@@ -130,39 +135,25 @@ impl Objects {
     /// The content of a blob, to be sent away. `spot` is where it was found before, if it was; it is corrected
     /// where packs have come and gone. What lies in a pack as it is needs no place in the cache: it is small, and a copy
     /// costs less than to count who still reads it where it lies.
-    pub(crate) fn content(&self, id: &ObjectId, spot: &Spot) -> Result<Bytes, StoreError> {
-        let known = spot.known();
-        if known != Known::Elsewhere
-            && let Some(content) = self.find_stored(id, known, spot, Bytes::copy_from_slice)
-        {
-            return Ok(content);
+    pub(crate) fn content(&self, id: &ObjectId, spot: Option<&Spot>) -> Result<Bytes, StoreError> {
+        match self.find_stored(id, spot, Bytes::copy_from_slice) {
+            Some(content) => Ok(content),
+            None => self.blob(id).map(Bytes::from_owner),
         }
-        self.blob(id).map(Bytes::from_owner)
     }
 
     /// The same, where it needs neither decompression nor a look into each pack.
     pub(crate) fn content_at_hand(&self, id: &ObjectId, spot: Option<&Spot>, most: usize) -> Option<Bytes> {
-        if let Some(spot) = spot {
-            let known = spot.known();
-            if known != Known::Elsewhere
-                && let Some(content) = self.find_stored(id, known, spot, Bytes::copy_from_slice)
-            {
-                return Some(content);
-            }
-        }
-        self.recent.get(id).filter(|blob| blob.len() <= most).map(Bytes::from_owner)
+        let stored = self.find_stored(id, spot, Bytes::copy_from_slice);
+        stored.or_else(|| self.recent.get(id).filter(|blob| blob.len() <= most).map(Bytes::from_owner))
     }
 
-    /// The same, to work with.
-    pub(crate) fn blob_at(&self, id: &ObjectId, spot: &Spot) -> Result<Arc<[u8]>, StoreError> {
-        match spot.known() {
-            known @ Known::At { .. } => match self.find_stored(id, known, spot, |content| Arc::from(content))
-            {
-                Some(content) => Ok(content),
-                None => self.blob(id),
-            },
-            // Perhaps it was just written, and then it is in the cache.
-            Known::Nothing | Known::Elsewhere => self.blob(id),
+    /// The same, to work with. Where no pack is known to hold it, it was perhaps just written, and is in the cache.
+    pub(crate) fn blob_at(&self, id: &ObjectId, spot: Option<&Spot>) -> Result<Arc<[u8]>, StoreError> {
+        let spot = spot.filter(|spot| matches!(spot.known(), Known::At { .. }));
+        match self.find_stored(id, spot, |content| Arc::from(content)) {
+            Some(content) => Ok(content),
+            None => self.blob(id),
         }
     }
 
@@ -207,8 +198,7 @@ impl Objects {
     /// How large an object is, told without reading all of it; `None` where it is not known yet.
     pub(crate) fn size(&self, id: &ObjectId) -> Result<Option<u64>, StoreError> {
         let packs = self.packs.load();
-        for pack in packs.iter().rev() {
-            let Some(at) = pack.find(id) else { continue };
+        if let Some((pack, at)) = find_newest(&packs, id) {
             let size = INFLATE.with_borrow_mut(|inflate| pack.size(at, inflate));
             return size.map(Some).map_err(|error| explain(id, error));
         }
@@ -222,18 +212,14 @@ impl Objects {
 
     /// An object that is not worth keeping in the cache of blobs.
     pub(crate) fn read(&self, id: &ObjectId, kind: Kind) -> Result<Vec<u8>, StoreError> {
-        let found = match self.find_packed(id)? {
-            Some(found) => found,
-            None => self.find_elsewhere(id)?,
-        };
+        let found = self.find_packed(id)?.map_or_else(|| self.find_elsewhere(id), Ok)?;
         self.check(id, found, kind)
     }
 
     /// Whether a blob is in the repository, durably. Does not look at the disk again: what it does not know is only
     /// written once more.
     pub(crate) fn has_blob(&self, id: &ObjectId) -> bool {
-        let packs = self.packs.load();
-        self.recent.contains_key(id) || packs.iter().rev().any(|pack| pack.find(id).is_some())
+        self.recent.contains_key(id) || find_newest(&self.packs.load(), id).is_some()
     }
 
     pub(crate) fn stage(&self, id: ObjectId, blob: Arc<[u8]>) {
@@ -293,12 +279,8 @@ impl Objects {
         Ok(())
     }
 
-    fn check(
-        &self,
-        id: &ObjectId,
-        (kind, data): (Kind, Vec<u8>),
-        expected: Kind,
-    ) -> Result<Vec<u8>, StoreError> {
+    fn check(&self, id: &ObjectId, found: FoundObject, expected: Kind) -> Result<Vec<u8>, StoreError> {
+        let FoundObject { kind, data } = found;
         if kind != expected {
             return Err(StoreError::corrupt(id, format!("it is a {kind}, not a {expected}")));
         }
@@ -316,13 +298,12 @@ impl Objects {
     }
 
     /// A copy of a blob that lies in a pack as it is; notes where.
-    fn find_stored<T>(
-        &self,
-        id: &ObjectId,
-        known: Known,
-        spot: &Spot,
-        copy: impl FnOnce(&[u8]) -> T,
-    ) -> Option<T> {
+    fn find_stored<T>(&self, id: &ObjectId, spot: Option<&Spot>, copy: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let spot = spot?;
+        let known = spot.known();
+        if known == Known::Elsewhere {
+            return None;
+        }
         let packs = self.packs.load();
         let noted = match known {
             Known::At { pack, offset } => {
@@ -333,8 +314,7 @@ impl Objects {
         let (pack, offset) = match noted {
             Some(found) => found,
             None => {
-                let mut newest_first = packs.iter().rev();
-                let (pack, at) = newest_first.find_map(|pack| Some((pack, pack.find(id)?)))?;
+                let (pack, at) = find_newest(&packs, id)?;
                 spot.note(pack.known(at));
                 (pack, pack.bundle.index.pack_offset_at_index(at))
             }
@@ -346,28 +326,24 @@ impl Objects {
         content.map(copy)
     }
 
-    fn find_packed(&self, id: &ObjectId) -> Result<Option<(Kind, Vec<u8>)>, StoreError> {
+    fn find_packed(&self, id: &ObjectId) -> Result<Option<FoundObject>, StoreError> {
         let packs = self.packs.load();
-        for pack in packs.iter().rev() {
-            let Some(at) = pack.find(id) else { continue };
-            let mut out = Vec::new();
-            let kind = INFLATE.with_borrow_mut(|inflate| {
-                let found =
-                    pack.bundle.get_object_by_index(at, &mut out, inflate, &mut odb_pack::cache::Never);
-                found.map(|(data, _)| data.kind).map_err(|error| explain(id, error))
-            })?;
-            return Ok(Some((kind, out)));
-        }
-        Ok(None)
+        let Some((pack, at)) = find_newest(&packs, id) else { return Ok(None) };
+        let mut data = Vec::new();
+        let kind = INFLATE.with_borrow_mut(|inflate| {
+            let found = pack.bundle.get_object_by_index(at, &mut data, inflate, &mut odb_pack::cache::Never);
+            found.map(|(data, _)| data.kind).map_err(|error| explain(id, error))
+        })?;
+        Ok(Some(FoundObject { kind, data }))
     }
 
     /// Where an object may be that no known pack holds: loose, or in a pack that `git gc` made beside us.
-    fn find_elsewhere(&self, id: &ObjectId) -> Result<(Kind, Vec<u8>), StoreError> {
-        let mut out = Vec::new();
+    fn find_elsewhere(&self, id: &ObjectId) -> Result<FoundObject, StoreError> {
+        let mut data = Vec::new();
         for loose in &self.loose {
-            let found = loose.try_find(id, &mut out).map_err(|error| explain(id, error))?;
+            let found = loose.try_find(id, &mut data).map_err(|error| explain(id, error))?;
             if let Some(kind) = found.map(|data| data.kind) {
-                return Ok((kind, out));
+                return Ok(FoundObject { kind, data });
             }
         }
         self.rescan()?;
@@ -379,6 +355,11 @@ impl fmt::Debug for Objects {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Objects").field("packs", &self.packs.load().len()).finish_non_exhaustive()
     }
+}
+
+/// The newest pack that holds an object, and where in its index that is.
+fn find_newest<'a>(packs: &'a [Arc<Pack>], id: &ObjectId) -> Option<(&'a Arc<Pack>, u32)> {
+    packs.iter().rev().find_map(|pack| Some((pack, pack.find(id)?)))
 }
 
 /// No server stored more in one file (D41).

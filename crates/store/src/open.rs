@@ -6,9 +6,9 @@ use countersign_core::{
 use thiserror::Error;
 
 use crate::{
-    author::Author,
     budget::StorageLimits,
     clock::Clock,
+    commit::Author,
     data_dir::DataDir,
     error::StoreError,
     nonces::{self, NonceError, Nonces},

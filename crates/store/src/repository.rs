@@ -4,7 +4,7 @@ pub(crate) mod batch;
 pub(crate) mod refs;
 
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -14,22 +14,19 @@ use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
 use thiserror::Error;
 
 use crate::{
-    disk::{Disk, DiskError},
+    disk::{Disk, DiskError, list_dir},
     error::StoreError,
     objects::{
         Objects,
         folded::{self, Folded},
-        pack::{self, EncodedPack},
+        pack,
         packs::Pack,
     },
     repository::{
         batch::Batch,
         refs::{BRANCH, Branch, remove_stale_locks},
     },
-    tree::{
-        dir::{Dir, TreeNode},
-        load::load_tree,
-    },
+    tree::{dir::Dir, load::load_tree},
 };
 
 const CACHE_BYTES: u64 = 64 << 20;
@@ -46,7 +43,7 @@ pub struct Repository {
     pub(crate) disk: Disk,
     pub(crate) objects: Arc<Objects>,
     branch: Branch,
-    tip: Option<ObjectId>,
+    pub(crate) tip: Option<ObjectId>,
     pub(crate) root: Arc<Dir>,
     /// A publish that failed: its pack, and where the branch may point because of it.
     unsettled: Option<Unsettled>,
@@ -118,27 +115,22 @@ impl Repository {
 
     /// The bytes of the format marker (D38); `None` before the first commit.
     pub fn marker(&self) -> Result<Option<Arc<[u8]>>, StoreError> {
-        match self.root.find(&RepositoryMarker::path()) {
-            Some(TreeNode::File(id)) => self.objects.blob(id).map(Some),
-            Some(TreeNode::Dir(..) | TreeNode::Foreign(_)) | None => Ok(None),
-        }
-    }
-
-    pub(crate) fn tip(&self) -> Option<ObjectId> {
-        self.tip
+        self.root.file(&RepositoryMarker::path()).map(|id| self.objects.blob(&id)).transpose()
     }
 
     pub(crate) fn pack_dir(&self) -> PathBuf {
         self.dir.join("objects/pack")
     }
 
-    /// Puts the commits of `batch`, the last of which is `tip`, on the branch. After `Ok` they are on disk; after an error nothing is known until
-    /// [`Repository::settle`].
+    /// Puts the commits of `batch`, the last of which is `tip`, on the branch. After `Ok` they are on disk; after an error
+    /// nothing is known until [`Repository::settle`].
     pub(crate) fn publish(&mut self, batch: &Batch, tip: ObjectId) -> Result<(), StoreError> {
-        let encoded = pack::encode(&batch.pack_objects());
+        let encoded = pack::encode(&batch.objects);
         let stem = self.pack_dir().join(format!("pack-{}", encoded.id));
         self.unsettled = Some(Unsettled { stem: stem.clone(), tip });
-        self.write_pack(&stem, &encoded)?;
+        self.disk.write_new(&unfinished(&stem, "pack"), &encoded.pack)?;
+        self.disk.write_new(&unfinished(&stem, "idx"), &encoded.index)?;
+        finish_pack(&self.disk, &stem)?;
         let pack = Pack::open(stem)?;
         // A crash from here on leaves a pack that nothing refers to: harmless, and folded with the others.
         self.branch.move_to(&self.disk, self.tip, tip)?;
@@ -177,14 +169,6 @@ impl Repository {
         Ok(unmoved)
     }
 
-    /// Writes a pack and its index under their final names, durably.
-    fn write_pack(&self, stem: &Path, encoded: &EncodedPack) -> Result<(), DiskError> {
-        let (new_pack, new_index) = (unfinished(stem, "pack"), unfinished(stem, "idx"));
-        self.disk.write_new(&new_pack, &encoded.pack)?;
-        self.disk.write_new(&new_index, &encoded.index)?;
-        finish_pack(&self.disk, stem)
-    }
-
     fn load(&self, commit: ObjectId) -> Result<Arc<Dir>, StoreError> {
         let bytes = self.objects.read(&commit, Kind::Commit)?;
         let mut fields = gix::objs::CommitRefIter::from_bytes(&bytes, HashKind::Sha1);
@@ -193,13 +177,11 @@ impl Repository {
     }
 
     fn check_ours(&self) -> Result<(), OpenError> {
-        match self.root.find(&RepositoryMarker::path()) {
-            Some(TreeNode::File(_)) => Ok(()),
-            Some(TreeNode::Dir(..) | TreeNode::Foreign(_)) | None => {
-                let reason = format!("there is no file {} at the root of {BRANCH}", wire::REPOSITORY_FILE);
-                Err(OpenError::NotOurs { path: self.dir.clone(), reason })
-            }
+        if self.root.file(&RepositoryMarker::path()).is_some() {
+            return Ok(());
         }
+        let reason = format!("there is no file {} at the root of {BRANCH}", wire::REPOSITORY_FILE);
+        Err(OpenError::NotOurs { path: self.dir.clone(), reason })
     }
 }
 
@@ -279,9 +261,7 @@ fn check_layout(dir: &Path) -> Result<(), OpenError> {
 /// What a crash left in the directory of packs. A pack without an index is removed only where our unfinished index
 /// shows that it is ours: any other one may be somebody's only copy.
 fn remove_leftovers(disk: &Disk, dir: &Path) -> Result<(), DiskError> {
-    let entries = fs::read_dir(dir).and_then(|entries| entries.collect::<io::Result<Vec<_>>>());
-    let entries = entries.map_err(|source| DiskError::new("list", dir, source))?;
-    for path in entries.into_iter().map(|entry| entry.path()) {
+    for path in list_dir(dir)? {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
         if let Some(stem) = name.strip_suffix(&format!(".idx.{UNFINISHED}")).map(|stem| dir.join(stem))
             && !stem.with_extension("idx").exists()

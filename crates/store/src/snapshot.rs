@@ -1,7 +1,6 @@
 //! The repository at one commit, as decisions and readers see it.
 
-pub(crate) mod files;
-pub(crate) mod head;
-pub(crate) mod index;
-pub(crate) mod places;
-pub(crate) mod trie;
+pub mod head;
+pub mod index;
+pub mod places;
+pub mod trie;

@@ -11,7 +11,6 @@ use crate::{histogram::Histogram, trouble::RecentFailure};
 pub struct StoreStats {
     /// Commits of each batch that was made durable.
     pub batches: Histogram<9>,
-    commits: AtomicU64,
     content_bytes: AtomicU64,
     failures: AtomicU64,
     waiting: AtomicUsize,
@@ -22,7 +21,6 @@ impl Default for StoreStats {
     fn default() -> Self {
         Self {
             batches: Histogram::new([1, 2, 4, 8, 16, 32, 64, 128, 256]),
-            commits: AtomicU64::new(0),
             content_bytes: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
@@ -33,7 +31,7 @@ impl Default for StoreStats {
 
 impl StoreStats {
     pub fn commits(&self) -> u64 {
-        self.commits.load(Ordering::Relaxed)
+        self.batches.sum()
     }
 
     /// Bytes of new files and of commits, without directories.
@@ -66,7 +64,6 @@ impl StoreStats {
 
     pub(crate) fn note_published(&self, commits: usize, content_bytes: u64) {
         self.batches.note(commits as u64);
-        self.commits.fetch_add(commits as u64, Ordering::Relaxed);
         self.content_bytes.fetch_add(content_bytes, Ordering::Relaxed);
         self.trouble.note(true, Instant::now());
     }

@@ -1,13 +1,8 @@
 //! The store at work: one thread writes, and every reader takes the newest published [`Head`].
 
-use std::{
-    io,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-        mpsc::{SyncSender, TrySendError, sync_channel},
-    },
-    thread::{self, JoinHandle},
+use std::sync::{
+    Arc,
+    mpsc::{SyncSender, TrySendError, sync_channel},
 };
 
 use arc_swap::ArcSwap;
@@ -15,9 +10,9 @@ use countersign_core::rules::snapshot::Change;
 use tokio::sync::oneshot;
 
 use crate::{
-    author::Author,
     budget::{StorageBudget, StorageLimits},
     clock::Clock,
+    commit::Author,
     disk::DiskError,
     error::StoreError,
     fold::Folder,
@@ -25,7 +20,8 @@ use crate::{
     repository::Repository,
     snapshot::head::Head,
     stats::StoreStats,
-    writer::{Job, Writer, job, load_head},
+    thread::JoinedThread,
+    writer::{Job, StoreState, Writer, job, load_head},
 };
 
 /// Changes that may wait; beyond it a caller is told to come back.
@@ -45,58 +41,42 @@ pub struct Options {
 /// The repository at work. Dropping it stores what still waits, then returns.
 #[derive(Debug)]
 pub struct Store {
-    published: Arc<ArcSwap<Head>>,
-    publishes: Arc<AtomicU64>,
-    stats: Arc<StoreStats>,
-    log: Arc<Log>,
-    budget: Option<Arc<StorageBudget>>,
-    jobs: Option<SyncSender<Job>>,
-    writer: Option<JoinHandle<()>>,
+    shared: Arc<StoreState>,
+    jobs: SyncSender<Job>,
+    _writer: JoinedThread,
 }
 
 impl Store {
     pub fn start(repository: Repository, options: Options) -> Result<Self, StoreError> {
-        let published = Arc::new(ArcSwap::from_pointee(load_head(&repository)));
-        let publishes = Arc::new(AtomicU64::new(0));
-        let stats = Arc::new(StoreStats::default());
-        let log = Arc::new(Log::new(Arc::clone(&repository.objects), repository.tip()));
-        let unborn = repository.is_unborn();
-        let spawn_error =
-            |source: io::Error| DiskError::new("start a thread for", &repository.pack_dir(), source);
-        let folder =
-            Folder::start(Arc::clone(&repository.objects), repository.disk.clone(), repository.pack_dir())
-                .map_err(spawn_error)?;
+        let (objects, pack_dir) = (Arc::clone(&repository.objects), repository.pack_dir());
+        let shared = Arc::new(StoreState {
+            published: ArcSwap::from_pointee(load_head(&repository)),
+            stats: StoreStats::default(),
+            log: Arc::new(Log::new(Arc::clone(&objects), repository.tip)),
+            budget: options.budget.map(StorageBudget::new),
+        });
+        let folder = Folder::start(objects, repository.disk.clone(), pack_dir.clone())
+            .map_err(|source| DiskError::new("start a thread for", &pack_dir, source))?;
         folder.wake();
-        let budget = options.budget.map(StorageBudget::new).map(Arc::new);
-        let mut writer = Writer {
-            published: Arc::clone(&published),
-            author: options.author,
-            clock: options.clock,
-            publishes: Arc::clone(&publishes),
-            stats: Arc::clone(&stats),
-            log: Arc::clone(&log),
-            folder,
-            budget: budget.clone(),
-            unsettled: false,
-            repository,
-        };
-        if unborn {
-            writer.commit_initial(&options.initial)?;
+        let is_unborn = repository.is_unborn();
+        let Options { author, clock, initial, budget: _ } = options;
+        let mut writer = Writer { repository, shared: Arc::clone(&shared), author, clock, folder };
+        if is_unborn {
+            writer.commit_initial(&initial)?;
         }
         let (jobs, queue) = sync_channel(QUEUE);
-        let thread = thread::Builder::new().name("store-writer".to_owned());
-        let writer = thread.spawn(move || writer.run(&queue)).map_err(|_| StoreError::Closed)?;
-        Ok(Self { published, publishes, stats, log, budget, jobs: Some(jobs), writer: Some(writer) })
+        let writer = JoinedThread::start("store-writer", move || writer.run(&queue));
+        Ok(Self { shared, jobs, _writer: writer.map_err(|_| StoreError::Closed)? })
     }
 
     /// The newest published state.
     pub fn head(&self) -> Arc<Head> {
-        self.published.load_full()
+        self.shared.published.load_full()
     }
 
     /// The same for a moment: cheaper, and to be let go of soon.
     pub fn glance(&self) -> impl std::ops::Deref<Target = Arc<Head>> {
-        self.published.load()
+        self.shared.published.load()
     }
 
     /// Runs `decide` on the newest state, and stores the change that it returns as one commit. Returns only after that
@@ -106,10 +86,9 @@ impl Store {
         decide: impl Fn(&Head) -> Result<(Change, T), R> + Send + 'static,
     ) -> Result<Result<T, R>, StoreError> {
         let (reply, answer) = oneshot::channel();
-        let jobs = self.jobs.as_ref().ok_or(StoreError::Closed)?;
-        self.stats.note_queued();
-        jobs.try_send(job(decide, reply)).map_err(|error| {
-            self.stats.note_taken();
+        self.stats().note_queued();
+        self.jobs.try_send(job(decide, reply)).map_err(|error| {
+            self.stats().note_taken();
             match error {
                 TrySendError::Full(_) => StoreError::Busy,
                 TrySendError::Disconnected(_) => StoreError::Closed,
@@ -120,33 +99,25 @@ impl Store {
 
     /// How many rounds of fsync were made for all commits since the start.
     pub fn publishes(&self) -> u64 {
-        self.publishes.load(Ordering::Relaxed)
+        let (batches, above) = self.stats().batches.counts();
+        batches.map(|(_, count)| count).sum::<u64>() + above
     }
 
     pub fn stats(&self) -> &StoreStats {
-        &self.stats
+        &self.shared.stats
     }
 
     /// What happened: the newest commits, and whatever came before them.
     pub fn log(&self) -> &Arc<Log> {
-        &self.log
+        &self.shared.log
     }
 
     pub fn budget(&self) -> Option<&StorageBudget> {
-        self.budget.as_deref()
+        self.shared.budget.as_ref()
     }
 
     /// How many packs there are.
     pub fn packs(&self) -> usize {
-        self.published.load().files.objects.packs().len()
-    }
-}
-
-impl Drop for Store {
-    fn drop(&mut self) {
-        self.jobs = None;
-        if let Some(writer) = self.writer.take() {
-            let _ = writer.join();
-        }
+        self.shared.published.load().objects.packs().len()
     }
 }

@@ -3,34 +3,30 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-        mpsc::Receiver,
-    },
+    sync::{Arc, mpsc::Receiver},
     time::Instant,
 };
 
 use arc_swap::ArcSwap;
-use countersign_core::{rules::snapshot::Change, values::path::RepoPath};
+use countersign_core::{
+    documents::layout,
+    rules::snapshot::{Change, Snapshot as _},
+    values::{path::RepoPath, wire},
+};
 use gix::{ObjectId, hash::Kind as HashKind};
 use tokio::sync::oneshot;
 
 use crate::{
-    author::Author,
     budget::{Charge, Need, StorageBudget},
+    clock::Clock,
+    commit::Author,
     error::StoreError,
     fold::Folder,
     log::{Log, Logged},
-    repository::{
-        Repository,
-        batch::{Batch, CommitStamp},
-    },
-    snapshot::{files::Files, head::Head, index::Index, places::Places},
+    repository::{Repository, batch::Batch},
+    snapshot::{head::Head, index::Index, places::Places},
     stats::StoreStats,
 };
-
-use crate::clock::Clock;
 
 const MAX_CHANGES: usize = 256;
 /// Trees of large directories add up; beyond this, the rest waits for the next batch.
@@ -50,16 +46,19 @@ type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 #[derive(Debug)]
 pub(crate) struct Writer {
     pub(crate) repository: Repository,
-    pub(crate) published: Arc<ArcSwap<Head>>,
+    pub(crate) shared: Arc<StoreState>,
     pub(crate) author: Author,
     pub(crate) clock: Clock,
-    pub(crate) publishes: Arc<AtomicU64>,
-    pub(crate) stats: Arc<StoreStats>,
-    pub(crate) log: Arc<Log>,
     pub(crate) folder: Folder,
-    pub(crate) budget: Option<Arc<StorageBudget>>,
-    /// A publish failed, and where the branch points has not been found out yet.
-    pub(crate) unsettled: bool,
+}
+
+/// What the writer shares with those who ask.
+#[derive(Debug)]
+pub(crate) struct StoreState {
+    pub(crate) published: ArcSwap<Head>,
+    pub(crate) stats: StoreStats,
+    pub(crate) log: Arc<Log>,
+    pub(crate) budget: Option<StorageBudget>,
 }
 
 /// Changes that were decided one on top of the other, and are not published yet.
@@ -102,11 +101,11 @@ impl Writer {
     /// Works until every sender of `jobs` is gone and the queue is empty.
     pub(crate) fn run(mut self, jobs: &Receiver<Job>) {
         while let Ok(job) = jobs.recv() {
-            self.stats.note_taken();
+            self.shared.stats.note_taken();
             match self.recover() {
                 Ok(()) => self.run_batch(job, jobs),
                 Err(error) => {
-                    self.stats.note_failed();
+                    self.shared.stats.note_failed();
                     drop(job(Err(error)));
                 }
             }
@@ -127,8 +126,8 @@ impl Writer {
         while let Some(job) = next {
             self.take(job, &mut draft);
             taken += 1;
-            let full = taken == MAX_CHANGES || draft.batch.bytes() > MAX_BATCH_BYTES;
-            next = if full { None } else { jobs.try_recv().ok().inspect(|_| self.stats.note_taken()) };
+            let full = taken == MAX_CHANGES || draft.batch.bytes > MAX_BATCH_BYTES;
+            next = if full { None } else { jobs.try_recv().ok().inspect(|_| self.shared.stats.note_taken()) };
         }
         let published = if draft.commits.is_empty() { Ok(()) } else { self.publish(&mut draft) };
         // Answers that were decided on top of unpublished changes share the fate of those, refusals too.
@@ -142,7 +141,7 @@ impl Writer {
     }
 
     fn draft(&self) -> Draft {
-        let head = Head::clone(&self.published.load());
+        let head = Head::clone(&self.shared.published.load());
         Draft {
             head,
             batch: Batch::default(),
@@ -173,18 +172,14 @@ impl Writer {
     /// Adds one more commit to `draft`. On an error it is as it was, but for objects that nothing refers to.
     fn extend(&self, draft: &mut Draft, change: &Change) -> Result<(), StoreError> {
         let Draft { head, batch, .. } = draft;
-        let objects = &head.files.objects;
+        let objects = &head.objects;
         let time = self.clock.now();
-        let signature = CommitStamp { author: &self.author, time };
-        let new = batch.prepare(objects, head, change, &signature)?;
+        let new = batch.prepare(head, change, &self.author.at(time))?;
         let (root, commit, content_bytes) = (Arc::clone(&new.root), new.tip, new.content_bytes());
         let charge = self.charge(head, change, content_bytes)?;
         batch.add_commit(objects, new);
         let touched: Vec<RepoPath> = change.files.keys().cloned().collect();
-        let files = head.files.next(root, &touched);
-        let mut index = head.index.clone();
-        index.update(&files, &touched);
-        draft.head = Head { commit, files, index };
+        draft.head = head.next(commit, root, &touched);
         draft.commits.push(Logged::new(commit, time.to_whole_seconds(), change.recorded_message()));
         draft.content_bytes += content_bytes;
         draft.charges.extend(charge);
@@ -193,45 +188,56 @@ impl Writer {
 
     /// Refuses a change that is more than may be stored. The first commit of a repository is not about a project.
     fn charge(&self, head: &Head, change: &Change, bytes: u64) -> Result<Option<Charge>, StoreError> {
-        let Some(budget) = self.budget.as_ref().filter(|_| !head.commit.is_null()) else { return Ok(None) };
-        let need = Need::of(head, change, bytes);
-        Ok(need.map(|need| budget.charge(&need, Instant::now())).transpose()?)
+        let Some(budget) = self.shared.budget.as_ref().filter(|_| !head.commit.is_null()) else {
+            return Ok(None);
+        };
+        let Some(project) = project_of(&head.index, change) else { return Ok(None) };
+        let is_established = head.contains(&layout::active_signers(&project));
+        let is_protection = change.files.keys().any(|path| {
+            layout::project_of_signers_dir(path).is_some()
+                || path.file_name().contains(wire::REVOCATION_SUFFIX)
+        });
+        let need = Need { project, is_established, is_protection, bytes };
+        Ok(Some(budget.charge(&need, Instant::now())?))
     }
 
     fn publish(&mut self, draft: &mut Draft) -> Result<(), StoreError> {
-        self.unsettled = true;
-        let published = self.repository.publish(&draft.batch, draft.head.commit);
-        published.inspect_err(|_| self.stats.note_failed())?;
-        self.unsettled = false;
-        self.published.store(Arc::new(draft.head.clone()));
-        self.publishes.fetch_add(1, Ordering::Relaxed);
-        self.stats.note_published(draft.commits.len(), draft.content_bytes);
+        let StoreState { published, stats, log, .. } = &*self.shared;
+        let made = self.repository.publish(&draft.batch, draft.head.commit);
+        made.inspect_err(|_| stats.note_failed())?;
+        published.store(Arc::new(draft.head.clone()));
+        stats.note_published(draft.commits.len(), draft.content_bytes);
         draft.charges.drain(..).for_each(Charge::keep);
-        self.log.append(draft.commits.drain(..));
+        log.append(draft.commits.drain(..));
         self.folder.wake();
         Ok(())
     }
 
     /// After a failed publish, goes on from what is on disk; nothing is written before that succeeds.
     fn recover(&mut self) -> Result<(), StoreError> {
-        if self.unsettled {
-            let unmoved = self.repository.settle()?;
-            if !unmoved {
-                let head = Arc::new(load_head(&self.repository));
-                self.published.store(Arc::clone(&head));
-                self.log.catch_up(head.commit);
-            }
-            self.unsettled = false;
+        let unmoved = self.repository.settle()?;
+        if !unmoved {
+            let head = Arc::new(load_head(&self.repository));
+            self.shared.published.store(Arc::clone(&head));
+            self.shared.log.catch_up(head.commit);
         }
         Ok(())
     }
 }
 
+/// The project that a change is about: the one in whose directory it lies, or the new one that it makes.
+fn project_of(index: &Index, change: &Change) -> Option<RepoPath> {
+    let mut paths = change.files.keys();
+    let known = |path: &RepoPath| path.self_and_ancestors().find(|dir| index.is_project(dir));
+    let found =
+        paths.clone().find_map(known).or_else(|| paths.clone().find_map(layout::project_of_signers_dir));
+    found.or_else(|| paths.next().map(|path| path.parent().unwrap_or_else(|| path.clone())))
+}
+
 /// The head as the repository has it, with an index built from its files.
 pub(crate) fn load_head(repository: &Repository) -> Head {
     let (root, objects) = (Arc::clone(&repository.root), Arc::clone(&repository.objects));
-    let places = Some(Places::of(&root, &objects.spots()));
-    let files = Files { root, places, objects };
-    let commit = repository.tip().unwrap_or(ObjectId::null(HashKind::Sha1));
-    Head { commit, index: Index::build(&files), files }
+    let places = Places::of(&root, &objects.spots());
+    let commit = repository.tip.unwrap_or(ObjectId::null(HashKind::Sha1));
+    Head::of(commit, root, Some(places), objects)
 }

@@ -129,7 +129,7 @@ async fn fill(data_dir: &Path, plan: Plan) -> Result<usize, Failure> {
     commit(&store, change).await?;
     wait_for_folding(data_dir)?;
     let mut files = 0;
-    store.head().files.walk(&mut |_, _| files += 1);
+    store.head().walk(&mut |_, _| files += 1);
     Ok(files)
 }
 

@@ -142,7 +142,7 @@ impl Snapshot for AtHand<'_> {
     }
 
     fn read_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, ReadError> {
-        self.head.files.known_signers(path).map_err(|_| not_at_hand(path))
+        self.head.known_signers(path).map_err(|_| not_at_hand(path))
     }
 
     fn governing_project(&self, path: &RepoPath) -> Option<RepoPath> {
@@ -154,7 +154,7 @@ impl Snapshot for AtHand<'_> {
         if self.looks.get() > MOST_LOOKS {
             return Err(not_at_hand(path));
         }
-        self.head.files.known_entry_facts(path).map_err(|_| not_at_hand(path))
+        self.head.known_entry_facts(path).map_err(|_| not_at_hand(path))
     }
 
     fn files_below(&self, dir: &RepoPath) -> Result<Vec<RepoPath>, ReadError> {

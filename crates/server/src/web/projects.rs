@@ -125,6 +125,6 @@ pub(super) fn counts(counts: ReleaseCounts) -> Markup {
 /// From the tree alone, without reading a file.
 pub(super) fn count_releases(head: &Head, project: &RepoPath) -> ReleaseList {
     let mut releases = ReleaseList::below(project);
-    head.files.walk_below(project, &mut |path| releases.see(path));
+    head.walk_below(project, &mut |path| releases.see(path));
     releases
 }

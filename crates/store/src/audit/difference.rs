@@ -3,12 +3,16 @@
 use std::{
     cmp::Ordering,
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
 };
 
 use countersign_core::values::path::RepoPath;
 use thiserror::Error;
 
-use crate::tree::dir::{Dir, DirEntry, TreeNode};
+use crate::tree::{
+    dir::{Dir, DirEntry, TreeNode},
+    names::addressable,
+};
 
 /// How many entries may differ between two commits. A change touches some ten files, and all those of a project's
 /// superseded proposals at most. More are an attempt to exhaust the check.
@@ -30,19 +34,24 @@ pub(crate) struct Difference {
 pub(crate) struct TooMany;
 
 impl Difference {
-    pub(crate) fn between(old: &Dir, new: &Dir) -> Result<Self, TooMany> {
+    pub(crate) fn between(old: &Arc<Dir>, new: &Arc<Dir>) -> Result<Self, TooMany> {
         let mut difference = Self::default();
         difference.compare(Some(old), Some(new), &mut String::new())?;
         Ok(difference)
     }
 
-    fn compare(&mut self, old: Option<&Dir>, new: Option<&Dir>, path: &mut String) -> Result<(), TooMany> {
+    fn compare(
+        &mut self,
+        old: Option<&Arc<Dir>>,
+        new: Option<&Arc<Dir>>,
+        path: &mut String,
+    ) -> Result<(), TooMany> {
         if let (Some(old), Some(new)) = (old, new)
             && old.id == new.id
         {
             return Ok(());
         }
-        let is_empty = |dir: Option<&Dir>| dir.is_some_and(|dir| dir.entries.is_empty());
+        let is_empty = |dir: Option<&Arc<Dir>>| dir.is_some_and(|dir| dir.entries.is_empty());
         if !path.is_empty() && (is_empty(old) || is_empty(new)) {
             self.odd.insert(path.clone(), "it is an empty directory, and Git's own commands keep none");
         }
@@ -53,7 +62,7 @@ impl Difference {
                 (None, None) => break,
                 (Some(_), None) => (before.next(), None),
                 (None, Some(_)) => (None, after.next()),
-                (Some(left), Some(right)) => match order(left, right) {
+                (Some(left), Some(right)) => match spelled(left).cmp(spelled(right)) {
                     Ordering::Less => (before.next(), None),
                     Ordering::Equal => (before.next(), after.next()),
                     Ordering::Greater => (None, after.next()),
@@ -81,12 +90,7 @@ impl Difference {
     ) -> Result<(), TooMany> {
         let Some(entry) = new.or(old) else { return Ok(()) };
         let (old, new) = (old.map(|entry| &entry.node), new.map(|entry| &entry.node));
-        let is_same = match (old, new) {
-            // Directories with the same id are the same, however large they are.
-            (Some(TreeNode::Dir(old, _)), Some(TreeNode::Dir(new, _))) => old == new,
-            (old, new) => old == new,
-        };
-        if is_same {
+        if old.zip(new).is_some_and(|(old, new)| old.is_same(new)) {
             return Ok(());
         }
         self.entries += 1;
@@ -101,7 +105,7 @@ impl Difference {
                     self.odd.insert(path.clone(), "no path can spell this name");
                 }
                 path.push('/');
-                self.compare(dir_of(old), dir_of(new), path)?;
+                self.compare(old.and_then(TreeNode::dir), new.and_then(TreeNode::dir), path)?;
             }
             (None | Some(TreeNode::File(_)), None | Some(TreeNode::File(_))) => self.touch(path, &entry.name),
             (Some(TreeNode::File(_) | TreeNode::Dir(..) | TreeNode::Foreign(_)) | None, _) => {
@@ -115,17 +119,10 @@ impl Difference {
     }
 
     fn touch(&mut self, path: &str, name: &str) {
-        match RepoPath::parse(path).ok().filter(|parsed| is_plain(name) && parsed.as_str() == path) {
+        match addressable(path).filter(|_| is_plain(name)) {
             Some(parsed) => drop(self.touched.insert(parsed)),
             None => drop(self.odd.insert(path.to_owned(), "no path can spell this name")),
         }
-    }
-}
-
-fn dir_of(node: Option<&TreeNode>) -> Option<&Dir> {
-    match node {
-        Some(TreeNode::Dir(_, dir)) => Some(dir),
-        Some(TreeNode::File(_) | TreeNode::Foreign(_)) | None => None,
     }
 }
 
@@ -134,14 +131,7 @@ fn is_plain(name: &str) -> bool {
     !name.contains('/') && !matches!(name, "" | "." | "..")
 }
 
-/// The order of the entries: by bytes, with a slash behind the name of a directory.
-fn order(left: &DirEntry, right: &DirEntry) -> Ordering {
-    let (left_ends, right_ends) = (left.node.is_dir(), right.node.is_dir());
-    if left.name == right.name {
-        return left_ends.cmp(&right_ends);
-    }
-    let bytes = |entry: &DirEntry, is_dir: bool| -> Vec<u8> {
-        entry.name.bytes().chain(is_dir.then_some(b'/')).collect()
-    };
-    bytes(left, left_ends).cmp(&bytes(right, right_ends))
+/// The entries are in the order of these bytes: a slash stands behind the name of a directory.
+fn spelled(entry: &DirEntry) -> impl Iterator<Item = u8> {
+    entry.name.bytes().chain(entry.node.is_dir().then_some(b'/'))
 }

@@ -11,13 +11,12 @@ use gix::{ObjectId, hash::Kind as HashKind};
 
 use crate::{
     audit::{plain, report::CheckError},
+    data_dir::REPOSITORY_DIR,
     objects::Objects,
     repository::refs::{BRANCH, Branch},
 };
 
 const CACHE_BYTES: u64 = 128 << 20;
-/// Where a data directory has its repository.
-const REPOSITORY_DIR: &str = "repo.git";
 /// Where a work tree has its own, or a file that names it.
 const GIT_DIR: &str = ".git";
 /// The file by which a linked work tree names the repository that it belongs to.
@@ -62,7 +61,9 @@ pub(crate) fn open(dir: &Path) -> Result<RepositoryCopy, CheckError> {
     let objects = Arc::new(Objects::open_to_check(&dirs, CACHE_BYTES)?);
     let refs = list_other_refs(&opened, head).unwrap_or_default();
     let (replacing, other_refs) = refs.into_iter().partition(|name| name.starts_with(REPLACING));
-    let warnings = list_warnings((dir, &path), &opened, head, replacing);
+    let inside = dir.join(REPOSITORY_DIR);
+    let unchecked = (inside != path && inside.symlink_metadata().is_ok()).then_some(inside);
+    let warnings = list_warnings(unchecked, &opened, head, replacing);
     Ok(RepositoryCopy { shallow: read_shallow(git_dir), path, objects, head, other_refs, warnings })
 }
 
@@ -71,7 +72,7 @@ fn find_repository(dir: &Path) -> PathBuf {
     let (git_dir, inside) = (dir.join(GIT_DIR), dir.join(REPOSITORY_DIR));
     if git_dir.symlink_metadata().is_ok() {
         git_dir
-    } else if !is_repository(dir) && is_real_dir(&inside) {
+    } else if !is_repository(dir) && inside.is_dir() && !inside.is_symlink() {
         inside
     } else {
         dir.to_owned()
@@ -82,21 +83,15 @@ fn is_repository(dir: &Path) -> bool {
     ["HEAD", "objects", "refs"].iter().all(|name| dir.join(name).symlink_metadata().is_ok())
 }
 
-/// A directory, and not a link to one.
-fn is_real_dir(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
-}
-
 fn list_warnings(
-    (dir, path): (&Path, &Path),
+    unchecked: Option<PathBuf>,
     opened: &gix::Repository,
     head: ObjectId,
     replacing: Vec<String>,
 ) -> Vec<String> {
     let mut warnings = Vec::new();
-    let inside = dir.join(REPOSITORY_DIR);
-    if inside != *path && inside.symlink_metadata().is_ok() {
-        warnings.push(format!("{} is there as well, and was not checked", inside.display()));
+    if let Some(other) = unchecked {
+        warnings.push(format!("{} is there as well, and was not checked", other.display()));
     }
     if !replacing.is_empty() {
         warnings

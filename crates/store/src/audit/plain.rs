@@ -17,7 +17,7 @@ const MAX_BORROWED: usize = 64;
 
 /// The repository that `path` is, or that the file there names, as Git writes it for linked work trees and submodules.
 pub(crate) fn check_repository(path: &Path) -> Result<(), String> {
-    let git_dir = if is_dir(path) { path.to_owned() } else { follow(path, "gitdir: ")? };
+    let git_dir = if path.is_dir() { path.to_owned() } else { follow(path, "gitdir: ")? };
     // A linked work tree has its own HEAD, and shares all else.
     let own = git_dir.join("commondir");
     let common = if exists(&own) { git_dir.join(follow(&own, "")?) } else { git_dir.clone() };
@@ -38,9 +38,10 @@ pub(crate) fn check_repository(path: &Path) -> Result<(), String> {
 fn check_objects(dir: &Path) -> Result<(), String> {
     check_file(&dir.join("info/alternates"), SMALL)?;
     for (path, _) in list(dir)? {
-        if is_dir(&path) {
-            for (inside, _) in list(&path)? {
-                check_entry(&inside, u64::MAX)?;
+        if path.is_dir() {
+            // Directories below these hold nothing that anything here reads.
+            for (inside, _) in list(&path)?.into_iter().filter(|(inside, _)| !inside.is_dir()) {
+                check_file(&inside, u64::MAX)?;
             }
         } else {
             check_file(&path, u64::MAX)?;
@@ -109,11 +110,6 @@ fn check_file(path: &Path, max_bytes: u64) -> Result<(), String> {
     }
 }
 
-/// A file, or a directory that nothing here reads.
-fn check_entry(path: &Path, max_bytes: u64) -> Result<(), String> {
-    if is_dir(path) { Ok(()) } else { check_file(path, max_bytes) }
-}
-
 fn list(dir: &Path) -> Result<Vec<(PathBuf, fs::FileType)>, String> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -131,10 +127,6 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
 
 fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
-}
-
-fn is_dir(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|found| found.is_dir())
 }
 
 fn is_absence(error: &io::Error) -> bool {

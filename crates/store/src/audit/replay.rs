@@ -5,7 +5,7 @@
 //! nothing here knows any rule of its own about what may change.
 
 mod check;
-mod nonces;
+pub mod nonces;
 mod proposals;
 mod rerun;
 mod times;

@@ -62,17 +62,3 @@ pub enum CheckError {
     #[error(transparent)]
     Store(#[from] StoreError),
 }
-
-/// Why an object could not be read, for a person: without what the server says of its own repository.
-pub(crate) fn reason_of(error: &StoreError) -> String {
-    match error {
-        StoreError::Corrupt { subject, reason } => format!("{subject}: {reason}"),
-        StoreError::Conflict { .. }
-        | StoreError::TooLarge { .. }
-        | StoreError::Io(_)
-        | StoreError::OverBudget(_)
-        | StoreError::Busy
-        | StoreError::Panicked
-        | StoreError::Closed => error.to_string(),
-    }
-}

@@ -1,21 +1,20 @@
 //! From the newest commit back to where the check begins, and then forward again, replaying each.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use countersign_core::values::{bounds::FILE_BYTES, path::RepoPath, time::Timestamp};
-use gix::{ObjectId, objs::Kind};
+use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
 
 use crate::{
     audit::{
         difference::Difference,
-        open::RepositoryCopy,
+        open::{RepositoryCopy, open},
         replay::{CommitStep, Replay, SpeaksFor},
-        report::{AuditEvent, CheckError, Checked, Finding, reason_of},
-        state::AuditState,
+        report::{AuditEvent, CheckError, Checked, Finding},
     },
     commit::Commit,
-    snapshot::files::Files,
-    tree::{dir::TreeNode, load},
+    snapshot::head::Head,
+    tree::{dir::Dir, load},
 };
 
 /// How many findings are told; beyond it they are only counted.
@@ -23,26 +22,17 @@ const MAX_FINDINGS: usize = 200;
 /// How many files of one finding are named.
 const MAX_FILES: usize = 20;
 
-pub(crate) fn walk(
-    opened: &RepositoryCopy,
+/// Checks the history of `main` in a data directory, a bare repository or a clone: all of it, or what came after a
+/// commit whose state is taken as it is. Which project a URL may speak for, `speaks_for` knows.
+pub fn check(
+    dir: &Path,
     since: Option<ObjectId>,
     speaks_for: SpeaksFor,
     tell: &mut dyn FnMut(AuditEvent<'_>),
 ) -> Result<Checked, CheckError> {
+    let opened = &open(dir)?;
     let mut report = Report::new(opened, tell);
-    let ids = match list_commits(opened, since) {
-        Ok(ids) => ids,
-        Err(Incomplete::NotInHistory(since)) => {
-            return Err(CheckError::NotInHistory { since, head: opened.head });
-        }
-        Err(Incomplete::Shallow(commit)) => {
-            return Err(CheckError::Shallow { path: opened.path.clone(), commit });
-        }
-        Err(Incomplete::Broken { commit, reason }) => {
-            report.add(commit, Vec::new(), format!("{reason}; without it, nothing can be checked"));
-            return Ok(report.finish());
-        }
-    };
+    let Some(ids) = list_commits(opened, since, &mut report)? else { return Ok(report.finish()) };
     let mut walker = Walker {
         opened,
         replay: Replay::new(speaks_for),
@@ -59,47 +49,51 @@ pub(crate) fn walk(
     Ok(report.finish())
 }
 
-enum Incomplete {
-    NotInHistory(ObjectId),
-    /// Here the clone ends.
-    Shallow(ObjectId),
-    Broken {
-        commit: ObjectId,
-        reason: String,
-    },
-}
-
-/// The commits to check, newest first.
-fn list_commits(opened: &RepositoryCopy, since: Option<ObjectId>) -> Result<Vec<ObjectId>, Incomplete> {
+/// The commits to check, newest first; `None` where one cannot be read, which is reported.
+fn list_commits(
+    opened: &RepositoryCopy,
+    since: Option<ObjectId>,
+    report: &mut Report<'_>,
+) -> Result<Option<Vec<ObjectId>>, CheckError> {
     let mut ids = Vec::new();
     let mut next = Some(opened.head);
     while let Some(id) = next.filter(|id| since != Some(*id)) {
-        let commit = read_commit(opened, id).map_err(|reason| match ids.last() {
-            Some(child) if opened.shallow.contains(child) => Incomplete::Shallow(*child),
-            Some(_) | None => Incomplete::Broken { commit: id, reason },
-        })?;
+        let commit = match read_commit(opened, id) {
+            Ok(commit) => commit,
+            Err(reason) => {
+                // Here a shallow clone ends.
+                if let Some(&commit) = ids.last().filter(|child| opened.shallow.contains(*child)) {
+                    return Err(CheckError::Shallow { path: opened.path.clone(), commit });
+                }
+                report.add(id, Vec::new(), format!("{reason}; without it, nothing can be checked"));
+                return Ok(None);
+            }
+        };
         ids.push(id);
         // Of a merge, which is a finding by itself, the side that it was made on.
         next = commit.parents.first().copied();
     }
-    match (next, since) {
-        (None, Some(since)) => Err(Incomplete::NotInHistory(since)),
-        (None, None) | (Some(_), _) => Ok(ids),
+    match since {
+        Some(since) if next.is_none() => Err(CheckError::NotInHistory { since, head: opened.head }),
+        Some(_) | None => Ok(Some(ids)),
     }
 }
 
-fn begin(opened: &RepositoryCopy, since: Option<ObjectId>) -> Result<AuditState, CheckError> {
-    let Some(since) = since else { return Ok(AuditState::empty(Arc::clone(&opened.objects))) };
+fn begin(opened: &RepositoryCopy, since: Option<ObjectId>) -> Result<Head, CheckError> {
+    let objects = Arc::clone(&opened.objects);
+    let Some(since) = since else {
+        return Ok(Head::of(ObjectId::null(HashKind::Sha1), Dir::empty(), None, objects));
+    };
     let unreadable = |reason: String| CheckError::SinceUnreadable { since, reason };
     let commit = read_commit(opened, since).map_err(unreadable)?;
-    let root = load::load_tree(&opened.objects, commit.tree);
-    let root = root.map_err(|error| unreadable(reason_of(&error)))?;
-    Ok(AuditState::of(Files { root, places: None, objects: Arc::clone(&opened.objects) }))
+    let root = load::load_tree(&objects, commit.tree);
+    let root = root.map_err(|error| unreadable(error.reason()))?;
+    Ok(Head::of(since, root, None, objects))
 }
 
 fn read_commit(opened: &RepositoryCopy, id: ObjectId) -> Result<Commit, String> {
     let bytes = opened.objects.read(&id, Kind::Commit);
-    let bytes = bytes.map_err(|error| format!("the commit cannot be read: {}", reason_of(&error)))?;
+    let bytes = bytes.map_err(|error| format!("the commit cannot be read: {}", error.reason()))?;
     Commit::parse(&bytes).map_err(|reason| format!("the commit cannot be read: {reason}"))
 }
 
@@ -107,7 +101,7 @@ struct Walker<'a> {
     opened: &'a RepositoryCopy,
     replay: Replay,
     /// After the commit before.
-    state: AuditState,
+    state: Head,
     /// Of the commit before.
     time: Option<Timestamp>,
     is_first: bool,
@@ -122,7 +116,7 @@ impl Walker<'_> {
             Err(reason) => return report.add(id, Vec::new(), reason),
         };
         if commit.parents.len() > 1 {
-            report.add(id, Vec::new(), "it is a merge, and the server makes none".to_owned());
+            report.add(id, Vec::new(), "it is a merge, and the server makes none");
         }
         if let Some(names) = &commit.odd_headers {
             let reason = format!("its headers are {names:?}, and the server writes others");
@@ -130,36 +124,36 @@ impl Walker<'_> {
         } else if !commit.is_ours && commit.parents.len() <= 1 {
             let reason = "it is not written as the server writes a commit: author and committer are one, in UTC, and \
                           all of it is UTF-8";
-            report.add(id, Vec::new(), reason.to_owned());
+            report.add(id, Vec::new(), reason);
         }
         if self.time.is_some_and(|before| commit.time < before) {
             report.backwards.push(id);
         }
         self.time = Some(commit.time);
-        let loaded = load::load_next(&self.opened.objects, commit.tree, &self.state.files.root);
+        let loaded = load::load_next(&self.opened.objects, commit.tree, &self.state.root);
         let (root, odd_dirs) = match loaded {
             Ok(loaded) => loaded,
             Err(error) => {
-                let reason = format!("the files of the commit cannot be read: {}", reason_of(&error));
+                let reason = format!("the files of the commit cannot be read: {}", error.reason());
                 return report.add(id, Vec::new(), reason);
             }
         };
-        let difference = match Difference::between(&self.state.files.root, &root) {
+        let difference = match Difference::between(&self.state.root, &root) {
             Ok(difference) => difference,
             Err(error) => return report.add(id, Vec::new(), error.to_string()),
         };
         for (path, what) in &difference.odd {
-            report.add(id, vec![path.clone()], (*what).to_owned());
+            report.add(id, vec![path.clone()], *what);
         }
         if !odd_dirs.is_empty() {
             let reason =
                 "the directory is not written as the server writes it: a mode or a name is spelled otherwise";
-            report.add(id, odd_dirs, reason.to_owned());
+            report.add(id, odd_dirs, reason);
         }
         let touched: Vec<RepoPath> = difference.touched.iter().cloned().collect();
         for path in &touched {
-            let Some(TreeNode::File(blob)) = root.find(path) else { continue };
-            if let Ok(Some(bytes)) = self.opened.objects.size(blob)
+            if let Some(blob) = root.file(path)
+                && let Ok(Some(bytes)) = self.opened.objects.size(&blob)
                 && bytes > FILE_BYTES as u64
             {
                 let reason =
@@ -167,7 +161,7 @@ impl Walker<'_> {
                 report.add(id, vec![path.to_string()], reason);
             }
         }
-        let after = self.state.next(root, &touched);
+        let after = self.state.next(id, root, &touched);
         let step = CommitStep {
             message: &commit.message,
             time: commit.time,
@@ -219,11 +213,12 @@ impl<'a> Report<'a> {
         self.checked
     }
 
-    fn add(&mut self, commit: ObjectId, mut files: Vec<String>, mut reason: String) {
+    fn add(&mut self, commit: ObjectId, mut files: Vec<String>, reason: impl Into<String>) {
         self.checked.found += 1;
         if self.checked.findings.len() == MAX_FINDINGS {
             return;
         }
+        let mut reason = reason.into();
         if files.len() > MAX_FILES {
             reason.push_str(&format!(" (and {} more files)", files.len() - MAX_FILES));
             files.truncate(MAX_FILES);

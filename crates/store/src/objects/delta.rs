@@ -1,6 +1,6 @@
 //! Differences between two versions of an object, as packs have them: what to copy from the base, and what to insert.
 
-use std::{cmp::min, collections::HashMap};
+use std::{cmp::min, collections::HashMap, ops::Range};
 
 /// What one copy instruction can hold.
 const MAX_COPY: usize = 0xff_ffff;
@@ -28,7 +28,7 @@ enum Side {
 /// `target` as a difference to `base`. What both begin and end with is copied. What lies between is compared line by line,
 /// since our documents have a line for each thing that they list. In a directory the bytes of a line break occur every
 /// few hundred bytes, and serve as well.
-pub(crate) fn encode_delta(base: &[u8], target: &[u8]) -> Vec<u8> {
+pub fn encode_delta(base: &[u8], target: &[u8]) -> Vec<u8> {
     let prefix = common_prefix(base, target);
     let suffix = common_suffix(&base[prefix..], &target[prefix..]);
     let middle = target.len() - prefix - suffix;
@@ -37,17 +37,23 @@ pub(crate) fn encode_delta(base: &[u8], target: &[u8]) -> Vec<u8> {
     if middle < MIN_SEARCHED {
         push(&mut parts, Part { from: Side::Target, offset: prefix, length: middle });
     } else {
-        push_lines(&mut parts, (base, prefix..base.len() - suffix), (target, prefix..target.len() - suffix));
+        let searched = Stretch { whole: base, range: prefix..base.len() - suffix };
+        push_lines(&mut parts, searched, Stretch { whole: target, range: prefix..target.len() - suffix });
     }
     push(&mut parts, Part { from: Side::Base, offset: base.len() - suffix, length: suffix });
     encode_parts(base.len(), target, &parts)
 }
 
 /// A range of a whole.
-type Stretch<'a> = (&'a [u8], std::ops::Range<usize>);
+struct Stretch<'a> {
+    whole: &'a [u8],
+    range: Range<usize>,
+}
 
 /// The lines of a stretch of the target, from wherever they are in that of the base.
-fn push_lines(parts: &mut Vec<Part>, (base, searched): Stretch<'_>, (target, wanted): Stretch<'_>) {
+fn push_lines(parts: &mut Vec<Part>, searched: Stretch<'_>, wanted: Stretch<'_>) {
+    let Stretch { whole: base, range: searched } = searched;
+    let Stretch { whole: target, range: wanted } = wanted;
     let is_end = |byte: &u8| *byte == b'\n';
     let mut places: HashMap<&[u8], usize> = HashMap::new();
     let mut place = searched.start;

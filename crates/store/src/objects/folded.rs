@@ -16,7 +16,7 @@ use std::{
 use gix::{hash::Kind as HashKind, odb::pack::index};
 
 use crate::{
-    disk::{Disk, DiskError},
+    disk::{Disk, DiskError, list_dir},
     objects::packs::Pack,
 };
 
@@ -24,36 +24,42 @@ pub(crate) const ENDING: &str = "folded";
 /// A reader that listed a pack before it was folded is done with it by then, also across a restart.
 const GRACE: Duration = Duration::from_secs(10 * 60);
 /// Each is one more for Git to look into, so there are not many.
-const MAX_PACKS: usize = 64;
+pub const MAX_PACKS: usize = 64;
 /// On top of what the packs in use take. Folding can make little of much, so what waits is bounded by itself as well.
-const MAX_BYTES: u64 = 4 << 20;
+pub const MAX_BYTES: u64 = 4 << 20;
 
 /// What waits to be removed, oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct Folded {
-    lists: VecDeque<List>,
+pub struct Folded {
+    pub lists: VecDeque<FoldList>,
 }
 
 /// One fold: the pack that it made, and those that it took in.
 #[derive(Debug)]
-pub(crate) struct List {
+pub struct FoldList {
     /// Without an ending, like those in `sources`.
-    into: PathBuf,
-    sources: Vec<PathBuf>,
-    bytes: u64,
-    since: SystemTime,
+    pub into: PathBuf,
+    pub sources: Vec<PathBuf>,
+    pub bytes: u64,
+    pub since: SystemTime,
 }
 
 impl Folded {
     /// The lists that are in force in `dir`.
     pub(crate) fn load(dir: &Path) -> Result<Self, DiskError> {
-        let mut lists = read_lists(dir).map_err(|source| DiskError::new("list", dir, source))?;
+        let mut lists = Vec::new();
+        for path in list_dir(dir)? {
+            let into = path.with_extension("");
+            if path.extension().is_some_and(|ending| ending == ENDING) && is_whole(&into) {
+                match read_list(&path, into) {
+                    // It was due meanwhile.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    list => lists.push(list.map_err(|source| DiskError::new("list", dir, source))?),
+                }
+            }
+        }
         lists.sort_by_key(|list| list.since);
         Ok(Self { lists: lists.into() })
-    }
-
-    pub(crate) fn add(&mut self, list: List) {
-        self.lists.push_back(list);
     }
 
     /// Every pack that is in another one.
@@ -83,14 +89,14 @@ impl Folded {
     }
 
     /// How many of the lists, the oldest, are from before the grace time. A clock that was set back lets them stay.
-    fn count_old(&self, now: SystemTime) -> usize {
-        let is_old = |list: &&List| now.duration_since(list.since).is_ok_and(|age| age >= GRACE);
+    pub fn count_old(&self, now: SystemTime) -> usize {
+        let is_old = |list: &&FoldList| now.duration_since(list.since).is_ok_and(|age| age >= GRACE);
         self.lists.iter().take_while(is_old).count()
     }
 
     /// How many of the lists, the oldest, have to go. Once it is too much, as many as may: the next time is far off then.
     /// The newest stays, however large: a `git clone` may have listed its packs a moment ago.
-    fn count_excess(&self, now: SystemTime, used: u64) -> usize {
+    pub fn count_excess(&self, now: SystemTime, used: u64) -> usize {
         let packs: usize = self.lists.iter().map(|list| list.sources.len()).sum();
         let bytes: u64 = self.lists.iter().map(|list| list.bytes).sum();
         let max_bytes = used.saturating_add(MAX_BYTES);
@@ -98,7 +104,7 @@ impl Folded {
             return 0;
         }
         let (mut packs, mut bytes) = (packs, bytes);
-        let is_needed = |list: &&List| {
+        let is_needed = |list: &&FoldList| {
             let is_excess = packs > MAX_PACKS / 2 || bytes > max_bytes;
             packs -= list.sources.len();
             bytes -= list.bytes;
@@ -109,7 +115,7 @@ impl Folded {
     }
 }
 
-impl List {
+impl FoldList {
     /// Writes the list of `sources` that will be in the pack `into`, which does not have its name yet.
     pub(crate) fn write(disk: &Disk, into: &Path, sources: &[&Pack]) -> Result<Self, DiskError> {
         let path = into.with_extension(ENDING);
@@ -163,23 +169,7 @@ fn held(into: &Path, sources: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     sources.filter(|source| open(source).is_some_and(is_held)).collect()
 }
 
-fn read_lists(dir: &Path) -> io::Result<Vec<List>> {
-    let mut lists = Vec::new();
-    for entry in fs::read_dir(dir)? {
-        let path = entry?.path();
-        let into = path.with_extension("");
-        if path.extension().is_some_and(|ending| ending == ENDING) && is_whole(&into) {
-            match read_list(&path, into) {
-                // It was due meanwhile.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                list => lists.push(list?),
-            }
-        }
-    }
-    Ok(lists)
-}
-
-fn read_list(path: &Path, into: PathBuf) -> io::Result<List> {
+fn read_list(path: &Path, into: PathBuf) -> io::Result<FoldList> {
     let since = fs::metadata(path)?.modified()?;
     // After a power cut there may be anything in it: nothing is believed that the indexes do not say as well.
     let text = String::from_utf8_lossy(&fs::read(path)?).into_owned();
@@ -187,61 +177,5 @@ fn read_list(path: &Path, into: PathBuf) -> io::Result<List> {
     let sources = names.map(|name| path.with_file_name(name)).filter(|source| *source != into);
     let sources = held(&into, sources);
     let sizes = sources.iter().filter_map(|source| fs::metadata(source.with_extension("pack")).ok());
-    Ok(List { bytes: sizes.map(|file| file.len()).sum(), into, sources, since })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn folded(sizes: &[(usize, u64)]) -> Folded {
-        let list = |&(packs, bytes): &(usize, u64)| List {
-            into: PathBuf::from("pack-0"),
-            sources: vec![PathBuf::from("pack-1"); packs],
-            bytes,
-            since: SystemTime::UNIX_EPOCH,
-        };
-        Folded { lists: sizes.iter().map(list).collect() }
-    }
-
-    fn at(seconds: u64) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
-    }
-
-    #[test]
-    fn folded_packs_are_old_after_the_grace_time() {
-        let few = folded(&[(16, 100), (16, 100)]);
-        assert_eq!([0, 599, 600].map(|now| few.count_old(at(now))), [0, 0, 2]);
-        assert_eq!(
-            few.count_old(SystemTime::UNIX_EPOCH - Duration::from_secs(5)),
-            0,
-            "the clock was set back"
-        );
-    }
-
-    #[test]
-    fn folded_packs_stay_until_there_are_too_many() {
-        assert_eq!(folded(&[]).count_excess(at(0), 0), 0);
-        let most = folded(&[(16, 0); MAX_PACKS / 16]);
-        assert_eq!(most.count_excess(at(10_000), 0), 0, "however old they are");
-        let more = folded(&[(16, 0); MAX_PACKS / 16 + 1]);
-        assert_eq!(more.count_excess(at(10_000), 0), MAX_PACKS / 16 + 1, "then all old ones");
-        assert_eq!(more.count_excess(at(0), 0), MAX_PACKS / 32 + 1, "and otherwise a half");
-    }
-
-    #[test]
-    fn folded_packs_stay_until_they_are_too_large() {
-        let large = folded(&[(16, 400), (16, MAX_BYTES), (16, 600)]);
-        assert_eq!(large.count_excess(at(0), 1_000), 0);
-        assert_eq!(large.count_excess(at(0), 999), 1);
-        assert_eq!(large.count_excess(at(0), 599), 2);
-        assert_eq!(folded(&[(16, 5 * MAX_BYTES)]).count_excess(at(0), 5 * MAX_BYTES), 0, "all of them once");
-    }
-
-    #[test]
-    fn what_was_folded_last_stays_however_large_it_is() {
-        let large = folded(&[(16, 5 * MAX_BYTES)]);
-        assert_eq!([0, 599, 600].map(|now| large.count_excess(at(now), 0)), [0, 0, 1], "until it is old");
-        assert_eq!(folded(&[(16, 1), (100, 5 * MAX_BYTES)]).count_excess(at(0), 0), 1);
-    }
+    Ok(FoldList { bytes: sizes.map(|file| file.len()).sum(), into, sources, since })
 }

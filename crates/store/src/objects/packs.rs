@@ -1,7 +1,7 @@
 //! An open pack, and what lies in it as it is.
 
 use std::{
-    fmt, fs, io,
+    fmt,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
 };
@@ -17,22 +17,22 @@ use gix::{
 };
 
 use crate::{
-    disk::DiskError,
+    disk::{DiskError, list_dir},
     error::StoreError,
     objects::{filter::Filter, spot::Known, stored},
 };
 
-pub(crate) struct Pack {
+pub struct Pack {
     /// Of all that this process opened, and given to no other one.
     pub(crate) number: u64,
     /// The file without `.pack` or `.idx`.
     pub(crate) stem: PathBuf,
-    pub(crate) bundle: pack::Bundle,
+    pub bundle: pack::Bundle,
     filter: Filter,
 }
 
 impl Pack {
-    pub(crate) fn open(stem: PathBuf) -> Result<Self, StoreError> {
+    pub fn open(stem: PathBuf) -> Result<Self, StoreError> {
         static OPENED: AtomicU64 = AtomicU64::new(0);
         let index = stem.with_extension("idx");
         let bundle = pack::Bundle::at(&index, HashKind::Sha1)
@@ -92,16 +92,8 @@ impl fmt::Debug for Pack {
 }
 
 /// The packs in a directory, without their endings.
-pub(crate) fn list_packs(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    let list = || -> io::Result<Vec<PathBuf>> {
-        let mut stems = Vec::new();
-        for entry in fs::read_dir(dir)? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|ending| ending == "idx") {
-                stems.push(path.with_extension(""));
-            }
-        }
-        Ok(stems)
-    };
-    Ok(list().map_err(|source| DiskError::new("list", dir, source))?)
+pub(crate) fn list_packs(dir: &Path) -> Result<Vec<PathBuf>, DiskError> {
+    let indexes =
+        list_dir(dir)?.into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "idx"));
+    Ok(indexes.map(|path| path.with_extension("")).collect())
 }

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Sixty-four gibibytes, many times what a fold makes.
 const OFFSET_BITS: u32 = 36;
-const MAX_OFFSET: u64 = (1 << OFFSET_BITS) - 1;
-const MAX_PACK: u64 = (1 << (u64::BITS - OFFSET_BITS)) - 2;
+pub const MAX_OFFSET: u64 = (1 << OFFSET_BITS) - 1;
+pub const MAX_PACK: u64 = (1 << (u64::BITS - OFFSET_BITS)) - 2;
 
 const UNKNOWN: u64 = 0;
 const ELSEWHERE: u64 = u64::MAX;
@@ -13,10 +13,10 @@ const ELSEWHERE: u64 = u64::MAX;
 /// A note that any reader may correct. It is one word, so that no reader ever sees half of one; and it is never relied on
 /// beyond what it leads to: packs have numbers that are not used again.
 #[derive(Debug, Default)]
-pub(crate) struct Spot(AtomicU64);
+pub struct Spot(AtomicU64);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Known {
+pub enum Known {
     Nothing,
     /// At this offset of the pack with this number, while there is one.
     At {
@@ -28,11 +28,11 @@ pub(crate) enum Known {
 }
 
 impl Spot {
-    pub(crate) fn of(known: Known) -> Self {
+    pub fn of(known: Known) -> Self {
         Self(AtomicU64::new(encode(known)))
     }
 
-    pub(crate) fn known(&self) -> Known {
+    pub fn known(&self) -> Known {
         match self.0.load(Ordering::Relaxed) {
             UNKNOWN => Known::Nothing,
             ELSEWHERE => Known::Elsewhere,
@@ -40,7 +40,7 @@ impl Spot {
         }
     }
 
-    pub(crate) fn note(&self, known: Known) {
+    pub fn note(&self, known: Known) {
         self.0.store(encode(known), Ordering::Relaxed);
     }
 }
@@ -59,24 +59,5 @@ fn encode(known: Known) -> u64 {
         }
         Known::Nothing | Known::At { .. } => UNKNOWN,
         Known::Elsewhere => ELSEWHERE,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_fits_is_kept_and_what_does_not_is_unknown() {
-        let at = |pack, offset| Known::At { pack, offset };
-        let last = at(MAX_PACK - 1, MAX_OFFSET);
-        for known in [Known::Nothing, Known::Elsewhere, at(0, 0), at(0, 12), at(7, MAX_OFFSET), last] {
-            let spot = Spot::default();
-            spot.note(known);
-            assert_eq!((spot.known(), spot.clone().known(), Spot::of(known).known()), (known, known, known));
-        }
-        for too_large in [at(MAX_PACK, 0), at(u64::MAX, 0), at(0, MAX_OFFSET + 1)] {
-            assert_eq!(Spot::of(too_large).known(), Known::Nothing);
-        }
     }
 }

@@ -4,16 +4,16 @@
 use zlib_rs::adler32::adler32;
 
 /// What one such block can hold.
-pub(crate) const MAX_BLOCK: usize = u16::MAX as usize;
+pub const MAX_BLOCK: usize = u16::MAX as usize;
 /// Files that are larger are worth compressing.
-pub(crate) const MAX_BYTES: usize = 4_096;
+pub const MAX_BYTES: usize = 4_096;
 /// A header for small windows and no preset dictionary, then "the last block, as it is".
 const BEGINNING: [u8; 3] = [0x78, 0x01, 0x01];
 /// The beginning, and the length with its complement.
 const HEAD_BYTES: usize = BEGINNING.len() + 4;
 const CHECKSUM_BYTES: usize = 4;
 
-pub(crate) fn append(data: &[u8], out: &mut Vec<u8>) {
+pub fn append(data: &[u8], out: &mut Vec<u8>) {
     let length = u16::try_from(data.len()).expect("at most MAX_BLOCK");
     out.extend_from_slice(&BEGINNING);
     out.extend_from_slice(&length.to_le_bytes());
@@ -23,12 +23,12 @@ pub(crate) fn append(data: &[u8], out: &mut Vec<u8>) {
 }
 
 /// How many bytes `append` makes of so many.
-pub(crate) fn encoded_len(bytes: usize) -> usize {
+pub fn encoded_len(bytes: usize) -> usize {
     HEAD_BYTES + bytes + CHECKSUM_BYTES
 }
 
 /// The content of a stream that `append` made; `None` for any other, or where it is damaged.
-pub(crate) fn content(stream: &[u8]) -> Option<&[u8]> {
+pub fn content(stream: &[u8]) -> Option<&[u8]> {
     let (head, rest) = stream.split_at_checked(HEAD_BYTES)?;
     let &[a, b] = head.strip_prefix(&BEGINNING)?.first_chunk::<2>()?;
     let length = u16::from_le_bytes([a, b]);
@@ -40,48 +40,4 @@ pub(crate) fn content(stream: &[u8]) -> Option<&[u8]> {
 
 fn checksum(data: &[u8]) -> [u8; CHECKSUM_BYTES] {
     adler32(1, data).to_be_bytes()
-}
-
-#[cfg(test)]
-mod tests {
-    use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
-
-    use super::*;
-
-    fn encoded(data: &[u8]) -> Vec<u8> {
-        let mut out = Vec::new();
-        append(data, &mut out);
-        out
-    }
-
-    #[test]
-    fn what_is_appended_is_a_zlib_stream_and_is_read_back() {
-        for length in (0..100).chain([1_023, 1_231, MAX_BYTES - 1, MAX_BYTES]) {
-            // The largest bytes make the largest sums.
-            for data in [vec![0xff; length], (0..length).map(|i| (i * 7) as u8).collect::<Vec<u8>>()] {
-                let stream = encoded(&data);
-                assert_eq!(stream.len(), encoded_len(length));
-                assert_eq!(content(&stream), Some(&*data));
-                let mut out = Vec::with_capacity(length + 1);
-                let status =
-                    Decompress::new(true).decompress_vec(&stream, &mut out, FlushDecompress::Finish).unwrap();
-                assert_eq!((status, &out), (Status::StreamEnd, &data));
-            }
-        }
-    }
-
-    #[test]
-    fn whatever_is_damaged_or_compressed_is_left_to_others() {
-        let stream = encoded(b"some content of a file");
-        for at in 0..stream.len() {
-            let mut damaged = stream.clone();
-            damaged[at] ^= 1;
-            assert_eq!(content(&damaged), None, "byte {at}");
-            assert_eq!(content(&stream[..at]), None, "{at} bytes");
-        }
-        let mut compressed = Vec::with_capacity(100);
-        let mut deflate = Compress::new(Compression::fast(), true);
-        deflate.compress_vec(&[b'x'; 1_000], &mut compressed, FlushCompress::Finish).unwrap();
-        assert_eq!(content(&compressed), None);
-    }
 }

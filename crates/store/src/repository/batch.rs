@@ -8,45 +8,31 @@ use std::{
 use bytes::Bytes;
 use countersign_core::{
     rules::snapshot::Change,
-    values::{bounds::FILE_BYTES, path::RepoPath, time::Timestamp},
+    values::{bounds::FILE_BYTES, path::RepoPath},
 };
 use gix::{ObjectId, objs::Kind};
 
 use crate::{
-    author::Author,
+    commit::commit_text,
     error::StoreError,
     objects::{Objects, pack::PackObject, stored, sums::hash},
     snapshot::head::Head,
     tree::{
         dir::Dir,
-        edit::{self, Conflict, Edit, EncodedTree},
+        edit::{self, Edit, EncodedTree},
     },
 };
 
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    objects: Vec<Object>,
+    pub(crate) objects: Vec<PackObject>,
     ids: HashSet<ObjectId>,
     /// The newest version of each directory that the batch touched, as a position in `objects`.
     newest_trees: HashMap<String, usize>,
     /// The same for files, as far as they are worth a difference.
     newest_blobs: HashMap<RepoPath, usize>,
-    bytes: usize,
-}
-
-#[derive(Debug)]
-struct Object {
-    kind: Kind,
-    id: ObjectId,
-    data: Bytes,
-    base: Option<usize>,
-}
-
-/// What a commit says besides its tree.
-#[derive(Debug)]
-pub(crate) struct CommitStamp<'a> {
-    pub(crate) author: &'a Author,
-    pub(crate) time: Timestamp,
+    /// How much memory it holds, about.
+    pub(crate) bytes: usize,
 }
 
 /// A commit that is not in a batch yet.
@@ -68,23 +54,12 @@ impl NewCommit<'_> {
 }
 
 impl Batch {
-    /// How much memory it holds, about.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    pub(crate) fn pack_objects(&self) -> Vec<PackObject<'_>> {
-        let objects = self.objects.iter();
-        objects.map(|o| PackObject { kind: o.kind, id: o.id, data: &o.data, base: o.base }).collect()
-    }
-
     /// `change` on top of `head`, as one commit. Nothing is added yet.
     pub(crate) fn prepare<'a>(
         &self,
-        objects: &Objects,
         head: &Head,
         change: &'a Change,
-        signature: &CommitStamp<'_>,
+        who: &str,
     ) -> Result<NewCommit<'a>, StoreError> {
         let parent = Some(head.commit).filter(|commit| !commit.is_null());
         let mut edits: Vec<Edit<'_>> = Vec::with_capacity(change.files.len());
@@ -96,13 +71,13 @@ impl Batch {
             let hashed = content.as_ref().map(|bytes| hash(Kind::Blob, bytes).ok_or(path));
             edits.push((path, hashed.transpose().map_err(collision)?));
         }
-        let (root, trees) =
-            edit::apply(&head.files.root, &edits).map_err(|Conflict(path)| StoreError::Conflict { path })?;
-        let text = commit_text(root.id, parent, &change.recorded_message(), signature);
+        let (root, trees) = edit::apply(&head.root, &edits)?;
+        let text = commit_text(root.id, parent, &change.recorded_message(), who);
         let tip = hash(Kind::Commit, &text).ok_or_else(|| collision("the commit"))?;
         // The same signers file lies beside every release of a project: what is there already is not written again.
         let mut seen = HashSet::new();
-        let mut is_new = |id: &ObjectId| !self.ids.contains(id) && !objects.has_blob(id) && seen.insert(*id);
+        let mut is_new =
+            |id: &ObjectId| !self.ids.contains(id) && !head.objects.has_blob(id) && seen.insert(*id);
         let contents = change.files.values().map(Option::as_ref);
         let blobs =
             edits.iter().zip(contents).filter_map(|((path, id), bytes)| Some((*path, (*id)?, bytes?)));
@@ -136,24 +111,9 @@ impl Batch {
     fn add(&mut self, kind: Kind, id: ObjectId, data: Bytes, base: Option<usize>) {
         if self.ids.insert(id) {
             self.bytes += data.len();
-            self.objects.push(Object { kind, id, data, base });
+            self.objects.push(PackObject { kind, id, data, base });
         }
     }
-}
-
-/// A commit as it is stored.
-pub(crate) fn commit_text(
-    tree: ObjectId,
-    parent: Option<ObjectId>,
-    message: &str,
-    signature: &CommitStamp<'_>,
-) -> Vec<u8> {
-    let Author { name, email } = signature.author;
-    // `git fsck` refuses times before 1970.
-    let time = signature.time.unix_seconds().max(0);
-    let parent = parent.map(|id| format!("parent {id}\n")).unwrap_or_default();
-    let who = format!("{name} <{email}> {time} +0000");
-    format!("tree {tree}\n{parent}author {who}\ncommitter {who}\n\n{message}").into_bytes()
 }
 
 fn collision(what: impl std::fmt::Display) -> StoreError {

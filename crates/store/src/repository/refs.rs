@@ -76,18 +76,13 @@ impl Branch {
         let written = file.write_all(format!("{new}\n").as_bytes());
         written.map_err(|source| DiskError::new("write", &lock, source))?;
         file.sync()?;
-        self.check_unmoved(old)?;
+        // If another program moved the branch, going on would lose its commits.
+        if self.read()? != old {
+            return Err(StoreError::corrupt(BRANCH, "another program moved it"));
+        }
         disk.rename(&lock, &branch)?;
         self.is_locked = false;
         Ok(())
-    }
-
-    /// If another program moved the branch, going on would lose its commits.
-    fn check_unmoved(&self, expected: Option<ObjectId>) -> Result<(), StoreError> {
-        if self.read()? == expected {
-            return Ok(());
-        }
-        Err(StoreError::corrupt(BRANCH, "another program moved it"))
     }
 }
 
@@ -100,16 +95,16 @@ pub(crate) fn remove_stale_locks(disk: &Disk, git_dir: &Path) -> Result<(), Disk
 }
 
 fn lock_of(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".lock");
-    name.into()
+    path.with_extension("lock")
 }
 
 fn create_lock<'a>(disk: &'a Disk, lock: &'a Path) -> Result<NewFile<'a>, DiskError> {
     let begin = Instant::now();
     loop {
         match disk.create_new(lock) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && begin.elapsed() < LOCK_PATIENCE => {
+            Err(error)
+                if error.source.kind() == io::ErrorKind::AlreadyExists && begin.elapsed() < LOCK_PATIENCE =>
+            {
                 thread::sleep(Duration::from_millis(10));
             }
             other => return other,

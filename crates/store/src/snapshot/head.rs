@@ -1,23 +1,33 @@
 //! One commit: its files, and the index that is made from them.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use countersign_core::{
-    documents::{history::EntryFacts, layout},
-    rules::snapshot::{ReadError, Snapshot, StoredSigners},
-    values::{path::RepoPath, time::Timestamp, wire},
+    documents::{history::EntryFacts, layout, metadata::Metadata},
+    rules::{
+        snapshot::{ReadError, Snapshot, StoredSigners},
+        stored,
+    },
+    values::{key::PublicKey, path::RepoPath, time::Timestamp, wire},
 };
 use gix::ObjectId;
 
 use crate::{
     error::StoreError,
+    objects::{Objects, spot::Spot},
     snapshot::{
-        files::{Files, FoundFile, PathEntry},
-        index::Index,
-        places::Far,
+        index::{Index, might_matter},
+        places::{Far, Places},
+        trie::FilePlace,
     },
-    tree::dir::{Dir, TreeNode},
+    tree::{
+        dir::{Dir, TreeNode},
+        names::addressable,
+    },
 };
 
 /// One commit. Never changes; cheap to clone.
@@ -25,32 +35,124 @@ use crate::{
 pub struct Head {
     /// The zero id before the first commit.
     pub commit: ObjectId,
-    pub files: Files,
+    /// Two heads with the same files have equal ones.
+    pub root: Arc<Dir>,
+    /// The same files, for a server; a check that goes through many commits does without.
+    pub(crate) places: Option<Places>,
+    pub(crate) objects: Arc<Objects>,
     pub index: Index,
 }
 
+/// A file of one commit.
+#[derive(Debug, Clone, Copy)]
+pub struct FoundFile<'a> {
+    pub id: ObjectId,
+    spot: Option<&'a Spot>,
+}
+
+/// What stands at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathEntry {
+    File(ObjectId),
+    Directory,
+}
+
 impl Head {
+    /// A commit to begin with.
+    pub(crate) fn of(
+        commit: ObjectId,
+        root: Arc<Dir>,
+        places: Option<Places>,
+        objects: Arc<Objects>,
+    ) -> Self {
+        Self { commit, root, places, objects, index: Index::default() }.rebuild_index()
+    }
+
+    /// The commit that has the tree `root`, and differs from this one in the files `touched`.
+    pub(crate) fn next(&self, commit: ObjectId, root: Arc<Dir>, touched: &[RepoPath]) -> Self {
+        let mut next = Self { commit, root, ..self.clone() };
+        if let Some(places) = &mut next.places {
+            for path in touched {
+                places.set(path.as_str(), next.root.file(path));
+            }
+        }
+        next.update_index(touched);
+        next
+    }
+
+    /// The same with an index that is built from the files alone.
+    pub fn rebuild_index(mut self) -> Self {
+        self.index = Index::default();
+        let mut touched = Vec::new();
+        self.walk(&mut |path, _| {
+            if might_matter(path) {
+                touched.extend(addressable(path));
+            }
+        });
+        self.update_index(&touched);
+        self
+    }
+
+    /// Brings the index up to date with the files, of which `touched` were written or deleted.
+    fn update_index(&mut self, touched: &[RepoPath]) {
+        let projects: HashSet<RepoPath> = touched.iter().filter_map(layout::project_of_signers_dir).collect();
+        for project in projects {
+            let (active, pending) = (layout::active_signers(&project), layout::pending_signers(&project));
+            match (self.contains(&active), self.contains(&pending)) {
+                (false, false) => self.index.remove_project(&project),
+                (true, _) => self.index.set_project(project, None),
+                (false, true) => self.index.set_project(project, self.pending_since(&pending)),
+            }
+        }
+        let signable: HashSet<RepoPath> = touched.iter().filter_map(layout::signable_behind).collect();
+        for file in signable {
+            let keys = self.missing_signers(&file).unwrap_or_else(|error| {
+                // One project's broken file must not keep the others from being served.
+                tracing::warn!(%error, "a file is left out of the index");
+                None
+            });
+            self.index.set_collecting(file, keys);
+        }
+    }
+
+    /// When a proposal was fetched; `None` where its metadata cannot be read.
+    fn pending_since(&self, pending: &RepoPath) -> Option<Timestamp> {
+        let metadata = self.read(&layout::metadata_of(pending)).ok()??;
+        Some(Metadata::parse(&metadata).ok()?.origin.retrieved_at)
+    }
+
+    /// The keys that may still sign a file; `None` where it does not collect signatures.
+    fn missing_signers(&self, file: &RepoPath) -> Result<Option<BTreeSet<PublicKey>>, ReadError> {
+        let state = stored::collecting(self, file)?;
+        Ok(state.map(|state| state.accepted.difference(&state.signed).copied().collect()))
+    }
+
     pub fn entry(&self, path: &RepoPath) -> Option<PathEntry> {
-        self.files.entry(path)
+        if let Some(found) = self.file(path) {
+            return Some(PathEntry::File(found.id));
+        }
+        self.root.find(path)?.dir().map(|_| PathEntry::Directory)
     }
 
     /// The file at `path`; `None` if nothing or a directory is there.
     pub fn file(&self, path: &RepoPath) -> Option<FoundFile<'_>> {
-        self.files.find(path)
+        match &self.places {
+            Some(places) => places.find(path.as_str()).map(FoundFile::at),
+            None => self.root.file(path).map(|id| FoundFile { id, spot: None }),
+        }
     }
 
     /// The same for a path that is not parsed yet; `None` also where it is not spelled as [`RepoPath`] does.
     pub fn file_as_spelled(&self, path: &str) -> Option<FoundFile<'_>> {
-        self.files.places.as_ref()?.find(path).map(FoundFile::at)
+        self.places.as_ref()?.find(path).map(FoundFile::at)
     }
 
     /// The nearest active signers file at or above `path`.
     pub fn nearest_signers(&self, path: &RepoPath) -> Option<FoundFile<'_>> {
-        let files = &self.files;
-        match files.places.as_ref().map_or(Err(Far), |places| places.find_nearest_signers(path)) {
+        match self.places.as_ref().map_or(Err(Far), |places| places.find_nearest_signers(path)) {
             Ok(place) => place.map(FoundFile::at),
             Err(Far) => {
-                let id = files.root.find_nearest(path, [wire::ACTIVE_DIR, wire::SIGNERS_FILE])?;
+                let id = self.root.find_nearest(path, [wire::ACTIVE_DIR, wire::SIGNERS_FILE])?;
                 Some(FoundFile { id, spot: None })
             }
         }
@@ -58,60 +160,95 @@ impl Head {
 
     /// The content of what was found at this commit.
     pub fn content(&self, found: FoundFile<'_>) -> Result<Bytes, StoreError> {
-        let FoundFile { id, spot } = found;
-        let objects = &self.files.objects;
-        match spot {
-            Some(spot) => objects.content(&id, spot),
-            None => objects.blob(&id).map(Bytes::from_owner),
-        }
+        self.objects.content(&found.id, found.spot)
     }
 
     /// The same where it costs no more than a look: it lies in a pack as it is, or is in the cache and small.
     pub fn content_at_hand(&self, found: FoundFile<'_>, most: usize) -> Option<Bytes> {
-        let FoundFile { id, spot } = found;
-        self.files.objects.content_at_hand(&id, spot, most)
+        self.objects.content_at_hand(&found.id, found.spot, most)
     }
 
     /// The state of a project's signers history, which names exactly its entries; `None` where it has none.
     pub fn history_id(&self, project: &RepoPath) -> Option<ObjectId> {
-        match self.files.root.find(&layout::history_dir(project))? {
-            TreeNode::Dir(id, _) => Some(*id),
-            TreeNode::File(_) | TreeNode::Foreign(_) => None,
+        self.root.find(&layout::history_dir(project))?.dir().map(|dir| dir.id)
+    }
+
+    /// The signers file at `path`, where it was parsed before; else what has to be parsed.
+    pub fn known_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, FoundFile<'_>> {
+        let Some(found) = self.file(path) else { return Ok(None) };
+        self.objects.signers.get(&found.id).map(Some).ok_or(found)
+    }
+
+    /// The same for the entry of a history.
+    pub fn known_entry_facts(&self, path: &RepoPath) -> Result<Option<EntryFacts>, FoundFile<'_>> {
+        let Some(found) = self.file(path) else { return Ok(None) };
+        self.objects.entry_facts.get(&found.id).map(Some).ok_or(found)
+    }
+
+    /// Calls `visit` with the path of every file below `dir`, sorted. That includes paths which no request can spell.
+    pub fn walk_below(&self, dir: &RepoPath, visit: &mut dyn FnMut(&str)) {
+        if let Some(TreeNode::Dir(_, below)) = self.root.find(dir) {
+            below.walk(&mut format!("{dir}/"), &mut |path, _| visit(path));
         }
     }
 
-    /// The root of the tree; two heads with the same files have equal ones.
-    pub fn root(&self) -> &Arc<Dir> {
-        &self.files.root
+    /// Calls `visit` with the path and the blob id of every file, sorted by path.
+    pub fn walk(&self, visit: &mut dyn FnMut(&str, ObjectId)) {
+        self.root.walk(&mut String::new(), visit);
+    }
+
+    fn blob(&self, path: &RepoPath, found: FoundFile<'_>) -> Result<Arc<[u8]>, ReadError> {
+        let blob = self.objects.blob_at(&found.id, found.spot);
+        blob.map_err(|error| {
+            if self.objects.verifies {
+                // A check is there to say what is wrong with an object.
+                return ReadError { path: path.clone(), reason: error.reason() };
+            }
+            unreadable(path, &error)
+        })
     }
 }
 
 impl Snapshot for Head {
     fn read(&self, path: &RepoPath) -> Result<Option<Arc<[u8]>>, ReadError> {
-        self.files.read(path)
+        self.file(path).map(|found| self.blob(path, found)).transpose()
     }
 
     fn contains(&self, path: &RepoPath) -> bool {
-        self.files.contains(path)
+        self.file(path).is_some()
     }
 
     fn read_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, ReadError> {
-        self.files.read_signers(path)
+        let found = match self.known_signers(path) {
+            Ok(known) => return Ok(known),
+            Err(found) => found,
+        };
+        let signers = StoredSigners::parse(path, self.blob(path, found)?)?;
+        self.objects.signers.insert(found.id, signers.clone());
+        Ok(Some(signers))
     }
 
     fn governing_project(&self, path: &RepoPath) -> Option<RepoPath> {
-        let near = self.files.places.as_ref().map_or(Err(Far), |places| places.find_nearest_project(path));
+        let near = self.places.as_ref().map_or(Err(Far), |places| places.find_nearest_project(path));
         near.unwrap_or_else(|Far| {
             path.self_and_ancestors().find(|dir| self.contains(&layout::active_signers(dir)))
         })
     }
 
     fn read_entry_facts(&self, path: &RepoPath) -> Result<Option<EntryFacts>, ReadError> {
-        self.files.read_entry_facts(path)
+        let found = match self.known_entry_facts(path) {
+            Ok(known) => return Ok(known),
+            Err(found) => found,
+        };
+        let facts = stored::parse_stored(path, EntryFacts::parse(&self.blob(path, found)?))?;
+        self.objects.entry_facts.insert(found.id, facts);
+        Ok(Some(facts))
     }
 
     fn files_below(&self, dir: &RepoPath) -> Result<Vec<RepoPath>, ReadError> {
-        Ok(self.files.files_below(dir))
+        let mut files = Vec::new();
+        self.walk_below(dir, &mut |path| files.extend(addressable(path)));
+        Ok(files)
     }
 
     fn projects_overlapping(&self, id: &RepoPath) -> Vec<RepoPath> {
@@ -125,4 +262,16 @@ impl Snapshot for Head {
     fn collecting_indexes(&self, project: &RepoPath) -> Vec<RepoPath> {
         self.index.collecting_indexes(project)
     }
+}
+
+impl<'a> FoundFile<'a> {
+    fn at(place: &'a FilePlace) -> Self {
+        Self { id: place.id, spot: Some(&place.spot) }
+    }
+}
+
+/// Where on disk it is missing is for the log; callers are told the file alone.
+pub fn unreadable(path: &RepoPath, error: &StoreError) -> ReadError {
+    tracing::error!(%path, %error, "a stored file cannot be read");
+    ReadError { path: path.clone(), reason: "it cannot be read from the repository".to_owned() }
 }

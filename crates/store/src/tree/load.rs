@@ -224,10 +224,7 @@ impl<'a> Loader<'a> {
 /// How many files and directories there are below, as a walk of it all meets them; `None` if more than `max`.
 fn count_entries(dir: &Dir, max: usize) -> Option<usize> {
     dir.entries.iter().try_fold(0, |count: usize, entry| {
-        let below = match &entry.node {
-            TreeNode::Dir(_, dir) => count_entries(dir, max - count)?,
-            TreeNode::File(_) | TreeNode::Foreign(_) => 0,
-        };
+        let below = entry.node.dir().map_or(Some(0), |dir| count_entries(dir, max - count))?;
         Some(count + below + 1).filter(|count| *count <= max)
     })
 }

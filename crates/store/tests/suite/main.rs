@@ -1,14 +1,14 @@
+//! The tests of the store, by the rooms of its code.
+
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod audit;
 mod budget;
-mod failures;
-mod faults;
-mod folding;
-mod index;
-mod log;
-mod missing;
+mod disk;
+mod fold;
 mod nonces;
-mod replay;
+mod objects;
+mod snapshot;
 mod store;
 mod support;
-mod versions;
+mod tree;

@@ -31,13 +31,14 @@ pub struct CommitStep<'a> {
 
 impl Replay {
     /// Gives the change that the rules make, if it is exactly the one between the two states.
-    pub fn check(
+    pub fn check<S: Snapshot>(
         &mut self,
-        before: &impl Snapshot,
-        after: &impl Snapshot,
+        before: &S,
+        after: &S,
         step: &CommitStep<'_>,
     ) -> Result<Change, Vec<Violation>> {
-        let rerun = self.find_and_rerun(before, after, step);
+        let between = Between { before, after, time: step.time };
+        let rerun = step.claim().and_then(|claim| self.rerun(&claim, &between));
         let Rerun { change, evidence, stated, outcome } =
             rerun.map_err(|violation| vec![violation.of_all(step.touched)])?;
         let mut violations: Vec<Violation> = outcome.into_iter().collect();
@@ -47,7 +48,7 @@ impl Replay {
             violations.push(nothing.of_all(step.touched));
         }
         violations.extend(stated.and_then(|(file, stated)| check_time(&file, stated, step.time)));
-        for mut violation in compare(&change, before, after, step.touched) {
+        for mut violation in compare(&change, &between, step.touched) {
             if violation.fault == ReplayFault::Different {
                 violation = violation.of_all(&evidence.intersection(step.touched).cloned().collect());
             }
@@ -55,22 +56,18 @@ impl Replay {
         }
         if violations.is_empty() { Ok(change) } else { Err(violations) }
     }
+}
 
-    fn find_and_rerun(
-        &mut self,
-        before: &impl Snapshot,
-        after: &impl Snapshot,
-        step: &CommitStep<'_>,
-    ) -> Result<Rerun, Violation> {
+impl CommitStep<'_> {
+    /// What it claims to be.
+    fn claim(&self) -> Result<Claim, Violation> {
         let whole = |fault| Violation { files: Vec::new(), fault };
-        if step.touched.is_empty() {
+        if self.touched.is_empty() {
             return Err(whole(ReplayFault::Nothing));
         }
-        let claim = Claim::parse(step.message).ok_or_else(|| whole(ReplayFault::UnknownMessage))?;
-        if step.is_first != (claim == Claim::Create) {
-            return Err(whole(ReplayFault::WrongBeginning));
-        }
-        self.rerun(&claim, &Between { before, after, time: step.time })
+        let claim = Claim::parse(self.message).ok_or_else(|| whole(ReplayFault::UnknownMessage))?;
+        let fits = self.is_first == (claim == Claim::Create);
+        if fits { Ok(claim) } else { Err(whole(ReplayFault::WrongBeginning)) }
     }
 }
 
@@ -84,10 +81,10 @@ fn check_time(file: &RepoPath, stated: Timestamp, commit: Timestamp) -> Option<V
 /// read is a violation, too.
 fn compare(
     change: &Change,
-    before: &impl Snapshot,
-    after: &impl Snapshot,
+    between: &Between<'_, impl Snapshot>,
     touched: &BTreeSet<RepoPath>,
 ) -> Vec<Violation> {
+    let Between { before, after, .. } = *between;
     let mut violations = Vec::new();
     for (path, expected) in &change.files {
         let found = match after.read(path) {

@@ -20,7 +20,7 @@ use countersign_core::{
 impl Replay {
     pub(crate) fn register(
         &mut self,
-        between: &Between<'_, impl Snapshot, impl Snapshot>,
+        between: &Between<'_, impl Snapshot>,
         project: &RepoPath,
     ) -> Result<Rerun, Violation> {
         let Between { before, after, time } = *between;
@@ -34,7 +34,7 @@ impl Replay {
 
     pub(crate) fn update(
         &mut self,
-        between: &Between<'_, impl Snapshot, impl Snapshot>,
+        between: &Between<'_, impl Snapshot>,
         project: &RepoPath,
         submitter: &PublicKey,
         url: &str,
@@ -72,10 +72,9 @@ impl Replay {
     ) -> Result<Proposal, Violation> {
         let pending = layout::pending_signers(project);
         let path = layout::registration_of(&pending);
-        let unproven = |reason: &str| Violation::at(&path, ReplayFault::Request(reason.to_owned()));
         let request = stored::parse_stored(&path, SignedRequest::parse(&stored.registration))?;
         let body = ProposeBody::parse(request.payload.as_bytes());
-        let body = body.map_err(|error| unproven(&error.to_string()))?;
+        let body = body.map_err(|error| Violation::unproven(&path, error))?;
         let origin = stored.metadata.origin.clone();
         if origin.retrieved_at != origin.retrieved_at.to_whole_seconds() {
             return Err(Violation::at(
@@ -84,7 +83,7 @@ impl Replay {
             ));
         }
         if body.signers_file_url != origin.url {
-            return Err(unproven("it asks for a signers file from another URL"));
+            return Err(Violation::unproven(&path, "it asks for a signers file from another URL"));
         }
         // The file was there after the request had been received, had waited for its turn, and had been fetched for.
         self.check_request(&path, &request, around(origin.retrieved_at, MAX_WAIT + MAX_FETCH), commit)?;

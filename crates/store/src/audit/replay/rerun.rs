@@ -54,9 +54,9 @@ pub struct Replay {
 pub type SpeaksFor = fn(&Origin, &RepoPath) -> Result<(), String>;
 
 /// The states before and after a commit, and its time.
-pub(crate) struct Between<'a, B, A> {
-    pub(crate) before: &'a B,
-    pub(crate) after: &'a A,
+pub(crate) struct Between<'a, S> {
+    pub(crate) before: &'a S,
+    pub(crate) after: &'a S,
     pub(crate) time: Timestamp,
 }
 
@@ -80,7 +80,7 @@ impl Replay {
     pub(crate) fn rerun(
         &mut self,
         claim: &Claim,
-        between: &Between<'_, impl Snapshot, impl Snapshot>,
+        between: &Between<'_, impl Snapshot>,
     ) -> Result<Rerun, Violation> {
         let Between { before, after, .. } = *between;
         match claim {
@@ -100,7 +100,7 @@ impl Replay {
 
     fn revoke(
         &mut self,
-        between: &Between<'_, impl Snapshot, impl Snapshot>,
+        between: &Between<'_, impl Snapshot>,
         file: &RepoPath,
         revoker: &PublicKey,
         completes: bool,
@@ -121,13 +121,16 @@ impl Replay {
         let request = match after.read(&request_path)? {
             Some(bytes) => {
                 let request = stored::parse_stored(&request_path, SignedRequest::parse(&bytes))?;
-                let body = RevokeBody {
+                let expected = RevokeBody {
                     file_path: file.clone(),
                     revocation_json: document.clone(),
                     signature: collected.signature,
                     public_key: *revoker,
                 };
-                check_revoke_request(&request_path, &request, &body)?;
+                let body = RevokeBody::parse(request.payload.as_bytes());
+                if body.map_err(|error| Violation::unproven(&request_path, error))? != expected {
+                    return Err(Violation::unproven(&request_path, "it asks for another revocation"));
+                }
                 self.check_request(&request_path, &request, around(collected.collected_at, MAX_WAIT), time)?;
                 request
             }
@@ -163,25 +166,10 @@ impl Replay {
         commit: Timestamp,
     ) -> Result<(), Violation> {
         let verified = request.verify_between(*when.start(), *when.end());
-        let verified =
-            verified.map_err(|refusal| Violation::at(path, ReplayFault::Request(refusal.to_string())))?;
+        let verified = verified.map_err(|refusal| Violation::unproven(path, refusal))?;
         let is_new = self.nonces.accept(verified, commit);
         if is_new { Ok(()) } else { Err(Violation::at(path, ReplayFault::UsedNonce)) }
     }
-}
-
-fn check_revoke_request(
-    path: &RepoPath,
-    request: &SignedRequest,
-    expected: &RevokeBody,
-) -> Result<(), Violation> {
-    let body = RevokeBody::parse(request.payload.as_bytes());
-    let body = body.map_err(|error| Violation::at(path, ReplayFault::Request(error.to_string())))?;
-    if body != *expected {
-        let reason = "it asks for another revocation".to_owned();
-        return Err(Violation::at(path, ReplayFault::Request(reason)));
-    }
-    Ok(())
 }
 
 fn create(after: &impl Snapshot) -> Result<Rerun, Violation> {
@@ -197,7 +185,7 @@ fn create(after: &impl Snapshot) -> Result<Rerun, Violation> {
 }
 
 fn sign(
-    between: &Between<'_, impl Snapshot, impl Snapshot>,
+    between: &Between<'_, impl Snapshot>,
     file: &RepoPath,
     signer: &PublicKey,
     completes: bool,

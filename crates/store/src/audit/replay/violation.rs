@@ -1,6 +1,6 @@
 //! What is wrong with a commit.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt::Display};
 
 use countersign_core::{
     rules::snapshot::ReadError,
@@ -68,6 +68,11 @@ pub enum ReplayFault {
 impl Violation {
     pub(crate) fn at(file: &RepoPath, fault: ReplayFault) -> Self {
         Self { files: vec![file.clone()], fault }
+    }
+
+    /// What is wrong with the request that is stored there.
+    pub(crate) fn unproven(request: &RepoPath, reason: impl Display) -> Self {
+        Self::at(request, ReplayFault::Request(reason.to_string()))
     }
 
     /// About these files as well.

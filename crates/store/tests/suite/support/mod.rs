@@ -76,7 +76,7 @@ pub(crate) fn read(head: &Head, name: &str) -> Option<String> {
 /// Every file with its content.
 pub(crate) fn contents(head: &Head) -> BTreeMap<String, String> {
     let mut names = Vec::new();
-    head.files.walk(&mut |name, _| names.push(name.to_owned()));
+    head.walk(&mut |name, _| names.push(name.to_owned()));
     names.into_iter().map(|name| (name.clone(), read_both_ways(head, &name))).collect()
 }
 
@@ -201,11 +201,11 @@ impl Fixture {
             "main",
         ]);
         let mut own = String::new();
-        head.files.walk(&mut |name, id| own += &format!("{id} {name}\n"));
+        head.walk(&mut |name, id| own += &format!("{id} {name}\n"));
         assert_eq!(listed, own);
         let reopened = Repository::open(&self.repository()).unwrap();
         let reopened = Store::start(reopened, options()).unwrap().head();
-        assert_eq!(reopened.root(), head.root());
+        assert_eq!(reopened.root, head.root);
         assert_eq!(contents(&reopened), contents(head));
     }
 

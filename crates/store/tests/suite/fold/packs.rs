@@ -1,13 +1,24 @@
-use std::fs;
+//! Several packs become one.
 
-use gix::odb::pack::cache;
-use tempfile::TempDir;
-
-use super::*;
-use crate::objects::{
-    pack::{MAX_CHAIN, PackObject, encode},
-    sums::hash,
+use std::{
+    fs, io,
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicBool},
 };
+
+use bytes::Bytes;
+use countersign_store::{
+    ObjectId,
+    fold::concatenate,
+    objects::{
+        pack::{IndexEntry, MAX_CHAIN, PackObject, encode, encode_index},
+        packs::Pack,
+        stored,
+        sums::hash,
+    },
+};
+use gix::{objs::Kind, odb::pack::cache, zlib::Inflate};
+use tempfile::TempDir;
 
 /// Versions of a file: some lines, of which each version has one more.
 fn versions(count: usize) -> Vec<Vec<u8>> {
@@ -25,7 +36,7 @@ fn write_pack(dir: &TempDir, files: &[Vec<u8>], chained: bool) -> PathBuf {
     let objects = ids.iter().zip(files).map(|((id, base), data)| PackObject {
         kind: Kind::Blob,
         id: *id,
-        data,
+        data: Bytes::copy_from_slice(data),
         base: *base,
     });
     let encoded = encode(&objects.collect::<Vec<_>>());

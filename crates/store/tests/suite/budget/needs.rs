@@ -1,5 +1,15 @@
-use super::*;
+//! What a change needs, and whose budget allows it.
 
+use std::time::{Duration, Instant};
+
+use countersign_core::values::path::RepoPath;
+use countersign_store::{
+    BudgetScope, StorageBudget, StorageLimits,
+    budget::{Charge, MAX_HOSTS, MAX_OWNERS, MAX_PROJECTS, Need},
+    clock::uptime_nanos,
+};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A byte comes back to a project in a second.
@@ -170,11 +180,35 @@ fn messages_name_whose_budget_it_is_and_the_way_out() {
 
 #[test]
 fn projects_without_number_are_forgotten_not_collected() {
-    let (budget, now) = (budget(), Instant::now());
-    for n in 0..MAX_PROJECTS * 2 {
-        store(&budget, &need(&format!("https/h{n}.example/443/o{n}/app"), 1), now).unwrap();
-    }
-    assert!(budget.projects.len() <= MAX_PROJECTS);
-    assert!(budget.owners.len() <= MAX_OWNERS && budget.hosts.len() <= MAX_HOSTS);
-    assert_eq!(budget.bytes_left(now), LIMITS.total - 2 * MAX_PROJECTS as u64, "the total forgets nothing");
+    let now = Instant::now();
+    let day = LIMITS.project;
+    let app = |n: usize| format!("https/h{n}.example/443/o{n}/app");
+    let filled = || {
+        uptime_nanos(now);
+        let budget = StorageBudget::new(StorageLimits { owner: day, host: day, ..LIMITS });
+        for n in 0..MAX_PROJECTS * 2 {
+            store(&budget, &need(&app(n), 1), now).unwrap();
+        }
+        assert_eq!(
+            budget.bytes_left(now),
+            LIMITS.total - 2 * MAX_PROJECTS as u64,
+            "the total forgets nothing"
+        );
+        budget
+    };
+    // Whatever is remembered has no whole day left.
+    let remembered = |scope: BudgetScope, project: &dyn Fn(usize) -> String| {
+        let budget = filled();
+        let refused = |n: &usize| {
+            let charged = budget.charge(&need(&project(*n), day), now);
+            charged.is_err_and(|over| over.scope == scope)
+        };
+        (0..MAX_PROJECTS * 2).rev().filter(refused).count()
+    };
+    let projects = remembered(BudgetScope::Project, &app);
+    assert!((1..=MAX_PROJECTS).contains(&projects), "{projects}");
+    let owners = remembered(BudgetScope::Owner, &|n| format!("https/h{n}.example/443/o{n}/new"));
+    assert!((1..=MAX_OWNERS).contains(&owners), "{owners}");
+    let hosts = remembered(BudgetScope::Host, &|n| format!("https/h{n}.example/443/new/new"));
+    assert!((1..=MAX_HOSTS).contains(&hosts), "{hosts}");
 }

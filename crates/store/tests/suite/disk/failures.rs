@@ -165,7 +165,7 @@ async fn leftovers_of_a_crash_are_removed_at_the_next_start() {
         assert!(!fixture.repository().join(name).exists(), "{name}");
     }
     assert!(packs.join("pack-4.pack").exists());
-    assert_eq!(store.head().root(), head.root());
+    assert_eq!(store.head().root, head.root);
     put(&store, &["+b=2"]).await.unwrap();
 }
 

@@ -23,7 +23,7 @@ use countersign_core::{
     },
     values::{key::SecretKey, path::RepoPath, time::Timestamp},
 };
-use countersign_store::{Disk, DiskStep, Head, Index, Repository, Store, StoreError};
+use countersign_store::{Disk, DiskStep, Head, Repository, Store, StoreError};
 
 /// With this set, steps that only repeat others are tried as well.
 const ALL_STEPS: &str = "COUNTERSIGN_ALL_STEPS";
@@ -145,7 +145,7 @@ impl Run {
         assert_eq!(report, "", "git fsck");
         let head = self.store.as_ref().unwrap().head();
         assert_eq!(self.fixture.git(&["rev-parse", "main"]).trim(), head.commit.to_string());
-        assert_eq!(head.index, Index::build(&head.files), "the index is that of the tree");
+        assert_eq!(head.index, Head::clone(&head).rebuild_index().index, "the index is that of the tree");
         let mut files = BTreeMap::from([("svc.repository.json".to_owned(), "{}\n".to_owned())]);
         let mut attempts = self.attempts.iter();
         for (message, touched) in self.commits().split_off(1) {

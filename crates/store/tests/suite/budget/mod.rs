@@ -1,0 +1,3 @@
+mod buckets;
+mod changes;
+mod needs;

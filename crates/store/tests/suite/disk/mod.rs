@@ -1,0 +1,4 @@
+mod failures;
+mod faults;
+mod missing;
+mod recent_failure;

@@ -1,0 +1,5 @@
+mod folded;
+mod folding;
+mod growing_files;
+mod packs;
+mod versions;

@@ -1,0 +1,2 @@
+mod forgotten;
+mod remembering;

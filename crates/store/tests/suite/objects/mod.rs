@@ -1,0 +1,6 @@
+mod commits;
+mod filter;
+mod pack;
+mod spot;
+mod stored;
+mod sums;

@@ -1,0 +1,3 @@
+mod index;
+mod places;
+mod trie;

@@ -1,0 +1,113 @@
+//! The table of paths finds what the tree holds, and nothing else.
+
+use std::sync::Arc;
+
+use countersign_core::values::{path::RepoPath, wire};
+use countersign_store::{
+    ObjectId,
+    objects::sums::hash,
+    snapshot::{
+        places::{NEAR, Places},
+        trie::Node,
+    },
+    tree::{
+        dir::{Dir, DirEntry, TreeNode},
+        edit::{Edit, apply},
+    },
+};
+use gix::{hashtable::HashMap, objs::Kind};
+
+use super::trie::all;
+
+/// Some hundred paths in a few directories, projects inside projects among them.
+fn path(n: u64) -> RepoPath {
+    let project = ["a", "a/b", "a/b/c/d", "e/f/g/h/i/j/k/l/m/n"][(n % 4) as usize];
+    let name = match n / 4 % 8 {
+        0 => format!("{}/{}", wire::ACTIVE_DIR, wire::SIGNERS_FILE),
+        1 => wire::SIGNERS_FILE.to_owned(),
+        2 => format!("{}.of/{}", wire::ACTIVE_DIR, wire::SIGNERS_FILE),
+        _ => format!("v{}/file{}", n / 32 % 7, n / 224 % 13),
+    };
+    RepoPath::parse(&format!("{project}/{name}")).unwrap()
+}
+
+/// What `Places::of` makes of the tree, with the same keys.
+fn rebuild(places: &Places, root: &Dir) -> Places {
+    let empty = || Node::new(Vec::new());
+    let mut new = Places { keys: places.keys.clone(), files: empty(), signers: empty() };
+    root.walk(&mut String::new(), &mut |path, id| new.set(path, Some(id)));
+    new
+}
+
+fn check(places: &Places, root: &Arc<Dir>) {
+    let rebuilt = rebuild(places, root);
+    assert_eq!(all(&places.files), all(&rebuilt.files));
+    assert_eq!(all(&places.signers), all(&rebuilt.signers));
+    let loaded = Places::of(root, &HashMap::default());
+    for path in (0..2_912).map(path) {
+        let by_tree = match root.find(&path) {
+            Some(TreeNode::File(id)) => Some(*id),
+            Some(TreeNode::Dir(..) | TreeNode::Foreign(_)) | None => None,
+        };
+        let signers = root.find_nearest(&path, [wire::ACTIVE_DIR, wire::SIGNERS_FILE]);
+        for places in [places, &loaded] {
+            assert_eq!(places.find(path.as_str()).map(|place| place.id), by_tree, "{path}");
+            if let Ok(nearest) = places.find_nearest_signers(&path) {
+                assert_eq!(nearest.map(|place| place.id), signers, "{path}");
+            }
+        }
+    }
+}
+
+#[test]
+fn places_agree_with_the_tree_and_with_a_rebuild_after_random_changes() {
+    let mut root = Dir::empty();
+    let mut places = Places::of(&root, &HashMap::default());
+    let mut random = 7_u64;
+    let mut next = || {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        random >> 33
+    };
+    for step in 0..3_000 {
+        let content = hash(Kind::Blob, &next().to_le_bytes()).unwrap();
+        let path = path(next());
+        let edit: Edit<'_> = (&path, (next() % 3 != 0).then_some(content));
+        root = apply(&root, &[edit]).unwrap().0;
+        places.set(path.as_str(), edit.1);
+        if step % 500 == 499 {
+            check(&places, &root);
+        }
+    }
+    let near = RepoPath::parse("a/b/x/y/z").unwrap();
+    places.set("a/b/svc.signers/svc.signers.json", Some(ObjectId::empty_blob(gix::hash::Kind::Sha1)));
+    assert!(matches!(places.find_nearest_signers(&near), Ok(Some(place)) if place.id.is_empty_blob()));
+}
+
+#[test]
+fn a_path_that_nobody_can_ask_for_is_not_found_however_it_is_asked_for() {
+    let id = hash(Kind::Blob, b"secret").unwrap();
+    // Somebody put these into the tree by hand.
+    let dir = |name: &str, node| {
+        let entry = DirEntry { name: name.into(), node };
+        TreeNode::of(Dir::from_stored(id, vec![entry]).unwrap())
+    };
+    let names = [["https", "EXAMPLE.org", "443"], ["https", "example.org", ".."], ["a", ".git", "x"]];
+    for [first, second, third] in names {
+        let TreeNode::Dir(_, root) = dir(first, dir(second, dir(third, TreeNode::File(id)))) else {
+            panic!()
+        };
+        let below = [first, second, third].join("/");
+        let mut walked = Vec::new();
+        root.walk(&mut String::new(), &mut |path, _| walked.push(path.to_owned()));
+        assert_eq!(walked, [below.as_str()]);
+        assert!(Places::of(&root, &HashMap::default()).find(&below).is_none(), "{below}");
+    }
+}
+
+#[test]
+fn what_lies_far_above_is_left_to_the_tree() {
+    let places = Places::of(&Dir::empty(), &HashMap::default());
+    let [near, far] = [NEAR, NEAR + 1].map(|names| RepoPath::parse(&vec!["x"; names].join("/")).unwrap());
+    assert!(matches!(places.find_nearest_signers(&near), Ok(None)));
+    assert!(places.find_nearest_signers(&far).is_err());
+}

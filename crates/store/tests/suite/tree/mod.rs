@@ -1,0 +1,2 @@
+mod dir;
+mod edit;
