@@ -14,7 +14,7 @@ use countersign_core::{
         auth::AuthRefusal,
         chain::ChainRefusal,
         decide::{
-            InvalidSigners, NotTheCaller, assets::AssetsRefusal, caps::CapRefusal, register::RegisterRefusal,
+            InvalidSigners, NotTheCaller, assets::AssetsRefusal, register::RegisterRefusal,
             revoke::RevokeRefusal, sign::SignRefusal, update::UpdateRefusal,
         },
         query::StatusRefusal,
@@ -31,6 +31,7 @@ use crate::{
     health::NotReady,
     limits::{
         Limited,
+        caps::CapRefusal,
         places::{GaveWay, NoPlace},
     },
     upstream::{UpstreamError, releases::DownloadError},

@@ -62,36 +62,6 @@ pub fn file_status(
     }
 }
 
-/// What waits for a key, as far as one answer has room for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WaitingList {
-    /// Sorted.
-    pub paths: Vec<RepoPath>,
-    pub left_out: usize,
-}
-
-/// Of all that waits for a key, sorted, what is told (D21, D41). Strangers can register projects that name any key, so
-/// first registrations get the room that all else leaves.
-pub fn list_waiting<'a>(
-    snapshot: &impl Snapshot,
-    waiting: impl Iterator<Item = &'a RepoPath>,
-    most_bytes: usize,
-) -> WaitingList {
-    let is_first = |path: &RepoPath| match layout::signable(path) {
-        Some(Signable::PendingSigners { project }) => !snapshot.contains(&layout::active_signers(&project)),
-        Some(Signable::Index) | None => false,
-    };
-    let (first, other): (Vec<&RepoPath>, Vec<&RepoPath>) = waiting.partition(|path| is_first(path));
-    let (mut paths, mut left_out, mut bytes) = (Vec::new(), 0, 0);
-    for path in other.into_iter().chain(first) {
-        // In JSON: with quotation marks, a comma, and a backslash before each quotation mark in it.
-        bytes += path.as_str().len() + path.as_str().matches('"').count() + 3;
-        if bytes <= most_bytes { paths.push(path.clone()) } else { left_out += 1 }
-    }
-    paths.sort();
-    WaitingList { paths, left_out }
-}
-
 /// Files by path, with their content.
 pub type FilesToSign = BTreeMap<RepoPath, Arc<[u8]>>;
 

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod caps;
 mod corpus;
 mod model;
 mod overview;

@@ -3,7 +3,6 @@
 //! The store may run a decision more than once; it must give the same answer for the same snapshot and time.
 
 pub mod assets;
-pub mod caps;
 pub mod create;
 pub mod drop;
 mod proposal;

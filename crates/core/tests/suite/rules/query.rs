@@ -2,10 +2,10 @@
 
 use countersign_core::{
     rules::{
-        query::{FileStatus, StatusRefusal, file_status, files_to_sign, list_waiting},
+        query::{FileStatus, StatusRefusal, file_status, files_to_sign},
         stored::{self, Collecting},
     },
-    values::{key::SecretKey, path::RepoPath},
+    values::key::SecretKey,
 };
 use countersign_testing::{
     ACTIVE, HISTORY, INDEX, PENDING, PENDING_METADATA, Signers, World, alice, bob, carol, dave, key, mallory,
@@ -192,36 +192,4 @@ fn the_nearest_active_signers_file_governs_a_path() {
     for beside in ["https/github.com/443/acme", "https/github.com/443/acme/app2", "x"] {
         assert!(stored::governing_signers(&world.repo, &path(beside)).unwrap().is_none(), "{beside}");
     }
-}
-
-/// Pending signers of so many new projects, of an active one, and an index.
-fn waiting(strangers: usize) -> (World, Vec<RepoPath>) {
-    let mut world = World::with(&one_signer(), &[&alice()]);
-    world.update(&signers("2026-02-01T09:00:00Z").artifact(1, [&alice()]), &alice()).expect("an update");
-    let mut paths = vec![path(INDEX), path(PENDING)];
-    paths.extend((0..strangers).map(|n| path(&PENDING.replace("acme/app", &format!("a/{n:04}")))));
-    paths.sort();
-    (world, paths)
-}
-
-fn one_signer() -> Signers {
-    signers("2026-01-31T10:00:00Z").artifact(1, [&alice()])
-}
-
-#[test]
-fn a_list_of_what_waits_has_room_for_all_that_is_no_strangers_registration() {
-    let (world, paths) = waiting(100);
-    let bytes = |paths: &[RepoPath]| paths.iter().map(|path| path.as_str().len() + 3).sum::<usize>();
-    let all = list_waiting(&world.repo, paths.iter(), bytes(&paths));
-    assert_eq!((all.paths, all.left_out), (paths.clone(), 0));
-
-    let one_less = list_waiting(&world.repo, paths.iter(), bytes(&paths) - 1);
-    assert_eq!((one_less.paths.len(), one_less.left_out), (paths.len() - 1, 1));
-    assert!(one_less.paths.is_sorted());
-
-    let own = [path(INDEX), path(PENDING)];
-    let few = list_waiting(&world.repo, paths.iter(), bytes(&own));
-    assert_eq!((few.paths.as_slice(), few.left_out), (&own[..], 100), "though strangers come first by name");
-    let none = list_waiting(&world.repo, paths.iter(), 0);
-    assert_eq!((none.paths.len(), none.left_out), (0, 102));
 }
