@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use countersign_core::{
     documents::layout,
-    rules::claim::Claim,
     values::{
         json::{Json, ParseError},
         key::{KeyError, PublicKey},
@@ -13,6 +12,8 @@ use countersign_core::{
     },
 };
 use serde::{Serialize, Serializer};
+
+use crate::claim::Claim;
 
 /// The kinds of events, in the order of a project's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -306,9 +306,9 @@ pub(crate) enum ServerCall<'a> {
     Ping,
     Pending,
     FilesToSign(&'a RepoPath),
-    Register(&'a countersign_core::documents::bodies::ProposeBody),
-    Update(&'a countersign_core::documents::bodies::ProposeBody),
-    Signatures(&'a countersign_core::documents::bodies::SignaturesBody),
+    Register(&'a countersign_api::requests::ProposeBody),
+    Update(&'a countersign_api::requests::ProposeBody),
+    Signatures(&'a countersign_api::requests::SignaturesBody),
     Assets(&'a countersign_api::requests::AssetsBody),
     Revoke(&'a countersign_core::documents::bodies::RevokeBody),
 }

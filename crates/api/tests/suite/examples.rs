@@ -9,10 +9,9 @@ use countersign_api::{
         AssetsResponse, ChainResponse, FilesToSignResponse, PendingResponse, PingAuth, PingResponse,
         ProposedResponse, RevokedResponse, SignedResponse, StatusResponse,
     },
-    requests::AssetsBody,
+    requests::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody},
 };
 use countersign_core::{
-    documents::bodies::{ProposeBody, RevokeBody, SignaturesBody},
     rules::{
         auth::{AuthHeaders, AuthRefusal, check_headers},
         chain,

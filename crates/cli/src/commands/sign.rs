@@ -5,10 +5,10 @@ use std::{fs, path::Path};
 use countersign_api::{
     answers::{FilesToSignResponse, SignedResponse},
     offline,
+    requests::SignaturesBody,
 };
 use countersign_core::{
     documents::{
-        bodies::SignaturesBody,
         index::ReleaseIndex,
         layout::{self, Signable},
         revocation::Revocation,
@@ -170,7 +170,8 @@ fn review_and_sign(
     if !prompt::ask(session.confirmation(), review::question(&to_sign, comparison.as_ref()))? {
         return Ok(None);
     }
-    to_sign.sign(public_key, |digest| key.sign(digest)).map(Some)
+    let submission = to_sign.sign(public_key, |digest| key.sign(digest))?;
+    Ok(Some(submission.into()))
 }
 
 fn check(request: &SigningRequest) -> Result<ToSign, CliError> {

@@ -1,13 +1,13 @@
 //! Submits signatures, and tells how far a file has come.
 
 use axum::{Json, extract::State};
-use countersign_api::answers::{SignedResponse, StatusResponse};
-use countersign_core::{
-    documents::bodies::SignaturesBody,
-    rules::{
-        decide::sign::{self, Submission},
-        query,
-    },
+use countersign_api::{
+    answers::{SignedResponse, StatusResponse},
+    requests::SignaturesBody,
+};
+use countersign_core::rules::{
+    decide::sign::{self, Submission},
+    query,
 };
 
 use crate::{auth::Authenticated, error::ApiError, routing::tail::Tail, state::App};

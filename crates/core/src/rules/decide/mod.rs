@@ -9,7 +9,7 @@ mod proposal;
 pub mod register;
 pub mod revoke;
 pub mod sign;
-pub(crate) mod titles;
+pub mod titles;
 pub mod update;
 
 pub use proposal::{InvalidSigners, NotTheCaller, Proposal, Proposed, check_submitter};

@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// One signer's signatures on a file and, for a signers file, on its metadata.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Submission {
     pub file: RepoPath,
     pub signer: PublicKey,

@@ -12,6 +12,7 @@ use super::{
     times::{MAX_WAIT, around},
     violation::{ReplayFault, Violation},
 };
+use countersign_api::claim::Claim;
 use countersign_core::{
     documents::{
         bodies::RevokeBody,
@@ -23,7 +24,6 @@ use countersign_core::{
         signatures::Collected,
     },
     rules::{
-        claim::Claim,
         decide::{
             self,
             assets::{self, Release},
