@@ -15,7 +15,7 @@ use crate::{
     rules::{
         consent::Consent,
         snapshot::{ReadError, Snapshot},
-        stored,
+        stored::{self, IndexState},
     },
     values::{
         digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp,
@@ -50,8 +50,12 @@ pub fn locate(snapshot: &impl Snapshot, path: &RepoPath) -> Result<ChainPlace, C
         }
         return Ok(ChainPlace { project, last });
     }
-    if layout::signable(path) != Some(Signable::Index) || !stored::has_been_complete(snapshot, path)? {
+    if layout::signable(path) != Some(Signable::Index) {
         return Err(not_signed());
+    }
+    match stored::index_state(snapshot, path)? {
+        Some(IndexState::Complete | IndexState::Revoked) => {}
+        Some(IndexState::Collecting) | None => return Err(not_signed()),
     }
     let project = snapshot.governing_project(path);
     let project = project.ok_or_else(|| stored::corrupt(path, "no signers file governs it"))?;

@@ -17,9 +17,6 @@ use crate::{
     values::{digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath},
 };
 
-/// What is wrong with an index that neither collects signatures nor has them.
-const NO_SIGNATURES: &str = "it has no signatures file";
-
 /// A signers file in force, and the project that it governs.
 #[derive(Debug, Clone)]
 pub struct ActiveSigners {
@@ -33,12 +30,10 @@ pub fn governing_signers(
     snapshot: &impl Snapshot,
     path: &RepoPath,
 ) -> Result<Option<ActiveSigners>, ReadError> {
-    for dir in path.self_and_ancestors() {
-        if let Some(active) = active_signers(snapshot, &dir)? {
-            return Ok(Some(active));
-        }
+    match snapshot.governing_project(path) {
+        Some(project) => active_signers(snapshot, &project),
+        None => Ok(None),
     }
-    Ok(None)
 }
 
 pub fn active_signers(
@@ -46,9 +41,11 @@ pub fn active_signers(
     project: &RepoPath,
 ) -> Result<Option<ActiveSigners>, ReadError> {
     let stored = snapshot.read_signers(&layout::active_signers(project))?;
-    let of =
-        |StoredSigners { bytes, file, digest: _ }| ActiveSigners { project: project.clone(), bytes, file };
-    Ok(stored.map(of))
+    Ok(stored.map(|StoredSigners { bytes, file, .. }| ActiveSigners {
+        project: project.clone(),
+        bytes,
+        file,
+    }))
 }
 
 /// How many entries the history of a project has. They are numbered without a gap.
@@ -106,9 +103,9 @@ pub fn is_served(snapshot: &impl Snapshot, path: &RepoPath) -> bool {
 }
 
 /// How far an index has come.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexState {
-    Collecting(SignatureSet),
+    Collecting,
     Complete,
     Revoked,
 }
@@ -118,28 +115,13 @@ pub fn index_state(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<I
     if !snapshot.contains(path) {
         return Ok(None);
     }
-    if let Some(set) = read_signatures(snapshot, &layout::pending_signatures_of(path))? {
-        return Ok(Some(IndexState::Collecting(set)));
-    }
-    if snapshot.contains(&layout::signatures_of(path)) {
-        return Ok(Some(IndexState::Complete));
-    }
-    if snapshot.contains(&layout::revoked_signatures_of(path)) {
-        return Ok(Some(IndexState::Revoked));
-    }
-    Err(corrupt(path, NO_SIGNATURES))
-}
-
-/// Whether the index at `path` is complete, or was before it was revoked.
-pub fn has_been_complete(snapshot: &impl Snapshot, path: &RepoPath) -> Result<bool, ReadError> {
-    if !snapshot.contains(path) || snapshot.contains(&layout::pending_signatures_of(path)) {
-        return Ok(false);
-    }
-    let files = [layout::signatures_of(path), layout::revoked_signatures_of(path)];
-    if files.iter().any(|file| snapshot.contains(file)) {
-        return Ok(true);
-    }
-    Err(corrupt(path, NO_SIGNATURES))
+    let states = [
+        (layout::pending_signatures_of(path), IndexState::Collecting),
+        (layout::signatures_of(path), IndexState::Complete),
+        (layout::revoked_signatures_of(path), IndexState::Revoked),
+    ];
+    let state = states.into_iter().find(|(signatures, _)| snapshot.contains(signatures));
+    state.map(|(_, state)| Some(state)).ok_or_else(|| corrupt(path, "it has no signatures file"))
 }
 
 /// Who may still sign a file that collects signatures, and who has.
@@ -153,10 +135,12 @@ pub struct Collecting {
 pub fn collecting(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Collecting>, ReadError> {
     match layout::signable(path) {
         Some(Signable::Index) => {
-            let Some(IndexState::Collecting(set)) = index_state(snapshot, path)? else { return Ok(None) };
+            if index_state(snapshot, path)? != Some(IndexState::Collecting) {
+                return Ok(None);
+            }
+            let signed = collected_signatures(snapshot, path)?.signers();
             let copy = signers_copy(snapshot, path)?;
-            let accepted = keys_of(copy.file.artifact_groups()).collect();
-            Ok(Some(Collecting { accepted, signed: set.signers() }))
+            Ok(Some(Collecting { accepted: keys_of(copy.file.artifact_groups()).collect(), signed }))
         }
         Some(Signable::PendingSigners { project }) => {
             let Some(proposal) = StoredProposal::load(snapshot, path)? else { return Ok(None) };
@@ -190,22 +174,18 @@ pub struct StoredProposal {
 impl StoredProposal {
     /// The proposal whose signers file is at `path`, pending or superseded.
     pub fn load(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Self>, ReadError> {
-        let Some(StoredSigners { bytes, file, digest: _ }) = snapshot.read_signers(path)? else {
+        let Some(StoredSigners { bytes, file, .. }) = snapshot.read_signers(path)? else {
             return Ok(None);
         };
         let metadata_path = layout::metadata_of(path);
         let metadata_bytes = require(snapshot, &metadata_path)?;
-        let signatures = |file: &RepoPath| {
-            let path = layout::pending_signatures_of(file);
-            read_signatures(snapshot, &path)?.ok_or_else(|| corrupt(&path, "it is missing"))
-        };
         Ok(Some(Self {
             signers_bytes: bytes,
             signers: file,
             metadata: parse_stored(&metadata_path, Metadata::parse(&metadata_bytes))?,
             registration: require(snapshot, &layout::registration_of(path))?,
-            signatures: signatures(path)?,
-            metadata_signatures: signatures(&metadata_path)?,
+            signatures: collected_signatures(snapshot, path)?,
+            metadata_signatures: collected_signatures(snapshot, &metadata_path)?,
             metadata_bytes,
         }))
     }
@@ -237,6 +217,12 @@ pub fn delete_below(snapshot: &impl Snapshot, change: &mut Change, dir: &RepoPat
 pub fn read_signatures(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<SignatureSet>, ReadError> {
     let bytes = snapshot.read(path)?;
     bytes.map(|bytes| parse_stored(path, SignatureSet::parse(&bytes))).transpose()
+}
+
+/// What a file that collects signatures has so far.
+pub fn collected_signatures(snapshot: &impl Snapshot, file: &RepoPath) -> Result<SignatureSet, ReadError> {
+    let path = layout::pending_signatures_of(file);
+    parse_stored(&path, SignatureSet::parse(&require(snapshot, &path)?))
 }
 
 /// A file that must be there if the repository is whole.

@@ -127,7 +127,7 @@ fn check_state(snapshot: &impl Snapshot, file: &RepoPath) -> Result<Arc<[u8]>, R
     }
     match stored::index_state(snapshot, file)? {
         None => Err(RevokeRefusal::NotFound(file.clone())),
-        Some(IndexState::Collecting(_)) => Err(RevokeRefusal::NotComplete(file.clone())),
+        Some(IndexState::Collecting) => Err(RevokeRefusal::NotComplete(file.clone())),
         Some(IndexState::Revoked) => Err(RevokeRefusal::AlreadyRevoked(file.clone())),
         Some(IndexState::Complete) => Ok(stored::require(snapshot, &layout::signatures_of(file))?),
     }
