@@ -7,7 +7,7 @@ use std::{
 
 use countersign_api::{
     answers::{ChainResponse, ErrorResponse, PingResponse},
-    event::EventFilter,
+    event::{EventFilter, HEADER_LAST_EVENT_ID},
 };
 use countersign_core::{
     documents::{history::History, layout},
@@ -177,7 +177,7 @@ impl ServerClient {
         }
         let request = self.http.get(url);
         let request = match &query.after {
-            Some(after) => request.header(wire::HEADER_LAST_EVENT_ID, after),
+            Some(after) => request.header(HEADER_LAST_EVENT_ID, after),
             None => request,
         };
         // There is no limit for the whole answer, only for its head.

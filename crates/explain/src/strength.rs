@@ -96,16 +96,11 @@ pub fn assess(file: &SignersFile) -> Strength {
 /// The groups that speak for a role, with the defaults of D8. Where any one admin key may revoke (D20), that is one
 /// group of them all. Empty for masters where there are none.
 pub fn effective_groups(file: &SignersFile, role: Role) -> Vec<Group> {
-    let any_admin = || {
-        let admins: BTreeSet<PublicKey> = keys_of(file.admin_groups()).collect();
-        let signers = admins.into_iter().map(|key| Signer { key, name: None }).collect();
-        vec![Group { threshold: 1, signers }]
-    };
     let mut groups = match role {
         Role::Artifact => file.artifact_groups().to_vec(),
         Role::Admin => file.admin_groups().to_vec(),
         Role::Master => file.master_groups().to_vec(),
-        Role::Revocation => file.explicit_revocation_groups().map_or_else(any_admin, <[Group]>::to_vec),
+        Role::Revocation => file.revocation_groups().into_owned(),
     };
     for signer in groups.iter_mut().flat_map(|group| &mut group.signers) {
         *signer = file.signer(signer.key);

@@ -1,6 +1,7 @@
 //! The signers file (D8): who may sign, in which role, and how many are needed.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     fmt,
 };
@@ -127,9 +128,12 @@ impl SignersFile {
         self.master_keys.as_deref().unwrap_or_default()
     }
 
-    /// `revocation_keys` as written; `None` leaves revocation to any one admin key.
-    pub fn explicit_revocation_groups(&self) -> Option<&[Group]> {
-        self.revocation_keys.as_deref()
+    /// `revocation_keys`, or one group of all admins, any one of whom is enough (D20).
+    pub fn revocation_groups(&self) -> Cow<'_, [Group]> {
+        match &self.revocation_keys {
+            Some(groups) => Cow::Borrowed(groups),
+            None => Cow::Owned(vec![Group::of_keys(1, &keys_of(self.admin_groups()).collect())]),
+        }
     }
 
     /// A role as written; `None` where its field is absent.
@@ -160,11 +164,9 @@ impl SignersFile {
         self.roles().any(|(_, groups)| groups.iter().any(|group| group.contains(key)))
     }
 
-    fn roles(&self) -> impl Iterator<Item = (&'static str, &[Group])> {
-        let optional =
-            [(ADMIN, &self.admin_keys), (MASTER, &self.master_keys), (REVOCATION, &self.revocation_keys)];
-        std::iter::once((ARTIFACT, self.artifact_signers.as_slice()))
-            .chain(optional.into_iter().filter_map(|(name, role)| Some((name, role.as_deref()?))))
+    /// The roles whose fields are there.
+    fn roles(&self) -> impl Iterator<Item = (Role, &[Group])> {
+        Role::ALL.into_iter().filter_map(|role| Some((role, self.explicit_groups(role)?)))
     }
 
     fn check_entry_count(&self) -> Result<(), ParseError> {
@@ -184,7 +186,7 @@ impl SignersFile {
         for (role, groups) in self.roles() {
             for signer in groups.iter().flat_map(|group| &group.signers) {
                 let Some(name) = &signer.name else { continue };
-                let (key, field) = (signer.key, format!("{role}.name"));
+                let (key, field) = (signer.key, format!("{}.name", role.field()));
                 if *by_key.entry(key).or_insert(name) != name {
                     return Err(ParseError::new(field, format!("the key {key} has two names")));
                 }
@@ -198,9 +200,10 @@ impl SignersFile {
 
     fn check_master_keys(&self) -> Result<(), ParseError> {
         let master: BTreeSet<PublicKey> = keys_of(self.master_groups()).collect();
-        for (role, groups) in self.roles().filter(|(role, _)| *role != MASTER) {
+        for (role, groups) in self.roles().filter(|(role, _)| *role != Role::Master) {
             if let Some(key) = keys_of(groups).find(|key| master.contains(key)) {
-                let reason = format!("the key {key} is also in {role}; a master key has no other role");
+                let reason =
+                    format!("the key {key} is also in {}; a master key has no other role", role.field());
                 return Err(ParseError::new(MASTER, reason));
             }
         }
@@ -209,6 +212,11 @@ impl SignersFile {
 }
 
 impl Group {
+    /// Keys without names.
+    pub fn of_keys(threshold: usize, keys: &BTreeSet<PublicKey>) -> Self {
+        Self { threshold, signers: keys.iter().map(|key| Signer { key: *key, name: None }).collect() }
+    }
+
     pub fn contains(&self, key: &PublicKey) -> bool {
         self.signers.iter().any(|signer| signer.key == *key)
     }

@@ -16,12 +16,12 @@ use crate::{
         registration::SignedRequest,
         revocation::Revocation,
         signatures::SignatureSet,
-        signers::{SignersFile, keys_of},
+        signers::{Group, SignersFile, keys_of},
     },
     rules::{
         chain::{self, ChainError, VerifiedChain, VerifiedLink},
         place::{PlaceError, check_place},
-        quorum::{self, RevocationRole},
+        quorum,
     },
     values::{
         digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp,
@@ -193,8 +193,8 @@ fn verify_revocation(
     let allowed_by = allowed_by.filter(|link| *link >= artifact.governing);
     let allowed_by = &artifact.chain.links[allowed_by.ok_or(RevocationFault::UnknownGovernor)?];
     let signed = shown.signatures.verify(text).map_err(|(key, _)| RevocationFault::BadSignature(key))?;
-    let role = RevocationRole::of(&allowed_by.signers);
-    if !role.is_met(&signed) {
+    let groups = allowed_by.signers.revocation_groups();
+    if !quorum::is_met(&groups, &signed) {
         return Err(RevocationFault::NotAllowed);
     }
     if document.initiator.is_some_and(|initiator| !signed.contains(&initiator)) {
@@ -203,9 +203,9 @@ fn verify_revocation(
     match document.subject_digest {
         Some(subject) if subject == artifact.index_digest => {}
         Some(_) => return Err(RevocationFault::OtherFile),
-        None => check_request(shown, artifact, &role)?,
+        None => check_request(shown, artifact, &groups)?,
     }
-    let revoked_by = role.keys.intersection(&signed).copied().collect();
+    let revoked_by = keys_of(&groups).filter(|key| signed.contains(key)).collect();
     Ok(VerifiedRevocation { document, revoked_by })
 }
 
@@ -214,7 +214,7 @@ fn verify_revocation(
 fn check_request(
     shown: &RevocationEvidence,
     artifact: &VerifiedArtifact,
-    role: &RevocationRole<'_>,
+    groups: &[Group],
 ) -> Result<(), RevocationFault> {
     let request = shown.request.as_ref().ok_or(RevocationFault::NoRequest)?;
     request.verify().map_err(|_| RevocationFault::NoRequest)?;
@@ -224,7 +224,7 @@ fn check_request(
     if !is_by_revoker || body.revocation_json != shown.document {
         return Err(RevocationFault::NoRequest);
     }
-    if !role.is_met(&BTreeSet::from([revoker])) {
+    if !quorum::is_met(groups, &BTreeSet::from([revoker])) {
         return Err(RevocationFault::NotAllowed);
     }
     if body.file_path == artifact.path { Ok(()) } else { Err(RevocationFault::OtherFile) }

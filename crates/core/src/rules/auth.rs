@@ -60,17 +60,14 @@ pub enum AuthRefusal {
 }
 
 impl VerifiedRequest {
-    /// From when on the nonce may be forgotten: the timestamp alone gets the request refused then.
-    pub fn nonce_expires_at(&self) -> Timestamp {
-        nonce_expiry(self.timestamp)
+    /// From when on the timestamp alone gets the request refused.
+    pub fn expires_at(&self) -> Timestamp {
+        later(self.timestamp, TOO_OLD)
     }
 
-    /// Whether a server that remembers the nonce of one of these two cannot accept the other, where it is the same
-    /// nonce: the first one is remembered until the other is too old.
-    pub fn excludes(&self, other: &Self) -> bool {
-        let outlasts =
-            |first: &Self, second: &Self| later(second.timestamp, TOO_OLD) <= first.nonce_expires_at();
-        outlasts(self, other) && outlasts(other, self)
+    /// From when on the nonce may be forgotten.
+    pub fn nonce_expires_at(&self) -> Timestamp {
+        nonce_expiry(self.timestamp)
     }
 }
 
@@ -131,24 +128,6 @@ impl SignedRequest {
     pub fn verify(&self) -> Result<(), BadSignature> {
         let digest = request_digest(&self.timestamp, &self.nonce, self.payload.as_bytes());
         self.public_key.verify(&digest, &self.signature)
-    }
-
-    /// Proves that a server whose clock showed something between these two times would have accepted it, if its nonce
-    /// was new.
-    pub fn verify_between(
-        &self,
-        earliest: Timestamp,
-        latest: Timestamp,
-    ) -> Result<VerifiedRequest, AuthRefusal> {
-        let headers = AuthHeaders {
-            timestamp: &self.timestamp,
-            nonce: &self.nonce,
-            signature: &self.signature.to_header(),
-            public_key: &self.public_key.to_string(),
-        };
-        let timestamp = Timestamp::parse(&self.timestamp).map_err(|_| AuthRefusal::TimestampFormat)?;
-        // Of these times the one at which the request is most welcome: its own, or the one that is nearest to it.
-        verify_request(&headers, self.payload.as_bytes(), timestamp.max(earliest).min(latest))
     }
 }
 

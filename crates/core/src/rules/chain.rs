@@ -70,12 +70,6 @@ pub fn locate(snapshot: &impl Snapshot, path: &RepoPath) -> Result<ChainPlace, C
     Err(stored::corrupt(path, "its signers file is not in the project's history").into())
 }
 
-/// The history up to and including the signers file that governs `path`.
-pub fn build(snapshot: &impl Snapshot, path: &RepoPath) -> Result<History, ChainRefusal> {
-    let ChainPlace { project, last } = locate(snapshot, path)?;
-    Ok(stored::history(snapshot, &project, 1..=last)?)
-}
-
 /// A chain in which every step was agreed to by those who had to.
 #[derive(Debug, Clone)]
 pub struct VerifiedChain {

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeSet};
 
 use crate::{
-    documents::signers::{Group, Role, Signer, SignersFile, keys_of},
+    documents::signers::{Group, Role, SignersFile, keys_of},
     rules::quorum,
     values::key::PublicKey,
 };
@@ -81,8 +81,7 @@ impl<'a> Consent<'a> {
 
 impl<'a> Condition<'a> {
     fn of_each(kind: ConditionKind, keys: &BTreeSet<PublicKey>) -> Self {
-        let signers = keys.iter().map(|key| Signer { key: *key, name: None }).collect();
-        let groups = Cow::Owned(vec![Group { threshold: keys.len(), signers }]);
+        let groups = Cow::Owned(vec![Group::of_keys(keys.len(), keys)]);
         Self { kind, ways: vec![ConsentWay { role: None, groups }] }
     }
 

@@ -13,12 +13,6 @@ use crate::{
     values::{key::PublicKey, path::RepoPath},
 };
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileStatus {
-    pub is_complete: bool,
-    pub is_revoked: bool,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum StatusRefusal {
     #[error("File not found: {0}")]
@@ -31,12 +25,12 @@ pub enum StatusRefusal {
     Stored(#[from] ReadError),
 }
 
-/// How far the collection of signatures on a file has come, for one of its signers.
+/// How far an index or a proposed signers file has come, for one of its signers.
 pub fn file_status(
     snapshot: &impl Snapshot,
     path: &RepoPath,
     caller: &PublicKey,
-) -> Result<FileStatus, StatusRefusal> {
+) -> Result<IndexState, StatusRefusal> {
     let not_found = || StatusRefusal::NotFound(path.clone());
     let not_a_signer = || StatusRefusal::NotASigner { key: *caller, path: path.clone() };
     match layout::signable(path).ok_or_else(not_found)? {
@@ -47,8 +41,7 @@ pub fn file_status(
             if !active.file.lists(caller) {
                 return Err(not_a_signer());
             }
-            let is_complete = state == IndexState::Complete;
-            Ok(FileStatus { is_complete, is_revoked: state == IndexState::Revoked })
+            Ok(state)
         }
         Signable::PendingSigners { project } => {
             let proposal = StoredProposal::load(snapshot, path)?.ok_or_else(not_found)?;
@@ -57,7 +50,7 @@ pub fn file_status(
             if !in_active && !proposal.signers.lists(caller) {
                 return Err(not_a_signer());
             }
-            Ok(FileStatus { is_complete: false, is_revoked: false })
+            Ok(IndexState::Collecting)
         }
     }
 }

@@ -30,10 +30,6 @@ pub async fn status(
     request: Authenticated,
 ) -> Result<Json<StatusResponse>, ApiError> {
     let path = tail.parse()?;
-    let status = query::file_status(&*app.store.head(), &path, &request.caller)?;
-    Ok(Json(StatusResponse {
-        file_path: path,
-        is_complete: status.is_complete,
-        revoked: status.is_revoked.then_some(true),
-    }))
+    let state = query::file_status(&*app.store.head(), &path, &request.caller)?;
+    Ok(Json(StatusResponse::new(path, state)))
 }

@@ -1,6 +1,6 @@
 //! Revoking a complete file (spec §4.9; D20).
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use thiserror::Error;
 
@@ -11,9 +11,10 @@ use crate::{
         registration::SignedRequest,
         revocation::Revocation,
         signatures::{Collected, SignatureSet},
+        signers::{Group, keys_of},
     },
     rules::{
-        quorum::RevocationRole,
+        quorum,
         snapshot::{Change, ReadError, Snapshot},
         stored::{self, IndexState},
     },
@@ -88,18 +89,19 @@ pub fn revoke(
     let document = check_document(snapshot, request)?;
     let active = stored::governing_signers(snapshot, file)?;
     let active = active.ok_or_else(|| stored::corrupt(file, "no signers file governs it"))?;
-    let role = RevocationRole::of(&active.file);
-    if !role.keys.contains(&request.revoker) {
+    let groups = active.file.revocation_groups();
+    let revokers: BTreeSet<PublicKey> = keys_of(&groups).collect();
+    if !revokers.contains(&request.revoker) {
         return Err(RevokeRefusal::NotAuthorised { key: request.revoker, project: active.project });
     }
-    let mut set = join_pending(snapshot, request, &document, &role)?;
+    let mut set = join_pending(snapshot, request, &document, &groups)?;
     // Signatures of keys that rotations removed since count for nothing, and stay as long as there is room.
     if set.len() >= SIGNATURES {
-        set.retain(&role.keys);
+        set.retain(&revokers);
     }
     let signature = request.signature;
     set.add(request.revoker, Collected { signature, collected_at: now.to_whole_seconds() });
-    let is_revoked = role.is_met(&set.signers());
+    let is_revoked = quorum::is_met(&groups, &set.signers());
     if document.subject_digest.is_none() {
         if request.request.public_key != request.revoker {
             return Err(RevokeRefusal::NotCaller);
@@ -153,7 +155,7 @@ fn join_pending(
     snapshot: &impl Snapshot,
     request: &RevokeRequest,
     document: &Revocation,
-    role: &RevocationRole<'_>,
+    groups: &[Group],
 ) -> Result<SignatureSet, RevokeRefusal> {
     let path = layout::pending_revocation_of(&request.file);
     if let Some(pending) = snapshot.read(&path)? {
@@ -161,13 +163,13 @@ fn join_pending(
         let set = stored::read_signatures(snapshot, &set_path)?.unwrap_or_default();
         if *pending == *request.revocation_json.as_bytes() {
             // A rotation may have made these signatures enough; then any of their signers can carry it out.
-            if set.contains(&request.revoker) && !role.is_met(&set.signers()) {
+            if set.contains(&request.revoker) && !quorum::is_met(groups, &set.signers()) {
                 return Err(RevokeRefusal::AlreadySigned(request.revoker));
             }
             return Ok(set);
         }
         // A rotation may have left the pending document without a signature that counts.
-        if !role.keys.is_disjoint(&set.signers()) {
+        if keys_of(groups).any(|key| set.contains(&key)) {
             let reason = stored::parse_stored(&path, Revocation::parse(&pending))?.reason;
             let digest = Sha512::of(&pending).to_prefixed();
             return Err(RevokeRefusal::OtherPending { file: request.file.clone(), reason, digest });

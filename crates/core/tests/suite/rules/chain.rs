@@ -124,7 +124,7 @@ fn assert_found_out(entry: usize, fault: &ChainFault, tamper: impl FnOnce(&mut H
 }
 
 fn build(world: &World, file: &str) -> Result<usize, ChainRefusal> {
-    chain::build(&world.repo, &path(file)).map(|history| history.entries.len())
+    world.repo.chain_of(file).map(|history| history.entries.len())
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn every_beginning_of_a_chain_verifies() {
 fn a_chain_ends_with_the_signers_file_that_governed_the_artifact() {
     let world = world();
     for n in 0..3 {
-        let history = chain::build(&world.repo, &path(&index(n))).unwrap();
+        let history = world.repo.chain_of(&index(n)).unwrap();
         assert_eq!(history.entries.len(), n + 1);
         assert_eq!(history.entries[n].signers_config, generation(n).0.text());
         assert!(chain::verify(&history, &path(PROJECT)).is_ok());
@@ -412,7 +412,7 @@ fn another_root_is_another_digest_and_only_its_user_can_tell() {
     let theirs = signers("2026-01-01T00:00:00Z").artifact(1, [&mallory()]);
     world.register(&theirs, &mallory()).unwrap();
     world.sign(PENDING, &mallory()).unwrap();
-    let history = chain::build(&world.repo, &path(ACTIVE)).unwrap();
+    let history = world.repo.chain_of(ACTIVE).unwrap();
     let verified = chain::verify(&history, &path(PROJECT)).unwrap();
     assert_ne!(verified.links[0].digest, Sha512::of(generation(0).0.text().as_bytes()));
 }

@@ -2,8 +2,8 @@
 
 use countersign_core::{
     rules::{
-        query::{FileStatus, StatusRefusal, file_status, files_to_sign},
-        stored::{self, Collecting},
+        query::{StatusRefusal, file_status, files_to_sign},
+        stored::{self, Collecting, IndexState},
     },
     values::key::SecretKey,
 };
@@ -32,14 +32,13 @@ fn next() -> Signers {
     signers("2026-02-01T09:00:00Z").artifact(1, [&bob(), &key(7)]).admin(1, [&bob()]).master(1, [&dave()])
 }
 
-fn status(world: &World, file: &str, caller: &SecretKey) -> Result<FileStatus, StatusRefusal> {
+fn status(world: &World, file: &str, caller: &SecretKey) -> Result<IndexState, StatusRefusal> {
     file_status(&world.repo, &path(file), &caller.public_key())
 }
 
-const COLLECTING: Result<FileStatus, StatusRefusal> =
-    Ok(FileStatus { is_complete: false, is_revoked: false });
-const COMPLETE: Result<FileStatus, StatusRefusal> = Ok(FileStatus { is_complete: true, is_revoked: false });
-const REVOKED: Result<FileStatus, StatusRefusal> = Ok(FileStatus { is_complete: false, is_revoked: true });
+const COLLECTING: Result<IndexState, StatusRefusal> = Ok(IndexState::Collecting);
+const COMPLETE: Result<IndexState, StatusRefusal> = Ok(IndexState::Complete);
+const REVOKED: Result<IndexState, StatusRefusal> = Ok(IndexState::Revoked);
 
 #[track_caller]
 fn assert_no_signer(world: &World, file: &str, caller: &SecretKey) {

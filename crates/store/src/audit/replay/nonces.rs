@@ -60,8 +60,14 @@ impl Seen {
     /// this commit already. But the same request is the same one for any server.
     fn excludes(&self, later: &VerifiedRequest) -> bool {
         let is_same = self.request.signature == later.signature;
-        self.request.excludes(later) && (is_same || later.timestamp < self.committed)
+        excludes(&self.request, later) && (is_same || later.timestamp < self.committed)
     }
+}
+
+/// Whether a server that remembers the nonce of one of these two cannot accept the other, where it is the same nonce: the
+/// first one is remembered until the other is too old.
+fn excludes(one: &VerifiedRequest, other: &VerifiedRequest) -> bool {
+    other.expires_at() <= one.nonce_expires_at() && one.expires_at() <= other.nonce_expires_at()
 }
 
 #[cfg(test)]

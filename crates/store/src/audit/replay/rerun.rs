@@ -24,6 +24,7 @@ use countersign_core::{
         signatures::Collected,
     },
     rules::{
+        auth::{AuthHeaders, AuthRefusal, VerifiedRequest, verify_request},
         decide::{
             self,
             assets::{self, Release},
@@ -162,12 +163,29 @@ impl Replay {
         when: RangeInclusive<Timestamp>,
         commit: Timestamp,
     ) -> Result<(), Violation> {
-        let verified = request.verify_between(*when.start(), *when.end());
+        let verified = verify_within(request, &when);
         let verified =
             verified.map_err(|refusal| Violation::at(path, ReplayFault::Request(refusal.to_string())))?;
         let is_new = self.nonces.accept(verified, commit);
         if is_new { Ok(()) } else { Err(Violation::at(path, ReplayFault::UsedNonce)) }
     }
+}
+
+/// Proves that a server whose clock showed one of these times would have accepted the request, if its nonce was new.
+fn verify_within(
+    request: &SignedRequest,
+    when: &RangeInclusive<Timestamp>,
+) -> Result<VerifiedRequest, AuthRefusal> {
+    let headers = AuthHeaders {
+        timestamp: &request.timestamp,
+        nonce: &request.nonce,
+        signature: &request.signature.to_header(),
+        public_key: &request.public_key.to_string(),
+    };
+    let timestamp = Timestamp::parse(&request.timestamp).map_err(|_| AuthRefusal::TimestampFormat)?;
+    // Of these times the one at which the request is most welcome: its own, or the one that is nearest to it.
+    let now = timestamp.max(*when.start()).min(*when.end());
+    verify_request(&headers, request.payload.as_bytes(), now)
 }
 
 fn check_revoke_request(
