@@ -64,10 +64,10 @@ impl Role {
     /// The field that lists the role.
     pub fn field(self) -> &'static str {
         match self {
-            Self::Artifact => ARTIFACT,
-            Self::Admin => ADMIN,
-            Self::Master => MASTER,
-            Self::Revocation => REVOCATION,
+            Self::Artifact => "artifact_signers",
+            Self::Admin => "admin_keys",
+            Self::Master => "master_keys",
+            Self::Revocation => "revocation_keys",
         }
     }
 }
@@ -79,26 +79,22 @@ impl fmt::Display for Role {
     }
 }
 
-const ARTIFACT: &str = "artifact_signers";
-const ADMIN: &str = "admin_keys";
-const MASTER: &str = "master_keys";
-const REVOCATION: &str = "revocation_keys";
-
 impl SignersFile {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         if bytes.len() > SIGNERS_FILE_BYTES {
             return Err(ParseError::new("", "a signers file has at most 256 KiB"));
         }
         let json = Json::parse(bytes)?;
-        let object = json.root().object(&["version", "timestamp", ARTIFACT, ADMIN, MASTER, REVOCATION])?;
+        let [artifact, admin, master, revocation] = Role::ALL.map(Role::field);
+        let object = json.root().object(&["version", "timestamp", artifact, admin, master, revocation])?;
         object.require_version(VERSION)?;
         let optional_role = |name| object.optional(name).map(parse_role).transpose();
         let file = Self {
             timestamp: object.required("timestamp")?.parsed(Timestamp::parse)?,
-            artifact_signers: parse_role(object.required(ARTIFACT)?)?,
-            admin_keys: optional_role(ADMIN)?,
-            master_keys: optional_role(MASTER)?,
-            revocation_keys: optional_role(REVOCATION)?,
+            artifact_signers: parse_role(object.required(artifact)?)?,
+            admin_keys: optional_role(admin)?,
+            master_keys: optional_role(master)?,
+            revocation_keys: optional_role(revocation)?,
         };
         file.check_entry_count()?;
         file.check_names()?;
@@ -204,7 +200,7 @@ impl SignersFile {
             if let Some(key) = keys_of(groups).find(|key| master.contains(key)) {
                 let reason =
                     format!("the key {key} is also in {}; a master key has no other role", role.field());
-                return Err(ParseError::new(MASTER, reason));
+                return Err(ParseError::new(Role::Master.field(), reason));
             }
         }
         Ok(())

@@ -62,7 +62,7 @@ pub enum AuthRefusal {
 impl VerifiedRequest {
     /// From when on the timestamp alone gets the request refused.
     pub fn expires_at(&self) -> Timestamp {
-        later(self.timestamp, TOO_OLD)
+        self.timestamp.later(TOO_OLD)
     }
 
     /// From when on the nonce may be forgotten.
@@ -73,14 +73,7 @@ impl VerifiedRequest {
 
 /// The same for any request that was signed at this time.
 pub fn nonce_expiry(timestamp: Timestamp) -> Timestamp {
-    later(timestamp, TOO_OLD + NONCE_MARGIN)
-}
-
-/// A time that leaves the calendar stays where it was.
-fn later(time: Timestamp, by: Duration) -> Timestamp {
-    let nanos = i128::try_from(by.as_nanos()).expect("minutes fit");
-    let epoch = Timestamp::from_unix_seconds(0).expect("1970 is a year");
-    Timestamp::from_unix_nanos(time.nanos_since(epoch) + nanos).unwrap_or(time)
+    timestamp.later(TOO_OLD + NONCE_MARGIN)
 }
 
 /// A request whose headers were checked. Its signature was not: that takes the payload.

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+pub use super::snapshot::{corrupt, parse_stored};
 use crate::{
     documents::{
         history::{EntryFacts, History, HistoryEntry},
@@ -14,7 +15,7 @@ use crate::{
         consent::Consent,
         snapshot::{Change, ReadError, Snapshot, StoredSigners},
     },
-    values::{digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath},
+    values::{digest::Sha512, key::PublicKey, path::RepoPath},
 };
 
 /// A signers file in force, and the project that it governs.
@@ -228,12 +229,4 @@ pub fn collected_signatures(snapshot: &impl Snapshot, file: &RepoPath) -> Result
 /// A file that must be there if the repository is whole.
 pub fn require(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Arc<[u8]>, ReadError> {
     snapshot.read(path)?.ok_or_else(|| corrupt(path, "it is missing"))
-}
-
-pub fn corrupt(path: &RepoPath, reason: impl Into<String>) -> ReadError {
-    ReadError { path: path.clone(), reason: reason.into() }
-}
-
-pub fn parse_stored<T>(path: &RepoPath, parsed: Result<T, ParseError>) -> Result<T, ReadError> {
-    parsed.map_err(|error| corrupt(path, error.to_string()))
 }

@@ -62,10 +62,13 @@ impl Timestamp {
 
     /// How much later than `other` this time is; `None` where it is not.
     pub fn ahead_of(self, other: Timestamp) -> Option<Duration> {
-        const NANOS: u128 = 1_000_000_000;
-        let nanos = u128::try_from(self.nanos_since(other)).ok()?;
-        let seconds = u64::try_from(nanos / NANOS).ok()?;
-        Some(Duration::new(seconds, u32::try_from(nanos % NANOS).ok()?))
+        Duration::try_from(self.0 - other.0).ok()
+    }
+
+    /// A time that leaves the calendar stays where it was.
+    pub fn later(self, by: Duration) -> Self {
+        let later = time::Duration::try_from(by).ok().and_then(|by| self.0.checked_add(by));
+        later.and_then(|later| Self::within_years(later).ok()).unwrap_or(self)
     }
 
     /// The form of the timestamp header: offset `+00:00`, no trailing zeros in the fraction (spec §5).
