@@ -165,7 +165,7 @@ pub fn verify(evidence: &Evidence) -> Result<VerifiedArtifact, VerifyError> {
         return Err(VerifyError::TooFew { groups: count_groups(&link.signers, &signed) });
     }
     let members: BTreeSet<PublicKey> = keys_of(groups).collect();
-    let signatures = evidence.signatures.iter().filter(|(key, _)| members.contains(key));
+    let signatures = evidence.signatures.entries.iter().filter(|(key, _)| members.contains(key));
     let artifact = VerifiedArtifact {
         path: evidence.path.clone(),
         index,
@@ -220,7 +220,7 @@ fn check_request(
     request.verify().map_err(|_| RevocationFault::NoRequest)?;
     let body = RevokeBody::parse(request.payload.as_bytes()).map_err(|_| RevocationFault::NoRequest)?;
     let revoker = request.public_key;
-    let is_by_revoker = body.public_key == revoker && shown.signatures.contains(&revoker);
+    let is_by_revoker = body.public_key == revoker && shown.signatures.entries.contains_key(&revoker);
     if !is_by_revoker || body.revocation_json != shown.document {
         return Err(RevocationFault::NoRequest);
     }

@@ -96,8 +96,8 @@ pub fn revoke(
     }
     let mut set = join_pending(snapshot, request, &document, &groups)?;
     // Signatures of keys that rotations removed since count for nothing, and stay as long as there is room.
-    if set.len() >= SIGNATURES {
-        set.retain(&revokers);
+    if set.entries.len() >= SIGNATURES {
+        set.entries.retain(|key, _| revokers.contains(key));
     }
     let signature = request.signature;
     set.add(request.revoker, Collected { signature, collected_at: now.to_whole_seconds() });
@@ -163,13 +163,13 @@ fn join_pending(
         let set = stored::read_signatures(snapshot, &set_path)?.unwrap_or_default();
         if *pending == *request.revocation_json.as_bytes() {
             // A rotation may have made these signatures enough; then any of their signers can carry it out.
-            if set.contains(&request.revoker) && !quorum::is_met(groups, &set.signers()) {
+            if set.entries.contains_key(&request.revoker) && !quorum::is_met(groups, &set.signers()) {
                 return Err(RevokeRefusal::AlreadySigned(request.revoker));
             }
             return Ok(set);
         }
         // A rotation may have left the pending document without a signature that counts.
-        if keys_of(groups).any(|key| set.contains(&key)) {
+        if keys_of(groups).any(|key| set.entries.contains_key(&key)) {
             let reason = stored::parse_stored(&path, Revocation::parse(&pending))?.reason;
             let digest = Sha512::of(&pending).to_prefixed();
             return Err(RevokeRefusal::OtherPending { file: request.file.clone(), reason, digest });

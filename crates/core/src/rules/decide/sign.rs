@@ -140,7 +140,7 @@ impl Submission {
         if !is_accepted {
             return Err(SignRefusal::NotAllowed { key: self.signer, path: self.file.clone() });
         }
-        if set.contains(&self.signer) {
+        if set.entries.contains_key(&self.signer) {
             return Err(SignRefusal::AlreadySigned(self.signer));
         }
         Ok(())

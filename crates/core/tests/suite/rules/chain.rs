@@ -98,16 +98,17 @@ fn replace_signers(entry: &mut HistoryEntry, text: String, people: &[SecretKey])
 
 fn without(set: &SignatureSet, absent: &SecretKey) -> SignatureSet {
     let mut fewer = SignatureSet::default();
-    set.iter()
+    set.entries
+        .iter()
         .filter(|(key, _)| **key != absent.public_key())
         .for_each(|(key, entry)| fewer.add(*key, *entry));
-    assert!(set.contains(&absent.public_key()), "{absent:?} did not sign");
+    assert!(set.entries.contains_key(&absent.public_key()), "{absent:?} did not sign");
     fewer
 }
 
 /// Whose signature on the entry is looked at first.
 fn first_signer(n: usize) -> PublicKey {
-    *history().entries[n].signatures.iter().next().expect("a signature").0
+    *history().entries[n].signatures.entries.iter().next().expect("a signature").0
 }
 
 fn people(n: usize) -> Vec<SecretKey> {
@@ -375,7 +376,7 @@ fn a_signature_put_under_another_name_is_refused() {
     assert_found_out(0, &ChainFault::BadSignature(dave().public_key()), |history| {
         let entry = &mut history.entries[0];
         let (_, alices) =
-            entry.signatures.iter().find(|(key, _)| **key == alice().public_key()).expect("Alice's");
+            entry.signatures.entries.iter().find(|(key, _)| **key == alice().public_key()).expect("Alice's");
         let alices = *alices;
         entry.signatures = without(&entry.signatures, &dave());
         entry.signatures.add(dave().public_key(), alices);

@@ -146,7 +146,7 @@ impl Replay {
             revoke::revoke(before, &request, collected.collected_at).map_err(refused(file))?;
         // After a rotation, the signatures may suffice; the signer who carries it out has signed before.
         let earlier = stored::read_signatures(before, &layout::pending_signatures_of(&revocation))?;
-        let is_new = earlier.is_none_or(|set| set.get(revoker) != Some(&collected));
+        let is_new = earlier.is_none_or(|set| set.entries.get(revoker) != Some(&collected));
         Ok(Rerun {
             change,
             evidence: [document_path, set_path.clone(), request_path].into(),
@@ -321,7 +321,11 @@ fn compare_outcome(file: &RepoPath, claimed: bool, is_complete: bool) -> Option<
 fn signature_in(after: &impl Snapshot, set: &RepoPath, signer: &PublicKey) -> Result<Collected, Violation> {
     let signatures =
         stored::read_signatures(after, set)?.ok_or_else(|| Violation::at(set, ReplayFault::Absent))?;
-    signatures.get(signer).copied().ok_or_else(|| Violation::at(set, ReplayFault::NoSignature(*signer)))
+    signatures
+        .entries
+        .get(signer)
+        .copied()
+        .ok_or_else(|| Violation::at(set, ReplayFault::NoSignature(*signer)))
 }
 
 /// In the place of a request that no file of the commit holds. A decision that would store it gives another change
