@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-pub use countersign_core::documents::bodies::RevokeBody;
+pub use countersign_core::documents::revocation::RevokeBody;
 use countersign_core::{
-    documents::bodies::{parse_key, parse_signature},
+    documents::revocation::{parse_key, parse_signature},
     rules::decide::sign::Submission,
     values::{
         json::{Field, Json, ParseError},

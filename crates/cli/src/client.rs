@@ -310,7 +310,7 @@ pub(crate) enum ServerCall<'a> {
     Update(&'a countersign_api::requests::ProposeBody),
     Signatures(&'a countersign_api::requests::SignaturesBody),
     Assets(&'a countersign_api::requests::AssetsBody),
-    Revoke(&'a countersign_core::documents::bodies::RevokeBody),
+    Revoke(&'a countersign_api::requests::RevokeBody),
 }
 
 impl<'a> ServerCall<'a> {

@@ -14,8 +14,8 @@ use countersign_core::{
         auth::AuthRefusal,
         chain::ChainRefusal,
         decide::{
-            InvalidSigners, NotTheCaller, assets::AssetsRefusal, register::RegisterRefusal,
-            revoke::RevokeRefusal, sign::SignRefusal, update::UpdateRefusal,
+            ProposalFault, assets::AssetsRefusal, register::RegisterRefusal, revoke::RevokeRefusal,
+            sign::SignRefusal, update::UpdateRefusal,
         },
         query::StatusRefusal,
         snapshot::ReadError,
@@ -306,9 +306,15 @@ impl From<StoreError> for ApiError {
     }
 }
 
-impl From<NotTheCaller> for ApiError {
-    fn from(refusal: NotTheCaller) -> Self {
-        Self::refused(StatusCode::BAD_REQUEST, &refusal)
+impl From<ProposalFault> for ApiError {
+    fn from(fault: ProposalFault) -> Self {
+        match fault {
+            ProposalFault::NotTheCaller | ProposalFault::TimestampAhead(_) => {
+                Self::refused(StatusCode::BAD_REQUEST, &fault)
+            }
+            // Invalid content from a forge is the forge's fault, not the caller's (D25).
+            ProposalFault::InvalidSigners { .. } => Self::internal(fault.to_string(), fault),
+        }
     }
 }
 
@@ -317,8 +323,8 @@ impl From<RegisterRefusal> for ApiError {
         use RegisterRefusal as R;
         let status = match refusal {
             R::AlreadyRegistered(_) | R::InProgress(_) | R::Overlaps { .. } => StatusCode::CONFLICT,
-            R::NotTheCaller(_) | R::NotListed(_) | R::TimestampAhead(_) => StatusCode::BAD_REQUEST,
-            R::InvalidSigners(error) => return invalid_signers(error),
+            R::NotListed(_) => StatusCode::BAD_REQUEST,
+            R::Fault(fault) => return fault.into(),
             R::Stored(error) => return error.into(),
         };
         Self::refused(status, &refusal)
@@ -329,14 +335,11 @@ impl From<UpdateRefusal> for ApiError {
     fn from(refusal: UpdateRefusal) -> Self {
         use UpdateRefusal as R;
         let status = match refusal {
-            R::NotTheCaller(_)
-            | R::NotRegistered(_)
-            | R::NotActive(_)
-            | R::NotListed { .. }
-            | R::TimestampNotLater { .. }
-            | R::TimestampAhead(_) => StatusCode::BAD_REQUEST,
+            R::NotRegistered(_) | R::NotActive(_) | R::NotListed { .. } | R::TimestampNotLater { .. } => {
+                StatusCode::BAD_REQUEST
+            }
             R::OtherPending(_) | R::HistoryFull { .. } => StatusCode::CONFLICT,
-            R::InvalidSigners(error) => return invalid_signers(error),
+            R::Fault(fault) => return fault.into(),
             R::Stored(error) => return error.into(),
         };
         Self::refused(status, &refusal)
@@ -356,11 +359,6 @@ impl From<CapRefusal> for ApiError {
             CapRefusal::Stored(error) => error.into(),
         }
     }
-}
-
-/// Invalid content from a forge is the forge's fault, not the caller's: 500 (D25).
-fn invalid_signers(error: InvalidSigners) -> ApiError {
-    ApiError::internal(error.to_string(), error)
 }
 
 impl From<SignRefusal> for ApiError {

@@ -3,10 +3,9 @@
 use countersign_api::answers::RevokedResponse;
 use countersign_core::{
     documents::{
-        bodies::RevokeBody,
         index::ReleaseIndex,
         layout::{self, Signable},
-        revocation::Revocation,
+        revocation::{Revocation, RevokeBody},
         signatures::SignatureSet,
         signers::keys_of,
     },

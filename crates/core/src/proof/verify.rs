@@ -10,11 +10,10 @@ use thiserror::Error;
 
 use crate::{
     documents::{
-        bodies::RevokeBody,
         history::History,
         index::{PublishedFile, ReleaseIndex},
         registration::SignedRequest,
-        revocation::Revocation,
+        revocation::{Revocation, RevokeBody},
         signatures::SignatureSet,
         signers::{Group, SignersFile, keys_of},
     },

@@ -12,4 +12,4 @@ pub mod sign;
 pub mod titles;
 pub mod update;
 
-pub use proposal::{InvalidSigners, NotTheCaller, Proposal, Proposed, check_submitter};
+pub use proposal::{Proposal, ProposalFault, Proposed, check_submitter};

@@ -15,12 +15,12 @@ use super::{
 use countersign_api::claim::Claim;
 use countersign_core::{
     documents::{
-        bodies::RevokeBody,
         index::{PublishedFile, ReleaseIndex},
         layout::{self, Signable},
         metadata::Origin,
         registration::SignedRequest,
         repository::RepositoryMarker,
+        revocation::RevokeBody,
         signatures::Collected,
     },
     rules::{
