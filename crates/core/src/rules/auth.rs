@@ -59,19 +59,12 @@ pub enum AuthRefusal {
     BadSignature,
 }
 
-impl VerifiedRequest {
-    /// From when on the timestamp alone gets the request refused.
-    pub fn expires_at(&self) -> Timestamp {
-        self.timestamp.later(TOO_OLD)
-    }
-
-    /// From when on the nonce may be forgotten.
-    pub fn nonce_expires_at(&self) -> Timestamp {
-        nonce_expiry(self.timestamp)
-    }
+/// From when on the timestamp alone gets a request refused.
+pub fn request_expiry(timestamp: Timestamp) -> Timestamp {
+    timestamp.later(TOO_OLD)
 }
 
-/// The same for any request that was signed at this time.
+/// From when on the nonce of a request with this timestamp may be forgotten.
 pub fn nonce_expiry(timestamp: Timestamp) -> Timestamp {
     timestamp.later(TOO_OLD + NONCE_MARGIN)
 }

@@ -78,7 +78,8 @@ pub fn check_place(index: &ReleaseIndex, path: &RepoPath) -> Result<(), PlaceErr
     }
     match &index.release_url {
         Some(url) => {
-            let tag = release_tag(url, project).filter(|tag| dir.as_str() == release_dir(project, tag));
+            let tag = release_tag(url, project)
+                .filter(|tag| dir.as_str() == format!("{project}/releases/tag/{tag}"));
             let tag = tag.ok_or_else(|| PlaceError::OtherRelease(shown_text(url)))?;
             index.published_files.iter().try_for_each(|file| check_asset(file, project, &tag))
         }
@@ -99,10 +100,6 @@ pub fn release_tag(url: &str, project: &RepoPath) -> Option<String> {
     };
     let tag = tag.join("/");
     tag.split('/').all(is_name).then_some(tag)
-}
-
-fn release_dir(project: &RepoPath, tag: &str) -> String {
-    format!("{project}/releases/tag/{tag}")
 }
 
 /// An asset may be a link to anywhere; but if it is in the project's own releases, it is in this one.

@@ -85,7 +85,7 @@ pub fn revoke(
     now: Timestamp,
 ) -> Result<(Change, RevokeOutcome), RevokeRefusal> {
     let file = &request.file;
-    let signatures = check_state(snapshot, file)?;
+    check_state(snapshot, file)?;
     let document = check_document(snapshot, request)?;
     let active = stored::governing_signers(snapshot, file)?;
     let active = active.ok_or_else(|| stored::corrupt(file, "no signers file governs it"))?;
@@ -110,17 +110,18 @@ pub fn revoke(
             return Err(RevokeRefusal::SubjectDigestRequired);
         }
     }
-    let change = if is_revoked {
-        let recorded = Recorded { document: &document, set: &set, signers: active.bytes, signatures };
-        record_revocation(snapshot, request, recorded)?
+    let mut change = if is_revoked {
+        record_revocation(snapshot, request, &set, active.bytes)?
     } else {
         record_pending(request, &set)
     };
+    if document.subject_digest.is_none() {
+        change.write(layout::request_of(&layout::revocation_of(file)), request.request.write());
+    }
     Ok((change, RevokeOutcome { is_revoked }))
 }
 
-/// Gives the complete signatures of the file.
-fn check_state(snapshot: &impl Snapshot, file: &RepoPath) -> Result<Arc<[u8]>, RevokeRefusal> {
+fn check_state(snapshot: &impl Snapshot, file: &RepoPath) -> Result<(), RevokeRefusal> {
     if !stored::is_served(snapshot, file) {
         return Err(RevokeRefusal::NotFound(file.clone()));
     }
@@ -131,7 +132,7 @@ fn check_state(snapshot: &impl Snapshot, file: &RepoPath) -> Result<Arc<[u8]>, R
         None => Err(RevokeRefusal::NotFound(file.clone())),
         Some(IndexState::Collecting) => Err(RevokeRefusal::NotComplete(file.clone())),
         Some(IndexState::Revoked) => Err(RevokeRefusal::AlreadyRevoked(file.clone())),
-        Some(IndexState::Complete) => Ok(stored::require(snapshot, &layout::signatures_of(file))?),
+        Some(IndexState::Complete) => Ok(()),
     }
 }
 
@@ -190,31 +191,22 @@ fn record_pending(request: &RevokeRequest, set: &SignatureSet) -> Change {
     change
 }
 
-struct Recorded<'a> {
-    document: &'a Revocation,
-    set: &'a SignatureSet,
-    /// The signers file that authorised the revocation.
-    signers: Arc<[u8]>,
-    /// The signatures that the file had as a complete one.
-    signatures: Arc<[u8]>,
-}
-
+/// `signers` is the signers file that authorises it.
 fn record_revocation(
     snapshot: &impl Snapshot,
     request: &RevokeRequest,
-    recorded: Recorded<'_>,
+    set: &SignatureSet,
+    signers: Arc<[u8]>,
 ) -> Result<Change, ReadError> {
     let file = &request.file;
     let revocation = layout::revocation_of(file);
     let mut change = Change::new(format!("{} {file}\n\nBy: {}\n", titles::REVOKE, request.revoker));
-    change.write(layout::signatures_of(&revocation), recorded.set.write());
-    change.write(layout::signers_copy_of(&revocation), recorded.signers);
-    if recorded.document.subject_digest.is_none() {
-        change.write(layout::request_of(&revocation), request.request.write());
-    }
+    change.write(layout::signatures_of(&revocation), set.write());
+    change.write(layout::signers_copy_of(&revocation), signers);
     change.write(revocation.clone(), request.revocation_json.as_bytes());
-    change.write(layout::revoked_signatures_of(file), recorded.signatures);
-    change.delete(layout::signatures_of(file));
+    let signatures = layout::signatures_of(file);
+    change.write(layout::revoked_signatures_of(file), stored::require(snapshot, &signatures)?);
+    change.delete(signatures);
     for pending in [layout::pending_revocation_of(file), layout::pending_signatures_of(&revocation)] {
         if snapshot.contains(&pending) {
             change.delete(pending);

@@ -4,7 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 use super::times::shift;
 use countersign_core::{
-    rules::auth::VerifiedRequest,
+    rules::auth::{VerifiedRequest, nonce_expiry, request_expiry},
     values::{nonce::Nonce, time::Timestamp},
 };
 
@@ -67,7 +67,8 @@ impl Seen {
 /// Whether a server that remembers the nonce of one of these two cannot accept the other, where it is the same nonce: the
 /// first one is remembered until the other is too old.
 fn excludes(one: &VerifiedRequest, other: &VerifiedRequest) -> bool {
-    other.expires_at() <= one.nonce_expires_at() && one.expires_at() <= other.nonce_expires_at()
+    let outlasts = |first: Timestamp, second: Timestamp| request_expiry(second) <= nonce_expiry(first);
+    outlasts(one.timestamp, other.timestamp) && outlasts(other.timestamp, one.timestamp)
 }
 
 #[cfg(test)]
