@@ -5,11 +5,8 @@
 use std::collections::BTreeMap;
 
 use countersign_core::{
-    documents::{
-        history::History,
-        layout::{self, Signable},
-    },
-    rules::{snapshot::Snapshot, stored::IndexState},
+    documents::history::History,
+    rules::stored::IndexState,
     values::{
         json::{Field, Json, Object, ParseError},
         key::{PublicKey, decode_base64, encode_base64},
@@ -184,30 +181,6 @@ pub struct PendingResponse {
 }
 
 impl PendingResponse {
-    /// Of all that waits for a key, sorted, what there is room for (D21, D41). Strangers can register projects that name
-    /// any key, so first registrations get the room that all else leaves.
-    pub fn within<'a>(
-        most_bytes: usize,
-        snapshot: &impl Snapshot,
-        waiting: impl Iterator<Item = &'a RepoPath>,
-    ) -> Self {
-        let is_first = |path: &RepoPath| match layout::signable(path) {
-            Some(Signable::PendingSigners { project }) => {
-                !snapshot.contains(&layout::active_signers(&project))
-            }
-            Some(Signable::Index) | None => false,
-        };
-        let (first, other): (Vec<&RepoPath>, Vec<&RepoPath>) = waiting.partition(|path| is_first(path));
-        let (mut file_paths, mut left_out, mut bytes) = (Vec::new(), 0, 0);
-        for path in other.into_iter().chain(first) {
-            // In JSON: with quotation marks, a comma, and a backslash before each quotation mark in it.
-            bytes += path.as_str().len() + path.as_str().matches('"').count() + 3;
-            if bytes <= most_bytes { file_paths.push(path.clone()) } else { left_out += 1 }
-        }
-        file_paths.sort();
-        Self { file_paths, left_out }
-    }
-
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         let json = Json::parse(bytes)?;
         let object = json.root().open_object()?;

@@ -8,3 +8,4 @@ pub mod event;
 pub mod offline;
 pub mod requests;
 pub mod schemas;
+pub mod waiting;

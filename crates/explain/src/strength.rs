@@ -12,7 +12,7 @@ use countersign_core::{
     values::key::PublicKey,
 };
 
-use crate::signers::{shown_groups, shown_signers};
+use crate::signers::{named_signer, shown_groups, shown_signers};
 
 /// How many entries of groups a search looks at before it settles for bounds: a fraction of a second.
 const MAX_SEARCH_WORK: usize = 1_000_000;
@@ -103,7 +103,7 @@ pub fn effective_groups(file: &SignersFile, role: Role) -> Vec<Group> {
         Role::Revocation => file.revocation_groups().into_owned(),
     };
     for signer in groups.iter_mut().flat_map(|group| &mut group.signers) {
-        *signer = file.signer(signer.key);
+        *signer = named_signer(file, signer.key);
     }
     groups
 }
@@ -187,7 +187,8 @@ fn assess_act(file: &SignersFile, act: Act) -> ActStrength {
     };
     if at_least <= 1 {
         let is_enough = |key: &PublicKey| strength.is_met(&BTreeSet::from([*key]));
-        strength.alone = strength.keys().into_iter().filter(is_enough).map(|key| file.signer(key)).collect();
+        strength.alone =
+            strength.keys().into_iter().filter(is_enough).map(|key| named_signer(file, key)).collect();
     }
     strength
 }
@@ -202,7 +203,8 @@ fn count_survivable_losses(ways: &[Way]) -> usize {
 
 fn collect_warnings(file: &SignersFile, acts: [&ActStrength; 3]) -> Vec<Warning> {
     let [release, rotate, _] = acts;
-    let name = |keys: BTreeSet<PublicKey>| keys.into_iter().map(|key| file.signer(key)).collect::<Vec<_>>();
+    let name =
+        |keys: BTreeSet<PublicKey>| keys.into_iter().map(|key| named_signer(file, key)).collect::<Vec<_>>();
     let mut warnings = Vec::new();
     for act in [release, rotate].into_iter().filter(|act| !act.alone.is_empty()) {
         warnings.push(Warning::OneKeyIsEnough(act.act, act.alone.clone()));
@@ -229,7 +231,7 @@ fn collect_warnings(file: &SignersFile, acts: [&ActStrength; 3]) -> Vec<Warning>
         warnings.push(Warning::NoMasterKeys);
     }
     let nameless: Vec<PublicKey> =
-        file.keys().into_iter().filter(|key| file.signer(*key).name.is_none()).collect();
+        file.keys().into_iter().filter(|key| named_signer(file, *key).name.is_none()).collect();
     if !nameless.is_empty() {
         warnings.push(Warning::NoNames(nameless));
     }

@@ -142,15 +142,6 @@ impl SignersFile {
         }
     }
 
-    /// The key with its name, wherever in the file that stands: not every entry of a key has to repeat it. An empty
-    /// name is none.
-    pub fn signer(&self, key: PublicKey) -> Signer {
-        let mut entries = self.roles().flat_map(|(_, groups)| groups).flat_map(|group| &group.signers);
-        let name = entries
-            .find_map(|signer| signer.name.as_ref().filter(|name| signer.key == key && !name.is_empty()));
-        Signer { key, name: name.cloned() }
-    }
-
     /// Every key of every role.
     pub fn keys(&self) -> BTreeSet<PublicKey> {
         self.roles().flat_map(|(_, groups)| keys_of(groups)).collect()

@@ -1,21 +1,18 @@
 //! Reads stored documents through a snapshot. A stored file that does not parse is our fault, never the caller's.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 pub use super::snapshot::{corrupt, parse_stored};
 use crate::{
     documents::{
         history::{EntryFacts, History, HistoryEntry},
-        layout::{self, Signable},
+        layout,
         metadata::Metadata,
         signatures::SignatureSet,
-        signers::{SignersFile, keys_of},
+        signers::SignersFile,
     },
-    rules::{
-        consent::Consent,
-        snapshot::{Change, ReadError, Snapshot, StoredSigners},
-    },
-    values::{digest::Sha512, key::PublicKey, path::RepoPath},
+    rules::snapshot::{Change, ReadError, Snapshot, StoredSigners},
+    values::{digest::Sha512, path::RepoPath},
 };
 
 /// A signers file in force, and the project that it governs.
@@ -123,35 +120,6 @@ pub fn index_state(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<I
     ];
     let state = states.into_iter().find(|(signatures, _)| snapshot.contains(signatures));
     state.map(|(_, state)| Some(state)).ok_or_else(|| corrupt(path, "it has no signatures file"))
-}
-
-/// Who may still sign a file that collects signatures, and who has.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Collecting {
-    pub accepted: BTreeSet<PublicKey>,
-    pub signed: BTreeSet<PublicKey>,
-}
-
-/// `None` where `path` is no file that collects signatures, or does so no longer.
-pub fn collecting(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Collecting>, ReadError> {
-    match layout::signable(path) {
-        Some(Signable::Index) => {
-            if index_state(snapshot, path)? != Some(IndexState::Collecting) {
-                return Ok(None);
-            }
-            let signed = collected_signatures(snapshot, path)?.signers();
-            let copy = signers_copy(snapshot, path)?;
-            Ok(Some(Collecting { accepted: keys_of(copy.file.artifact_groups()).collect(), signed }))
-        }
-        Some(Signable::PendingSigners { project }) => {
-            let Some(proposal) = StoredProposal::load(snapshot, path)? else { return Ok(None) };
-            let current = active_signers(snapshot, &project)?.map(|active| active.file);
-            let consent = Consent { current: current.as_deref(), proposed: &proposal.signers };
-            let accepted = consent.accepted_signers();
-            Ok(Some(Collecting { accepted, signed: proposal.signatures.signers() }))
-        }
-        None => Ok(None),
-    }
 }
 
 /// The copy of the signers file that governs an index (D16).

@@ -8,15 +8,13 @@ use std::{
     sync::Arc,
 };
 
+use countersign_api::waiting::collecting;
 use countersign_core::{
     documents::{
         layout::{self, Signable},
         metadata::Metadata,
     },
-    rules::{
-        snapshot::{ReadError, Snapshot, StoredSigners},
-        stored,
-    },
+    rules::snapshot::{ReadError, Snapshot, StoredSigners},
     values::{key::PublicKey, path::RepoPath, time::Timestamp},
 };
 use imbl::{HashMap, OrdMap, OrdSet};
@@ -147,7 +145,7 @@ impl Index {
                 }
             }
         }
-        match stored::collecting(&FilesOnly(files), &file) {
+        match collecting(&FilesOnly(files), &file) {
             Ok(None) => {}
             Ok(Some(state)) => {
                 let keys: BTreeSet<PublicKey> = state.accepted.difference(&state.signed).copied().collect();

@@ -3,13 +3,13 @@
 use countersign_core::{
     rules::{
         query::{StatusRefusal, file_status, files_to_sign},
-        stored::{self, Collecting, IndexState},
+        stored::{self, IndexState},
     },
     values::key::SecretKey,
 };
 use countersign_testing::{
     ACTIVE, HISTORY, INDEX, PENDING, PENDING_METADATA, Signers, World, alice, bob, carol, dave, key, mallory,
-    path, public, release, signers,
+    path, release, signers,
 };
 
 /// Alice and Bob sign releases, Carol administrates, Dave is master, key 6 revokes.
@@ -51,10 +51,6 @@ fn to_sign(world: &World, file: &str) -> Option<Vec<(String, String)>> {
     let files = files_to_sign(&world.repo, &path(file)).expect("a sound repository")?;
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("text");
     Some(files.into_iter().map(|(path, bytes)| (path.to_string(), text(&bytes))).collect())
-}
-
-fn who(world: &World, file: &str) -> Option<Collecting> {
-    stored::collecting(&world.repo, &path(file)).expect("a sound repository")
 }
 
 #[test]
@@ -160,25 +156,6 @@ fn there_is_nothing_to_sign_where_there_is_no_file() {
     for file in [PENDING, "https/github.com/443/acme/app", "x"] {
         assert_eq!(to_sign(&collecting(), file), None, "{file}");
     }
-}
-
-#[test]
-fn an_index_waits_for_its_artifact_signers() {
-    let mut world = collecting();
-    world.sign(INDEX, &alice()).unwrap();
-    let expected = Collecting { accepted: public([&alice(), &bob()]), signed: public([&alice()]) };
-    assert_eq!(who(&world, INDEX), Some(expected));
-    world.sign(INDEX, &bob()).unwrap();
-    assert_eq!(who(&world, INDEX), None);
-}
-
-#[test]
-fn master_keys_see_signers_proposals_and_no_indexes() {
-    let mut world = collecting();
-    world.update(&next(), &alice()).unwrap();
-    let proposal = who(&world, PENDING).unwrap();
-    assert_eq!(proposal.accepted, public([&carol(), &dave(), &bob(), &key(7)]));
-    assert!(!who(&world, INDEX).unwrap().accepted.contains(&dave().public_key()));
 }
 
 #[test]
