@@ -55,11 +55,11 @@ pub fn file_status(
     }
 }
 
-/// The files that a signer of `path` signs, with their content; `None` where there is no such file.
-pub fn files_to_sign(
-    snapshot: &impl Snapshot,
-    path: &RepoPath,
-) -> Result<Option<BTreeMap<RepoPath, Arc<[u8]>>>, ReadError> {
+/// Files by path, with their content.
+pub type FilesToSign = BTreeMap<RepoPath, Arc<[u8]>>;
+
+/// The files that a signer of `path` signs; `None` where there is no such file.
+pub fn files_to_sign(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<FilesToSign>, ReadError> {
     let Some(bytes) = snapshot.read(path)? else { return Ok(None) };
     let mut files = BTreeMap::from([(path.clone(), bytes)]);
     let is_pending = matches!(layout::signable(path), Some(Signable::PendingSigners { .. }));
