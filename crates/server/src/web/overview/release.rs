@@ -161,5 +161,5 @@ fn describe_revocation(
 }
 
 fn last_signed(set: &SignatureSet) -> Option<Timestamp> {
-    set.entries.iter().map(|(_, collected)| collected.collected_at).max()
+    set.entries.values().map(|collected| collected.collected_at).max()
 }
