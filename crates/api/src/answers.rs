@@ -6,14 +6,16 @@ use std::collections::BTreeMap;
 
 use countersign_core::{
     documents::history::History,
+    rules::stored::IndexState,
     values::{
         json::{Field, Json, Object, ParseError},
         key::{PublicKey, decode_base64, encode_base64},
         path::RepoPath,
-        wire,
     },
 };
 use serde::{Serialize, Serializer};
+
+const SIGNATURES_ROUTE: &str = "/v1/signatures";
 
 /// A signers file waits for signatures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -39,7 +41,7 @@ impl ProposedResponse {
             project_id,
             message: message.into(),
             required_signers,
-            signature_submission_url: wire::SIGNATURES_ROUTE,
+            signature_submission_url: SIGNATURES_ROUTE,
         }
     }
 
@@ -79,6 +81,13 @@ pub struct StatusResponse {
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revoked: Option<bool>,
+}
+
+impl StatusResponse {
+    pub fn new(file_path: RepoPath, state: IndexState) -> Self {
+        let revoked = (state == IndexState::Revoked).then_some(true);
+        Self { file_path, is_complete: state == IndexState::Complete, revoked }
+    }
 }
 
 /// What there is to sign for a file.

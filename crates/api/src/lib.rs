@@ -1,8 +1,12 @@
-//! What server and client say to each other: bodies of requests and answers, events, and their schemas.
+//! What server and client say to each other: bodies of requests and answers, events, and their schemas. Events come from
+//! what the messages of commits claim.
 
 pub mod answers;
+pub mod assembly;
 pub mod catalogue;
+pub mod claim;
 pub mod event;
 pub mod offline;
 pub mod requests;
 pub mod schemas;
+pub mod waiting;

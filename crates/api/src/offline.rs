@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use countersign_core::{
-    documents::bodies::SignaturesBody,
     proof::to_sign::SigningRequest,
     values::json::{self, Field, Json, ParseError},
 };
 use serde::Serialize;
+
+use crate::requests::SignaturesBody;
 
 const VERSION: u64 = 1;
 const REQUESTS: &str = "signing_requests";

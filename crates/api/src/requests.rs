@@ -1,8 +1,41 @@
-//! Bodies of requests. Those that the server keeps as evidence are documents of `core`.
+//! Bodies of requests (spec §4). Unknown fields are ignored, duplicates refused (D5).
 
-pub use countersign_core::documents::bodies::{ProposeBody, RevokeBody, SignaturesBody};
-use countersign_core::values::json::{Json, ParseError};
+use std::collections::BTreeMap;
+
+pub use countersign_core::documents::revocation::RevokeBody;
+use countersign_core::{
+    documents::revocation::{parse_key, parse_signature},
+    rules::decide::sign::Submission,
+    values::{
+        json::{Field, Json, ParseError},
+        key::{PublicKey, Signature},
+        path::RepoPath,
+    },
+};
 use serde::{Serialize, Serializer, ser::SerializeStruct as _};
+
+/// Body of `register_repo` and of `update_signers`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct ProposeBody {
+    /// Where the signers file is published: on a branch of a code forge, or on a file server.
+    #[schema(format = "uri")]
+    pub signers_file_url: String,
+    /// The submitter: the key that signs the request.
+    #[serde(serialize_with = "PublicKey::serialize_base64")]
+    pub public_key: PublicKey,
+}
+
+/// One signer's signatures on one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct SignaturesBody {
+    /// The file that is signed.
+    pub file_path: RepoPath,
+    /// The signer, who may be another than the caller.
+    #[serde(serialize_with = "PublicKey::serialize_base64")]
+    pub public_key: PublicKey,
+    /// By path: the file itself and, for a signers file, its metadata.
+    pub signatures: BTreeMap<RepoPath, Signature>,
+}
 
 /// Where a release is published. Exactly one of the two.
 #[derive(Debug, Clone, PartialEq, Eq, utoipa::ToSchema)]
@@ -13,6 +46,46 @@ pub enum AssetsBody {
     /// Checksums files, all in one directory of one server.
     #[schema(rename = "csum_files")]
     Checksums(Vec<String>),
+}
+
+impl ProposeBody {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let object = json.root().open_object()?;
+        Ok(Self {
+            signers_file_url: object.required("signers_file_url")?.string()?.to_owned(),
+            public_key: parse_key(&object.required("public_key")?)?,
+        })
+    }
+}
+
+impl SignaturesBody {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        Self::parse_field(&Json::parse(bytes)?.root())
+    }
+
+    pub fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        let object = field.open_object()?;
+        let mut signatures = BTreeMap::new();
+        for (path, field) in object.required("signatures")?.entries()? {
+            let path = RepoPath::parse(path).map_err(|error| field.error(error))?;
+            let signature = parse_signature(&field)?;
+            if signatures.insert(path, signature).is_some() {
+                return Err(field.error("two spellings of one path"));
+            }
+        }
+        Ok(Self {
+            file_path: object.required("file_path")?.parsed(RepoPath::parse)?,
+            public_key: parse_key(&object.required("public_key")?)?,
+            signatures,
+        })
+    }
+}
+
+impl From<Submission> for SignaturesBody {
+    fn from(Submission { file, signer, signatures }: Submission) -> Self {
+        Self { file_path: file, public_key: signer, signatures }
+    }
 }
 
 impl AssetsBody {

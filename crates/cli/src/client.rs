@@ -8,7 +8,7 @@ use std::{
 use countersign_api::{
     answers::{ChainResponse, ErrorResponse, PingResponse},
     catalogue::{KeyPendingResponse, ProjectsResponse},
-    event::EventFilter,
+    event::{EventFilter, HEADER_LAST_EVENT_ID},
 };
 use countersign_core::{
     documents::{
@@ -230,7 +230,7 @@ impl ServerClient {
         }
         let request = self.http.get(url);
         let request = match &query.after {
-            Some(after) => request.header(wire::HEADER_LAST_EVENT_ID, after),
+            Some(after) => request.header(HEADER_LAST_EVENT_ID, after),
             None => request,
         };
         // There is no limit for the whole answer, only for its head.
@@ -357,11 +357,11 @@ impl ServerClient {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ServerCall<'a> {
     Ping,
-    Register(&'a countersign_core::documents::bodies::ProposeBody),
-    Update(&'a countersign_core::documents::bodies::ProposeBody),
-    Signatures(&'a countersign_core::documents::bodies::SignaturesBody),
+    Register(&'a countersign_api::requests::ProposeBody),
+    Update(&'a countersign_api::requests::ProposeBody),
+    Signatures(&'a countersign_api::requests::SignaturesBody),
     Assets(&'a countersign_api::requests::AssetsBody),
-    Revoke(&'a countersign_core::documents::bodies::RevokeBody),
+    Revoke(&'a countersign_api::requests::RevokeBody),
 }
 
 impl<'a> ServerCall<'a> {

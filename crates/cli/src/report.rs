@@ -9,7 +9,7 @@ use countersign_core::{
     rules::place::{path_of_url, release_tag},
     values::shown::shown_text,
 };
-use countersign_explain::signers::shown_signer;
+use countersign_explain::signers::{named_signer, shown_signer};
 use serde_json::{Value, json};
 
 use crate::{
@@ -105,7 +105,7 @@ impl Report<'_> {
         let Accepted { artifact, root, since, is_first_use } = self.accepted;
         let signers = &artifact.governing().signers;
         let signed_by = artifact.signed_by.iter().map(|(key, at)| {
-            let signer = signers.signer(*key);
+            let signer = named_signer(signers, *key);
             json!({"public_key": key.to_string(), "name": signer.name, "collected_at": at.to_string()})
         });
         let groups = artifact.groups();
@@ -165,5 +165,5 @@ fn history_text(artifact: &VerifiedArtifact) -> String {
 
 fn signer_names(artifact: &VerifiedArtifact) -> Vec<String> {
     let signers = &artifact.governing().signers;
-    artifact.signed_by.keys().map(|key| shown_signer(&signers.signer(*key))).collect()
+    artifact.signed_by.keys().map(|key| shown_signer(&named_signer(signers, *key))).collect()
 }

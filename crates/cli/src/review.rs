@@ -18,7 +18,10 @@ use countersign_core::{
     },
     values::{key::PublicKey, shown::shown_text},
 };
-use countersign_explain::{difference::list_changes, signers::shown_signer};
+use countersign_explain::{
+    difference::list_changes,
+    signers::{named_signer, shown_signer},
+};
 
 use crate::{
     comparison::{Comparison, MatchOutcome},
@@ -157,7 +160,7 @@ fn describe_proposal(
 pub(crate) fn names(keys: &BTreeSet<PublicKey>, files: &[&SignersFile]) -> String {
     let name = |key: &PublicKey| {
         let file = files.iter().find(|file| file.lists(key));
-        file.map_or_else(|| key.to_string(), |file| shown_signer(&file.signer(*key)))
+        file.map_or_else(|| key.to_string(), |file| shown_signer(&named_signer(file, *key)))
     };
     keys.iter().map(name).collect::<Vec<_>>().join(", ")
 }

@@ -12,7 +12,7 @@ use countersign_core::{
 };
 
 use crate::{
-    signers::{shown_group, shown_groups, shown_signer, shown_signers},
+    signers::{named_signer, shown_group, shown_groups, shown_signer, shown_signers},
     strength::{KeyCount, count_needed, effective_groups},
 };
 
@@ -184,7 +184,7 @@ impl Pair<'_> {
         let [before_roles, after_roles] = [self.current, self.proposed].map(list_roles);
         let (before_keys, after_keys) = (self.current.keys(), self.proposed.keys());
         for key in before_keys.union(&after_keys) {
-            let [before, after] = [self.current, self.proposed].map(|file| file.signer(*key));
+            let [before, after] = [self.current, self.proposed].map(|file| named_signer(file, *key));
             let was: BTreeSet<Role> = before_roles.get(key).cloned().unwrap_or_default();
             let is: BTreeSet<Role> = after_roles.get(key).cloned().unwrap_or_default();
             if !before_keys.contains(key) {
@@ -224,7 +224,11 @@ impl Pair<'_> {
     /// The groups in an order that does not depend on the file's, with the names that the reader knows.
     fn name_groups(&self, groups: &[Group]) -> Vec<Group> {
         let name = |key: PublicKey| {
-            if self.current.lists(&key) { self.current.signer(key) } else { self.proposed.signer(key) }
+            if self.current.lists(&key) {
+                named_signer(self.current, key)
+            } else {
+                named_signer(self.proposed, key)
+            }
         };
         sort_groups(groups)
             .into_iter()
@@ -234,7 +238,7 @@ impl Pair<'_> {
 }
 
 fn name_keys(file: &SignersFile) -> impl Iterator<Item = Signer> {
-    file.keys().into_iter().map(|key| file.signer(key))
+    file.keys().into_iter().map(|key| named_signer(file, key))
 }
 
 /// What each key may do, by default or by name.

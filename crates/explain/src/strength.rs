@@ -12,7 +12,7 @@ use countersign_core::{
     values::key::PublicKey,
 };
 
-use crate::signers::{shown_groups, shown_signers};
+use crate::signers::{named_signer, shown_groups, shown_signers};
 
 /// How many entries of groups a search looks at before it settles for bounds: a fraction of a second.
 const MAX_SEARCH_WORK: usize = 1_000_000;
@@ -96,19 +96,14 @@ pub fn assess(file: &SignersFile) -> Strength {
 /// The groups that speak for a role, with the defaults of D8. Where any one admin key may revoke (D20), that is one
 /// group of them all. Empty for masters where there are none.
 pub fn effective_groups(file: &SignersFile, role: Role) -> Vec<Group> {
-    let any_admin = || {
-        let admins: BTreeSet<PublicKey> = keys_of(file.admin_groups()).collect();
-        let signers = admins.into_iter().map(|key| Signer { key, name: None }).collect();
-        vec![Group { threshold: 1, signers }]
-    };
     let mut groups = match role {
         Role::Artifact => file.artifact_groups().to_vec(),
         Role::Admin => file.admin_groups().to_vec(),
         Role::Master => file.master_groups().to_vec(),
-        Role::Revocation => file.explicit_revocation_groups().map_or_else(any_admin, <[Group]>::to_vec),
+        Role::Revocation => file.revocation_groups().into_owned(),
     };
     for signer in groups.iter_mut().flat_map(|group| &mut group.signers) {
-        *signer = file.signer(signer.key);
+        *signer = named_signer(file, signer.key);
     }
     groups
 }
@@ -192,7 +187,8 @@ fn assess_act(file: &SignersFile, act: Act) -> ActStrength {
     };
     if at_least <= 1 {
         let is_enough = |key: &PublicKey| strength.is_met(&BTreeSet::from([*key]));
-        strength.alone = strength.keys().into_iter().filter(is_enough).map(|key| file.signer(key)).collect();
+        strength.alone =
+            strength.keys().into_iter().filter(is_enough).map(|key| named_signer(file, key)).collect();
     }
     strength
 }
@@ -207,7 +203,8 @@ fn count_survivable_losses(ways: &[Way]) -> usize {
 
 fn collect_warnings(file: &SignersFile, acts: [&ActStrength; 3]) -> Vec<Warning> {
     let [release, rotate, _] = acts;
-    let name = |keys: BTreeSet<PublicKey>| keys.into_iter().map(|key| file.signer(key)).collect::<Vec<_>>();
+    let name =
+        |keys: BTreeSet<PublicKey>| keys.into_iter().map(|key| named_signer(file, key)).collect::<Vec<_>>();
     let mut warnings = Vec::new();
     for act in [release, rotate].into_iter().filter(|act| !act.alone.is_empty()) {
         warnings.push(Warning::OneKeyIsEnough(act.act, act.alone.clone()));
@@ -234,7 +231,7 @@ fn collect_warnings(file: &SignersFile, acts: [&ActStrength; 3]) -> Vec<Warning>
         warnings.push(Warning::NoMasterKeys);
     }
     let nameless: Vec<PublicKey> =
-        file.keys().into_iter().filter(|key| file.signer(*key).name.is_none()).collect();
+        file.keys().into_iter().filter(|key| named_signer(file, *key).name.is_none()).collect();
     if !nameless.is_empty() {
         warnings.push(Warning::NoNames(nameless));
     }

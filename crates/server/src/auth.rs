@@ -120,7 +120,7 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
              still to come, the operator can help (docs/operations.md, The clock)"
         )));
     }
-    app.nonces.remember(verified.nonce.0, verified.nonce_expires_at()).await?;
+    app.nonces.remember(verified.nonce.0, auth::nonce_expiry(verified.timestamp)).await?;
     if let Some(client) = &client {
         // Only now: a replayed request must not use up the allowance of the key that signed it.
         client.charge_key(&verified.public_key, Instant::now())?;

@@ -14,10 +14,7 @@ use std::{
     time::Duration,
 };
 
-use countersign_core::{
-    rules::decide::caps::Caps,
-    values::bounds::{INDEX_BYTES, INDEX_FILES, SIGNERS_FILE_BYTES},
-};
+use countersign_core::values::bounds::{INDEX_BYTES, INDEX_FILES, SIGNERS_FILE_BYTES};
 use countersign_forge::{
     fetch::Timeouts,
     file_server::{FileServerRule, FileServers},
@@ -35,7 +32,7 @@ use self::{
     webhook::WebhookTable,
 };
 use crate::{
-    limits::Rates,
+    limits::{Rates, caps::Caps},
     listen::connections::ConnectionLimits,
     proxies::{ProxyNet, TrustedProxies},
     tls::TlsFiles,

@@ -14,8 +14,8 @@ use countersign_core::{
         auth::AuthRefusal,
         chain::ChainRefusal,
         decide::{
-            InvalidSigners, NotTheCaller, assets::AssetsRefusal, caps::CapRefusal, register::RegisterRefusal,
-            revoke::RevokeRefusal, sign::SignRefusal, update::UpdateRefusal,
+            ProposalFault, assets::AssetsRefusal, register::RegisterRefusal, revoke::RevokeRefusal,
+            sign::SignRefusal, update::UpdateRefusal,
         },
         query::StatusRefusal,
         snapshot::ReadError,
@@ -31,6 +31,7 @@ use crate::{
     health::NotReady,
     limits::{
         Limited,
+        caps::CapRefusal,
         places::{GaveWay, NoPlace},
     },
     upstream::{UpstreamError, releases::DownloadError},
@@ -170,7 +171,7 @@ macro_rules! refused_with {
 refused_with! {
     UNAUTHORIZED: AuthRefusal;
     SERVICE_UNAVAILABLE: NotReady;
-    BAD_REQUEST: ParseError, UrlRefusal, NotTheCaller;
+    BAD_REQUEST: ParseError, UrlRefusal;
 }
 
 /// The log gets the causes as well.
@@ -185,7 +186,7 @@ macro_rules! failed_with {
 }
 
 // Invalid content from a forge is the forge's fault, not the caller's: 500 (D25).
-failed_with!(ChecksumsError, TooManyFiles, ReadError, InvalidSigners);
+failed_with!(ChecksumsError, TooManyFiles, ReadError);
 
 impl From<NonceError> for ApiError {
     fn from(error: NonceError) -> Self {
@@ -284,6 +285,18 @@ impl From<StoreError> for ApiError {
     }
 }
 
+impl From<ProposalFault> for ApiError {
+    fn from(fault: ProposalFault) -> Self {
+        match fault {
+            ProposalFault::NotTheCaller | ProposalFault::TimestampAhead(_) => {
+                Self::refused(StatusCode::BAD_REQUEST, &fault)
+            }
+            // Invalid content from a forge is the forge's fault, not the caller's (D25).
+            ProposalFault::InvalidSigners { .. } => Self::internal(fault.to_string(), fault),
+        }
+    }
+}
+
 impl From<CapRefusal> for ApiError {
     fn from(refusal: CapRefusal) -> Self {
         match refusal {
@@ -317,14 +330,13 @@ macro_rules! refusals {
 refusals! {
     RegisterRefusal {
         CONFLICT: R::AlreadyRegistered(_) | R::InProgress(_) | R::Overlaps { .. },
-        BAD_REQUEST: R::NotTheCaller(_) | R::NotListed(_) | R::TimestampAhead(_),
-        => InvalidSigners | Stored
+        BAD_REQUEST: R::NotListed(_),
+        => Fault | Stored
     }
     UpdateRefusal {
-        BAD_REQUEST: R::NotTheCaller(_) | R::NotRegistered(_) | R::NotActive(_) | R::NotListed { .. }
-            | R::TimestampNotLater { .. } | R::TimestampAhead(_),
+        BAD_REQUEST: R::NotRegistered(_) | R::NotActive(_) | R::NotListed { .. } | R::TimestampNotLater { .. },
         CONFLICT: R::OtherPending(_) | R::HistoryFull { .. },
-        => InvalidSigners | Stored
+        => Fault | Stored
     }
     SignRefusal {
         BAD_REQUEST: R::MissingPrimary(_) | R::MissingMetadata(_) | R::UnexpectedPath(_) | R::NotFound(_)

@@ -4,6 +4,7 @@
 //! so that a stranger cannot use up its allowance. Allowances exist for a bounded number of addresses and keys; a
 //! forgotten one starts anew.
 
+pub mod caps;
 pub mod places;
 mod share;
 

@@ -2,11 +2,10 @@
 
 use countersign_core::{
     documents::{
-        bodies::RevokeBody,
         history::{History, HistoryEntry},
         index::{AssetName, Digests, PublishedFile, ReleaseIndex},
         metadata::{Metadata, Origin, OriginKind},
-        revocation::Revocation,
+        revocation::{Revocation, RevokeBody},
         signatures::{Collected, SignatureSet},
     },
     proof::verify::{Evidence, RevocationEvidence},

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use countersign_core::{
     documents::{history::History, metadata::Metadata},
     rules::{
+        chain::{self, ChainPlace, ChainRefusal},
         snapshot::{Change, ReadError, Snapshot},
         stored,
     },
@@ -64,6 +65,12 @@ impl Repo {
         let project = path(project);
         let entries = 1..=stored::history_len(self, &project);
         stored::history(self, &project, entries).expect("a readable history")
+    }
+
+    /// The history up to and including the signers file that governs a file.
+    pub fn chain_of(&self, file: &str) -> Result<History, ChainRefusal> {
+        let ChainPlace { project, last } = chain::locate(self, &path(file))?;
+        Ok(stored::history(self, &project, 1..=last)?)
     }
 
     pub fn has(&self, file: &str) -> bool {

@@ -3,7 +3,7 @@
 use std::{cell::RefCell, convert::Infallible};
 
 use countersign_core::{
-    documents::{bodies::SignaturesBody, history::History, signatures::SignatureSet},
+    documents::{history::History, signatures::SignatureSet},
     proof::to_sign::{SigningRequest, ToSign},
     rules::{decide::sign::Submission, query::files_to_sign},
     values::{digest::Sha512, key::SecretKey},
@@ -37,14 +37,14 @@ pub fn proposal_of(past: &Past) -> SigningRequest {
 }
 
 /// Signs, and gives what was signed besides.
-pub fn sign(to_sign: &ToSign, person: &SecretKey) -> (SignaturesBody, Vec<Sha512>) {
+pub fn sign(to_sign: &ToSign, person: &SecretKey) -> (Submission, Vec<Sha512>) {
     let seen = RefCell::new(Vec::new());
-    let body = to_sign.sign(person.public_key(), |digest| {
+    let submission = to_sign.sign(person.public_key(), |digest| {
         seen.borrow_mut().push(*digest);
         Ok::<_, Infallible>(person.sign(digest))
     });
-    let Ok(body) = body;
-    (body, seen.into_inner())
+    let Ok(submission) = submission;
+    (submission, seen.into_inner())
 }
 
 /// What our server asks for, checked, signed and handed in.
@@ -57,8 +57,6 @@ pub fn sign_at(world: &mut World, file: &str, person: &SecretKey) -> bool {
         history: world.repo.history(PROJECT),
         collected: SignatureSet::default(),
     };
-    let (body, _) = sign(&request.check().expect("what our server asks for"), person);
-    let submission =
-        Submission { file: body.file_path, signer: body.public_key, signatures: body.signatures };
+    let (submission, _) = sign(&request.check().expect("what our server asks for"), person);
     world.submit(&submission).expect("accepted").is_complete
 }

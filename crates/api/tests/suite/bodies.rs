@@ -1,10 +1,10 @@
 //! Request bodies (spec §4, D1, D5): duplicates are refused, unknown fields ignored.
 
-use countersign_api::{answers::StatusResponse, requests::AssetsBody};
-use countersign_core::{
-    documents::bodies::{ProposeBody, RevokeBody, SignaturesBody},
-    values::{digest::Sha512, json::ParseError},
+use countersign_api::{
+    answers::StatusResponse,
+    requests::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody},
 };
+use countersign_core::values::{digest::Sha512, json::ParseError};
 use countersign_testing::{alice, assert_mentions, path};
 use serde_json::json;
 

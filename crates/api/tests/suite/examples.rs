@@ -9,13 +9,11 @@ use countersign_api::{
         AssetsResponse, ChainResponse, FilesToSignResponse, PendingResponse, PingAuth, PingResponse,
         ProposedResponse, RevokedResponse, SignedResponse, StatusResponse,
     },
-    requests::AssetsBody,
+    requests::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody},
 };
 use countersign_core::{
-    documents::bodies::{ProposeBody, RevokeBody, SignaturesBody},
     rules::{
         auth::{AuthHeaders, AuthRefusal, check_headers},
-        chain,
         decide::{Proposed, assets, sign::Submission},
         query,
     },
@@ -53,20 +51,12 @@ fn proposed(proposed: &Proposed, message: &'static str) -> ProposedResponse {
 }
 
 fn body(submission: &Submission) -> SignaturesBody {
-    SignaturesBody {
-        file_path: submission.file.clone(),
-        public_key: submission.signer,
-        signatures: submission.signatures.clone(),
-    }
+    submission.clone().into()
 }
 
 fn status(world: &World, caller: &SecretKey) -> StatusResponse {
-    let status = query::file_status(&world.repo, &path(INDEX), &caller.public_key()).expect("a status");
-    StatusResponse {
-        file_path: path(INDEX),
-        is_complete: status.is_complete,
-        revoked: status.is_revoked.then_some(true),
-    }
+    let state = query::file_status(&world.repo, &path(INDEX), &caller.public_key()).expect("a status");
+    StatusResponse::new(path(INDEX), state)
 }
 
 fn tell() -> Examples {
@@ -132,7 +122,7 @@ fn tell_release(examples: &mut Examples, world: &mut World) {
     examples.add("assets", AssetsResponse { success: true, message, index_file_path });
     examples.add_refusal("sign.400", world.sign(&format!("{PROJECT}/x"), &bob()).expect_err("not there"));
     examples.add_refusal("sign.403", world.sign(INDEX, &mallory()).expect_err("no signer"));
-    examples.add_refusal("chain.400", chain::build(&world.repo, &path(INDEX)).expect_err("not complete"));
+    examples.add_refusal("chain.400", world.repo.chain_of(INDEX).expect_err("not complete"));
     let early = world.revoke_request(&world.revocation_document("a bad build"), &bob());
     examples.add_refusal("revoke.409", world.revoke(&early).expect_err("not complete"));
     world.sign(INDEX, &alice()).expect("a signature");
@@ -147,7 +137,7 @@ fn tell_release(examples: &mut Examples, world: &mut World) {
     let signed = world.sign(INDEX, &bob()).expect("the last signature");
     examples.add("sign.complete", SignedResponse { is_complete: signed.is_complete });
     examples.add("status", status(world, &alice()));
-    let history = chain::build(&world.repo, &path(INDEX)).expect("a chain");
+    let history = world.repo.chain_of(INDEX).expect("a chain");
     examples.add("chain", ChainResponse { history });
 }
 

@@ -1,9 +1,9 @@
 //! Histories as one file an entry: what is assembled from them, and how long they may become (D41, D42).
 
-use countersign_api::answers::ChainResponse;
+use countersign_api::{answers::ChainResponse, assembly::Assembly};
 use countersign_core::{
     documents::{
-        history::{Assembly, EntryFacts, HistoryEntry},
+        history::{EntryFacts, HistoryEntry},
         layout,
     },
     rules::{

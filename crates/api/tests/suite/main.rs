@@ -6,3 +6,4 @@ mod event;
 mod examples;
 mod history;
 mod offline;
+mod pending;

@@ -1,6 +1,9 @@
 //! The files of a signing ceremony without a network: read back as written, and strictly.
 
-use countersign_api::offline::{parse_requests, parse_signatures, write_requests, write_signatures};
+use countersign_api::{
+    offline::{parse_requests, parse_signatures, write_requests, write_signatures},
+    requests::SignaturesBody,
+};
 use countersign_testing::{
     PROJECT, alice, bob, carol,
     evidence::{Past, founded, good, rotated},
@@ -54,7 +57,7 @@ fn requests_are_read_strictly() {
 fn signatures_read_back_as_they_were_written() {
     let (release, _) = sign(&index_request(&good().index).check().expect("an index"), &alice());
     let (proposal, _) = sign(&proposal_of(&third()).check().expect("a proposal"), &bob());
-    let bodies = vec![release, proposal];
+    let bodies: Vec<SignaturesBody> = vec![release.into(), proposal.into()];
     let bytes = write_signatures(&bodies);
     assert_eq!(parse_signatures(&bytes), Ok(bodies));
     // The two files of the signing ceremony are not taken for one another.
@@ -64,8 +67,8 @@ fn signatures_read_back_as_they_were_written() {
 
 #[test]
 fn a_file_of_signatures_is_read_strictly() {
-    let (body, _) = sign(&index_request(&good().index).check().expect("an index"), &alice());
-    let text = String::from_utf8(write_signatures(&[body])).expect("text");
+    let (submission, _) = sign(&index_request(&good().index).check().expect("an index"), &alice());
+    let text = String::from_utf8(write_signatures(&[submission.into()])).expect("text");
     for (from, to) in [
         ("\"version\": 1", "\"version\": 2"),
         ("\"version\": 1,", "\"version\": 1, \"extra\": 1,"),

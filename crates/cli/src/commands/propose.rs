@@ -1,8 +1,8 @@
 //! `countersign register` and `countersign update`
 
-use countersign_api::answers::ProposedResponse;
+use countersign_api::{answers::ProposedResponse, requests::ProposeBody};
 use countersign_core::{
-    documents::{bodies::ProposeBody, layout, metadata::OriginKind},
+    documents::{layout, metadata::OriginKind},
     values::{key::PublicKey, path::RepoPath},
 };
 use countersign_forge::forges::locate_claimed;

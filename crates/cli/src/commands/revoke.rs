@@ -3,16 +3,15 @@
 use countersign_api::answers::RevokedResponse;
 use countersign_core::{
     documents::{
-        bodies::RevokeBody,
         index::ReleaseIndex,
         layout::{self, Signable},
-        revocation::Revocation,
+        revocation::{Revocation, RevokeBody},
         signatures::SignatureSet,
+        signers::keys_of,
     },
     rules::{
         chain::{self, VerifiedLink},
         place::check_place,
-        quorum::RevocationRole,
     },
     values::{
         digest::Sha512,
@@ -145,7 +144,8 @@ async fn find_pending(
     let signatures = layout::pending_signatures_of(&layout::revocation_of(path));
     let set = client.parsed(&signatures, SignatureSet::parse).await?.unwrap_or_default();
     let signed = set.verifying_signers(text.as_bytes());
-    let began = |link: &VerifiedLink| !RevocationRole::of(&link.signers).keys.is_disjoint(&signed);
+    let began =
+        |link: &VerifiedLink| keys_of(&link.signers.revocation_groups()).any(|key| signed.contains(&key));
     if !chain.links.iter().any(began) {
         return Err(wrong("no key began that can revoke"));
     }

@@ -2,10 +2,9 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use countersign_api::{answers::SignedResponse, catalogue::WaitingKind, offline};
+use countersign_api::{answers::SignedResponse, catalogue::WaitingKind, offline, requests::SignaturesBody};
 use countersign_core::{
     documents::{
-        bodies::SignaturesBody,
         index::ReleaseIndex,
         layout::{self, Signable},
         revocation::Revocation,
@@ -208,7 +207,8 @@ fn review_and_sign(
     if !prompt::ask(session.confirmation(), review::question(&to_sign, comparison.as_ref()))? {
         return Ok(None);
     }
-    to_sign.sign(public_key, |digest| key.sign(digest)).map(Some)
+    let submission = to_sign.sign(public_key, |digest| key.sign(digest))?;
+    Ok(Some(submission.into()))
 }
 
 fn check(request: &SigningRequest) -> Result<ToSign, CliError> {

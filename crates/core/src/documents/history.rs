@@ -1,7 +1,7 @@
 //! The history of a project's signers files (spec §2.4, D12), in order of activation.
 //!
 //! It is stored as one file an entry, which never changes (D42). What is served as one document is put together from
-//! these files, byte for byte what [`History::write`] gives, without reading them as JSON.
+//! these files, byte for byte what [`History::write`] gives.
 
 use std::collections::BTreeSet;
 
@@ -62,97 +62,26 @@ impl EntryFacts {
     }
 }
 
-/// By which an entry is indented in the document.
-const INDENT: &[u8] = b"    ";
-
-/// How entries become one text, which is sent in parts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Assembly {
-    form: Form,
-    entries: usize,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    /// The history file, as [`History::write`] gives it.
-    Document,
-    /// The answer of `get_signers_chain`, with each entry as it is stored.
-    Chain,
-}
-
-impl Assembly {
-    /// The history file of so many entries, one or more.
-    pub fn document(entries: usize) -> Self {
-        Self { form: Form::Document, entries }
-    }
-
-    /// The chain of so many entries, one or more.
-    pub fn chain(entries: usize) -> Self {
-        Self { form: Form::Chain, entries }
-    }
-
-    /// How long the text is.
-    pub fn len(&self, facts: impl IntoIterator<Item = EntryFacts>) -> usize {
-        let bytes = |facts: EntryFacts| match self.form {
-            Form::Document => facts.assembled_bytes,
-            Form::Chain => facts.stored_bytes,
-        };
-        self.len_of(facts.into_iter().map(bytes).sum())
-    }
-
-    fn len_of(&self, entries_bytes: usize) -> usize {
-        let (beginning, between, end) = self.form.frame();
-        entries_bytes + beginning.len() + self.entries.saturating_sub(1) * between.len() + end.len()
-    }
-
-    /// Appends the entry of this number, counted from 1, with what belongs before and behind it.
-    pub fn append(&self, number: usize, stored: &[u8], out: &mut Vec<u8>) {
-        let (beginning, between, end) = self.form.frame();
-        out.extend_from_slice(if number == 1 { beginning } else { between });
-        match self.form {
-            Form::Document => append_indented(stored, out),
-            Form::Chain => out.extend_from_slice(stored),
-        }
-        if number == self.entries {
-            out.extend_from_slice(end);
-        }
-    }
-}
-
-impl Form {
-    /// What stands before the first entry, between two, and after the last.
-    fn frame(self) -> (&'static [u8], &'static [u8], &'static [u8]) {
-        match self {
-            Self::Document => (b"{\n  \"entries\": [\n", b",\n", b"\n  ]\n}\n"),
-            Self::Chain => (b"{\"history\":{\"entries\":[", b",", b"]}}"),
-        }
-    }
-}
-
-fn append_indented(stored: &[u8], out: &mut Vec<u8>) {
-    for (at, line) in lines_of(stored).enumerate() {
-        if at > 0 {
-            out.push(b'\n');
-        }
-        out.extend_from_slice(INDENT);
-        out.extend_from_slice(line);
-    }
-}
+/// What [`History::write`] puts before the first entry, between two, and after the last.
+pub const DOCUMENT_FRAME: [&str; 3] = ["{\n  \"entries\": [\n", ",\n", "\n  ]\n}\n"];
+/// What it puts before each line of an entry.
+pub const DOCUMENT_INDENT: &str = "    ";
 
 /// How long a history is to which an entry of this size is added.
 pub fn grown_len(facts: &[EntryFacts], assembled_bytes: usize) -> usize {
-    let before: usize = facts.iter().map(|facts| facts.assembled_bytes).sum();
-    Assembly::document(facts.len() + 1).len_of(before + assembled_bytes)
+    let [beginning, between, end] = DOCUMENT_FRAME.map(str::len);
+    let before: usize = facts.iter().map(|facts| facts.assembled_bytes + between).sum();
+    beginning + before + assembled_bytes + end
 }
 
 fn assembled_len(stored: &[u8]) -> usize {
-    let lines = lines_of(stored).count();
-    stored.len() - stored.ends_with(b"\n") as usize + lines * INDENT.len()
+    let (lines, breaks) = (stored_lines(stored).count(), stored.ends_with(b"\n") as usize);
+    stored.len() - breaks + lines * DOCUMENT_INDENT.len()
 }
 
 /// Strings of JSON have no line break in them, so each line of a stored entry is a line of the document.
-fn lines_of(stored: &[u8]) -> impl Iterator<Item = &[u8]> {
-    stored.strip_suffix(b"\n").unwrap_or(stored).split(|byte| *byte == b'\n')
+pub fn stored_lines(entry: &[u8]) -> impl Iterator<Item = &[u8]> {
+    entry.strip_suffix(b"\n").unwrap_or(entry).split(|byte| *byte == b'\n')
 }
 
 impl HistoryEntry {

@@ -128,9 +128,9 @@ impl ReleaseIndex {
         }
         Ok(Self {
             project_id: parse_path(&object.required("project_id")?)?,
-            release_url: object.required("release_url")?.parsed_or_null(parse_any)?,
+            release_url: object.required("release_url")?.nullable(|url| url.string().map(str::to_owned))?,
             mirrored_on: object.required("mirrored_on")?.parsed(Timestamp::parse)?,
-            published_on: object.required("published_on")?.parsed_or_null(Timestamp::parse)?,
+            published_on: object.required("published_on")?.nullable(|time| time.parsed(Timestamp::parse))?,
             published_files,
         })
     }
@@ -154,10 +154,6 @@ fn names_bytes(files: &[PublishedFile]) -> usize {
     files.iter().map(|file| file.file_name.as_str().len()).sum()
 }
 
-fn parse_any(text: &str) -> Result<String, std::convert::Infallible> {
-    Ok(text.to_owned())
-}
-
 fn parse_file(field: &Field<'_>) -> Result<PublishedFile, ParseError> {
     let object = field.object(&["file_name", "size", "source", "digests"])?;
     let size = object.required("size")?;
@@ -172,7 +168,7 @@ fn parse_file(field: &Field<'_>) -> Result<PublishedFile, ParseError> {
     }
     Ok(PublishedFile {
         file_name: object.required("file_name")?.parsed(AssetName::parse)?,
-        size: if size.is_null() { None } else { Some(size.integer()?) },
+        size: size.nullable(Field::integer)?,
         source: object.required("source")?.string()?.to_owned(),
         digests,
     })

@@ -78,7 +78,7 @@ impl Metadata {
             origin: parse_origin(&object.required("origin")?)?,
             project_id: parse_path(&object.required("project_id")?)?,
             signers_file_digest: object.required("signers_file_digest")?.parsed(parse_digest)?,
-            previous: object.required("previous")?.parsed_or_null(parse_digest)?,
+            previous: object.required("previous")?.nullable(|digest| digest.parsed(parse_digest))?,
         })
     }
 

@@ -1,6 +1,5 @@
 //! Documents: each stored document in a file of its own, with how it is read, checked and written.
 
-pub mod bodies;
 pub mod history;
 pub mod index;
 pub mod layout;

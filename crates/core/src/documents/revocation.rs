@@ -1,4 +1,5 @@
-//! The revocation document (spec §2.5, D20): why and when a file is withdrawn.
+//! The revocation document (spec §2.5, D20): why and when a file is withdrawn. And the request that hands it in, which the
+//! server keeps where nothing else says which file is meant.
 
 use serde::Serialize;
 
@@ -8,7 +9,8 @@ use crate::{
         bounds::REVOCATION_BYTES,
         digest::Sha512,
         json::{self, Field, Json, ParseError},
-        key::PublicKey,
+        key::{PublicKey, Signature},
+        path::RepoPath,
         time::Timestamp,
     },
 };
@@ -24,6 +26,21 @@ pub struct Revocation {
     pub subject_digest: Option<Sha512>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initiator: Option<PublicKey>,
+}
+
+/// One signature on a revocation document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RevokeBody {
+    /// The complete index that is withdrawn.
+    pub file_path: RepoPath,
+    /// The exact text of the revocation document, which is JSON itself.
+    pub revocation_json: String,
+    /// Over the SHA-512 digest of that text.
+    pub signature: Signature,
+    /// The revoker.
+    #[serde(serialize_with = "PublicKey::serialize_base64")]
+    pub public_key: PublicKey,
 }
 
 impl Revocation {
@@ -46,6 +63,20 @@ impl Revocation {
     }
 }
 
+impl RevokeBody {
+    /// Unknown fields are ignored, as in all bodies of requests (D5).
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let object = json.root().open_object()?;
+        Ok(Self {
+            file_path: object.required("file_path")?.parsed(RepoPath::parse)?,
+            revocation_json: object.required("revocation_json")?.string()?.to_owned(),
+            signature: parse_signature(&object.required("signature")?)?,
+            public_key: parse_key(&object.required("public_key")?)?,
+        })
+    }
+}
+
 fn parse_reason(text: &str) -> Result<String, String> {
     match text.chars().count() {
         1..=MAX_REASON_CHARS => Ok(text.to_owned()),
@@ -60,4 +91,14 @@ fn parse_time(field: &Field<'_>) -> Result<Timestamp, ParseError> {
     }
     let seconds = i64::try_from(field.integer()?).map_err(|error| field.error(error))?;
     Timestamp::from_unix_seconds(seconds).map_err(|error| field.error(error))
+}
+
+/// The key of a request body.
+pub fn parse_key(field: &Field<'_>) -> Result<PublicKey, ParseError> {
+    field.parsed(|text| PublicKey::parse(text).map_err(|error| format!("Invalid public key: {error}")))
+}
+
+/// A signature in a request body.
+pub fn parse_signature(field: &Field<'_>) -> Result<Signature, ParseError> {
+    field.parsed(|text| Signature::parse(text).map_err(|error| format!("Invalid signature format: {error}")))
 }

@@ -18,7 +18,7 @@ use crate::values::{
 pub struct SignatureSet {
     /// By key, `svc-pub:` and unpadded base64.
     #[serde(serialize_with = "sorted_as_text")]
-    entries: BTreeMap<PublicKey, Collected>,
+    pub entries: BTreeMap<PublicKey, Collected>,
 }
 
 /// One signature.
@@ -63,31 +63,6 @@ impl SignatureSet {
         self.entries.keys().copied().collect()
     }
 
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    /// Keeps those of these keys.
-    pub(crate) fn retain(&mut self, keys: &BTreeSet<PublicKey>) {
-        self.entries.retain(|key, _| keys.contains(key));
-    }
-
-    pub fn contains(&self, key: &PublicKey) -> bool {
-        self.entries.contains_key(key)
-    }
-
-    pub fn get(&self, key: &PublicKey) -> Option<&Collected> {
-        self.entries.get(key)
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = (&PublicKey, &Collected)> {
-        self.entries.iter()
-    }
-
     /// Adds a signature that was verified already; the first of a key stays.
     pub fn add(&mut self, key: PublicKey, collected: Collected) {
         self.entries.entry(key).or_insert(collected);
@@ -108,7 +83,7 @@ impl SignatureSet {
         let digest = Sha512::of(bytes);
         let verifies =
             |(key, collected): &(&PublicKey, &Collected)| key.verify(&digest, &collected.signature).is_ok();
-        self.iter().filter(verifies).map(|(key, _)| *key).collect()
+        self.entries.iter().filter(verifies).map(|(key, _)| *key).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The signers file (D8): who may sign, in which role, and how many are needed.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     fmt,
 };
@@ -65,10 +66,10 @@ impl Role {
     /// The field that lists the role.
     pub fn field(self) -> &'static str {
         match self {
-            Self::Artifact => ARTIFACT,
-            Self::Admin => ADMIN,
-            Self::Master => MASTER,
-            Self::Revocation => REVOCATION,
+            Self::Artifact => "artifact_signers",
+            Self::Admin => "admin_keys",
+            Self::Master => "master_keys",
+            Self::Revocation => "revocation_keys",
         }
     }
 }
@@ -80,10 +81,6 @@ impl fmt::Display for Role {
     }
 }
 
-const ARTIFACT: &str = "artifact_signers";
-const ADMIN: &str = "admin_keys";
-const MASTER: &str = "master_keys";
-const REVOCATION: &str = "revocation_keys";
 const SERVERS: &str = "servers";
 
 impl SignersFile {
@@ -92,16 +89,17 @@ impl SignersFile {
             return Err(ParseError::new("", "a signers file has at most 256 KiB"));
         }
         let json = Json::parse(bytes)?;
-        let object =
-            json.root().object(&["version", "timestamp", ARTIFACT, ADMIN, MASTER, REVOCATION, SERVERS])?;
+        let [artifact, admin, master, revocation] = Role::ALL.map(Role::field);
+        let fields = ["version", "timestamp", artifact, admin, master, revocation, SERVERS];
+        let object = json.root().object(&fields)?;
         object.require_version(VERSION)?;
         let optional_role = |name| object.optional(name).map(parse_role).transpose();
         let file = Self {
             timestamp: object.required("timestamp")?.parsed(Timestamp::parse)?,
-            artifact_signers: parse_role(object.required(ARTIFACT)?)?,
-            admin_keys: optional_role(ADMIN)?,
-            master_keys: optional_role(MASTER)?,
-            revocation_keys: optional_role(REVOCATION)?,
+            artifact_signers: parse_role(object.required(artifact)?)?,
+            admin_keys: optional_role(admin)?,
+            master_keys: optional_role(master)?,
+            revocation_keys: optional_role(revocation)?,
             servers: object.optional(SERVERS).map(parse_servers).transpose()?.unwrap_or_default(),
         };
         file.check_entry_count()?;
@@ -137,9 +135,12 @@ impl SignersFile {
         self.master_keys.as_deref().unwrap_or_default()
     }
 
-    /// `revocation_keys` as written; `None` leaves revocation to any one admin key.
-    pub fn explicit_revocation_groups(&self) -> Option<&[Group]> {
-        self.revocation_keys.as_deref()
+    /// `revocation_keys`, or one group of all admins, any one of whom is enough (D20).
+    pub fn revocation_groups(&self) -> Cow<'_, [Group]> {
+        match &self.revocation_keys {
+            Some(groups) => Cow::Borrowed(groups),
+            None => Cow::Owned(vec![Group::of_keys(1, &keys_of(self.admin_groups()).collect())]),
+        }
     }
 
     /// A role as written; `None` where its field is absent.
@@ -152,15 +153,6 @@ impl SignersFile {
         }
     }
 
-    /// The key with its name, wherever in the file that stands: not every entry of a key has to repeat it. An empty
-    /// name is none.
-    pub fn signer(&self, key: PublicKey) -> Signer {
-        let mut entries = self.roles().flat_map(|(_, groups)| groups).flat_map(|group| &group.signers);
-        let name = entries
-            .find_map(|signer| signer.name.as_ref().filter(|name| signer.key == key && !name.is_empty()));
-        Signer { key, name: name.cloned() }
-    }
-
     /// Every key of every role.
     pub fn keys(&self) -> BTreeSet<PublicKey> {
         self.roles().flat_map(|(_, groups)| keys_of(groups)).collect()
@@ -170,11 +162,9 @@ impl SignersFile {
         self.roles().any(|(_, groups)| groups.iter().any(|group| group.contains(key)))
     }
 
-    fn roles(&self) -> impl Iterator<Item = (&'static str, &[Group])> {
-        let optional =
-            [(ADMIN, &self.admin_keys), (MASTER, &self.master_keys), (REVOCATION, &self.revocation_keys)];
-        std::iter::once((ARTIFACT, self.artifact_signers.as_slice()))
-            .chain(optional.into_iter().filter_map(|(name, role)| Some((name, role.as_deref()?))))
+    /// The roles whose fields are there.
+    fn roles(&self) -> impl Iterator<Item = (Role, &[Group])> {
+        Role::ALL.into_iter().filter_map(|role| Some((role, self.explicit_groups(role)?)))
     }
 
     fn check_entry_count(&self) -> Result<(), ParseError> {
@@ -194,7 +184,7 @@ impl SignersFile {
         for (role, groups) in self.roles() {
             for signer in groups.iter().flat_map(|group| &group.signers) {
                 let Some(name) = &signer.name else { continue };
-                let (key, field) = (signer.key, format!("{role}.name"));
+                let (key, field) = (signer.key, format!("{}.name", role.field()));
                 if *by_key.entry(key).or_insert(name) != name {
                     return Err(ParseError::new(field, format!("the key {key} has two names")));
                 }
@@ -208,10 +198,11 @@ impl SignersFile {
 
     fn check_master_keys(&self) -> Result<(), ParseError> {
         let master: BTreeSet<PublicKey> = keys_of(self.master_groups()).collect();
-        for (role, groups) in self.roles().filter(|(role, _)| *role != MASTER) {
+        for (role, groups) in self.roles().filter(|(role, _)| *role != Role::Master) {
             if let Some(key) = keys_of(groups).find(|key| master.contains(key)) {
-                let reason = format!("the key {key} is also in {role}; a master key has no other role");
-                return Err(ParseError::new(MASTER, reason));
+                let reason =
+                    format!("the key {key} is also in {}; a master key has no other role", role.field());
+                return Err(ParseError::new(Role::Master.field(), reason));
             }
         }
         Ok(())
@@ -219,6 +210,11 @@ impl SignersFile {
 }
 
 impl Group {
+    /// Keys without names.
+    pub fn of_keys(threshold: usize, keys: &BTreeSet<PublicKey>) -> Self {
+        Self { threshold, signers: keys.iter().map(|key| Signer { key: *key, name: None }).collect() }
+    }
+
     pub fn contains(&self, key: &PublicKey) -> bool {
         self.signers.iter().any(|signer| signer.key == *key)
     }

@@ -53,7 +53,7 @@ impl Bundle {
                 signatures: SignatureSet::parse_field(&object.required("signatures")?)?,
                 governed_by: object.required("signers_file_digest")?.parsed(parse_digest)?,
                 history: History::parse_field(&object.required("signers_history")?)?,
-                revocation: if revocation.is_null() { None } else { Some(parse_revocation(&revocation)?) },
+                revocation: revocation.nullable(parse_revocation)?,
             },
         })
     }
@@ -70,6 +70,6 @@ fn parse_revocation(field: &Field<'_>) -> Result<RevocationEvidence, ParseError>
         document: object.required("document")?.string()?.to_owned(),
         signatures: SignatureSet::parse_field(&object.required("signatures")?)?,
         governed_by: object.required("signers_file_digest")?.parsed(parse_digest)?,
-        request: if request.is_null() { None } else { Some(SignedRequest::parse_field(&request)?) },
+        request: request.nullable(SignedRequest::parse_field)?,
     })
 }

@@ -8,7 +8,6 @@ use thiserror::Error;
 
 use crate::{
     documents::{
-        bodies::SignaturesBody,
         history::History,
         index::ReleaseIndex,
         layout::{self, Signable},
@@ -19,6 +18,7 @@ use crate::{
     rules::{
         chain::{self, ChainError, VerifiedChain},
         consent::Consent,
+        decide::sign::Submission,
         place::{PlaceError, check_place},
     },
     values::{
@@ -225,15 +225,12 @@ impl ToSign {
     /// Signs every file of the request; `sign` is the key's own operation, over a digest (D3).
     pub fn sign<E>(
         &self,
-        public_key: PublicKey,
+        signer: PublicKey,
         sign: impl Fn(&Sha512) -> Result<Signature, E>,
-    ) -> Result<SignaturesBody, E> {
+    ) -> Result<Submission, E> {
         let signatures = self.digests.iter().map(|(path, digest)| Ok((path.clone(), sign(digest)?)));
-        Ok(SignaturesBody {
-            file_path: self.path.clone(),
-            public_key,
-            signatures: signatures.collect::<Result<_, E>>()?,
-        })
+        let signatures = signatures.collect::<Result<_, E>>()?;
+        Ok(Submission { file: self.path.clone(), signer, signatures })
     }
 }
 

@@ -10,18 +10,17 @@ use thiserror::Error;
 
 use crate::{
     documents::{
-        bodies::RevokeBody,
         history::History,
         index::{PublishedFile, ReleaseIndex},
         registration::SignedRequest,
-        revocation::Revocation,
+        revocation::{Revocation, RevokeBody},
         signatures::SignatureSet,
-        signers::{SignersFile, keys_of},
+        signers::{Group, SignersFile, keys_of},
     },
     rules::{
         chain::{self, ChainError, VerifiedChain, VerifiedLink},
         place::{PlaceError, check_place},
-        quorum::{self, RevocationRole},
+        quorum,
     },
     values::{
         digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp,
@@ -165,7 +164,7 @@ pub fn verify(evidence: &Evidence) -> Result<VerifiedArtifact, VerifyError> {
         return Err(VerifyError::TooFew { groups: count_groups(&link.signers, &signed) });
     }
     let members: BTreeSet<PublicKey> = keys_of(groups).collect();
-    let signatures = evidence.signatures.iter().filter(|(key, _)| members.contains(key));
+    let signatures = evidence.signatures.entries.iter().filter(|(key, _)| members.contains(key));
     let artifact = VerifiedArtifact {
         path: evidence.path.clone(),
         index,
@@ -193,8 +192,8 @@ fn verify_revocation(
     let allowed_by = allowed_by.filter(|link| *link >= artifact.governing);
     let allowed_by = &artifact.chain.links[allowed_by.ok_or(RevocationFault::UnknownGovernor)?];
     let signed = shown.signatures.verify(text).map_err(|(key, _)| RevocationFault::BadSignature(key))?;
-    let role = RevocationRole::of(&allowed_by.signers);
-    if !role.is_met(&signed) {
+    let groups = allowed_by.signers.revocation_groups();
+    if !quorum::is_met(&groups, &signed) {
         return Err(RevocationFault::NotAllowed);
     }
     if document.initiator.is_some_and(|initiator| !signed.contains(&initiator)) {
@@ -203,9 +202,9 @@ fn verify_revocation(
     match document.subject_digest {
         Some(subject) if subject == artifact.index_digest => {}
         Some(_) => return Err(RevocationFault::OtherFile),
-        None => check_request(shown, artifact, &role)?,
+        None => check_request(shown, artifact, &groups)?,
     }
-    let revoked_by = role.keys.intersection(&signed).copied().collect();
+    let revoked_by = keys_of(&groups).filter(|key| signed.contains(key)).collect();
     Ok(VerifiedRevocation { document, revoked_by })
 }
 
@@ -214,17 +213,17 @@ fn verify_revocation(
 fn check_request(
     shown: &RevocationEvidence,
     artifact: &VerifiedArtifact,
-    role: &RevocationRole<'_>,
+    groups: &[Group],
 ) -> Result<(), RevocationFault> {
     let request = shown.request.as_ref().ok_or(RevocationFault::NoRequest)?;
     request.verify().map_err(|_| RevocationFault::NoRequest)?;
     let body = RevokeBody::parse(request.payload.as_bytes()).map_err(|_| RevocationFault::NoRequest)?;
     let revoker = request.public_key;
-    let is_by_revoker = body.public_key == revoker && shown.signatures.contains(&revoker);
+    let is_by_revoker = body.public_key == revoker && shown.signatures.entries.contains_key(&revoker);
     if !is_by_revoker || body.revocation_json != shown.document {
         return Err(RevocationFault::NoRequest);
     }
-    if !role.is_met(&BTreeSet::from([revoker])) {
+    if !quorum::is_met(groups, &BTreeSet::from([revoker])) {
         return Err(RevocationFault::NotAllowed);
     }
     if body.file_path == artifact.path { Ok(()) } else { Err(RevocationFault::OtherFile) }

@@ -59,31 +59,14 @@ pub enum AuthRefusal {
     BadSignature,
 }
 
-impl VerifiedRequest {
-    /// From when on the nonce may be forgotten: the timestamp alone gets the request refused then.
-    pub fn nonce_expires_at(&self) -> Timestamp {
-        nonce_expiry(self.timestamp)
-    }
-
-    /// Whether a server that remembers the nonce of one of these two cannot accept the other, where it is the same
-    /// nonce: the first one is remembered until the other is too old.
-    pub fn excludes(&self, other: &Self) -> bool {
-        let outlasts =
-            |first: &Self, second: &Self| later(second.timestamp, TOO_OLD) <= first.nonce_expires_at();
-        outlasts(self, other) && outlasts(other, self)
-    }
+/// From when on the timestamp alone gets a request refused.
+pub fn request_expiry(timestamp: Timestamp) -> Timestamp {
+    timestamp.later(TOO_OLD)
 }
 
-/// The same for any request that was signed at this time.
+/// From when on the nonce of a request with this timestamp may be forgotten.
 pub fn nonce_expiry(timestamp: Timestamp) -> Timestamp {
-    later(timestamp, TOO_OLD + NONCE_MARGIN)
-}
-
-/// A time that leaves the calendar stays where it was.
-fn later(time: Timestamp, by: Duration) -> Timestamp {
-    let nanos = i128::try_from(by.as_nanos()).expect("minutes fit");
-    let epoch = Timestamp::from_unix_seconds(0).expect("1970 is a year");
-    Timestamp::from_unix_nanos(time.nanos_since(epoch) + nanos).unwrap_or(time)
+    timestamp.later(TOO_OLD + NONCE_MARGIN)
 }
 
 /// A request whose headers were checked. Its signature was not: that takes the payload.
@@ -131,24 +114,6 @@ impl SignedRequest {
     pub fn verify(&self) -> Result<(), BadSignature> {
         let digest = request_digest(&self.timestamp, &self.nonce, self.payload.as_bytes());
         self.public_key.verify(&digest, &self.signature)
-    }
-
-    /// Proves that a server whose clock showed something between these two times would have accepted it, if its nonce
-    /// was new.
-    pub fn verify_between(
-        &self,
-        earliest: Timestamp,
-        latest: Timestamp,
-    ) -> Result<VerifiedRequest, AuthRefusal> {
-        let headers = AuthHeaders {
-            timestamp: &self.timestamp,
-            nonce: &self.nonce,
-            signature: &self.signature.to_header(),
-            public_key: &self.public_key.to_string(),
-        };
-        let timestamp = Timestamp::parse(&self.timestamp).map_err(|_| AuthRefusal::TimestampFormat)?;
-        // Of these times the one at which the request is most welcome: its own, or the one that is nearest to it.
-        verify_request(&headers, self.payload.as_bytes(), timestamp.max(earliest).min(latest))
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
     rules::{
         consent::Consent,
         snapshot::{ReadError, Snapshot},
-        stored,
+        stored::{self, IndexState},
     },
     values::{
         digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp,
@@ -50,8 +50,12 @@ pub fn locate(snapshot: &impl Snapshot, path: &RepoPath) -> Result<ChainPlace, C
         }
         return Ok(ChainPlace { project, last });
     }
-    if layout::signable(path) != Some(Signable::Index) || !stored::has_been_complete(snapshot, path)? {
+    if layout::signable(path) != Some(Signable::Index) {
         return Err(not_signed());
+    }
+    match stored::index_state(snapshot, path)? {
+        Some(IndexState::Complete | IndexState::Revoked) => {}
+        Some(IndexState::Collecting) | None => return Err(not_signed()),
     }
     let project = snapshot.governing_project(path);
     let project = project.ok_or_else(|| stored::corrupt(path, "no signers file governs it"))?;
@@ -64,12 +68,6 @@ pub fn locate(snapshot: &impl Snapshot, path: &RepoPath) -> Result<ChainPlace, C
         }
     }
     Err(stored::corrupt(path, "its signers file is not in the project's history").into())
-}
-
-/// The history up to and including the signers file that governs `path`.
-pub fn build(snapshot: &impl Snapshot, path: &RepoPath) -> Result<History, ChainRefusal> {
-    let ChainPlace { project, last } = locate(snapshot, path)?;
-    Ok(stored::history(snapshot, &project, 1..=last)?)
 }
 
 /// A chain in which every step was agreed to by those who had to.

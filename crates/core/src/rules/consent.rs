@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeSet};
 
 use crate::{
-    documents::signers::{Group, Role, Signer, SignersFile, keys_of},
+    documents::signers::{Group, Role, SignersFile, keys_of},
     rules::quorum,
     values::key::PublicKey,
 };
@@ -19,7 +19,7 @@ pub struct Consent<'a> {
 #[derive(Debug, Clone)]
 pub struct Condition<'a> {
     pub kind: ConditionKind,
-    /// Any one of them is enough.
+    /// Any one of them is enough; at least one.
     pub ways: Vec<ConsentWay<'a>>,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Consent<'a> {
             Condition::of_admins(ConditionKind::Current, current),
             Condition::of_admins(ConditionKind::Proposed, self.proposed),
         ];
-        let added = self.added_keys(current);
+        let added: BTreeSet<PublicKey> = self.proposed.keys().difference(&current.keys()).copied().collect();
         if !added.is_empty() {
             conditions.push(Condition::of_each(ConditionKind::Added, &added));
         }
@@ -65,39 +65,23 @@ impl<'a> Consent<'a> {
 
     /// The keys whose signatures are accepted.
     pub fn accepted_signers(&self) -> BTreeSet<PublicKey> {
-        let Some(current) = self.current else { return self.proposed.keys() };
-        let mut keys = self.added_keys(current);
-        for file in [current, self.proposed] {
-            keys.extend(keys_of(file.admin_groups()).chain(keys_of(file.master_groups())));
-        }
-        keys
+        let conditions = self.conditions();
+        let ways = conditions.iter().flat_map(|condition| &condition.ways);
+        ways.flat_map(|way| keys_of(&way.groups)).collect()
     }
 
-    /// The keys to ask for a signature next. Each of their signatures brings completion nearer.
+    /// The keys to ask for a signature next: of what is not agreed yet, the admins rather than the masters.
     pub fn missing_signers(&self, signed: &BTreeSet<PublicKey>) -> BTreeSet<PublicKey> {
-        let mut keys = match self.current {
-            None => self.proposed.keys(),
-            Some(current) => {
-                let mut keys = self.added_keys(current);
-                for file in [current, self.proposed].into_iter().filter(|file| !approve(file, signed)) {
-                    keys.extend(keys_of(file.admin_groups()));
-                }
-                keys
-            }
-        };
-        keys.retain(|key| !signed.contains(key));
-        keys
-    }
-
-    fn added_keys(&self, current: &SignersFile) -> BTreeSet<PublicKey> {
-        self.proposed.keys().difference(&current.keys()).copied().collect()
+        let conditions = self.conditions();
+        let open = conditions.iter().filter(|condition| !condition.is_met(signed));
+        let asked = open.filter_map(|condition| condition.ways.first());
+        asked.flat_map(|way| keys_of(&way.groups)).filter(|key| !signed.contains(key)).collect()
     }
 }
 
 impl<'a> Condition<'a> {
     fn of_each(kind: ConditionKind, keys: &BTreeSet<PublicKey>) -> Self {
-        let signers = keys.iter().map(|key| Signer { key: *key, name: None }).collect();
-        let groups = Cow::Owned(vec![Group { threshold: keys.len(), signers }]);
+        let groups = Cow::Owned(vec![Group::of_keys(keys.len(), keys)]);
         Self { kind, ways: vec![ConsentWay { role: None, groups }] }
     }
 
@@ -112,9 +96,4 @@ impl<'a> Condition<'a> {
     pub fn is_met(&self, signed: &BTreeSet<PublicKey>) -> bool {
         self.ways.iter().any(|way| quorum::is_met(&way.groups, signed))
     }
-}
-
-/// Whether a file's own admins, or its masters, agree.
-fn approve(file: &SignersFile, signed: &BTreeSet<PublicKey>) -> bool {
-    Condition::of_admins(ConditionKind::Current, file).is_met(signed)
 }

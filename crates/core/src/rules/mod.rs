@@ -2,7 +2,6 @@
 
 pub mod auth;
 pub mod chain;
-pub mod claim;
 pub mod consent;
 pub mod decide;
 pub mod place;

@@ -27,20 +27,14 @@ pub enum PlaceError {
     OtherSource { name: String, origin: String },
 }
 
-/// An http(s) URL that is the place of a file or directory and nothing more.
-struct UrlPlace {
-    /// `scheme/host/port`, as in a path.
-    server: String,
-    /// Percent-decoded, each by itself: a `%2F` separates nothing here.
-    segments: Vec<String>,
-}
-
 /// The path that a URL has in a repository: `https://host/a/b` is `https/host/443/a/b`.
 pub fn path_of_url(url: &str) -> Option<RepoPath> {
-    RepoPath::parse(&place_of_url(url)?.join()?).ok()
+    RepoPath::parse(&join(&segments_of_url(url)?)?).ok()
 }
 
-fn place_of_url(url: &str) -> Option<UrlPlace> {
+/// The segments of that path, for an http(s) URL that is the place of a file or directory and nothing more. Each is
+/// percent-decoded by itself: a `%2F` separates nothing here.
+fn segments_of_url(url: &str) -> Option<Vec<String>> {
     let UrlParts { scheme, authority, path, after_path } = UrlParts::split(url)?;
     let authority = Authority::split(authority);
     let port = authority.port().ok()?.unwrap_or(scheme.default_port());
@@ -48,43 +42,30 @@ fn place_of_url(url: &str) -> Option<UrlPlace> {
     if !is_host(authority.host) || path.contains(is_odd) || !after_path.is_empty() {
         return None;
     }
+    let server = [scheme.as_str().to_owned(), authority.host.to_ascii_lowercase(), port.to_string()];
     let path = path.strip_prefix('/').unwrap_or(path);
     let path = path.strip_suffix('/').unwrap_or(path);
+    if path.is_empty() {
+        return Some(server.into());
+    }
     let decode = |segment: &str| {
         let decoded = percent_decode_str(segment).decode_utf8().ok()?.into_owned();
         is_name(&decoded).then_some(decoded)
     };
-    let segments = if path.is_empty() { Some(Vec::new()) } else { path.split('/').map(decode).collect() };
-    let server = format!("{}/{}/{port}", scheme.as_str(), authority.host.to_ascii_lowercase());
-    Some(UrlPlace { server, segments: segments? })
+    server.into_iter().map(Some).chain(path.split('/').map(decode)).collect()
 }
 
-impl UrlPlace {
-    /// As the text of a path; `None` where a segment holds a slash of its own.
-    fn join(&self) -> Option<String> {
-        if self.segments.iter().any(|segment| segment.contains('/')) {
-            return None;
-        }
-        Some(
-            std::iter::once(&self.server)
-                .chain(&self.segments)
-                .map(String::as_str)
-                .collect::<Vec<_>>()
-                .join("/"),
-        )
-    }
+/// As the text of a path; `None` where a segment holds a slash of its own.
+fn join(segments: &[String]) -> Option<String> {
+    let is_apart = !segments.iter().any(|segment| segment.contains('/'));
+    is_apart.then(|| segments.join("/"))
+}
 
-    /// The segments below a project, if the URL lies in it.
-    fn below(&self, project: &RepoPath) -> Option<&[String]> {
-        let mut own = project.segments();
-        // Segment by segment: port 443 is not the beginning of port 4430.
-        if !self.server.split('/').all(|part| own.next() == Some(part)) {
-            return None;
-        }
-        let names: Vec<&str> = own.collect();
-        let (own, below) = self.segments.split_at_checked(names.len())?;
-        (own == names).then_some(below)
-    }
+/// The segments below a project, of a URL that lies in it.
+fn below<'a>(segments: &'a [String], project: &RepoPath) -> Option<&'a [String]> {
+    let names: Vec<&str> = project.segments().collect();
+    let (own, below) = segments.split_at_checked(names.len())?;
+    (own == names).then_some(below)
 }
 
 /// Checks that an index speaks of the project, the release and the sources that its own path names (D34).
@@ -97,12 +78,13 @@ pub fn check_place(index: &ReleaseIndex, path: &RepoPath) -> Result<(), PlaceErr
     }
     match &index.release_url {
         Some(url) => {
-            let tag = release_tag(url, project).filter(|tag| dir.as_str() == release_dir(project, tag));
+            let tag = release_tag(url, project)
+                .filter(|tag| dir.as_str() == format!("{project}/releases/tag/{tag}"));
             let tag = tag.ok_or_else(|| PlaceError::OtherRelease(shown_text(url)))?;
             index.published_files.iter().try_for_each(|file| check_asset(file, project, &tag))
         }
         None => index.published_files.iter().try_for_each(|file| {
-            let place = place_of_url(&file.source).and_then(|place| place.join());
+            let place = segments_of_url(&file.source).and_then(|segments| join(&segments));
             if place == Some(format!("{dir}/{}", file.file_name)) { Ok(()) } else { Err(misplaced(file)) }
         }),
     }
@@ -110,8 +92,8 @@ pub fn check_place(index: &ReleaseIndex, path: &RepoPath) -> Result<(), PlaceErr
 
 /// The tag that the page of a release names, if it is a page of this project. In a tag, a `%2F` separates (D6).
 pub fn release_tag(url: &str, project: &RepoPath) -> Option<String> {
-    let place = place_of_url(url)?;
-    let tag = match place.below(project)? {
+    let segments = segments_of_url(url)?;
+    let tag = match below(&segments, project)? {
         [releases, tag, rest @ ..] if releases == "releases" && tag == "tag" => rest,
         [dash, releases, rest @ ..] if dash == "-" && releases == "releases" => rest,
         _ => return None,
@@ -120,19 +102,14 @@ pub fn release_tag(url: &str, project: &RepoPath) -> Option<String> {
     tag.split('/').all(is_name).then_some(tag)
 }
 
-fn release_dir(project: &RepoPath, tag: &str) -> String {
-    format!("{project}/releases/tag/{tag}")
-}
-
 /// An asset may be a link to anywhere; but if it is in the project's own releases, it is in this one.
 fn check_asset(file: &PublishedFile, project: &RepoPath, tag: &str) -> Result<(), PlaceError> {
     if !may_be_in_releases(&file.source, project) {
         return Ok(());
     }
-    let place = place_of_url(&file.source);
-    let below = place.as_ref().and_then(|place| place.below(project));
+    let segments = segments_of_url(&file.source).unwrap_or_default();
     let name = file.file_name.as_str();
-    let is_right = match below {
+    let is_right = match below(&segments, project) {
         Some([releases, download, rest @ ..]) if releases == "releases" && download == "download" => {
             rest.join("/") == format!("{tag}/{name}")
         }

@@ -13,12 +13,6 @@ use crate::{
     values::{key::PublicKey, path::RepoPath},
 };
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileStatus {
-    pub is_complete: bool,
-    pub is_revoked: bool,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum StatusRefusal {
     #[error("File not found: {0}")]
@@ -31,12 +25,12 @@ pub enum StatusRefusal {
     Stored(#[from] ReadError),
 }
 
-/// How far the collection of signatures on a file has come, for one of its signers.
+/// How far an index or a proposed signers file has come, for one of its signers.
 pub fn file_status(
     snapshot: &impl Snapshot,
     path: &RepoPath,
     caller: &PublicKey,
-) -> Result<FileStatus, StatusRefusal> {
+) -> Result<IndexState, StatusRefusal> {
     let not_found = || StatusRefusal::NotFound(path.clone());
     let not_a_signer = || StatusRefusal::NotASigner { key: *caller, path: path.clone() };
     match layout::signable(path).ok_or_else(not_found)? {
@@ -47,8 +41,7 @@ pub fn file_status(
             if !active.file.lists(caller) {
                 return Err(not_a_signer());
             }
-            let is_complete = state == IndexState::Complete;
-            Ok(FileStatus { is_complete, is_revoked: state == IndexState::Revoked })
+            Ok(state)
         }
         Signable::PendingSigners { project } => {
             let proposal = StoredProposal::load(snapshot, path)?.ok_or_else(not_found)?;
@@ -57,39 +50,9 @@ pub fn file_status(
             if !in_active && !proposal.signers.lists(caller) {
                 return Err(not_a_signer());
             }
-            Ok(FileStatus { is_complete: false, is_revoked: false })
+            Ok(IndexState::Collecting)
         }
     }
-}
-
-/// What waits for a key, as far as one answer has room for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WaitingList {
-    /// Sorted.
-    pub paths: Vec<RepoPath>,
-    pub left_out: usize,
-}
-
-/// Of all that waits for a key, sorted, what is told (D21, D41). Strangers can register projects that name any key, so
-/// first registrations get the room that all else leaves.
-pub fn list_waiting<'a>(
-    snapshot: &impl Snapshot,
-    waiting: impl Iterator<Item = &'a RepoPath>,
-    most_bytes: usize,
-) -> WaitingList {
-    let is_first = |path: &RepoPath| match layout::signable(path) {
-        Some(Signable::PendingSigners { project }) => !snapshot.contains(&layout::active_signers(&project)),
-        Some(Signable::Index) | None => false,
-    };
-    let (first, other): (Vec<&RepoPath>, Vec<&RepoPath>) = waiting.partition(|path| is_first(path));
-    let (mut paths, mut left_out, mut bytes) = (Vec::new(), 0, 0);
-    for path in other.into_iter().chain(first) {
-        // In JSON: with quotation marks, a comma, and a backslash before each quotation mark in it.
-        bytes += path.as_str().len() + path.as_str().matches('"').count() + 3;
-        if bytes <= most_bytes { paths.push(path.clone()) } else { left_out += 1 }
-    }
-    paths.sort();
-    WaitingList { paths, left_out }
 }
 
 /// Files by path, with their content.

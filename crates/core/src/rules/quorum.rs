@@ -2,10 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{
-    documents::signers::{Group, SignersFile, keys_of},
-    values::key::PublicKey,
-};
+use crate::{documents::signers::Group, values::key::PublicKey};
 
 /// Whether every group has reached its threshold. A role without groups is never met.
 ///
@@ -18,25 +15,4 @@ pub fn is_met(groups: &[Group], signed: &BTreeSet<PublicKey>) -> bool {
 pub fn count(group: &Group, signed: &BTreeSet<PublicKey>) -> usize {
     let members: BTreeSet<PublicKey> = group.signers.iter().map(|signer| signer.key).collect();
     members.intersection(signed).count()
-}
-
-/// Who may revoke under a signers file, and when they are enough.
-#[derive(Debug)]
-pub struct RevocationRole<'a> {
-    signers: &'a SignersFile,
-    pub keys: BTreeSet<PublicKey>,
-}
-
-impl<'a> RevocationRole<'a> {
-    pub fn of(signers: &'a SignersFile) -> Self {
-        let groups = signers.explicit_revocation_groups().unwrap_or(signers.admin_groups());
-        Self { signers, keys: keys_of(groups).collect() }
-    }
-
-    pub fn is_met(&self, signed: &BTreeSet<PublicKey>) -> bool {
-        match self.signers.explicit_revocation_groups() {
-            Some(groups) => is_met(groups, signed),
-            None => !self.keys.is_disjoint(signed),
-        }
-    }
 }

@@ -32,8 +32,7 @@ pub trait Snapshot {
     /// What is known of the entry of a history that is stored at `path`. The same bytes always say the same, so an
     /// implementation may remember it.
     fn read_entry_facts(&self, path: &RepoPath) -> Result<Option<EntryFacts>, ReadError> {
-        let unusable = |error: ParseError| ReadError { path: path.clone(), reason: error.to_string() };
-        self.read(path)?.map(|bytes| EntryFacts::parse(&bytes).map_err(unusable)).transpose()
+        self.read(path)?.map(|bytes| parse_stored(path, EntryFacts::parse(&bytes))).transpose()
     }
 
     /// Every file below the directory `dir`, sorted.
@@ -59,10 +58,8 @@ pub struct StoredSigners {
 
 impl StoredSigners {
     pub fn parse(path: &RepoPath, bytes: Arc<[u8]>) -> Result<Self, ReadError> {
-        match SignersFile::parse(&bytes) {
-            Ok(file) => Ok(Self { digest: Sha512::of(&bytes), bytes, file: Arc::new(file) }),
-            Err(error) => Err(ReadError { path: path.clone(), reason: error.to_string() }),
-        }
+        let file = Arc::new(parse_stored(path, SignersFile::parse(&bytes))?);
+        Ok(Self { digest: Sha512::of(&bytes), bytes, file })
     }
 }
 
@@ -72,6 +69,14 @@ impl StoredSigners {
 pub struct ReadError {
     pub path: RepoPath,
     pub reason: String,
+}
+
+pub fn corrupt(path: &RepoPath, reason: impl Into<String>) -> ReadError {
+    ReadError { path: path.clone(), reason: reason.into() }
+}
+
+pub fn parse_stored<T>(path: &RepoPath, parsed: Result<T, ParseError>) -> Result<T, ReadError> {
+    parsed.map_err(|error| corrupt(path, error.to_string()))
 }
 
 /// Files to write and to delete, as one commit. Without any file it stands for "nothing to do".

@@ -1,24 +1,19 @@
 //! Reads stored documents through a snapshot. A stored file that does not parse is our fault, never the caller's.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
+pub use super::snapshot::{corrupt, parse_stored};
 use crate::{
     documents::{
         history::{EntryFacts, History, HistoryEntry},
-        layout::{self, Signable},
+        layout,
         metadata::Metadata,
         signatures::SignatureSet,
-        signers::{SignersFile, keys_of},
+        signers::SignersFile,
     },
-    rules::{
-        consent::Consent,
-        snapshot::{Change, ReadError, Snapshot, StoredSigners},
-    },
-    values::{digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath},
+    rules::snapshot::{Change, ReadError, Snapshot, StoredSigners},
+    values::{digest::Sha512, path::RepoPath},
 };
-
-/// What is wrong with an index that neither collects signatures nor has them.
-const NO_SIGNATURES: &str = "it has no signatures file";
 
 /// A signers file in force, and the project that it governs.
 #[derive(Debug, Clone)]
@@ -33,12 +28,10 @@ pub fn governing_signers(
     snapshot: &impl Snapshot,
     path: &RepoPath,
 ) -> Result<Option<ActiveSigners>, ReadError> {
-    for dir in path.self_and_ancestors() {
-        if let Some(active) = active_signers(snapshot, &dir)? {
-            return Ok(Some(active));
-        }
+    match snapshot.governing_project(path) {
+        Some(project) => active_signers(snapshot, &project),
+        None => Ok(None),
     }
-    Ok(None)
 }
 
 pub fn active_signers(
@@ -46,9 +39,11 @@ pub fn active_signers(
     project: &RepoPath,
 ) -> Result<Option<ActiveSigners>, ReadError> {
     let stored = snapshot.read_signers(&layout::active_signers(project))?;
-    let of =
-        |StoredSigners { bytes, file, digest: _ }| ActiveSigners { project: project.clone(), bytes, file };
-    Ok(stored.map(of))
+    Ok(stored.map(|StoredSigners { bytes, file, .. }| ActiveSigners {
+        project: project.clone(),
+        bytes,
+        file,
+    }))
 }
 
 /// How many entries the history of a project has. They are numbered without a gap.
@@ -106,9 +101,9 @@ pub fn is_served(snapshot: &impl Snapshot, path: &RepoPath) -> bool {
 }
 
 /// How far an index has come.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexState {
-    Collecting(SignatureSet),
+    Collecting,
     Complete,
     Revoked,
 }
@@ -118,55 +113,13 @@ pub fn index_state(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<I
     if !snapshot.contains(path) {
         return Ok(None);
     }
-    if let Some(set) = read_signatures(snapshot, &layout::pending_signatures_of(path))? {
-        return Ok(Some(IndexState::Collecting(set)));
-    }
-    if snapshot.contains(&layout::signatures_of(path)) {
-        return Ok(Some(IndexState::Complete));
-    }
-    if snapshot.contains(&layout::revoked_signatures_of(path)) {
-        return Ok(Some(IndexState::Revoked));
-    }
-    Err(corrupt(path, NO_SIGNATURES))
-}
-
-/// Whether the index at `path` is complete, or was before it was revoked.
-pub fn has_been_complete(snapshot: &impl Snapshot, path: &RepoPath) -> Result<bool, ReadError> {
-    if !snapshot.contains(path) || snapshot.contains(&layout::pending_signatures_of(path)) {
-        return Ok(false);
-    }
-    let files = [layout::signatures_of(path), layout::revoked_signatures_of(path)];
-    if files.iter().any(|file| snapshot.contains(file)) {
-        return Ok(true);
-    }
-    Err(corrupt(path, NO_SIGNATURES))
-}
-
-/// Who may still sign a file that collects signatures, and who has.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Collecting {
-    pub accepted: BTreeSet<PublicKey>,
-    pub signed: BTreeSet<PublicKey>,
-}
-
-/// `None` where `path` is no file that collects signatures, or does so no longer.
-pub fn collecting(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Collecting>, ReadError> {
-    match layout::signable(path) {
-        Some(Signable::Index) => {
-            let Some(IndexState::Collecting(set)) = index_state(snapshot, path)? else { return Ok(None) };
-            let copy = signers_copy(snapshot, path)?;
-            let accepted = keys_of(copy.file.artifact_groups()).collect();
-            Ok(Some(Collecting { accepted, signed: set.signers() }))
-        }
-        Some(Signable::PendingSigners { project }) => {
-            let Some(proposal) = StoredProposal::load(snapshot, path)? else { return Ok(None) };
-            let current = active_signers(snapshot, &project)?.map(|active| active.file);
-            let consent = Consent { current: current.as_deref(), proposed: &proposal.signers };
-            let accepted = consent.accepted_signers();
-            Ok(Some(Collecting { accepted, signed: proposal.signatures.signers() }))
-        }
-        None => Ok(None),
-    }
+    let states = [
+        (layout::pending_signatures_of(path), IndexState::Collecting),
+        (layout::signatures_of(path), IndexState::Complete),
+        (layout::revoked_signatures_of(path), IndexState::Revoked),
+    ];
+    let state = states.into_iter().find(|(signatures, _)| snapshot.contains(signatures));
+    state.map(|(_, state)| Some(state)).ok_or_else(|| corrupt(path, "it has no signatures file"))
 }
 
 /// The copy of the signers file that governs an index (D16).
@@ -190,22 +143,18 @@ pub struct StoredProposal {
 impl StoredProposal {
     /// The proposal whose signers file is at `path`, pending or superseded.
     pub fn load(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Self>, ReadError> {
-        let Some(StoredSigners { bytes, file, digest: _ }) = snapshot.read_signers(path)? else {
+        let Some(StoredSigners { bytes, file, .. }) = snapshot.read_signers(path)? else {
             return Ok(None);
         };
         let metadata_path = layout::metadata_of(path);
         let metadata_bytes = require(snapshot, &metadata_path)?;
-        let signatures = |file: &RepoPath| {
-            let path = layout::pending_signatures_of(file);
-            read_signatures(snapshot, &path)?.ok_or_else(|| corrupt(&path, "it is missing"))
-        };
         Ok(Some(Self {
             signers_bytes: bytes,
             signers: file,
             metadata: parse_stored(&metadata_path, Metadata::parse(&metadata_bytes))?,
             registration: require(snapshot, &layout::registration_of(path))?,
-            signatures: signatures(path)?,
-            metadata_signatures: signatures(&metadata_path)?,
+            signatures: collected_signatures(snapshot, path)?,
+            metadata_signatures: collected_signatures(snapshot, &metadata_path)?,
             metadata_bytes,
         }))
     }
@@ -239,15 +188,13 @@ pub fn read_signatures(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Opti
     bytes.map(|bytes| parse_stored(path, SignatureSet::parse(&bytes))).transpose()
 }
 
+/// What a file that collects signatures has so far.
+pub fn collected_signatures(snapshot: &impl Snapshot, file: &RepoPath) -> Result<SignatureSet, ReadError> {
+    let path = layout::pending_signatures_of(file);
+    parse_stored(&path, SignatureSet::parse(&require(snapshot, &path)?))
+}
+
 /// A file that must be there if the repository is whole.
 pub fn require(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Arc<[u8]>, ReadError> {
     snapshot.read(path)?.ok_or_else(|| corrupt(path, "it is missing"))
-}
-
-pub fn corrupt(path: &RepoPath, reason: impl Into<String>) -> ReadError {
-    ReadError { path: path.clone(), reason: reason.into() }
-}
-
-pub fn parse_stored<T>(path: &RepoPath, parsed: Result<T, ParseError>) -> Result<T, ReadError> {
-    parsed.map_err(|error| corrupt(path, error.to_string()))
 }

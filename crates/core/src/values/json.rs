@@ -164,12 +164,12 @@ impl<'a> Field<'a> {
         parse(self.string()?).map_err(|error| self.error(error))
     }
 
-    /// As `parsed`, where `null` stands for "none".
-    pub fn parsed_or_null<T, E: fmt::Display>(
+    /// What `parse` makes of this field, where `null` stands for "none".
+    pub fn nullable<T>(
         &self,
-        parse: impl FnOnce(&str) -> Result<T, E>,
+        parse: impl FnOnce(&Self) -> Result<T, ParseError>,
     ) -> Result<Option<T>, ParseError> {
-        if self.is_null() { Ok(None) } else { self.parsed(parse).map(Some) }
+        if self.is_null() { Ok(None) } else { parse(self).map(Some) }
     }
 }
 
@@ -241,10 +241,6 @@ impl<'de> Visitor<'de> for JsonVisitor {
 
     fn visit_str<E>(self, text: &str) -> Result<Json, E> {
         Ok(Json::String(text.to_owned()))
-    }
-
-    fn visit_string<E>(self, text: String) -> Result<Json, E> {
-        Ok(Json::String(text))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {

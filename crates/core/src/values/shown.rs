@@ -68,14 +68,3 @@ fn is_ignorable(c: char) -> bool {
 fn is_drawn_blank(c: char) -> bool {
     matches!(c, '\u{2800}' | '\u{1d159}')
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn invisible_characters_are_escaped_and_long_text_is_cut() {
-        assert_eq!(shown_text("a\u{202e}b\r\n\u{1b}[1m"), "a\\u{202e}b\\u{d}\\u{a}\\u{1b}[1m");
-        assert_eq!(shown_text(&"ü".repeat(5_000)).chars().count(), MAX_SHOWN_CHARS + 1);
-    }
-}

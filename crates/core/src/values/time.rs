@@ -62,32 +62,24 @@ impl Timestamp {
 
     /// How much later than `other` this time is; `None` where it is not.
     pub fn ahead_of(self, other: Timestamp) -> Option<Duration> {
-        const NANOS: u128 = 1_000_000_000;
-        let nanos = u128::try_from(self.nanos_since(other)).ok()?;
-        let seconds = u64::try_from(nanos / NANOS).ok()?;
-        Some(Duration::new(seconds, u32::try_from(nanos % NANOS).ok()?))
+        Duration::try_from(self.0 - other.0).ok()
+    }
+
+    /// A time that leaves the calendar stays where it was.
+    pub fn later(self, by: Duration) -> Self {
+        let later = time::Duration::try_from(by).ok().and_then(|by| self.0.checked_add(by));
+        later.and_then(|later| Self::within_years(later).ok()).unwrap_or(self)
     }
 
     /// The form of the timestamp header: offset `+00:00`, no trailing zeros in the fraction (spec §5).
     pub fn to_header(self) -> String {
-        self.spell("+00:00")
-    }
-
-    fn spell(self, offset: &str) -> String {
-        let (date, time) = (self.0.date(), self.0.time());
-        let (year, month, day) = (date.year(), u8::from(date.month()), date.day());
-        let (hour, minute, second) = (time.hour(), time.minute(), time.second());
-        let mut fraction = String::new();
-        if time.nanosecond() != 0 {
-            fraction = format!(".{:09}", time.nanosecond()).trim_end_matches('0').to_owned();
-        }
-        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}{offset}")
+        self.to_string().replace('Z', "+00:00")
     }
 }
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.spell("Z"))
+        f.write_str(&self.0.format(&Rfc3339).expect("the year has four digits, the offset no seconds"))
     }
 }
 

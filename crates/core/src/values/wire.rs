@@ -5,14 +5,6 @@ pub const HEADER_NONCE: &str = "x-svc-nonce";
 pub const HEADER_SIGNATURE: &str = "x-svc-sig";
 pub const HEADER_PUBLIC_KEY: &str = "x-svc-pk";
 
-/// Of what a webhook sends: the kind of event, the delivery's own name, and `sha256=` with the HMAC of the body.
-pub const HEADER_EVENT: &str = "x-svc-event";
-pub const HEADER_DELIVERY: &str = "x-svc-delivery";
-pub const HEADER_WEBHOOK_SIGNATURE: &str = "x-svc-signature-256";
-
-/// From which commit a listener to events goes on.
-pub const HEADER_LAST_EVENT_ID: &str = "last-event-id";
-
 pub const PUBLIC_KEY_PREFIX: &str = "svc-pub:";
 pub const SSH_KEY_TYPE: &str = "ssh-ed25519";
 
@@ -44,5 +36,3 @@ pub const REVOCATION_SUFFIX: &str = ".revocation.json";
 pub const REQUEST_SUFFIX: &str = ".request.json";
 pub const PENDING_SUFFIX: &str = ".pending";
 pub const REVOKED_SUFFIX: &str = ".revoked";
-
-pub const SIGNATURES_ROUTE: &str = "/v1/signatures";

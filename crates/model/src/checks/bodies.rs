@@ -2,11 +2,8 @@
 
 use std::fmt::Debug;
 
-use countersign_api::requests::AssetsBody;
-use countersign_core::{
-    documents::bodies::{ProposeBody, RevokeBody, SignaturesBody},
-    values::json::ParseError,
-};
+use countersign_api::requests::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody};
+use countersign_core::values::json::ParseError;
 
 use super::promises::{assert_no_duplicates, assert_path, assert_shown};
 

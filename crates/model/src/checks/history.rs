@@ -1,9 +1,9 @@
 //! The history of signers files (D12), and whether a chain of them holds.
 
-use countersign_api::answers::ChainResponse;
+use countersign_api::{answers::ChainResponse, assembly::Assembly};
 use countersign_core::{
     documents::{
-        history::{Assembly, EntryFacts, History, HistoryEntry},
+        history::{EntryFacts, History, HistoryEntry},
         metadata::Metadata,
     },
     rules::chain::{self, ChainFault},

@@ -15,8 +15,8 @@ pub fn check(data: &[u8]) {
     let verifying = set.verifying_signers(CONTENT);
     assert!(verifying.is_subset(&set.signers()));
     assert_eq!(set.verify(CONTENT).is_ok(), verifying == set.signers());
-    for (key, collected) in set.iter() {
-        assert!(set.contains(key));
+    for (key, collected) in set.entries.iter() {
+        assert!(set.entries.contains_key(key));
         let mut again = set.clone();
         again.add(*key, *collected);
         assert_eq!(again, set, "the first signature of a key stays");

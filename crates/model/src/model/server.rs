@@ -15,12 +15,13 @@ use axum::{
     http,
 };
 use countersign_core::{
-    rules::{decide::caps::Caps, snapshot::Snapshot as _},
+    rules::snapshot::Snapshot as _,
     values::{path::RepoPath, time::Timestamp},
 };
 use countersign_server::{
     answer::RequestHead,
     config::{ConfigFile, Overrides, Settings},
+    limits::caps::Caps,
     start::{self, Running},
     table,
 };

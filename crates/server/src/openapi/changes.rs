@@ -2,9 +2,8 @@
 
 use countersign_api::{
     answers::{AssetsResponse, ProposedResponse, RevokedResponse, SignedResponse},
-    requests::AssetsBody,
+    requests::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody},
 };
-use countersign_core::documents::bodies::{ProposeBody, RevokeBody, SignaturesBody};
 
 use super::endpoint::{Endpoint, Section};
 

@@ -6,11 +6,9 @@
 use std::{cell::Cell, sync::Arc};
 
 use axum::body::{Body, Bytes};
+use countersign_api::assembly::Assembly;
 use countersign_core::{
-    documents::{
-        history::{Assembly, EntryFacts},
-        layout,
-    },
+    documents::{history::EntryFacts, layout},
     rules::{
         chain::{self, ChainPlace, ChainRefusal},
         snapshot::{ReadError, Snapshot, StoredSigners},

@@ -2,10 +2,7 @@
 
 use axum::{Extension, extract::State, response::Response};
 use countersign_api::answers::PendingResponse;
-use countersign_core::{
-    rules::query::{WaitingList, list_waiting},
-    values::bounds::PENDING_LIST_BYTES,
-};
+use countersign_core::values::bounds::PENDING_LIST_BYTES;
 
 use super::files::send_json;
 use crate::{auth::Authenticated, error::ApiError, origin::RequestOrigin, state::App};
@@ -22,8 +19,7 @@ pub(crate) async fn list(
     let is_long = head.index.waiting_for(&request.caller).nth(LONG).is_some();
     let write = move || {
         let waiting = head.index.waiting_for(&request.caller);
-        let WaitingList { paths, left_out } = list_waiting(&*head, waiting, PENDING_LIST_BYTES);
-        let answer = PendingResponse { file_paths: paths, left_out };
+        let answer = PendingResponse::within(PENDING_LIST_BYTES, &*head, waiting);
         serde_json::to_vec(&answer).expect("a list of text is always JSON")
     };
     let answer = if is_long { app.sending.read(write).await? } else { write() };

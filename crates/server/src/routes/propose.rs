@@ -1,9 +1,9 @@
 //! Registers a project, and proposes new signers for it.
 
 use axum::{Json, extract::State};
-use countersign_api::answers::ProposedResponse;
+use countersign_api::{answers::ProposedResponse, requests::ProposeBody};
 use countersign_core::{
-    documents::{bodies::ProposeBody, metadata::Origin, registration::SignedRequest},
+    documents::{metadata::Origin, registration::SignedRequest},
     rules::decide::{self, Proposal, Proposed, register, update},
 };
 use countersign_forge::{forges::SignersSource, url::SourceUrl};

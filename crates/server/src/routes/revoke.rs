@@ -3,7 +3,7 @@
 use axum::{Json, extract::State, http::StatusCode};
 use countersign_api::answers::RevokedResponse;
 use countersign_core::{
-    documents::bodies::RevokeBody,
+    documents::revocation::RevokeBody,
     rules::decide::revoke::{self, RevokeRequest},
 };
 

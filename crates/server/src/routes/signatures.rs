@@ -1,13 +1,13 @@
 //! Submits signatures, and tells how far a file has come.
 
 use axum::{Json, extract::State};
-use countersign_api::answers::{SignedResponse, StatusResponse};
-use countersign_core::{
-    documents::bodies::SignaturesBody,
-    rules::{
-        decide::sign::{self, Submission},
-        query,
-    },
+use countersign_api::{
+    answers::{SignedResponse, StatusResponse},
+    requests::SignaturesBody,
+};
+use countersign_core::rules::{
+    decide::sign::{self, Submission},
+    query,
 };
 
 use crate::{auth::Authenticated, error::ApiError, routing::tail::Tail, state::App};
@@ -30,10 +30,6 @@ pub async fn status(
     request: Authenticated,
 ) -> Result<Json<StatusResponse>, ApiError> {
     let path = tail.parse()?;
-    let status = query::file_status(&*app.store.head(), &path, &request.caller)?;
-    Ok(Json(StatusResponse {
-        file_path: path,
-        is_complete: status.is_complete,
-        revoked: status.is_revoked.then_some(true),
-    }))
+    let state = query::file_status(&*app.store.head(), &path, &request.caller)?;
+    Ok(Json(StatusResponse::new(path, state)))
 }

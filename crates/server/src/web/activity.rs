@@ -11,6 +11,7 @@ use countersign_core::{
     rules::{snapshot::Snapshot as _, stored},
     values::{key::PublicKey, path::RepoPath},
 };
+use countersign_explain::signers::named_signer;
 use maud::{Markup, html};
 
 use super::{
@@ -147,5 +148,5 @@ fn name_signer(head: &Head, path: &RepoPath, key: PublicKey) -> Signer {
         Some(Signable::PendingSigners { .. }) => governing.or_else(waiting),
         Some(Signable::Index) | None => governing,
     };
-    signers.map_or_else(nameless, |signers| signers.signer(key))
+    signers.map_or_else(nameless, |signers| named_signer(&signers, key))
 }

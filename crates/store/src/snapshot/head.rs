@@ -6,6 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use countersign_api::waiting::collecting;
 use countersign_core::{
     documents::{history::EntryFacts, layout, metadata::Metadata},
     rules::{
@@ -123,7 +124,7 @@ impl Head {
 
     /// The keys that may still sign a file; `None` where it does not collect signatures.
     fn missing_signers(&self, file: &RepoPath) -> Result<Option<BTreeSet<PublicKey>>, ReadError> {
-        let state = stored::collecting(self, file)?;
+        let state = collecting(self, file)?;
         Ok(state.map(|state| state.accepted.difference(&state.signed).copied().collect()))
     }
 

@@ -9,12 +9,9 @@ use countersign_api::{
         RevokedResponse, SignedResponse,
     },
     event::EventBody,
-    requests::AssetsBody,
+    requests::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody},
 };
-use countersign_core::documents::{
-    bodies::{ProposeBody, RevokeBody, SignaturesBody},
-    signers::SignersFile as Signers,
-};
+use countersign_core::documents::signers::SignersFile as Signers;
 use countersign_server::{
     openapi::{Content, ContentSchema, EndpointAccess, ParameterPlace, Row, Verb},
     table,

@@ -81,7 +81,7 @@ pub fn check_assets(
     let index = layout::index_in(dir);
     match stored::index_state(snapshot, &index)? {
         Some(IndexState::Complete | IndexState::Revoked) => Err(AssetsRefusal::AlreadyRegistered(index)),
-        Some(IndexState::Collecting(_)) | None => Ok(active),
+        Some(IndexState::Collecting) | None => Ok(active),
     }
 }
 

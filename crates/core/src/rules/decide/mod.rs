@@ -3,14 +3,13 @@
 //! The store may run a decision more than once; it must give the same answer for the same snapshot and time.
 
 pub mod assets;
-pub mod caps;
 pub mod create;
 pub mod drop;
 mod proposal;
 pub mod register;
 pub mod revoke;
 pub mod sign;
-pub(crate) mod titles;
+pub mod titles;
 pub mod update;
 
-pub use proposal::{InvalidSigners, NotTheCaller, Proposal, Proposed, check_submitter};
+pub use proposal::{Proposal, ProposalFault, Proposed, check_submitter};

@@ -29,21 +29,20 @@ pub struct Proposal {
     pub request: SignedRequest,
 }
 
-/// What was fetched is not a signers file.
+/// Why no project can be given these signers.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{url}` is not a valid signers file: {error}")]
-pub struct InvalidSigners {
-    pub url: String,
-    pub error: ParseError,
+pub enum ProposalFault {
+    #[error("Invalid public key: public_key must be the key that signed the request")]
+    NotTheCaller,
+    #[error("`{url}` is not a valid signers file: {error}")]
+    InvalidSigners { url: String, error: ParseError },
+    #[error("The signers file's timestamp {0} is more than 10 minutes ahead of the server's clock")]
+    TimestampAhead(Timestamp),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("Invalid public key: public_key must be the key that signed the request")]
-pub struct NotTheCaller;
-
 /// A key proposes only in its own name (D13).
-pub fn check_submitter(submitter: &PublicKey, caller: &PublicKey) -> Result<(), NotTheCaller> {
-    if submitter == caller { Ok(()) } else { Err(NotTheCaller) }
+pub fn check_submitter(submitter: &PublicKey, caller: &PublicKey) -> Result<(), ProposalFault> {
+    if submitter == caller { Ok(()) } else { Err(ProposalFault::NotTheCaller) }
 }
 
 /// What is in the repository once the proposal is.
@@ -55,9 +54,10 @@ pub struct Proposed {
 }
 
 impl Proposal {
-    pub(super) fn parse_signers(&self) -> Result<SignersFile, InvalidSigners> {
+    pub(super) fn parse_signers(&self) -> Result<SignersFile, ProposalFault> {
         let url = &self.origin.retrieval_url;
-        SignersFile::parse(&self.signers_bytes).map_err(|error| InvalidSigners { url: url.clone(), error })
+        SignersFile::parse(&self.signers_bytes)
+            .map_err(|error| ProposalFault::InvalidSigners { url: url.clone(), error })
     }
 
     /// The files to store, without any signature yet.
@@ -84,6 +84,8 @@ impl Proposal {
     }
 }
 
-pub(super) fn is_too_far_ahead(signers: &SignersFile, now: Timestamp) -> bool {
-    signers.timestamp().ahead_of(now).is_some_and(|lead| lead > MAX_LEAD)
+pub(super) fn check_lead(signers: &SignersFile, now: Timestamp) -> Result<(), ProposalFault> {
+    let timestamp = signers.timestamp();
+    let is_ahead = timestamp.ahead_of(now).is_some_and(|lead| lead > MAX_LEAD);
+    if is_ahead { Err(ProposalFault::TimestampAhead(timestamp)) } else { Ok(()) }
 }

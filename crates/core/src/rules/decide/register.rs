@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use thiserror::Error;
 
 use super::{
-    proposal::{InvalidSigners, NotTheCaller, Proposal, Proposed, check_submitter, is_too_far_ahead},
+    proposal::{Proposal, ProposalFault, Proposed, check_lead, check_submitter},
     titles,
 };
 use crate::{
@@ -21,19 +21,15 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RegisterRefusal {
     #[error(transparent)]
-    NotTheCaller(#[from] NotTheCaller),
+    Fault(#[from] ProposalFault),
     #[error("Project already registered: {0}")]
     AlreadyRegistered(RepoPath),
     #[error("Registration already in progress for project {0}: collect its signatures")]
     InProgress(RepoPath),
     #[error("The project {project} overlaps with the project {other}: projects do not nest")]
     Overlaps { project: RepoPath, other: RepoPath },
-    #[error(transparent)]
-    InvalidSigners(#[from] InvalidSigners),
     #[error("Invalid public key: {0} is not listed in the signers file")]
     NotListed(PublicKey),
-    #[error("The signers file's timestamp {0} is more than 10 minutes ahead of the server's clock")]
-    TimestampAhead(Timestamp),
     #[error(transparent)]
     Stored(#[from] ReadError),
 }
@@ -73,9 +69,7 @@ pub fn register(
     if !signers.lists(&proposal.submitter) {
         return Err(RegisterRefusal::NotListed(proposal.submitter));
     }
-    if is_too_far_ahead(&signers, now) {
-        return Err(RegisterRefusal::TimestampAhead(signers.timestamp()));
-    }
+    check_lead(&signers, now)?;
     let consent = Consent { current: None, proposed: &signers };
     let required_signers = consent.missing_signers(&BTreeSet::new());
     let mut change = Change::new(proposal.commit_message(titles::REGISTER));

@@ -1,6 +1,6 @@
 //! Revoking a complete file (spec §4.9; D20).
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use thiserror::Error;
 
@@ -11,9 +11,10 @@ use crate::{
         registration::SignedRequest,
         revocation::Revocation,
         signatures::{Collected, SignatureSet},
+        signers::{Group, keys_of},
     },
     rules::{
-        quorum::RevocationRole,
+        quorum,
         snapshot::{Change, ReadError, Snapshot},
         stored::{self, IndexState},
     },
@@ -84,22 +85,23 @@ pub fn revoke(
     now: Timestamp,
 ) -> Result<(Change, RevokeOutcome), RevokeRefusal> {
     let file = &request.file;
-    let signatures = check_state(snapshot, file)?;
+    check_state(snapshot, file)?;
     let document = check_document(snapshot, request)?;
     let active = stored::governing_signers(snapshot, file)?;
     let active = active.ok_or_else(|| stored::corrupt(file, "no signers file governs it"))?;
-    let role = RevocationRole::of(&active.file);
-    if !role.keys.contains(&request.revoker) {
+    let groups = active.file.revocation_groups();
+    let revokers: BTreeSet<PublicKey> = keys_of(&groups).collect();
+    if !revokers.contains(&request.revoker) {
         return Err(RevokeRefusal::NotAuthorised { key: request.revoker, project: active.project });
     }
-    let mut set = join_pending(snapshot, request, &document, &role)?;
+    let mut set = join_pending(snapshot, request, &document, &groups)?;
     // Signatures of keys that rotations removed since count for nothing, and stay as long as there is room.
-    if set.len() >= SIGNATURES {
-        set.retain(&role.keys);
+    if set.entries.len() >= SIGNATURES {
+        set.entries.retain(|key, _| revokers.contains(key));
     }
     let signature = request.signature;
     set.add(request.revoker, Collected { signature, collected_at: now.to_whole_seconds() });
-    let is_revoked = role.is_met(&set.signers());
+    let is_revoked = quorum::is_met(&groups, &set.signers());
     if document.subject_digest.is_none() {
         if request.request.public_key != request.revoker {
             return Err(RevokeRefusal::NotCaller);
@@ -108,17 +110,18 @@ pub fn revoke(
             return Err(RevokeRefusal::SubjectDigestRequired);
         }
     }
-    let change = if is_revoked {
-        let recorded = Recorded { document: &document, set: &set, signers: active.bytes, signatures };
-        record_revocation(snapshot, request, recorded)?
+    let mut change = if is_revoked {
+        record_revocation(snapshot, request, &set, active.bytes)?
     } else {
         record_pending(request, &set)
     };
+    if document.subject_digest.is_none() {
+        change.write(layout::request_of(&layout::revocation_of(file)), request.request.write());
+    }
     Ok((change, RevokeOutcome { is_revoked }))
 }
 
-/// Gives the complete signatures of the file.
-fn check_state(snapshot: &impl Snapshot, file: &RepoPath) -> Result<Arc<[u8]>, RevokeRefusal> {
+fn check_state(snapshot: &impl Snapshot, file: &RepoPath) -> Result<(), RevokeRefusal> {
     if !stored::is_served(snapshot, file) {
         return Err(RevokeRefusal::NotFound(file.clone()));
     }
@@ -127,9 +130,9 @@ fn check_state(snapshot: &impl Snapshot, file: &RepoPath) -> Result<Arc<[u8]>, R
     }
     match stored::index_state(snapshot, file)? {
         None => Err(RevokeRefusal::NotFound(file.clone())),
-        Some(IndexState::Collecting(_)) => Err(RevokeRefusal::NotComplete(file.clone())),
+        Some(IndexState::Collecting) => Err(RevokeRefusal::NotComplete(file.clone())),
         Some(IndexState::Revoked) => Err(RevokeRefusal::AlreadyRevoked(file.clone())),
-        Some(IndexState::Complete) => Ok(stored::require(snapshot, &layout::signatures_of(file))?),
+        Some(IndexState::Complete) => Ok(()),
     }
 }
 
@@ -153,7 +156,7 @@ fn join_pending(
     snapshot: &impl Snapshot,
     request: &RevokeRequest,
     document: &Revocation,
-    role: &RevocationRole<'_>,
+    groups: &[Group],
 ) -> Result<SignatureSet, RevokeRefusal> {
     let path = layout::pending_revocation_of(&request.file);
     if let Some(pending) = snapshot.read(&path)? {
@@ -161,13 +164,13 @@ fn join_pending(
         let set = stored::read_signatures(snapshot, &set_path)?.unwrap_or_default();
         if *pending == *request.revocation_json.as_bytes() {
             // A rotation may have made these signatures enough; then any of their signers can carry it out.
-            if set.contains(&request.revoker) && !role.is_met(&set.signers()) {
+            if set.entries.contains_key(&request.revoker) && !quorum::is_met(groups, &set.signers()) {
                 return Err(RevokeRefusal::AlreadySigned(request.revoker));
             }
             return Ok(set);
         }
         // A rotation may have left the pending document without a signature that counts.
-        if !role.keys.is_disjoint(&set.signers()) {
+        if keys_of(groups).any(|key| set.entries.contains_key(&key)) {
             let reason = stored::parse_stored(&path, Revocation::parse(&pending))?.reason;
             let digest = Sha512::of(&pending).to_prefixed();
             return Err(RevokeRefusal::OtherPending { file: request.file.clone(), reason, digest });
@@ -188,31 +191,22 @@ fn record_pending(request: &RevokeRequest, set: &SignatureSet) -> Change {
     change
 }
 
-struct Recorded<'a> {
-    document: &'a Revocation,
-    set: &'a SignatureSet,
-    /// The signers file that authorised the revocation.
-    signers: Arc<[u8]>,
-    /// The signatures that the file had as a complete one.
-    signatures: Arc<[u8]>,
-}
-
+/// `signers` is the signers file that authorises it.
 fn record_revocation(
     snapshot: &impl Snapshot,
     request: &RevokeRequest,
-    recorded: Recorded<'_>,
+    set: &SignatureSet,
+    signers: Arc<[u8]>,
 ) -> Result<Change, ReadError> {
     let file = &request.file;
     let revocation = layout::revocation_of(file);
     let mut change = Change::new(format!("{} {file}\n\nBy: {}\n", titles::REVOKE, request.revoker));
-    change.write(layout::signatures_of(&revocation), recorded.set.write());
-    change.write(layout::signers_copy_of(&revocation), recorded.signers);
-    if recorded.document.subject_digest.is_none() {
-        change.write(layout::request_of(&revocation), request.request.write());
-    }
+    change.write(layout::signatures_of(&revocation), set.write());
+    change.write(layout::signers_copy_of(&revocation), signers);
     change.write(revocation.clone(), request.revocation_json.as_bytes());
-    change.write(layout::revoked_signatures_of(file), recorded.signatures);
-    change.delete(layout::signatures_of(file));
+    let signatures = layout::signatures_of(file);
+    change.write(layout::revoked_signatures_of(file), stored::require(snapshot, &signatures)?);
+    change.delete(signatures);
     for pending in [layout::pending_revocation_of(file), layout::pending_signatures_of(&revocation)] {
         if snapshot.contains(&pending) {
             change.delete(pending);

@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// One signer's signatures on a file and, for a signers file, on its metadata.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Submission {
     pub file: RepoPath,
     pub signer: PublicKey,
@@ -140,7 +140,7 @@ impl Submission {
         if !is_accepted {
             return Err(SignRefusal::NotAllowed { key: self.signer, path: self.file.clone() });
         }
-        if set.contains(&self.signer) {
+        if set.entries.contains_key(&self.signer) {
             return Err(SignRefusal::AlreadySigned(self.signer));
         }
         Ok(())
@@ -178,13 +178,14 @@ fn sign_index(
 ) -> Result<(Change, Signed), SignRefusal> {
     let submission = &prepared.submission;
     let file = &submission.file;
-    let mut set = match stored::index_state(snapshot, file)? {
+    match stored::index_state(snapshot, file)? {
         None => return Err(SignRefusal::NotFound(file.clone())),
         Some(IndexState::Complete) => return Err(SignRefusal::AlreadyComplete(file.clone())),
         Some(IndexState::Revoked) => return Err(SignRefusal::Revoked(file.clone())),
-        Some(IndexState::Collecting(set)) => set,
-    };
-    let StoredSigners { bytes: copy, file: governing, digest: _ } = stored::signers_copy(snapshot, file)?;
+        Some(IndexState::Collecting) => {}
+    }
+    let mut set = stored::collected_signatures(snapshot, file)?;
+    let StoredSigners { bytes: copy, file: governing, .. } = stored::signers_copy(snapshot, file)?;
     // Nothing becomes complete except under the configuration in force (D16).
     let active = stored::governing_signers(snapshot, file)?;
     if active.is_none_or(|active| active.bytes != copy) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use super::{
-    proposal::{InvalidSigners, NotTheCaller, Proposal, Proposed, check_submitter, is_too_far_ahead},
+    proposal::{Proposal, ProposalFault, Proposed, check_lead, check_submitter},
     titles,
 };
 use crate::{
@@ -25,19 +25,15 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UpdateRefusal {
     #[error(transparent)]
-    NotTheCaller(#[from] NotTheCaller),
+    Fault(#[from] ProposalFault),
     #[error("Project not registered: {0}. Register the repo first with POST /v1/register_repo")]
     NotRegistered(RepoPath),
     #[error("No active signers file for {0}: its registration still waits for signatures")]
     NotActive(RepoPath),
     #[error("Invalid public key: {key} is not in the current signers file of {project}")]
     NotListed { key: PublicKey, project: RepoPath },
-    #[error(transparent)]
-    InvalidSigners(#[from] InvalidSigners),
     #[error("The signers file's timestamp {proposed} must be later than the current one's, {current}")]
     TimestampNotLater { proposed: Timestamp, current: Timestamp },
-    #[error("The signers file's timestamp {0} is more than 10 minutes ahead of the server's clock")]
-    TimestampAhead(Timestamp),
     #[error(
         "Another signers update of {0} is pending; only a current admin or master key may replace it. \
          Sign the pending one, or ask an admin"
@@ -85,7 +81,11 @@ pub fn update(
         return Ok((Change::default(), proposed(project, &active.file, pending)));
     }
     let signers = proposal.parse_signers()?;
-    check_timestamp(&signers, &active.file, now)?;
+    let (later, current) = (signers.timestamp(), active.file.timestamp());
+    if later <= current {
+        return Err(UpdateRefusal::TimestampNotLater { proposed: later, current });
+    }
+    check_lead(&signers, now)?;
     if pending.is_some() && !leads(&active.file, &proposal.submitter) {
         return Err(UpdateRefusal::OtherPending(project.clone()));
     }
@@ -101,21 +101,6 @@ pub fn update(
     check_history_room(snapshot, &active, &stored, now)?;
     stored.write_to(&mut change, &pending_path);
     Ok((change, proposed(project, &active.file, &stored)))
-}
-
-fn check_timestamp(
-    proposed: &SignersFile,
-    current: &SignersFile,
-    now: Timestamp,
-) -> Result<(), UpdateRefusal> {
-    let (proposed_time, current_time) = (proposed.timestamp(), current.timestamp());
-    if proposed_time <= current_time {
-        return Err(UpdateRefusal::TimestampNotLater { proposed: proposed_time, current: current_time });
-    }
-    if is_too_far_ahead(proposed, now) {
-        return Err(UpdateRefusal::TimestampAhead(proposed_time));
-    }
-    Ok(())
 }
 
 /// Whether the history has room for this proposal with the signatures of everyone who may sign it (D41): whatever is

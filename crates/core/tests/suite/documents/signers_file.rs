@@ -1,7 +1,7 @@
 //! The signers file: its rules and its roles (D8).
 
 use countersign_core::{
-    documents::signers::{SignersFile, keys_of},
+    documents::signers::{Role, SignersFile, keys_of},
     values::{
         json::ParseError,
         key::{PublicKey, SecretKey},
@@ -248,10 +248,13 @@ fn without_master_keys_nobody_is_master() {
 }
 
 #[test]
-fn revocation_keys_are_explicit_or_absent() {
-    assert_eq!(parse(&base().text()).unwrap().explicit_revocation_groups(), None);
+fn revocation_keys_are_explicit_or_any_one_admin() {
+    let file = parse(&base().admin(2, [&bob(), &dave()]).text()).unwrap();
+    assert_eq!(file.explicit_groups(Role::Revocation), None);
+    let groups = file.revocation_groups();
+    assert_eq!((groups.len(), groups[0].threshold, keys(&groups)), (1, 1, public([&bob(), &dave()])));
     let file = parse(&base().revocation(1, [&carol()]).text()).unwrap();
-    assert_eq!(keys(file.explicit_revocation_groups().unwrap()), public([&carol()]));
+    assert_eq!(keys(&file.revocation_groups()), public([&carol()]));
 }
 
 #[test]

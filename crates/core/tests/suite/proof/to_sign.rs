@@ -36,10 +36,10 @@ fn an_index_is_signed_and_nothing_but_it() {
     assert_eq!((to_sign.path(), to_sign.project()), (&path(INDEX), &path(PROJECT)));
     assert!(matches!(&to_sign.subject, Subject::Release { index, .. } if *index == release_index("v1")));
     let digest = Sha512::of(text.as_bytes());
-    let (body, seen) = sign(&to_sign, &alice());
+    let (submission, seen) = sign(&to_sign, &alice());
     assert_eq!(seen, [digest]);
-    assert_eq!(body.signatures, BTreeMap::from([(path(INDEX), alice().sign(&digest))]));
-    assert_eq!((body.file_path, body.public_key), (path(INDEX), alice().public_key()));
+    assert_eq!(submission.signatures, BTreeMap::from([(path(INDEX), alice().sign(&digest))]));
+    assert_eq!((submission.file, submission.signer), (path(INDEX), alice().public_key()));
 }
 
 #[test]
@@ -48,10 +48,13 @@ fn a_proposal_is_signed_with_its_metadata() {
         let request = proposal_of(&past);
         let to_sign = request.check().expect("a proposal");
         assert_eq!((to_sign.path(), to_sign.project()), (&path(PENDING), &path(PROJECT)));
-        let (body, seen) = sign(&to_sign, &bob());
+        let (submission, seen) = sign(&to_sign, &bob());
         assert_eq!(seen.len(), 2);
         for (file, text) in &request.files {
-            bob().public_key().verify(&Sha512::of(text.as_bytes()), &body.signatures[file]).expect("signed");
+            bob()
+                .public_key()
+                .verify(&Sha512::of(text.as_bytes()), &submission.signatures[file])
+                .expect("signed");
         }
     }
 }

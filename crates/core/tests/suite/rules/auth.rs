@@ -2,7 +2,7 @@
 
 use countersign_core::{
     documents::registration::SignedRequest,
-    rules::auth::{AuthHeaders, AuthRefusal, VerifiedRequest, sign_request, verify_request},
+    rules::auth::{AuthHeaders, AuthRefusal, VerifiedRequest, nonce_expiry, sign_request, verify_request},
     values::{
         key::{KeyError, SecretKey, encode_base64},
         nonce::Nonce,
@@ -117,7 +117,7 @@ fn a_request_may_be_ten_seconds_ahead_and_no_nanosecond_more() {
 #[test]
 fn a_nonce_is_remembered_until_its_request_is_too_old_and_one_minute_more() {
     let verified = request().verify(now()).unwrap();
-    assert_eq!(verified.nonce_expires_at(), shifted_seconds(now(), 7 * 60));
+    assert_eq!(nonce_expiry(verified.timestamp), shifted_seconds(now(), 7 * 60));
 }
 
 #[test]

@@ -98,16 +98,17 @@ fn replace_signers(entry: &mut HistoryEntry, text: String, people: &[SecretKey])
 
 fn without(set: &SignatureSet, absent: &SecretKey) -> SignatureSet {
     let mut fewer = SignatureSet::default();
-    set.iter()
+    set.entries
+        .iter()
         .filter(|(key, _)| **key != absent.public_key())
         .for_each(|(key, entry)| fewer.add(*key, *entry));
-    assert!(set.contains(&absent.public_key()), "{absent:?} did not sign");
+    assert!(set.entries.contains_key(&absent.public_key()), "{absent:?} did not sign");
     fewer
 }
 
 /// Whose signature on the entry is looked at first.
 fn first_signer(n: usize) -> PublicKey {
-    *history().entries[n].signatures.iter().next().expect("a signature").0
+    *history().entries[n].signatures.entries.iter().next().expect("a signature").0
 }
 
 fn people(n: usize) -> Vec<SecretKey> {
@@ -124,7 +125,7 @@ fn assert_found_out(entry: usize, fault: &ChainFault, tamper: impl FnOnce(&mut H
 }
 
 fn build(world: &World, file: &str) -> Result<usize, ChainRefusal> {
-    chain::build(&world.repo, &path(file)).map(|history| history.entries.len())
+    world.repo.chain_of(file).map(|history| history.entries.len())
 }
 
 #[test]
@@ -153,7 +154,7 @@ fn every_beginning_of_a_chain_verifies() {
 fn a_chain_ends_with_the_signers_file_that_governed_the_artifact() {
     let world = world();
     for n in 0..3 {
-        let history = chain::build(&world.repo, &path(&index(n))).unwrap();
+        let history = world.repo.chain_of(&index(n)).unwrap();
         assert_eq!(history.entries.len(), n + 1);
         assert_eq!(history.entries[n].signers_config, generation(n).0.text());
         assert!(chain::verify(&history, &path(PROJECT)).is_ok());
@@ -375,7 +376,7 @@ fn a_signature_put_under_another_name_is_refused() {
     assert_found_out(0, &ChainFault::BadSignature(dave().public_key()), |history| {
         let entry = &mut history.entries[0];
         let (_, alices) =
-            entry.signatures.iter().find(|(key, _)| **key == alice().public_key()).expect("Alice's");
+            entry.signatures.entries.iter().find(|(key, _)| **key == alice().public_key()).expect("Alice's");
         let alices = *alices;
         entry.signatures = without(&entry.signatures, &dave());
         entry.signatures.add(dave().public_key(), alices);
@@ -412,7 +413,7 @@ fn another_root_is_another_digest_and_only_its_user_can_tell() {
     let theirs = signers("2026-01-01T00:00:00Z").artifact(1, [&mallory()]);
     world.register(&theirs, &mallory()).unwrap();
     world.sign(PENDING, &mallory()).unwrap();
-    let history = chain::build(&world.repo, &path(ACTIVE)).unwrap();
+    let history = world.repo.chain_of(ACTIVE).unwrap();
     let verified = chain::verify(&history, &path(PROJECT)).unwrap();
     assert_ne!(verified.links[0].digest, Sha512::of(generation(0).0.text().as_bytes()));
 }

@@ -1,7 +1,6 @@
 mod activation;
 mod assets;
 mod auth;
-mod caps;
 mod chain;
 mod place;
 mod query;

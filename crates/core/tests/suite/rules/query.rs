@@ -2,14 +2,14 @@
 
 use countersign_core::{
     rules::{
-        query::{FileStatus, StatusRefusal, file_status, files_to_sign, list_waiting},
-        stored::{self, Collecting},
+        query::{StatusRefusal, file_status, files_to_sign},
+        stored::{self, IndexState},
     },
-    values::{key::SecretKey, path::RepoPath},
+    values::key::SecretKey,
 };
 use countersign_testing::{
     ACTIVE, HISTORY, INDEX, PENDING, PENDING_METADATA, Signers, World, alice, bob, carol, dave, key, mallory,
-    path, public, release, signers,
+    path, release, signers,
 };
 
 /// Alice and Bob sign releases, Carol administrates, Dave is master, key 6 revokes.
@@ -32,14 +32,13 @@ fn next() -> Signers {
     signers("2026-02-01T09:00:00Z").artifact(1, [&bob(), &key(7)]).admin(1, [&bob()]).master(1, [&dave()])
 }
 
-fn status(world: &World, file: &str, caller: &SecretKey) -> Result<FileStatus, StatusRefusal> {
+fn status(world: &World, file: &str, caller: &SecretKey) -> Result<IndexState, StatusRefusal> {
     file_status(&world.repo, &path(file), &caller.public_key())
 }
 
-const COLLECTING: Result<FileStatus, StatusRefusal> =
-    Ok(FileStatus { is_complete: false, is_revoked: false });
-const COMPLETE: Result<FileStatus, StatusRefusal> = Ok(FileStatus { is_complete: true, is_revoked: false });
-const REVOKED: Result<FileStatus, StatusRefusal> = Ok(FileStatus { is_complete: false, is_revoked: true });
+const COLLECTING: Result<IndexState, StatusRefusal> = Ok(IndexState::Collecting);
+const COMPLETE: Result<IndexState, StatusRefusal> = Ok(IndexState::Complete);
+const REVOKED: Result<IndexState, StatusRefusal> = Ok(IndexState::Revoked);
 
 #[track_caller]
 fn assert_no_signer(world: &World, file: &str, caller: &SecretKey) {
@@ -52,10 +51,6 @@ fn to_sign(world: &World, file: &str) -> Option<Vec<(String, String)>> {
     let files = files_to_sign(&world.repo, &path(file)).expect("a sound repository")?;
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("text");
     Some(files.into_iter().map(|(path, bytes)| (path.to_string(), text(&bytes))).collect())
-}
-
-fn who(world: &World, file: &str) -> Option<Collecting> {
-    stored::collecting(&world.repo, &path(file)).expect("a sound repository")
 }
 
 #[test]
@@ -164,25 +159,6 @@ fn there_is_nothing_to_sign_where_there_is_no_file() {
 }
 
 #[test]
-fn an_index_waits_for_its_artifact_signers() {
-    let mut world = collecting();
-    world.sign(INDEX, &alice()).unwrap();
-    let expected = Collecting { accepted: public([&alice(), &bob()]), signed: public([&alice()]) };
-    assert_eq!(who(&world, INDEX), Some(expected));
-    world.sign(INDEX, &bob()).unwrap();
-    assert_eq!(who(&world, INDEX), None);
-}
-
-#[test]
-fn master_keys_see_signers_proposals_and_no_indexes() {
-    let mut world = collecting();
-    world.update(&next(), &alice()).unwrap();
-    let proposal = who(&world, PENDING).unwrap();
-    assert_eq!(proposal.accepted, public([&carol(), &dave(), &bob(), &key(7)]));
-    assert!(!who(&world, INDEX).unwrap().accepted.contains(&dave().public_key()));
-}
-
-#[test]
 fn the_nearest_active_signers_file_governs_a_path() {
     let world = collecting();
     for below in [INDEX, ACTIVE, "https/github.com/443/acme/app", "https/github.com/443/acme/app/a/b"] {
@@ -192,36 +168,4 @@ fn the_nearest_active_signers_file_governs_a_path() {
     for beside in ["https/github.com/443/acme", "https/github.com/443/acme/app2", "x"] {
         assert!(stored::governing_signers(&world.repo, &path(beside)).unwrap().is_none(), "{beside}");
     }
-}
-
-/// Pending signers of so many new projects, of an active one, and an index.
-fn waiting(strangers: usize) -> (World, Vec<RepoPath>) {
-    let mut world = World::with(&one_signer(), &[&alice()]);
-    world.update(&signers("2026-02-01T09:00:00Z").artifact(1, [&alice()]), &alice()).expect("an update");
-    let mut paths = vec![path(INDEX), path(PENDING)];
-    paths.extend((0..strangers).map(|n| path(&PENDING.replace("acme/app", &format!("a/{n:04}")))));
-    paths.sort();
-    (world, paths)
-}
-
-fn one_signer() -> Signers {
-    signers("2026-01-31T10:00:00Z").artifact(1, [&alice()])
-}
-
-#[test]
-fn a_list_of_what_waits_has_room_for_all_that_is_no_strangers_registration() {
-    let (world, paths) = waiting(100);
-    let bytes = |paths: &[RepoPath]| paths.iter().map(|path| path.as_str().len() + 3).sum::<usize>();
-    let all = list_waiting(&world.repo, paths.iter(), bytes(&paths));
-    assert_eq!((all.paths, all.left_out), (paths.clone(), 0));
-
-    let one_less = list_waiting(&world.repo, paths.iter(), bytes(&paths) - 1);
-    assert_eq!((one_less.paths.len(), one_less.left_out), (paths.len() - 1, 1));
-    assert!(one_less.paths.is_sorted());
-
-    let own = [path(INDEX), path(PENDING)];
-    let few = list_waiting(&world.repo, paths.iter(), bytes(&own));
-    assert_eq!((few.paths.as_slice(), few.left_out), (&own[..], 100), "though strangers come first by name");
-    let none = list_waiting(&world.repo, paths.iter(), 0);
-    assert_eq!((none.paths.len(), none.left_out), (0, 102));
 }

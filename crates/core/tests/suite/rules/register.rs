@@ -3,7 +3,7 @@
 use countersign_core::{
     documents::{metadata::Metadata, registration::SignedRequest},
     rules::decide::{
-        Proposal,
+        Proposal, ProposalFault,
         drop::DropRefusal,
         register::{RegisterRefusal, check_register},
     },
@@ -130,7 +130,7 @@ fn the_files_timestamp_is_at_most_ten_minutes_ahead() {
     let file_time = at("2026-02-01T12:10:00Z");
     let ahead = signers("2026-02-01T12:10:00Z").artifact(1, [&alice()]);
     world.now = shifted(file_time, -600_000_000_001);
-    assert_eq!(world.register(&ahead, &alice()), Err(RegisterRefusal::TimestampAhead(file_time)));
+    assert_eq!(world.register(&ahead, &alice()), Err(ProposalFault::TimestampAhead(file_time).into()));
     world.now = shifted(file_time, -600_000_000_000);
     assert!(world.register(&ahead, &alice()).is_ok());
 }

@@ -289,5 +289,5 @@ fn a_signature_is_kept_with_the_whole_second_of_its_arrival() {
     world.now = at("2026-02-01T13:00:00.75Z");
     world.revoke_index(&alice());
     let set = set(&world, ".revocation.json.signatures.json");
-    assert_eq!(set.iter().next().unwrap().1.collected_at, at("2026-02-01T13:00:00Z"));
+    assert_eq!(set.entries.iter().next().unwrap().1.collected_at, at("2026-02-01T13:00:00Z"));
 }

@@ -71,7 +71,7 @@ fn a_signature_is_kept_with_the_whole_second_of_its_arrival() {
     world.now = at("2026-02-01T13:00:00.75Z");
     world.sign(INDEX, &alice()).unwrap();
     let set = set(&world, &format!("{INDEX}.signatures.json.pending"));
-    let (_, collected) = set.iter().next().unwrap();
+    let (_, collected) = set.entries.iter().next().unwrap();
     assert_eq!(collected.collected_at, at("2026-02-01T13:00:00Z"));
 }
 

@@ -3,7 +3,7 @@
 use countersign_core::{
     documents::metadata::Metadata,
     rules::decide::{
-        Proposal,
+        Proposal, ProposalFault,
         sign::SignRefusal,
         update::{UpdateRefusal, check_update, update},
     },
@@ -136,7 +136,7 @@ fn the_new_timestamp_is_at_most_ten_minutes_ahead() {
     let file_time = at("2026-03-01T00:10:00Z");
     let ahead = team_with(7, "2026-03-01T00:10:00Z");
     world.now = shifted(file_time, -600_000_000_001);
-    assert_eq!(world.update(&ahead, &alice()), Err(UpdateRefusal::TimestampAhead(file_time)));
+    assert_eq!(world.update(&ahead, &alice()), Err(ProposalFault::TimestampAhead(file_time).into()));
     world.now = shifted(file_time, -600_000_000_000);
     assert!(world.update(&ahead, &alice()).is_ok());
 }

@@ -219,7 +219,7 @@ fn a_set_has_a_largest_number_of_signatures() {
         format!("{{\"entries\": {{{}}}}}", keys.collect::<Vec<_>>().join(","))
     };
     let most = u16::try_from(SIGNATURES).unwrap();
-    assert_eq!(SignatureSet::parse(of(most).as_bytes()).unwrap().len(), SIGNATURES);
+    assert_eq!(SignatureSet::parse(of(most).as_bytes()).unwrap().entries.len(), SIGNATURES);
     let error = SignatureSet::parse(of(most + 1).as_bytes()).unwrap_err();
     assert_mentions(&error.to_string(), &["entries", &SIGNATURES.to_string()]);
 }

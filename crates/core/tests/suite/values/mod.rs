@@ -1,6 +1,7 @@
 mod bounds;
 mod keys;
 mod paths;
+mod shown;
 mod stored_names;
 mod strictness;
 mod times;

@@ -45,7 +45,7 @@ impl GroupProgress {
     pub fn of(group: &Group, set: &SignatureSet, names: &Names) -> Self {
         let member = |signer: &Signer| Member {
             signer: names.signer(signer.key),
-            signed_at: set.get(&signer.key).map(|collected| collected.collected_at),
+            signed_at: set.entries.get(&signer.key).map(|collected| collected.collected_at),
         };
         Self {
             threshold: group.threshold,
@@ -111,7 +111,8 @@ impl Names {
     /// The signers that have signed, in order of time.
     pub fn list_signed(&self, set: &SignatureSet) -> Vec<Member> {
         let member = |(key, at)| Member { signer: self.signer(key), signed_at: Some(at) };
-        let mut signed: Vec<_> = set.iter().map(|(key, collected)| (*key, collected.collected_at)).collect();
+        let mut signed: Vec<_> =
+            set.entries.iter().map(|(key, collected)| (*key, collected.collected_at)).collect();
         signed.sort_by_key(|(key, at)| (*at, *key));
         signed.into_iter().map(member).collect()
     }

@@ -110,7 +110,9 @@ fn read_state(
     let read = |file: &RepoPath| Ok(stored::read_signatures(snapshot, file)?.unwrap_or_default());
     Ok(match stored::index_state(snapshot, path)? {
         None => None,
-        Some(IndexState::Collecting(set)) => Some((ReleaseState::Collecting, set)),
+        Some(IndexState::Collecting) => {
+            Some((ReleaseState::Collecting, stored::collected_signatures(snapshot, path)?))
+        }
         Some(IndexState::Complete) => Some((ReleaseState::Complete, read(&layout::signatures_of(path))?)),
         Some(IndexState::Revoked) => {
             Some((ReleaseState::Revoked, read(&layout::revoked_signatures_of(path))?))
@@ -159,5 +161,5 @@ fn describe_revocation(
 }
 
 fn last_signed(set: &SignatureSet) -> Option<Timestamp> {
-    set.iter().map(|(_, collected)| collected.collected_at).max()
+    set.entries.values().map(|collected| collected.collected_at).max()
 }

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use countersign_api::claim::Claim;
 use countersign_core::{
-    rules::{
-        claim::Claim,
-        snapshot::{Change, Snapshot},
-    },
+    rules::snapshot::{Change, Snapshot},
     values::{path::RepoPath, time::Timestamp},
 };
 

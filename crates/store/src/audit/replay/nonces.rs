@@ -4,7 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 use super::times::shift;
 use countersign_core::{
-    rules::auth::VerifiedRequest,
+    rules::auth::{VerifiedRequest, nonce_expiry, request_expiry},
     values::{nonce::Nonce, time::Timestamp},
 };
 
@@ -60,6 +60,13 @@ impl SeenRequest {
     /// this commit already. But the same request is the same one for any server.
     fn excludes(&self, later: &VerifiedRequest) -> bool {
         let is_same = self.request.signature == later.signature;
-        self.request.excludes(later) && (is_same || later.timestamp < self.committed)
+        excludes(&self.request, later) && (is_same || later.timestamp < self.committed)
     }
+}
+
+/// Whether a server that remembers the nonce of one of these two cannot accept the other, where it is the same nonce: the
+/// first one is remembered until the other is too old.
+fn excludes(one: &VerifiedRequest, other: &VerifiedRequest) -> bool {
+    let outlasts = |first: Timestamp, second: Timestamp| request_expiry(second) <= nonce_expiry(first);
+    outlasts(one.timestamp, other.timestamp) && outlasts(other.timestamp, one.timestamp)
 }

@@ -7,8 +7,9 @@ use super::{
     times::{MAX_FETCH, MAX_WAIT, MIN_EXPIRY, around, end_of},
     violation::{ReplayFault, Violation},
 };
+use countersign_api::requests::ProposeBody;
 use countersign_core::{
-    documents::{bodies::ProposeBody, layout, metadata::Origin, registration::SignedRequest},
+    documents::{layout, metadata::Origin, registration::SignedRequest},
     rules::{
         decide::{Proposal, register, update},
         snapshot::Snapshot,

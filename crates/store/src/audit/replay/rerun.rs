@@ -12,18 +12,19 @@ use super::{
     times::{MAX_WAIT, around},
     violation::{ReplayFault, Violation},
 };
+use countersign_api::claim::Claim;
 use countersign_core::{
     documents::{
-        bodies::RevokeBody,
         index::{PublishedFile, ReleaseIndex},
         layout::{self, Signable},
         metadata::Origin,
         registration::SignedRequest,
         repository::RepositoryMarker,
+        revocation::RevokeBody,
         signatures::Collected,
     },
     rules::{
-        claim::Claim,
+        auth::{AuthHeaders, AuthRefusal, VerifiedRequest, verify_request},
         decide::{
             self,
             assets::{self, Release},
@@ -148,7 +149,7 @@ impl Replay {
             revoke::revoke(before, &request, collected.collected_at).map_err(refused(file))?;
         // After a rotation, the signatures may suffice; the signer who carries it out has signed before.
         let earlier = stored::read_signatures(before, &layout::pending_signatures_of(&revocation))?;
-        let is_new = earlier.is_none_or(|set| set.get(revoker) != Some(&collected));
+        let is_new = earlier.is_none_or(|set| set.entries.get(revoker) != Some(&collected));
         Ok(Rerun {
             change,
             evidence: [document_path, set_path.clone(), request_path].into(),
@@ -165,11 +166,28 @@ impl Replay {
         when: RangeInclusive<Timestamp>,
         commit: Timestamp,
     ) -> Result<(), Violation> {
-        let verified = request.verify_between(*when.start(), *when.end());
+        let verified = verify_within(request, &when);
         let verified = verified.map_err(|refusal| Violation::unproven(path, refusal))?;
         let is_new = self.nonces.accept(verified, commit);
         if is_new { Ok(()) } else { Err(Violation::at(path, ReplayFault::UsedNonce)) }
     }
+}
+
+/// Proves that a server whose clock showed one of these times would have accepted the request, if its nonce was new.
+fn verify_within(
+    request: &SignedRequest,
+    when: &RangeInclusive<Timestamp>,
+) -> Result<VerifiedRequest, AuthRefusal> {
+    let headers = AuthHeaders {
+        timestamp: &request.timestamp,
+        nonce: &request.nonce,
+        signature: &request.signature.to_header(),
+        public_key: &request.public_key.to_string(),
+    };
+    let timestamp = Timestamp::parse(&request.timestamp).map_err(|_| AuthRefusal::TimestampFormat)?;
+    // Of these times the one at which the request is most welcome: its own, or the one that is nearest to it.
+    let now = timestamp.max(*when.start()).min(*when.end());
+    verify_request(&headers, request.payload.as_bytes(), now)
 }
 
 fn create(after: &impl Snapshot) -> Result<Rerun, Violation> {
@@ -291,7 +309,11 @@ fn compare_outcome(file: &RepoPath, claimed: bool, is_complete: bool) -> Option<
 fn signature_in(after: &impl Snapshot, set: &RepoPath, signer: &PublicKey) -> Result<Collected, Violation> {
     let signatures =
         stored::read_signatures(after, set)?.ok_or_else(|| Violation::at(set, ReplayFault::Absent))?;
-    signatures.get(signer).copied().ok_or_else(|| Violation::at(set, ReplayFault::NoSignature(*signer)))
+    signatures
+        .entries
+        .get(signer)
+        .copied()
+        .ok_or_else(|| Violation::at(set, ReplayFault::NoSignature(*signer)))
 }
 
 /// In the place of a request that no file of the commit holds. A decision that would store it gives another change

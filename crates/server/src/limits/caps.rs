@@ -3,17 +3,16 @@
 
 use std::time::Duration;
 
-use thiserror::Error;
-
-use super::Proposal;
-use crate::{
+use countersign_core::{
     documents::layout,
     rules::{
+        decide::Proposal,
         snapshot::{ReadError, Snapshot},
         stored::{self, StoredProposal},
     },
     values::{digest::Sha512, path::RepoPath, time::Timestamp},
 };
+use thiserror::Error;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Scheme, host and port.

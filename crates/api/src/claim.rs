@@ -1,6 +1,6 @@
 //! What a commit claims to be, by its message alone. A claim proves nothing: it says which decision to run again.
 
-use crate::{
+use countersign_core::{
     documents::layout,
     rules::decide::titles,
     values::{key::PublicKey, path::RepoPath},

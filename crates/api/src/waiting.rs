@@ -1,0 +1,73 @@
+//! What waits for whose signature (D18, D21).
+
+use std::collections::BTreeSet;
+
+use countersign_core::{
+    documents::{
+        layout::{self, Signable},
+        signers::keys_of,
+    },
+    rules::{
+        consent::Consent,
+        snapshot::{ReadError, Snapshot},
+        stored::{self, IndexState, StoredProposal},
+    },
+    values::{key::PublicKey, path::RepoPath},
+};
+
+use crate::answers::PendingResponse;
+
+/// Who may still sign a file that collects signatures, and who has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collecting {
+    pub accepted: BTreeSet<PublicKey>,
+    pub signed: BTreeSet<PublicKey>,
+}
+
+/// `None` where `path` is no file that collects signatures, or does so no longer.
+pub fn collecting(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Collecting>, ReadError> {
+    match layout::signable(path) {
+        Some(Signable::Index) => {
+            if stored::index_state(snapshot, path)? != Some(IndexState::Collecting) {
+                return Ok(None);
+            }
+            let signed = stored::collected_signatures(snapshot, path)?.signers();
+            let copy = stored::signers_copy(snapshot, path)?;
+            Ok(Some(Collecting { accepted: keys_of(copy.file.artifact_groups()).collect(), signed }))
+        }
+        Some(Signable::PendingSigners { project }) => {
+            let Some(proposal) = StoredProposal::load(snapshot, path)? else { return Ok(None) };
+            let current = stored::active_signers(snapshot, &project)?.map(|active| active.file);
+            let consent = Consent { current: current.as_deref(), proposed: &proposal.signers };
+            let accepted = consent.accepted_signers();
+            Ok(Some(Collecting { accepted, signed: proposal.signatures.signers() }))
+        }
+        None => Ok(None),
+    }
+}
+
+impl PendingResponse {
+    /// Of all that waits for a key, sorted, what there is room for (D21, D41). Strangers can register projects that name
+    /// any key, so first registrations get the room that all else leaves.
+    pub fn within<'a>(
+        most_bytes: usize,
+        snapshot: &impl Snapshot,
+        waiting: impl Iterator<Item = &'a RepoPath>,
+    ) -> Self {
+        let is_first = |path: &RepoPath| match layout::signable(path) {
+            Some(Signable::PendingSigners { project }) => {
+                !snapshot.contains(&layout::active_signers(&project))
+            }
+            Some(Signable::Index) | None => false,
+        };
+        let (first, other): (Vec<&RepoPath>, Vec<&RepoPath>) = waiting.partition(|path| is_first(path));
+        let (mut file_paths, mut left_out, mut bytes) = (Vec::new(), 0, 0);
+        for path in other.into_iter().chain(first) {
+            // In JSON: with quotation marks, a comma, and a backslash before each quotation mark in it.
+            bytes += path.as_str().len() + path.as_str().matches('"').count() + 3;
+            if bytes <= most_bytes { file_paths.push(path.clone()) } else { left_out += 1 }
+        }
+        file_paths.sort();
+        Self { file_paths, left_out }
+    }
+}

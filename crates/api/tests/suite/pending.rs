@@ -1,0 +1,86 @@
+//! What waits for whom, and what an answer tells of it (D18, D21, D41).
+
+use countersign_api::{
+    answers::PendingResponse,
+    waiting::{self, Collecting},
+};
+use countersign_core::values::path::RepoPath;
+use countersign_testing::{
+    INDEX, PENDING, Signers, World, alice, bob, carol, dave, key, path, public, release, signers,
+};
+
+/// Alice and Bob sign releases, Carol administrates, Dave is master.
+fn team() -> Signers {
+    signers("2026-01-31T10:00:00Z").artifact(2, [&alice(), &bob()]).admin(1, [&carol()]).master(1, [&dave()])
+}
+
+fn collecting() -> World {
+    let mut world = World::with(&team(), &[&alice(), &bob(), &carol(), &dave()]);
+    world.add_release(&release("v1", "one"), &alice()).expect("a release");
+    world
+}
+
+/// Without Alice and Carol, and with key 7 as another artifact signer.
+fn next() -> Signers {
+    signers("2026-02-01T09:00:00Z").artifact(1, [&bob(), &key(7)]).admin(1, [&bob()]).master(1, [&dave()])
+}
+
+fn who(world: &World, file: &str) -> Option<Collecting> {
+    waiting::collecting(&world.repo, &path(file)).expect("a sound repository")
+}
+
+#[test]
+fn an_index_waits_for_its_artifact_signers() {
+    let mut world = collecting();
+    world.sign(INDEX, &alice()).unwrap();
+    let expected = Collecting { accepted: public([&alice(), &bob()]), signed: public([&alice()]) };
+    assert_eq!(who(&world, INDEX), Some(expected));
+    world.sign(INDEX, &bob()).unwrap();
+    assert_eq!(who(&world, INDEX), None);
+}
+
+#[test]
+fn master_keys_see_signers_proposals_and_no_indexes() {
+    let mut world = collecting();
+    world.update(&next(), &alice()).unwrap();
+    let proposal = who(&world, PENDING).unwrap();
+    assert_eq!(proposal.accepted, public([&carol(), &dave(), &bob(), &key(7)]));
+    assert!(!who(&world, INDEX).unwrap().accepted.contains(&dave().public_key()));
+}
+
+/// Pending signers of so many new projects, of an active one, and an index.
+fn with_strangers(strangers: usize) -> (World, Vec<RepoPath>) {
+    let mut world = World::with(&one_signer(), &[&alice()]);
+    world.update(&signers("2026-02-01T09:00:00Z").artifact(1, [&alice()]), &alice()).expect("an update");
+    let mut paths = vec![path(INDEX), path(PENDING)];
+    paths.extend((0..strangers).map(|n| path(&PENDING.replace("acme/app", &format!("a/{n:04}")))));
+    paths.sort();
+    (world, paths)
+}
+
+fn one_signer() -> Signers {
+    signers("2026-01-31T10:00:00Z").artifact(1, [&alice()])
+}
+
+#[test]
+fn a_list_of_what_waits_has_room_for_all_that_is_no_strangers_registration() {
+    let (world, paths) = with_strangers(100);
+    let bytes = |paths: &[RepoPath]| paths.iter().map(|path| path.as_str().len() + 3).sum::<usize>();
+    let within = |most_bytes| PendingResponse::within(most_bytes, &world.repo, paths.iter());
+    let all = within(bytes(&paths));
+    assert_eq!((all.file_paths, all.left_out), (paths.clone(), 0));
+
+    let one_less = within(bytes(&paths) - 1);
+    assert_eq!((one_less.file_paths.len(), one_less.left_out), (paths.len() - 1, 1));
+    assert!(one_less.file_paths.is_sorted());
+
+    let own = [path(INDEX), path(PENDING)];
+    let few = within(bytes(&own));
+    assert_eq!(
+        (few.file_paths.as_slice(), few.left_out),
+        (&own[..], 100),
+        "though strangers come first by name"
+    );
+    let none = within(0);
+    assert_eq!((none.file_paths.len(), none.left_out), (0, 102));
+}
