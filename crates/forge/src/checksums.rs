@@ -8,8 +8,6 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::url::{SourceUrl, UrlProblem, UrlRefusal};
 
 pub mod file;
-#[cfg(test)]
-mod tests;
 
 /// All but the unreserved characters: some servers read a `+` in a path as a space.
 pub(crate) const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');

@@ -12,9 +12,6 @@ use crate::{
     url::{Scheme, SourceUrl, UrlProblem, UrlRefusal},
 };
 
-#[cfg(test)]
-mod tests;
-
 /// How far above a file an index is looked for: checksums files may name `sub/file`, but each level is a question.
 const MAX_LEVELS_ABOVE: usize = 8;
 

@@ -10,8 +10,6 @@ mod rate_limit;
 pub(crate) mod route;
 mod send;
 mod signers;
-#[cfg(test)]
-mod tests;
 
 pub use crate::https::SetupError;
 

@@ -10,9 +10,6 @@ use crate::{
     url::{Scheme, SourceUrl},
 };
 
-#[cfg(test)]
-mod tests;
-
 /// Forges whose pages we know by their host. They are never file servers, whatever the operator allows.
 const KNOWN_FORGE_HOSTS: [&str; 5] =
     ["github.com", "raw.githubusercontent.com", "gitlab.com", "codeberg.org", "gitea.com"];

@@ -9,15 +9,14 @@ pub(crate) mod kind;
 mod locate;
 mod signers_form;
 pub(crate) mod source;
-#[cfg(test)]
-mod tests;
 mod token;
 
 pub use self::{
     claimed::{locate_claimed, may_be_configured},
     configured::Forges,
+    credential::Credential,
     forge::{ForgeConfig, ForgeConfigError},
     kind::{ForgeKind, ForgeKindError},
-    source::{FetchedSigners, ReleaseSource, SignersSource},
+    source::{FetchedSigners, ReleaseSource, Retrieval, SignersSource},
     token::{Token, TokenError},
 };

@@ -16,11 +16,9 @@ use crate::{
 pub use allow::{AllowFetch, AllowFetchError, Ports};
 
 mod allow;
-#[cfg(test)]
-mod tests;
 
 /// Stands for every port that no exception names.
-pub(crate) const OTHER_PORT: u16 = 0;
+pub const OTHER_PORT: u16 = 0;
 
 #[derive(Debug, Clone, Default)]
 pub struct Guard {
@@ -126,7 +124,7 @@ impl Guard {
     }
 
     /// Ports to which different exceptions apply: one of each class.
-    pub(crate) fn port_classes(&self) -> Vec<u16> {
+    pub fn port_classes(&self) -> Vec<u16> {
         let mut classes = vec![OTHER_PORT];
         for ports in self.exceptions().map(AllowFetch::ports) {
             match ports {

@@ -28,25 +28,3 @@ fn hide_user_info(text: &str) -> String {
         None => text.to_owned(),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn secrets_and_invisible_characters_are_not_shown() {
-        let table = [
-            ("https://h/a/b", "https://h/a/b"),
-            ("https://bob:pw@h/a@b", "https://…@h/a@b"),
-            ("https://bob:p@w@h", "https://…@h"),
-            ("https://h/@scope/x", "https://h/@scope/x"),
-            ("git@h:acme/app", "…@h:acme/app"),
-            ("https://h/a?token=s#f", "https://h/a?…"),
-            ("https://h/a#f?token=s", "https://h/a#…"),
-            ("https://h/\u{202e}\r\n", "https://h/\\u{202e}\\u{d}\\u{a}"),
-        ];
-        for (text, shown) in table {
-            assert_eq!(shown_url(text), shown, "{text:?}");
-        }
-    }
-}

@@ -20,9 +20,6 @@ use crate::{
     shown::{shown_text, shown_url},
 };
 
-#[cfg(test)]
-mod tests;
-
 const MAX_URL_BYTES: usize = 2_048;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

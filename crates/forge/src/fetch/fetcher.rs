@@ -56,6 +56,13 @@ impl Fetcher {
         self
     }
 
+    /// Whether a redirect may lead from one URL to another, as far as can be told without resolving its name.
+    pub fn check_redirect(&self, from: &Url, to: &Url, redirects: Redirects) -> Result<(), HopRefusal> {
+        let mut route = FetchRoute::start(from);
+        route.lead_to(to.clone(), redirects)?;
+        self.access.client_for(&route).map(drop)
+    }
+
     /// The whole content at a URL; `None` where the server says that there is nothing (404, 410).
     pub async fn get(&self, url: &Url, limits: FetchLimits) -> Result<Option<Vec<u8>>, FetchError> {
         let work = async {
@@ -115,7 +122,7 @@ impl Fetcher {
         Err(route.refused(HopRefusal::TooManyRedirects))
     }
 
-    pub(super) async fn request(&self, route: &FetchRoute, ask: Ask<'_>) -> Result<Response, FetchError> {
+    async fn request(&self, route: &FetchRoute, ask: Ask<'_>) -> Result<Response, FetchError> {
         let client = self.access.client_for(route).map_err(|refusal| route.refused(refusal))?;
         let mut request = client.get(route.current.clone());
         if let Some(accept) = ask.accept {

@@ -83,32 +83,3 @@ fn reset_time(reset: i64) -> TryAgain {
         _ => Timestamp::from_unix_seconds(reset).map_or(TryAgain::Later, TryAgain::At),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use reqwest::header::HeaderName;
-
-    use super::*;
-
-    fn again(headers: &[(&'static str, &str)], counts: Counts) -> Option<String> {
-        let headers = headers
-            .iter()
-            .map(|(name, value)| (HeaderName::from_static(name), value.parse().expect("a header value")));
-        try_again(&headers.collect(), counts).map(|again| again.to_string())
-    }
-
-    #[test]
-    fn every_header_that_says_when_is_understood() {
-        let date = ("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT");
-        let reset = ("x-ratelimit-reset", "1792567680");
-        let at_date = again(&[date], Counts::NoneRemaining).unwrap();
-        assert!(at_date.contains("2026-10-21T07:28:00Z"), "{at_date}");
-        assert_eq!(again(&[reset], Counts::AnyRemaining), Some(at_date.clone()));
-        assert_eq!(again(&[reset], Counts::NoneRemaining), None);
-        let unreadable = ("retry-after", "soon");
-        let exhausted = ("x-ratelimit-remaining", "0");
-        assert_eq!(again(&[unreadable, exhausted, reset], Counts::NoneRemaining), Some(at_date));
-        assert!(again(&[("retry-after", "90")], Counts::NoneRemaining).unwrap().contains("90"));
-        assert_eq!(again(&[unreadable], Counts::NoneRemaining), Some(TryAgain::Later.to_string()));
-    }
-}

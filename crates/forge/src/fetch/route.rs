@@ -52,15 +52,16 @@ impl FetchRoute {
             });
         };
         let target = location.to_str().ok().and_then(|text| self.current.join(text).ok());
-        let previous = self.current.clone();
         self.hop = Hop::Redirect;
-        let Some(target) = target else {
-            return Err(self.refused(HopRefusal::NotAUrl));
-        };
-        self.current = target;
+        let led = target.ok_or(HopRefusal::NotAUrl).and_then(|target| self.lead_to(target, redirects));
+        led.map_err(|refusal| self.refused(refusal))
+    }
+
+    pub(super) fn lead_to(&mut self, target: Url, redirects: Redirects) -> Result<(), HopRefusal> {
+        let previous = std::mem::replace(&mut self.current, target);
         self.left_tls = previous.scheme() == "https" && self.current.scheme() == "http";
         if redirects == Redirects::SameOrigin && previous.origin() != self.current.origin() {
-            return Err(self.refused(HopRefusal::OtherOrigin));
+            return Err(HopRefusal::OtherOrigin);
         }
         Ok(())
     }

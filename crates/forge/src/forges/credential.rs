@@ -8,7 +8,7 @@ use super::{kind::ForgeKind, token::Token};
 
 /// Its `Debug` shows no secret: the header's value is marked as sensitive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Credential {
+pub struct Credential {
     api: Url,
     /// The project's own places: in the API, and its pages. The publisher of a release chooses what its assets link to,
     /// and digests and sizes of whatever the token opens would become public.
@@ -35,7 +35,8 @@ impl Credential {
         self.is_for(url).then(|| (self.name.clone(), self.value.clone()))
     }
 
-    pub(crate) fn is_for(&self, url: &Url) -> bool {
+    /// Whether the token goes along with a request for this URL.
+    pub fn is_for(&self, url: &Url) -> bool {
         let is_place = |place: &Url| place.origin() == url.origin() && lies_below(place.path(), url.path());
         self.api.origin() == url.origin() && self.places.iter().any(is_place)
     }

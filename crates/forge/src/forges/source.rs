@@ -14,24 +14,24 @@ pub struct SignersSource {
     /// As given.
     pub url: String,
     /// Several where the URL does not tell the branch from the path: then exactly one of them must exist.
-    pub(crate) retrievals: Vec<Retrieval>,
+    pub retrievals: Vec<Retrieval>,
     /// Whether the branch must have a `/` in its name for the file to be in an allowed place.
-    pub(crate) needs_slashed_branch: bool,
+    pub needs_slashed_branch: bool,
 }
 
 /// One request for a signers file, in a form that can only name a branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Retrieval {
-    pub(crate) url: Url,
-    pub(crate) accept: Option<HeaderValue>,
-    pub(crate) credential: Option<Credential>,
+pub struct Retrieval {
+    pub url: Url,
+    pub accept: Option<HeaderValue>,
+    pub credential: Option<Credential>,
     /// Forges answer with a page where a file is missing or a login is; a file server may send what it likes.
-    pub(crate) refuses_html: bool,
+    pub refuses_html: bool,
     /// The branch's own page in the API, which must exist first: a raw URL alone would let the forge decide where the
     /// branch's name ends.
-    pub(crate) branch: Option<Url>,
+    pub branch: Option<Url>,
     /// Another way to ask for the same file, where this one knows none.
-    pub(crate) otherwise: Option<Box<Retrieval>>,
+    pub otherwise: Option<Box<Retrieval>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,16 +51,16 @@ pub struct ReleaseSource {
     pub url: String,
     /// `<project>/releases/tag/<tag>`
     pub dir: RepoPath,
-    pub(crate) forge_kind: ForgeKind,
+    pub forge_kind: ForgeKind,
     /// The project in the API.
-    pub(crate) api_project: Url,
+    pub api_project: Url,
     /// Spellings of one request, to be tried in this order.
-    pub(crate) api_urls: Vec<Url>,
-    pub(crate) credential: Option<Credential>,
+    pub api_urls: Vec<Url>,
+    pub credential: Option<Credential>,
 }
 
 impl Retrieval {
-    pub(crate) fn plain(url: Url) -> Self {
+    pub fn plain(url: Url) -> Self {
         Self { url, accept: None, credential: None, refuses_html: false, branch: None, otherwise: None }
     }
 }

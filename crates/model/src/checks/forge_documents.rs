@@ -38,7 +38,7 @@ fn source(kind: ForgeKind, token: Option<&str>) -> ReleaseSource {
 fn check_one(source: &ReleaseSource, document: &[u8]) {
     let release = match read_document(source, document, MAX_ASSETS) {
         Ok(release) => release,
-        Err(message) => return assert_shown(&message),
+        Err(error) => return assert_shown(&error),
     };
     assert!((1..=MAX_ASSETS).contains(&release.assets.len()));
     let names: BTreeSet<&str> = release.assets.iter().map(|asset| asset.name.as_str()).collect();

@@ -47,12 +47,17 @@ pub(crate) fn redirect(to: &str) -> String {
 }
 
 pub(crate) fn document(kind: ForgeKind, port: u16) -> String {
+    fixture_text(kind, &format!("http://127.0.0.1:{port}"))
+}
+
+/// What a forge at this address says of its release.
+pub(crate) fn fixture_text(kind: ForgeKind, server: &str) -> String {
     let text = match kind {
         ForgeKind::Github => include_str!("../../fixtures/github.json"),
         ForgeKind::Gitlab => include_str!("../../fixtures/gitlab.json"),
         ForgeKind::Forgejo => include_str!("../../fixtures/forgejo.json"),
     };
-    text.replace("{server}", &format!("http://127.0.0.1:{port}"))
+    text.replace("{server}", server)
 }
 
 pub(crate) fn release_api(kind: ForgeKind) -> &'static str {

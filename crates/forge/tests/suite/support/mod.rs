@@ -10,6 +10,10 @@ use std::{
     time::Duration,
 };
 
+use countersign_forge::{
+    fetch::Timeouts,
+    url::{UrlProblem, UrlRefusal},
+};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -17,6 +21,43 @@ use tokio::{
 };
 
 pub(crate) mod forge;
+
+pub(crate) const PATIENT: Timeouts = Timeouts {
+    connect: Duration::from_secs(20),
+    idle: Duration::from_secs(20),
+    total: Duration::from_secs(20),
+    pace: Duration::from_secs(20),
+};
+
+/// What is wrong with a URL, wherever it came from.
+pub(crate) fn problem_of(refusal: UrlRefusal) -> UrlProblem {
+    match refusal {
+        UrlRefusal::Url { problem, .. } => problem,
+        UrlRefusal::NoUrl => panic!("a URL was given"),
+    }
+}
+
+/// Runs a test again in a process of its own, since a process's environment cannot be changed safely.
+pub(crate) fn run_again(test: &str, environment: &[(&str, Option<&str>)]) {
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", test]);
+    for (name, value) in environment {
+        match value {
+            Some(value) => child.env(name, value),
+            None => child.env_remove(name),
+        };
+    }
+    let output = child.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+/// Runs a test again with a proxy in its environment. Nothing listens there, so a request through it would fail.
+pub(crate) fn run_again_behind_a_dead_proxy(test: &str) {
+    let names = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
+    let proxies = names.map(|name| (name, Some("http://127.0.0.1:1")));
+    run_again(test, &[&proxies[..], &[("no_proxy", None), ("NO_PROXY", None)]].concat());
+}
 
 pub(crate) struct Server {
     pub(crate) port: u16,

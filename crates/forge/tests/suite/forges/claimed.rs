@@ -1,6 +1,13 @@
 //! Signers files by what their metadata claims.
 
-use super::*;
+use countersign_core::documents::metadata::OriginKind;
+use countersign_forge::{
+    forges::{SignersSource, locate_claimed},
+    url::UrlProblem,
+};
+
+use super::requests;
+use crate::support::problem_of;
 
 fn claimed(kind: OriginKind, url: &str) -> Result<SignersSource, UrlProblem> {
     locate_claimed(url, kind).map_err(problem_of)

@@ -1,6 +1,11 @@
-use proptest::prelude::*;
+//! URLs as they are given: what is read from them, what is refused, and how they are shown.
 
-use super::*;
+use countersign_core::values::path::RepoPath;
+use countersign_forge::{
+    host::HostProblem,
+    url::{Scheme, SourceUrl, UrlProblem, UrlRefusal},
+};
+use proptest::prelude::*;
 
 fn parse(text: &str) -> SourceUrl {
     SourceUrl::parse(text).unwrap()
@@ -186,6 +191,28 @@ fn hosts_that_are_not_plain_names_are_refused() {
     assert_eq!(problem("https://h./x"), UrlProblem::Host(HostProblem::TrailingDot));
     assert_eq!(problem("https://127.0.0.1./x"), UrlProblem::Host(HostProblem::TrailingDot));
     assert_eq!(parse("https://xn--bcher-kva.example/x").host().as_str(), "xn--bcher-kva.example");
+}
+
+#[test]
+fn secrets_and_invisible_characters_are_not_shown() {
+    let shown = |text| match SourceUrl::parse(text) {
+        Ok(url) => url.to_string(),
+        Err(UrlRefusal::Url { url, .. }) => url,
+        Err(UrlRefusal::NoUrl) => panic!("a URL was given"),
+    };
+    let table = [
+        ("https://h/a/b", "https://h/a/b"),
+        ("https://bob:pw@h/a@b", "https://…@h/a@b"),
+        ("https://bob:p@w@h", "https://…@h"),
+        ("https://h/@scope/x", "https://h/@scope/x"),
+        ("git@h:acme/app", "…@h:acme/app"),
+        ("https://h/a?token=s#f", "https://h/a?…"),
+        ("https://h/a#f?token=s", "https://h/a#…"),
+        ("https://h/\u{202e}\r\n", "https://h/\\u{202e}\\u{d}\\u{a}"),
+    ];
+    for (text, expected) in table {
+        assert_eq!(shown(text), expected, "{text:?}");
+    }
 }
 
 #[test]

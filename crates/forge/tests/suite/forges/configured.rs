@@ -1,7 +1,15 @@
 //! URLs of releases, tokens, and what may be configured.
 
-use super::*;
-use crate::guard::{Guard, Reach};
+use countersign_forge::{
+    forges::{ForgeConfig, ForgeKind, Forges, Token, TokenError},
+    guard::{Guard, Reach},
+    host::Host,
+    url::UrlProblem,
+};
+use url::Url;
+
+use super::{config, configured, release, signers_of, token, with_tokens};
+use crate::support::problem_of;
 
 #[test]
 fn every_form_of_a_release_url_names_a_tag_and_a_directory() {

@@ -1,14 +1,18 @@
-use super::*;
+//! Where checksums files lie, and the files that they list.
+
+use countersign_forge::{
+    checksums::{ChecksumsSource, locate_checksums},
+    url::{SourceUrl, UrlProblem, UrlRefusal},
+};
+
+use crate::support::problem_of;
 
 fn locate(urls: &[&str]) -> Result<ChecksumsSource, UrlRefusal> {
     locate_checksums(&urls.iter().map(|url| (*url).to_owned()).collect::<Vec<_>>())
 }
 
 fn problem(urls: &[&str]) -> UrlProblem {
-    match locate(urls) {
-        Err(UrlRefusal::Url { problem, .. }) => problem,
-        other => panic!("{urls:?} was not refused: {other:?}"),
-    }
+    problem_of(locate(urls).expect_err("refused"))
 }
 
 #[test]

@@ -1,5 +1,12 @@
-use super::*;
-use crate::file_server::FileServerRule;
+//! Where requests may go (D28), and the exceptions from it (D49).
+
+use countersign_forge::{
+    address::non_public_reason,
+    file_server::{FileServerRule, FileServers},
+    guard::{AllowFetch, Guard, GuardRefusal, OTHER_PORT, Reach},
+    host::Host,
+};
+use url::Url;
 
 fn guard(allow: &[&str]) -> Guard {
     Guard { allow: allow.iter().map(|allow| allow.parse().unwrap()).collect(), ..Guard::default() }

@@ -1,18 +1,21 @@
-use super::*;
-use crate::{
-    forges::{SignersSource, elsewhere::locate_signers},
-    url::{UrlProblem, UrlRefusal},
+//! Signers files on file servers, and which servers may have them (D27).
+
+use countersign_forge::{
+    file_server::{FileServerRule, FileServers},
+    forges::{Forges, SignersSource},
+    host::Host,
+    url::{Scheme, SourceUrl, UrlProblem},
 };
+
+use crate::support::problem_of;
 
 fn servers(rules: &[&str]) -> FileServers {
     FileServers { rules: rules.iter().map(|rule| rule.parse().unwrap()).collect(), loopback: false }
 }
 
 fn locate(url: &str, servers: &FileServers) -> Result<SignersSource, UrlProblem> {
-    locate_signers(&SourceUrl::parse(url).unwrap(), servers).map_err(|refusal| match refusal {
-        UrlRefusal::Url { problem, .. } => problem,
-        UrlRefusal::NoUrl => panic!("a URL was given"),
-    })
+    let known = Forges::new(Vec::new()).unwrap();
+    known.locate_signers(&SourceUrl::parse(url).unwrap(), servers).map_err(problem_of)
 }
 
 fn project(url: &str) -> String {
@@ -108,14 +111,14 @@ fn pages_of_forges_are_not_files() {
 
 #[test]
 fn known_forges_are_not_file_servers() {
-    for host in KNOWN_FORGE_HOSTS {
-        for url in [format!("https://{host}/acme/app/x"), format!("http://{host}:8080/acme/app/x")] {
-            let problem = problem(&url);
-            assert!(matches!(problem, UrlProblem::ForgeHttpsOnly { .. }), "{url}: {problem}");
-        }
+    for name in ["github.com", "raw.githubusercontent.com", "gitlab.com", "codeberg.org", "gitea.com"] {
+        let host = Host::parse(name).unwrap();
+        assert!(!servers(&["*", name]).allow(Scheme::Https, &host, 443));
+        let page = problem(&format!("https://{name}/acme/app/x"));
+        assert!(matches!(page, UrlProblem::SignersForm { .. }), "{name}: {page}");
+        let elsewhere = problem(&format!("http://{name}:8080/acme/app/x"));
+        assert!(matches!(elsewhere, UrlProblem::ForgeHttpsOnly { .. }), "{name}: {elsewhere}");
     }
-    let github = Host::parse("github.com").unwrap();
-    assert!(!servers(&["*", "github.com"]).allow(Scheme::Https, &github, 443));
 }
 
 #[test]

@@ -1,13 +1,8 @@
 //! What a user fetches at their own machine, over real sockets.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "clippy sees the helpers of an integration test as code outside tests"
-)]
-
 use std::time::Duration;
 
-use crate::support::{Routes, Server, reply};
+use crate::support::{PATIENT, Routes, Server, reply, run_again};
 use countersign_core::documents::metadata::OriginKind;
 use countersign_forge::{
     fetch::{Download, FetchError, FetchLimits, Fetcher, Redirects, Timeouts, Wait},
@@ -15,13 +10,6 @@ use countersign_forge::{
     https::https_client,
 };
 use url::Url;
-
-const PATIENT: Timeouts = Timeouts {
-    connect: Duration::from_secs(20),
-    idle: Duration::from_secs(20),
-    total: Duration::from_secs(20),
-    pace: Duration::from_secs(20),
-};
 
 fn fetcher() -> Fetcher {
     Fetcher::for_user(PATIENT).unwrap()
@@ -195,15 +183,17 @@ async fn the_users_proxy_is_used() {
         Routes::from([("http://files.invalid/x".into(), reply("200 OK", "", "proxied"))])
     })
     .await;
-    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "user::the_users_proxy_is_used"]).env(INSIDE, "1");
-    for name in ["HTTP_PROXY", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy", "REQUEST_METHOD"] {
-        child.env_remove(name);
-    }
-    child.env("http_proxy", proxy.url(""));
-    let output = tokio::task::spawn_blocking(move || child.output()).await.unwrap().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    let others = ["HTTP_PROXY", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy", "REQUEST_METHOD"];
+    let url = proxy.url("");
+    tokio::task::spawn_blocking(move || {
+        let own = [(INSIDE, Some("1")), ("http_proxy", Some(&*url))];
+        run_again(
+            "fetch::user::the_users_proxy_is_used",
+            &[&own[..], &others.map(|name| (name, None))].concat(),
+        );
+    })
+    .await
+    .unwrap();
     assert_eq!(proxy.requests().len(), 1);
 }
 
