@@ -9,8 +9,9 @@ use crate::{
         layout::{self, Signable},
     },
     values::{
-        path::{RepoPath, default_port, is_name, is_port, parse_scheme},
+        path::{RepoPath, is_name},
         shown::shown_text,
+        url::{Authority, UrlParts, is_host},
     },
 };
 
@@ -40,38 +41,22 @@ pub fn path_of_url(url: &str) -> Option<RepoPath> {
 }
 
 fn place_of_url(url: &str) -> Option<UrlPlace> {
-    let (scheme, rest) = url.split_once("://")?;
-    let scheme = parse_scheme(scheme)?;
-    if rest.contains(['?', '#', '\\']) || rest.contains(|c: char| c.is_whitespace() || c.is_control()) {
+    let UrlParts { scheme, authority, path, after_path } = UrlParts::split(url)?;
+    let authority = Authority::split(authority);
+    let port = authority.port().ok()?.unwrap_or(scheme.default_port());
+    let is_odd = |c: char| c == '\\' || c.is_whitespace() || c.is_control();
+    if !is_host(authority.host) || path.contains(is_odd) || !after_path.is_empty() {
         return None;
     }
-    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-    // The colons of an IPv6 address stand in brackets.
-    let (host, port) = match authority.rsplit_once(':') {
-        Some((host, port)) if !port.contains(']') => (host, port),
-        _ => (authority, default_port(scheme)),
-    };
-    if !is_host(host) || !is_port(port) {
-        return None;
-    }
+    let path = path.strip_prefix('/').unwrap_or(path);
     let path = path.strip_suffix('/').unwrap_or(path);
     let decode = |segment: &str| {
         let decoded = percent_decode_str(segment).decode_utf8().ok()?.into_owned();
         is_name(&decoded).then_some(decoded)
     };
-    let segments =
-        if path.is_empty() { Some(Vec::new()) } else { path.split('/').map(decode).collect::<Option<_>>() };
-    Some(UrlPlace { server: format!("{scheme}/{}/{port}", host.to_ascii_lowercase()), segments: segments? })
-}
-
-/// In the one form that hosts have here (D6).
-fn is_host(host: &str) -> bool {
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    let bracketed = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    match bracketed {
-        Some(address) => address.chars().all(|c| c.is_ascii_hexdigit() || matches!(c, ':' | '.')),
-        None => host.split('.').all(|label| !label.is_empty() && label.chars().all(is_name)),
-    }
+    let segments = if path.is_empty() { Some(Vec::new()) } else { path.split('/').map(decode).collect() };
+    let server = format!("{}/{}/{port}", scheme.as_str(), authority.host.to_ascii_lowercase());
+    Some(UrlPlace { server, segments: segments? })
 }
 
 impl UrlPlace {

@@ -8,4 +8,5 @@ pub mod nonce;
 pub mod path;
 pub mod shown;
 pub mod time;
+pub mod url;
 pub mod wire;

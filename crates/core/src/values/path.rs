@@ -6,7 +6,11 @@ use serde::{Serialize, Serializer};
 use thiserror::Error;
 use unicode_normalization::is_nfc;
 
-use crate::values::{shown::is_unseen, wire};
+use crate::values::{
+    shown::is_unseen,
+    url::{Scheme, parse_port},
+    wire,
+};
 
 /// Of a whole path (D6).
 pub const MAX_BYTES: usize = 1_024;
@@ -67,23 +71,8 @@ impl RepoPath {
             let slashes = text.bytes().filter(|byte| *byte == b'/').count();
             return if slashes < MAX_SEGMENTS { Ok(Self(text.into())) } else { Err(PathError::TooLong) };
         }
-        let mut segments: Vec<&str> = segments_of(text).collect();
-        let mut lowered = None;
-        if let Some(scheme) = parse_scheme(segments[0]) {
-            segments[0] = scheme;
-            if segments.len() > 1 {
-                let host = segments[1].to_ascii_lowercase();
-                if !segments.get(2).is_some_and(|port| is_port(port)) {
-                    segments.insert(2, default_port(scheme));
-                }
-                lowered = Some(host);
-            }
-        }
-        if let Some(host) = &lowered {
-            segments[1] = host;
-        }
-        let normalised = segments.join("/");
-        if normalised.len() > MAX_BYTES || segments.len() > MAX_SEGMENTS {
+        let normalised = normalise(text);
+        if normalised.len() > MAX_BYTES || segments_of(&normalised).count() > MAX_SEGMENTS {
             return Err(PathError::TooLong);
         }
         Ok(Self(normalised.into()))
@@ -174,11 +163,6 @@ impl fmt::Debug for RepoPath {
     }
 }
 
-/// The port that a scheme uses when none is written; the scheme is `http` or `https`.
-pub fn default_port(scheme: &str) -> &'static str {
-    if scheme == "http" { "80" } else { "443" }
-}
-
 fn segments_of(text: &str) -> Segments<'_> {
     text.split(['/'])
 }
@@ -217,21 +201,31 @@ fn check_segment(segment: &str) -> Result<(), PathError> {
 fn is_normal(text: &str) -> bool {
     let mut segments = segments_of(text);
     let Some(first) = segments.next() else { return true };
-    let Some(scheme) = parse_scheme(first) else { return true };
+    let Some(scheme) = Scheme::parse(first) else { return true };
     let has_normal_host = match segments.next() {
         Some(host) => !host.bytes().any(|b| b.is_ascii_uppercase()) && segments.next().is_some_and(is_port),
         None => true,
     };
-    first == scheme && has_normal_host
+    first == scheme.as_str() && has_normal_host
 }
 
-pub(crate) fn parse_scheme(segment: &str) -> Option<&'static str> {
-    ["http", "https"].into_iter().find(|scheme| segment.eq_ignore_ascii_case(scheme))
+/// `HTTPS/Host/…` as `https/host/443/…`.
+fn normalise(text: &str) -> String {
+    let mut segments: Vec<String> = segments_of(text).map(str::to_owned).collect();
+    if let Some(scheme) = Scheme::parse(&segments[0]) {
+        segments[0].make_ascii_lowercase();
+        if let Some(host) = segments.get_mut(1) {
+            host.make_ascii_lowercase();
+            if !segments.get(2).is_some_and(|port| is_port(port)) {
+                segments.insert(2, scheme.default_port().to_string());
+            }
+        }
+    }
+    segments.join("/")
 }
 
-pub(crate) fn is_port(segment: &str) -> bool {
-    let plain = segment.bytes().all(|b| b.is_ascii_digit()) && !segment.starts_with('0');
-    plain && segment.parse::<u16>().is_ok()
+fn is_port(segment: &str) -> bool {
+    parse_port(segment).is_some()
 }
 
 /// Why a directory of this name must not enter the repository; `None` where it may.

@@ -4,3 +4,4 @@ mod paths;
 mod stored_names;
 mod strictness;
 mod times;
+mod urls;
