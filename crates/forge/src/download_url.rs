@@ -4,12 +4,13 @@
 
 use countersign_core::{
     documents::{index::AssetName, layout},
-    values::path::{PathError, RepoPath},
+    values::{path::RepoPath, url::Scheme},
 };
 
 use crate::{
     file_server::is_known_forge,
-    url::{Scheme, SourceUrl, UrlProblem, UrlRefusal},
+    forges::ForgeKind,
+    url::{SourceUrl, UrlProblem, UrlRefusal},
 };
 
 /// How far above a file an index is looked for: checksums files may name `sub/file`, but each level is a question.
@@ -50,58 +51,46 @@ struct Release<'u> {
 
 pub fn locate_download(url: &str) -> Result<DownloadPlace, UrlRefusal> {
     let url = SourceUrl::parse_release(url)?;
-    let candidates = find_candidates(&url)?;
+    let candidates = find_candidates(&url).map_err(|problem| url.refuse(problem))?;
     Ok(DownloadPlace { url, candidates })
 }
 
-fn find_candidates(url: &SourceUrl) -> Result<Vec<Candidate>, UrlRefusal> {
-    let segments: Vec<&str> = url.segments().collect();
-    let release = read_release(&segments).map_err(|problem| url.refuse(problem))?;
+fn find_candidates(url: &SourceUrl) -> Result<Vec<Candidate>, UrlProblem> {
+    let segments = url.segments();
+    let release = read_release(&segments)?;
     let name = url.plain_file_name()?;
-    let is_usual = url.scheme() == Scheme::Https && url.port() == Scheme::Https.default_port();
-    if is_known_forge(url.host()) && !is_usual {
-        return Err(url.refuse(UrlProblem::ForgeHttpsOnly { host: url.host().clone() }));
-    }
-    if is_known_forge(url.host()) && release.is_none() {
-        check_page(&segments).map_err(|problem| url.refuse(problem))?;
-    }
-    check_slashes(&segments, release.as_ref()).map_err(|problem| url.refuse(problem))?;
-    let file_name = AssetName::parse(name).map_err(|error| url.refuse(error.into()))?;
-
-    let mut candidates = Vec::new();
-    let mut unstorable = None;
-    if let Some(Release { project, tag }) = release {
-        let dir = [project.join("/"), "releases/tag".to_owned(), tag.join("/")];
-        let dir = url.path_on_server(&dir).map_err(|error| url.refuse_path(&error))?;
-        match usable(dir) {
-            Ok(dir) => candidates.push(Candidate {
-                kind: CandidateKind::Release,
-                index: layout::index_in(&dir),
-                file_name: file_name.clone(),
-            }),
-            Err(error) => unstorable = Some(error),
+    if is_known_forge(url.host()) {
+        if (url.scheme(), url.port()) != (Scheme::Https, Scheme::Https.default_port()) {
+            return Err(UrlProblem::ForgeHttpsOnly { host: url.host().clone() });
+        }
+        if release.is_none() {
+            check_page(&segments)?;
         }
     }
-    let own_dir = url.path_on_server(url.dir_segments()).map_err(|error| url.refuse_path(&error))?;
-    for (dir, file_name) in self_and_above(&own_dir, &file_name) {
-        match usable(dir) {
-            Ok(dir) => candidates.push(Candidate {
-                kind: CandidateKind::Directory,
-                index: layout::index_in(&dir),
-                file_name,
-            }),
+    check_slashes(&segments, release.as_ref())?;
+    let file_name = AssetName::parse(name)?;
+
+    let mut places = Vec::new();
+    if let Some(Release { project, tag }) = release {
+        let dir = [project.join("/"), "releases/tag".to_owned(), tag.join("/")];
+        places.push((CandidateKind::Release, url.path_on_server(&dir)?, file_name.clone()));
+    }
+    let own_dir = url.path_on_server(url.dir_segments())?;
+    let dirs = self_and_above(&own_dir, &file_name).into_iter();
+    places.extend(dirs.map(|(dir, name)| (CandidateKind::Directory, dir, name)));
+    let mut unstorable = None;
+    let mut candidates = Vec::new();
+    for (kind, dir, file_name) in places {
+        // Where no index can have been stored, it is not asked for.
+        match dir.check_storable_dir() {
+            Ok(()) => candidates.push(Candidate { kind, index: layout::index_in(&dir), file_name }),
             Err(error) => unstorable = unstorable.or(Some(error)),
         }
     }
     match unstorable {
-        Some(error) if candidates.is_empty() => Err(url.refuse_path(&error)),
+        Some(error) if candidates.is_empty() => Err(error.into()),
         Some(_) | None => Ok(candidates),
     }
-}
-
-/// A directory under which an index may have been stored at all: in any other it is not asked for.
-fn usable(dir: RepoPath) -> Result<RepoPath, PathError> {
-    dir.check_storable_dir().map(|()| dir)
 }
 
 /// The directories of the server from the file's own upwards, with the file's name as seen from each.
@@ -123,10 +112,7 @@ fn self_and_above(own_dir: &RepoPath, name: &AssetName) -> Vec<(RepoPath, AssetN
 
 /// Reads the form of a forge's download; `None` where the path has another one.
 fn read_release<'u>(segments: &[&'u str]) -> Result<Option<Release<'u>>, UrlProblem> {
-    let dash = segments.iter().position(|segment| *segment == "-").filter(|dash| *dash >= 2);
-    if let Some((project, ["releases", rest @ ..])) =
-        dash.map(|dash| (&segments[..dash], &segments[dash + 1..]))
-    {
+    if let Some((project, ["releases", rest @ ..])) = ForgeKind::Gitlab.split_project(segments) {
         if rest.starts_with(&["permalink", "latest"]) {
             return Err(UrlProblem::LatestRelease { form: GITLAB_FORM });
         }

@@ -3,7 +3,6 @@
 mod claimed;
 mod configured;
 pub(crate) mod credential;
-pub(crate) mod elsewhere;
 mod forge;
 pub(crate) mod kind;
 mod locate;
@@ -17,6 +16,6 @@ pub use self::{
     credential::Credential,
     forge::{ForgeConfig, ForgeConfigError},
     kind::{ForgeKind, ForgeKindError},
-    source::{FetchedSigners, ReleaseSource, Retrieval, SignersSource},
+    source::{FetchedSigners, OutgoingRequest, ReleaseSource, Retrieval, SignersSource},
     token::{Token, TokenError},
 };

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use countersign_core::values::url::Scheme;
 use thiserror::Error;
 use url::Url;
 
@@ -10,7 +11,7 @@ use crate::{
     file_server::FileServers,
     host::{Host, HostProblem},
     shown::shown_text,
-    url::Scheme,
+    url::has_user_info,
 };
 
 pub use allow::{AllowFetch, AllowFetchError, Ports};
@@ -22,13 +23,12 @@ pub const OTHER_PORT: u16 = 0;
 
 #[derive(Debug, Clone, Default)]
 pub struct Guard {
+    /// What `--allow-fetch` names, and the places of configured forges.
     pub allow: Vec<AllowFetch>,
     /// May be read over plain http; their addresses must be public all the same.
     pub file_servers: FileServers,
     /// Loopback addresses are an exception (`--dev`).
     pub loopback: bool,
-    /// Places of configured forges: an exception by this name or literal alone, not by what else resolves to it.
-    pub forges: Vec<AllowFetch>,
 }
 
 /// Which addresses a request may connect to.
@@ -78,7 +78,7 @@ impl Guard {
     pub fn admit(&self, url: &Url) -> Result<Reach, GuardRefusal> {
         let scheme = Scheme::parse(url.scheme())
             .ok_or_else(|| GuardRefusal::Scheme { scheme: shown_text(url.scheme()) })?;
-        if !url.username().is_empty() || url.password().is_some() {
+        if has_user_info(url) {
             return Err(GuardRefusal::UserInfo);
         }
         let host = Host::parse(url.host_str().unwrap_or_default())?;
@@ -126,7 +126,7 @@ impl Guard {
     /// Ports to which different exceptions apply: one of each class.
     pub fn port_classes(&self) -> Vec<u16> {
         let mut classes = vec![OTHER_PORT];
-        for ports in self.exceptions().map(AllowFetch::ports) {
+        for ports in self.allow.iter().map(AllowFetch::ports) {
             match ports {
                 Ports::Default => classes.extend([80, 443]),
                 Ports::One(port) => classes.push(port),
@@ -138,12 +138,8 @@ impl Guard {
         classes
     }
 
-    fn exceptions(&self) -> impl Iterator<Item = &AllowFetch> {
-        self.forges.iter().chain(&self.allow)
-    }
-
     fn excepts_host(&self, host: &Host, port: u16) -> bool {
-        self.exceptions().any(|allow| allow.covers_host(host, port))
+        self.allow.iter().any(|allow| allow.covers_host(host, port))
     }
 
     fn excepts_address(&self, address: IpAddr, port: u16) -> bool {

@@ -22,7 +22,7 @@ pub fn read_document(
     bytes: &[u8],
     max_assets: usize,
 ) -> Result<ReleaseMetadata, ReleaseError> {
-    let release = document::parse(source.forge_kind, bytes).map_err(|error| {
+    let release = document::parse(source.kind, bytes).map_err(|error| {
         let (url, reason) = (shown_url(source.api_project.as_str()), shown_text(&error.to_string()));
         ReleaseError::NotADocument { url, reason }
     })?;

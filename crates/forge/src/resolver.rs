@@ -1,6 +1,6 @@
 //! Name resolution behind the guard: a connection is made to an address that was checked, and to no other.
 
-use std::{fmt, net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
@@ -53,14 +53,5 @@ impl Resolve for GuardedResolver {
             }
             Err(refusal.map_or_else(|| "the name has no address".into(), Into::into))
         })
-    }
-}
-
-impl fmt::Debug for GuardedResolver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GuardedResolver")
-            .field("reach", &self.reach)
-            .field("port", &self.port)
-            .finish_non_exhaustive()
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use countersign_core::values::url::Scheme;
 use reqwest::{
     Client, ClientBuilder,
     dns::Resolve,
@@ -14,7 +15,7 @@ use crate::{
     guard::{Guard, GuardRefusal, OTHER_PORT, Reach},
     https::{SetupError, https_client},
     resolver::GuardedResolver,
-    url::Scheme,
+    url::has_user_info,
 };
 
 /// How much an HTTP/2 server may send before we acknowledge it. With the usual 2 MiB, a line with a round trip of 100 ms
@@ -83,7 +84,7 @@ impl FetchAccess {
                 if Scheme::parse(url.scheme()).is_none() {
                     return Err(HopRefusal::NotHttp);
                 }
-                if !url.username().is_empty() || url.password().is_some() {
+                if has_user_info(url) {
                     return Err(GuardRefusal::UserInfo.into());
                 }
                 if route.left_tls {

@@ -5,12 +5,8 @@ use std::fmt;
 use bytes::Bytes;
 use url::Url;
 
-use super::{
-    error::FetchError,
-    fetcher::Fetcher,
-    opened::OpenedResponse,
-    route::{Ask, Redirects},
-};
+use super::{error::FetchError, fetcher::Fetcher, opened::OpenedResponse, route::Redirects};
+use crate::forges::source::OutgoingRequest;
 
 /// A file that is being received.
 pub struct Download {
@@ -27,7 +23,7 @@ impl Fetcher {
         url: &Url,
         max_bytes: Option<u64>,
     ) -> Result<Option<Download>, FetchError> {
-        let Some(opened) = self.open(url, Ask::default(), Redirects::Guarded).await? else {
+        let Some(opened) = self.open(&OutgoingRequest::plain(url.clone()), Redirects::Guarded).await? else {
             return Ok(None);
         };
         if let Some(max_bytes) = max_bytes {

@@ -15,9 +15,13 @@ use super::{
     opened::OpenedResponse,
     pace::Timeouts,
     rate_limit,
-    route::{Ask, FetchRoute, Redirects},
+    route::{FetchRoute, Redirects},
 };
-use crate::{guard::Guard, https::SetupError};
+use crate::{
+    forges::{credential::Credential, source::OutgoingRequest},
+    guard::Guard,
+    https::SetupError,
+};
 
 /// For one asset from its first request to its last byte: the largest allowed one at some 600 KB a second.
 const ASSET_TIMEOUT: Duration = Duration::from_secs(3_600);
@@ -66,7 +70,7 @@ impl Fetcher {
     /// The whole content at a URL; `None` where the server says that there is nothing (404, 410).
     pub async fn get(&self, url: &Url, limits: FetchLimits) -> Result<Option<Vec<u8>>, FetchError> {
         let work = async {
-            match self.open(url, Ask::default(), limits.redirects).await? {
+            match self.open(&OutgoingRequest::plain(url.clone()), limits.redirects).await? {
                 Some(opened) => opened.read(limits.max_bytes).await.map(Some),
                 None => Ok(None),
             }
@@ -94,15 +98,15 @@ impl Fetcher {
     /// Follows redirects to a 200 response whose body is still to be read. The caller bounds the time and the size.
     pub(crate) async fn open(
         &self,
-        url: &Url,
-        mut ask: Ask<'_>,
+        request: &OutgoingRequest,
         redirects: Redirects,
     ) -> Result<Option<OpenedResponse>, FetchError> {
-        let mut route = FetchRoute::start(url);
+        let mut route = FetchRoute::start(&request.url);
+        let mut credential = request.credential.as_ref();
         for _ in 0..=MAX_REDIRECTS {
             // Once elsewhere, a redirect back is a stranger's choice, and is followed without the token.
-            ask.credential = ask.credential.filter(|credential| credential.is_for(&route.current));
-            let response = self.request(&route, ask).await?;
+            credential = credential.filter(|credential| credential.is_for(&route.current));
+            let response = self.request(&route, request.accept, credential).await?;
             match response.status() {
                 StatusCode::OK => {
                     check_encoding(&response, &route)?;
@@ -116,23 +120,22 @@ impl Fetcher {
                 | StatusCode::PERMANENT_REDIRECT => {
                     route.follow(response.headers().get(LOCATION), redirects)?
                 }
-                _ => return Err(rate_limit::bad_status(&route, ask, &response)),
+                _ => return Err(rate_limit::bad_status(&route, credential.is_some(), &response)),
             }
         }
         Err(route.refused(HopRefusal::TooManyRedirects))
     }
 
-    async fn request(&self, route: &FetchRoute, ask: Ask<'_>) -> Result<Response, FetchError> {
+    async fn request(
+        &self,
+        route: &FetchRoute,
+        accept: Option<&'static str>,
+        credential: Option<&Credential>,
+    ) -> Result<Response, FetchError> {
         let client = self.access.client_for(route).map_err(|refusal| route.refused(refusal))?;
-        let mut request = client.get(route.current.clone());
-        if let Some(accept) = ask.accept {
-            request = request.header(ACCEPT, accept);
-        }
-        if let Some((name, value)) =
-            ask.credential.and_then(|credential| credential.header_for(&route.current))
-        {
-            request = request.header(name, value);
-        }
+        let accept = accept.map(|accept| (ACCEPT, HeaderValue::from_static(accept)));
+        let headers = accept.into_iter().chain(credential.map(Credential::header)).collect();
+        let request = client.get(route.current.clone()).headers(headers);
         let Timeouts { connect, idle, total: _, pace: _ } = self.timeouts;
         match tokio::time::timeout(connect + idle, request.send()).await {
             Ok(sent) => sent.map_err(|error| route.failed(&error, self.timeouts)),

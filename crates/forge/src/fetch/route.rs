@@ -7,7 +7,7 @@ use super::{
     error::{FetchError, Hop, HopRefusal, RequestFailure, Wait},
     pace::{Pace, Timeouts},
 };
-use crate::{forges::credential::Credential, shown::shown_url};
+use crate::shown::shown_url;
 
 /// Where redirects may lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,14 +16,6 @@ pub enum Redirects {
     SameOrigin,
     /// Wherever a request may go at all.
     Guarded,
-}
-
-/// What a request says besides its URL.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Ask<'a> {
-    pub(crate) accept: Option<&'a HeaderValue>,
-    /// Sent to the origin that it is for, wherever redirects lead.
-    pub(crate) credential: Option<&'a Credential>,
 }
 
 /// The URL that was asked for and the one that a redirect led to.

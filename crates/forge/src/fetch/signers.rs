@@ -2,13 +2,9 @@
 
 use countersign_core::documents::metadata::OriginKind;
 
-use super::{
-    error::FetchError,
-    fetcher::Fetcher,
-    route::{Ask, Redirects},
-};
+use super::{error::FetchError, fetcher::Fetcher, route::Redirects};
 use crate::{
-    forges::source::{FetchedSigners, Retrieval, SignersSource},
+    forges::source::{FetchedSigners, OutgoingRequest, Retrieval, SignersSource},
     shown::shown_url,
 };
 
@@ -21,7 +17,8 @@ impl Fetcher {
         let mut found = None;
         for retrieval in &source.retrievals {
             let work = self.retrieve_either_way(retrieval, max_bytes);
-            let Some(fetched) = self.in_time(&retrieval.url, self.total_timeout(), work).await? else {
+            let Some(fetched) = self.in_time(&retrieval.request.url, self.total_timeout(), work).await?
+            else {
                 continue;
             };
             if found.replace(fetched).is_some() {
@@ -49,7 +46,7 @@ impl Fetcher {
                 continue;
             }
             if let Some(bytes) = self.retrieve(way, max_bytes).await? {
-                return Ok(Some(FetchedSigners { bytes, retrieval_url: way.url.to_string() }));
+                return Ok(Some(FetchedSigners { bytes, retrieval_url: way.request.url.to_string() }));
             }
         }
         Ok(None)
@@ -58,14 +55,12 @@ impl Fetcher {
     /// Whether the branch is there, in case that must be known before.
     async fn has_branch(&self, retrieval: &Retrieval) -> Result<bool, FetchError> {
         let Some(branch) = &retrieval.branch else { return Ok(true) };
-        let ask = Ask::default();
-        let answer = self.open(branch, ask, Redirects::SameOrigin).await?;
+        let answer = self.open(&OutgoingRequest::plain(branch.clone()), Redirects::SameOrigin).await?;
         Ok(answer.is_some_and(|opened| !opened.is_html()))
     }
 
     async fn retrieve(&self, retrieval: &Retrieval, max_bytes: u64) -> Result<Option<Vec<u8>>, FetchError> {
-        let ask = Ask { accept: retrieval.accept.as_ref(), credential: retrieval.credential.as_ref() };
-        let Some(opened) = self.open(&retrieval.url, ask, Redirects::SameOrigin).await? else {
+        let Some(opened) = self.open(&retrieval.request, Redirects::SameOrigin).await? else {
             return Ok(None);
         };
         if retrieval.refuses_html && opened.is_html() {

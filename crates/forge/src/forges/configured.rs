@@ -1,9 +1,8 @@
 //! The forges that a server is configured to read from.
 
 use super::{
-    elsewhere,
-    forge::{Forge, ForgeConfig, ForgeConfigError, KNOWN},
-    locate,
+    forge::{Forge, ForgeConfig, ForgeConfigError},
+    kind::{self, KNOWN},
     signers_form::ServedBy,
     source::{ReleaseSource, SignersSource},
 };
@@ -12,7 +11,7 @@ use crate::{
     guard::{AllowFetch, Ports},
     host::Host,
     shown::shown_text,
-    url::{SourceUrl, UrlRefusal},
+    url::{SourceUrl, UrlProblem, UrlRefusal},
 };
 
 /// All forges that this server reads from.
@@ -63,24 +62,36 @@ impl Forges {
         url: &SourceUrl,
         servers: &FileServers,
     ) -> Result<SignersSource, UrlRefusal> {
+        self.find_signers(url, servers).map_err(|problem| url.refuse(problem))
+    }
+
+    pub(super) fn find_signers(
+        &self,
+        url: &SourceUrl,
+        servers: &FileServers,
+    ) -> Result<SignersSource, UrlProblem> {
         // Raw hosts first: such a host may be a directory of the forge's own.
         if let Some((forge, segments)) = self.0.iter().find_map(|forge| Some((forge, forge.below_raw(url)?)))
         {
             return forge.locate_signers(url, &segments, ServedBy::RawHost);
         }
         match self.page_forge(url) {
-            Some(forge) => forge.locate_signers(url, &url.segments().collect::<Vec<_>>(), ServedBy::Forge),
-            None => elsewhere::locate_signers(url, servers),
+            Some(forge) => forge.locate_signers(url, &url.segments(), ServedBy::Forge),
+            None => file_server::locate_signers(url, servers),
         }
     }
 
     /// Says which release a URL is the page of, by the URL alone.
     pub fn locate_release(&self, url: &str) -> Result<ReleaseSource, UrlRefusal> {
         let url = SourceUrl::parse_release(url)?;
-        match self.page_forge(&url) {
+        let located = match self.page_forge(&url) {
             Some(forge) => forge.locate_release(&url),
-            None => Err(url.refuse(locate::no_forge_problem(&url))),
-        }
+            None if kind::is_known(url.host()) => {
+                Err(UrlProblem::ForgeHttpsOnly { host: url.host().clone() })
+            }
+            None => Err(UrlProblem::NotAForge { server: url.server() }),
+        };
+        located.map_err(|problem| url.refuse(problem))
     }
 
     fn page_forge(&self, url: &SourceUrl) -> Option<&Forge> {

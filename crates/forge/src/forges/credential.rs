@@ -30,12 +30,12 @@ impl Credential {
         Self { api: api.clone(), places, name, value }
     }
 
-    /// The header for a request to this URL: none, unless it is one of the project's own on the API's origin.
-    pub(crate) fn header_for(&self, url: &Url) -> Option<(HeaderName, HeaderValue)> {
-        self.is_for(url).then(|| (self.name.clone(), self.value.clone()))
+    /// For a request that it is for.
+    pub(crate) fn header(&self) -> (HeaderName, HeaderValue) {
+        (self.name.clone(), self.value.clone())
     }
 
-    /// Whether the token goes along with a request for this URL.
+    /// Whether a URL is one of the project's own on the API's origin. With no other request the token goes along.
     pub fn is_for(&self, url: &Url) -> bool {
         let is_place = |place: &Url| place.origin() == url.origin() && lies_below(place.path(), url.path());
         self.api.origin() == url.origin() && self.places.iter().any(is_place)

@@ -1,25 +1,22 @@
 //! One forge: its hosts, and which URLs are on it.
 
+use countersign_core::values::url::Scheme;
 use thiserror::Error;
 use url::Url;
 
-use super::{kind::ForgeKind, token::Token};
+use super::{
+    kind::{self, ForgeKind},
+    token::Token,
+};
 use crate::{
     host::{Host, HostProblem},
     shown::{shown_text, shown_url},
-    url::{Scheme, SourceUrl},
+    url::SourceUrl,
 };
 
 /// What a signers file of github.com is read from.
 const GITHUB_API: &str = "https://api.github.com";
 const GITHUB_RAW: &str = "https://raw.githubusercontent.com";
-
-pub(super) const KNOWN: [(&str, ForgeKind); 4] = [
-    ("github.com", ForgeKind::Github),
-    ("gitlab.com", ForgeKind::Gitlab),
-    ("codeberg.org", ForgeKind::Forgejo),
-    ("gitea.com", ForgeKind::Forgejo),
-];
 
 /// One `[[forge]]` of the configuration.
 #[derive(Debug, Clone)]
@@ -67,7 +64,7 @@ impl Forge {
         let ForgeConfig { host: text, kind, mut api, mut raw, token } = config;
         let (host, port) = Host::parse_with_port(&text)
             .map_err(|problem| ForgeConfigError::Host { text: shown_text(&text), problem })?;
-        let is_known = KNOWN.iter().any(|(known, _)| *known == host.as_str());
+        let is_known = kind::is_known(&host);
         if host.as_str() == "github.com" {
             api = api.or_else(|| Some(GITHUB_API.to_owned()));
             raw = raw.or_else(|| Some(GITHUB_RAW.to_owned()));
@@ -109,7 +106,7 @@ impl Forge {
             && raw.port_or_known_default() == Some(url.port());
         let base: Vec<&str> = raw.path_segments()?.filter(|segment| !segment.is_empty()).collect();
         let is_own_page = base.is_empty() && self.serves(url.scheme(), url.host(), url.port());
-        let segments: Vec<&str> = url.segments().collect();
+        let segments = url.segments();
         let below = segments.strip_prefix(base.as_slice())?;
         (same_server && !is_own_page).then(|| below.to_vec())
     }

@@ -1,7 +1,6 @@
 //! What a URL was found to mean: the project or release, and the requests that read it.
 
 use countersign_core::{documents::metadata::OriginKind, values::path::RepoPath};
-use reqwest::header::HeaderValue;
 use url::Url;
 
 use super::{credential::Credential, kind::ForgeKind};
@@ -19,12 +18,20 @@ pub struct SignersSource {
     pub needs_slashed_branch: bool,
 }
 
+/// A GET request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutgoingRequest {
+    pub url: Url,
+    /// The media type to ask for.
+    pub accept: Option<&'static str>,
+    /// Sent to the origin that it is for, wherever redirects lead.
+    pub credential: Option<Credential>,
+}
+
 /// One request for a signers file, in a form that can only name a branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retrieval {
-    pub url: Url,
-    pub accept: Option<HeaderValue>,
-    pub credential: Option<Credential>,
+    pub request: OutgoingRequest,
     /// Forges answer with a page where a file is missing or a login is; a file server may send what it likes.
     pub refuses_html: bool,
     /// The branch's own page in the API, which must exist first: a raw URL alone would let the forge decide where the
@@ -44,14 +51,13 @@ pub struct FetchedSigners {
 /// Where a release is to be read, and the directory that its index belongs into.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReleaseSource {
-    pub kind: OriginKind,
+    pub kind: ForgeKind,
     pub project: RepoPath,
     pub tag: String,
     /// The page of the release as given, without a query.
     pub url: String,
     /// `<project>/releases/tag/<tag>`
     pub dir: RepoPath,
-    pub forge_kind: ForgeKind,
     /// The project in the API.
     pub api_project: Url,
     /// Spellings of one request, to be tried in this order.
@@ -59,8 +65,8 @@ pub struct ReleaseSource {
     pub credential: Option<Credential>,
 }
 
-impl Retrieval {
-    pub fn plain(url: Url) -> Self {
-        Self { url, accept: None, credential: None, refuses_html: false, branch: None, otherwise: None }
+impl OutgoingRequest {
+    pub(crate) fn plain(url: Url) -> Self {
+        Self { url, accept: None, credential: None }
     }
 }

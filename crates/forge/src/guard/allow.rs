@@ -2,6 +2,7 @@
 
 use std::{fmt, net::IpAddr, str::FromStr};
 
+use countersign_core::values::url::parse_port;
 use ipnet::IpNet;
 use thiserror::Error;
 
@@ -134,11 +135,9 @@ fn parse(text: &str) -> Result<AllowFetch, AllowFetchProblem> {
     Ok(AllowFetch { to, ports })
 }
 
-fn parse_ports(text: &str) -> Result<Ports, AllowFetchProblem> {
+fn parse_ports(text: &str) -> Result<Ports, HostProblem> {
     if text == "*" {
         return Ok(Ports::All);
     }
-    let number = text.parse::<u16>().ok().filter(|number| *number > 0 && number.to_string() == text);
-    let problem = || HostProblem::Port { port: shown_text(text) };
-    Ok(Ports::One(number.ok_or_else(problem)?))
+    parse_port(text).map(Ports::One).ok_or_else(|| HostProblem::Port { port: shown_text(text) })
 }

@@ -1,6 +1,5 @@
 //! Fetching what a forge's API says of a release.
 
-use reqwest::header::HeaderValue;
 use url::Url;
 
 use super::{
@@ -9,14 +8,14 @@ use super::{
     error::ReleaseError,
 };
 use crate::{
-    fetch::{Fetcher, Redirects, route::Ask},
-    forges::{ForgeKind, ReleaseSource},
+    fetch::{Fetcher, Redirects},
+    forges::{ForgeKind, OutgoingRequest, ReleaseSource},
     shown::{shown_text, shown_url},
 };
 
 /// A thousand assets take less than 2 MiB on every forge.
 const MAX_DOCUMENT_BYTES: u64 = 4 << 20;
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const JSON: &str = "application/json";
 
 impl Fetcher {
     /// What the forge published under this tag: not more than `max_assets`, with safe and distinct names.
@@ -40,8 +39,9 @@ impl Fetcher {
         url: &Url,
         max_assets: usize,
     ) -> Result<Option<ReleaseMetadata>, ReleaseError> {
-        let ask = Ask { accept: Some(&JSON), credential: source.credential.as_ref() };
-        let Some(opened) = self.open(url, ask, Redirects::SameOrigin).await? else {
+        let credential = source.credential.clone();
+        let request = OutgoingRequest { url: url.clone(), accept: Some(JSON), credential };
+        let Some(opened) = self.open(&request, Redirects::SameOrigin).await? else {
             return Ok(None);
         };
         let (shown, media_type) = (opened.shown(), opened.media_type());
@@ -54,7 +54,7 @@ impl Fetcher {
             return Err(ReleaseError::NotADocument { url: shown, reason });
         }
         let bytes = opened.read(MAX_DOCUMENT_BYTES).await?;
-        let release = document::parse(source.forge_kind, &bytes).map_err(|error| {
+        let release = document::parse(source.kind, &bytes).map_err(|error| {
             let reason = shown_text(&error.to_string());
             ReleaseError::NotADocument { url: shown, reason }
         })?;
@@ -66,9 +66,10 @@ impl Fetcher {
     /// GitLab also knows projects by number, and packages are usually linked by it. Whether it is the project's own, only
     /// GitLab can tell: where it does not, the token stays with the project's name.
     async fn with_number(&self, source: &ReleaseSource) -> Option<ReleaseSource> {
-        let credential = source.credential.clone().filter(|_| source.forge_kind == ForgeKind::Gitlab)?;
-        let ask = Ask { accept: Some(&JSON), credential: Some(&credential) };
-        let opened = self.open(&source.api_project, ask, Redirects::SameOrigin).await.ok()??;
+        let credential = source.credential.clone().filter(|_| source.kind == ForgeKind::Gitlab)?;
+        let url = source.api_project.clone();
+        let request = OutgoingRequest { url, accept: Some(JSON), credential: Some(credential.clone()) };
+        let opened = self.open(&request, Redirects::SameOrigin).await.ok()??;
         let bytes = opened.read(MAX_DOCUMENT_BYTES).await.ok()?;
         let GitlabProject { id } = serde_json::from_slice(&bytes).ok()?;
         let (projects, _) = source.api_project.as_str().rsplit_once('/')?;

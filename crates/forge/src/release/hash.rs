@@ -10,7 +10,7 @@ use super::{
     error::{AssetProblem, ReleaseError},
 };
 use crate::{
-    fetch::{Fetcher, Redirects, opened::OpenedResponse, pace::SlowestRate, route::Ask},
+    fetch::{Fetcher, Redirects, opened::OpenedResponse, pace::SlowestRate},
     shown::shown_url,
 };
 
@@ -43,8 +43,7 @@ impl Fetcher {
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<HashedAsset, AssetProblem> {
         let download = &asset.download;
-        let ask = Ask { accept: download.accept.as_ref(), credential: download.credential.as_ref() };
-        let opened = self.open(&download.url, ask, Redirects::Guarded).await?;
+        let opened = self.open(download, Redirects::Guarded).await?;
         let not_found = || AssetProblem::NotFound { url: format!("`{}`", shown_url(download.url.as_str())) };
         let mut opened = opened.ok_or_else(not_found)?;
         check_head(asset, &opened, max_bytes)?;

@@ -63,7 +63,7 @@ fn a_claim_is_read_under_the_rules_of_its_kind() {
         let source = claimed(kind, url).unwrap_or_else(|problem| panic!("{url}: {problem}"));
         assert_eq!((source.kind, source.project.as_str()), (kind, project), "{url}");
         assert_eq!(requests(&source), [request], "{url}");
-        assert!(source.retrievals.iter().all(|retrieval| retrieval.credential.is_none()));
+        assert!(source.retrievals.iter().all(|retrieval| retrieval.request.credential.is_none()));
     }
 }
 

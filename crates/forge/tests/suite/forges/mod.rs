@@ -68,5 +68,5 @@ fn release(url: &str) -> Result<ReleaseSource, UrlProblem> {
 /// The last way to ask for each candidate; `a_directory_is_never_…` looks at what comes before.
 fn requests(source: &SignersSource) -> Vec<&str> {
     let ways = source.retrievals.iter().map(|first| first.otherwise.as_deref().unwrap_or(first));
-    ways.map(|way| way.url.as_str()).collect()
+    ways.map(|way| way.request.url.as_str()).collect()
 }

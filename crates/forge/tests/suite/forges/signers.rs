@@ -120,7 +120,7 @@ fn with_a_token_files_are_read_through_the_api() {
     for (url, request) in table {
         let source = signers_of(&with_tokens(), url).unwrap();
         assert_eq!(requests(&source), [request], "{url}");
-        assert!(source.retrievals[0].credential.is_some(), "{url}");
+        assert!(source.retrievals[0].request.credential.is_some(), "{url}");
     }
 }
 

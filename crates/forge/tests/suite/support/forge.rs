@@ -141,7 +141,7 @@ impl Fake {
         let token = (access == Access::WithToken).then(|| Token::new(SECRET.to_owned()).unwrap());
         let host = format!("127.0.0.1:{}", server.port);
         let forges = Forges::new(vec![ForgeConfig { host, kind, api: None, raw: None, token }]).unwrap();
-        let guard = Guard { forges: forges.exceptions(), ..Guard::default() };
+        let guard = Guard { allow: forges.exceptions(), ..Guard::default() };
         let answers = Answers::default().with("internal.example", &["127.0.0.1"]);
         let fetcher = Fetcher::new(guard, TIMEOUTS, Arc::new(answers)).unwrap();
         Self { server, kind, forges, fetcher }
@@ -149,11 +149,8 @@ impl Fake {
 
     /// Lets requests go to this place as well.
     pub(crate) fn allow(&mut self, place: &str) {
-        let guard = Guard {
-            allow: vec![place.parse().unwrap()],
-            forges: self.forges.exceptions(),
-            ..Guard::default()
-        };
+        let mut guard = Guard { allow: self.forges.exceptions(), ..Guard::default() };
+        guard.allow.push(place.parse().unwrap());
         self.fetcher = Fetcher::new(guard, TIMEOUTS, Arc::new(Answers::default())).unwrap();
     }
 

@@ -131,7 +131,7 @@ fn any_other_form_leads_to_directories_alone() {
         assert_eq!(Some(name.as_str()), place.url.file_name(), "{url}");
         let (dir, name) = shown(place.candidates.last().unwrap());
         assert_eq!(dir.split('/').count(), 3, "{url}");
-        assert_eq!(name, place.url.segments().collect::<Vec<_>>().join("/"), "{url}");
+        assert_eq!(name, place.url.segments().join("/"), "{url}");
     }
 }
 
@@ -274,7 +274,7 @@ proptest! {
                 prop_assert!(dir.starts_with("https/files.example/443"), "{url}: {dir}");
                 prop_assert_eq!(name.rsplit('/').next(), place.url.file_name(), "{}", url);
                 if candidate.kind == CandidateKind::Directory {
-                    let whole = place.url.segments().collect::<Vec<_>>().join("/");
+                    let whole = place.url.segments().join("/");
                     prop_assert_eq!(format!("{dir}/{name}"), format!("https/files.example/443/{whole}"));
                 }
             }

@@ -1,10 +1,11 @@
 //! Signers files on file servers, and which servers may have them (D27).
 
+use countersign_core::values::url::Scheme;
 use countersign_forge::{
     file_server::{FileServerRule, FileServers},
     forges::{Forges, SignersSource},
     host::Host,
-    url::{Scheme, SourceUrl, UrlProblem},
+    url::{SourceUrl, UrlProblem},
 };
 
 use crate::support::problem_of;
@@ -52,7 +53,7 @@ fn a_source_keeps_the_text_as_given_and_what_is_requested() {
         locate("HTTPS://Files.Example:443/ü/svc.signers.json", &servers(&["files.example"])).unwrap();
     assert_eq!(source.kind.as_str(), "file_server");
     assert_eq!(source.url, "HTTPS://Files.Example:443/ü/svc.signers.json");
-    assert_eq!(source.retrievals[0].url.as_str(), "https://files.example/%C3%BC/svc.signers.json");
+    assert_eq!(source.retrievals[0].request.url.as_str(), "https://files.example/%C3%BC/svc.signers.json");
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! URLs as they are given: what is read from them, what is refused, and how they are shown.
 
-use countersign_core::values::path::RepoPath;
+use countersign_core::values::{path::RepoPath, url::Scheme};
 use countersign_forge::{
     host::HostProblem,
-    url::{Scheme, SourceUrl, UrlProblem, UrlRefusal},
+    url::{SourceUrl, UrlProblem, UrlRefusal},
 };
 use proptest::prelude::*;
 
