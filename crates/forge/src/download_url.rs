@@ -76,7 +76,7 @@ fn find_candidates(url: &SourceUrl) -> Result<Vec<Candidate>, UrlProblem> {
         places.push((CandidateKind::Release, url.path_on_server(&dir)?, file_name.clone()));
     }
     let own_dir = url.path_on_server(url.dir_segments())?;
-    let dirs = self_and_above(&own_dir, &file_name).into_iter();
+    let dirs = self_and_above(&own_dir, &file_name);
     places.extend(dirs.map(|(dir, name)| (CandidateKind::Directory, dir, name)));
     let mut unstorable = None;
     let mut candidates = Vec::new();
@@ -94,20 +94,13 @@ fn find_candidates(url: &SourceUrl) -> Result<Vec<Candidate>, UrlProblem> {
 }
 
 /// The directories of the server from the file's own upwards, with the file's name as seen from each.
-fn self_and_above(own_dir: &RepoPath, name: &AssetName) -> Vec<(RepoPath, AssetName)> {
-    let mut found = vec![(own_dir.clone(), name.clone())];
-    let mut relative = name.as_str().to_owned();
-    let mut dir = own_dir.clone();
+fn self_and_above(own_dir: &RepoPath, name: &AssetName) -> impl Iterator<Item = (RepoPath, AssetName)> {
     // Scheme, host and port are no directories.
-    for _ in 0..own_dir.segments().count().saturating_sub(3).min(MAX_LEVELS_ABOVE) {
-        relative = format!("{}/{relative}", dir.file_name());
-        let (Some(parent), Ok(name)) = (dir.parent(), AssetName::parse(&relative)) else {
-            break;
-        };
-        found.push((parent.clone(), name));
-        dir = parent;
-    }
-    found
+    let levels = own_dir.segments().count().saturating_sub(3).min(MAX_LEVELS_ABOVE);
+    own_dir.self_and_ancestors().take(1 + levels).map_while(move |dir| {
+        let below = format!("{}/{name}", &own_dir.as_str()[dir.as_str().len()..]);
+        Some((dir, AssetName::parse(&below[1..]).ok()?))
+    })
 }
 
 /// Reads the form of a forge's download; `None` where the path has another one.

@@ -47,22 +47,14 @@ pub struct FileServerRuleError {
 impl FileServers {
     /// Whether files of this server may register projects, and be read over plain http.
     pub fn allow(&self, scheme: Scheme, host: &Host, port: u16) -> bool {
-        if is_known_forge(host) {
-            return false;
-        }
-        (self.loopback && host.is_loopback())
-            || self.rules.iter().any(|rule| rule.matches(scheme, host, port))
-    }
-}
-
-impl FileServerRule {
-    fn matches(&self, scheme: Scheme, host: &Host, port: u16) -> bool {
-        match self {
-            Self::Any => true,
-            Self::Host { host: allowed, port: allowed_port } => {
-                allowed == host && allowed_port.unwrap_or(scheme.default_port()) == port
+        let matches = |rule: &FileServerRule| match rule {
+            FileServerRule::Any => true,
+            FileServerRule::Host { host: allowed, port: own } => {
+                allowed == host && own.unwrap_or(scheme.default_port()) == port
             }
-        }
+        };
+        let is_allowed = (self.loopback && host.is_loopback()) || self.rules.iter().any(matches);
+        is_allowed && !is_known_forge(host)
     }
 }
 
@@ -106,7 +98,7 @@ pub(crate) fn locate_signers(url: &SourceUrl, servers: &FileServers) -> Result<S
         kind: OriginKind::FileServer,
         project: check_storable(url.path_on_server(project)?)?,
         url: url.as_str().to_owned(),
-        retrievals: vec![Retrieval { request, refuses_html: false, branch: None, otherwise: None }],
+        retrievals: vec![vec![Retrieval { request, branch: None }]],
         needs_slashed_branch: false,
     })
 }

@@ -8,14 +8,12 @@ pub(crate) mod kind;
 mod locate;
 mod signers_form;
 pub(crate) mod source;
-mod token;
 
 pub use self::{
     claimed::{locate_claimed, may_be_configured},
     configured::Forges,
-    credential::Credential,
+    credential::{Credential, Token, TokenError},
     forge::{ForgeConfig, ForgeConfigError},
     kind::{ForgeKind, ForgeKindError},
     source::{FetchedSigners, OutgoingRequest, ReleaseSource, Retrieval, SignersSource},
-    token::{Token, TokenError},
 };

@@ -62,13 +62,11 @@ pub enum GuardRefusal {
 
 impl GuardRefusal {
     /// For the port of the URL. A refusal names no more than a class of ports.
-    pub(crate) fn at_port(self, url: &Url) -> Self {
-        match self {
-            Self::NotPublic { host, address, kind, port: _ } => {
-                Self::NotPublic { host, address, kind, port: url.port_or_known_default().unwrap_or_default() }
-            }
-            other @ (Self::Scheme { .. } | Self::UserInfo | Self::Host(_) | Self::PlainHttp { .. }) => other,
+    pub(crate) fn at_port(mut self, url: &Url) -> Self {
+        if let Self::NotPublic { port, .. } = &mut self {
+            *port = url.port_or_known_default().unwrap_or_default();
         }
+        self
     }
 }
 
@@ -83,19 +81,16 @@ impl Guard {
         }
         let host = Host::parse(url.host_str().unwrap_or_default())?;
         let port = url.port().unwrap_or(scheme.default_port());
+        let may_be_plain = self.excepts_host(&host, port) || self.file_servers.allow(scheme, &host, port);
         let reach = match scheme {
-            Scheme::Https => Reach::PublicAndExceptions,
-            Scheme::Http
-                if self.excepts_host(&host, port) || self.file_servers.allow(scheme, &host, port) =>
-            {
-                Reach::PublicAndExceptions
-            }
-            Scheme::Http => Reach::ExceptionsOnly,
+            Scheme::Http if !may_be_plain => Reach::ExceptionsOnly,
+            Scheme::Http | Scheme::Https => Reach::PublicAndExceptions,
         };
+        let may_be_excepted = self.loopback || self.allow.iter().any(|allow| allow.is_net_at(port));
         match host.ip() {
             Some(address) => self.check_address(reach, &host, address, port)?,
             // Without this, a name that does not resolve would be an upstream error instead of a refusal.
-            None if reach == Reach::ExceptionsOnly && !self.excepts_any_address(port) => {
+            None if reach == Reach::ExceptionsOnly && !may_be_excepted => {
                 return Err(GuardRefusal::PlainHttp { host });
             }
             None => {}
@@ -126,7 +121,7 @@ impl Guard {
     /// Ports to which different exceptions apply: one of each class.
     pub fn port_classes(&self) -> Vec<u16> {
         let mut classes = vec![OTHER_PORT];
-        for ports in self.allow.iter().map(AllowFetch::ports) {
+        for ports in self.allow.iter().map(|allow| allow.ports) {
             match ports {
                 Ports::Default => classes.extend([80, 443]),
                 Ports::One(port) => classes.push(port),
@@ -145,10 +140,6 @@ impl Guard {
     fn excepts_address(&self, address: IpAddr, port: u16) -> bool {
         (self.loopback && unwrap_embedded(address).is_loopback())
             || self.allow.iter().any(|allow| allow.covers_address(address, port))
-    }
-
-    fn excepts_any_address(&self, port: u16) -> bool {
-        self.loopback || self.allow.iter().any(|allow| allow.is_net_at(port))
     }
 }
 

@@ -1,31 +1,47 @@
 //! Releases of a forge: what was published, and the digests of its files (D11, D26).
 
-mod asset;
 mod document;
 mod error;
 mod fetch;
 mod hash;
 
-use crate::{
-    forges::ReleaseSource,
-    shown::{shown_text, shown_url},
+use countersign_core::{
+    documents::index::AssetName,
+    values::{
+        digest::{Sha256, Sha512},
+        time::Timestamp,
+    },
 };
 
+use crate::forges::OutgoingRequest;
+
 pub use self::{
-    asset::{Asset, HashedAsset, ReleaseMetadata},
+    document::read_document,
     error::{AssetProblem, ReleaseError, ReleaseProblem},
 };
 
-/// Reads a forge's document without fetching it.
-pub fn read_document(
-    source: &ReleaseSource,
-    bytes: &[u8],
-    max_assets: usize,
-) -> Result<ReleaseMetadata, ReleaseError> {
-    let release = document::parse(source.kind, bytes).map_err(|error| {
-        let (url, reason) = (shown_url(source.api_project.as_str()), shown_text(&error.to_string()));
-        ReleaseError::NotADocument { url, reason }
-    })?;
-    let refuse = |problem| ReleaseError::Refused { url: shown_url(&source.url), problem };
-    release.into_metadata(source, max_assets).map_err(refuse)
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReleaseMetadata {
+    pub published_on: Option<Timestamp>,
+    /// Never empty; each name once.
+    pub assets: Vec<Asset>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asset {
+    pub name: AssetName,
+    /// The public URL, for the index.
+    pub source: String,
+    /// As published.
+    pub size: Option<u64>,
+    /// As published.
+    pub sha256: Option<Sha256>,
+    download: OutgoingRequest,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HashedAsset {
+    pub size: u64,
+    pub sha256: Sha256,
+    pub sha512: Sha512,
 }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use reqwest::{
-    Response, StatusCode,
+    Response,
     dns::Resolve,
     header::{ACCEPT, CONTENT_ENCODING, HeaderValue, LOCATION},
 };
@@ -36,7 +36,7 @@ pub struct FetchLimits {
 #[derive(Debug, Clone)]
 pub struct Fetcher {
     pub(super) access: FetchAccess,
-    pub(super) timeouts: Timeouts,
+    pub(crate) timeouts: Timeouts,
     pub(crate) asset_timeout: Duration,
 }
 
@@ -91,10 +91,6 @@ impl Fetcher {
         }
     }
 
-    pub(crate) fn total_timeout(&self) -> Duration {
-        self.timeouts.total
-    }
-
     /// Follows redirects to a 200 response whose body is still to be read. The caller bounds the time and the size.
     pub(crate) async fn open(
         &self,
@@ -107,19 +103,13 @@ impl Fetcher {
             // Once elsewhere, a redirect back is a stranger's choice, and is followed without the token.
             credential = credential.filter(|credential| credential.is_for(&route.current));
             let response = self.request(&route, request.accept, credential).await?;
-            match response.status() {
-                StatusCode::OK => {
+            match response.status().as_u16() {
+                200 => {
                     check_encoding(&response, &route)?;
-                    return Ok(Some(OpenedResponse { route, response, timeouts: self.timeouts }));
+                    return Ok(Some(OpenedResponse::new(route, response, self.timeouts)));
                 }
-                StatusCode::NOT_FOUND | StatusCode::GONE => return Ok(None),
-                StatusCode::MOVED_PERMANENTLY
-                | StatusCode::FOUND
-                | StatusCode::SEE_OTHER
-                | StatusCode::TEMPORARY_REDIRECT
-                | StatusCode::PERMANENT_REDIRECT => {
-                    route.follow(response.headers().get(LOCATION), redirects)?
-                }
+                404 | 410 => return Ok(None),
+                301 | 302 | 303 | 307 | 308 => route.follow(response.headers().get(LOCATION), redirects)?,
                 _ => return Err(rate_limit::bad_status(&route, credential.is_some(), &response)),
             }
         }

@@ -6,23 +6,28 @@ use tokio::time::Instant;
 
 use super::{
     error::{FetchError, Wait},
-    pace::{Pace, SlowestRate, Timeouts},
+    pace::{DOCUMENT_RATE, Pace, Timeouts},
     route::FetchRoute,
 };
 
 /// A response at the end of its redirects, and where that was.
 pub(crate) struct OpenedResponse {
-    pub(super) route: FetchRoute,
-    pub(super) response: Response,
-    pub(super) timeouts: Timeouts,
+    route: FetchRoute,
+    response: Response,
+    timeouts: Timeouts,
+    pace: Option<Pace>,
 }
 
 impl OpenedResponse {
+    pub(super) fn new(route: FetchRoute, response: Response, timeouts: Timeouts) -> Self {
+        Self { route, response, timeouts, pace: None }
+    }
+
     pub(crate) async fn read(mut self, max_bytes: u64) -> Result<Vec<u8>, FetchError> {
         self.check_length(max_bytes)?;
+        self.set_slowest_rate(DOCUMENT_RATE);
         let mut content = Vec::new();
-        let mut pace = self.pace(SlowestRate::DOCUMENT);
-        while let Some(chunk) = self.chunk_at(&mut pace).await? {
+        while let Some(chunk) = self.chunk().await? {
             if (content.len() + chunk.len()) as u64 > max_bytes {
                 return Err(self.too_large(max_bytes));
             }
@@ -31,31 +36,28 @@ impl OpenedResponse {
         Ok(content)
     }
 
+    /// From now on the server must not only drip.
+    pub(crate) fn set_slowest_rate(&mut self, bytes_per_second: u64) {
+        self.pace = Some(Pace::start(bytes_per_second, self.timeouts.pace));
+    }
+
     /// The next bytes. A body that ends before its Content-Length is an error.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, FetchError> {
-        let idle = self.timeouts.idle;
-        match tokio::time::timeout(idle, self.response.chunk()).await {
-            Ok(chunk) => chunk.map_err(|error| self.route.failed(&error, self.timeouts)),
-            Err(_) => Err(self.route.timed_out(Wait::Idle(idle))),
-        }
-    }
-
-    /// From now on, for `chunk_at`.
-    pub(crate) fn pace(&self, rate: SlowestRate) -> Pace {
-        Pace::start(rate, self.timeouts.pace)
-    }
-
-    /// The next bytes, from a server that must not only drip.
-    pub(crate) async fn chunk_at(&mut self, pace: &mut Pace) -> Result<Option<Bytes>, FetchError> {
         let idle = Instant::now() + self.timeouts.idle;
         loop {
-            if pace.end() <= Instant::now() && !pace.begin_next() {
-                return Err(self.route.too_slow(pace));
+            let mut until = idle;
+            if let Some(pace) = &mut self.pace {
+                if pace.end() <= Instant::now() && !pace.begin_next() {
+                    return Err(self.route.too_slow(pace));
+                }
+                until = idle.min(pace.end());
             }
-            match tokio::time::timeout_at(idle.min(pace.end()), self.response.chunk()).await {
+            match tokio::time::timeout_at(until, self.response.chunk()).await {
                 Ok(chunk) => {
                     let chunk = chunk.map_err(|error| self.route.failed(&error, self.timeouts))?;
-                    pace.note(chunk.as_ref().map_or(0, Bytes::len));
+                    if let Some(pace) = &mut self.pace {
+                        pace.note(chunk.as_ref().map_or(0, Bytes::len));
+                    }
                     return Ok(chunk);
                 }
                 Err(_) if idle <= Instant::now() => {

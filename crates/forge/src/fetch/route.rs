@@ -75,8 +75,8 @@ impl FetchRoute {
     }
 
     pub(super) fn too_slow(&self, pace: &Pace) -> FetchError {
-        let bytes_per_second = pace.rate().bytes_per_second();
-        FetchError::TooSlow { url: self.shown(), bytes_per_second, window: pace.window() }
+        let Pace { bytes_per_second, window, .. } = *pace;
+        FetchError::TooSlow { url: self.shown(), bytes_per_second, window }
     }
 
     pub(super) fn failed(&self, error: &reqwest::Error, timeouts: Timeouts) -> FetchError {

@@ -25,16 +25,28 @@ use crate::{
 /// the right one, the caller decides. A host that is not known is taken for what the claim says, under the same rules.
 pub fn locate_claimed(url: &str, claimed: OriginKind) -> Result<SignersSource, UrlRefusal> {
     let url = SourceUrl::parse(url)?;
-    let located = if file_server::is_known_forge(url.host()) {
-        locate_known(&url, claimed)
-    } else if let Some(kind) = ForgeKind::of(claimed) {
-        let (host, port) = (url.host().clone(), Some(url.port()));
+    let refuse = |problem| url.refuse(problem);
+    let host = url.host();
+    if file_server::is_known_forge(host) {
+        // A known host on another port, or without TLS, is no file server either, and is refused as one.
+        let known = Forges::new(Vec::new()).expect("the known forges are configured rightly");
+        let source = known.locate_signers(&url, &FileServers::default())?;
+        if source.kind == claimed {
+            return Ok(source);
+        }
+        let (host, known) = (host.clone(), source.kind.as_str());
+        return Err(refuse(UrlProblem::OtherKind { host, known, claimed: claimed.as_str() }));
+    }
+    if let Some(kind) = ForgeKind::of(claimed) {
+        let (host, port) = (host.clone(), Some(url.port()));
         let forge = Forge { host, port, kind, api: None, raw: None, token: None, is_known: false };
-        forge.locate_signers(&url, &url.segments(), ServedBy::Forge)
-    } else {
-        locate_on_file_server(&url)
-    };
-    located.map_err(|problem| url.refuse(problem))
+        return forge.locate_signers(&url, &url.segments(), ServedBy::Forge).map_err(refuse);
+    }
+    if file_server::has_forge_form(&url) {
+        return Err(refuse(UrlProblem::ClaimedFileServer { host: host.clone() }));
+    }
+    let any = FileServers { rules: vec![FileServerRule::Any], loopback: true };
+    file_server::locate_signers(&url, &any).map_err(refuse)
 }
 
 /// Whether a server can be configured to read this URL as a raw file of this project: on another server than the forge's
@@ -58,23 +70,4 @@ pub fn may_be_configured(url: &str, claimed: OriginKind, project: &RepoPath) -> 
     (begin..segments.len()).any(|base| {
         read_page(kind, &segments[base..], ServedBy::RawHost).is_ok_and(|page| page.project == &names[..])
     })
-}
-
-/// Where a claim can change nothing.
-fn locate_known(url: &SourceUrl, claimed: OriginKind) -> Result<SignersSource, UrlProblem> {
-    // A known host on another port, or without TLS, is no file server either, and is refused as one.
-    let known = Forges::new(Vec::new()).expect("the known forges are configured rightly");
-    let source = known.find_signers(url, &FileServers::default())?;
-    if source.kind != claimed {
-        let (host, known) = (url.host().clone(), source.kind.as_str());
-        return Err(UrlProblem::OtherKind { host, known, claimed: claimed.as_str() });
-    }
-    Ok(source)
-}
-
-fn locate_on_file_server(url: &SourceUrl) -> Result<SignersSource, UrlProblem> {
-    if file_server::has_forge_form(url) {
-        return Err(UrlProblem::ClaimedFileServer { host: url.host().clone() });
-    }
-    file_server::locate_signers(url, &FileServers { rules: vec![FileServerRule::Any], loopback: true })
 }

@@ -46,11 +46,11 @@ impl Forge {
         let credential = repository.credential()?;
         let needs_slashed_branch = page.places.iter().all(|file| file.branch.len() > 1);
         let retrieve = |file| match &credential {
-            Some(_) => repository.retrieve_by_api(file, credential.clone()),
+            Some(_) => vec![repository.retrieve_by_api(file, credential.clone())],
             None if needs_slashed_branch => repository.retrieve_slashed(file),
-            None => repository.retrieve_raw(file),
+            None => vec![repository.retrieve_raw(file)],
         };
-        let mut retrievals: Vec<Retrieval> = page.places.iter().map(retrieve).collect();
+        let mut retrievals: Vec<Vec<Retrieval>> = page.places.iter().map(retrieve).collect();
         retrievals.dedup();
         let (kind, url) = (self.kind.origin(), url.as_str().to_owned());
         Ok(SignersSource { kind, project, url, retrievals, needs_slashed_branch })
@@ -92,8 +92,8 @@ impl Forge {
         if *url.host() == self.host && url.port() == own_port {
             return url.scheme();
         }
-        match self.api.as_ref().and_then(|api| Scheme::parse(api.scheme())) {
-            Some(scheme) => scheme,
+        match &self.api {
+            Some(api) => api.scheme(),
             None if self.host.is_loopback() => Scheme::Http,
             None => Scheme::Https,
         }
@@ -120,22 +120,21 @@ impl ForgeRepository<'_> {
     }
 
     fn retrieve_raw(&self, file: &BranchFile<'_>) -> Retrieval {
-        let request = OutgoingRequest::plain(self.raw_file_url(file));
-        Retrieval { request, refuses_html: true, branch: None, otherwise: None }
+        Retrieval { request: OutgoingRequest::plain(self.raw_file_url(file)), branch: None }
     }
 
     fn retrieve_by_api(&self, file: &BranchFile<'_>, credential: Option<Credential>) -> Retrieval {
         let accept = (self.forge.kind == ForgeKind::Github).then_some(GITHUB_RAW_MEDIA);
         let request = OutgoingRequest { url: self.api_file_url(file), accept, credential };
-        Retrieval { request, refuses_html: true, branch: None, otherwise: None }
+        Retrieval { request, branch: None }
     }
 
     /// In a raw URL the forge decides where the branch ends: of `main/docs/svc.signers.json` it would send the file in
     /// `docs` on `main`, which is no place for signers. So the forge is asked for the branch first; where it does not
     /// tell, for the file through the API, which takes branch and path apart.
-    fn retrieve_slashed(&self, file: &BranchFile<'_>) -> Retrieval {
-        let otherwise = Some(Box::new(self.retrieve_by_api(file, None)));
-        Retrieval { branch: Some(self.api_branch_url(file)), otherwise, ..self.retrieve_raw(file) }
+    fn retrieve_slashed(&self, file: &BranchFile<'_>) -> Vec<Retrieval> {
+        let branch = Some(self.api_branch_url(file));
+        vec![Retrieval { branch, ..self.retrieve_raw(file) }, self.retrieve_by_api(file, None)]
     }
 
     // No base and no page has a slash at its end.
@@ -152,7 +151,7 @@ impl ForgeRepository<'_> {
 
     fn api_base(&self) -> String {
         match &self.forge.api {
-            Some(api) => api.as_str().trim_end_matches('/').to_owned(),
+            Some(api) => base_text(api).to_owned(),
             None => format!("{}/{}", self.page_base(), self.forge.kind.api_path()),
         }
     }
@@ -168,8 +167,7 @@ impl ForgeRepository<'_> {
 
     fn raw_file_url(&self, file: &BranchFile<'_>) -> Url {
         let raw = self.forge.raw.as_ref();
-        let raw =
-            raw.map(|raw| format!("{}/{}", raw.as_str().trim_end_matches('/'), encode_names(self.names)));
+        let raw = raw.map(|raw| format!("{}/{}", base_text(raw), encode_names(self.names)));
         let has_raw_host = raw.is_some();
         let base = raw.unwrap_or_else(|| self.page());
         let (branch, path) = (encode_names(file.branch), encode_names(file.path));
@@ -243,6 +241,11 @@ fn release_form(kind: ForgeKind) -> UrlProblem {
             ForgeKind::Gitlab => "…/GROUP/PROJECT/-/releases/TAG",
         },
     }
+}
+
+/// Without a slash at its end.
+fn base_text(base: &SourceUrl) -> &str {
+    base.request_url().as_str().trim_end_matches('/')
 }
 
 fn encode_names(names: &[&str]) -> String {

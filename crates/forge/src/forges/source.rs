@@ -12,8 +12,9 @@ pub struct SignersSource {
     pub project: RepoPath,
     /// As given.
     pub url: String,
-    /// Several where the URL does not tell the branch from the path: then exactly one of them must exist.
-    pub retrievals: Vec<Retrieval>,
+    /// Several where the URL does not tell the branch from the path: then exactly one of them must exist. For each, the
+    /// ways to ask for it, of which the next is taken where one finds nothing.
+    pub retrievals: Vec<Vec<Retrieval>>,
     /// Whether the branch must have a `/` in its name for the file to be in an allowed place.
     pub needs_slashed_branch: bool,
 }
@@ -32,13 +33,9 @@ pub struct OutgoingRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retrieval {
     pub request: OutgoingRequest,
-    /// Forges answer with a page where a file is missing or a login is; a file server may send what it likes.
-    pub refuses_html: bool,
     /// The branch's own page in the API, which must exist first: a raw URL alone would let the forge decide where the
     /// branch's name ends.
     pub branch: Option<Url>,
-    /// Another way to ask for the same file, where this one knows none.
-    pub otherwise: Option<Box<Retrieval>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

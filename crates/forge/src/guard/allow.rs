@@ -16,7 +16,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowFetch {
     to: Destination,
-    ports: Ports,
+    pub(super) ports: Ports,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,10 +59,6 @@ impl AllowFetch {
     /// By this name or literal alone, not by what else resolves to it.
     pub(crate) fn host(host: Host, ports: Ports) -> Self {
         Self { to: Destination::Host(host), ports }
-    }
-
-    pub(crate) fn ports(&self) -> Ports {
-        self.ports
     }
 
     pub(super) fn covers_host(&self, host: &Host, port: u16) -> bool {

@@ -19,13 +19,10 @@ use serde::{
 };
 use url::Url;
 
-use super::{
-    asset::{Asset, ReleaseMetadata},
-    error::ReleaseProblem,
-};
+use super::{Asset, ReleaseError, ReleaseMetadata, ReleaseProblem};
 use crate::{
     forges::{ForgeKind, OutgoingRequest, ReleaseSource},
-    shown::shown_text,
+    shown::{shown_text, shown_url},
     url::{MAX_URL_BYTES, has_user_info},
 };
 
@@ -107,11 +104,25 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Listed<T> {
     }
 }
 
-pub(super) fn parse(kind: ForgeKind, bytes: &[u8]) -> Result<GithubRelease, serde_json::Error> {
-    match kind {
+/// Reads a forge's document without fetching it.
+pub fn read_document(
+    source: &ReleaseSource,
+    bytes: &[u8],
+    max_assets: usize,
+) -> Result<ReleaseMetadata, ReleaseError> {
+    parse(source, &shown_url(source.api_project.as_str()), bytes)?.into_metadata(source, max_assets)
+}
+
+/// `from`: where the document came from, as it is shown.
+pub(super) fn parse(source: &ReleaseSource, from: &str, bytes: &[u8]) -> Result<GithubRelease, ReleaseError> {
+    let release = match source.kind {
         ForgeKind::Github | ForgeKind::Forgejo => serde_json::from_slice(bytes),
         ForgeKind::Gitlab => serde_json::from_slice(bytes).map(GitlabRelease::into_github),
-    }
+    };
+    release.map_err(|error| ReleaseError::NotADocument {
+        url: from.to_owned(),
+        reason: shown_text(&error.to_string()),
+    })
 }
 
 impl GitlabRelease {
@@ -154,7 +165,12 @@ impl GithubRelease {
         self,
         source: &ReleaseSource,
         max_assets: usize,
-    ) -> Result<ReleaseMetadata, ReleaseProblem> {
+    ) -> Result<ReleaseMetadata, ReleaseError> {
+        let refuse = |problem| ReleaseError::Refused { url: shown_url(&source.url), problem };
+        self.check(source, max_assets).map_err(refuse)
+    }
+
+    fn check(self, source: &ReleaseSource, max_assets: usize) -> Result<ReleaseMetadata, ReleaseProblem> {
         if self.draft.unwrap_or(false) {
             return Err(match source.kind {
                 ForgeKind::Github | ForgeKind::Forgejo => ReleaseProblem::Draft,

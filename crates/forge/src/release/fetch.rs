@@ -3,9 +3,8 @@
 use url::Url;
 
 use super::{
-    asset::ReleaseMetadata,
+    ReleaseError, ReleaseMetadata,
     document::{self, GitlabProject},
-    error::ReleaseError,
 };
 use crate::{
     fetch::{Fetcher, Redirects},
@@ -26,7 +25,7 @@ impl Fetcher {
     ) -> Result<ReleaseMetadata, ReleaseError> {
         for url in &source.api_urls {
             let work = self.read_document(source, url, max_assets);
-            if let Some(metadata) = self.in_time(url, self.total_timeout(), work).await? {
+            if let Some(metadata) = self.in_time(url, self.timeouts.total, work).await? {
                 return Ok(metadata);
             }
         }
@@ -54,13 +53,9 @@ impl Fetcher {
             return Err(ReleaseError::NotADocument { url: shown, reason });
         }
         let bytes = opened.read(MAX_DOCUMENT_BYTES).await?;
-        let release = document::parse(source.kind, &bytes).map_err(|error| {
-            let reason = shown_text(&error.to_string());
-            ReleaseError::NotADocument { url: shown, reason }
-        })?;
-        let refuse = |problem| ReleaseError::Refused { url: shown_url(&source.url), problem };
+        let release = document::parse(source, &shown, &bytes)?;
         let numbered = if release.names_a_number() { self.with_number(source).await } else { None };
-        release.into_metadata(numbered.as_ref().unwrap_or(source), max_assets).map(Some).map_err(refuse)
+        release.into_metadata(numbered.as_ref().unwrap_or(source), max_assets).map(Some)
     }
 
     /// GitLab also knows projects by number, and packages are usually linked by it. Whether it is the project's own, only

@@ -5,12 +5,9 @@ use countersign_core::values::digest::HexDigest;
 use sha2::{Digest, digest::Output};
 use tokio::{sync::mpsc, task::JoinHandle};
 
-use super::{
-    asset::{Asset, HashedAsset},
-    error::{AssetProblem, ReleaseError},
-};
+use super::{Asset, AssetProblem, HashedAsset, ReleaseError};
 use crate::{
-    fetch::{Fetcher, Redirects, opened::OpenedResponse, pace::SlowestRate},
+    fetch::{Fetcher, Redirects, opened::OpenedResponse, pace::ASSET_RATE},
     shown::shown_url,
 };
 
@@ -48,9 +45,9 @@ impl Fetcher {
         let mut opened = opened.ok_or_else(not_found)?;
         check_head(asset, &opened, max_bytes)?;
         let mut hashing = Hashing::start();
-        let mut pace = opened.pace(SlowestRate::ASSET);
+        opened.set_slowest_rate(ASSET_RATE);
         let interrupted = |opened: &OpenedResponse| AssetProblem::Interrupted { url: opened.shown() };
-        while let Some(chunk) = opened.chunk_at(&mut pace).await? {
+        while let Some(chunk) = opened.chunk().await? {
             let size = hashing.size + chunk.len() as u64;
             if size > max_bytes {
                 return Err(opened.too_large(max_bytes).into());
@@ -101,13 +98,9 @@ struct Hashing {
     size: u64,
     batch: Vec<Bytes>,
     batch_bytes: usize,
-    sha256: Lane<sha2::Sha256>,
-    sha512: Lane<sha2::Sha512>,
-}
-
-struct Lane<D: Digest> {
-    batches: mpsc::Sender<Vec<Bytes>>,
-    result: JoinHandle<Output<D>>,
+    lanes: [mpsc::Sender<Vec<Bytes>>; 2],
+    sha256: JoinHandle<Output<sha2::Sha256>>,
+    sha512: JoinHandle<Output<sha2::Sha512>>,
 }
 
 /// A thread ended early: it panicked, or the runtime shuts down.
@@ -115,7 +108,9 @@ struct Stopped;
 
 impl Hashing {
     fn start() -> Self {
-        Self { size: 0, batch: Vec::new(), batch_bytes: 0, sha256: Lane::start(), sha512: Lane::start() }
+        let ((first, sha256), (second, sha512)) =
+            (start_lane::<sha2::Sha256>(), start_lane::<sha2::Sha512>());
+        Self { size: 0, batch: Vec::new(), batch_bytes: 0, lanes: [first, second], sha256, sha512 }
     }
 
     async fn push(&mut self, chunk: Bytes) -> Result<(), Stopped> {
@@ -129,37 +124,34 @@ impl Hashing {
     async fn flush(&mut self) -> Result<(), Stopped> {
         let batch = std::mem::take(&mut self.batch);
         self.batch_bytes = 0;
-        self.sha256.batches.send(batch.clone()).await.map_err(|_| Stopped)?;
-        self.sha512.batches.send(batch).await.map_err(|_| Stopped)
+        for lane in &self.lanes {
+            lane.send(batch.clone()).await.map_err(|_| Stopped)?;
+        }
+        Ok(())
     }
 
     async fn finish(mut self) -> Result<HashedAsset, Stopped> {
         self.flush().await?;
-        let size = self.size;
-        let sha256 = HexDigest::from_bytes(self.sha256.finish().await?.into());
-        let sha512 = HexDigest::from_bytes(self.sha512.finish().await?.into());
-        Ok(HashedAsset { size, sha256, sha512 })
+        drop(self.lanes);
+        let sha256 = self.sha256.await.map_err(|_| Stopped)?;
+        let sha512 = self.sha512.await.map_err(|_| Stopped)?;
+        let (sha256, sha512) = (HexDigest::from_bytes(sha256.into()), HexDigest::from_bytes(sha512.into()));
+        Ok(HashedAsset { size: self.size, sha256, sha512 })
     }
 }
 
-impl<D: Digest + Send + 'static> Lane<D>
+/// A thread that hashes what it is sent, until the sender is gone.
+fn start_lane<D: Digest>() -> (mpsc::Sender<Vec<Bytes>>, JoinHandle<Output<D>>)
 where
-    Output<D>: Send,
+    Output<D>: Send + 'static,
 {
-    fn start() -> Self {
-        let (batches, mut received) = mpsc::channel::<Vec<Bytes>>(BATCHES_AHEAD);
-        let result = tokio::task::spawn_blocking(move || {
-            let mut hasher = D::new();
-            while let Some(batch) = received.blocking_recv() {
-                batch.iter().for_each(|chunk| hasher.update(chunk));
-            }
-            hasher.finalize()
-        });
-        Self { batches, result }
-    }
-
-    async fn finish(self) -> Result<Output<D>, Stopped> {
-        drop(self.batches);
-        self.result.await.map_err(|_| Stopped)
-    }
+    let (batches, mut received) = mpsc::channel::<Vec<Bytes>>(BATCHES_AHEAD);
+    let result = tokio::task::spawn_blocking(move || {
+        let mut hasher = D::new();
+        while let Some(batch) = received.blocking_recv() {
+            batch.iter().for_each(|chunk| hasher.update(chunk));
+        }
+        hasher.finalize()
+    });
+    (batches, result)
 }

@@ -67,6 +67,5 @@ fn release(url: &str) -> Result<ReleaseSource, UrlProblem> {
 
 /// The last way to ask for each candidate; `a_directory_is_never_…` looks at what comes before.
 fn requests(source: &SignersSource) -> Vec<&str> {
-    let ways = source.retrievals.iter().map(|first| first.otherwise.as_deref().unwrap_or(first));
-    ways.map(|way| way.request.url.as_str()).collect()
+    source.retrievals.iter().map(|ways| ways.last().unwrap().request.url.as_str()).collect()
 }

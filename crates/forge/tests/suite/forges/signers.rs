@@ -120,7 +120,7 @@ fn with_a_token_files_are_read_through_the_api() {
     for (url, request) in table {
         let source = signers_of(&with_tokens(), url).unwrap();
         assert_eq!(requests(&source), [request], "{url}");
-        assert!(source.retrievals[0].request.credential.is_some(), "{url}");
+        assert!(source.retrievals[0][0].request.credential.is_some(), "{url}");
     }
 }
 
@@ -178,7 +178,7 @@ fn a_directory_is_never_taken_for_a_part_of_the_branch_by_the_forge() {
             request.ends_with("?ref=refs%2Fheads%2Fmain%2Fdocs") && !request.contains("docs/"),
             "{request}"
         );
-        let branch = source.retrievals[0].branch.as_ref().expect("the raw file waits for the branch");
+        let branch = source.retrievals[0][0].branch.as_ref().expect("the raw file waits for the branch");
         assert!(branch.as_str().ends_with("/branches/main%2Fdocs"), "{branch}");
     }
 }

@@ -53,7 +53,7 @@ fn a_source_keeps_the_text_as_given_and_what_is_requested() {
         locate("HTTPS://Files.Example:443/ü/svc.signers.json", &servers(&["files.example"])).unwrap();
     assert_eq!(source.kind.as_str(), "file_server");
     assert_eq!(source.url, "HTTPS://Files.Example:443/ü/svc.signers.json");
-    assert_eq!(source.retrievals[0].request.url.as_str(), "https://files.example/%C3%BC/svc.signers.json");
+    assert_eq!(source.retrievals[0][0].request.url.as_str(), "https://files.example/%C3%BC/svc.signers.json");
 }
 
 #[test]
