@@ -1,10 +1,9 @@
 //! Guarded requests (D28): every hop is checked before it is requested, and nothing unbounded is read.
 
 mod access;
-mod download;
+pub(crate) mod download;
 mod error;
 mod fetcher;
-pub(crate) mod opened;
 pub(crate) mod pace;
 mod rate_limit;
 pub(crate) mod route;

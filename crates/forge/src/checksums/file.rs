@@ -117,7 +117,7 @@ fn parse_line(line: &str) -> Result<(AssetName, Digest), String> {
 fn parse_gnu(line: &str) -> Option<(&str, Digest)> {
     let (hex, rest) = line.split_once(' ')?;
     let name = rest.strip_prefix([' ', '*'])?;
-    Some((name, parse_sha256(hex).or_else(|| parse_sha512(hex))?))
+    Some((name, parse_hex(hex)?))
 }
 
 /// `TAG (name) = <hex>`.
@@ -128,18 +128,16 @@ fn split_bsd(line: &str) -> Option<(&str, &str, &str)> {
 }
 
 fn parse_tagged(tag: &str, hex: &str) -> Result<Digest, String> {
-    let digest = match tag {
-        "SHA256" => parse_sha256(hex),
-        "SHA512" => parse_sha512(hex),
-        _ => return Err(format!("{tag} is not supported; use SHA256 or SHA512")),
-    };
-    digest.ok_or_else(|| format!("not a {tag} digest"))
+    match (tag, parse_hex(hex)) {
+        ("SHA256", Some(digest @ Digest::Sha256(_))) | ("SHA512", Some(digest @ Digest::Sha512(_))) => {
+            Ok(digest)
+        }
+        ("SHA256" | "SHA512", _) => Err(format!("not a {tag} digest")),
+        _ => Err(format!("{tag} is not supported; use SHA256 or SHA512")),
+    }
 }
 
-fn parse_sha256(hex: &str) -> Option<Digest> {
-    Sha256::parse_any_case(hex).map(Digest::Sha256)
-}
-
-fn parse_sha512(hex: &str) -> Option<Digest> {
-    Sha512::parse_any_case(hex).map(Digest::Sha512)
+fn parse_hex(hex: &str) -> Option<Digest> {
+    let sha256 = Sha256::parse_any_case(hex).map(Digest::Sha256);
+    sha256.or_else(|| Sha512::parse_any_case(hex).map(Digest::Sha512))
 }

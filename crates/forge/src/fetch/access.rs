@@ -61,7 +61,7 @@ impl FetchAccess {
 
     pub(super) fn of_user(timeouts: Timeouts) -> Result<Self, SetupError> {
         // No `read_timeout`: it also counts the time in which we do not ask for the next bytes, so that a program which
-        // was stopped for a while would find its download timed out. `OpenedResponse::chunk` counts only its own waiting.
+        // was stopped for a while would find its download timed out. `Download::chunk` counts only its own waiting.
         let client = https_client(|builder| {
             set_up(builder, timeouts)
                 .http2_initial_stream_window_size(USER_WINDOW_BYTES)

@@ -11,8 +11,8 @@ use url::Url;
 
 use super::{
     access::FetchAccess,
+    download::Download,
     error::{FetchError, HopRefusal, MAX_REDIRECTS, Wait},
-    opened::OpenedResponse,
     pace::Timeouts,
     rate_limit,
     route::{FetchRoute, Redirects},
@@ -71,11 +71,25 @@ impl Fetcher {
     pub async fn get(&self, url: &Url, limits: FetchLimits) -> Result<Option<Vec<u8>>, FetchError> {
         let work = async {
             match self.open(&OutgoingRequest::plain(url.clone()), limits.redirects).await? {
-                Some(opened) => opened.read(limits.max_bytes).await.map(Some),
+                Some(download) => download.read(limits.max_bytes).await.map(Some),
                 None => Ok(None),
             }
         };
         self.in_time(url, self.timeouts.total, work).await
+    }
+
+    /// Follows redirects to the file, whose bytes are still to be read; `None` where the server says that there is
+    /// nothing (404, 410). The whole may take as long as it takes: only connecting and each wait for bytes have an end.
+    pub async fn open_download(
+        &self,
+        url: &Url,
+        max_bytes: Option<u64>,
+    ) -> Result<Option<Download>, FetchError> {
+        let mut opened = self.open(&OutgoingRequest::plain(url.clone()), Redirects::Guarded).await?;
+        if let Some(download) = &mut opened {
+            download.set_maximum(max_bytes.unwrap_or(u64::MAX))?;
+        }
+        Ok(opened)
     }
 
     /// Ends what takes longer than the whole of it may.
@@ -96,7 +110,7 @@ impl Fetcher {
         &self,
         request: &OutgoingRequest,
         redirects: Redirects,
-    ) -> Result<Option<OpenedResponse>, FetchError> {
+    ) -> Result<Option<Download>, FetchError> {
         let mut route = FetchRoute::start(&request.url);
         let mut credential = request.credential.as_ref();
         for _ in 0..=MAX_REDIRECTS {
@@ -106,7 +120,7 @@ impl Fetcher {
             match response.status().as_u16() {
                 200 => {
                     check_encoding(&response, &route)?;
-                    return Ok(Some(OpenedResponse::new(route, response, self.timeouts)));
+                    return Ok(Some(Download::new(route, response, self.timeouts)));
                 }
                 404 | 410 => return Ok(None),
                 301 | 302 | 303 | 307 | 308 => route.follow(response.headers().get(LOCATION), redirects)?,

@@ -37,7 +37,7 @@ pub(super) struct Pace {
     pub(super) bytes_per_second: u64,
     pub(super) window: Duration,
     begun: Instant,
-    bytes: u64,
+    pub(super) bytes: u64,
 }
 
 impl Pace {
@@ -48,10 +48,6 @@ impl Pace {
     /// When enough must have come.
     pub(super) fn end(&self) -> Instant {
         self.begun + self.window
-    }
-
-    pub(super) fn note(&mut self, bytes: usize) {
-        self.bytes += bytes as u64;
     }
 
     /// At the end of a window: begins the next one, if enough came in this one.

@@ -1,6 +1,6 @@
 //! The documents that the forges' APIs describe releases with, and what of them we use.
 
-use std::{collections::HashSet, fmt, marker::PhantomData};
+use std::{collections::HashSet, fmt};
 
 use countersign_core::{
     documents::index::{AssetName, Digests, PublishedFile, ReleaseIndex},
@@ -80,27 +80,25 @@ struct Listed<T>(Vec<T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Listed<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ListVisitor<T>(PhantomData<T>);
+        deserializer.deserialize_seq(Self(Vec::new()))
+    }
+}
 
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
-            type Value = Listed<T>;
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Listed<T> {
+    type Value = Self;
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list")
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<Self, A::Error> {
+        while let Some(item) = items.next_element()? {
+            if self.0.len() == INDEX_FILES {
+                return Err(A::Error::custom(format!("it lists more than {INDEX_FILES} assets")));
             }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Listed<T>, A::Error> {
-                let mut list = Vec::new();
-                while let Some(item) = items.next_element()? {
-                    if list.len() == INDEX_FILES {
-                        return Err(A::Error::custom(format!("it lists more than {INDEX_FILES} assets")));
-                    }
-                    list.push(item);
-                }
-                Ok(Listed(list))
-            }
+            self.0.push(item);
         }
-        deserializer.deserialize_seq(ListVisitor(PhantomData))
+        Ok(self)
     }
 }
 

@@ -1,13 +1,13 @@
 //! Streaming an asset through both hash functions at once; it is never held as a whole.
 
 use bytes::Bytes;
-use countersign_core::values::digest::HexDigest;
+use countersign_core::values::digest::{HexDigest, Sha256, Sha512};
 use sha2::{Digest, digest::Output};
 use tokio::{sync::mpsc, task::JoinHandle};
 
 use super::{Asset, AssetProblem, HashedAsset, ReleaseError};
 use crate::{
-    fetch::{Fetcher, Redirects, opened::OpenedResponse, pace::ASSET_RATE},
+    fetch::{Fetcher, Redirects, download::Download, pace::ASSET_RATE},
     shown::shown_url,
 };
 
@@ -39,63 +39,59 @@ impl Fetcher {
         max_bytes: u64,
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<HashedAsset, AssetProblem> {
-        let download = &asset.download;
-        let opened = self.open(download, Redirects::Guarded).await?;
-        let not_found = || AssetProblem::NotFound { url: format!("`{}`", shown_url(download.url.as_str())) };
-        let mut opened = opened.ok_or_else(not_found)?;
-        check_head(asset, &opened, max_bytes)?;
+        let request = &asset.download;
+        let not_found = || AssetProblem::NotFound { url: format!("`{}`", shown_url(request.url.as_str())) };
+        let mut download = self.open(request, Redirects::Guarded).await?.ok_or_else(not_found)?;
+        check_head(asset, &mut download, max_bytes)?;
         let mut hashing = Hashing::start();
-        opened.set_slowest_rate(ASSET_RATE);
-        let interrupted = |opened: &OpenedResponse| AssetProblem::Interrupted { url: opened.shown() };
-        while let Some(chunk) = opened.chunk().await? {
-            let size = hashing.size + chunk.len() as u64;
-            if size > max_bytes {
-                return Err(opened.too_large(max_bytes).into());
-            }
+        download.set_slowest_rate(ASSET_RATE);
+        let interrupted = |download: &Download| AssetProblem::Interrupted { url: download.shown() };
+        while let Some(chunk) = download.chunk().await? {
+            let size = download.received();
             if let Some(published) = asset.size.filter(|published| size > *published) {
-                return Err(AssetProblem::Overlong { url: opened.shown(), published });
+                return Err(AssetProblem::Overlong { url: download.shown(), published });
             }
-            hashing.push(chunk).await.map_err(|Stopped| interrupted(&opened))?;
+            hashing.push(chunk).await.map_err(|Stopped| interrupted(&download))?;
             progress(size);
         }
-        let hashed = hashing.finish().await.map_err(|Stopped| interrupted(&opened))?;
-        check_content(asset, &opened, &hashed)?;
+        let (sha256, sha512) = hashing.finish().await.map_err(|Stopped| interrupted(&download))?;
+        let hashed = HashedAsset { size: download.received(), sha256, sha512 };
+        check_content(asset, &download, &hashed)?;
         Ok(hashed)
     }
 }
 
-fn check_head(asset: &Asset, opened: &OpenedResponse, max_bytes: u64) -> Result<(), AssetProblem> {
+fn check_head(asset: &Asset, download: &mut Download, max_bytes: u64) -> Result<(), AssetProblem> {
+    download.set_maximum(max_bytes)?;
     if asset.size.is_some_and(|size| size > max_bytes) {
-        return Err(opened.too_large(max_bytes).into());
+        return Err(download.too_large().into());
     }
-    opened.check_length(max_bytes)?;
-    if let (Some(published), Some(received)) = (asset.size, opened.length())
+    if let (Some(published), Some(received)) = (asset.size, download.length())
         && published != received
     {
-        return Err(AssetProblem::Size { url: opened.shown(), published, received });
+        return Err(AssetProblem::Size { url: download.shown(), published, received });
     }
     // Where a login is needed, forges send their page for it with status 200.
     let name = asset.name.as_str().to_ascii_lowercase();
     let may_be_html = name.ends_with(".html") || name.ends_with(".htm") || name.ends_with(".xhtml");
-    if opened.is_html() && !may_be_html && asset.sha256.is_none() {
-        return Err(AssetProblem::WebPage { url: opened.shown() });
+    if download.is_html() && !may_be_html && asset.sha256.is_none() {
+        return Err(AssetProblem::WebPage { url: download.shown() });
     }
     Ok(())
 }
 
-fn check_content(asset: &Asset, opened: &OpenedResponse, hashed: &HashedAsset) -> Result<(), AssetProblem> {
+fn check_content(asset: &Asset, download: &Download, hashed: &HashedAsset) -> Result<(), AssetProblem> {
     if let Some(published) = asset.size.filter(|published| *published != hashed.size) {
-        return Err(AssetProblem::Size { url: opened.shown(), published, received: hashed.size });
+        return Err(AssetProblem::Size { url: download.shown(), published, received: hashed.size });
     }
     if let Some(published) = asset.sha256.filter(|published| *published != hashed.sha256) {
-        return Err(AssetProblem::Digest { url: opened.shown(), published, received: hashed.sha256 });
+        return Err(AssetProblem::Digest { url: download.shown(), published, received: hashed.sha256 });
     }
     Ok(())
 }
 
 /// Two threads, so that the slower function alone sets the pace, and none of the runtime's own. Dropping it ends them.
 struct Hashing {
-    size: u64,
     batch: Vec<Bytes>,
     batch_bytes: usize,
     lanes: [mpsc::Sender<Vec<Bytes>>; 2],
@@ -110,11 +106,10 @@ impl Hashing {
     fn start() -> Self {
         let ((first, sha256), (second, sha512)) =
             (start_lane::<sha2::Sha256>(), start_lane::<sha2::Sha512>());
-        Self { size: 0, batch: Vec::new(), batch_bytes: 0, lanes: [first, second], sha256, sha512 }
+        Self { batch: Vec::new(), batch_bytes: 0, lanes: [first, second], sha256, sha512 }
     }
 
     async fn push(&mut self, chunk: Bytes) -> Result<(), Stopped> {
-        self.size += chunk.len() as u64;
         self.batch_bytes += chunk.len();
         self.batch.push(chunk);
         let is_full = self.batch_bytes >= BATCH_BYTES || self.batch.len() >= BATCH_CHUNKS;
@@ -130,13 +125,12 @@ impl Hashing {
         Ok(())
     }
 
-    async fn finish(mut self) -> Result<HashedAsset, Stopped> {
+    async fn finish(mut self) -> Result<(Sha256, Sha512), Stopped> {
         self.flush().await?;
         drop(self.lanes);
         let sha256 = self.sha256.await.map_err(|_| Stopped)?;
         let sha512 = self.sha512.await.map_err(|_| Stopped)?;
-        let (sha256, sha512) = (HexDigest::from_bytes(sha256.into()), HexDigest::from_bytes(sha512.into()));
-        Ok(HashedAsset { size: self.size, sha256, sha512 })
+        Ok((HexDigest::from_bytes(sha256.into()), HexDigest::from_bytes(sha512.into())))
     }
 }
 
