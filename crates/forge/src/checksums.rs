@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use countersign_core::values::path::RepoPath;
+use url::Url;
 
 use crate::url::{SourceUrl, UrlProblem, UrlRefusal, check_storable, encode_path};
 
@@ -14,7 +15,7 @@ pub struct ChecksumsSource {
     pub dir: RepoPath,
     /// In the order given; never empty.
     pub files: Vec<SourceUrl>,
-    dir_url: String,
+    dir_url: Url,
 }
 
 pub fn locate_checksums(urls: &[String]) -> Result<ChecksumsSource, UrlRefusal> {
@@ -26,7 +27,7 @@ pub fn locate_checksums(urls: &[String]) -> Result<ChecksumsSource, UrlRefusal> 
     }
     let dir = first.path_on_server(first.dir_segments()).and_then(check_storable);
     let dir = dir.map_err(|error| first.refuse(error.into()))?;
-    let dir_url = parent_text(first.request_url().as_str()).to_owned();
+    let dir_url = first.request_url().join(".").expect("every URL lies in a directory");
     Ok(ChecksumsSource { dir, dir_url, files })
 }
 
@@ -49,9 +50,4 @@ impl ChecksumsSource {
     pub fn url_of(&self, relative_name: &str) -> String {
         format!("{}{}", self.dir_url, encode_path(relative_name.split('/')))
     }
-}
-
-/// Everything up to the last slash, as the server spells it.
-fn parent_text(url: &str) -> &str {
-    &url[..url.rfind('/').map_or(url.len(), |slash| slash + 1)]
 }

@@ -1,6 +1,6 @@
 //! Where outgoing requests may go (D28): public addresses, and what the operator allowed besides.
 
-use std::net::IpAddr;
+use std::{collections::BTreeSet, net::IpAddr};
 
 use countersign_core::values::url::Scheme;
 use thiserror::Error;
@@ -52,7 +52,7 @@ pub enum GuardRefusal {
         "{host} is or resolves to {kind}: the operator can allow it with `--allow-fetch {host}{}`",
         shown_port(*port)
     )]
-    NotPublic { host: Host, port: u16, address: IpAddr, kind: &'static str },
+    NotPublic { host: Host, port: u16, kind: &'static str },
     #[error(
         "plain http is not allowed for {host}: use https, or have the operator allow it with `--file-server` or \
          `--allow-fetch`"
@@ -81,7 +81,8 @@ impl Guard {
         }
         let host = Host::parse(url.host_str().unwrap_or_default())?;
         let port = url.port().unwrap_or(scheme.default_port());
-        let may_be_plain = self.excepts_host(&host, port) || self.file_servers.allow(scheme, &host, port);
+        let is_excepted = self.allow.iter().any(|allow| allow.covers(&host, None, port));
+        let may_be_plain = is_excepted || self.file_servers.allow(scheme, &host, port);
         let reach = match scheme {
             Scheme::Http if !may_be_plain => Reach::ExceptionsOnly,
             Scheme::Http | Scheme::Https => Reach::PublicAndExceptions,
@@ -106,11 +107,12 @@ impl Guard {
         address: IpAddr,
         port: u16,
     ) -> Result<(), GuardRefusal> {
-        if self.excepts_host(host, port) || self.excepts_address(address, port) {
+        let is_dev = self.loopback && unwrap_embedded(address).is_loopback();
+        if is_dev || self.allow.iter().any(|allow| allow.covers(host, Some(address), port)) {
             return Ok(());
         }
         if let Some(kind) = non_public_reason(address) {
-            return Err(GuardRefusal::NotPublic { host: host.clone(), port, address, kind });
+            return Err(GuardRefusal::NotPublic { host: host.clone(), port, kind });
         }
         match reach {
             Reach::PublicAndExceptions => Ok(()),
@@ -119,27 +121,13 @@ impl Guard {
     }
 
     /// Ports to which different exceptions apply: one of each class.
-    pub fn port_classes(&self) -> Vec<u16> {
-        let mut classes = vec![OTHER_PORT];
-        for ports in self.allow.iter().map(|allow| allow.ports) {
-            match ports {
-                Ports::Default => classes.extend([80, 443]),
-                Ports::One(port) => classes.push(port),
-                Ports::All => {}
-            }
-        }
-        classes.sort_unstable();
-        classes.dedup();
-        classes
-    }
-
-    fn excepts_host(&self, host: &Host, port: u16) -> bool {
-        self.allow.iter().any(|allow| allow.covers_host(host, port))
-    }
-
-    fn excepts_address(&self, address: IpAddr, port: u16) -> bool {
-        (self.loopback && unwrap_embedded(address).is_loopback())
-            || self.allow.iter().any(|allow| allow.covers_address(address, port))
+    pub fn port_classes(&self) -> BTreeSet<u16> {
+        let named = self.allow.iter().flat_map(|allow| match allow.ports {
+            Ports::Default => vec![80, 443],
+            Ports::One(port) => vec![port],
+            Ports::All => Vec::new(),
+        });
+        named.chain([OTHER_PORT]).collect()
     }
 }
 

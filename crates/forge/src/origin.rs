@@ -28,10 +28,8 @@ pub fn speaks_for(origin: &Origin, project: &RepoPath) -> Result<(), String> {
 fn check_retrieval(origin: &Origin) -> Result<(), String> {
     let is_itself =
         SourceUrl::parse(&origin.url).is_ok_and(|url| url.request_url().as_str() == origin.retrieval_url);
-    match origin.kind {
-        OriginKind::FileServer if !is_itself => {
-            Err(format!("it was retrieved from another URL, {}", shown_text(&origin.retrieval_url)))
-        }
-        OriginKind::FileServer | OriginKind::Github | OriginKind::Gitlab | OriginKind::Forgejo => Ok(()),
+    if origin.kind != OriginKind::FileServer || is_itself {
+        return Ok(());
     }
+    Err(format!("it was retrieved from another URL, {}", shown_text(&origin.retrieval_url)))
 }

@@ -156,16 +156,12 @@ pub enum UrlProblem {
 
 impl SourceUrl {
     pub fn parse(text: &str) -> Result<Self, UrlRefusal> {
-        Self::parse_with(text, EncodedSlash::Refused)
+        parse_text(text, EncodedSlash::Refused)
     }
 
     /// The URL of a release, in whose tag `%2F` is a slash: a segment may hold several names.
     pub(crate) fn parse_release(text: &str) -> Result<Self, UrlRefusal> {
-        Self::parse_with(text, EncodedSlash::Separates)
-    }
-
-    fn parse_with(text: &str, encoded_slash: EncodedSlash) -> Result<Self, UrlRefusal> {
-        parse_text(text, encoded_slash).map_err(|problem| UrlRefusal::Url { url: shown_url(text), problem })
+        parse_text(text, EncodedSlash::Separates)
     }
 
     /// The text as given.
@@ -235,11 +231,7 @@ impl SourceUrl {
 
     /// `HOST`, or `HOST:PORT` where the port is not the scheme's own.
     pub(crate) fn server(&self) -> String {
-        if self.port == self.scheme.default_port() {
-            self.host.to_string()
-        } else {
-            format!("{}:{}", self.host, self.port)
-        }
+        format!("{}{}", self.host, written_port(self.scheme, Some(self.port)))
     }
 }
 
@@ -258,6 +250,12 @@ pub(crate) fn has_user_info(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some()
 }
 
+/// As it stands behind a host: nothing for the scheme's own port.
+pub(crate) fn written_port(scheme: Scheme, port: Option<u16>) -> String {
+    let port = port.filter(|port| *port != scheme.default_port());
+    port.map(|port| format!(":{port}")).unwrap_or_default()
+}
+
 /// As one segment of a path, or as a value in a query.
 pub(crate) fn encode(text: &str) -> String {
     utf8_percent_encode(text, ENCODED).to_string()
@@ -268,7 +266,11 @@ pub(crate) fn encode_path<'a>(segments: impl IntoIterator<Item = &'a str>) -> St
     segments.into_iter().map(encode).collect::<Vec<_>>().join("/")
 }
 
-fn parse_text(text: &str, encoded_slash: EncodedSlash) -> Result<SourceUrl, UrlProblem> {
+fn parse_text(text: &str, encoded_slash: EncodedSlash) -> Result<SourceUrl, UrlRefusal> {
+    read_text(text, encoded_slash).map_err(|problem| UrlRefusal::Url { url: shown_url(text), problem })
+}
+
+fn read_text(text: &str, encoded_slash: EncodedSlash) -> Result<SourceUrl, UrlProblem> {
     if text.len() > MAX_URL_BYTES {
         return Err(UrlProblem::TooLong);
     }

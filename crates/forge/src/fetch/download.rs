@@ -110,10 +110,6 @@ impl Download {
 /// Without the query, where signed tokens stand.
 impl fmt::Debug for Download {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let url = self.shown();
-        f.debug_struct("Download")
-            .field("url", &url)
-            .field("received", &self.received)
-            .finish_non_exhaustive()
+        f.debug_tuple("Download").field(&self.shown()).finish_non_exhaustive()
     }
 }

@@ -138,7 +138,8 @@ impl Fetcher {
     ) -> Result<Response, FetchError> {
         let client = self.access.client_for(route).map_err(|refusal| route.refused(refusal))?;
         let accept = accept.map(|accept| (ACCEPT, HeaderValue::from_static(accept)));
-        let headers = accept.into_iter().chain(credential.map(Credential::header)).collect();
+        let headers =
+            accept.into_iter().chain(credential.map(|credential| credential.header.clone())).collect();
         let request = client.get(route.current.clone()).headers(headers);
         let Timeouts { connect, idle, total: _, pace: _ } = self.timeouts;
         match tokio::time::timeout(connect + idle, request.send()).await {
@@ -154,6 +155,5 @@ fn check_encoding(response: &Response, route: &FetchRoute) -> Result<(), FetchEr
     if response.headers().get_all(CONTENT_ENCODING).iter().all(is_identity) {
         return Ok(());
     }
-    let reason = "it is sent with a Content-Encoding that was not asked for".into();
-    Err(FetchError::Broken { url: route.shown(), reason })
+    Err(route.broken("it is sent with a Content-Encoding that was not asked for".into()))
 }

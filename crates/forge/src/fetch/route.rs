@@ -37,12 +37,8 @@ impl FetchRoute {
         location: Option<&HeaderValue>,
         redirects: Redirects,
     ) -> Result<(), FetchError> {
-        let Some(location) = location else {
-            return Err(FetchError::Broken {
-                url: self.shown(),
-                reason: "it redirects without saying where to".into(),
-            });
-        };
+        let missing = || self.broken("it redirects without saying where to".into());
+        let location = location.ok_or_else(missing)?;
         let target = location.to_str().ok().and_then(|text| self.current.join(text).ok());
         self.hop = Hop::Redirect;
         let led = target.ok_or(HopRefusal::NotAUrl).and_then(|target| self.lead_to(target, redirects));
@@ -83,7 +79,11 @@ impl FetchRoute {
         match RequestFailure::of(error, timeouts, &self.current) {
             RequestFailure::Refused(refusal) => self.refused(refusal.into()),
             RequestFailure::TimedOut(wait) => self.timed_out(wait),
-            RequestFailure::Broken(reason) => FetchError::Broken { url: self.shown(), reason },
+            RequestFailure::Broken(reason) => self.broken(reason),
         }
+    }
+
+    pub(super) fn broken(&self, reason: String) -> FetchError {
+        FetchError::Broken { url: self.shown(), reason }
     }
 }

@@ -103,10 +103,11 @@ impl SendError {
 }
 
 async fn discard(mut response: Response) {
-    let mut left = MAX_ANSWER_BYTES;
-    while let Ok(Some(chunk)) = response.chunk().await {
-        let Some(rest) = left.checked_sub(chunk.len()) else { return };
-        left = rest;
+    let mut read = 0;
+    while read <= MAX_ANSWER_BYTES
+        && let Ok(Some(chunk)) = response.chunk().await
+    {
+        read += chunk.len();
     }
 }
 

@@ -27,8 +27,7 @@ pub struct Credential {
     /// The project's own places: in the API, and its pages. The publisher of a release chooses what its assets link to,
     /// and digests and sizes of whatever the token opens would become public.
     places: Vec<Url>,
-    name: HeaderName,
-    value: HeaderValue,
+    pub(crate) header: (HeaderName, HeaderValue),
 }
 
 impl Token {
@@ -59,12 +58,7 @@ impl Credential {
         };
         let mut value = HeaderValue::try_from(text).expect("printable ASCII: checked in Token::new");
         value.set_sensitive(true);
-        Self { api: api.clone(), places, name, value }
-    }
-
-    /// For a request that it is for.
-    pub(crate) fn header(&self) -> (HeaderName, HeaderValue) {
-        (self.name.clone(), self.value.clone())
+        Self { api: api.clone(), places, header: (name, value) }
     }
 
     /// Whether a URL is one of the project's own on the API's origin. With no other request the token goes along.

@@ -13,7 +13,7 @@ use super::{
     signers_form::{BranchFile, ServedBy, read_page},
     source::{OutgoingRequest, ReleaseSource, Retrieval, SignersSource},
 };
-use crate::url::{SourceUrl, UrlProblem, check_storable, encode, encode_path};
+use crate::url::{SourceUrl, UrlProblem, check_storable, encode, encode_path, written_port};
 
 /// Makes GitHub send the file itself instead of a description of it.
 const GITHUB_RAW_MEDIA: &str = "application/vnd.github.raw+json";
@@ -140,8 +140,7 @@ impl ForgeRepository<'_> {
     // No base and no page has a slash at its end.
 
     fn page_base(&self) -> String {
-        let port = self.forge.port.filter(|port| *port != self.scheme.default_port());
-        let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+        let port = written_port(self.scheme, self.forge.port);
         format!("{}://{}{port}", self.scheme.as_str(), self.forge.host)
     }
 
@@ -167,12 +166,13 @@ impl ForgeRepository<'_> {
 
     fn raw_file_url(&self, file: &BranchFile<'_>) -> Url {
         let raw = self.forge.raw.as_ref();
-        let raw = raw.map(|raw| format!("{}/{}", base_text(raw), encode_names(self.names)));
-        let has_raw_host = raw.is_some();
-        let base = raw.unwrap_or_else(|| self.page());
+        let base = match raw {
+            Some(raw) => format!("{}/{}", base_text(raw), encode_names(self.names)),
+            None => self.page(),
+        };
         let (branch, path) = (encode_names(file.branch), encode_names(file.path));
         to_url(&match self.forge.kind {
-            ForgeKind::Github if has_raw_host => format!("{base}/refs/heads/{branch}/{path}"),
+            ForgeKind::Github if raw.is_some() => format!("{base}/refs/heads/{branch}/{path}"),
             ForgeKind::Github => format!("{base}/raw/refs/heads/{branch}/{path}"),
             ForgeKind::Gitlab => format!("{base}/-/raw/{branch}/{path}?ref_type=heads"),
             ForgeKind::Forgejo => format!("{base}/raw/branch/{branch}/{path}"),

@@ -61,13 +61,15 @@ impl AllowFetch {
         Self { to: Destination::Host(host), ports }
     }
 
-    pub(super) fn covers_host(&self, host: &Host, port: u16) -> bool {
-        matches!(&self.to, Destination::Host(allowed) if allowed == host) && self.ports.cover(port)
-    }
-
-    pub(super) fn covers_address(&self, address: IpAddr, port: u16) -> bool {
-        let in_net = |net: &IpNet| net.contains(&address) || net.contains(&unwrap_embedded(address));
-        matches!(&self.to, Destination::Net(net) if in_net(net)) && self.ports.cover(port)
+    /// By the host's name, or by its address if that is known already.
+    pub(super) fn covers(&self, host: &Host, address: Option<IpAddr>, port: u16) -> bool {
+        let is_there = match &self.to {
+            Destination::Host(allowed) => allowed == host,
+            Destination::Net(net) => {
+                address.is_some_and(|ip| net.contains(&ip) || net.contains(&unwrap_embedded(ip)))
+            }
+        };
+        is_there && self.ports.cover(port)
     }
 
     pub(super) fn is_net_at(&self, port: u16) -> bool {

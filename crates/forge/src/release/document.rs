@@ -238,8 +238,12 @@ impl GithubAsset {
             return Err(ReleaseProblem::NotUploaded { name: shown() });
         }
         let url = parse_url(&self.url).ok_or_else(|| ReleaseProblem::AssetUrl { name: shown() })?;
-        let sha256 = parse_digest(self.digest.as_deref())
-            .map_err(|()| ReleaseProblem::AssetDigest { name: shown() })?;
+        // `sha256:<hex>`; another algorithm is as good as none.
+        let published = self.digest.as_deref().and_then(|digest| digest.split_once(':'));
+        let hex = published.filter(|(name, _)| name.eq_ignore_ascii_case("sha256")).map(|(_, hex)| hex);
+        let parse =
+            |hex| Sha256::parse_any_case(hex).ok_or_else(|| ReleaseProblem::AssetDigest { name: shown() });
+        let sha256 = hex.map(parse).transpose()?;
         let size = self.size.filter(|_| self.r#type.as_deref() != Some("external"));
         let api_url = self.api_url.as_deref().and_then(parse_url);
         let download = choose_request(source, url.clone(), api_url);
@@ -252,21 +256,9 @@ impl GithubAsset {
 fn choose_request(source: &ReleaseSource, url: Url, api_url: Option<Url>) -> OutgoingRequest {
     let credential = source.credential.clone();
     let is_api = |url: &Url| credential.as_ref().is_some_and(|credential| credential.is_for(url));
-    match (source.kind, api_url.filter(is_api)) {
-        (ForgeKind::Github, Some(url)) => OutgoingRequest { url, accept: Some(OCTET_STREAM), credential },
-        (ForgeKind::Github | ForgeKind::Gitlab | ForgeKind::Forgejo, _) => {
-            OutgoingRequest { url, accept: None, credential }
-        }
-    }
-}
-
-/// `sha256:<hex>`; another algorithm is as good as none.
-fn parse_digest(digest: Option<&str>) -> Result<Option<Sha256>, ()> {
-    match digest.and_then(|digest| digest.split_once(':')) {
-        Some((name, hex)) if name.eq_ignore_ascii_case("sha256") => {
-            Sha256::parse_any_case(hex).map(Some).ok_or(())
-        }
-        Some(_) | None => Ok(None),
+    match api_url.filter(|url| source.kind == ForgeKind::Github && is_api(url)) {
+        Some(url) => OutgoingRequest { url, accept: Some(OCTET_STREAM), credential },
+        None => OutgoingRequest { url, accept: None, credential },
     }
 }
 

@@ -51,13 +51,18 @@ impl Fetcher {
             if let Some(published) = asset.size.filter(|published| size > *published) {
                 return Err(AssetProblem::Overlong { url: download.shown(), published });
             }
-            hashing.push(chunk).await.map_err(|Stopped| interrupted(&download))?;
+            hashing.push(chunk).await.ok_or_else(|| interrupted(&download))?;
             progress(size);
         }
-        let (sha256, sha512) = hashing.finish().await.map_err(|Stopped| interrupted(&download))?;
-        let hashed = HashedAsset { size: download.received(), sha256, sha512 };
-        check_content(asset, &download, &hashed)?;
-        Ok(hashed)
+        let (sha256, sha512) = hashing.finish().await.ok_or_else(|| interrupted(&download))?;
+        let size = download.received();
+        check_size(asset, &download, size)?;
+        match asset.sha256.filter(|published| *published != sha256) {
+            Some(published) => {
+                Err(AssetProblem::Digest { url: download.shown(), published, received: sha256 })
+            }
+            None => Ok(HashedAsset { size, sha256, sha512 }),
+        }
     }
 }
 
@@ -66,10 +71,8 @@ fn check_head(asset: &Asset, download: &mut Download, max_bytes: u64) -> Result<
     if asset.size.is_some_and(|size| size > max_bytes) {
         return Err(download.too_large().into());
     }
-    if let (Some(published), Some(received)) = (asset.size, download.length())
-        && published != received
-    {
-        return Err(AssetProblem::Size { url: download.shown(), published, received });
+    if let Some(announced) = download.length() {
+        check_size(asset, download, announced)?;
     }
     // Where a login is needed, forges send their page for it with status 200.
     let name = asset.name.as_str().to_ascii_lowercase();
@@ -80,14 +83,11 @@ fn check_head(asset: &Asset, download: &mut Download, max_bytes: u64) -> Result<
     Ok(())
 }
 
-fn check_content(asset: &Asset, download: &Download, hashed: &HashedAsset) -> Result<(), AssetProblem> {
-    if let Some(published) = asset.size.filter(|published| *published != hashed.size) {
-        return Err(AssetProblem::Size { url: download.shown(), published, received: hashed.size });
+fn check_size(asset: &Asset, download: &Download, received: u64) -> Result<(), AssetProblem> {
+    match asset.size.filter(|published| *published != received) {
+        Some(published) => Err(AssetProblem::Size { url: download.shown(), published, received }),
+        None => Ok(()),
     }
-    if let Some(published) = asset.sha256.filter(|published| *published != hashed.sha256) {
-        return Err(AssetProblem::Digest { url: download.shown(), published, received: hashed.sha256 });
-    }
-    Ok(())
 }
 
 /// Two threads, so that the slower function alone sets the pace, and none of the runtime's own. Dropping it ends them.
@@ -99,9 +99,7 @@ struct Hashing {
     sha512: JoinHandle<Output<sha2::Sha512>>,
 }
 
-/// A thread ended early: it panicked, or the runtime shuts down.
-struct Stopped;
-
+/// `None`: a thread ended early. It panicked, or the runtime shuts down.
 impl Hashing {
     fn start() -> Self {
         let ((first, sha256), (second, sha512)) =
@@ -109,28 +107,27 @@ impl Hashing {
         Self { batch: Vec::new(), batch_bytes: 0, lanes: [first, second], sha256, sha512 }
     }
 
-    async fn push(&mut self, chunk: Bytes) -> Result<(), Stopped> {
+    async fn push(&mut self, chunk: Bytes) -> Option<()> {
         self.batch_bytes += chunk.len();
         self.batch.push(chunk);
         let is_full = self.batch_bytes >= BATCH_BYTES || self.batch.len() >= BATCH_CHUNKS;
-        if is_full { self.flush().await } else { Ok(()) }
+        if is_full { self.flush().await } else { Some(()) }
     }
 
-    async fn flush(&mut self) -> Result<(), Stopped> {
+    async fn flush(&mut self) -> Option<()> {
         let batch = std::mem::take(&mut self.batch);
         self.batch_bytes = 0;
         for lane in &self.lanes {
-            lane.send(batch.clone()).await.map_err(|_| Stopped)?;
+            lane.send(batch.clone()).await.ok()?;
         }
-        Ok(())
+        Some(())
     }
 
-    async fn finish(mut self) -> Result<(Sha256, Sha512), Stopped> {
+    async fn finish(mut self) -> Option<(Sha256, Sha512)> {
         self.flush().await?;
         drop(self.lanes);
-        let sha256 = self.sha256.await.map_err(|_| Stopped)?;
-        let sha512 = self.sha512.await.map_err(|_| Stopped)?;
-        Ok((HexDigest::from_bytes(sha256.into()), HexDigest::from_bytes(sha512.into())))
+        let (sha256, sha512) = (self.sha256.await.ok()?, self.sha512.await.ok()?);
+        Some((HexDigest::from_bytes(sha256.into()), HexDigest::from_bytes(sha512.into())))
     }
 }
 
