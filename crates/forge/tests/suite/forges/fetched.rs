@@ -269,23 +269,24 @@ async fn the_token_stays_in_the_projects_own_path() {
             "/api/x".to_owned(),
         ];
         let inside = ["/acme/app/x".to_owned(), "/Acme/APP/-/x%20y".to_owned(), format!("{own}/packages/x")];
+        let fake = Fake::start(kind, Access::WithToken, |_| {}).await;
+        let usual = fake.server.routes();
         for (target, is_own) in outside.iter().map(|at| (at, false)).chain(inside.iter().map(|at| (at, true)))
         {
             // As a link of the forge's document, and as the end of a redirect from the project's own path.
             for is_redirect in [false, true] {
                 let link = first_asset(kind, Access::WithToken);
-                let fake = Fake::start(kind, Access::WithToken, |routes| {
-                    routes.insert(target.clone(), plain("hello"));
-                    if is_redirect {
-                        routes.insert(link.into(), redirect(target));
-                    } else {
-                        let page = first_asset(kind, Access::Public);
-                        let document = routes[release_api(kind)].replace(link, target).replace(page, target);
-                        let body = document.split_once("\r\n\r\n").unwrap().1.to_owned();
-                        routes.insert(release_api(kind).into(), json(&body));
-                    }
-                })
-                .await;
+                let mut routes = usual.clone();
+                routes.insert(target.clone(), plain("hello"));
+                if is_redirect {
+                    routes.insert(link.into(), redirect(target));
+                } else {
+                    let page = first_asset(kind, Access::Public);
+                    let document = routes[release_api(kind)].replace(link, target).replace(page, target);
+                    let body = document.split_once("\r\n\r\n").unwrap().1.to_owned();
+                    routes.insert(release_api(kind).into(), json(&body));
+                }
+                fake.server.reset(routes);
                 if let Err(error) = fake.hash_first().await {
                     // A name that is not safe is refused as well, before anything is fetched.
                     assert!(
