@@ -9,7 +9,7 @@ use countersign_core::{
 
 use crate::{
     file_server::is_known_forge,
-    forges::ForgeKind,
+    forges::kind::{ForgeKind, Names},
     url::{SourceUrl, UrlProblem, UrlRefusal},
 };
 
@@ -44,9 +44,9 @@ pub enum CandidateKind {
 
 /// What a path says in the form of a forge's download.
 struct Release<'u> {
-    project: Vec<&'u str>,
+    project: Names<'u>,
     /// Segments of the URL, in which an encoded slash separates as well.
-    tag: Vec<&'u str>,
+    tag: Names<'u>,
 }
 
 pub fn locate_download(url: &str) -> Result<DownloadPlace, UrlRefusal> {
@@ -104,7 +104,7 @@ fn self_and_above(own_dir: &RepoPath, name: &AssetName) -> impl Iterator<Item = 
 }
 
 /// Reads the form of a forge's download; `None` where the path has another one.
-fn read_release<'u>(segments: &[&'u str]) -> Result<Option<Release<'u>>, UrlProblem> {
+fn read_release(segments: Names<'_>) -> Result<Option<Release<'_>>, UrlProblem> {
     if let Some((project, ["releases", rest @ ..])) = ForgeKind::Gitlab.split_project(segments) {
         if rest.starts_with(&["permalink", "latest"]) {
             return Err(UrlProblem::LatestRelease { form: GITLAB_FORM });
@@ -112,13 +112,13 @@ fn read_release<'u>(segments: &[&'u str]) -> Result<Option<Release<'u>>, UrlProb
         // A tag has at least one segment. GitLab itself writes it as exactly one, so the first match is the right one.
         let end = rest.iter().skip(1).position(|segment| *segment == "downloads").map(|at| at + 1);
         if let Some(end) = end.filter(|end| end + 1 < rest.len()) {
-            return Ok(Some(Release { project: project.to_vec(), tag: rest[..end].to_vec() }));
+            return Ok(Some(Release { project, tag: &rest[..end] }));
         }
     }
-    if let [owner, repository, "releases", "download", tag @ .., _] = segments
+    if let Some((project, ["releases", "download", tag @ .., _])) = ForgeKind::Github.split_project(segments)
         && !tag.is_empty()
     {
-        return Ok(Some(Release { project: vec![owner, repository], tag: tag.to_vec() }));
+        return Ok(Some(Release { project, tag }));
     }
     // At any depth: a directory that holds another release tomorrow has no index that could go on being right (D36).
     if segments.windows(2).any(|pair| pair == ["releases", "latest"]) {
@@ -141,6 +141,6 @@ fn check_page(segments: &[&str]) -> Result<(), UrlProblem> {
 /// An encoded slash is a slash in a tag, and means nothing elsewhere.
 fn check_slashes(segments: &[&str], release: Option<&Release<'_>>) -> Result<(), UrlProblem> {
     let slashed = |segments: &[&str]| segments.iter().filter(|segment| segment.contains('/')).count();
-    let in_tag = release.map_or(0, |release| slashed(&release.tag));
+    let in_tag = release.map_or(0, |release| slashed(release.tag));
     if slashed(segments) == in_tag { Ok(()) } else { Err(UrlProblem::ForbiddenInSegment) }
 }

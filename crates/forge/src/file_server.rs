@@ -108,11 +108,6 @@ pub(crate) fn is_known_forge(host: &Host) -> bool {
     kind::is_known(host) || host.as_str() == "raw.githubusercontent.com"
 }
 
-/// Also a host that a known forge keeps for what its users upload.
-pub(crate) fn is_of_known_forge(host: &Host) -> bool {
-    is_known_forge(host) || host.as_str().ends_with(".githubusercontent.com")
-}
-
 /// Forges serve commits of strangers under a project's own path, so their pages must never pass for plain files.
 pub(crate) fn has_forge_form(url: &SourceUrl) -> bool {
     let segments = url.segments();

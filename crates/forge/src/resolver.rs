@@ -40,14 +40,12 @@ impl Resolve for GuardedResolver {
         let resolving = self.inner.resolve(name);
         Box::pin(async move {
             let host = host.map_err(GuardRefusal::from)?;
-            let mut admitted: Vec<SocketAddr> = Vec::new();
             let mut refusal = None;
-            for address in resolving.await? {
-                match guard.check_address(reach, &host, address.ip(), port) {
-                    Ok(()) => admitted.push(address),
-                    Err(refused) => refusal = Some(refused),
-                }
-            }
+            let mut admitted: Vec<SocketAddr> = resolving.await?.collect();
+            admitted.retain(|address| {
+                let checked = guard.check_address(reach, &host, address.ip(), port);
+                checked.map_err(|refused| refusal = Some(refused)).is_ok()
+            });
             if !admitted.is_empty() {
                 return Ok(Box::new(admitted.into_iter()) as Addrs);
             }

@@ -19,7 +19,8 @@ pub struct Download {
     timeouts: Timeouts,
     pace: Option<Pace>,
     max_bytes: u64,
-    received: u64,
+    /// How many bytes came so far.
+    pub(crate) received: u64,
 }
 
 impl Download {
@@ -84,11 +85,6 @@ impl Download {
     /// From now on the server must not only drip.
     pub(crate) fn set_slowest_rate(&mut self, bytes_per_second: u64) {
         self.pace = Some(Pace::start(bytes_per_second, self.timeouts.pace));
-    }
-
-    /// How many bytes came so far.
-    pub(crate) fn received(&self) -> u64 {
-        self.received
     }
 
     pub(crate) fn too_large(&self) -> FetchError {

@@ -47,12 +47,7 @@ pub enum SendError {
 impl SendError {
     /// When the receiver wants to be asked again, if it says so.
     pub fn again(&self) -> Option<TryAgain> {
-        match self {
-            Self::Status { again, .. } => *again,
-            Self::Refused { .. } | Self::Redirected { .. } | Self::TimedOut { .. } | Self::Broken { .. } => {
-                None
-            }
-        }
+        if let Self::Status { again, .. } = self { *again } else { None }
     }
 
     pub fn is_refused(&self) -> bool {

@@ -28,12 +28,11 @@ impl Fetcher {
                 }
                 Ok(None)
             };
-            let Some(fetched) = self.in_time(&ways[0].request.url, self.timeouts.total, work).await? else {
-                continue;
-            };
-            if found.replace(fetched).is_some() {
+            let fetched = self.in_time(&ways[0].request.url, self.timeouts.total, work).await?;
+            if fetched.is_some() && found.is_some() {
                 return Err(FetchError::Ambiguous { url });
             }
+            found = found.or(fetched);
         }
         found.ok_or(if !is_forge {
             FetchError::NotOnServer { url }

@@ -57,7 +57,10 @@ pub fn may_be_configured(url: &str, claimed: OriginKind, project: &RepoPath) -> 
     let [scheme, host, port, names @ ..] = &segments[..] else { return false };
     let (scheme, host, port) = (Scheme::parse(scheme), Host::parse(host), parse_port(port));
     let (Some(scheme), Ok(host), Some(port)) = (scheme, host, port) else { return false };
-    if [&host, url.host()].into_iter().any(file_server::is_of_known_forge) {
+    // Or a host that a known forge keeps for what its users upload.
+    let is_known =
+        |host: &Host| file_server::is_known_forge(host) || host.as_str().ends_with(".githubusercontent.com");
+    if is_known(&host) || is_known(url.host()) {
         return false;
     }
     let is_own_server = (&host, port) == (url.host(), url.port());
@@ -68,6 +71,6 @@ pub fn may_be_configured(url: &str, claimed: OriginKind, project: &RepoPath) -> 
     let segments = url.segments();
     let begin = usize::from(is_own_server);
     (begin..segments.len()).any(|base| {
-        read_page(kind, &segments[base..], ServedBy::RawHost).is_ok_and(|page| page.project == &names[..])
+        read_page(kind, &segments[base..], ServedBy::RawHost).is_ok_and(|page| page.project == names)
     })
 }

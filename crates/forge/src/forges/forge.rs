@@ -13,10 +13,6 @@ use crate::{
     url::SourceUrl,
 };
 
-/// What a signers file of github.com is read from.
-const GITHUB_API: &str = "https://api.github.com";
-const GITHUB_RAW: &str = "https://raw.githubusercontent.com";
-
 /// One `[[forge]]` of the configuration.
 #[derive(Debug, Clone)]
 pub struct ForgeConfig {
@@ -65,8 +61,8 @@ impl Forge {
             .map_err(|problem| ForgeConfigError::Host { text: shown_text(&text), problem })?;
         let is_known = kind::is_known(&host);
         if host.as_str() == "github.com" {
-            api = api.or_else(|| Some(GITHUB_API.to_owned()));
-            raw = raw.or_else(|| Some(GITHUB_RAW.to_owned()));
+            api = api.or_else(|| Some("https://api.github.com".to_owned()));
+            raw = raw.or_else(|| Some("https://raw.githubusercontent.com".to_owned()));
         }
         let base = |key, text: Option<String>| text.map(|text| parse_base(&host, key, &text)).transpose();
         let (api, raw) = (base("api", api)?, base("raw", raw)?);

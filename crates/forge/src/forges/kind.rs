@@ -14,6 +14,9 @@ pub enum ForgeKind {
     Forgejo,
 }
 
+/// Segments of a path.
+pub(crate) type Names<'a> = &'a [&'a str];
+
 /// The public forges, which are read over https on their usual port.
 pub(crate) const KNOWN: [(&str, ForgeKind); 4] = [
     ("github.com", ForgeKind::Github),
@@ -46,10 +49,7 @@ impl ForgeKind {
     }
 
     /// The names of the repository, and what follows them in the path of one of its pages.
-    pub(crate) fn split_project<'a, 'u>(
-        self,
-        segments: &'a [&'u str],
-    ) -> Option<(&'a [&'u str], &'a [&'u str])> {
+    pub(crate) fn split_project<'a>(self, segments: Names<'a>) -> Option<(Names<'a>, Names<'a>)> {
         match self {
             Self::Github | Self::Forgejo => segments.split_at_checked(2),
             // A project has at least one group.

@@ -9,7 +9,7 @@ use url::Url;
 use super::{
     credential::Credential,
     forge::Forge,
-    kind::ForgeKind,
+    kind::{ForgeKind, Names},
     signers_form::{BranchFile, ServedBy, read_page},
     source::{OutgoingRequest, ReleaseSource, Retrieval, SignersSource},
 };
@@ -23,7 +23,7 @@ struct ForgeRepository<'a> {
     forge: &'a Forge,
     /// Of the forge's own pages.
     scheme: Scheme,
-    names: &'a [&'a str],
+    names: Names<'a>,
 }
 
 impl Forge {
@@ -81,22 +81,17 @@ impl Forge {
         })
     }
 
-    fn repository<'a>(&'a self, url: &SourceUrl, names: &'a [&'a str]) -> ForgeRepository<'a> {
-        ForgeRepository { forge: self, scheme: self.page_scheme(url), names }
-    }
-
-    /// The scheme of the forge's own pages. A URL on the host of raw files does not tell: one repository must not
-    /// become two projects by it.
-    fn page_scheme(&self, url: &SourceUrl) -> Scheme {
+    /// A URL on the host of raw files does not tell the scheme of the forge's own pages: one repository must not become
+    /// two projects by it.
+    fn repository<'a>(&'a self, url: &SourceUrl, names: Names<'a>) -> ForgeRepository<'a> {
         let own_port = self.port.unwrap_or(url.scheme().default_port());
-        if *url.host() == self.host && url.port() == own_port {
-            return url.scheme();
-        }
-        match &self.api {
+        let scheme = match &self.api {
+            _ if *url.host() == self.host && url.port() == own_port => url.scheme(),
             Some(api) => api.scheme(),
             None if self.host.is_loopback() => Scheme::Http,
             None => Scheme::Https,
-        }
+        };
+        ForgeRepository { forge: self, scheme, names }
     }
 }
 
@@ -214,8 +209,6 @@ impl ForgeRepository<'_> {
     }
 }
 
-type Names<'a> = &'a [&'a str];
-
 /// The names of the repository, and those of the tag.
 fn read_release_page<'a>(kind: ForgeKind, segments: Names<'a>) -> Result<(Names<'a>, Names<'a>), UrlProblem> {
     let (project, tag) = match (kind, kind.split_project(segments)) {
@@ -248,7 +241,7 @@ fn base_text(base: &SourceUrl) -> &str {
     base.request_url().as_str().trim_end_matches('/')
 }
 
-fn encode_names(names: &[&str]) -> String {
+fn encode_names(names: Names<'_>) -> String {
     encode_path(names.iter().copied())
 }
 

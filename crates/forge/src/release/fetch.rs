@@ -14,7 +14,6 @@ use crate::{
 
 /// A thousand assets take less than 2 MiB on every forge.
 const MAX_DOCUMENT_BYTES: u64 = 4 << 20;
-const JSON: &str = "application/json";
 
 impl Fetcher {
     /// What the forge published under this tag: not more than `max_assets`, with safe and distinct names.
@@ -38,9 +37,7 @@ impl Fetcher {
         url: &Url,
         max_assets: usize,
     ) -> Result<Option<ReleaseMetadata>, ReleaseError> {
-        let credential = source.credential.clone();
-        let request = OutgoingRequest { url: url.clone(), accept: Some(JSON), credential };
-        let Some(opened) = self.open(&request, Redirects::SameOrigin).await? else {
+        let Some(opened) = self.open(&ask(source, url), Redirects::SameOrigin).await? else {
             return Ok(None);
         };
         let (shown, media_type) = (opened.shown(), opened.media_type());
@@ -62,8 +59,7 @@ impl Fetcher {
     /// GitLab can tell: where it does not, the token stays with the project's name.
     async fn with_number(&self, source: &ReleaseSource) -> Option<ReleaseSource> {
         let credential = source.credential.clone().filter(|_| source.kind == ForgeKind::Gitlab)?;
-        let url = source.api_project.clone();
-        let request = OutgoingRequest { url, accept: Some(JSON), credential: Some(credential.clone()) };
+        let request = ask(source, &source.api_project);
         let opened = self.open(&request, Redirects::SameOrigin).await.ok()??;
         let bytes = opened.read(MAX_DOCUMENT_BYTES).await.ok()?;
         let GitlabProject { id } = serde_json::from_slice(&bytes).ok()?;
@@ -71,4 +67,9 @@ impl Fetcher {
         let place = Url::parse(&format!("{projects}/{id}/")).ok()?;
         Some(ReleaseSource { credential: Some(credential.with_place(place)), ..source.clone() })
     }
+}
+
+fn ask(source: &ReleaseSource, url: &Url) -> OutgoingRequest {
+    let (url, credential) = (url.clone(), source.credential.clone());
+    OutgoingRequest { url, accept: Some("application/json"), credential }
 }

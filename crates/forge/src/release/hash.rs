@@ -27,42 +27,35 @@ impl Fetcher {
         max_bytes: u64,
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<HashedAsset, ReleaseError> {
-        let url = &asset.download.url;
-        let work = self.download(asset, max_bytes, progress);
-        let hashed = self.in_time(url, self.asset_timeout, work).await;
-        hashed.map_err(|problem| ReleaseError::Asset { name: asset.name.clone(), problem })
-    }
-
-    async fn download(
-        &self,
-        asset: &Asset,
-        max_bytes: u64,
-        progress: &(dyn Fn(u64) + Send + Sync),
-    ) -> Result<HashedAsset, AssetProblem> {
         let request = &asset.download;
-        let not_found = || AssetProblem::NotFound { url: format!("`{}`", shown_url(request.url.as_str())) };
-        let mut download = self.open(request, Redirects::Guarded).await?.ok_or_else(not_found)?;
-        check_head(asset, &mut download, max_bytes)?;
-        let mut hashing = Hashing::start();
-        download.set_slowest_rate(ASSET_RATE);
-        let interrupted = |download: &Download| AssetProblem::Interrupted { url: download.shown() };
-        while let Some(chunk) = download.chunk().await? {
-            let size = download.received();
-            if let Some(published) = asset.size.filter(|published| size > *published) {
-                return Err(AssetProblem::Overlong { url: download.shown(), published });
+        let work = async {
+            let not_found =
+                || AssetProblem::NotFound { url: format!("`{}`", shown_url(request.url.as_str())) };
+            let mut download = self.open(request, Redirects::Guarded).await?.ok_or_else(not_found)?;
+            check_head(asset, &mut download, max_bytes)?;
+            let mut hashing = Hashing::start();
+            download.set_slowest_rate(ASSET_RATE);
+            let interrupted = |download: &Download| AssetProblem::Interrupted { url: download.shown() };
+            while let Some(chunk) = download.chunk().await? {
+                let size = download.received;
+                if let Some(published) = asset.size.filter(|published| size > *published) {
+                    return Err(AssetProblem::Overlong { url: download.shown(), published });
+                }
+                hashing.push(chunk).await.ok_or_else(|| interrupted(&download))?;
+                progress(size);
             }
-            hashing.push(chunk).await.ok_or_else(|| interrupted(&download))?;
-            progress(size);
-        }
-        let (sha256, sha512) = hashing.finish().await.ok_or_else(|| interrupted(&download))?;
-        let size = download.received();
-        check_size(asset, &download, size)?;
-        match asset.sha256.filter(|published| *published != sha256) {
-            Some(published) => {
-                Err(AssetProblem::Digest { url: download.shown(), published, received: sha256 })
+            let (sha256, sha512) = hashing.finish().await.ok_or_else(|| interrupted(&download))?;
+            let size = download.received;
+            check_size(asset, &download, size)?;
+            match asset.sha256.filter(|published| *published != sha256) {
+                Some(published) => {
+                    Err(AssetProblem::Digest { url: download.shown(), published, received: sha256 })
+                }
+                None => Ok(HashedAsset { size, sha256, sha512 }),
             }
-            None => Ok(HashedAsset { size, sha256, sha512 }),
-        }
+        };
+        let hashed = self.in_time(&request.url, self.asset_timeout, work).await;
+        hashed.map_err(|problem| ReleaseError::Asset { name: asset.name.clone(), problem })
     }
 }
 

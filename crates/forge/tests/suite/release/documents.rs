@@ -200,17 +200,19 @@ fn names_and_urls_that_no_index_could_hold_are_refused_before_anything_is_downlo
         "{problem}"
     );
 
-    // URLs of 2,000 bytes: how many fit is found by trying.
+    // URLs of 2,000 bytes: each asset adds as many bytes to the index, so two sizes tell how many fit.
     let long = |i: usize| format!("{SERVER}/{i:04}{}", "u".repeat(2_000 - SERVER.len() - 5));
     let of = |count: usize| read_many(&listing((0..count).map(|i| (format!("{i:04}"), long(i)))));
-    let most = (1..1_100).collect::<Vec<_>>().partition_point(|count| of(*count).is_ok());
-    assert!((800..1_000).contains(&most), "{most}");
-    match of(most + 1) {
-        Err(ReleaseProblem::TooLarge(IndexTooLarge::Bytes(bytes))) => {
-            assert!(bytes > INDEX_BYTES && bytes < INDEX_BYTES + 3_000, "{bytes}");
-        }
+    let bytes_of = |count| match of(count) {
+        Err(ReleaseProblem::TooLarge(IndexTooLarge::Bytes(bytes))) => bytes,
         other => panic!("{other:?}"),
-    }
+    };
+    let each = bytes_of(1_001) - bytes_of(1_000);
+    let most = 1_000 - (bytes_of(1_000) - INDEX_BYTES).div_ceil(each);
+    assert!((800..1_000).contains(&most), "{most}");
+    assert_eq!(of(most), Ok(most));
+    let bytes = bytes_of(most + 1);
+    assert!(bytes > INDEX_BYTES && bytes < INDEX_BYTES + 3_000, "{bytes}");
 }
 
 #[test]
