@@ -8,8 +8,8 @@ use countersign_forge::{
 };
 use url::Url;
 
-use super::{config, configured, release, signers_of, token, with_tokens};
-use crate::support::problem_of;
+use super::{configured, release, signers_of, token, with_tokens};
+use crate::support::{forge::config, problem_of};
 
 #[test]
 fn every_form_of_a_release_url_names_a_tag_and_a_directory() {

@@ -6,16 +6,13 @@ use countersign_forge::{
     url::{SourceUrl, UrlProblem},
 };
 
-use crate::support::problem_of;
+use crate::support::{forge::config, problem_of};
 
 mod claimed;
 mod configured;
 mod fetched;
 mod signers;
-
-fn config(host: &str, kind: ForgeKind) -> ForgeConfig {
-    ForgeConfig { host: host.to_owned(), kind, api: None, raw: None, token: None }
-}
+mod tokens;
 
 fn token(text: &str) -> Option<Token> {
     Some(Token::new(text.to_owned()).unwrap())

@@ -5,12 +5,12 @@ use countersign_core::{
     values::bounds::{INDEX_BYTES, INDEX_FILES, INDEX_NAMES_BYTES},
 };
 use countersign_forge::{
-    forges::{ForgeConfig, ForgeKind, Forges, ReleaseSource},
+    forges::{ForgeKind, Forges, ReleaseSource},
     release::{ReleaseError, ReleaseMetadata, ReleaseProblem, read_document},
 };
 use serde_json::{Value, json};
 
-use crate::support::forge::fixture_text;
+use crate::support::forge::{config, fixture_text};
 
 const SERVER: &str = "https://git.example";
 const HELLO: &str = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
@@ -20,12 +20,14 @@ fn fixture(kind: ForgeKind) -> Value {
 }
 
 fn source(kind: ForgeKind) -> ReleaseSource {
-    let config = ForgeConfig { host: "git.example".into(), kind, api: None, raw: None, token: None };
     let page = match kind {
         ForgeKind::Github | ForgeKind::Forgejo => "acme/app/releases/tag/v1.0",
         ForgeKind::Gitlab => "acme/app/-/releases/v1.0",
     };
-    Forges::new(vec![config]).unwrap().locate_release(&format!("{SERVER}/{page}")).unwrap()
+    Forges::new(vec![config("git.example", kind)])
+        .unwrap()
+        .locate_release(&format!("{SERVER}/{page}"))
+        .unwrap()
 }
 
 /// What a document of GitHub's says, if it is one of a release.

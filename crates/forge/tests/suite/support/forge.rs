@@ -17,6 +17,10 @@ pub(crate) const KINDS: [ForgeKind; 3] = [ForgeKind::Github, ForgeKind::Gitlab, 
 pub(crate) const SECRET: &str = "s3cret-t0ken";
 pub(crate) const SIGNERS: &str = "{\"version\": 1}";
 
+pub(crate) fn config(host: &str, kind: ForgeKind) -> ForgeConfig {
+    ForgeConfig { host: host.to_owned(), kind, api: None, raw: None, token: None }
+}
+
 /// A fake forge, and a server's view of it.
 pub(crate) struct Fake {
     pub(crate) server: Server,
@@ -140,7 +144,7 @@ impl Fake {
         .await;
         let token = (access == Access::WithToken).then(|| Token::new(SECRET.to_owned()).unwrap());
         let host = format!("127.0.0.1:{}", server.port);
-        let forges = Forges::new(vec![ForgeConfig { host, kind, api: None, raw: None, token }]).unwrap();
+        let forges = Forges::new(vec![ForgeConfig { token, ..config(&host, kind) }]).unwrap();
         let guard = Guard { allow: forges.exceptions(), ..Guard::default() };
         let answers = Answers::default().with("internal.example", &["127.0.0.1"]);
         let fetcher = Fetcher::new(guard, TIMEOUTS, Arc::new(answers)).unwrap();
