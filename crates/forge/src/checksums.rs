@@ -23,25 +23,19 @@ pub fn locate_checksums(urls: &[String]) -> Result<ChecksumsSource, UrlRefusal> 
     let first = files.first().ok_or(UrlRefusal::NoUrl)?;
     let mut names = HashSet::new();
     for file in &files {
-        check_file(file, first, &mut names).map_err(|problem| file.refuse(problem))?;
+        let name = file.plain_file_name().map_err(|problem| file.refuse(problem))?;
+        let same_server = file.request_url().origin() == first.request_url().origin();
+        if !same_server || file.dir_segments() != first.dir_segments() {
+            return Err(file.refuse(UrlProblem::OtherDirectory { first: first.to_string() }));
+        }
+        if !names.insert(name) {
+            return Err(file.refuse(UrlProblem::GivenTwice));
+        }
     }
     let dir = first.path_on_server(first.dir_segments()).and_then(check_storable);
     let dir = dir.map_err(|error| first.refuse(error.into()))?;
     let dir_url = first.request_url().join(".").expect("every URL lies in a directory");
     Ok(ChecksumsSource { dir, dir_url, files })
-}
-
-fn check_file<'u>(
-    file: &'u SourceUrl,
-    first: &SourceUrl,
-    names: &mut HashSet<&'u str>,
-) -> Result<(), UrlProblem> {
-    let name = file.plain_file_name()?;
-    let same_server = file.request_url().origin() == first.request_url().origin();
-    if !same_server || file.dir_segments() != first.dir_segments() {
-        return Err(UrlProblem::OtherDirectory { first: first.to_string() });
-    }
-    if names.insert(name) { Ok(()) } else { Err(UrlProblem::GivenTwice) }
 }
 
 impl ChecksumsSource {

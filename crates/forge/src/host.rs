@@ -1,9 +1,6 @@
 //! Hosts in the one spelling that we accept, so that a host can be compared, stored and checked as text (D6).
 
-use std::{
-    fmt,
-    net::{IpAddr, Ipv4Addr},
-};
+use std::{fmt, net::IpAddr};
 
 use countersign_core::values::url::{Authority, is_host};
 use thiserror::Error;
@@ -71,10 +68,7 @@ impl Host {
 
     /// The address, where the host is one.
     pub fn ip(&self) -> Option<IpAddr> {
-        match self.0.strip_prefix('[') {
-            Some(rest) => rest.strip_suffix(']')?.parse().ok().map(IpAddr::V6),
-            None => self.0.parse::<Ipv4Addr>().ok().map(IpAddr::V4),
-        }
+        self.0.trim_matches(['[', ']']).parse().ok()
     }
 
     /// A loopback address or `localhost`, judged by the text alone.

@@ -19,7 +19,10 @@ use serde::{
 };
 use url::Url;
 
-use super::{Asset, ReleaseError, ReleaseMetadata, ReleaseProblem};
+use super::{
+    asset::{Asset, ReleaseMetadata},
+    error::{ReleaseError, ReleaseProblem},
+};
 use crate::{
     forges::{ForgeKind, OutgoingRequest, ReleaseSource},
     shown::{shown_text, shown_url},

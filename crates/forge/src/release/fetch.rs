@@ -3,8 +3,9 @@
 use url::Url;
 
 use super::{
-    ReleaseError, ReleaseMetadata,
+    asset::ReleaseMetadata,
     document::{self, GitlabProject},
+    error::ReleaseError,
 };
 use crate::{
     fetch::{Fetcher, Redirects},

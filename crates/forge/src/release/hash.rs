@@ -5,7 +5,10 @@ use countersign_core::values::digest::{HexDigest, Sha256, Sha512};
 use sha2::{Digest, digest::Output};
 use tokio::{sync::mpsc, task::JoinHandle};
 
-use super::{Asset, AssetProblem, HashedAsset, ReleaseError};
+use super::{
+    asset::{Asset, HashedAsset},
+    error::{AssetProblem, ReleaseError},
+};
 use crate::{
     fetch::{Fetcher, Redirects, download::Download, pace::ASSET_RATE},
     shown::shown_url,

@@ -1,0 +1,37 @@
+//! A release as its forge published it, and its files as they were hashed.
+
+use countersign_core::{
+    documents::index::AssetName,
+    values::{
+        digest::{Sha256, Sha512},
+        time::Timestamp,
+    },
+};
+
+use crate::forges::OutgoingRequest;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReleaseMetadata {
+    pub published_on: Option<Timestamp>,
+    /// Never empty; each name once.
+    pub assets: Vec<Asset>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asset {
+    pub name: AssetName,
+    /// The public URL, for the index.
+    pub source: String,
+    /// As published.
+    pub size: Option<u64>,
+    /// As published.
+    pub sha256: Option<Sha256>,
+    pub(super) download: OutgoingRequest,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HashedAsset {
+    pub size: u64,
+    pub sha256: Sha256,
+    pub sha512: Sha512,
+}
