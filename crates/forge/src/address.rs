@@ -8,11 +8,10 @@ use ipnet::{Ipv4Net, Ipv6Net};
 pub fn non_public_reason(address: IpAddr) -> Option<&'static str> {
     match unwrap_embedded(address) {
         IpAddr::V4(v4) => NON_PUBLIC_V4.iter().find(|(net, _)| net.contains(&v4)).map(|(_, reason)| *reason),
-        IpAddr::V6(v6) => NON_PUBLIC_V6
-            .iter()
-            .find(|(net, _)| net.contains(&v6))
-            .map(|(_, reason)| *reason)
-            .or((!GLOBAL_UNICAST.contains(&v6)).then_some("a reserved address")),
+        IpAddr::V6(v6) => {
+            let listed = NON_PUBLIC_V6.iter().find(|(net, _)| net.contains(&v6)).map(|(_, reason)| *reason);
+            listed.or((!GLOBAL_UNICAST.contains(&v6)).then_some("a reserved address"))
+        }
     }
 }
 

@@ -3,16 +3,11 @@
 use std::collections::HashSet;
 
 use countersign_core::values::path::RepoPath;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use url::Url;
 
-use crate::url::{SourceUrl, UrlProblem, UrlRefusal};
+use crate::url::{SourceUrl, UrlProblem, UrlRefusal, check_storable, encode_path};
 
 pub mod file;
-#[cfg(test)]
-mod tests;
-
-/// All but the unreserved characters: some servers read a `+` in a path as a space.
-pub(crate) const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChecksumsSource {
@@ -20,7 +15,7 @@ pub struct ChecksumsSource {
     pub dir: RepoPath,
     /// In the order given; never empty.
     pub files: Vec<SourceUrl>,
-    dir_url: String,
+    dir_url: Url,
 }
 
 pub fn locate_checksums(urls: &[String]) -> Result<ChecksumsSource, UrlRefusal> {
@@ -28,16 +23,18 @@ pub fn locate_checksums(urls: &[String]) -> Result<ChecksumsSource, UrlRefusal> 
     let first = files.first().ok_or(UrlRefusal::NoUrl)?;
     let mut names = HashSet::new();
     for file in &files {
-        let name = file.plain_file_name()?;
-        if !is_beside(file, first) {
+        let name = file.plain_file_name().map_err(|problem| file.refuse(problem))?;
+        let same_server = file.request_url().origin() == first.request_url().origin();
+        if !same_server || file.dir_segments() != first.dir_segments() {
             return Err(file.refuse(UrlProblem::OtherDirectory { first: first.to_string() }));
         }
         if !names.insert(name) {
             return Err(file.refuse(UrlProblem::GivenTwice));
         }
     }
-    let dir = first.storable_dir(first.dir_segments())?;
-    let dir_url = parent_text(first.request_url().as_str()).to_owned();
+    let dir = first.path_on_server(first.dir_segments()).and_then(check_storable);
+    let dir = dir.map_err(|error| first.refuse(error.into()))?;
+    let dir_url = first.request_url().join(".").expect("every URL lies in a directory");
     Ok(ChecksumsSource { dir, dir_url, files })
 }
 
@@ -45,20 +42,6 @@ impl ChecksumsSource {
     /// The URL of a file that a checksums file lists under this name, which must have passed the rules of D24: with
     /// dot segments it would lead elsewhere.
     pub fn url_of(&self, relative_name: &str) -> String {
-        let encoded: Vec<String> = relative_name
-            .split('/')
-            .map(|segment| utf8_percent_encode(segment, ENCODED).to_string())
-            .collect();
-        format!("{}{}", self.dir_url, encoded.join("/"))
+        format!("{}{}", self.dir_url, encode_path(relative_name.split('/')))
     }
-}
-
-fn is_beside(file: &SourceUrl, first: &SourceUrl) -> bool {
-    let origin = |url: &SourceUrl| (url.scheme(), url.host().clone(), url.port());
-    origin(file) == origin(first) && file.dir_segments() == first.dir_segments()
-}
-
-/// Everything up to the last slash, as the server spells it.
-fn parent_text(url: &str) -> &str {
-    &url[..url.rfind('/').map_or(url.len(), |slash| slash + 1)]
 }

@@ -10,7 +10,7 @@ use url::Url;
 use crate::{
     fetch::{FetchError, FetchLimits, Fetcher, Redirects},
     file_server::is_known_forge,
-    url::{SourceUrl, UrlRefusal},
+    url::{SourceUrl, UrlRefusal, encode, encode_path},
 };
 
 /// How far above a file its project is looked for on a file server.
@@ -128,7 +128,7 @@ pub enum DiscoveryError {
 impl ProjectPlaces {
     /// `None` where the URL has no form of a forge.
     fn of(url: &SourceUrl) -> Option<Self> {
-        let segments: Vec<&str> = url.segments().collect();
+        let segments = url.segments();
         let base = format!("{}://{}", url.scheme().as_str(), url.server());
         let dash = segments.iter().position(|segment| *segment == "-").filter(|dash| *dash >= 2);
         let is_known = is_known_forge(url.host());
@@ -144,7 +144,7 @@ impl ProjectPlaces {
             (None, [_, _, "releases", ..]) => (&segments[..2], PlaceForm::OwnerAndRepository),
             (None, _) => return None,
         };
-        let project = names.iter().map(|name| encode(name)).collect::<Vec<_>>().join("/");
+        let project = encode_path(names.iter().copied());
         Some(Self { base, project, form })
     }
 
@@ -161,7 +161,7 @@ impl ProjectPlaces {
     }
 
     fn on_branch(&self, branch: &str) -> Vec<String> {
-        let branch = branch.split('/').map(encode).collect::<Vec<_>>().join("/");
+        let branch = encode_path(branch.split('/'));
         let Self { base, project, form } = self;
         let raw: Vec<String> = match form {
             PlaceForm::GithubCom => {
@@ -211,8 +211,4 @@ fn on_file_server(url: &SourceUrl) -> Vec<String> {
             ]
         })
         .collect()
-}
-
-fn encode(text: &str) -> String {
-    percent_encoding::utf8_percent_encode(text, crate::checksums::ENCODED).to_string()
 }

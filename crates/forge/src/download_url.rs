@@ -4,16 +4,14 @@
 
 use countersign_core::{
     documents::{index::AssetName, layout},
-    values::path::{PathError, RepoPath},
+    values::{path::RepoPath, url::Scheme},
 };
 
 use crate::{
     file_server::is_known_forge,
-    url::{Scheme, SourceUrl, UrlProblem, UrlRefusal},
+    forges::kind::{ForgeKind, Names},
+    url::{SourceUrl, UrlProblem, UrlRefusal},
 };
-
-#[cfg(test)]
-mod tests;
 
 /// How far above a file an index is looked for: checksums files may name `sub/file`, but each level is a question.
 const MAX_LEVELS_ABOVE: usize = 8;
@@ -46,21 +44,21 @@ pub enum CandidateKind {
 
 /// What a path says in the form of a forge's download.
 struct Release<'u> {
-    project: Vec<&'u str>,
+    project: Names<'u>,
     /// Segments of the URL, in which an encoded slash separates as well.
-    tag: Vec<&'u str>,
+    tag: Names<'u>,
 }
 
 pub fn locate_download(url: &str) -> Result<DownloadPlace, UrlRefusal> {
     let url = SourceUrl::parse_release(url)?;
-    let candidates = find_candidates(&url)?;
+    let candidates = find_candidates(&url).map_err(|problem| url.refuse(problem))?;
     Ok(DownloadPlace { url, candidates })
 }
 
 /// The directory of the release whose page on a forge this is, by the form of the URL alone.
 pub fn locate_release_page(url: &str) -> Option<RepoPath> {
     let url = SourceUrl::parse_release(url).ok()?;
-    let segments: Vec<&str> = url.segments().collect();
+    let segments = url.segments();
     let dash = segments.iter().position(|segment| *segment == "-").filter(|dash| *dash >= 2);
     let (project, tag) = match (dash.map(|dash| segments.split_at(dash)), segments.as_slice()) {
         (Some((project, ["-", "releases", tag @ ..])), _) => (project, tag),
@@ -74,92 +72,70 @@ pub fn locate_release_page(url: &str) -> Option<RepoPath> {
     url.path_on_server(&dir).ok()
 }
 
-fn find_candidates(url: &SourceUrl) -> Result<Vec<Candidate>, UrlRefusal> {
-    let segments: Vec<&str> = url.segments().collect();
-    let release = read_release(&segments).map_err(|problem| url.refuse(problem))?;
+fn find_candidates(url: &SourceUrl) -> Result<Vec<Candidate>, UrlProblem> {
+    let segments = url.segments();
+    let release = read_release(&segments)?;
     let name = url.plain_file_name()?;
-    let is_usual = url.scheme() == Scheme::Https && url.port() == Scheme::Https.default_port();
-    if is_known_forge(url.host()) && !is_usual {
-        return Err(url.refuse(UrlProblem::ForgeHttpsOnly { host: url.host().clone() }));
-    }
-    if is_known_forge(url.host()) && release.is_none() {
-        check_page(&segments).map_err(|problem| url.refuse(problem))?;
-    }
-    check_slashes(&segments, release.as_ref()).map_err(|problem| url.refuse(problem))?;
-    let file_name = AssetName::parse(name).map_err(|error| url.refuse(error.into()))?;
-
-    let mut candidates = Vec::new();
-    let mut unstorable = None;
-    if let Some(Release { project, tag }) = release {
-        let dir = [project.join("/"), "releases/tag".to_owned(), tag.join("/")];
-        let dir = url.path_on_server(&dir).map_err(|error| url.refuse_path(&error))?;
-        match usable(dir) {
-            Ok(dir) => candidates.push(Candidate {
-                kind: CandidateKind::Release,
-                index: layout::index_in(&dir),
-                file_name: file_name.clone(),
-            }),
-            Err(error) => unstorable = Some(error),
+    if is_known_forge(url.host()) {
+        if (url.scheme(), url.port()) != (Scheme::Https, Scheme::Https.default_port()) {
+            return Err(UrlProblem::ForgeHttpsOnly { host: url.host().clone() });
+        }
+        if release.is_none() {
+            check_page(&segments)?;
         }
     }
-    let own_dir = url.path_on_server(url.dir_segments()).map_err(|error| url.refuse_path(&error))?;
-    for (dir, file_name) in self_and_above(&own_dir, &file_name) {
-        match usable(dir) {
-            Ok(dir) => candidates.push(Candidate {
-                kind: CandidateKind::Directory,
-                index: layout::index_in(&dir),
-                file_name,
-            }),
+    check_slashes(&segments, release.as_ref())?;
+    let file_name = AssetName::parse(name)?;
+
+    let mut places = Vec::new();
+    if let Some(Release { project, tag }) = release {
+        let dir = [project.join("/"), "releases/tag".to_owned(), tag.join("/")];
+        places.push((CandidateKind::Release, url.path_on_server(&dir)?, file_name.clone()));
+    }
+    let own_dir = url.path_on_server(url.dir_segments())?;
+    let dirs = self_and_above(&own_dir, &file_name);
+    places.extend(dirs.map(|(dir, name)| (CandidateKind::Directory, dir, name)));
+    let mut unstorable = None;
+    let mut candidates = Vec::new();
+    for (kind, dir, file_name) in places {
+        // Where no index can have been stored, it is not asked for.
+        match dir.check_storable_dir() {
+            Ok(()) => candidates.push(Candidate { kind, index: layout::index_in(&dir), file_name }),
             Err(error) => unstorable = unstorable.or(Some(error)),
         }
     }
     match unstorable {
-        Some(error) if candidates.is_empty() => Err(url.refuse_path(&error)),
+        Some(error) if candidates.is_empty() => Err(error.into()),
         Some(_) | None => Ok(candidates),
     }
 }
 
-/// A directory under which an index may have been stored at all: in any other it is not asked for.
-fn usable(dir: RepoPath) -> Result<RepoPath, PathError> {
-    dir.check_storable_dir().map(|()| dir)
-}
-
 /// The directories of the server from the file's own upwards, with the file's name as seen from each.
-fn self_and_above(own_dir: &RepoPath, name: &AssetName) -> Vec<(RepoPath, AssetName)> {
-    let mut found = vec![(own_dir.clone(), name.clone())];
-    let mut relative = name.as_str().to_owned();
-    let mut dir = own_dir.clone();
+fn self_and_above(own_dir: &RepoPath, name: &AssetName) -> impl Iterator<Item = (RepoPath, AssetName)> {
     // Scheme, host and port are no directories.
-    for _ in 0..own_dir.segments().count().saturating_sub(3).min(MAX_LEVELS_ABOVE) {
-        relative = format!("{}/{relative}", dir.file_name());
-        let (Some(parent), Ok(name)) = (dir.parent(), AssetName::parse(&relative)) else {
-            break;
-        };
-        found.push((parent.clone(), name));
-        dir = parent;
-    }
-    found
+    let levels = own_dir.segments().count().saturating_sub(3).min(MAX_LEVELS_ABOVE);
+    own_dir.self_and_ancestors().take(1 + levels).map_while(move |dir| {
+        let below = format!("{}/{name}", &own_dir.as_str()[dir.as_str().len()..]);
+        Some((dir, AssetName::parse(&below[1..]).ok()?))
+    })
 }
 
 /// Reads the form of a forge's download; `None` where the path has another one.
-fn read_release<'u>(segments: &[&'u str]) -> Result<Option<Release<'u>>, UrlProblem> {
-    let dash = segments.iter().position(|segment| *segment == "-").filter(|dash| *dash >= 2);
-    if let Some((project, ["releases", rest @ ..])) =
-        dash.map(|dash| (&segments[..dash], &segments[dash + 1..]))
-    {
+fn read_release(segments: Names<'_>) -> Result<Option<Release<'_>>, UrlProblem> {
+    if let Some((project, ["releases", rest @ ..])) = ForgeKind::Gitlab.split_project(segments) {
         if rest.starts_with(&["permalink", "latest"]) {
             return Err(UrlProblem::LatestRelease { form: GITLAB_FORM });
         }
         // A tag has at least one segment. GitLab itself writes it as exactly one, so the first match is the right one.
         let end = rest.iter().skip(1).position(|segment| *segment == "downloads").map(|at| at + 1);
         if let Some(end) = end.filter(|end| end + 1 < rest.len()) {
-            return Ok(Some(Release { project: project.to_vec(), tag: rest[..end].to_vec() }));
+            return Ok(Some(Release { project, tag: &rest[..end] }));
         }
     }
-    if let [owner, repository, "releases", "download", tag @ .., _] = segments
+    if let Some((project, ["releases", "download", tag @ .., _])) = ForgeKind::Github.split_project(segments)
         && !tag.is_empty()
     {
-        return Ok(Some(Release { project: vec![owner, repository], tag: tag.to_vec() }));
+        return Ok(Some(Release { project, tag }));
     }
     // At any depth: a directory that holds another release tomorrow has no index that could go on being right (D36).
     if segments.windows(2).any(|pair| pair == ["releases", "latest"]) {
@@ -182,6 +158,6 @@ fn check_page(segments: &[&str]) -> Result<(), UrlProblem> {
 /// An encoded slash is a slash in a tag, and means nothing elsewhere.
 fn check_slashes(segments: &[&str], release: Option<&Release<'_>>) -> Result<(), UrlProblem> {
     let slashed = |segments: &[&str]| segments.iter().filter(|segment| segment.contains('/')).count();
-    let in_tag = release.map_or(0, |release| slashed(&release.tag));
+    let in_tag = release.map_or(0, |release| slashed(release.tag));
     if slashed(segments) == in_tag { Ok(()) } else { Err(UrlProblem::ForbiddenInSegment) }
 }

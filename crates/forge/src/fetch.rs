@@ -1,17 +1,14 @@
 //! Guarded requests (D28): every hop is checked before it is requested, and nothing unbounded is read.
 
 mod access;
-mod download;
+pub(crate) mod download;
 mod error;
 mod fetcher;
-pub(crate) mod opened;
 pub(crate) mod pace;
 mod rate_limit;
 pub(crate) mod route;
 mod send;
 mod signers;
-#[cfg(test)]
-mod tests;
 
 pub use crate::https::SetupError;
 

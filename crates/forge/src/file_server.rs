@@ -2,20 +2,21 @@
 
 use std::str::FromStr;
 
+use countersign_core::{
+    documents::metadata::OriginKind,
+    values::{url::Scheme, wire},
+};
 use thiserror::Error;
 
 use crate::{
+    forges::{
+        kind,
+        source::{OutgoingRequest, Retrieval, SignersSource},
+    },
     host::{Host, HostProblem},
     shown::shown_text,
-    url::{Scheme, SourceUrl},
+    url::{SourceUrl, UrlProblem, check_storable},
 };
-
-#[cfg(test)]
-mod tests;
-
-/// Forges whose pages we know by their host. They are never file servers, whatever the operator allows.
-const KNOWN_FORGE_HOSTS: [&str; 5] =
-    ["github.com", "raw.githubusercontent.com", "gitlab.com", "codeberg.org", "gitea.com"];
 
 /// The hosts whose files may register projects.
 #[derive(Debug, Clone, Default)]
@@ -46,22 +47,14 @@ pub struct FileServerRuleError {
 impl FileServers {
     /// Whether files of this server may register projects, and be read over plain http.
     pub fn allow(&self, scheme: Scheme, host: &Host, port: u16) -> bool {
-        if is_known_forge(host) {
-            return false;
-        }
-        (self.loopback && host.is_loopback())
-            || self.rules.iter().any(|rule| rule.matches(scheme, host, port))
-    }
-}
-
-impl FileServerRule {
-    fn matches(&self, scheme: Scheme, host: &Host, port: u16) -> bool {
-        match self {
-            Self::Any => true,
-            Self::Host { host: allowed, port: allowed_port } => {
-                allowed == host && allowed_port.unwrap_or(scheme.default_port()) == port
+        let matches = |rule: &FileServerRule| match rule {
+            FileServerRule::Any => true,
+            FileServerRule::Host { host: allowed, port: own } => {
+                allowed == host && own.unwrap_or(scheme.default_port()) == port
             }
-        }
+        };
+        let is_allowed = (self.loopback && host.is_loopback()) || self.rules.iter().any(matches);
+        is_allowed && !is_known_forge(host)
     }
 }
 
@@ -78,18 +71,46 @@ impl FromStr for FileServerRule {
     }
 }
 
-pub(crate) fn is_known_forge(host: &Host) -> bool {
-    KNOWN_FORGE_HOSTS.contains(&host.as_str())
+/// Says which project a signers file on a host that is no forge belongs to, by the URL alone.
+pub(crate) fn locate_signers(url: &SourceUrl, servers: &FileServers) -> Result<SignersSource, UrlProblem> {
+    let host = url.host();
+    // On another port than the forge's, or without TLS.
+    if is_known_forge(host) {
+        return Err(UrlProblem::ForgeHttpsOnly { host: host.clone() });
+    }
+    if has_forge_form(url) {
+        return Err(UrlProblem::ForgeForm { host: host.clone() });
+    }
+    let file_name = url.plain_file_name()?;
+    if !servers.allow(url.scheme(), host, url.port()) {
+        return Err(UrlProblem::FileServerNotAllowed { server: url.server() });
+    }
+    let dir = url.dir_segments();
+    if dir.is_empty() && file_name != wire::SIGNERS_FILE {
+        return Err(UrlProblem::RootFileName);
+    }
+    let project = match dir.split_last() {
+        Some((last, project)) if wire::PUBLISHED_SIGNERS_DIRS.contains(&last.as_str()) => project,
+        Some(_) | None => dir,
+    };
+    let request = OutgoingRequest::plain(url.request_url().clone());
+    Ok(SignersSource {
+        kind: OriginKind::FileServer,
+        project: check_storable(url.path_on_server(project)?)?,
+        url: url.as_str().to_owned(),
+        retrievals: vec![vec![Retrieval { request, branch: None }]],
+        needs_slashed_branch: false,
+    })
 }
 
-/// Also a host that a known forge keeps for what its users upload.
-pub(crate) fn is_of_known_forge(host: &Host) -> bool {
-    is_known_forge(host) || host.as_str().ends_with(".githubusercontent.com")
+/// Forges whose pages we know by their host. They are never file servers, whatever the operator allows.
+pub(crate) fn is_known_forge(host: &Host) -> bool {
+    kind::is_known(host) || host.as_str() == "raw.githubusercontent.com"
 }
 
 /// Forges serve commits of strangers under a project's own path, so their pages must never pass for plain files.
 pub(crate) fn has_forge_form(url: &SourceUrl) -> bool {
-    let segments: Vec<&str> = url.segments().collect();
+    let segments = url.segments();
     let has_pair = |firsts: &[&str], seconds: &[&str]| {
         segments.windows(2).any(|pair| firsts.contains(&pair[0]) && seconds.contains(&pair[1]))
     };

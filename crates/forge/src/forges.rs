@@ -3,21 +3,17 @@
 mod claimed;
 mod configured;
 pub(crate) mod credential;
-pub(crate) mod elsewhere;
 mod forge;
 pub(crate) mod kind;
 mod locate;
 mod signers_form;
 pub(crate) mod source;
-#[cfg(test)]
-mod tests;
-mod token;
 
 pub use self::{
     claimed::{locate_claimed, may_be_configured},
     configured::Forges,
+    credential::{Credential, Token, TokenError},
     forge::{ForgeConfig, ForgeConfigError},
     kind::{ForgeKind, ForgeKindError},
-    source::{FetchedSigners, ReleaseSource, SignersSource},
-    token::{Token, TokenError},
+    source::{FetchedSigners, OutgoingRequest, ReleaseSource, Retrieval, SignersSource},
 };

@@ -1,7 +1,8 @@
 //! Where outgoing requests may go (D28): public addresses, and what the operator allowed besides.
 
-use std::net::IpAddr;
+use std::{collections::BTreeSet, net::IpAddr};
 
+use countersign_core::values::url::Scheme;
 use thiserror::Error;
 use url::Url;
 
@@ -10,27 +11,24 @@ use crate::{
     file_server::FileServers,
     host::{Host, HostProblem},
     shown::shown_text,
-    url::Scheme,
+    url::has_user_info,
 };
 
 pub use allow::{AllowFetch, AllowFetchError, Ports};
 
 mod allow;
-#[cfg(test)]
-mod tests;
 
 /// Stands for every port that no exception names.
-pub(crate) const OTHER_PORT: u16 = 0;
+pub const OTHER_PORT: u16 = 0;
 
 #[derive(Debug, Clone, Default)]
 pub struct Guard {
+    /// What `--allow-fetch` names, and the places of configured forges.
     pub allow: Vec<AllowFetch>,
     /// May be read over plain http; their addresses must be public all the same.
     pub file_servers: FileServers,
     /// Loopback addresses are an exception (`--dev`).
     pub loopback: bool,
-    /// Places of configured forges: an exception by this name or literal alone, not by what else resolves to it.
-    pub forges: Vec<AllowFetch>,
 }
 
 /// Which addresses a request may connect to.
@@ -54,7 +52,7 @@ pub enum GuardRefusal {
         "{host} is or resolves to {kind}: the operator can allow it with `--allow-fetch {host}{}`",
         shown_port(*port)
     )]
-    NotPublic { host: Host, port: u16, address: IpAddr, kind: &'static str },
+    NotPublic { host: Host, port: u16, kind: &'static str },
     #[error(
         "plain http is not allowed for {host}: use https, or have the operator allow it with `--file-server` or \
          `--allow-fetch`"
@@ -64,13 +62,11 @@ pub enum GuardRefusal {
 
 impl GuardRefusal {
     /// For the port of the URL. A refusal names no more than a class of ports.
-    pub(crate) fn at_port(self, url: &Url) -> Self {
-        match self {
-            Self::NotPublic { host, address, kind, port: _ } => {
-                Self::NotPublic { host, address, kind, port: url.port_or_known_default().unwrap_or_default() }
-            }
-            other @ (Self::Scheme { .. } | Self::UserInfo | Self::Host(_) | Self::PlainHttp { .. }) => other,
+    pub(crate) fn at_port(mut self, url: &Url) -> Self {
+        if let Self::NotPublic { port, .. } = &mut self {
+            *port = url.port_or_known_default().unwrap_or_default();
         }
+        self
     }
 }
 
@@ -80,24 +76,22 @@ impl Guard {
     pub fn admit(&self, url: &Url) -> Result<Reach, GuardRefusal> {
         let scheme = Scheme::parse(url.scheme())
             .ok_or_else(|| GuardRefusal::Scheme { scheme: shown_text(url.scheme()) })?;
-        if !url.username().is_empty() || url.password().is_some() {
+        if has_user_info(url) {
             return Err(GuardRefusal::UserInfo);
         }
         let host = Host::parse(url.host_str().unwrap_or_default())?;
         let port = url.port().unwrap_or(scheme.default_port());
+        let is_excepted = self.allow.iter().any(|allow| allow.covers(&host, None, port));
+        let may_be_plain = is_excepted || self.file_servers.allow(scheme, &host, port);
         let reach = match scheme {
-            Scheme::Https => Reach::PublicAndExceptions,
-            Scheme::Http
-                if self.excepts_host(&host, port) || self.file_servers.allow(scheme, &host, port) =>
-            {
-                Reach::PublicAndExceptions
-            }
-            Scheme::Http => Reach::ExceptionsOnly,
+            Scheme::Http if !may_be_plain => Reach::ExceptionsOnly,
+            Scheme::Http | Scheme::Https => Reach::PublicAndExceptions,
         };
+        let may_be_excepted = self.loopback || self.allow.iter().any(|allow| allow.is_net_at(port));
         match host.ip() {
             Some(address) => self.check_address(reach, &host, address, port)?,
             // Without this, a name that does not resolve would be an upstream error instead of a refusal.
-            None if reach == Reach::ExceptionsOnly && !self.excepts_any_address(port) => {
+            None if reach == Reach::ExceptionsOnly && !may_be_excepted => {
                 return Err(GuardRefusal::PlainHttp { host });
             }
             None => {}
@@ -113,11 +107,12 @@ impl Guard {
         address: IpAddr,
         port: u16,
     ) -> Result<(), GuardRefusal> {
-        if self.excepts_host(host, port) || self.excepts_address(address, port) {
+        let is_dev = self.loopback && unwrap_embedded(address).is_loopback();
+        if is_dev || self.allow.iter().any(|allow| allow.covers(host, Some(address), port)) {
             return Ok(());
         }
         if let Some(kind) = non_public_reason(address) {
-            return Err(GuardRefusal::NotPublic { host: host.clone(), port, address, kind });
+            return Err(GuardRefusal::NotPublic { host: host.clone(), port, kind });
         }
         match reach {
             Reach::PublicAndExceptions => Ok(()),
@@ -126,35 +121,13 @@ impl Guard {
     }
 
     /// Ports to which different exceptions apply: one of each class.
-    pub(crate) fn port_classes(&self) -> Vec<u16> {
-        let mut classes = vec![OTHER_PORT];
-        for ports in self.exceptions().map(AllowFetch::ports) {
-            match ports {
-                Ports::Default => classes.extend([80, 443]),
-                Ports::One(port) => classes.push(port),
-                Ports::All => {}
-            }
-        }
-        classes.sort_unstable();
-        classes.dedup();
-        classes
-    }
-
-    fn exceptions(&self) -> impl Iterator<Item = &AllowFetch> {
-        self.forges.iter().chain(&self.allow)
-    }
-
-    fn excepts_host(&self, host: &Host, port: u16) -> bool {
-        self.exceptions().any(|allow| allow.covers_host(host, port))
-    }
-
-    fn excepts_address(&self, address: IpAddr, port: u16) -> bool {
-        (self.loopback && unwrap_embedded(address).is_loopback())
-            || self.allow.iter().any(|allow| allow.covers_address(address, port))
-    }
-
-    fn excepts_any_address(&self, port: u16) -> bool {
-        self.loopback || self.allow.iter().any(|allow| allow.is_net_at(port))
+    pub fn port_classes(&self) -> BTreeSet<u16> {
+        let named = self.allow.iter().flat_map(|allow| match allow.ports {
+            Ports::Default => vec![80, 443],
+            Ports::One(port) => vec![port],
+            Ports::All => Vec::new(),
+        });
+        named.chain([OTHER_PORT]).collect()
     }
 }
 

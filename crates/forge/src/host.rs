@@ -1,10 +1,8 @@
 //! Hosts in the one spelling that we accept, so that a host can be compared, stored and checked as text (D6).
 
-use std::{
-    fmt,
-    net::{IpAddr, Ipv4Addr},
-};
+use std::{fmt, net::IpAddr};
 
+use countersign_core::values::url::{Authority, is_host};
 use thiserror::Error;
 
 use crate::shown::shown_text;
@@ -58,21 +56,10 @@ impl Host {
 
     /// `HOST` or `HOST:PORT`, as in a URL.
     pub fn parse_with_port(text: &str) -> Result<(Self, Option<u16>), HostProblem> {
-        let colon = match text.find(']') {
-            Some(bracket) if text.starts_with('[') => bracket + 1,
-            _ => text.find(':').unwrap_or(text.len()),
-        };
-        let (host, port) = text.split_at(colon);
-        let host = Self::parse(host)?;
-        if port.is_empty() {
-            return Ok((host, None));
-        }
-        let digits = port.strip_prefix(':').unwrap_or(port);
-        let number = digits.parse::<u16>().ok().filter(|number| *number > 0 && number.to_string() == digits);
-        match number {
-            Some(number) if port.starts_with(':') => Ok((host, Some(number))),
-            _ => Err(HostProblem::Port { port: shown_text(digits) }),
-        }
+        let authority = Authority::split(text);
+        let host = Self::parse(authority.host)?;
+        let port = authority.port().map_err(|port| HostProblem::Port { port: shown_text(port) })?;
+        Ok((host, port))
     }
 
     pub fn as_str(&self) -> &str {
@@ -81,10 +68,7 @@ impl Host {
 
     /// The address, where the host is one.
     pub fn ip(&self) -> Option<IpAddr> {
-        match self.0.strip_prefix('[') {
-            Some(rest) => rest.strip_suffix(']')?.parse().ok().map(IpAddr::V6),
-            None => self.0.parse::<Ipv4Addr>().ok().map(IpAddr::V4),
-        }
+        self.0.trim_matches(['[', ']']).parse().ok()
     }
 
     /// A loopback address or `localhost`, judged by the text alone.
@@ -101,9 +85,6 @@ impl fmt::Display for Host {
 
 /// The `url` crate lets more characters pass than any DNS name has, and hosts become directory names.
 fn is_dns_name(host: &str) -> bool {
-    let is_label = |label: &str| {
-        let plain = label.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
-        plain && !label.is_empty() && label.len() <= MAX_LABEL_BYTES && !label.starts_with('-')
-    };
-    host.len() <= MAX_HOST_BYTES && host.split('.').all(is_label)
+    let is_label = |label: &str| label.len() <= MAX_LABEL_BYTES && !label.starts_with('-');
+    is_host(host) && host.len() <= MAX_HOST_BYTES && host.split('.').all(is_label)
 }

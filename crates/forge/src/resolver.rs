@@ -1,6 +1,6 @@
 //! Name resolution behind the guard: a connection is made to an address that was checked, and to no other.
 
-use std::{fmt, net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
@@ -40,27 +40,16 @@ impl Resolve for GuardedResolver {
         let resolving = self.inner.resolve(name);
         Box::pin(async move {
             let host = host.map_err(GuardRefusal::from)?;
-            let mut admitted: Vec<SocketAddr> = Vec::new();
             let mut refusal = None;
-            for address in resolving.await? {
-                match guard.check_address(reach, &host, address.ip(), port) {
-                    Ok(()) => admitted.push(address),
-                    Err(refused) => refusal = Some(refused),
-                }
-            }
+            let mut admitted: Vec<SocketAddr> = resolving.await?.collect();
+            admitted.retain(|address| {
+                let checked = guard.check_address(reach, &host, address.ip(), port);
+                checked.map_err(|refused| refusal = Some(refused)).is_ok()
+            });
             if !admitted.is_empty() {
                 return Ok(Box::new(admitted.into_iter()) as Addrs);
             }
             Err(refusal.map_or_else(|| "the name has no address".into(), Into::into))
         })
-    }
-}
-
-impl fmt::Debug for GuardedResolver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GuardedResolver")
-            .field("reach", &self.reach)
-            .field("port", &self.port)
-            .finish_non_exhaustive()
     }
 }

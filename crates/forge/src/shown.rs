@@ -4,49 +4,18 @@ pub(crate) use countersign_core::values::shown::shown_text;
 
 /// A URL without user information, query and fragment: that is where passwords and signed tokens stand.
 pub(crate) fn shown_url(text: &str) -> String {
-    let end = text.find(['?', '#']).unwrap_or(text.len());
-    let (bare, rest) = text.split_at(end);
+    let (bare, rest) = text.split_at(text.find(['?', '#']).unwrap_or(text.len()));
     let hidden = match rest.chars().next() {
         Some('?') => "?…",
         Some(_) => "#…",
         None => "",
     };
-    shown_text(&format!("{}{hidden}", hide_user_info(bare)))
-}
-
-fn hide_user_info(text: &str) -> String {
-    let (scheme, rest, end) = match text.find("://") {
-        Some(at) => {
-            let (scheme, rest) = text.split_at(at + 3);
-            (scheme, rest, rest.find(['/', '\\']).unwrap_or(rest.len()))
-        }
-        // Not a form that we know, so a password may stand anywhere before an `@`.
-        None => ("", text, text.len()),
+    let (scheme, after) = bare.split_at(bare.find("://").map_or(0, |at| at + 3));
+    // Without a scheme it is no form that we know, so a password may stand anywhere before an `@`.
+    let end = after.find(['/', '\\']).filter(|_| !scheme.is_empty()).unwrap_or(after.len());
+    let shown = match after[..end].rfind('@') {
+        Some(at) => format!("{scheme}…{}{hidden}", &after[at..]),
+        None => format!("{bare}{hidden}"),
     };
-    match rest[..end].rfind('@') {
-        Some(at) => format!("{scheme}…{}", &rest[at..]),
-        None => text.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn secrets_and_invisible_characters_are_not_shown() {
-        let table = [
-            ("https://h/a/b", "https://h/a/b"),
-            ("https://bob:pw@h/a@b", "https://…@h/a@b"),
-            ("https://bob:p@w@h", "https://…@h"),
-            ("https://h/@scope/x", "https://h/@scope/x"),
-            ("git@h:acme/app", "…@h:acme/app"),
-            ("https://h/a?token=s#f", "https://h/a?…"),
-            ("https://h/a#f?token=s", "https://h/a#…"),
-            ("https://h/\u{202e}\r\n", "https://h/\\u{202e}\\u{d}\\u{a}"),
-        ];
-        for (text, shown) in table {
-            assert_eq!(shown_url(text), shown, "{text:?}");
-        }
-    }
+    shown_text(&shown)
 }

@@ -1,17 +1,18 @@
 //! URLs that a user gives us (D6, "In URLs"): inspected as text, before the `url` crate resolves dot segments, turns
 //! backslashes into slashes and drops line breaks.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use countersign_core::{
     documents::index::AssetNameError,
     values::{
-        path::{PathError, RepoPath},
+        path::{PathError, RepoPath, is_name},
         shown::is_unseen,
+        url::{Scheme, UrlParts},
         wire,
     },
 };
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use thiserror::Error;
 use url::Url;
 
@@ -20,16 +21,10 @@ use crate::{
     shown::{shown_text, shown_url},
 };
 
-#[cfg(test)]
-mod tests;
+pub(crate) const MAX_URL_BYTES: usize = 2_048;
 
-const MAX_URL_BYTES: usize = 2_048;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Scheme {
-    Http,
-    Https,
-}
+/// All but the unreserved characters: some servers read a `+` in a path as a space.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// An absolute http(s) URL that means the same to us, to the `url` crate and to people.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +34,9 @@ pub struct SourceUrl {
     scheme: Scheme,
     host: Host,
     port: u16,
-    dir: Vec<String>,
-    file_name: Option<String>,
+    segments: Vec<String>,
+    /// Whether the last segment is one: after a slash at the end there is none.
+    has_file_name: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,8 +88,8 @@ pub enum UrlProblem {
     Fragment,
     #[error("it names a directory: give the URL of the file itself")]
     NoFileName,
-    #[error("{reason}")]
-    Path { reason: String },
+    #[error("{}", shown_text(&.0.to_string()))]
+    Path(#[from] PathError),
     #[error(
         "it has the form of a forge's page, and {host} is not configured as a forge: the operator can add it as a \
          `[[forge]]` entry of the configuration"
@@ -158,38 +154,14 @@ pub enum UrlProblem {
     ClaimedFileServer { host: Host },
 }
 
-impl Scheme {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Https => "https",
-        }
-    }
-
-    pub fn default_port(self) -> u16 {
-        match self {
-            Self::Http => 80,
-            Self::Https => 443,
-        }
-    }
-
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        [Self::Http, Self::Https].into_iter().find(|scheme| text.eq_ignore_ascii_case(scheme.as_str()))
-    }
-}
-
 impl SourceUrl {
     pub fn parse(text: &str) -> Result<Self, UrlRefusal> {
-        Self::parse_with(text, EncodedSlash::Refused)
+        parse_text(text, EncodedSlash::Refused)
     }
 
     /// The URL of a release, in whose tag `%2F` is a slash: a segment may hold several names.
     pub(crate) fn parse_release(text: &str) -> Result<Self, UrlRefusal> {
-        Self::parse_with(text, EncodedSlash::Separates)
-    }
-
-    fn parse_with(text: &str, encoded_slash: EncodedSlash) -> Result<Self, UrlRefusal> {
-        parse_text(text, encoded_slash).map_err(|problem| UrlRefusal::Url { url: shown_url(text), problem })
+        parse_text(text, EncodedSlash::Separates)
     }
 
     /// The text as given.
@@ -217,16 +189,16 @@ impl SourceUrl {
 
     /// The decoded segments before the last slash.
     pub fn dir_segments(&self) -> &[String] {
-        &self.dir
+        &self.segments[..self.segments.len() - usize::from(self.has_file_name)]
     }
 
     /// The decoded segment after the last slash, unless the URL ends in one.
     pub fn file_name(&self) -> Option<&str> {
-        self.file_name.as_deref()
+        self.segments.last().filter(|_| self.has_file_name).map(String::as_str)
     }
 
-    pub fn segments(&self) -> impl Iterator<Item = &str> {
-        self.dir.iter().chain(&self.file_name).map(String::as_str)
+    pub fn segments(&self) -> Vec<&str> {
+        self.segments.iter().map(String::as_str).collect()
     }
 
     pub fn has_query(&self) -> bool {
@@ -239,12 +211,7 @@ impl SourceUrl {
 
     /// The mirror-relative path of a directory on this URL's server.
     pub fn path_on_server(&self, dir: &[String]) -> Result<RepoPath, PathError> {
-        let mut path = format!("{}/{}/{}", self.scheme.as_str(), self.host, self.port);
-        for segment in dir {
-            path.push('/');
-            path.push_str(segment);
-        }
-        RepoPath::parse(&path)
+        RepoPath::parse(&format!("{}/{}/{}/{}", self.scheme.as_str(), self.host, self.port, dir.join("/")))
     }
 
     pub(crate) fn refuse(&self, problem: UrlProblem) -> UrlRefusal {
@@ -252,39 +219,19 @@ impl SourceUrl {
     }
 
     /// The file name, of a URL that is nothing but the place of a file.
-    pub(crate) fn plain_file_name(&self) -> Result<&str, UrlRefusal> {
+    pub(crate) fn plain_file_name(&self) -> Result<&str, UrlProblem> {
         if self.has_query() {
-            return Err(self.refuse(UrlProblem::Query));
+            return Err(UrlProblem::Query);
         }
         if self.has_fragment() {
-            return Err(self.refuse(UrlProblem::Fragment));
+            return Err(UrlProblem::Fragment);
         }
-        self.file_name().ok_or_else(|| self.refuse(UrlProblem::NoFileName))
-    }
-
-    /// A directory on this URL's server under which we are going to store files.
-    pub(crate) fn storable_dir(&self, dir: &[String]) -> Result<RepoPath, UrlRefusal> {
-        let path = self.path_on_server(dir).map_err(|error| self.refuse_path(&error))?;
-        self.check_storable(path)
-    }
-
-    /// A directory, perhaps of another server, under which we are going to store files because of this URL.
-    pub(crate) fn check_storable(&self, path: RepoPath) -> Result<RepoPath, UrlRefusal> {
-        path.check_storable_dir().map_err(|error| self.refuse_path(&error))?;
-        Ok(path)
-    }
-
-    pub(crate) fn refuse_path(&self, error: &PathError) -> UrlRefusal {
-        self.refuse(UrlProblem::Path { reason: shown_text(&error.to_string()) })
+        self.file_name().ok_or(UrlProblem::NoFileName)
     }
 
     /// `HOST`, or `HOST:PORT` where the port is not the scheme's own.
     pub(crate) fn server(&self) -> String {
-        if self.port == self.scheme.default_port() {
-            self.host.to_string()
-        } else {
-            format!("{}:{}", self.host, self.port)
-        }
+        format!("{}{}", self.host, written_port(self.scheme, Some(self.port)))
     }
 }
 
@@ -294,7 +241,36 @@ impl fmt::Display for SourceUrl {
     }
 }
 
-fn parse_text(text: &str, encoded_slash: EncodedSlash) -> Result<SourceUrl, UrlProblem> {
+/// A directory under which we may store files because of a URL.
+pub(crate) fn check_storable(dir: RepoPath) -> Result<RepoPath, PathError> {
+    dir.check_storable_dir().map(|()| dir)
+}
+
+pub(crate) fn has_user_info(url: &Url) -> bool {
+    !url.username().is_empty() || url.password().is_some()
+}
+
+/// As it stands behind a host: nothing for the scheme's own port.
+pub(crate) fn written_port(scheme: Scheme, port: Option<u16>) -> String {
+    let port = port.filter(|port| *port != scheme.default_port());
+    port.map(|port| format!(":{port}")).unwrap_or_default()
+}
+
+/// As one segment of a path, or as a value in a query.
+pub(crate) fn encode(text: &str) -> String {
+    utf8_percent_encode(text, ENCODED).to_string()
+}
+
+/// Segments of a path, with slashes between them.
+pub(crate) fn encode_path<'a>(segments: impl IntoIterator<Item = &'a str>) -> String {
+    segments.into_iter().map(encode).collect::<Vec<_>>().join("/")
+}
+
+fn parse_text(text: &str, encoded_slash: EncodedSlash) -> Result<SourceUrl, UrlRefusal> {
+    read_text(text, encoded_slash).map_err(|problem| UrlRefusal::Url { url: shown_url(text), problem })
+}
+
+fn read_text(text: &str, encoded_slash: EncodedSlash) -> Result<SourceUrl, UrlProblem> {
     if text.len() > MAX_URL_BYTES {
         return Err(UrlProblem::TooLong);
     }
@@ -304,46 +280,26 @@ fn parse_text(text: &str, encoded_slash: EncodedSlash) -> Result<SourceUrl, UrlP
     if text.contains('\\') {
         return Err(UrlProblem::Backslash);
     }
-    let (scheme, rest) = text.split_once("://").ok_or(UrlProblem::Scheme)?;
-    let scheme = Scheme::parse(scheme).ok_or(UrlProblem::Scheme)?;
-    let (authority, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let UrlParts { scheme, authority, path, after_path: _ } =
+        UrlParts::split(text).ok_or(UrlProblem::Scheme)?;
     if authority.contains('@') {
         return Err(UrlProblem::UserInfo);
     }
     let (host, port) = Host::parse_with_port(authority)?;
-    let path = &rest[..rest.find(['?', '#']).unwrap_or(rest.len())];
-    let (dir, file_name) = parse_path(path, encoded_slash)?;
+    let port = port.unwrap_or(scheme.default_port());
+    let mut segments: Vec<&str> = path.split('/').skip(1).collect();
+    let has_file_name = segments.last().is_some_and(|last| !last.is_empty());
+    if !has_file_name {
+        segments.pop();
+    }
+    let decode = |segment| decode_segment(segment, encoded_slash);
+    let segments = segments.into_iter().map(decode).collect::<Result<_, _>>()?;
     let url = Url::parse(text).map_err(|_| UrlProblem::Unreadable)?;
-    let source = SourceUrl {
-        text: text.to_owned(),
-        url,
-        scheme,
-        host,
-        port: port.unwrap_or(scheme.default_port()),
-        dir,
-        file_name,
-    };
-    check_agreement(&source)?;
-    Ok(source)
-}
-
-fn parse_path(path: &str, encoded_slash: EncodedSlash) -> Result<(Vec<String>, Option<String>), UrlProblem> {
-    let Some(path) = path.strip_prefix('/') else {
-        return Ok((Vec::new(), None));
-    };
-    let decode_segment = |segment| decode_segment(segment, encoded_slash);
-    let (dir, file_name) = match path.rsplit_once('/') {
-        Some((dir, file_name)) => (dir.split('/').map(decode_segment).collect::<Result<_, _>>()?, file_name),
-        None => (Vec::new(), path),
-    };
-    let file_name = if file_name.is_empty() { None } else { Some(decode_segment(file_name)?) };
-    Ok((dir, file_name))
+    let source = SourceUrl { text: text.to_owned(), url, scheme, host, port, segments, has_file_name };
+    if agrees_with_request(&source) { Ok(source) } else { Err(UrlProblem::Unreadable) }
 }
 
 fn decode_segment(segment: &str, encoded_slash: EncodedSlash) -> Result<String, UrlProblem> {
-    if segment.is_empty() {
-        return Err(UrlProblem::EmptySegment);
-    }
     let is_encoded = |rest: &str| {
         let hex = rest.as_bytes().get(..2);
         hex.is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit))
@@ -352,7 +308,7 @@ fn decode_segment(segment: &str, encoded_slash: EncodedSlash) -> Result<String, 
         return Err(UrlProblem::PercentEncoding);
     }
     let decoded = percent_decode_str(segment).decode_utf8().map_err(|_| UrlProblem::NotUtf8)?;
-    if decoded.split('/').any(|name| matches!(name, "." | "..")) {
+    if decoded.split('/').any(|name| !name.is_empty() && !is_name(name)) {
         return Err(UrlProblem::DotSegment);
     }
     let is_separator = |c| c == '\\' || (c == '/' && encoded_slash == EncodedSlash::Refused);
@@ -366,16 +322,13 @@ fn decode_segment(segment: &str, encoded_slash: EncodedSlash) -> Result<String, 
 }
 
 /// What is fetched is what the `url` crate read, so both readings must be the same.
-fn check_agreement(source: &SourceUrl) -> Result<(), UrlProblem> {
-    let url = &source.url;
-    let mut theirs = url.path_segments().into_iter().flatten();
-    let mut ours = source.dir.iter().chain(&source.file_name);
-    let same_segments = ours
-        .all(|segment| theirs.next().is_some_and(|encoded| percent_decode_str(encoded).eq(segment.bytes())));
-    let agrees = url.scheme() == source.scheme.as_str()
+fn agrees_with_request(source: &SourceUrl) -> bool {
+    let SourceUrl { url, has_file_name, .. } = source;
+    let theirs = url.path_segments().into_iter().flatten();
+    let theirs = theirs.map(|encoded| percent_decode_str(encoded).decode_utf8().ok());
+    let ours = source.segments().into_iter().chain((!has_file_name).then_some(""));
+    url.scheme() == source.scheme.as_str()
         && url.host_str() == Some(source.host.as_str())
         && url.port_or_known_default() == Some(source.port)
-        && same_segments
-        && theirs.all(str::is_empty);
-    if agrees { Ok(()) } else { Err(UrlProblem::Unreadable) }
+        && theirs.eq(ours.map(|name| Some(Cow::Borrowed(name))))
 }

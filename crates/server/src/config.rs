@@ -230,7 +230,8 @@ impl Settings {
         let file_servers = FileServers { rules, loopback: dev };
         let forges = file.forge.into_iter().map(ForgeTable::read).collect::<Result<_, _>>()?;
         let forges = Forges::new(forges)?;
-        let allow = overrides.allow_fetch.unwrap_or_else(|| values(file.allow_fetch));
+        let mut allow = overrides.allow_fetch.unwrap_or_else(|| values(file.allow_fetch));
+        allow.extend(forges.exceptions());
         let proxies = overrides.trusted_proxies.unwrap_or_else(|| values(file.trusted_proxies));
         Ok(Self {
             listen,
@@ -241,7 +242,7 @@ impl Settings {
             trusted_proxies: TrustedProxies(proxies),
             data_dir: data_dir(overrides.data_dir, file.data_dir),
             dev,
-            guard: Guard { allow, file_servers, loopback: dev, forges: forges.exceptions() },
+            guard: Guard { allow, file_servers, loopback: dev },
             forges,
             asset_timeout: Duration::from_secs(file.fetch.asset_timeout_seconds),
             timeouts: file.fetch.resolve()?,

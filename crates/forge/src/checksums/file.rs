@@ -104,8 +104,8 @@ fn parse_line(line: &str) -> Result<(AssetName, Digest), String> {
     if line.starts_with('\\') {
         return Err("escaped file names are not supported".to_owned());
     }
-    let (name, digest) = match parse_bsd(line) {
-        Some(parsed) => parsed?,
+    let (name, digest) = match split_bsd(line) {
+        Some((tag, name, hex)) => (name, parse_tagged(tag, hex)?),
         None => parse_gnu(line).ok_or("not a SHA-256 or SHA-512 checksum line")?,
     };
     let name = name.strip_prefix("./").unwrap_or(name);
@@ -120,20 +120,24 @@ fn parse_gnu(line: &str) -> Option<(&str, Digest)> {
     Some((name, parse_hex(hex)?))
 }
 
-/// `SHA256 (name) = <hex>`; `None` where the line does not begin like that.
-fn parse_bsd(line: &str) -> Option<Result<(&str, Digest), String>> {
+/// `TAG (name) = <hex>`.
+fn split_bsd(line: &str) -> Option<(&str, &str, &str)> {
     let (tag, rest) = line.split_once(" (")?;
     let (name, hex) = rest.rsplit_once(") = ")?;
-    let digest = match tag {
-        "SHA256" => Sha256::parse_any_case(hex).map(Digest::Sha256),
-        "SHA512" => Sha512::parse_any_case(hex).map(Digest::Sha512),
-        _ if tag.contains(' ') => return None,
-        _ => return Some(Err(format!("{tag} is not supported; use SHA256 or SHA512"))),
-    };
-    Some(digest.map(|digest| (name, digest)).ok_or_else(|| format!("not a {tag} digest")))
+    (!tag.contains(' ')).then_some((tag, name, hex))
+}
+
+fn parse_tagged(tag: &str, hex: &str) -> Result<Digest, String> {
+    match (tag, parse_hex(hex)) {
+        ("SHA256", Some(digest @ Digest::Sha256(_))) | ("SHA512", Some(digest @ Digest::Sha512(_))) => {
+            Ok(digest)
+        }
+        ("SHA256" | "SHA512", _) => Err(format!("not a {tag} digest")),
+        _ => Err(format!("{tag} is not supported; use SHA256 or SHA512")),
+    }
 }
 
 fn parse_hex(hex: &str) -> Option<Digest> {
-    let sha256 = || Sha256::parse_any_case(hex).map(Digest::Sha256);
-    sha256().or_else(|| Sha512::parse_any_case(hex).map(Digest::Sha512))
+    let sha256 = Sha256::parse_any_case(hex).map(Digest::Sha256);
+    sha256.or_else(|| Sha512::parse_any_case(hex).map(Digest::Sha512))
 }

@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use countersign_core::values::url::Scheme;
 use reqwest::{
     Client, ClientBuilder,
     dns::Resolve,
@@ -14,7 +15,7 @@ use crate::{
     guard::{Guard, GuardRefusal, OTHER_PORT, Reach},
     https::{SetupError, https_client},
     resolver::GuardedResolver,
-    url::Scheme,
+    url::has_user_info,
 };
 
 /// How much an HTTP/2 server may send before we acknowledge it. With the usual 2 MiB, a line with a round trip of 100 ms
@@ -60,7 +61,7 @@ impl FetchAccess {
 
     pub(super) fn of_user(timeouts: Timeouts) -> Result<Self, SetupError> {
         // No `read_timeout`: it also counts the time in which we do not ask for the next bytes, so that a program which
-        // was stopped for a while would find its download timed out. `OpenedResponse::chunk` counts only its own waiting.
+        // was stopped for a while would find its download timed out. `Download::chunk` counts only its own waiting.
         let client = https_client(|builder| {
             set_up(builder, timeouts)
                 .http2_initial_stream_window_size(USER_WINDOW_BYTES)
@@ -83,7 +84,7 @@ impl FetchAccess {
                 if Scheme::parse(url.scheme()).is_none() {
                     return Err(HopRefusal::NotHttp);
                 }
-                if !url.username().is_empty() || url.password().is_some() {
+                if has_user_info(url) {
                     return Err(GuardRefusal::UserInfo.into());
                 }
                 if route.left_tls {

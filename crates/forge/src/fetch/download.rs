@@ -1,74 +1,111 @@
-//! Reading a file of any size piece by piece, at the reader's own pace.
+//! Reading the body of a response piece by piece, never more and never longer than it may take.
 
 use std::fmt;
 
 use bytes::Bytes;
-use url::Url;
+use reqwest::{Response, header::CONTENT_TYPE};
+use tokio::time::Instant;
 
 use super::{
-    error::FetchError,
-    fetcher::Fetcher,
-    opened::OpenedResponse,
-    route::{Ask, Redirects},
+    error::{FetchError, Wait},
+    pace::{DOCUMENT_RATE, Pace, Timeouts},
+    route::FetchRoute,
 };
 
-/// A file that is being received.
+/// A file that is being received, from the end of its redirects.
 pub struct Download {
-    opened: OpenedResponse,
-    max_bytes: Option<u64>,
-    received: u64,
-}
-
-impl Fetcher {
-    /// Follows redirects to the file, whose bytes are still to be read; `None` where the server says that there is
-    /// nothing (404, 410). The whole may take as long as it takes: only connecting and each wait for bytes have an end.
-    pub async fn open_download(
-        &self,
-        url: &Url,
-        max_bytes: Option<u64>,
-    ) -> Result<Option<Download>, FetchError> {
-        let Some(opened) = self.open(url, Ask::default(), Redirects::Guarded).await? else {
-            return Ok(None);
-        };
-        if let Some(max_bytes) = max_bytes {
-            opened.check_length(max_bytes)?;
-        }
-        Ok(Some(Download { opened, max_bytes, received: 0 }))
-    }
+    route: FetchRoute,
+    response: Response,
+    timeouts: Timeouts,
+    pace: Option<Pace>,
+    max_bytes: u64,
+    /// How many bytes came so far.
+    pub(crate) received: u64,
 }
 
 impl Download {
+    pub(super) fn new(route: FetchRoute, response: Response, timeouts: Timeouts) -> Self {
+        Self { route, response, timeouts, pace: None, max_bytes: u64::MAX, received: 0 }
+    }
+
     /// As announced; `None` where the server does not say.
     pub fn length(&self) -> Option<u64> {
-        self.opened.length()
+        self.response.content_length()
     }
 
     /// Whether it is announced as a web page. Where a file is not public, forges send their login page with status 200.
     pub fn is_html(&self) -> bool {
-        self.opened.is_html()
+        matches!(&*self.media_type(), "text/html" | "application/xhtml+xml")
     }
 
     /// The next bytes, `None` after the last. A file that ends before its announced length is an error, and so is one
     /// that grows beyond the maximum.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, FetchError> {
-        let Some(chunk) = self.opened.chunk().await? else {
-            return Ok(None);
+        let idle = Instant::now() + self.timeouts.idle;
+        let chunk = loop {
+            let mut until = idle;
+            if let Some(pace) = &mut self.pace {
+                if pace.end() <= Instant::now() && !pace.begin_next() {
+                    return Err(self.route.too_slow(pace));
+                }
+                until = idle.min(pace.end());
+            }
+            match tokio::time::timeout_at(until, self.response.chunk()).await {
+                Ok(chunk) => break chunk.map_err(|error| self.route.failed(&error, self.timeouts))?,
+                Err(_) if idle <= Instant::now() => {
+                    return Err(self.route.timed_out(Wait::Idle(self.timeouts.idle)));
+                }
+                Err(_) => {}
+            }
         };
-        self.received += chunk.len() as u64;
-        match self.max_bytes.filter(|max_bytes| self.received > *max_bytes) {
-            Some(max_bytes) => Err(self.opened.too_large(max_bytes)),
-            None => Ok(Some(chunk)),
+        let bytes = chunk.as_ref().map_or(0, Bytes::len) as u64;
+        self.received += bytes;
+        if let Some(pace) = &mut self.pace {
+            pace.bytes += bytes;
         }
+        if self.received > self.max_bytes { Err(self.too_large()) } else { Ok(chunk) }
+    }
+
+    pub(crate) async fn read(mut self, max_bytes: u64) -> Result<Vec<u8>, FetchError> {
+        self.set_maximum(max_bytes)?;
+        self.set_slowest_rate(DOCUMENT_RATE);
+        let mut content = Vec::new();
+        while let Some(chunk) = self.chunk().await? {
+            content.extend_from_slice(&chunk);
+        }
+        Ok(content)
+    }
+
+    /// Refuses early what announces too much.
+    pub(crate) fn set_maximum(&mut self, max_bytes: u64) -> Result<(), FetchError> {
+        self.max_bytes = max_bytes;
+        if self.length().is_some_and(|length| length > max_bytes) { Err(self.too_large()) } else { Ok(()) }
+    }
+
+    /// From now on the server must not only drip.
+    pub(crate) fn set_slowest_rate(&mut self, bytes_per_second: u64) {
+        self.pace = Some(Pace::start(bytes_per_second, self.timeouts.pace));
+    }
+
+    pub(crate) fn too_large(&self) -> FetchError {
+        FetchError::TooLarge { url: self.shown(), max_bytes: self.max_bytes }
+    }
+
+    pub(crate) fn shown(&self) -> String {
+        self.route.shown()
+    }
+
+    /// In lower case, without parameters; empty where the server does not say.
+    pub(crate) fn media_type(&self) -> String {
+        let value = self.response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let media_type = value.unwrap_or_default().split(';').next().unwrap_or_default();
+        media_type.trim().to_ascii_lowercase()
     }
 }
 
 /// Without the query, where signed tokens stand.
 impl fmt::Debug for Download {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let url = self.opened.shown();
-        f.debug_struct("Download")
-            .field("url", &url)
-            .field("received", &self.received)
-            .finish_non_exhaustive()
+        f.debug_tuple("Download").field(&self.shown()).finish_non_exhaustive()
     }
 }

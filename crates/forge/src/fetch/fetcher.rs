@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use reqwest::{
-    Response, StatusCode,
+    Response,
     dns::Resolve,
     header::{ACCEPT, CONTENT_ENCODING, HeaderValue, LOCATION},
 };
@@ -11,13 +11,17 @@ use url::Url;
 
 use super::{
     access::FetchAccess,
+    download::Download,
     error::{FetchError, HopRefusal, MAX_REDIRECTS, Wait},
-    opened::OpenedResponse,
     pace::Timeouts,
     rate_limit,
-    route::{Ask, FetchRoute, Redirects},
+    route::{FetchRoute, Redirects},
 };
-use crate::{guard::Guard, https::SetupError};
+use crate::{
+    forges::{credential::Credential, source::OutgoingRequest},
+    guard::Guard,
+    https::SetupError,
+};
 
 /// For one asset from its first request to its last byte: the largest allowed one at some 600 KB a second.
 const ASSET_TIMEOUT: Duration = Duration::from_secs(3_600);
@@ -32,7 +36,7 @@ pub struct FetchLimits {
 #[derive(Debug, Clone)]
 pub struct Fetcher {
     pub(super) access: FetchAccess,
-    pub(super) timeouts: Timeouts,
+    pub(crate) timeouts: Timeouts,
     pub(crate) asset_timeout: Duration,
 }
 
@@ -56,15 +60,36 @@ impl Fetcher {
         self
     }
 
+    /// Whether a redirect may lead from one URL to another, as far as can be told without resolving its name.
+    pub fn check_redirect(&self, from: &Url, to: &Url, redirects: Redirects) -> Result<(), HopRefusal> {
+        let mut route = FetchRoute::start(from);
+        route.lead_to(to.clone(), redirects)?;
+        self.access.client_for(&route).map(drop)
+    }
+
     /// The whole content at a URL; `None` where the server says that there is nothing (404, 410).
     pub async fn get(&self, url: &Url, limits: FetchLimits) -> Result<Option<Vec<u8>>, FetchError> {
         let work = async {
-            match self.open(url, Ask::default(), limits.redirects).await? {
-                Some(opened) => opened.read(limits.max_bytes).await.map(Some),
+            match self.open(&OutgoingRequest::plain(url.clone()), limits.redirects).await? {
+                Some(download) => download.read(limits.max_bytes).await.map(Some),
                 None => Ok(None),
             }
         };
         self.in_time(url, self.timeouts.total, work).await
+    }
+
+    /// Follows redirects to the file, whose bytes are still to be read; `None` where the server says that there is
+    /// nothing (404, 410). The whole may take as long as it takes: only connecting and each wait for bytes have an end.
+    pub async fn open_download(
+        &self,
+        url: &Url,
+        max_bytes: Option<u64>,
+    ) -> Result<Option<Download>, FetchError> {
+        let mut opened = self.open(&OutgoingRequest::plain(url.clone()), Redirects::Guarded).await?;
+        if let Some(download) = &mut opened {
+            download.set_maximum(max_bytes.unwrap_or(u64::MAX))?;
+        }
+        Ok(opened)
     }
 
     /// Ends what takes longer than the whole of it may.
@@ -80,52 +105,42 @@ impl Fetcher {
         }
     }
 
-    pub(crate) fn total_timeout(&self) -> Duration {
-        self.timeouts.total
-    }
-
     /// Follows redirects to a 200 response whose body is still to be read. The caller bounds the time and the size.
     pub(crate) async fn open(
         &self,
-        url: &Url,
-        mut ask: Ask<'_>,
+        request: &OutgoingRequest,
         redirects: Redirects,
-    ) -> Result<Option<OpenedResponse>, FetchError> {
-        let mut route = FetchRoute::start(url);
+    ) -> Result<Option<Download>, FetchError> {
+        let mut route = FetchRoute::start(&request.url);
+        let mut credential = request.credential.as_ref();
         for _ in 0..=MAX_REDIRECTS {
             // Once elsewhere, a redirect back is a stranger's choice, and is followed without the token.
-            ask.credential = ask.credential.filter(|credential| credential.is_for(&route.current));
-            let response = self.request(&route, ask).await?;
-            match response.status() {
-                StatusCode::OK => {
+            credential = credential.filter(|credential| credential.is_for(&route.current));
+            let response = self.request(&route, request.accept, credential).await?;
+            match response.status().as_u16() {
+                200 => {
                     check_encoding(&response, &route)?;
-                    return Ok(Some(OpenedResponse { route, response, timeouts: self.timeouts }));
+                    return Ok(Some(Download::new(route, response, self.timeouts)));
                 }
-                StatusCode::NOT_FOUND | StatusCode::GONE => return Ok(None),
-                StatusCode::MOVED_PERMANENTLY
-                | StatusCode::FOUND
-                | StatusCode::SEE_OTHER
-                | StatusCode::TEMPORARY_REDIRECT
-                | StatusCode::PERMANENT_REDIRECT => {
-                    route.follow(response.headers().get(LOCATION), redirects)?
-                }
-                _ => return Err(rate_limit::bad_status(&route, ask, &response)),
+                404 | 410 => return Ok(None),
+                301 | 302 | 303 | 307 | 308 => route.follow(response.headers().get(LOCATION), redirects)?,
+                _ => return Err(rate_limit::bad_status(&route, credential.is_some(), &response)),
             }
         }
         Err(route.refused(HopRefusal::TooManyRedirects))
     }
 
-    pub(super) async fn request(&self, route: &FetchRoute, ask: Ask<'_>) -> Result<Response, FetchError> {
+    async fn request(
+        &self,
+        route: &FetchRoute,
+        accept: Option<&'static str>,
+        credential: Option<&Credential>,
+    ) -> Result<Response, FetchError> {
         let client = self.access.client_for(route).map_err(|refusal| route.refused(refusal))?;
-        let mut request = client.get(route.current.clone());
-        if let Some(accept) = ask.accept {
-            request = request.header(ACCEPT, accept);
-        }
-        if let Some((name, value)) =
-            ask.credential.and_then(|credential| credential.header_for(&route.current))
-        {
-            request = request.header(name, value);
-        }
+        let accept = accept.map(|accept| (ACCEPT, HeaderValue::from_static(accept)));
+        let headers =
+            accept.into_iter().chain(credential.map(|credential| credential.header.clone())).collect();
+        let request = client.get(route.current.clone()).headers(headers);
         let Timeouts { connect, idle, total: _, pace: _ } = self.timeouts;
         match tokio::time::timeout(connect + idle, request.send()).await {
             Ok(sent) => sent.map_err(|error| route.failed(&error, self.timeouts)),
@@ -140,6 +155,5 @@ fn check_encoding(response: &Response, route: &FetchRoute) -> Result<(), FetchEr
     if response.headers().get_all(CONTENT_ENCODING).iter().all(is_identity) {
         return Ok(());
     }
-    let reason = "it is sent with a Content-Encoding that was not asked for".into();
-    Err(FetchError::Broken { url: route.shown(), reason })
+    Err(route.broken("it is sent with a Content-Encoding that was not asked for".into()))
 }

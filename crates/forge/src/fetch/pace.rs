@@ -27,42 +27,22 @@ impl Default for Timeouts {
     }
 }
 
-/// The slowest that we wait for, on average over each window: a file server that drips must not hold a turn for as long
-/// as the whole may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SlowestRate {
-    bytes_per_second: u64,
-}
+/// Bytes a second of signers files, checksums files and what a forge says of a release.
+pub(crate) const DOCUMENT_RATE: u64 = 1 << 10;
+pub(crate) const ASSET_RATE: u64 = 16 << 10;
 
-impl SlowestRate {
-    /// Signers files, checksums files and what a forge says of a release.
-    pub(crate) const DOCUMENT: Self = Self { bytes_per_second: 1 << 10 };
-    pub(crate) const ASSET: Self = Self { bytes_per_second: 16 << 10 };
-
-    pub(super) fn bytes_per_second(self) -> u64 {
-        self.bytes_per_second
-    }
-}
-
-/// What came since the window began.
-pub(crate) struct Pace {
-    rate: SlowestRate,
-    window: Duration,
+/// What came since the window began. On average over each window it must be the rate, or more: a file server that drips
+/// must not hold a turn for as long as the whole may take.
+pub(super) struct Pace {
+    pub(super) bytes_per_second: u64,
+    pub(super) window: Duration,
     begun: Instant,
-    bytes: u64,
+    pub(super) bytes: u64,
 }
 
 impl Pace {
-    pub(crate) fn start(rate: SlowestRate, window: Duration) -> Self {
-        Self { rate, window, begun: Instant::now(), bytes: 0 }
-    }
-
-    pub(super) fn rate(&self) -> SlowestRate {
-        self.rate
-    }
-
-    pub(super) fn window(&self) -> Duration {
-        self.window
+    pub(super) fn start(bytes_per_second: u64, window: Duration) -> Self {
+        Self { bytes_per_second, window, begun: Instant::now(), bytes: 0 }
     }
 
     /// When enough must have come.
@@ -70,15 +50,11 @@ impl Pace {
         self.begun + self.window
     }
 
-    pub(super) fn note(&mut self, bytes: usize) {
-        self.bytes += bytes as u64;
-    }
-
     /// At the end of a window: begins the next one, if enough came in this one.
     pub(super) fn begin_next(&mut self) -> bool {
-        let enough = u128::from(self.rate.bytes_per_second) * self.window.as_millis() / 1_000;
+        let enough = u128::from(self.bytes_per_second) * self.window.as_millis() / 1_000;
         let is_enough = u128::from(self.bytes) >= enough;
-        *self = Self::start(self.rate, self.window);
+        *self = Self::start(self.bytes_per_second, self.window);
         is_enough
     }
 }

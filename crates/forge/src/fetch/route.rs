@@ -7,7 +7,7 @@ use super::{
     error::{FetchError, Hop, HopRefusal, RequestFailure, Wait},
     pace::{Pace, Timeouts},
 };
-use crate::{forges::credential::Credential, shown::shown_url};
+use crate::shown::shown_url;
 
 /// Where redirects may lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,14 +16,6 @@ pub enum Redirects {
     SameOrigin,
     /// Wherever a request may go at all.
     Guarded,
-}
-
-/// What a request says besides its URL.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Ask<'a> {
-    pub(crate) accept: Option<&'a HeaderValue>,
-    /// Sent to the origin that it is for, wherever redirects lead.
-    pub(crate) credential: Option<&'a Credential>,
 }
 
 /// The URL that was asked for and the one that a redirect led to.
@@ -45,22 +37,19 @@ impl FetchRoute {
         location: Option<&HeaderValue>,
         redirects: Redirects,
     ) -> Result<(), FetchError> {
-        let Some(location) = location else {
-            return Err(FetchError::Broken {
-                url: self.shown(),
-                reason: "it redirects without saying where to".into(),
-            });
-        };
+        let missing = || self.broken("it redirects without saying where to".into());
+        let location = location.ok_or_else(missing)?;
         let target = location.to_str().ok().and_then(|text| self.current.join(text).ok());
-        let previous = self.current.clone();
         self.hop = Hop::Redirect;
-        let Some(target) = target else {
-            return Err(self.refused(HopRefusal::NotAUrl));
-        };
-        self.current = target;
+        let led = target.ok_or(HopRefusal::NotAUrl).and_then(|target| self.lead_to(target, redirects));
+        led.map_err(|refusal| self.refused(refusal))
+    }
+
+    pub(super) fn lead_to(&mut self, target: Url, redirects: Redirects) -> Result<(), HopRefusal> {
+        let previous = std::mem::replace(&mut self.current, target);
         self.left_tls = previous.scheme() == "https" && self.current.scheme() == "http";
         if redirects == Redirects::SameOrigin && previous.origin() != self.current.origin() {
-            return Err(self.refused(HopRefusal::OtherOrigin));
+            return Err(HopRefusal::OtherOrigin);
         }
         Ok(())
     }
@@ -82,15 +71,19 @@ impl FetchRoute {
     }
 
     pub(super) fn too_slow(&self, pace: &Pace) -> FetchError {
-        let bytes_per_second = pace.rate().bytes_per_second();
-        FetchError::TooSlow { url: self.shown(), bytes_per_second, window: pace.window() }
+        let Pace { bytes_per_second, window, .. } = *pace;
+        FetchError::TooSlow { url: self.shown(), bytes_per_second, window }
     }
 
     pub(super) fn failed(&self, error: &reqwest::Error, timeouts: Timeouts) -> FetchError {
         match RequestFailure::of(error, timeouts, &self.current) {
             RequestFailure::Refused(refusal) => self.refused(refusal.into()),
             RequestFailure::TimedOut(wait) => self.timed_out(wait),
-            RequestFailure::Broken(reason) => FetchError::Broken { url: self.shown(), reason },
+            RequestFailure::Broken(reason) => self.broken(reason),
         }
+    }
+
+    pub(super) fn broken(&self, reason: String) -> FetchError {
+        FetchError::Broken { url: self.shown(), reason }
     }
 }

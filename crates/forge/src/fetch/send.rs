@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::{Response, header::HeaderMap};
+use reqwest::{Client, Response, header::HeaderMap};
 use thiserror::Error;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
@@ -47,12 +47,7 @@ pub enum SendError {
 impl SendError {
     /// When the receiver wants to be asked again, if it says so.
     pub fn again(&self) -> Option<TryAgain> {
-        match self {
-            Self::Status { again, .. } => *again,
-            Self::Refused { .. } | Self::Redirected { .. } | Self::TimedOut { .. } | Self::Broken { .. } => {
-                None
-            }
-        }
+        if let Self::Status { again, .. } = self { *again } else { None }
     }
 
     pub fn is_refused(&self) -> bool {
@@ -63,20 +58,18 @@ impl SendError {
 impl Fetcher {
     /// Whether anything may be sent to a URL, as far as can be told without resolving its name.
     pub fn check_target(&self, url: &Url) -> Result<(), SendError> {
-        self.access
-            .client_for(&FetchRoute::start(url))
-            .map(drop)
-            .map_err(|reason| SendError::Refused { to: shown_origin(url), reason })
+        self.client(url).map(drop)
+    }
+
+    fn client(&self, url: &Url) -> Result<&Client, SendError> {
+        let client = self.access.client_for(&FetchRoute::start(url));
+        client.map_err(|reason| SendError::Refused { to: shown_origin(url), reason })
     }
 
     /// Sends a POST request. It arrived if the answer is a 2xx; what else the answer says is ignored.
     pub async fn post(&self, url: &Url, post: Post) -> Result<(), SendError> {
         let (to, deadline) = (shown_origin(url), Instant::now() + post.timeout);
-        let client = match self.access.client_for(&FetchRoute::start(url)) {
-            Ok(client) => client,
-            Err(reason) => return Err(SendError::Refused { to, reason }),
-        };
-        let request = client.post(url.clone()).headers(post.headers).body(post.body);
+        let request = self.client(url)?.post(url.clone()).headers(post.headers).body(post.body);
         let response = match timeout_at(deadline, request.send()).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(SendError::new(to, RequestFailure::of(&error, self.timeouts, url))),
@@ -105,10 +98,11 @@ impl SendError {
 }
 
 async fn discard(mut response: Response) {
-    let mut left = MAX_ANSWER_BYTES;
-    while let Ok(Some(chunk)) = response.chunk().await {
-        let Some(rest) = left.checked_sub(chunk.len()) else { return };
-        left = rest;
+    let mut read = 0;
+    while read <= MAX_ANSWER_BYTES
+        && let Ok(Some(chunk)) = response.chunk().await
+    {
+        read += chunk.len();
     }
 }
 

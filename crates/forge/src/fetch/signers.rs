@@ -2,13 +2,9 @@
 
 use countersign_core::documents::metadata::OriginKind;
 
-use super::{
-    error::FetchError,
-    fetcher::Fetcher,
-    route::{Ask, Redirects},
-};
+use super::{error::FetchError, fetcher::Fetcher, route::Redirects};
 use crate::{
-    forges::source::{FetchedSigners, Retrieval, SignersSource},
+    forges::source::{FetchedSigners, OutgoingRequest, Retrieval, SignersSource},
     shown::shown_url,
 };
 
@@ -18,57 +14,52 @@ impl Fetcher {
         source: &SignersSource,
         max_bytes: u64,
     ) -> Result<FetchedSigners, FetchError> {
+        let (url, is_forge) = (shown_url(&source.url), source.kind != OriginKind::FileServer);
         let mut found = None;
-        for retrieval in &source.retrievals {
-            let work = self.retrieve_either_way(retrieval, max_bytes);
-            let Some(fetched) = self.in_time(&retrieval.url, self.total_timeout(), work).await? else {
-                continue;
+        for ways in &source.retrievals {
+            let work = async {
+                for way in ways {
+                    if let Some(bytes) = self.retrieve(way, is_forge, max_bytes).await? {
+                        return Ok(Some(FetchedSigners {
+                            bytes,
+                            retrieval_url: way.request.url.to_string(),
+                        }));
+                    }
+                }
+                Ok(None)
             };
-            if found.replace(fetched).is_some() {
-                return Err(FetchError::Ambiguous { url: shown_url(&source.url) });
+            let fetched = self.in_time(&ways[0].request.url, self.timeouts.total, work).await?;
+            if fetched.is_some() && found.is_some() {
+                return Err(FetchError::Ambiguous { url });
             }
+            found = found.or(fetched);
         }
-        let url = shown_url(&source.url);
-        found.ok_or(match source.kind {
-            OriginKind::FileServer => FetchError::NotOnServer { url },
-            OriginKind::Github | OriginKind::Gitlab | OriginKind::Forgejo if source.needs_slashed_branch => {
-                FetchError::NoSuchBranch { url }
-            }
-            OriginKind::Github | OriginKind::Gitlab | OriginKind::Forgejo => FetchError::NoSuchFile { url },
+        found.ok_or(if !is_forge {
+            FetchError::NotOnServer { url }
+        } else if source.needs_slashed_branch {
+            FetchError::NoSuchBranch { url }
+        } else {
+            FetchError::NoSuchFile { url }
         })
     }
 
-    async fn retrieve_either_way(
+    async fn retrieve(
         &self,
-        retrieval: &Retrieval,
+        way: &Retrieval,
+        is_forge: bool,
         max_bytes: u64,
-    ) -> Result<Option<FetchedSigners>, FetchError> {
-        let ways = std::iter::successors(Some(retrieval), |way| way.otherwise.as_deref());
-        for way in ways {
-            if !self.has_branch(way).await? {
-                continue;
-            }
-            if let Some(bytes) = self.retrieve(way, max_bytes).await? {
-                return Ok(Some(FetchedSigners { bytes, retrieval_url: way.url.to_string() }));
+    ) -> Result<Option<Vec<u8>>, FetchError> {
+        if let Some(branch) = &way.branch {
+            let answer = self.open(&OutgoingRequest::plain(branch.clone()), Redirects::SameOrigin).await?;
+            if answer.is_none_or(|opened| opened.is_html()) {
+                return Ok(None);
             }
         }
-        Ok(None)
-    }
-
-    /// Whether the branch is there, in case that must be known before.
-    async fn has_branch(&self, retrieval: &Retrieval) -> Result<bool, FetchError> {
-        let Some(branch) = &retrieval.branch else { return Ok(true) };
-        let ask = Ask::default();
-        let answer = self.open(branch, ask, Redirects::SameOrigin).await?;
-        Ok(answer.is_some_and(|opened| !opened.is_html()))
-    }
-
-    async fn retrieve(&self, retrieval: &Retrieval, max_bytes: u64) -> Result<Option<Vec<u8>>, FetchError> {
-        let ask = Ask { accept: retrieval.accept.as_ref(), credential: retrieval.credential.as_ref() };
-        let Some(opened) = self.open(&retrieval.url, ask, Redirects::SameOrigin).await? else {
+        let Some(opened) = self.open(&way.request, Redirects::SameOrigin).await? else {
             return Ok(None);
         };
-        if retrieval.refuses_html && opened.is_html() {
+        // Forges answer with a page where a file is missing or a login is; a file server may send what it likes.
+        if is_forge && opened.is_html() {
             return Err(FetchError::WebPage { url: opened.shown() });
         }
         opened.read(max_bytes).await.map(Some)

@@ -1,18 +1,16 @@
 //! The forges that a server is configured to read from.
 
 use super::{
-    elsewhere,
-    forge::{Forge, ForgeConfig, ForgeConfigError, KNOWN},
-    locate,
+    forge::{Forge, ForgeConfig, ForgeConfigError},
+    kind::{self, KNOWN},
     signers_form::ServedBy,
     source::{ReleaseSource, SignersSource},
 };
 use crate::{
     file_server::{self, FileServers},
     guard::{AllowFetch, Ports},
-    host::Host,
     shown::shown_text,
-    url::{SourceUrl, UrlRefusal},
+    url::{SourceUrl, UrlProblem, UrlRefusal},
 };
 
 /// All forges that this server reads from.
@@ -43,18 +41,14 @@ impl Forges {
     /// Places that the operator named by configuring forges: D28 lets requests go there, at any address of the host, and
     /// on that port alone.
     pub fn exceptions(&self) -> Vec<AllowFetch> {
-        let configured = self.0.iter().filter(|forge| !forge.is_known);
-        let places = configured.flat_map(|forge| {
+        let mut places = Vec::new();
+        for forge in self.0.iter().filter(|forge| !forge.is_known) {
+            places.push((&forge.host, forge.port.map_or(Ports::Default, Ports::One)));
             let bases = [&forge.api, &forge.raw].into_iter().flatten();
-            let bases = bases.filter_map(|base| {
-                let port = base.port_or_known_default()?;
-                Some((Host::parse(base.host_str()?).ok()?, Ports::One(port)))
-            });
-            let ports = forge.port.map_or(Ports::Default, Ports::One);
-            std::iter::once((forge.host.clone(), ports)).chain(bases)
-        });
-        let places = places.filter(|(host, _)| !file_server::is_known_forge(host));
-        places.map(|(host, ports)| AllowFetch::host(host, ports)).collect()
+            places.extend(bases.map(|base| (base.host(), Ports::One(base.port()))));
+        }
+        places.retain(|(host, _)| !file_server::is_known_forge(host));
+        places.into_iter().map(|(host, ports)| AllowFetch::host(host.clone(), ports)).collect()
     }
 
     /// Says which project a signers file belongs to, by the URL alone.
@@ -64,23 +58,26 @@ impl Forges {
         servers: &FileServers,
     ) -> Result<SignersSource, UrlRefusal> {
         // Raw hosts first: such a host may be a directory of the forge's own.
-        if let Some((forge, segments)) = self.0.iter().find_map(|forge| Some((forge, forge.below_raw(url)?)))
-        {
-            return forge.locate_signers(url, &segments, ServedBy::RawHost);
-        }
-        match self.page_forge(url) {
-            Some(forge) => forge.locate_signers(url, &url.segments().collect::<Vec<_>>(), ServedBy::Forge),
-            None => elsewhere::locate_signers(url, servers),
-        }
+        let raw = self.0.iter().find_map(|forge| Some((forge, forge.below_raw(url)?)));
+        let located = match (raw, self.page_forge(url)) {
+            (Some((forge, segments)), _) => forge.locate_signers(url, &segments, ServedBy::RawHost),
+            (None, Some(forge)) => forge.locate_signers(url, &url.segments(), ServedBy::Forge),
+            (None, None) => file_server::locate_signers(url, servers),
+        };
+        located.map_err(|problem| url.refuse(problem))
     }
 
     /// Says which release a URL is the page of, by the URL alone.
     pub fn locate_release(&self, url: &str) -> Result<ReleaseSource, UrlRefusal> {
         let url = SourceUrl::parse_release(url)?;
-        match self.page_forge(&url) {
+        let located = match self.page_forge(&url) {
             Some(forge) => forge.locate_release(&url),
-            None => Err(url.refuse(locate::no_forge_problem(&url))),
-        }
+            None if kind::is_known(url.host()) => {
+                Err(UrlProblem::ForgeHttpsOnly { host: url.host().clone() })
+            }
+            None => Err(UrlProblem::NotAForge { server: url.server() }),
+        };
+        located.map_err(|problem| url.refuse(problem))
     }
 
     fn page_forge(&self, url: &SourceUrl) -> Option<&Forge> {

@@ -1,41 +1,68 @@
-//! A token as the header of requests for one project (D49).
+//! A forge's access token, and the header that it is in requests for one project (D49). No text of ours ever shows it.
+
+use std::fmt;
 
 use percent_encoding::percent_decode_str;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use thiserror::Error;
 use url::Url;
 
-use super::{kind::ForgeKind, token::Token};
+use super::kind::ForgeKind;
+
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum TokenError {
+    #[error("the token is empty")]
+    Empty,
+    #[error("the token has a space, a line break or another character that is not printable ASCII")]
+    Characters,
+}
 
 /// Its `Debug` shows no secret: the header's value is marked as sensitive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Credential {
+pub struct Credential {
     api: Url,
     /// The project's own places: in the API, and its pages. The publisher of a release chooses what its assets link to,
     /// and digests and sizes of whatever the token opens would become public.
     places: Vec<Url>,
-    name: HeaderName,
-    value: HeaderValue,
+    pub(crate) header: (HeaderName, HeaderValue),
+}
+
+impl Token {
+    pub fn new(text: String) -> Result<Self, TokenError> {
+        if text.is_empty() {
+            return Err(TokenError::Empty);
+        }
+        if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(TokenError::Characters);
+        }
+        Ok(Self(text))
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
 }
 
 impl Credential {
     /// `places` lie on any origin; the token is only sent to the API's own.
     pub(super) fn new(kind: ForgeKind, token: &Token, api: &Url, places: Vec<Url>) -> Self {
         let (name, text) = match kind {
-            ForgeKind::Github => (AUTHORIZATION, format!("Bearer {}", token.reveal())),
-            ForgeKind::Gitlab => (HeaderName::from_static("private-token"), token.reveal().to_owned()),
-            ForgeKind::Forgejo => (AUTHORIZATION, format!("token {}", token.reveal())),
+            ForgeKind::Github => (AUTHORIZATION, format!("Bearer {}", token.0)),
+            ForgeKind::Gitlab => (HeaderName::from_static("private-token"), token.0.to_owned()),
+            ForgeKind::Forgejo => (AUTHORIZATION, format!("token {}", token.0)),
         };
         let mut value = HeaderValue::try_from(text).expect("printable ASCII: checked in Token::new");
         value.set_sensitive(true);
-        Self { api: api.clone(), places, name, value }
+        Self { api: api.clone(), places, header: (name, value) }
     }
 
-    /// The header for a request to this URL: none, unless it is one of the project's own on the API's origin.
-    pub(crate) fn header_for(&self, url: &Url) -> Option<(HeaderName, HeaderValue)> {
-        self.is_for(url).then(|| (self.name.clone(), self.value.clone()))
-    }
-
-    pub(crate) fn is_for(&self, url: &Url) -> bool {
+    /// Whether a URL is one of the project's own on the API's origin. With no other request the token goes along.
+    pub fn is_for(&self, url: &Url) -> bool {
         let is_place = |place: &Url| place.origin() == url.origin() && lies_below(place.path(), url.path());
         self.api.origin() == url.origin() && self.places.iter().any(is_place)
     }

@@ -1,25 +1,17 @@
 //! One forge: its hosts, and which URLs are on it.
 
+use countersign_core::values::url::Scheme;
 use thiserror::Error;
-use url::Url;
 
-use super::{kind::ForgeKind, token::Token};
+use super::{
+    credential::Token,
+    kind::{self, ForgeKind},
+};
 use crate::{
     host::{Host, HostProblem},
     shown::{shown_text, shown_url},
-    url::{Scheme, SourceUrl},
+    url::SourceUrl,
 };
-
-/// What a signers file of github.com is read from.
-const GITHUB_API: &str = "https://api.github.com";
-const GITHUB_RAW: &str = "https://raw.githubusercontent.com";
-
-pub(super) const KNOWN: [(&str, ForgeKind); 4] = [
-    ("github.com", ForgeKind::Github),
-    ("gitlab.com", ForgeKind::Gitlab),
-    ("codeberg.org", ForgeKind::Forgejo),
-    ("gitea.com", ForgeKind::Forgejo),
-];
 
 /// One `[[forge]]` of the configuration.
 #[derive(Debug, Clone)]
@@ -55,8 +47,8 @@ pub(crate) struct Forge {
     /// `None`: the default port of the URL's scheme.
     pub(super) port: Option<u16>,
     pub(super) kind: ForgeKind,
-    pub(super) api: Option<Url>,
-    pub(super) raw: Option<Url>,
+    pub(super) api: Option<SourceUrl>,
+    pub(super) raw: Option<SourceUrl>,
     pub(super) token: Option<Token>,
     /// One of the public forges, which is https only and no exception from D28.
     pub(super) is_known: bool,
@@ -67,22 +59,21 @@ impl Forge {
         let ForgeConfig { host: text, kind, mut api, mut raw, token } = config;
         let (host, port) = Host::parse_with_port(&text)
             .map_err(|problem| ForgeConfigError::Host { text: shown_text(&text), problem })?;
-        let is_known = KNOWN.iter().any(|(known, _)| *known == host.as_str());
+        let is_known = kind::is_known(&host);
         if host.as_str() == "github.com" {
-            api = api.or_else(|| Some(GITHUB_API.to_owned()));
-            raw = raw.or_else(|| Some(GITHUB_RAW.to_owned()));
+            api = api.or_else(|| Some("https://api.github.com".to_owned()));
+            raw = raw.or_else(|| Some("https://raw.githubusercontent.com".to_owned()));
         }
         let base = |key, text: Option<String>| text.map(|text| parse_base(&host, key, &text)).transpose();
         let (api, raw) = (base("api", api)?, base("raw", raw)?);
-        let known_host = |key| ForgeConfigError::KnownHost { host: host.to_string(), key };
-        let is_plain = |url: &Option<Url>| url.as_ref().is_some_and(|url| url.scheme() != "https");
-        if is_known && (port.is_some_and(|port| port != 443) || is_plain(&api)) {
-            return Err(known_host("api"));
+        let is_plain = |url: &Option<SourceUrl>| url.as_ref().is_some_and(|url| url.scheme() == Scheme::Http);
+        let has_other_port = port.is_some_and(|port| port != Scheme::Https.default_port());
+        for (key, is_wrong) in [("api", has_other_port || is_plain(&api)), ("raw", is_plain(&raw))] {
+            if is_known && is_wrong {
+                return Err(ForgeConfigError::KnownHost { host: host.to_string(), key });
+            }
         }
-        if is_known && is_plain(&raw) {
-            return Err(known_host("raw"));
-        }
-        let port = if is_known { None } else { port };
+        let port = port.filter(|_| !is_known);
         Ok(Self { host, port, kind, api, raw, token, is_known })
     }
 
@@ -102,24 +93,18 @@ impl Forge {
     }
 
     /// The segments of a URL below the place of the raw files, where it is there.
-    pub(super) fn below_raw<'u>(&'u self, url: &'u SourceUrl) -> Option<Vec<&'u str>> {
+    pub(super) fn below_raw<'u>(&self, url: &'u SourceUrl) -> Option<Vec<&'u str>> {
         let raw = self.raw.as_ref()?;
-        let same_server = raw.scheme() == url.scheme().as_str()
-            && raw.host_str() == Some(url.host().as_str())
-            && raw.port_or_known_default() == Some(url.port());
-        let base: Vec<&str> = raw.path_segments()?.filter(|segment| !segment.is_empty()).collect();
+        let same_server = raw.request_url().origin() == url.request_url().origin();
+        let base = raw.segments();
         let is_own_page = base.is_empty() && self.serves(url.scheme(), url.host(), url.port());
-        let segments: Vec<&str> = url.segments().collect();
-        let below = segments.strip_prefix(base.as_slice())?;
-        (same_server && !is_own_page).then(|| below.to_vec())
+        let mut segments = url.segments();
+        let is_below = same_server && segments.starts_with(&base);
+        (is_below && !is_own_page).then(|| segments.split_off(base.len()))
     }
 }
 
-fn parse_base(host: &Host, key: &'static str, text: &str) -> Result<Url, ForgeConfigError> {
+fn parse_base(host: &Host, key: &'static str, text: &str) -> Result<SourceUrl, ForgeConfigError> {
     let url = SourceUrl::parse(text).ok().filter(|url| !url.has_query() && !url.has_fragment());
-    url.map(|url| url.request_url().clone()).ok_or_else(|| ForgeConfigError::Base {
-        host: host.to_string(),
-        key,
-        text: shown_url(text),
-    })
+    url.ok_or_else(|| ForgeConfigError::Base { host: host.to_string(), key, text: shown_url(text) })
 }

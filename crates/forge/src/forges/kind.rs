@@ -5,7 +5,7 @@ use std::str::FromStr;
 use countersign_core::documents::metadata::OriginKind;
 use thiserror::Error;
 
-use crate::shown::shown_text;
+use crate::{host::Host, shown::shown_text};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForgeKind {
@@ -13,6 +13,17 @@ pub enum ForgeKind {
     Gitlab,
     Forgejo,
 }
+
+/// Segments of a path.
+pub(crate) type Names<'a> = &'a [&'a str];
+
+/// The public forges, which are read over https on their usual port.
+pub(crate) const KNOWN: [(&str, ForgeKind); 4] = [
+    ("github.com", ForgeKind::Github),
+    ("gitlab.com", ForgeKind::Gitlab),
+    ("codeberg.org", ForgeKind::Forgejo),
+    ("gitea.com", ForgeKind::Forgejo),
+];
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{0}` is not a kind of forge: write `github`, `gitlab` or `forgejo`")]
@@ -37,6 +48,18 @@ impl ForgeKind {
         }
     }
 
+    /// The names of the repository, and what follows them in the path of one of its pages.
+    pub(crate) fn split_project<'a>(self, segments: Names<'a>) -> Option<(Names<'a>, Names<'a>)> {
+        match self {
+            Self::Github | Self::Forgejo => segments.split_at_checked(2),
+            // A project has at least one group.
+            Self::Gitlab => {
+                let dash = segments.iter().position(|segment| *segment == "-").filter(|dash| *dash >= 2)?;
+                Some((&segments[..dash], &segments[dash + 1..]))
+            }
+        }
+    }
+
     /// The usual place of the API on a host.
     pub(super) fn api_path(self) -> &'static str {
         match self {
@@ -45,6 +68,10 @@ impl ForgeKind {
             Self::Forgejo => "api/v1",
         }
     }
+}
+
+pub(crate) fn is_known(host: &Host) -> bool {
+    KNOWN.iter().any(|(known, _)| *known == host.as_str())
 }
 
 impl FromStr for ForgeKind {

@@ -2,14 +2,13 @@
 
 use countersign_core::values::wire;
 
-use super::kind::ForgeKind;
+use super::kind::{ForgeKind, Names};
 use crate::{shown::shown_text, url::UrlProblem};
 
 /// A signers file on a branch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct BranchFile {
-    pub(super) branch: Vec<String>,
-    pub(super) path: Vec<String>,
+pub(super) struct BranchFile<'a> {
+    pub(super) branch: Names<'a>,
+    pub(super) path: Names<'a>,
 }
 
 /// Where a URL points: GitHub's raw host has no `blob` in its paths.
@@ -19,49 +18,40 @@ pub(super) enum ServedBy {
     RawHost,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SignersPage {
-    pub(super) project: Vec<String>,
+pub(super) struct SignersPage<'a> {
+    pub(super) project: Names<'a>,
     /// At least one. Two where a last directory may belong to the branch's name or to the path.
-    pub(super) places: Vec<BranchFile>,
+    pub(super) places: Vec<BranchFile<'a>>,
 }
 
-pub(super) fn read_page(
+pub(super) fn read_page<'a>(
     kind: ForgeKind,
-    segments: &[&str],
+    segments: Names<'a>,
     served_by: ServedBy,
-) -> Result<SignersPage, UrlProblem> {
+) -> Result<SignersPage<'a>, UrlProblem> {
     let malformed = UrlProblem::SignersForm { form: expected_form(kind, served_by) };
-    let (project, rest) = match (kind, segments) {
-        (ForgeKind::Github, [_, _, rest @ ..]) if served_by == ServedBy::RawHost => (&segments[..2], rest),
-        (ForgeKind::Github, [_, _, "blob" | "raw", rest @ ..]) => (&segments[..2], rest),
-        (ForgeKind::Gitlab, _) => {
-            let dash = segments.iter().position(|segment| *segment == "-").filter(|dash| *dash >= 2);
-            match dash.map(|dash| (&segments[..dash], &segments[dash + 1..])) {
-                Some((project, ["blob" | "raw", rest @ ..])) => (project, rest),
-                _ => return Err(malformed),
-            }
-        }
-        (ForgeKind::Forgejo, [_, _, "src" | "raw", "branch", rest @ ..]) => (&segments[..2], rest),
-        (ForgeKind::Forgejo, [_, _, "src" | "raw", kind @ ("tag" | "commit"), named, ..]) => {
+    let (project, rest) = kind.split_project(segments).ok_or_else(|| malformed.clone())?;
+    let rest = match (kind, rest) {
+        (ForgeKind::Github, _) if served_by == ServedBy::RawHost => rest,
+        (ForgeKind::Github | ForgeKind::Gitlab, ["blob" | "raw", rest @ ..])
+        | (ForgeKind::Forgejo, ["src" | "raw", "branch", rest @ ..]) => rest,
+        (ForgeKind::Forgejo, ["src" | "raw", kind @ ("tag" | "commit"), named, ..]) => {
             return Err(UrlProblem::NotABranch { named: shown_text(&format!("{kind}/{named}")) });
         }
-        _ => return Err(malformed),
+        (ForgeKind::Github | ForgeKind::Gitlab | ForgeKind::Forgejo, _) => return Err(malformed),
     };
     let rest = strip_refs(rest)?;
     if rest.len() < 2 {
         return Err(malformed);
     }
     let mut places = find_places(rest);
-    let Some(first) = places.first() else {
-        return Err(UrlProblem::SignersPath);
-    };
+    let first = places.first().ok_or(UrlProblem::SignersPath)?;
     let named = first.branch.join("/");
-    places.retain(|place| is_branch_name(&place.branch));
+    places.retain(|place| is_branch_name(place.branch));
     if places.is_empty() {
         return Err(UrlProblem::NotABranch { named: shown_text(&named) });
     }
-    Ok(SignersPage { project: to_owned(project), places })
+    Ok(SignersPage { project, places })
 }
 
 fn expected_form(kind: ForgeKind, served_by: ServedBy) -> &'static str {
@@ -74,7 +64,7 @@ fn expected_form(kind: ForgeKind, served_by: ServedBy) -> &'static str {
 }
 
 /// Drops `refs/heads/`, and refuses what is certainly no branch.
-fn strip_refs<'a, 'u>(rest: &'a [&'u str]) -> Result<&'a [&'u str], UrlProblem> {
+fn strip_refs(rest: Names<'_>) -> Result<Names<'_>, UrlProblem> {
     let not_a_branch = |named: String| UrlProblem::NotABranch { named: shown_text(&named) };
     let rest = match rest {
         ["refs", "heads", rest @ ..] => rest,
@@ -94,8 +84,8 @@ fn is_hash(text: &str) -> bool {
 
 /// Git's rules for names of references. Without them `main~2` or `main^2` would name a commit that was never the head of
 /// a branch here, such as one from the middle of a merged pull request.
-fn is_branch_name(segments: &[String]) -> bool {
-    let is_component = |name: &String| {
+fn is_branch_name(segments: &[&str]) -> bool {
+    let is_component = |name: &&str| {
         !name.starts_with('.')
             && !name.ends_with('.')
             && !name.ends_with(".lock")
@@ -103,12 +93,12 @@ fn is_branch_name(segments: &[String]) -> bool {
             && !name.contains("@{")
             && !name.chars().any(|c| c.is_control() || " ~^:?*[\\".contains(c))
     };
-    let starts_plainly = segments.first().is_some_and(|first| !first.starts_with('-') && first != "@");
+    let starts_plainly = segments.first().is_some_and(|first| !first.starts_with('-') && *first != "@");
     starts_plainly && segments.iter().all(is_component)
 }
 
-fn find_places(rest: &[&str]) -> Vec<BranchFile> {
-    let place = |at: usize| BranchFile { branch: to_owned(&rest[..at]), path: to_owned(&rest[at..]) };
+fn find_places(rest: Names<'_>) -> Vec<BranchFile<'_>> {
+    let place = |at: usize| BranchFile { branch: &rest[..at], path: &rest[at..] };
     let in_directory = match rest {
         [_, .., dir, _] => wire::PUBLISHED_SIGNERS_DIRS.contains(dir),
         _ => false,
@@ -116,8 +106,4 @@ fn find_places(rest: &[&str]) -> Vec<BranchFile> {
     let at_root = rest.last() == Some(&wire::SIGNERS_FILE);
     let splits = [in_directory.then(|| rest.len() - 2), at_root.then(|| rest.len() - 1)];
     splits.into_iter().flatten().map(place).collect()
-}
-
-fn to_owned(segments: &[&str]) -> Vec<String> {
-    segments.iter().map(|segment| (*segment).to_owned()).collect()
 }

@@ -1,7 +1,6 @@
 //! What a URL was found to mean: the project or release, and the requests that read it.
 
 use countersign_core::{documents::metadata::OriginKind, values::path::RepoPath};
-use reqwest::header::HeaderValue;
 use url::Url;
 
 use super::{credential::Credential, kind::ForgeKind};
@@ -13,25 +12,30 @@ pub struct SignersSource {
     pub project: RepoPath,
     /// As given.
     pub url: String,
-    /// Several where the URL does not tell the branch from the path: then exactly one of them must exist.
-    pub(crate) retrievals: Vec<Retrieval>,
+    /// Several where the URL does not tell the branch from the path: then exactly one of them must exist. For each, the
+    /// ways to ask for it, of which the next is taken where one finds nothing.
+    pub retrievals: Vec<Vec<Retrieval>>,
     /// Whether the branch must have a `/` in its name for the file to be in an allowed place.
-    pub(crate) needs_slashed_branch: bool,
+    pub needs_slashed_branch: bool,
+}
+
+/// A GET request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutgoingRequest {
+    pub url: Url,
+    /// The media type to ask for.
+    pub accept: Option<&'static str>,
+    /// Sent to the origin that it is for, wherever redirects lead.
+    pub credential: Option<Credential>,
 }
 
 /// One request for a signers file, in a form that can only name a branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Retrieval {
-    pub(crate) url: Url,
-    pub(crate) accept: Option<HeaderValue>,
-    pub(crate) credential: Option<Credential>,
-    /// Forges answer with a page where a file is missing or a login is; a file server may send what it likes.
-    pub(crate) refuses_html: bool,
+pub struct Retrieval {
+    pub request: OutgoingRequest,
     /// The branch's own page in the API, which must exist first: a raw URL alone would let the forge decide where the
     /// branch's name ends.
-    pub(crate) branch: Option<Url>,
-    /// Another way to ask for the same file, where this one knows none.
-    pub(crate) otherwise: Option<Box<Retrieval>>,
+    pub branch: Option<Url>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,23 +48,22 @@ pub struct FetchedSigners {
 /// Where a release is to be read, and the directory that its index belongs into.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReleaseSource {
-    pub kind: OriginKind,
+    pub kind: ForgeKind,
     pub project: RepoPath,
     pub tag: String,
     /// The page of the release as given, without a query.
     pub url: String,
     /// `<project>/releases/tag/<tag>`
     pub dir: RepoPath,
-    pub(crate) forge_kind: ForgeKind,
     /// The project in the API.
-    pub(crate) api_project: Url,
+    pub api_project: Url,
     /// Spellings of one request, to be tried in this order.
-    pub(crate) api_urls: Vec<Url>,
-    pub(crate) credential: Option<Credential>,
+    pub api_urls: Vec<Url>,
+    pub credential: Option<Credential>,
 }
 
-impl Retrieval {
+impl OutgoingRequest {
     pub(crate) fn plain(url: Url) -> Self {
-        Self { url, accept: None, credential: None, refuses_html: false, branch: None, otherwise: None }
+        Self { url, accept: None, credential: None }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{fmt, net::IpAddr, str::FromStr};
 
+use countersign_core::values::url::parse_port;
 use ipnet::IpNet;
 use thiserror::Error;
 
@@ -15,7 +16,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowFetch {
     to: Destination,
-    ports: Ports,
+    pub(super) ports: Ports,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,17 +61,15 @@ impl AllowFetch {
         Self { to: Destination::Host(host), ports }
     }
 
-    pub(crate) fn ports(&self) -> Ports {
-        self.ports
-    }
-
-    pub(super) fn covers_host(&self, host: &Host, port: u16) -> bool {
-        matches!(&self.to, Destination::Host(allowed) if allowed == host) && self.ports.cover(port)
-    }
-
-    pub(super) fn covers_address(&self, address: IpAddr, port: u16) -> bool {
-        let in_net = |net: &IpNet| net.contains(&address) || net.contains(&unwrap_embedded(address));
-        matches!(&self.to, Destination::Net(net) if in_net(net)) && self.ports.cover(port)
+    /// By the host's name, or by its address if that is known already.
+    pub(super) fn covers(&self, host: &Host, address: Option<IpAddr>, port: u16) -> bool {
+        let is_there = match &self.to {
+            Destination::Host(allowed) => allowed == host,
+            Destination::Net(net) => {
+                address.is_some_and(|ip| net.contains(&ip) || net.contains(&unwrap_embedded(ip)))
+            }
+        };
+        is_there && self.ports.cover(port)
     }
 
     pub(super) fn is_net_at(&self, port: u16) -> bool {
@@ -134,11 +133,9 @@ fn parse(text: &str) -> Result<AllowFetch, AllowFetchProblem> {
     Ok(AllowFetch { to, ports })
 }
 
-fn parse_ports(text: &str) -> Result<Ports, AllowFetchProblem> {
+fn parse_ports(text: &str) -> Result<Ports, HostProblem> {
     if text == "*" {
         return Ok(Ports::All);
     }
-    let number = text.parse::<u16>().ok().filter(|number| *number > 0 && number.to_string() == text);
-    let problem = || HostProblem::Port { port: shown_text(text) };
-    Ok(Ports::One(number.ok_or_else(problem)?))
+    parse_port(text).map(Ports::One).ok_or_else(|| HostProblem::Port { port: shown_text(text) })
 }

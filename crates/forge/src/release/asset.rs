@@ -7,10 +7,8 @@ use countersign_core::{
         time::Timestamp,
     },
 };
-use reqwest::header::HeaderValue;
-use url::Url;
 
-use crate::forges::credential::Credential;
+use crate::forges::OutgoingRequest;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReleaseMetadata {
@@ -28,15 +26,7 @@ pub struct Asset {
     pub size: Option<u64>,
     /// As published.
     pub sha256: Option<Sha256>,
-    pub(super) download: AssetRequest,
-}
-
-/// The request for an asset's content.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct AssetRequest {
-    pub(super) accept: Option<HeaderValue>,
-    pub(super) url: Url,
-    pub(super) credential: Option<Credential>,
+    pub(super) download: OutgoingRequest,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

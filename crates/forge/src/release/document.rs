@@ -1,6 +1,6 @@
 //! The documents that the forges' APIs describe releases with, and what of them we use.
 
-use std::{collections::HashSet, fmt, marker::PhantomData};
+use std::{collections::HashSet, fmt};
 
 use countersign_core::{
     documents::index::{AssetName, Digests, PublishedFile, ReleaseIndex},
@@ -9,10 +9,10 @@ use countersign_core::{
         digest::{HexDigest, Sha256},
         shown::is_unseen,
         time::Timestamp,
+        url::Scheme,
     },
 };
 use percent_encoding::percent_decode_str;
-use reqwest::header::HeaderValue;
 use serde::{
     Deserialize, Deserializer,
     de::{Error as _, SeqAccess, Visitor},
@@ -20,43 +20,24 @@ use serde::{
 use url::Url;
 
 use super::{
-    asset::{Asset, AssetRequest, ReleaseMetadata},
-    error::ReleaseProblem,
+    asset::{Asset, ReleaseMetadata},
+    error::{ReleaseError, ReleaseProblem},
 };
 use crate::{
-    forges::{ForgeKind, ReleaseSource, credential::Credential},
-    shown::shown_text,
+    forges::{ForgeKind, OutgoingRequest, ReleaseSource},
+    shown::{shown_text, shown_url},
+    url::{MAX_URL_BYTES, has_user_info},
 };
 
 /// Makes GitHub's API send the asset itself instead of a description of it.
-const OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-stream");
-const MAX_URL_BYTES: usize = 2_048;
+const OCTET_STREAM: &str = "application/octet-stream";
 
-/// A release as any of the forges describes it.
-#[derive(Debug)]
-pub(super) struct Described {
-    tag: Option<String>,
-    /// Why it is not published yet.
-    unpublished: Option<ReleaseProblem>,
-    published_on: Option<String>,
-    assets: Vec<DescribedAsset>,
-}
-
-#[derive(Debug)]
-struct DescribedAsset {
-    name: String,
-    url: String,
-    /// Where it is read with a token, or redirected to.
-    api_url: Option<String>,
-    size: Option<u64>,
-    digest: Option<String>,
-    is_uploaded: bool,
-}
-
-/// GitHub's, and Forgejo's, which has the same names.
+/// A release in the words of GitHub, which are Forgejo's too. GitLab's becomes one of these.
 #[derive(Deserialize)]
-struct GithubRelease {
-    tag_name: Option<String>,
+pub(super) struct GithubRelease {
+    #[serde(rename = "tag_name")]
+    tag: Option<String>,
+    /// Not published yet.
     draft: Option<bool>,
     published_at: Option<String>,
     assets: Option<Listed<GithubAsset>>,
@@ -65,8 +46,11 @@ struct GithubRelease {
 #[derive(Deserialize)]
 struct GithubAsset {
     name: String,
-    browser_download_url: String,
-    url: Option<String>,
+    #[serde(rename = "browser_download_url")]
+    url: String,
+    /// Where it is read with a token, or redirected to.
+    #[serde(rename = "url")]
+    api_url: Option<String>,
     size: Option<u64>,
     digest: Option<String>,
     state: Option<String>,
@@ -99,85 +83,64 @@ struct Listed<T>(Vec<T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Listed<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ListVisitor<T>(PhantomData<T>);
-
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
-            type Value = Listed<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Listed<T>, A::Error> {
-                let mut list = Vec::new();
-                while let Some(item) = items.next_element()? {
-                    if list.len() == INDEX_FILES {
-                        return Err(A::Error::custom(format!("it lists more than {INDEX_FILES} assets")));
-                    }
-                    list.push(item);
-                }
-                Ok(Listed(list))
-            }
-        }
-        deserializer.deserialize_seq(ListVisitor(PhantomData))
+        deserializer.deserialize_seq(Self(Vec::new()))
     }
 }
 
-pub(super) fn parse(kind: ForgeKind, bytes: &[u8]) -> Result<Described, serde_json::Error> {
-    Ok(match kind {
-        ForgeKind::Github | ForgeKind::Forgejo => serde_json::from_slice::<GithubRelease>(bytes)?.into(),
-        ForgeKind::Gitlab => serde_json::from_slice::<GitlabRelease>(bytes)?.into(),
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Listed<T> {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<Self, A::Error> {
+        while let Some(item) = items.next_element()? {
+            if self.0.len() == INDEX_FILES {
+                return Err(A::Error::custom(format!("it lists more than {INDEX_FILES} assets")));
+            }
+            self.0.push(item);
+        }
+        Ok(self)
+    }
+}
+
+/// Reads a forge's document without fetching it.
+pub fn read_document(
+    source: &ReleaseSource,
+    bytes: &[u8],
+    max_assets: usize,
+) -> Result<ReleaseMetadata, ReleaseError> {
+    parse(source, &shown_url(source.api_project.as_str()), bytes)?.into_metadata(source, max_assets)
+}
+
+/// `from`: where the document came from, as it is shown.
+pub(super) fn parse(source: &ReleaseSource, from: &str, bytes: &[u8]) -> Result<GithubRelease, ReleaseError> {
+    let release = match source.kind {
+        ForgeKind::Github | ForgeKind::Forgejo => serde_json::from_slice(bytes),
+        ForgeKind::Gitlab => serde_json::from_slice(bytes).map(GitlabRelease::into_github),
+    };
+    release.map_err(|error| ReleaseError::NotADocument {
+        url: from.to_owned(),
+        reason: shown_text(&error.to_string()),
     })
 }
 
-impl From<GithubRelease> for Described {
-    fn from(release: GithubRelease) -> Self {
-        Self {
-            tag: release.tag_name,
-            unpublished: release.draft.unwrap_or(false).then_some(ReleaseProblem::Draft),
-            published_on: release.published_at,
-            assets: release
-                .assets
-                .map(|assets| assets.0)
-                .unwrap_or_default()
-                .into_iter()
-                .map(DescribedAsset::from)
-                .collect(),
+impl GitlabRelease {
+    fn into_github(self) -> GithubRelease {
+        let links = self.assets.and_then(|assets| assets.links);
+        let asset = |link: GitlabLink| {
+            let api_url = Some(link.url.clone());
+            let url = link.direct_asset_url.unwrap_or(link.url);
+            let name = last_segment(&url);
+            GithubAsset { name, url, api_url, size: None, digest: None, state: None, r#type: None }
+        };
+        GithubRelease {
+            tag: self.tag_name,
+            draft: self.upcoming_release,
+            published_at: self.released_at,
+            assets: links.map(|links| Listed(links.0.into_iter().map(asset).collect())),
         }
-    }
-}
-
-impl From<GithubAsset> for DescribedAsset {
-    fn from(asset: GithubAsset) -> Self {
-        let is_link = asset.r#type.as_deref() == Some("external");
-        Self {
-            name: asset.name,
-            url: asset.browser_download_url,
-            api_url: asset.url,
-            size: asset.size.filter(|_| !is_link),
-            digest: asset.digest,
-            is_uploaded: asset.state.is_none_or(|state| state == "uploaded"),
-        }
-    }
-}
-
-impl From<GitlabRelease> for Described {
-    fn from(release: GitlabRelease) -> Self {
-        let links = release.assets.and_then(|assets| assets.links).map(|links| links.0).unwrap_or_default();
-        Self {
-            tag: release.tag_name,
-            unpublished: release.upcoming_release.unwrap_or(false).then_some(ReleaseProblem::Upcoming),
-            published_on: release.released_at,
-            assets: links.into_iter().map(DescribedAsset::from).collect(),
-        }
-    }
-}
-
-impl From<GitlabLink> for DescribedAsset {
-    fn from(link: GitlabLink) -> Self {
-        let api_url = Some(link.url.clone());
-        let url = link.direct_asset_url.unwrap_or(link.url);
-        Self { name: last_segment(&url), url, api_url, size: None, digest: None, is_uploaded: true }
     }
 }
 
@@ -187,12 +150,12 @@ pub(super) struct GitlabProject {
     pub(super) id: u64,
 }
 
-impl Described {
+impl GithubRelease {
     /// Whether an asset is linked by the number of a project, as in `/projects/42/packages`.
     pub(super) fn names_a_number(&self) -> bool {
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let mut urls =
-            self.assets.iter().flat_map(|asset| [Some(&asset.url), asset.api_url.as_ref()]).flatten();
+        let assets = self.assets.iter().flat_map(|assets| &assets.0);
+        let mut urls = assets.flat_map(|asset| [Some(&asset.url), asset.api_url.as_ref()]).flatten();
         urls.any(|url| {
             let rest = url.split_once("/projects/").map(|(_, rest)| rest);
             rest.and_then(|rest| rest.split('/').next()).is_some_and(is_number)
@@ -203,25 +166,34 @@ impl Described {
         self,
         source: &ReleaseSource,
         max_assets: usize,
-    ) -> Result<ReleaseMetadata, ReleaseProblem> {
-        if let Some(problem) = self.unpublished {
-            return Err(problem);
+    ) -> Result<ReleaseMetadata, ReleaseError> {
+        let refuse = |problem| ReleaseError::Refused { url: shown_url(&source.url), problem };
+        self.check(source, max_assets).map_err(refuse)
+    }
+
+    fn check(self, source: &ReleaseSource, max_assets: usize) -> Result<ReleaseMetadata, ReleaseProblem> {
+        if self.draft.unwrap_or(false) {
+            return Err(match source.kind {
+                ForgeKind::Github | ForgeKind::Forgejo => ReleaseProblem::Draft,
+                ForgeKind::Gitlab => ReleaseProblem::Upcoming,
+            });
         }
         // Forgejo finds tags in any letter case, and each release must have one directory only.
         if let Some(tag) = self.tag.filter(|tag| *tag != source.tag) {
             return Err(ReleaseProblem::OtherTag { tag: shown_text(&tag) });
         }
-        let published_on = self.published_on.as_deref().map(Timestamp::parse).transpose();
+        let published_on = self.published_at.as_deref().map(Timestamp::parse).transpose();
         let published_on = published_on.map_err(|_| ReleaseProblem::PublicationDate)?;
-        if self.assets.is_empty() {
+        let described = self.assets.map(|assets| assets.0).unwrap_or_default();
+        if described.is_empty() {
             return Err(ReleaseProblem::NoAssets);
         }
-        if self.assets.len() > max_assets {
+        if described.len() > max_assets {
             return Err(ReleaseProblem::TooManyAssets { max: max_assets });
         }
         let mut names = HashSet::new();
         let mut assets = Vec::new();
-        for asset in self.assets {
+        for asset in described {
             let asset = asset.into_asset(source)?;
             if !names.insert(asset.name.as_str().to_owned()) {
                 return Err(ReleaseProblem::NameUsedTwice { name: shown_text(asset.name.as_str()) });
@@ -260,48 +232,36 @@ fn check_size(
     index.write_bounded().map(drop).map_err(ReleaseProblem::TooLarge)
 }
 
-impl DescribedAsset {
+impl GithubAsset {
     fn into_asset(self, source: &ReleaseSource) -> Result<Asset, ReleaseProblem> {
         let shown = || shown_text(&self.name);
         let name = AssetName::parse(&self.name)
             .map_err(|error| ReleaseProblem::AssetName { name: shown(), error })?;
-        if !self.is_uploaded {
+        if self.state.as_deref().is_some_and(|state| state != "uploaded") {
             return Err(ReleaseProblem::NotUploaded { name: shown() });
         }
         let url = parse_url(&self.url).ok_or_else(|| ReleaseProblem::AssetUrl { name: shown() })?;
-        let sha256 = parse_digest(self.digest.as_deref())
-            .map_err(|()| ReleaseProblem::AssetDigest { name: shown() })?;
+        // `sha256:<hex>`; another algorithm is as good as none.
+        let published = self.digest.as_deref().and_then(|digest| digest.split_once(':'));
+        let hex = published.filter(|(name, _)| name.eq_ignore_ascii_case("sha256")).map(|(_, hex)| hex);
+        let parse =
+            |hex| Sha256::parse_any_case(hex).ok_or_else(|| ReleaseProblem::AssetDigest { name: shown() });
+        let sha256 = hex.map(parse).transpose()?;
+        let size = self.size.filter(|_| self.r#type.as_deref() != Some("external"));
         let api_url = self.api_url.as_deref().and_then(parse_url);
-        let download = AssetRequest::choose(source, url.clone(), api_url);
-        Ok(Asset { name, source: url.into(), size: self.size, sha256, download })
+        let download = choose_request(source, url.clone(), api_url);
+        Ok(Asset { name, source: url.into(), size, sha256, download })
     }
 }
 
-impl AssetRequest {
-    /// Assets of a private GitHub repository come from the API, where the token is good; elsewhere it is good for the
-    /// public URL, if that is on the API's origin.
-    fn choose(source: &ReleaseSource, url: Url, api_url: Option<Url>) -> Self {
-        let credential = source.credential.clone();
-        let is_api =
-            |url: &Url| credential.as_ref().is_some_and(|credential: &Credential| credential.is_for(url));
-        match (source.forge_kind, api_url.filter(is_api)) {
-            (ForgeKind::Github, Some(api_url)) => {
-                Self { url: api_url, accept: Some(OCTET_STREAM), credential }
-            }
-            (ForgeKind::Github | ForgeKind::Gitlab | ForgeKind::Forgejo, _) => {
-                Self { url, accept: None, credential }
-            }
-        }
-    }
-}
-
-/// `sha256:<hex>`; another algorithm is as good as none.
-fn parse_digest(digest: Option<&str>) -> Result<Option<Sha256>, ()> {
-    match digest.and_then(|digest| digest.split_once(':')) {
-        Some((name, hex)) if name.eq_ignore_ascii_case("sha256") => {
-            Sha256::parse_any_case(hex).map(Some).ok_or(())
-        }
-        Some(_) | None => Ok(None),
+/// Assets of a private GitHub repository come from the API, where the token is good; elsewhere it is good for the public
+/// URL, if that is on the API's origin.
+fn choose_request(source: &ReleaseSource, url: Url, api_url: Option<Url>) -> OutgoingRequest {
+    let credential = source.credential.clone();
+    let is_api = |url: &Url| credential.as_ref().is_some_and(|credential| credential.is_for(url));
+    match api_url.filter(|url| source.kind == ForgeKind::Github && is_api(url)) {
+        Some(url) => OutgoingRequest { url, accept: Some(OCTET_STREAM), credential },
+        None => OutgoingRequest { url, accept: None, credential },
     }
 }
 
@@ -310,9 +270,8 @@ fn parse_url(text: &str) -> Option<Url> {
         return None;
     }
     let mut url = Url::parse(text).ok()?;
-    let is_plain = matches!(url.scheme(), "http" | "https") && url.username().is_empty();
     url.set_fragment(None);
-    (is_plain && url.password().is_none()).then_some(url)
+    (Scheme::parse(url.scheme()).is_some() && !has_user_info(&url)).then_some(url)
 }
 
 /// Decoded; empty, and so refused as a name, where there is none.

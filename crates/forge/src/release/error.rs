@@ -75,12 +75,7 @@ pub enum AssetProblem {
 impl ReleaseError {
     /// Whether the caller's own URL is at fault (400), rather than what the upstream did (500): D25.
     pub fn is_refused_as_given(&self) -> bool {
-        match self {
-            Self::Fetch(error) => error.is_refused_as_given(),
-            // The URL of an asset is the forge's choice.
-            Self::Asset { .. } | Self::NotFound { .. } | Self::NotADocument { .. } | Self::Refused { .. } => {
-                false
-            }
-        }
+        // The URL of an asset is the forge's choice.
+        matches!(self, Self::Fetch(error) if error.is_refused_as_given())
     }
 }

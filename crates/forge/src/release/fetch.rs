@@ -1,6 +1,5 @@
 //! Fetching what a forge's API says of a release.
 
-use reqwest::header::HeaderValue;
 use url::Url;
 
 use super::{
@@ -9,14 +8,13 @@ use super::{
     error::ReleaseError,
 };
 use crate::{
-    fetch::{Fetcher, Redirects, route::Ask},
-    forges::{ForgeKind, ReleaseSource},
+    fetch::{Fetcher, Redirects},
+    forges::{ForgeKind, OutgoingRequest, ReleaseSource},
     shown::{shown_text, shown_url},
 };
 
 /// A thousand assets take less than 2 MiB on every forge.
 const MAX_DOCUMENT_BYTES: u64 = 4 << 20;
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 impl Fetcher {
     /// What the forge published under this tag: not more than `max_assets`, with safe and distinct names.
@@ -27,7 +25,7 @@ impl Fetcher {
     ) -> Result<ReleaseMetadata, ReleaseError> {
         for url in &source.api_urls {
             let work = self.read_document(source, url, max_assets);
-            if let Some(metadata) = self.in_time(url, self.total_timeout(), work).await? {
+            if let Some(metadata) = self.in_time(url, self.timeouts.total, work).await? {
                 return Ok(metadata);
             }
         }
@@ -40,8 +38,7 @@ impl Fetcher {
         url: &Url,
         max_assets: usize,
     ) -> Result<Option<ReleaseMetadata>, ReleaseError> {
-        let ask = Ask { accept: Some(&JSON), credential: source.credential.as_ref() };
-        let Some(opened) = self.open(url, ask, Redirects::SameOrigin).await? else {
+        let Some(opened) = self.open(&ask(source, url), Redirects::SameOrigin).await? else {
             return Ok(None);
         };
         let (shown, media_type) = (opened.shown(), opened.media_type());
@@ -54,25 +51,26 @@ impl Fetcher {
             return Err(ReleaseError::NotADocument { url: shown, reason });
         }
         let bytes = opened.read(MAX_DOCUMENT_BYTES).await?;
-        let release = document::parse(source.forge_kind, &bytes).map_err(|error| {
-            let reason = shown_text(&error.to_string());
-            ReleaseError::NotADocument { url: shown, reason }
-        })?;
-        let refuse = |problem| ReleaseError::Refused { url: shown_url(&source.url), problem };
+        let release = document::parse(source, &shown, &bytes)?;
         let numbered = if release.names_a_number() { self.with_number(source).await } else { None };
-        release.into_metadata(numbered.as_ref().unwrap_or(source), max_assets).map(Some).map_err(refuse)
+        release.into_metadata(numbered.as_ref().unwrap_or(source), max_assets).map(Some)
     }
 
     /// GitLab also knows projects by number, and packages are usually linked by it. Whether it is the project's own, only
     /// GitLab can tell: where it does not, the token stays with the project's name.
     async fn with_number(&self, source: &ReleaseSource) -> Option<ReleaseSource> {
-        let credential = source.credential.clone().filter(|_| source.forge_kind == ForgeKind::Gitlab)?;
-        let ask = Ask { accept: Some(&JSON), credential: Some(&credential) };
-        let opened = self.open(&source.api_project, ask, Redirects::SameOrigin).await.ok()??;
+        let credential = source.credential.clone().filter(|_| source.kind == ForgeKind::Gitlab)?;
+        let request = ask(source, &source.api_project);
+        let opened = self.open(&request, Redirects::SameOrigin).await.ok()??;
         let bytes = opened.read(MAX_DOCUMENT_BYTES).await.ok()?;
         let GitlabProject { id } = serde_json::from_slice(&bytes).ok()?;
         let (projects, _) = source.api_project.as_str().rsplit_once('/')?;
         let place = Url::parse(&format!("{projects}/{id}/")).ok()?;
         Some(ReleaseSource { credential: Some(credential.with_place(place)), ..source.clone() })
     }
+}
+
+fn ask(source: &ReleaseSource, url: &Url) -> OutgoingRequest {
+    let (url, credential) = (url.clone(), source.credential.clone());
+    OutgoingRequest { url, accept: Some("application/json"), credential }
 }

@@ -1,7 +1,7 @@
 //! Streaming an asset through both hash functions at once; it is never held as a whole.
 
 use bytes::Bytes;
-use countersign_core::values::digest::HexDigest;
+use countersign_core::values::digest::{HexDigest, Sha256, Sha512};
 use sha2::{Digest, digest::Output};
 use tokio::{sync::mpsc, task::JoinHandle};
 
@@ -10,7 +10,7 @@ use super::{
     error::{AssetProblem, ReleaseError},
 };
 use crate::{
-    fetch::{Fetcher, Redirects, opened::OpenedResponse, pace::SlowestRate, route::Ask},
+    fetch::{Fetcher, Redirects, download::Download, pace::ASSET_RATE},
     shown::shown_url,
 };
 
@@ -30,137 +30,115 @@ impl Fetcher {
         max_bytes: u64,
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<HashedAsset, ReleaseError> {
-        let url = &asset.download.url;
-        let work = self.download(asset, max_bytes, progress);
-        let hashed = self.in_time(url, self.asset_timeout, work).await;
+        let request = &asset.download;
+        let work = async {
+            let not_found =
+                || AssetProblem::NotFound { url: format!("`{}`", shown_url(request.url.as_str())) };
+            let mut download = self.open(request, Redirects::Guarded).await?.ok_or_else(not_found)?;
+            check_head(asset, &mut download, max_bytes)?;
+            let mut hashing = Hashing::start();
+            download.set_slowest_rate(ASSET_RATE);
+            let interrupted = |download: &Download| AssetProblem::Interrupted { url: download.shown() };
+            while let Some(chunk) = download.chunk().await? {
+                let size = download.received;
+                if let Some(published) = asset.size.filter(|published| size > *published) {
+                    return Err(AssetProblem::Overlong { url: download.shown(), published });
+                }
+                hashing.push(chunk).await.ok_or_else(|| interrupted(&download))?;
+                progress(size);
+            }
+            let (sha256, sha512) = hashing.finish().await.ok_or_else(|| interrupted(&download))?;
+            let size = download.received;
+            check_size(asset, &download, size)?;
+            match asset.sha256.filter(|published| *published != sha256) {
+                Some(published) => {
+                    Err(AssetProblem::Digest { url: download.shown(), published, received: sha256 })
+                }
+                None => Ok(HashedAsset { size, sha256, sha512 }),
+            }
+        };
+        let hashed = self.in_time(&request.url, self.asset_timeout, work).await;
         hashed.map_err(|problem| ReleaseError::Asset { name: asset.name.clone(), problem })
-    }
-
-    async fn download(
-        &self,
-        asset: &Asset,
-        max_bytes: u64,
-        progress: &(dyn Fn(u64) + Send + Sync),
-    ) -> Result<HashedAsset, AssetProblem> {
-        let download = &asset.download;
-        let ask = Ask { accept: download.accept.as_ref(), credential: download.credential.as_ref() };
-        let opened = self.open(&download.url, ask, Redirects::Guarded).await?;
-        let not_found = || AssetProblem::NotFound { url: format!("`{}`", shown_url(download.url.as_str())) };
-        let mut opened = opened.ok_or_else(not_found)?;
-        check_head(asset, &opened, max_bytes)?;
-        let mut hashing = Hashing::start();
-        let mut pace = opened.pace(SlowestRate::ASSET);
-        let interrupted = |opened: &OpenedResponse| AssetProblem::Interrupted { url: opened.shown() };
-        while let Some(chunk) = opened.chunk_at(&mut pace).await? {
-            let size = hashing.size + chunk.len() as u64;
-            if size > max_bytes {
-                return Err(opened.too_large(max_bytes).into());
-            }
-            if let Some(published) = asset.size.filter(|published| size > *published) {
-                return Err(AssetProblem::Overlong { url: opened.shown(), published });
-            }
-            hashing.push(chunk).await.map_err(|Stopped| interrupted(&opened))?;
-            progress(size);
-        }
-        let hashed = hashing.finish().await.map_err(|Stopped| interrupted(&opened))?;
-        check_content(asset, &opened, &hashed)?;
-        Ok(hashed)
     }
 }
 
-fn check_head(asset: &Asset, opened: &OpenedResponse, max_bytes: u64) -> Result<(), AssetProblem> {
+fn check_head(asset: &Asset, download: &mut Download, max_bytes: u64) -> Result<(), AssetProblem> {
+    download.set_maximum(max_bytes)?;
     if asset.size.is_some_and(|size| size > max_bytes) {
-        return Err(opened.too_large(max_bytes).into());
+        return Err(download.too_large().into());
     }
-    opened.check_length(max_bytes)?;
-    if let (Some(published), Some(received)) = (asset.size, opened.length())
-        && published != received
-    {
-        return Err(AssetProblem::Size { url: opened.shown(), published, received });
+    if let Some(announced) = download.length() {
+        check_size(asset, download, announced)?;
     }
     // Where a login is needed, forges send their page for it with status 200.
     let name = asset.name.as_str().to_ascii_lowercase();
     let may_be_html = name.ends_with(".html") || name.ends_with(".htm") || name.ends_with(".xhtml");
-    if opened.is_html() && !may_be_html && asset.sha256.is_none() {
-        return Err(AssetProblem::WebPage { url: opened.shown() });
+    if download.is_html() && !may_be_html && asset.sha256.is_none() {
+        return Err(AssetProblem::WebPage { url: download.shown() });
     }
     Ok(())
 }
 
-fn check_content(asset: &Asset, opened: &OpenedResponse, hashed: &HashedAsset) -> Result<(), AssetProblem> {
-    if let Some(published) = asset.size.filter(|published| *published != hashed.size) {
-        return Err(AssetProblem::Size { url: opened.shown(), published, received: hashed.size });
+fn check_size(asset: &Asset, download: &Download, received: u64) -> Result<(), AssetProblem> {
+    match asset.size.filter(|published| *published != received) {
+        Some(published) => Err(AssetProblem::Size { url: download.shown(), published, received }),
+        None => Ok(()),
     }
-    if let Some(published) = asset.sha256.filter(|published| *published != hashed.sha256) {
-        return Err(AssetProblem::Digest { url: opened.shown(), published, received: hashed.sha256 });
-    }
-    Ok(())
 }
 
 /// Two threads, so that the slower function alone sets the pace, and none of the runtime's own. Dropping it ends them.
 struct Hashing {
-    size: u64,
     batch: Vec<Bytes>,
     batch_bytes: usize,
-    sha256: Lane<sha2::Sha256>,
-    sha512: Lane<sha2::Sha512>,
+    lanes: [mpsc::Sender<Vec<Bytes>>; 2],
+    sha256: JoinHandle<Output<sha2::Sha256>>,
+    sha512: JoinHandle<Output<sha2::Sha512>>,
 }
 
-struct Lane<D: Digest> {
-    batches: mpsc::Sender<Vec<Bytes>>,
-    result: JoinHandle<Output<D>>,
-}
-
-/// A thread ended early: it panicked, or the runtime shuts down.
-struct Stopped;
-
+/// `None`: a thread ended early. It panicked, or the runtime shuts down.
 impl Hashing {
     fn start() -> Self {
-        Self { size: 0, batch: Vec::new(), batch_bytes: 0, sha256: Lane::start(), sha512: Lane::start() }
+        let ((first, sha256), (second, sha512)) =
+            (start_lane::<sha2::Sha256>(), start_lane::<sha2::Sha512>());
+        Self { batch: Vec::new(), batch_bytes: 0, lanes: [first, second], sha256, sha512 }
     }
 
-    async fn push(&mut self, chunk: Bytes) -> Result<(), Stopped> {
-        self.size += chunk.len() as u64;
+    async fn push(&mut self, chunk: Bytes) -> Option<()> {
         self.batch_bytes += chunk.len();
         self.batch.push(chunk);
         let is_full = self.batch_bytes >= BATCH_BYTES || self.batch.len() >= BATCH_CHUNKS;
-        if is_full { self.flush().await } else { Ok(()) }
+        if is_full { self.flush().await } else { Some(()) }
     }
 
-    async fn flush(&mut self) -> Result<(), Stopped> {
+    async fn flush(&mut self) -> Option<()> {
         let batch = std::mem::take(&mut self.batch);
         self.batch_bytes = 0;
-        self.sha256.batches.send(batch.clone()).await.map_err(|_| Stopped)?;
-        self.sha512.batches.send(batch).await.map_err(|_| Stopped)
+        for lane in &self.lanes {
+            lane.send(batch.clone()).await.ok()?;
+        }
+        Some(())
     }
 
-    async fn finish(mut self) -> Result<HashedAsset, Stopped> {
+    async fn finish(mut self) -> Option<(Sha256, Sha512)> {
         self.flush().await?;
-        let size = self.size;
-        let sha256 = HexDigest::from_bytes(self.sha256.finish().await?.into());
-        let sha512 = HexDigest::from_bytes(self.sha512.finish().await?.into());
-        Ok(HashedAsset { size, sha256, sha512 })
+        drop(self.lanes);
+        let (sha256, sha512) = (self.sha256.await.ok()?, self.sha512.await.ok()?);
+        Some((HexDigest::from_bytes(sha256.into()), HexDigest::from_bytes(sha512.into())))
     }
 }
 
-impl<D: Digest + Send + 'static> Lane<D>
+/// A thread that hashes what it is sent, until the sender is gone.
+fn start_lane<D: Digest>() -> (mpsc::Sender<Vec<Bytes>>, JoinHandle<Output<D>>)
 where
-    Output<D>: Send,
+    Output<D>: Send + 'static,
 {
-    fn start() -> Self {
-        let (batches, mut received) = mpsc::channel::<Vec<Bytes>>(BATCHES_AHEAD);
-        let result = tokio::task::spawn_blocking(move || {
-            let mut hasher = D::new();
-            while let Some(batch) = received.blocking_recv() {
-                batch.iter().for_each(|chunk| hasher.update(chunk));
-            }
-            hasher.finalize()
-        });
-        Self { batches, result }
-    }
-
-    async fn finish(self) -> Result<Output<D>, Stopped> {
-        drop(self.batches);
-        self.result.await.map_err(|_| Stopped)
-    }
+    let (batches, mut received) = mpsc::channel::<Vec<Bytes>>(BATCHES_AHEAD);
+    let result = tokio::task::spawn_blocking(move || {
+        let mut hasher = D::new();
+        while let Some(batch) = received.blocking_recv() {
+            batch.iter().for_each(|chunk| hasher.update(chunk));
+        }
+        hasher.finalize()
+    });
+    (batches, result)
 }

@@ -1,10 +1,12 @@
+//! The tests of forge, in folders by what they are about.
+
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod assets;
 mod checksums;
 mod fetch;
 mod forges;
+mod guard;
 mod messages;
-mod send;
+mod release;
 mod support;
-mod user;
+mod urls;

@@ -24,5 +24,5 @@ pub fn check(data: &[u8]) {
     assert!(limits.assets > 0 && limits.asset_bytes > 0 && limits.collecting_per_project > 0);
     assert!(limits.registration_expiry.as_secs() >= 24 * 60 * 60);
     assert!(!settings.timeouts.connect.is_zero() && !settings.timeouts.total.is_zero());
-    settings.guard.forges.iter().for_each(assert_shown);
+    settings.guard.allow.iter().for_each(assert_shown);
 }

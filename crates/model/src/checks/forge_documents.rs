@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::documents::metadata::OriginKind;
 use countersign_forge::{
     forges::{ForgeConfig, ForgeKind, Forges, ReleaseSource, Token},
     release::read_document,
@@ -38,7 +37,7 @@ fn source(kind: ForgeKind, token: Option<&str>) -> ReleaseSource {
 fn check_one(source: &ReleaseSource, document: &[u8]) {
     let release = match read_document(source, document, MAX_ASSETS) {
         Ok(release) => release,
-        Err(message) => return assert_shown(&message),
+        Err(error) => return assert_shown(&error),
     };
     assert!((1..=MAX_ASSETS).contains(&release.assets.len()));
     let names: BTreeSet<&str> = release.assets.iter().map(|asset| asset.name.as_str()).collect();
@@ -57,8 +56,8 @@ fn check_one(source: &ReleaseSource, document: &[u8]) {
     let tag = value.get("tag_name").and_then(|tag| tag.as_str());
     assert!(tag.is_none_or(|tag| tag == "v1.0"), "{tag:?}");
     let unpublished = match source.kind {
-        OriginKind::Gitlab => "upcoming_release",
-        OriginKind::Github | OriginKind::Forgejo | OriginKind::FileServer => "draft",
+        ForgeKind::Gitlab => "upcoming_release",
+        ForgeKind::Github | ForgeKind::Forgejo => "draft",
     };
     assert_ne!(value.get(unpublished), Some(&true.into()));
 }

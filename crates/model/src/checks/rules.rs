@@ -2,11 +2,12 @@
 
 use std::str::FromStr;
 
+use countersign_core::values::url::Scheme;
 use countersign_forge::{
     file_server::{FileServerRule, FileServers},
     guard::{AllowFetch, Guard},
     host::Host,
-    url::{Scheme, SourceUrl},
+    url::SourceUrl,
 };
 
 use super::promises::assert_shown;

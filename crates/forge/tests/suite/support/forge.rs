@@ -17,6 +17,10 @@ pub(crate) const KINDS: [ForgeKind; 3] = [ForgeKind::Github, ForgeKind::Gitlab, 
 pub(crate) const SECRET: &str = "s3cret-t0ken";
 pub(crate) const SIGNERS: &str = "{\"version\": 1}";
 
+pub(crate) fn config(host: &str, kind: ForgeKind) -> ForgeConfig {
+    ForgeConfig { host: host.to_owned(), kind, api: None, raw: None, token: None }
+}
+
 /// A fake forge, and a server's view of it.
 pub(crate) struct Fake {
     pub(crate) server: Server,
@@ -47,12 +51,17 @@ pub(crate) fn redirect(to: &str) -> String {
 }
 
 pub(crate) fn document(kind: ForgeKind, port: u16) -> String {
+    fixture_text(kind, &format!("http://127.0.0.1:{port}"))
+}
+
+/// What a forge at this address says of its release.
+pub(crate) fn fixture_text(kind: ForgeKind, server: &str) -> String {
     let text = match kind {
         ForgeKind::Github => include_str!("../../fixtures/github.json"),
         ForgeKind::Gitlab => include_str!("../../fixtures/gitlab.json"),
         ForgeKind::Forgejo => include_str!("../../fixtures/forgejo.json"),
     };
-    text.replace("{server}", &format!("http://127.0.0.1:{port}"))
+    text.replace("{server}", server)
 }
 
 pub(crate) fn release_api(kind: ForgeKind) -> &'static str {
@@ -135,8 +144,8 @@ impl Fake {
         .await;
         let token = (access == Access::WithToken).then(|| Token::new(SECRET.to_owned()).unwrap());
         let host = format!("127.0.0.1:{}", server.port);
-        let forges = Forges::new(vec![ForgeConfig { host, kind, api: None, raw: None, token }]).unwrap();
-        let guard = Guard { forges: forges.exceptions(), ..Guard::default() };
+        let forges = Forges::new(vec![ForgeConfig { token, ..config(&host, kind) }]).unwrap();
+        let guard = Guard { allow: forges.exceptions(), ..Guard::default() };
         let answers = Answers::default().with("internal.example", &["127.0.0.1"]);
         let fetcher = Fetcher::new(guard, TIMEOUTS, Arc::new(answers)).unwrap();
         Self { server, kind, forges, fetcher }
@@ -144,11 +153,8 @@ impl Fake {
 
     /// Lets requests go to this place as well.
     pub(crate) fn allow(&mut self, place: &str) {
-        let guard = Guard {
-            allow: vec![place.parse().unwrap()],
-            forges: self.forges.exceptions(),
-            ..Guard::default()
-        };
+        let mut guard = Guard { allow: self.forges.exceptions(), ..Guard::default() };
+        guard.allow.push(place.parse().unwrap());
         self.fetcher = Fetcher::new(guard, TIMEOUTS, Arc::new(Answers::default())).unwrap();
     }
 

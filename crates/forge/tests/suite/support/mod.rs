@@ -10,17 +10,66 @@ use std::{
     time::Duration,
 };
 
+use countersign_forge::{
+    fetch::Timeouts,
+    url::{UrlProblem, UrlRefusal},
+};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+    sync::Semaphore,
 };
 
 pub(crate) mod forge;
 
+pub(crate) const PATIENT: Timeouts = Timeouts {
+    connect: Duration::from_secs(20),
+    idle: Duration::from_secs(20),
+    total: Duration::from_secs(20),
+    pace: Duration::from_secs(20),
+};
+
+/// What is wrong with a URL, wherever it came from.
+pub(crate) fn problem_of(refusal: UrlRefusal) -> UrlProblem {
+    match refusal {
+        UrlRefusal::Url { problem, .. } => problem,
+        UrlRefusal::NoUrl => panic!("a URL was given"),
+    }
+}
+
+/// Runs a test again in a process of its own, since a process's environment cannot be changed safely.
+pub(crate) fn run_again(test: &str, environment: &[(&str, Option<&str>)]) {
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", test]);
+    for (name, value) in environment {
+        match value {
+            Some(value) => child.env(name, value),
+            None => child.env_remove(name),
+        };
+    }
+    let output = child.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+/// Runs a test again with a proxy in its environment. Nothing listens there, so a request through it would fail.
+pub(crate) fn run_again_behind_a_dead_proxy(test: &str) {
+    let names = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
+    let proxies = names.map(|name| (name, Some("http://127.0.0.1:1")));
+    run_again(test, &[&proxies[..], &[("no_proxy", None), ("NO_PROXY", None)]].concat());
+}
+
 pub(crate) struct Server {
     pub(crate) port: u16,
-    requests: Arc<Mutex<Vec<String>>>,
+    state: Arc<ServerState>,
+}
+
+struct ServerState {
+    routes: Mutex<Routes>,
+    requests: Mutex<Vec<String>>,
+    arrivals: Semaphore,
+    bytes: Semaphore,
 }
 
 /// Whole answers by request target.
@@ -33,6 +82,8 @@ enum Reply {
     Stall(String),
     /// Sends this, then so many bytes every 20 ms, until the client leaves.
     Drip(String, usize),
+    /// Sends this, then a byte whenever the test says so.
+    OnDemand(String),
 }
 
 impl Server {
@@ -44,15 +95,19 @@ impl Server {
     pub(crate) async fn start_with(routes: impl FnOnce(u16) -> Routes) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let requests = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&requests);
-        let routes = Arc::new(routes(port));
+        let state = Arc::new(ServerState {
+            routes: Mutex::new(routes(port)),
+            requests: Mutex::default(),
+            arrivals: Semaphore::new(0),
+            bytes: Semaphore::new(0),
+        });
+        let own = Arc::clone(&state);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(answer(stream, Arc::clone(&seen), Arc::clone(&routes)));
+                tokio::spawn(answer(stream, Arc::clone(&own)));
             }
         });
-        Self { port, requests }
+        Self { port, state }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -61,11 +116,31 @@ impl Server {
 
     /// All requests so far: their heads, and the bodies that were announced.
     pub(crate) fn requests(&self) -> Vec<String> {
-        self.requests.lock().unwrap().clone()
+        self.state.requests.lock().unwrap().clone()
+    }
+
+    pub(crate) fn routes(&self) -> Routes {
+        self.state.routes.lock().unwrap().clone()
+    }
+
+    /// Begins again, with other answers and without requests.
+    pub(crate) fn reset(&self, routes: Routes) {
+        *self.state.routes.lock().unwrap() = routes;
+        self.state.requests.lock().unwrap().clear();
+    }
+
+    /// Waits for the next request.
+    pub(crate) async fn arrival(&self) {
+        self.state.arrivals.acquire().await.unwrap().forget();
+    }
+
+    /// One more byte for the client of `/on-demand`.
+    pub(crate) fn send_byte(&self) {
+        self.state.bytes.add_permits(1);
     }
 }
 
-async fn answer(mut stream: TcpStream, seen: Arc<Mutex<Vec<String>>>, routes: Arc<Routes>) -> io::Result<()> {
+async fn answer(mut stream: TcpStream, state: Arc<ServerState>) -> io::Result<()> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let byte = stream.read_u8().await?;
@@ -81,8 +156,10 @@ async fn answer(mut stream: TcpStream, seen: Arc<Mutex<Vec<String>>>, routes: Ar
     let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
     stream.read_exact(&mut body).await?;
     request.push_str(str::from_utf8(&body).unwrap());
-    seen.lock().unwrap().push(request);
-    if let Some(text) = routes.get(&target) {
+    state.requests.lock().unwrap().push(request);
+    state.arrivals.add_permits(1);
+    let text = state.routes.lock().unwrap().get(&target).cloned();
+    if let Some(text) = text {
         return stream.write_all(text.as_bytes()).await;
     }
     match route(&target) {
@@ -97,6 +174,13 @@ async fn answer(mut stream: TcpStream, seen: Arc<Mutex<Vec<String>>>, routes: Ar
             loop {
                 ticks.tick().await;
                 stream.write_all(".".repeat(bytes).as_bytes()).await?;
+            }
+        }
+        Reply::OnDemand(text) => {
+            stream.write_all(text.as_bytes()).await?;
+            loop {
+                state.bytes.acquire().await.unwrap().forget();
+                stream.write_all(b".").await?;
             }
         }
     }
@@ -121,6 +205,7 @@ fn route(target: &str) -> Reply {
         "/stall" => return Reply::Stall(reply("200 OK", "Content-Length: 10\r\n", "hello")),
         "/silent" => return Reply::Stall(String::new()),
         "/drip" => return Reply::Drip(reply("200 OK", "Content-Length: 50000\r\n", ""), 1),
+        "/on-demand" => return Reply::OnDemand(reply("200 OK", "Content-Length: 50000\r\n", "")),
         "/steady" => return Reply::Drip(reply("200 OK", "Content-Length: 5000\r\n", ""), 50),
         _ => match path.strip_prefix("/count/").and_then(|left| left.parse::<u32>().ok()) {
             Some(0) => reply("200 OK", "Content-Length: 5\r\n", "hello"),

@@ -103,7 +103,7 @@ impl Forge {
     }
 
     fn fetcher(&self) -> Fetcher {
-        let guard = Guard { forges: self.forges().exceptions(), ..Guard::default() };
+        let guard = Guard { allow: self.forges().exceptions(), ..Guard::default() };
         Fetcher::new(guard, Timeouts::default(), Arc::new(SystemResolver)).unwrap()
     }
 }

@@ -1,10 +1,5 @@
 //! Assets of releases, hashed over real sockets of this machine: what breaks off, stalls, or is not what was published.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "clippy sees the helpers of an integration test as code outside tests"
-)]
-
 use std::time::{Duration, Instant};
 
 use crate::support::{

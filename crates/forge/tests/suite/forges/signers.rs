@@ -1,82 +1,8 @@
-//! URLs of signers files; releases, tokens and configuration are in `other`, claims in `claimed`.
+//! URLs of signers files on forges.
 
-use countersign_core::documents::metadata::OriginKind;
-use url::Url;
+use countersign_forge::url::UrlProblem;
 
-use super::*;
-use crate::{
-    file_server::FileServers,
-    host::Host,
-    url::{SourceUrl, UrlProblem, UrlRefusal},
-};
-
-mod claimed;
-mod other;
-
-fn config(host: &str, kind: ForgeKind) -> ForgeConfig {
-    ForgeConfig { host: host.to_owned(), kind, api: None, raw: None, token: None }
-}
-
-fn token(text: &str) -> Option<Token> {
-    Some(Token::new(text.to_owned()).unwrap())
-}
-
-fn configured() -> Vec<ForgeConfig> {
-    vec![
-        config("hub.example", ForgeKind::Github),
-        ForgeConfig {
-            raw: Some("https://raw.ghe.example".into()),
-            ..config("ghe.example", ForgeKind::Github)
-        },
-        config("lab.example", ForgeKind::Gitlab),
-        ForgeConfig { raw: Some("http://10.0.0.7/raw".into()), ..config("inner.example", ForgeKind::Github) },
-        config("127.0.0.1:3000", ForgeKind::Forgejo),
-        ForgeConfig {
-            raw: Some("http://127.0.0.1:3001/raw/".into()),
-            ..config("127.0.0.1:3001", ForgeKind::Github)
-        },
-    ]
-}
-
-fn with_tokens() -> Forges {
-    let tokens = |host, kind| ForgeConfig { token: token("s3cret"), ..config(host, kind) };
-    Forges::new(vec![
-        tokens("github.com", ForgeKind::Github),
-        ForgeConfig {
-            api: Some("https://api.lab.example/v4/".into()),
-            ..tokens("lab.example", ForgeKind::Gitlab)
-        },
-        tokens("127.0.0.1:3000", ForgeKind::Forgejo),
-        tokens("git.example", ForgeKind::Forgejo),
-    ])
-    .unwrap()
-}
-
-fn problem_of(refusal: UrlRefusal) -> UrlProblem {
-    match refusal {
-        UrlRefusal::Url { problem, .. } => problem,
-        UrlRefusal::NoUrl => panic!("a URL was given"),
-    }
-}
-
-fn signers_of(forges: &Forges, url: &str) -> Result<SignersSource, UrlProblem> {
-    let url = SourceUrl::parse(url).map_err(problem_of)?;
-    forges.locate_signers(&url, &FileServers::default()).map_err(problem_of)
-}
-
-fn signers(url: &str) -> Result<SignersSource, UrlProblem> {
-    signers_of(&Forges::new(configured()).unwrap(), url)
-}
-
-fn release(url: &str) -> Result<ReleaseSource, UrlProblem> {
-    Forges::new(configured()).unwrap().locate_release(url).map_err(problem_of)
-}
-
-/// The last way to ask for each candidate; `a_directory_is_never_…` looks at what comes before.
-fn requests(source: &SignersSource) -> Vec<&str> {
-    let ways = source.retrievals.iter().map(|first| first.otherwise.as_deref().unwrap_or(first));
-    ways.map(|way| way.url.as_str()).collect()
-}
+use super::{release, requests, signers, signers_of, with_tokens};
 
 #[test]
 fn every_form_of_a_signers_url_is_read_from_a_branch() {
@@ -194,7 +120,7 @@ fn with_a_token_files_are_read_through_the_api() {
     for (url, request) in table {
         let source = signers_of(&with_tokens(), url).unwrap();
         assert_eq!(requests(&source), [request], "{url}");
-        assert!(source.retrievals[0].credential.is_some(), "{url}");
+        assert!(source.retrievals[0][0].request.credential.is_some(), "{url}");
     }
 }
 
@@ -252,7 +178,7 @@ fn a_directory_is_never_taken_for_a_part_of_the_branch_by_the_forge() {
             request.ends_with("?ref=refs%2Fheads%2Fmain%2Fdocs") && !request.contains("docs/"),
             "{request}"
         );
-        let branch = source.retrievals[0].branch.as_ref().expect("the raw file waits for the branch");
+        let branch = source.retrievals[0][0].branch.as_ref().expect("the raw file waits for the branch");
         assert!(branch.as_str().ends_with("/branches/main%2Fdocs"), "{branch}");
     }
 }

@@ -1,6 +1,13 @@
 //! Signers files by what their metadata claims.
 
-use super::*;
+use countersign_core::documents::metadata::OriginKind;
+use countersign_forge::{
+    forges::{SignersSource, locate_claimed},
+    url::UrlProblem,
+};
+
+use super::requests;
+use crate::support::problem_of;
 
 fn claimed(kind: OriginKind, url: &str) -> Result<SignersSource, UrlProblem> {
     locate_claimed(url, kind).map_err(problem_of)
@@ -56,7 +63,7 @@ fn a_claim_is_read_under_the_rules_of_its_kind() {
         let source = claimed(kind, url).unwrap_or_else(|problem| panic!("{url}: {problem}"));
         assert_eq!((source.kind, source.project.as_str()), (kind, project), "{url}");
         assert_eq!(requests(&source), [request], "{url}");
-        assert!(source.retrievals.iter().all(|retrieval| retrieval.credential.is_none()));
+        assert!(source.retrievals.iter().flatten().all(|way| way.request.credential.is_none()));
     }
 }
 
@@ -90,7 +97,8 @@ fn what_a_forge_serves_for_strangers_is_refused_under_every_claim() {
     for kind in [OriginKind::Github, OriginKind::Gitlab, OriginKind::Forgejo, OriginKind::FileServer] {
         for url in [&commit, &blob, &dash] {
             // What could be a branch `commit/…` of GitHub is fetched only after the forge has named that branch.
-            let asks_first = |source: SignersSource| source.retrievals.iter().all(|way| way.branch.is_some());
+            let asks_first =
+                |source: SignersSource| source.retrievals.iter().all(|ways| ways[0].branch.is_some());
             let is_github_form = kind == OriginKind::Github && url == &commit;
             assert!(claimed(kind, url).map_or(!is_github_form, asks_first), "{kind:?} {url}");
         }

@@ -1,18 +1,22 @@
-use super::*;
-use crate::{
-    forges::{SignersSource, elsewhere::locate_signers},
-    url::{UrlProblem, UrlRefusal},
+//! Signers files on file servers, and which servers may have them (D27).
+
+use countersign_core::values::url::Scheme;
+use countersign_forge::{
+    file_server::{FileServerRule, FileServers},
+    forges::{Forges, SignersSource},
+    host::Host,
+    url::{SourceUrl, UrlProblem},
 };
+
+use crate::support::problem_of;
 
 fn servers(rules: &[&str]) -> FileServers {
     FileServers { rules: rules.iter().map(|rule| rule.parse().unwrap()).collect(), loopback: false }
 }
 
 fn locate(url: &str, servers: &FileServers) -> Result<SignersSource, UrlProblem> {
-    locate_signers(&SourceUrl::parse(url).unwrap(), servers).map_err(|refusal| match refusal {
-        UrlRefusal::Url { problem, .. } => problem,
-        UrlRefusal::NoUrl => panic!("a URL was given"),
-    })
+    let known = Forges::new(Vec::new()).unwrap();
+    known.locate_signers(&SourceUrl::parse(url).unwrap(), servers).map_err(problem_of)
 }
 
 fn project(url: &str) -> String {
@@ -49,7 +53,7 @@ fn a_source_keeps_the_text_as_given_and_what_is_requested() {
         locate("HTTPS://Files.Example:443/ü/svc.signers.json", &servers(&["files.example"])).unwrap();
     assert_eq!(source.kind.as_str(), "file_server");
     assert_eq!(source.url, "HTTPS://Files.Example:443/ü/svc.signers.json");
-    assert_eq!(source.retrievals[0].url.as_str(), "https://files.example/%C3%BC/svc.signers.json");
+    assert_eq!(source.retrievals[0][0].request.url.as_str(), "https://files.example/%C3%BC/svc.signers.json");
 }
 
 #[test]
@@ -108,14 +112,14 @@ fn pages_of_forges_are_not_files() {
 
 #[test]
 fn known_forges_are_not_file_servers() {
-    for host in KNOWN_FORGE_HOSTS {
-        for url in [format!("https://{host}/acme/app/x"), format!("http://{host}:8080/acme/app/x")] {
-            let problem = problem(&url);
-            assert!(matches!(problem, UrlProblem::ForgeHttpsOnly { .. }), "{url}: {problem}");
-        }
+    for name in ["github.com", "raw.githubusercontent.com", "gitlab.com", "codeberg.org", "gitea.com"] {
+        let host = Host::parse(name).unwrap();
+        assert!(!servers(&["*", name]).allow(Scheme::Https, &host, 443));
+        let page = problem(&format!("https://{name}/acme/app/x"));
+        assert!(matches!(page, UrlProblem::SignersForm { .. }), "{name}: {page}");
+        let elsewhere = problem(&format!("http://{name}:8080/acme/app/x"));
+        assert!(matches!(elsewhere, UrlProblem::ForgeHttpsOnly { .. }), "{name}: {elsewhere}");
     }
-    let github = Host::parse("github.com").unwrap();
-    assert!(!servers(&["*", "github.com"]).allow(Scheme::Https, &github, 443));
 }
 
 #[test]

@@ -1,6 +1,14 @@
-use proptest::prelude::*;
+//! URLs as they are given: what is read from them, what is refused, and how they are shown.
 
-use super::*;
+use countersign_core::{
+    rules::place::path_of_url,
+    values::{path::RepoPath, url::Scheme},
+};
+use countersign_forge::{
+    host::HostProblem,
+    url::{SourceUrl, UrlProblem, UrlRefusal},
+};
+use proptest::prelude::*;
 
 fn parse(text: &str) -> SourceUrl {
     SourceUrl::parse(text).unwrap()
@@ -189,10 +197,52 @@ fn hosts_that_are_not_plain_names_are_refused() {
 }
 
 #[test]
+fn secrets_and_invisible_characters_are_not_shown() {
+    let shown = |text| match SourceUrl::parse(text) {
+        Ok(url) => url.to_string(),
+        Err(UrlRefusal::Url { url, .. }) => url,
+        Err(UrlRefusal::NoUrl) => panic!("a URL was given"),
+    };
+    let table = [
+        ("https://h/a/b", "https://h/a/b"),
+        ("https://bob:pw@h/a@b", "https://…@h/a@b"),
+        ("https://bob:p@w@h", "https://…@h"),
+        ("https://h/@scope/x", "https://h/@scope/x"),
+        ("git@h:acme/app", "…@h:acme/app"),
+        ("https://h/a?token=s#f", "https://h/a?…"),
+        ("https://h/a#f?token=s", "https://h/a#…"),
+        ("https://h/\u{202e}\r\n", "https://h/\\u{202e}\\u{d}\\u{a}"),
+    ];
+    for (text, expected) in table {
+        assert_eq!(shown(text), expected, "{text:?}");
+    }
+}
+
+#[test]
 fn a_url_has_a_largest_length() {
     let text = |bytes: usize| format!("http://h/{}", "a".repeat(bytes - "http://h/".len()));
     assert_eq!(parse(&text(2_048)).as_str().len(), 2_048);
     assert_eq!(problem(&text(2_049)), UrlProblem::TooLong);
+}
+
+/// The vectors hold core and the browser's script together, and here the URLs that servers accept.
+#[test]
+fn an_accepted_url_of_the_vectors_has_the_path_that_core_gives_it() {
+    let vectors = include_str!("../../../../core/tests/vectors/values/places.json");
+    let vectors: serde_json::Value = serde_json::from_str(vectors).unwrap();
+    let mut accepted = 0;
+    for index in vectors["cases"].as_array().unwrap().iter().map(|case| &case["index"]) {
+        let urls = [&index["release_url"], &index["published_files"][0]["source"]];
+        for text in urls.into_iter().filter_map(|url| url.as_str()) {
+            let Ok(url) = SourceUrl::parse(text) else { continue };
+            let names: Vec<String> = url.segments().into_iter().map(str::to_owned).collect();
+            let path = url.path_on_server(&names).ok();
+            let is_place = !url.has_query() && !url.has_fragment();
+            assert_eq!(path_of_url(text), path.filter(|_| is_place), "{text}");
+            accepted += 1;
+        }
+    }
+    assert!(accepted > 100, "{accepted}");
 }
 
 fn url_like() -> impl Strategy<Value = String> {

@@ -1,14 +1,18 @@
-use super::*;
+//! Where checksums files lie, and the files that they list.
+
+use countersign_forge::{
+    checksums::{ChecksumsSource, locate_checksums},
+    url::{SourceUrl, UrlProblem, UrlRefusal},
+};
+
+use crate::support::problem_of;
 
 fn locate(urls: &[&str]) -> Result<ChecksumsSource, UrlRefusal> {
     locate_checksums(&urls.iter().map(|url| (*url).to_owned()).collect::<Vec<_>>())
 }
 
 fn problem(urls: &[&str]) -> UrlProblem {
-    match locate(urls) {
-        Err(UrlRefusal::Url { problem, .. }) => problem,
-        other => panic!("{urls:?} was not refused: {other:?}"),
-    }
+    problem_of(locate(urls).expect_err("refused"))
 }
 
 #[test]
@@ -44,8 +48,7 @@ fn a_listed_file_lies_beside_its_checksums_file() {
     for (name, encoded) in table {
         let url = source.url_of(name);
         assert_eq!(url, format!("https://files.example/a+b/%C3%BC/{encoded}"));
-        let segments: Vec<String> = SourceUrl::parse(&url).unwrap().segments().map(str::to_owned).collect();
-        assert_eq!(segments[2..].join("/"), name);
+        assert_eq!(SourceUrl::parse(&url).unwrap().segments()[2..].join("/"), name);
     }
     let at_root = locate(&["http://127.0.0.1:8080/SUMS"]).unwrap();
     assert_eq!(at_root.url_of("x"), "http://127.0.0.1:8080/x");

@@ -1,6 +1,12 @@
+//! Which indexes could list the file at a download URL.
+
+use countersign_forge::{
+    download_url::{Candidate, CandidateKind, locate_download},
+    url::UrlProblem,
+};
 use proptest::prelude::*;
 
-use super::*;
+use crate::support::problem_of;
 
 fn locate(url: &str) -> Vec<Candidate> {
     locate_download(url).unwrap_or_else(|refusal| panic!("{refusal}")).candidates
@@ -13,10 +19,7 @@ fn shown(candidate: &Candidate) -> (String, String) {
 }
 
 fn problem(url: &str) -> UrlProblem {
-    match locate_download(url) {
-        Err(UrlRefusal::Url { problem, .. }) => problem,
-        other => panic!("{url:?} was not refused: {other:?}"),
-    }
+    problem_of(locate_download(url).expect_err(url))
 }
 
 #[test]
@@ -128,7 +131,7 @@ fn any_other_form_leads_to_directories_alone() {
         assert_eq!(Some(name.as_str()), place.url.file_name(), "{url}");
         let (dir, name) = shown(place.candidates.last().unwrap());
         assert_eq!(dir.split('/').count(), 3, "{url}");
-        assert_eq!(name, place.url.segments().collect::<Vec<_>>().join("/"), "{url}");
+        assert_eq!(name, place.url.segments().join("/"), "{url}");
     }
 }
 
@@ -166,14 +169,22 @@ fn the_latest_release_is_refused_with_the_way_out() {
         "https://git.example/sub/acme/app/releases/latest/download/x",
         "https://files.example/releases/latest/x",
     ] {
-        assert_eq!(problem(url), UrlProblem::LatestRelease { form: GITHUB_FORM }, "{url}");
+        assert_eq!(
+            problem(url),
+            UrlProblem::LatestRelease { form: "…/OWNER/REPOSITORY/releases/download/TAG/NAME" },
+            "{url}"
+        );
     }
     for url in [
         "https://gitlab.com/g/p/-/releases/permalink/latest/downloads/x",
         "https://lab.example/g/s/p/-/releases/permalink/latest/downloads/bin/x",
         "https://lab.example/g/p/-/releases/permalink/latest",
     ] {
-        assert_eq!(problem(url), UrlProblem::LatestRelease { form: GITLAB_FORM }, "{url}");
+        assert_eq!(
+            problem(url),
+            UrlProblem::LatestRelease { form: "…/GROUP/PROJECT/-/releases/TAG/downloads/NAME" },
+            "{url}"
+        );
     }
     let message =
         locate_download("https://github.com/a/b/releases/latest/download/x").unwrap_err().to_string();
@@ -257,13 +268,13 @@ proptest! {
     ) {
         let url = format!("https://files.example{path}");
         if let Ok(place) = locate_download(&url) {
-            prop_assert!(!place.candidates.is_empty() && place.candidates.len() <= MAX_LEVELS_ABOVE + 2);
+            prop_assert!(!place.candidates.is_empty() && place.candidates.len() <= 8 + 2);
             for candidate in &place.candidates {
                 let (dir, name) = shown(candidate);
                 prop_assert!(dir.starts_with("https/files.example/443"), "{url}: {dir}");
                 prop_assert_eq!(name.rsplit('/').next(), place.url.file_name(), "{}", url);
                 if candidate.kind == CandidateKind::Directory {
-                    let whole = place.url.segments().collect::<Vec<_>>().join("/");
+                    let whole = place.url.segments().join("/");
                     prop_assert_eq!(format!("{dir}/{name}"), format!("https/files.example/443/{whole}"));
                 }
             }

@@ -1,13 +1,8 @@
 //! Guarded fetching over real sockets of this machine.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "clippy sees the helpers of an integration test as code outside tests"
-)]
-
 use std::{sync::Arc, time::Duration};
 
-use crate::support::{Answers, Server};
+use crate::support::{Answers, PATIENT, Server, run_again_behind_a_dead_proxy};
 use countersign_forge::{
     fetch::{FetchError, FetchLimits, Fetcher, Redirects, Timeouts, Wait},
     file_server::FileServers,
@@ -15,13 +10,6 @@ use countersign_forge::{
     resolver::SystemResolver,
 };
 use url::Url;
-
-const PATIENT: Timeouts = Timeouts {
-    connect: Duration::from_secs(20),
-    idle: Duration::from_secs(20),
-    total: Duration::from_secs(20),
-    pace: Duration::from_secs(20),
-};
 
 fn guard(allow: &[&str]) -> Guard {
     Guard { allow: allow.iter().map(|allow| allow.parse().unwrap()).collect(), ..Guard::default() }
@@ -308,16 +296,7 @@ async fn each_patience_runs_out_by_itself() {
     assert!(matches!(error, FetchError::TimedOut { wait: Wait::Connect(_), .. }), "{error}");
 }
 
-/// Runs the test above again in a process of its own, since a process's environment cannot be changed safely.
 #[test]
 fn proxy_variables_are_ignored() {
-    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "fetch::a_file_is_read_with_plain_headers"]);
-    for name in ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
-        // Nothing listens there, so a request through it would fail.
-        child.env(name, "http://127.0.0.1:1");
-    }
-    let output = child.env_remove("no_proxy").env_remove("NO_PROXY").output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    run_again_behind_a_dead_proxy("fetch::guarded::a_file_is_read_with_plain_headers");
 }

@@ -1,7 +1,15 @@
 //! URLs of releases, tokens, and what may be configured.
 
-use super::*;
-use crate::guard::{Guard, Reach};
+use countersign_forge::{
+    forges::{ForgeConfig, ForgeKind, Forges, Token, TokenError},
+    guard::{Guard, Reach},
+    host::Host,
+    url::UrlProblem,
+};
+use url::Url;
+
+use super::{configured, release, signers_of, token, with_tokens};
+use crate::support::{forge::config, problem_of};
 
 #[test]
 fn every_form_of_a_release_url_names_a_tag_and_a_directory() {
@@ -152,7 +160,7 @@ fn configurations_that_cannot_work_are_refused() {
 fn hosts_of_configured_forges_are_exceptions_and_known_ones_are_not() {
     let mut configs = configured();
     configs.push(ForgeConfig { token: token("t"), ..config("github.com", ForgeKind::Github) });
-    let guard = Guard { forges: Forges::new(configs).unwrap().exceptions(), ..Guard::default() };
+    let guard = Guard { allow: Forges::new(configs).unwrap().exceptions(), ..Guard::default() };
     let private = "10.9.9.9".parse().unwrap();
     let is_excepted = |host: &str, port: u16| {
         let host = Host::parse(host).unwrap();

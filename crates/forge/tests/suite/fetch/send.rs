@@ -1,16 +1,11 @@
 //! Guarded sending over real sockets of this machine.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "clippy sees the helpers of an integration test as code outside tests"
-)]
-
 use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use crate::support::{Answers, Routes, Server, reply};
+use crate::support::{Answers, Routes, Server, reply, run_again_behind_a_dead_proxy};
 use countersign_forge::{
     fetch::{Fetcher, Post, SendError, Timeouts, TryAgain},
     guard::Guard,
@@ -161,16 +156,7 @@ async fn what_a_url_tells_without_its_name_being_resolved_can_be_checked_before(
     }
 }
 
-/// Runs a test above again in a process of its own, since a process's environment cannot be changed safely.
 #[test]
 fn proxy_variables_are_ignored() {
-    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "send::a_body_arrives_as_it_is_with_its_headers"]);
-    for name in ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
-        // Nothing listens there, so a request through it would fail.
-        child.env(name, "http://127.0.0.1:1");
-    }
-    let output = child.env_remove("no_proxy").env_remove("NO_PROXY").output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    run_again_behind_a_dead_proxy("fetch::send::a_body_arrives_as_it_is_with_its_headers");
 }

@@ -1,5 +1,12 @@
-use super::*;
-use crate::file_server::FileServerRule;
+//! Where requests may go (D28), and the exceptions from it (D49).
+
+use countersign_forge::{
+    address::non_public_reason,
+    file_server::{FileServerRule, FileServers},
+    guard::{AllowFetch, Guard, GuardRefusal, OTHER_PORT, Reach},
+    host::Host,
+};
+use url::Url;
 
 fn guard(allow: &[&str]) -> Guard {
     Guard { allow: allow.iter().map(|allow| allow.parse().unwrap()).collect(), ..Guard::default() }
@@ -11,81 +18,24 @@ fn admit(guard: &Guard, url: &str) -> Result<Reach, GuardRefusal> {
 
 #[test]
 fn public_addresses_are_public() {
-    for address in [
-        "1.1.1.1",
-        "8.8.8.8",
-        "9.255.255.255",
-        "11.0.0.0",
-        "100.63.255.255",
-        "100.128.0.0",
-        "126.255.255.255",
-        "128.0.0.0",
-        "168.63.129.15",
-        "168.63.129.17",
-        "169.253.255.255",
-        "169.255.0.0",
-        "172.15.255.255",
-        "172.32.0.0",
-        "192.0.1.0",
-        "192.0.3.0",
-        "192.88.98.255",
-        "192.88.100.0",
-        "192.167.255.255",
-        "192.169.0.0",
-        "198.17.255.255",
-        "198.20.0.0",
-        "198.51.99.255",
-        "198.51.101.0",
-        "203.0.112.255",
-        "203.0.114.0",
-        "223.255.255.255",
-        "2001:200::1",
-        "2001:4860:4860::8888",
-        "2001:db7:ffff::1",
-        "2001:db9::1",
-        "2606:4700::1111",
-        "2a00::1",
-        "3ffe::1",
-        "3fff:1000::1",
-        "::ffff:1.1.1.1",
-        "64:ff9b::1.1.1.1",
-        "2002:101:101::1",
-    ] {
+    let addresses = "1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0 \
+        168.63.129.15 168.63.129.17 169.253.255.255 169.255.0.0 172.15.255.255 172.32.0.0 192.0.1.0 \
+        192.0.3.0 192.88.98.255 192.88.100.0 192.167.255.255 192.169.0.0 198.17.255.255 198.20.0.0 \
+        198.51.99.255 198.51.101.0 203.0.112.255 203.0.114.0 223.255.255.255 2001:200::1 \
+        2001:4860:4860::8888 2001:db7:ffff::1 2001:db9::1 2606:4700::1111 2a00::1 3ffe::1 3fff:1000::1 \
+        ::ffff:1.1.1.1 64:ff9b::1.1.1.1 2002:101:101::1";
+    for address in addresses.split_whitespace() {
         assert_eq!(non_public_reason(address.parse().unwrap()), None, "{address}");
     }
 }
 
 #[test]
 fn special_addresses_are_not_public_in_any_wrapping() {
-    for address in [
-        "0.0.0.0",
-        "0.1.2.3",
-        "10.0.0.1",
-        "10.255.255.255",
-        "100.64.0.0",
-        "100.100.100.200",
-        "100.127.255.255",
-        "127.0.0.1",
-        "127.255.255.255",
-        "168.63.129.16",
-        "169.254.0.0",
-        "169.254.169.254",
-        "172.16.0.0",
-        "172.31.255.255",
-        "192.0.0.0",
-        "192.0.0.192",
-        "192.0.2.1",
-        "192.88.99.1",
-        "192.168.0.1",
-        "198.18.0.0",
-        "198.19.255.255",
-        "198.51.100.1",
-        "203.0.113.1",
-        "224.0.0.1",
-        "239.255.255.255",
-        "240.0.0.1",
-        "255.255.255.255",
-    ] {
+    let addresses = "0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.0 100.100.100.200 100.127.255.255 127.0.0.1 \
+        127.255.255.255 168.63.129.16 169.254.0.0 169.254.169.254 172.16.0.0 172.31.255.255 192.0.0.0 \
+        192.0.0.192 192.0.2.1 192.88.99.1 192.168.0.1 198.18.0.0 198.19.255.255 198.51.100.1 203.0.113.1 \
+        224.0.0.1 239.255.255.255 240.0.0.1 255.255.255.255";
+    for address in addresses.split_whitespace() {
         let v4: std::net::Ipv4Addr = address.parse().unwrap();
         let [a, b, c, d] = v4.octets();
         for spelling in [
@@ -99,64 +49,21 @@ fn special_addresses_are_not_public_in_any_wrapping() {
             assert!(non_public_reason(spelling.parse().unwrap()).is_some(), "{spelling}");
         }
     }
-    for address in [
-        "::",
-        "::1",
-        "::2",
-        "::1.1.1.1",
-        "::ffff:0:1.1.1.1",
-        "64:ff9b:1::1.1.1.1",
-        "64:ff9b:2::1",
-        "100::1",
-        "1::1",
-        "1fff:ffff::1",
-        "2001::1",
-        "2001:0:4136:e378:8000:63bf:3fff:fdd2",
-        "2001:2::1",
-        "2001:10::1",
-        "2001:20::1",
-        "2001:1ff:ffff::1",
-        "2001:db8::1",
-        "3fff::1",
-        "3fff:fff::1",
-        "4000::1",
-        "5f00::1",
-        "fc00::1",
-        "fd00:ec2::254",
-        "fe80::1",
-        "febf::1",
-        "fec0::1",
-        "feff::1",
-        "ff02::1",
-        "ffff::1",
-    ] {
+    let addresses = ":: ::1 ::2 ::1.1.1.1 ::ffff:0:1.1.1.1 64:ff9b:1::1.1.1.1 64:ff9b:2::1 100::1 1::1 1fff:ffff::1 \
+        2001::1 2001:0:4136:e378:8000:63bf:3fff:fdd2 2001:2::1 2001:10::1 2001:20::1 2001:1ff:ffff::1 \
+        2001:db8::1 3fff::1 3fff:fff::1 4000::1 5f00::1 fc00::1 fd00:ec2::254 fe80::1 febf::1 fec0::1 \
+        feff::1 ff02::1 ffff::1";
+    for address in addresses.split_whitespace() {
         assert!(non_public_reason(address.parse().unwrap()).is_some(), "{address}");
     }
 }
 
 #[test]
 fn addresses_in_urls_are_checked_in_every_spelling() {
-    for host in [
-        "127.0.0.1",
-        "127.1",
-        "0x7f.1",
-        "0x7f000001",
-        "0177.0.0.1",
-        "017700000001",
-        "2130706433",
-        "[::1]",
-        "[0:0:0:0:0:0:0:1]",
-        "[::ffff:127.0.0.1]",
-        "[::ffff:7f00:1]",
-        "[::127.0.0.1]",
-        "[64:ff9b::7f00:1]",
-        "[64:ff9b:1::7f00:1]",
-        "[2002:7f00:1::]",
-        "0",
-        "169.254.169.254",
-        "[fd00:ec2::254]",
-        "10.1.2.3",
-    ] {
+    let hosts = "127.0.0.1 127.1 0x7f.1 0x7f000001 0177.0.0.1 017700000001 2130706433 [::1] [0:0:0:0:0:0:0:1] \
+        [::ffff:127.0.0.1] [::ffff:7f00:1] [::127.0.0.1] [64:ff9b::7f00:1] [64:ff9b:1::7f00:1] \
+        [2002:7f00:1::] 0 169.254.169.254 [fd00:ec2::254] 10.1.2.3";
+    for host in hosts.split_whitespace() {
         let refusal = admit(&Guard::default(), &format!("https://{host}/x")).unwrap_err();
         assert!(matches!(refusal, GuardRefusal::NotPublic { .. }), "{host}: {refusal}");
         assert!(refusal.to_string().contains("--allow-fetch"), "{refusal}");
@@ -289,10 +196,11 @@ fn an_exception_is_for_the_ports_that_it_names() {
 
 #[test]
 fn ports_are_of_one_class_unless_an_exception_tells_them_apart() {
-    assert_eq!(Guard::default().port_classes(), [OTHER_PORT]);
-    assert_eq!(guard(&["10.0.0.1:*", "git.internal:*"]).port_classes(), [OTHER_PORT]);
-    assert_eq!(guard(&["10.0.0.1"]).port_classes(), [OTHER_PORT, 80, 443]);
-    assert_eq!(guard(&["10.0.0.1:443", "a.b:3000", "a.b:3000"]).port_classes(), [OTHER_PORT, 443, 3000]);
+    let classes = |allow: &[&str]| Vec::from_iter(guard(allow).port_classes());
+    assert_eq!(classes(&[]), [OTHER_PORT]);
+    assert_eq!(classes(&["10.0.0.1:*", "git.internal:*"]), [OTHER_PORT]);
+    assert_eq!(classes(&["10.0.0.1"]), [OTHER_PORT, 80, 443]);
+    assert_eq!(classes(&["10.0.0.1:443", "a.b:3000", "a.b:3000"]), [OTHER_PORT, 443, 3000]);
 }
 
 #[test]

@@ -1,37 +1,50 @@
+//! What a forge's document says of a release.
+
 use countersign_core::{
     documents::index::{AssetNameError, IndexTooLarge},
     values::bounds::{INDEX_BYTES, INDEX_FILES, INDEX_NAMES_BYTES},
 };
+use countersign_forge::{
+    forges::{ForgeKind, Forges, ReleaseSource},
+    release::{ReleaseError, ReleaseMetadata, ReleaseProblem, read_document},
+};
 use serde_json::{Value, json};
 
-use super::{document, *};
-use crate::forges::{ForgeConfig, ForgeKind, Forges, ReleaseSource, Token};
+use crate::support::forge::{config, fixture_text};
 
 const SERVER: &str = "https://git.example";
 const HELLO: &str = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
 
 fn fixture(kind: ForgeKind) -> Value {
-    let text = match kind {
-        ForgeKind::Github => include_str!("../../tests/fixtures/github.json"),
-        ForgeKind::Gitlab => include_str!("../../tests/fixtures/gitlab.json"),
-        ForgeKind::Forgejo => include_str!("../../tests/fixtures/forgejo.json"),
-    };
-    serde_json::from_str(&text.replace("{server}", SERVER)).unwrap()
+    serde_json::from_str(&fixture_text(kind, SERVER)).unwrap()
 }
 
-fn source(kind: ForgeKind, token: Option<&str>) -> ReleaseSource {
-    let token = token.map(|token| Token::new(token.to_owned()).unwrap());
-    let config = ForgeConfig { host: "git.example".into(), kind, api: None, raw: None, token };
+fn source(kind: ForgeKind) -> ReleaseSource {
     let page = match kind {
         ForgeKind::Github | ForgeKind::Forgejo => "acme/app/releases/tag/v1.0",
         ForgeKind::Gitlab => "acme/app/-/releases/v1.0",
     };
-    Forges::new(vec![config]).unwrap().locate_release(&format!("{SERVER}/{page}")).unwrap()
+    Forges::new(vec![config("git.example", kind)])
+        .unwrap()
+        .locate_release(&format!("{SERVER}/{page}"))
+        .unwrap()
+}
+
+/// What a document of GitHub's says, if it is one of a release.
+fn read_up_to(
+    kind: ForgeKind,
+    document: &Value,
+    max_assets: usize,
+) -> Result<ReleaseMetadata, ReleaseProblem> {
+    match read_document(&source(kind), document.to_string().as_bytes(), max_assets) {
+        Ok(metadata) => Ok(metadata),
+        Err(ReleaseError::Refused { problem, .. }) => Err(problem),
+        Err(other) => panic!("{other}"),
+    }
 }
 
 fn read(kind: ForgeKind, document: &Value) -> Result<ReleaseMetadata, ReleaseProblem> {
-    let described = document::parse(kind, document.to_string().as_bytes()).unwrap();
-    described.into_metadata(&source(kind, None), 3)
+    read_up_to(kind, document, 3)
 }
 
 /// The fixture with the value at this place replaced.
@@ -76,20 +89,6 @@ fn each_forge_describes_its_assets() {
     let github = read(ForgeKind::Github, &fixture(ForgeKind::Github)).unwrap();
     assert_eq!(github.assets[0].sha256.unwrap().to_string(), HELLO);
     assert_eq!(github.assets[1].sha256, None);
-}
-
-#[test]
-fn with_a_token_github_assets_come_from_the_api() {
-    let read = |kind: ForgeKind, token| {
-        let described = document::parse(kind, fixture(kind).to_string().as_bytes()).unwrap();
-        let asset = described.into_metadata(&source(kind, token), 3).unwrap().assets.remove(0);
-        (asset.source, asset.download.url.to_string())
-    };
-    let page = format!("{SERVER}/acme/app/releases/download/v1.0/app-linux.tar.gz");
-    let api = format!("{SERVER}/api/v3/repos/acme/app/releases/assets/51");
-    assert_eq!(read(ForgeKind::Github, None), (page.clone(), page.clone()));
-    assert_eq!(read(ForgeKind::Github, Some("t")), (page.clone(), api));
-    assert_eq!(read(ForgeKind::Forgejo, Some("t")), (page.clone(), page));
 }
 
 #[test]
@@ -162,7 +161,8 @@ fn digests_of_other_algorithms_are_not_compared() {
 #[test]
 fn what_is_not_a_release_is_not_read_as_one() {
     for text in ["", "[]", "{", "<html></html>", "\"x\"", "{\"assets\": {}}"] {
-        assert!(document::parse(ForgeKind::Github, text.as_bytes()).is_err(), "{text}");
+        let error = read_document(&source(ForgeKind::Github), text.as_bytes(), 3).unwrap_err();
+        assert!(matches!(error, ReleaseError::NotADocument { .. }), "{text}: {error}");
     }
 }
 
@@ -180,10 +180,7 @@ fn listing(assets: impl Iterator<Item = (String, String)>) -> Value {
 }
 
 fn read_many(document: &Value) -> Result<usize, ReleaseProblem> {
-    let described = document::parse(ForgeKind::Github, document.to_string().as_bytes()).unwrap();
-    described
-        .into_metadata(&source(ForgeKind::Github, None), INDEX_FILES)
-        .map(|metadata| metadata.assets.len())
+    read_up_to(ForgeKind::Github, document, INDEX_FILES).map(|metadata| metadata.assets.len())
 }
 
 #[test]
@@ -205,24 +202,30 @@ fn names_and_urls_that_no_index_could_hold_are_refused_before_anything_is_downlo
         "{problem}"
     );
 
-    // URLs of 2,000 bytes: how many fit is found by trying.
+    // URLs of 2,000 bytes: each asset adds as many bytes to the index, so two sizes tell how many fit.
     let long = |i: usize| format!("{SERVER}/{i:04}{}", "u".repeat(2_000 - SERVER.len() - 5));
     let of = |count: usize| read_many(&listing((0..count).map(|i| (format!("{i:04}"), long(i)))));
-    let most = (1..1_100).collect::<Vec<_>>().partition_point(|count| of(*count).is_ok());
-    assert!((800..1_000).contains(&most), "{most}");
-    match of(most + 1) {
-        Err(ReleaseProblem::TooLarge(IndexTooLarge::Bytes(bytes))) => {
-            assert!(bytes > INDEX_BYTES && bytes < INDEX_BYTES + 3_000, "{bytes}");
-        }
+    let bytes_of = |count| match of(count) {
+        Err(ReleaseProblem::TooLarge(IndexTooLarge::Bytes(bytes))) => bytes,
         other => panic!("{other:?}"),
-    }
+    };
+    let each = bytes_of(1_001) - bytes_of(1_000);
+    let most = 1_000 - (bytes_of(1_000) - INDEX_BYTES).div_ceil(each);
+    assert!((800..1_000).contains(&most), "{most}");
+    assert_eq!(of(most), Ok(most));
+    let bytes = bytes_of(most + 1);
+    assert!(bytes > INDEX_BYTES && bytes < INDEX_BYTES + 3_000, "{bytes}");
 }
 
 #[test]
 fn a_list_of_assets_is_not_read_beyond_what_an_index_can_hold() {
     let assets = |count: usize| listing((0..count).map(|i| (i.to_string(), "https://h/".to_owned())));
-    let parse = |document: &Value| document::parse(ForgeKind::Github, document.to_string().as_bytes());
-    assert!(parse(&assets(INDEX_FILES)).is_ok());
-    let error = parse(&assets(INDEX_FILES + 1)).unwrap_err().to_string();
-    assert!(error.contains("more than 10000 assets"), "{error}");
+    let source = source(ForgeKind::Github);
+    let parse = |count| read_document(&source, assets(count).to_string().as_bytes(), INDEX_FILES);
+    // It is read to its end, and then the index would be too large.
+    let error = parse(INDEX_FILES).unwrap_err();
+    assert!(matches!(error, ReleaseError::Refused { problem: ReleaseProblem::TooLarge(_), .. }), "{error}");
+    let error = parse(INDEX_FILES + 1).unwrap_err();
+    assert!(matches!(error, ReleaseError::NotADocument { .. }), "{error}");
+    assert!(error.to_string().contains("more than 10000 assets"), "{error}");
 }

@@ -1,13 +1,8 @@
 //! What a user fetches at their own machine, over real sockets.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "clippy sees the helpers of an integration test as code outside tests"
-)]
+use std::{sync::mpsc, time::Duration};
 
-use std::time::Duration;
-
-use crate::support::{Routes, Server, reply};
+use crate::support::{PATIENT, Routes, Server, reply, run_again};
 use countersign_core::documents::metadata::OriginKind;
 use countersign_forge::{
     fetch::{Download, FetchError, FetchLimits, Fetcher, Redirects, Timeouts, Wait},
@@ -15,13 +10,6 @@ use countersign_forge::{
     https::https_client,
 };
 use url::Url;
-
-const PATIENT: Timeouts = Timeouts {
-    connect: Duration::from_secs(20),
-    idle: Duration::from_secs(20),
-    total: Duration::from_secs(20),
-    pace: Duration::from_secs(20),
-};
 
 fn fetcher() -> Fetcher {
     Fetcher::for_user(PATIENT).unwrap()
@@ -102,37 +90,81 @@ async fn a_body_that_is_not_the_whole_file_is_an_error() {
     assert!(matches!(error, FetchError::Status { status: 206, .. }), "{error}");
 }
 
+/// While this lives, time passes only where a test lets it pass: tokio's paused clock stands still during blocking work.
+struct HeldClock {
+    _ends_the_work: mpsc::Sender<()>,
+}
+
+impl HeldClock {
+    fn hold() -> Self {
+        tokio::time::pause();
+        let (sender, receiver) = mpsc::channel();
+        tokio::task::spawn_blocking(move || receiver.recv());
+        Self { _ends_the_work: sender }
+    }
+}
+
+/// The result of work that must end when this much time has passed after an event.
+async fn ends_after<T>(event: impl Future, wait: Duration, work: impl Future<Output = T>) -> T {
+    let pass = async {
+        event.await;
+        tokio::time::advance(wait + Duration::from_millis(1)).await;
+        for _ in 0..1_000 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        // The work begins to wait before any time passes.
+        biased;
+        result = work => result,
+        () = pass => panic!("it still waits after {wait:?}"),
+    }
+}
+
 #[tokio::test]
 async fn only_waiting_for_bytes_has_an_end() {
+    let _clock = HeldClock::hold();
     let short = Duration::from_millis(200);
     let server = Server::start().await;
     let url = |path| Url::parse(&server.url(path)).unwrap();
-    let fetcher =
-        Fetcher::for_user(Timeouts { connect: Duration::from_secs(1), idle: short, total: short, ..PATIENT })
-            .unwrap();
-    let error = fetcher.open_download(&url("/silent"), None).await.unwrap_err();
+    let timeouts = Timeouts { connect: Duration::from_secs(1), idle: short, total: short, ..PATIENT };
+    let fetcher = Fetcher::for_user(timeouts).unwrap();
+    let silent = url("/silent");
+    let opening = fetcher.open_download(&silent, None);
+    let error = ends_after(server.arrival(), timeouts.connect + short, opening).await.unwrap_err();
     assert!(matches!(error, FetchError::TimedOut { wait: Wait::Idle(_), .. }), "{error}");
 
-    let download = fetcher.open_download(&url("/stall"), None).await.unwrap().unwrap();
-    let error = read(download).await.unwrap_err();
+    let mut download = fetcher.open_download(&url("/stall"), None).await.unwrap().unwrap();
+    assert_eq!(download.chunk().await.unwrap().unwrap(), "hello");
+    let error = ends_after(async {}, short, download.chunk()).await.unwrap_err();
     assert!(matches!(error, FetchError::TimedOut { wait: Wait::Idle(_), .. }), "{error}");
 
     // Longer than any of the three, but never without bytes for long.
-    let mut drip = fetcher.open_download(&url("/drip"), None).await.unwrap().unwrap();
+    let mut drip = fetcher.open_download(&url("/on-demand"), None).await.unwrap().unwrap();
     for _ in 0..30 {
-        assert!(drip.chunk().await.unwrap().is_some());
+        let nearly_too_late = async {
+            tokio::time::advance(short * 9 / 10).await;
+            server.send_byte();
+        };
+        let (chunk, ()) = tokio::join!(drip.chunk(), nearly_too_late);
+        assert!(chunk.unwrap().is_some());
     }
 }
 
 #[tokio::test]
 async fn a_reader_that_pauses_finds_the_download_where_it_left_it() {
+    let _clock = HeldClock::hold();
     let server = Server::start().await;
     let timeouts = Timeouts { idle: Duration::from_millis(300), ..PATIENT };
-    let url = Url::parse(&server.url("/drip")).unwrap();
+    let url = Url::parse(&server.url("/on-demand")).unwrap();
     let mut download = Fetcher::for_user(timeouts).unwrap().open_download(&url, None).await.unwrap().unwrap();
-    download.chunk().await.unwrap();
-    tokio::time::sleep(Duration::from_millis(600)).await;
-    assert!(download.chunk().await.unwrap().is_some());
+    for _ in 0..2 {
+        server.send_byte();
+        assert!(download.chunk().await.unwrap().is_some());
+        server.send_byte();
+        tokio::time::advance(timeouts.idle * 2).await;
+        assert!(download.chunk().await.unwrap().is_some());
+    }
 }
 
 #[tokio::test]
@@ -195,15 +227,17 @@ async fn the_users_proxy_is_used() {
         Routes::from([("http://files.invalid/x".into(), reply("200 OK", "", "proxied"))])
     })
     .await;
-    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "user::the_users_proxy_is_used"]).env(INSIDE, "1");
-    for name in ["HTTP_PROXY", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy", "REQUEST_METHOD"] {
-        child.env_remove(name);
-    }
-    child.env("http_proxy", proxy.url(""));
-    let output = tokio::task::spawn_blocking(move || child.output()).await.unwrap().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    let others = ["HTTP_PROXY", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy", "REQUEST_METHOD"];
+    let url = proxy.url("");
+    tokio::task::spawn_blocking(move || {
+        let own = [(INSIDE, Some("1")), ("http_proxy", Some(&*url))];
+        run_again(
+            "fetch::user::the_users_proxy_is_used",
+            &[&own[..], &others.map(|name| (name, None))].concat(),
+        );
+    })
+    .await
+    .unwrap();
     assert_eq!(proxy.requests().len(), 1);
 }
 

@@ -1,0 +1,4 @@
+mod guarded;
+mod redirects;
+mod send;
+mod user;

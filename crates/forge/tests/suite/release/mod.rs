@@ -1,0 +1,2 @@
+mod assets;
+mod documents;

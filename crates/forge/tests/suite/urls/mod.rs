@@ -1,0 +1,4 @@
+mod downloads;
+mod file_servers;
+mod given;
+mod origins;
