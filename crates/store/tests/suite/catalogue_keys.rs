@@ -72,8 +72,6 @@ async fn a_release_waits_for_the_artifact_signers_who_have_not_signed() {
     assert_eq!(pending(&team, &carol()), []);
     // Who registered it is found again in the history of commits.
     let team = team.restart();
-    team.catalogue.catch_up();
-    team.catalogue.attribute_older();
     assert_eq!(pending(&team, &bob()), [waiting(1)]);
     team.add(APP, "v1", &["two"], &bob()).await;
     let corrected = WaitingFile { since: time(team.minute()), by: Some(bob().public_key()), ..waiting(0) };
