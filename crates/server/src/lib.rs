@@ -6,6 +6,7 @@ extern crate self as countersign_server;
 
 pub mod answer;
 pub mod auth;
+pub(crate) mod catalogue;
 pub mod config;
 pub mod date;
 pub mod error;

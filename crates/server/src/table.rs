@@ -14,9 +14,10 @@ use crate::{
     answer::RequestHead,
     error::ApiError,
     metrics::RequestKinds,
-    openapi::{self, changes, reads, service},
+    openapi::{self, catalogue, changes, reads, service},
     routes::{
-        assets, chain, events, files, health, metrics, pending, ping, propose, reference, revoke, signatures,
+        assets, chain, events, files, health, keys, metrics, pending, ping, propose, reference, releases,
+        revoke, signatures,
     },
     routing::route_table::RouteTable,
     state::App,
@@ -45,6 +46,10 @@ pub fn all() -> RouteTable {
         .get_below(GET_SIGNERS, files::signers, reads::signers())
         .get_below(GET_SIGNERS_CHAIN, chain::chain, reads::chain())
         .get_below("/v1/get_artifact_signers_chain", chain::chain, reads::artifact_chain())
+        .get("/v1/releases", releases::list, catalogue::releases())
+        .get("/v1/projects", releases::find_projects, catalogue::projects())
+        .get("/v1/keys/{key}", keys::describe, catalogue::key())
+        .get("/v1/keys/{key}/pending", keys::list_pending, catalogue::key_pending())
         .get("/v1/events", events::listen, openapi::events::events())
         .get("/v1/ping", ping::ping, service::ping())
         .get("/openapi.json", reference::document, service::document())
@@ -57,7 +62,8 @@ pub fn kinds() -> &'static RequestKinds {
         let mut kinds = RequestKinds::default();
         for row in all().rows {
             let is_limited = row.endpoint.is_limited();
-            kinds.add(row.path.trim_end_matches("{path}"), row.endpoint.counted_as, is_limited);
+            let below = row.path.split('{').next().unwrap_or(&row.path);
+            kinds.add(below, row.endpoint.counted_as, is_limited);
         }
         kinds.add(web::ASSETS_DIR, "page", true);
         kinds.add(METRICS, "metrics", true);

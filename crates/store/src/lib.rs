@@ -7,6 +7,7 @@
 pub mod audit;
 pub mod bucket;
 pub mod budget;
+pub mod catalogue;
 pub mod clock;
 pub mod commit;
 pub mod data_dir;

@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     budget::{StorageBudget, StorageLimits},
+    catalogue::Catalogue,
     clock::Clock,
     commit::Author,
     disk::DiskError,
@@ -110,6 +111,11 @@ impl Store {
     /// What happened: the newest commits, and whatever came before them.
     pub fn log(&self) -> &Arc<Log> {
         &self.shared.log
+    }
+
+    /// A catalogue of what is stored, still empty. It follows this store for as long as it is asked.
+    pub fn catalogue(&self) -> Catalogue {
+        Catalogue::new(Arc::clone(&self.shared))
     }
 
     pub fn budget(&self) -> Option<&StorageBudget> {

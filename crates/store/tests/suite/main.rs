@@ -4,6 +4,8 @@
 
 mod audit;
 mod budget;
+mod catalogue;
+mod catalogue_keys;
 mod disk;
 mod fold;
 mod nonces;

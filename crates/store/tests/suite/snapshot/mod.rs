@@ -1,3 +1,3 @@
-mod index;
+pub(crate) mod index;
 mod places;
 mod trie;
