@@ -106,9 +106,14 @@ impl ClientConfig {
     fn parse(text: &str, path: &Path) -> Result<Self, CliError> {
         let config: Self = toml::from_str(text).map_err(|error| unusable(path, &error.to_string()))?;
         for project in config.projects.keys() {
-            RepoPath::parse(project).map_err(|error| {
-                unusable(path, &format!("[projects.\"{}\"]: {error}", shown_text(project)))
-            })?;
+            let is_project = RepoPath::parse(project).is_ok_and(|path| path.segments().count() > 3);
+            if !is_project {
+                let reason = format!(
+                    "[projects.\"{}\"]: write a project as in https/github.com/443/acme/app",
+                    shown_text(project)
+                );
+                return Err(unusable(path, &reason));
+            }
         }
         Ok(config)
     }

@@ -27,6 +27,7 @@ pub(crate) async fn run(session: &Session, args: &ChainArgs) -> Result<(), CliEr
     let path = match layout::signable(&place) {
         Some(_) => place,
         None if layout::project_of_active_signers(&place).is_some() => place,
+        None if client.document(&layout::index_in(&place)).await?.is_some() => layout::index_in(&place),
         None => layout::active_signers(&place),
     };
     let history = client.chain(&path).await?;

@@ -45,14 +45,14 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
     for target in &targets {
         requests.push((&target.client, gather(target).await?));
     }
-    if let Some(file) = &args.export {
-        let requests: Vec<SigningRequest> = requests.into_iter().map(|(_, request)| request).collect();
-        return export(session, &requests, file);
-    }
     let Some(first) = targets.first() else {
         let key = session.public_key()?;
         return session.output.result(&pending::say_nothing(&key), &to_json(&key, &[]));
     };
+    if let Some(file) = &args.export {
+        let requests: Vec<SigningRequest> = requests.into_iter().map(|(_, request)| request).collect();
+        return export(session, &requests, file);
+    }
     let key = session.key_at(&first.client, Some(&first.path)).await?;
     let (mut signed, mut declined) = (Vec::new(), Vec::new());
     for (client, request) in &requests {

@@ -38,7 +38,7 @@ fn people_get_from_a_key_to_a_verified_download() {
     let (project, proposal) = (world.id("acme/app"), world.pending_path("acme/app"));
 
     as_alice(&["register", &url]).ok().says(&[&project, &proposal, &a, &b]);
-    assert_eq!(as_bob(&["pending"]).ok().stdout, format!("{proposal}\n"));
+    as_bob(&["pending"]).ok().says(&["ASKED", &proposal, "sign the signers file", "0 of 2", &a]);
     as_alice(&["sign", &proposal, "--yes"]).ok().says(&[&project, &proposal, &a, &b, "alice (", "2 of 2"]);
     computer.run(&["status", &proposal]).ok().says(&["collecting", &format!("bob ({b})")]);
     as_bob(&["sign", "--all", "--yes"]).ok().says(&["complete"]);

@@ -96,7 +96,8 @@ fn one_tag_inside_another_is_kept_apart() {
     }
     computer.sign_all(&["alice"]);
     for (tag, content) in [("v1", "first"), ("v1/rc", "second")] {
-        computer.download(&download_url(&forge.forge, "acme/app", tag, "app")).ok();
+        let url = download_url(&forge.forge, "acme/app", tag, "app");
+        computer.run(&["download", &url, "--force"]).ok();
         assert_eq!(computer.read("app"), content.as_bytes());
     }
 }

@@ -91,14 +91,14 @@ fn a_name_that_fits_nothing_or_too_much_is_told_with_the_forms() {
         &world.id("acme/app"),
         &world.id("mirror/acme/app"),
     ]);
-    computer.run(&["status", "mirror/acme/app"]).failed(1).says(&["neither a release nor"]);
+    computer.run(&["status", "mirror/acme/app"]).failed(2).says(&["neither a release nor"]);
 }
 
 #[test]
 fn a_server_does_not_choose_the_project_of_a_downloader() {
     let (world, computer) = released();
     let asked = computer.run(&["download", "acme/app", "1.0"]);
-    asked.failed(1).says(&["terminal", &world.id("acme/app")]);
+    asked.failed(2).says(&["terminal", &world.id("acme/app")]);
     computer.run(&["download", "acme/app", "1.0", "--yes"]).ok().says(&["Verified"]);
     // From now on, this computer knows it.
     computer.run(&["download", "acme/app", "1.0", "--force"]).ok();

@@ -111,7 +111,7 @@ fn a_begun_revocation_is_told_at_the_download() {
     let world = World::with_project(&file, &[&alice, &bob]);
     add_files(&world, "acme/app/1.0", &FILES, &[&alice]);
     let computer = Computer::of(&world.server);
-    world.revoke(&alice, &world.index_path("acme/app/1.0")).ok();
+    assert_eq!(world.revoke(&alice, &world.index_path("acme/app/1.0")).json()["revoked"], json!(false));
     let url = world.files.url("/acme/app/1.0/app-mac");
     computer.download(&url).ok().says(&["Verified", "warning:", "revocation was begun"]);
     let waiting = computer.json_as("bob", &["pending"]);
