@@ -10,11 +10,12 @@ use countersign_core::{
         snapshot::{ReadError, Snapshot},
         stored,
     },
-    values::{digest::HexDigest, key::PublicKey, path::RepoPath, time::Timestamp},
+    values::{digest::HexDigest, key::PublicKey, path::RepoPath, time::Timestamp, wire},
 };
 
 use gix::ObjectId;
 use serde::Deserialize;
+use smol_str::SmolStr;
 
 use super::{DigestHasher, FileDigest, describe, reading::Reading};
 
@@ -29,6 +30,8 @@ pub(super) struct ReleaseFacts {
     /// The id of the index.
     pub(super) content: ObjectId,
     pub(super) project: RepoPath,
+    /// The path without the project before it and the name of the index behind it.
+    pub(super) tail: SmolStr,
     pub(super) registered_at: Seconds,
     pub(super) state: ReleaseState,
     /// Of its files, once it is or was complete.
@@ -65,6 +68,10 @@ impl ReleaseFacts {
         let unusable = |reason: &dyn std::fmt::Display| stored::corrupt(path, reason.to_string());
         let index: IndexFacts<'_> = serde_json::from_slice(&bytes).map_err(|error| unusable(&error))?;
         let project = RepoPath::parse(&index.project_id).map_err(|error| unusable(&error))?;
+        let tail = path.as_str().strip_prefix(project.as_str());
+        let tail = tail.and_then(|tail| tail.strip_suffix(wire::INDEX_FILE));
+        let tail =
+            tail.filter(|tail| tail.starts_with('/')).ok_or_else(|| unusable(&"its project is elsewhere"))?;
         let registered_at = Timestamp::parse(&index.mirrored_on).map_err(|error| unusable(&error))?;
         let (digests, begun) = match state {
             ReleaseState::Collecting => (Vec::new(), None),
@@ -74,6 +81,7 @@ impl ReleaseFacts {
         Ok(Some(Self {
             content,
             project,
+            tail: tail.into(),
             registered_at: seconds(registered_at),
             state,
             digests,
