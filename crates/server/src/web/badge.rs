@@ -21,7 +21,7 @@ use countersign_core::{
 };
 use maud::{Markup, html};
 
-use super::visit::Visit;
+use super::{parts, visit::Visit};
 use crate::{routing::tail::parse_tail, state::App};
 use countersign_store::Head;
 
@@ -76,6 +76,9 @@ fn find(head: &Head, path: &RepoPath) -> Result<Option<Badge>, ReadError> {
 
 impl Badge {
     fn of_release(release: ReleaseSummary) -> Self {
+        if let Some(begun) = release.begun {
+            return Self { colour: Colour::Red, ..Self::collecting("revocation", begun) };
+        }
         let (value, colour) = match release.state {
             ReleaseState::Collecting => return Self::collecting("signed", release.tally),
             ReleaseState::Complete => ("complete", Colour::Green),
@@ -98,7 +101,8 @@ impl Badge {
     }
 
     fn collecting(label: &'static str, tally: Tally) -> Self {
-        let value = format!("{}/{}", tally.collected, tally.needed);
+        let value =
+            format!("{} of {}", tally.collected, parts::count(tally.needed, "signature", "signatures"));
         Self { label, value, colour: Colour::Amber }
     }
 

@@ -21,7 +21,7 @@ use super::{
 };
 use countersign_store::Head;
 
-const PER_PAGE: usize = 50;
+const PER_PAGE: usize = 25;
 
 pub(super) fn show_all(head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
     let search = Search::parse(&visit.search);
@@ -33,10 +33,10 @@ pub(super) fn show_all(head: &Head, visit: &Visit) -> Result<Reply, PageTrouble>
         .collect();
     let paging = Paging::of(visit.page, PER_PAGE, found.len()).ok_or_else(no_such_page)?;
     let query = form_urlencoded::Serializer::new(String::new()).append_pair("q", &visit.search).finish();
-    let target = if search.is_empty() { "/?page=".to_owned() } else { format!("/?{query}&page=") };
+    let target =
+        if search.is_empty() { "/projects?page=".to_owned() } else { format!("/projects?{query}&page=") };
     let body = html! {
         h1 { "Projects" }
-        (parts::search_form(&visit.search))
         @if search.is_empty() {
             p.lede {
                 (parts::count(found.len(), "project", "projects")) ", "
@@ -45,7 +45,7 @@ pub(super) fn show_all(head: &Head, visit: &Visit) -> Result<Reply, PageTrouble>
         } @else {
             p.lede role="status" {
                 (parts::count(found.len(), "project", "projects")) " found for "
-                q { (shown_text(&visit.search)) } " · " a href="/" { "show all" }
+                q { bdi { (shown_text(&visit.search)) } } " · " a href="/projects" { "show all" }
             }
         }
         @if found.is_empty() && search.is_empty() {
@@ -55,7 +55,7 @@ pub(super) fn show_all(head: &Head, visit: &Visit) -> Result<Reply, PageTrouble>
         (paging.links("projects", &target))
     };
     let title = if search.is_empty() { "Projects".to_owned() } else { shown_text(&visit.search) };
-    Ok(Reply::Page(Page::new(title, body)))
+    Ok(Reply::Page(Page::new(title, body).with_search(&visit.search)))
 }
 
 /// `None` if no project lies below.
@@ -68,8 +68,8 @@ pub(super) fn show_below(head: &Head, dir: &RepoPath, visit: &Visit) -> Result<O
     let shown: Vec<&RepoPath> = found[paging.range()].iter().collect();
     let name = links::shown_path(dir);
     let body = html! {
-        (parts::crumbs(dir))
-        h1.wrap { (name) }
+        (parts::crumbs(dir.parent().as_ref()))
+        h1.wrap { bdi { (name) } }
         p.lede {
             (parts::count(found.len(), "project", "projects")) " here · "
             a href=(links::activity(dir)) { "Activity" }
@@ -77,7 +77,7 @@ pub(super) fn show_below(head: &Head, dir: &RepoPath, visit: &Visit) -> Result<O
         (list(head, &shown))
         (paging.links("projects", &format!("{}?page=", links::page(dir))))
     };
-    Ok(Some(Reply::Page(Page::new(name, body))))
+    Ok(Some(Reply::Page(Page::new(name, body).with_feed(links::feed(dir)))))
 }
 
 pub(super) fn no_such_page() -> PageTrouble {
@@ -90,8 +90,8 @@ fn list(head: &Head, projects: &[&RepoPath]) -> Markup {
             ul.cards {
                 @for project in projects {
                     li {
-                        a.title.wrap href=(links::page(project)) { (links::shown_path(project)) }
-                        div.facts { (describe(head, project)) }
+                        a.title.wrap href=(links::page(project)) { bdi { (links::shown_path(project)) } }
+                        div.states { (describe(head, project)) }
                     }
                 }
             }
@@ -112,10 +112,12 @@ fn describe(head: &Head, project: &RepoPath) -> Markup {
     }
 }
 
-pub(super) fn counts(counts: ReleaseCounts) -> Markup {
-    let ReleaseCounts { collecting, complete, revoked } = counts;
+/// Begun revocations come first.
+fn counts(counts: ReleaseCounts) -> Markup {
+    let ReleaseCounts { collecting, complete, revoked, revoking } = counts;
     html! {
         @if counts.total() == 0 { span.none { "no releases" } }
+        @if revoking > 0 { span.state.bad { (parts::count(revoking, "revocation", "revocations")) " begun" } }
         @if complete > 0 { span.state.good { (parts::number(complete as u64)) " complete" } }
         @if collecting > 0 { span.state.open { (parts::number(collecting as u64)) " collecting" } }
         @if revoked > 0 { span.state.bad { (parts::number(revoked as u64)) " revoked" } }
