@@ -7,12 +7,20 @@ use std::{env, fs, path::PathBuf};
 use countersign_api::{
     answers::{
         AssetsResponse, ChainResponse, FilesToSignResponse, PendingResponse, PingAuth, PingResponse,
-        ProposedResponse, RevokedResponse, SignedResponse, StatusResponse,
+        ProposedResponse, ReplacedIndex, RevokedResponse, SignedResponse, StatusResponse,
+    },
+    catalogue::{
+        KeyListing, KeyPendingResponse, KeyResponse, ListedRelease, ProjectsResponse, ReleaseState,
+        ReleasesResponse, SignatureCount, SignedRelease, WaitingFile, WaitingKind,
     },
     requests::AssetsBody,
 };
 use countersign_core::{
-    documents::bodies::{ProposeBody, RevokeBody, SignaturesBody},
+    documents::{
+        bodies::{ProposeBody, RevokeBody, SignaturesBody},
+        index::ReleaseIndex,
+        signers::Role,
+    },
     rules::{
         auth::{AuthHeaders, AuthRefusal, check_headers},
         chain,
@@ -75,6 +83,7 @@ fn tell() -> Examples {
     tell_headers(&mut examples, &world);
     tell_registration(&mut examples, &mut world);
     tell_release(&mut examples, &mut world);
+    tell_catalogue(&mut examples, &world);
     tell_strangers(&mut examples, &world);
     tell_update(&mut examples, world.clone());
     tell_revocation(&mut examples, world);
@@ -129,7 +138,11 @@ fn tell_release(examples: &mut Examples, world: &mut World) {
     examples.add("assets.request.checksums", AssetsBody::Checksums(vec![checksums]));
     let index_file_path = world.add_release(&release("v1", "one"), &alice()).expect("a release");
     let message = "Release registered successfully".to_owned();
-    examples.add("assets", AssetsResponse { success: true, message, index_file_path });
+    let replaced = Some(ReplacedIndex { signatures: vec![bob().public_key()] });
+    let (again, index) = (message.clone(), index_file_path.clone());
+    examples.add("assets", AssetsResponse { success: true, message, index_file_path, replaced: None });
+    let corrected = AssetsResponse { success: true, message: again, index_file_path: index, replaced };
+    examples.add("assets.replaced", corrected);
     examples.add_refusal("sign.400", world.sign(&format!("{PROJECT}/x"), &bob()).expect_err("not there"));
     examples.add_refusal("sign.403", world.sign(INDEX, &mallory()).expect_err("no signer"));
     examples.add_refusal("chain.400", chain::build(&world.repo, &path(INDEX)).expect_err("not complete"));
@@ -149,6 +162,59 @@ fn tell_release(examples: &mut Examples, world: &mut World) {
     examples.add("status", status(world, &alice()));
     let history = chain::build(&world.repo, &path(INDEX)).expect("a chain");
     examples.add("chain", ChainResponse { history });
+}
+
+/// What the catalogue says of the release while bob's revocation waits for a second signature.
+fn tell_catalogue(examples: &mut Examples, world: &World) {
+    let count = |collected| SignatureCount { collected, needed: 2 };
+    let (tag, reason) = (Some("v1".to_owned()), Some("app.tar.gz does not start".to_owned()));
+    let registered_at = ReleaseIndex::parse(&world.repo.bytes(INDEX)).expect("an index").mirrored_on;
+    let release = ListedRelease {
+        index_path: path(INDEX),
+        project_id: path(PROJECT),
+        tag: tag.clone(),
+        state: ReleaseState::Complete,
+        file_name: Some("app.tar.gz".to_owned()),
+        registered_at,
+        completed_at: Some(world.now),
+        revoked_at: None,
+        revocation_reason: reason.clone(),
+        revocation_begun: Some(count(1)),
+        signatures: count(2),
+    };
+    examples.add("releases", ReleasesResponse { releases: vec![release], more: false });
+    examples.add("projects", ProjectsResponse { projects: vec![path(PROJECT)], more: false });
+    let begun = WaitingFile {
+        kind: WaitingKind::Revocation,
+        file_path: path(INDEX),
+        project_id: path(PROJECT),
+        tag: tag.clone(),
+        collected: 1,
+        needed: 2,
+        roles: vec![Role::Revocation],
+        since: world.now,
+        by: Some(bob().public_key()),
+        reason,
+    };
+    let (public_key, pending) = (alice().public_key(), vec![begun.clone()]);
+    examples.add("key.pending", KeyPendingResponse { public_key, pending, more: false });
+    let name = Some("bob".to_owned());
+    let signed = SignedRelease {
+        index_path: path(INDEX),
+        project_id: path(PROJECT),
+        tag,
+        state: ReleaseState::Complete,
+        signed_at: world.now,
+    };
+    let key = KeyResponse {
+        public_key: bob().public_key(),
+        listed: vec![KeyListing { project_id: path(PROJECT), roles: vec![Role::Artifact], name }],
+        listed_more: false,
+        signed_count: 1,
+        signed: vec![signed],
+        begun: vec![begun],
+    };
+    examples.add("key", key);
 }
 
 fn tell_strangers(examples: &mut Examples, world: &World) {

@@ -1,0 +1,375 @@
+//! What is stored, by digest, project, name and key: the answers of the catalogue (D51, D52).
+
+use countersign_core::{
+    documents::signers::Role,
+    values::{
+        json::{Field, Json, Object, ParseError},
+        key::PublicKey,
+        path::RepoPath,
+        time::Timestamp,
+    },
+};
+use serde::{Serialize, Serializer};
+
+/// How far a release has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ReleaseState {
+    /// It waits for signatures.
+    Collecting,
+    /// All signatures that it needs are there.
+    Complete,
+    /// It was complete, and is withdrawn.
+    Revoked,
+}
+
+impl ReleaseState {
+    pub const ALL: [Self; 3] = [Self::Collecting, Self::Complete, Self::Revoked];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Collecting => "collecting",
+            Self::Complete => "complete",
+            Self::Revoked => "revoked",
+        }
+    }
+
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        let found = Self::ALL.into_iter().find(|state| state.name() == text);
+        found.ok_or("must be collecting, complete or revoked")
+    }
+}
+
+/// Signatures that count, and signatures that are needed. Each group of signers counts up to its threshold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct SignatureCount {
+    pub collected: usize,
+    pub needed: usize,
+}
+
+impl SignatureCount {
+    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        let object = field.open_object()?;
+        Ok(Self { collected: count(&object, "collected")?, needed: count(&object, "needed")? })
+    }
+}
+
+/// A release, in a list of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct ListedRelease {
+    #[schema(value_type = String)]
+    pub index_path: RepoPath,
+    #[schema(value_type = String)]
+    pub project_id: RepoPath,
+    /// Absent for a release that was made from checksums files.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    pub state: ReleaseState,
+    /// The file that has the digest, the first where there are several. Only where a digest was asked for.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_name: Option<String>,
+    /// When the server made the index.
+    pub registered_at: Timestamp,
+    /// When the last signature came. Absent while the release collects signatures.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<Timestamp>,
+    /// When the last signature on the revocation came. Only where the release is revoked.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revoked_at: Option<Timestamp>,
+    /// Of the revocation in force, or of the one that was begun.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revocation_reason: Option<String>,
+    /// How far a revocation has come that waits for more signatures. Absent if none was begun.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revocation_begun: Option<SignatureCount>,
+    /// On the release itself.
+    pub signatures: SignatureCount,
+}
+
+impl ListedRelease {
+    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        let object = field.open_object()?;
+        let begun = object.optional("revocation_begun");
+        Ok(Self {
+            index_path: object.required("index_path")?.parsed(RepoPath::parse)?,
+            project_id: object.required("project_id")?.parsed(RepoPath::parse)?,
+            tag: text(&object, "tag")?,
+            state: object.required("state")?.parsed(ReleaseState::parse)?,
+            file_name: text(&object, "file_name")?,
+            registered_at: object.required("registered_at")?.parsed(Timestamp::parse)?,
+            completed_at: time(&object, "completed_at")?,
+            revoked_at: time(&object, "revoked_at")?,
+            revocation_reason: text(&object, "revocation_reason")?,
+            revocation_begun: begun.map(|begun| SignatureCount::parse_field(&begun)).transpose()?,
+            signatures: SignatureCount::parse_field(&object.required("signatures")?)?,
+        })
+    }
+}
+
+/// Releases, as many as one answer has room for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct ReleasesResponse {
+    pub releases: Vec<ListedRelease>,
+    /// Whether there are more. Ask again with `after` and the last `index_path`.
+    pub more: bool,
+}
+
+impl ReleasesResponse {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let object = json.root().open_object()?;
+        Ok(Self { releases: list(&object, "releases", ListedRelease::parse_field)?, more: more(&object)? })
+    }
+}
+
+/// The projects of a name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct ProjectsResponse {
+    #[schema(value_type = Vec<String>)]
+    pub projects: Vec<RepoPath>,
+    /// Whether there are more than one answer lists.
+    pub more: bool,
+}
+
+impl ProjectsResponse {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let object = json.root().open_object()?;
+        let projects = list(&object, "projects", |project| project.parsed(RepoPath::parse))?;
+        Ok(Self { projects, more: more(&object)? })
+    }
+}
+
+/// What a file that waits for signatures is. In the order in which they are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WaitingKind {
+    /// A revocation that was begun and needs more signatures.
+    Revocation,
+    /// A proposed signers file.
+    Signers,
+    /// The index of a release.
+    Release,
+}
+
+impl WaitingKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Revocation => "revocation",
+            Self::Signers => "signers",
+            Self::Release => "release",
+        }
+    }
+
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        let found =
+            [Self::Revocation, Self::Signers, Self::Release].into_iter().find(|kind| kind.name() == text);
+        found.ok_or("must be revocation, signers or release")
+    }
+}
+
+/// Something that waits for a key's signature.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct WaitingFile {
+    pub kind: WaitingKind,
+    /// The index to sign or to revoke, or the proposed signers file.
+    #[schema(value_type = String)]
+    pub file_path: RepoPath,
+    #[schema(value_type = String)]
+    pub project_id: RepoPath,
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    /// Signatures that count so far.
+    pub collected: usize,
+    pub needed: usize,
+    /// As which signer the key is asked: `artifact`, `admin`, `master` or `revocation`.
+    #[schema(value_type = Vec<String>)]
+    #[serde(serialize_with = "write_roles")]
+    pub roles: Vec<Role>,
+    pub since: Timestamp,
+    /// The key that registered the release, proposed the signers file or began the revocation. Absent if the server no
+    /// longer knows.
+    #[schema(value_type = Option<String>, nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<PublicKey>,
+    /// Of a revocation.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl WaitingFile {
+    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        let object = field.open_object()?;
+        Ok(Self {
+            kind: object.required("kind")?.parsed(WaitingKind::parse)?,
+            file_path: object.required("file_path")?.parsed(RepoPath::parse)?,
+            project_id: object.required("project_id")?.parsed(RepoPath::parse)?,
+            tag: text(&object, "tag")?,
+            collected: count(&object, "collected")?,
+            needed: count(&object, "needed")?,
+            roles: list(&object, "roles", |role| role.parsed(parse_role))?,
+            since: object.required("since")?.parsed(Timestamp::parse)?,
+            by: object.optional("by").map(|key| key.parsed(PublicKey::parse)).transpose()?,
+            reason: text(&object, "reason")?,
+        })
+    }
+}
+
+/// What waits for a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct KeyPendingResponse {
+    #[schema(value_type = String)]
+    pub public_key: PublicKey,
+    /// Begun revocations first, then signers files, then releases; of each kind the oldest first.
+    pub pending: Vec<WaitingFile>,
+    /// Whether more waits than one answer lists. First registrations are left out before anything else.
+    pub more: bool,
+}
+
+impl KeyPendingResponse {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let object = json.root().open_object()?;
+        Ok(Self {
+            public_key: object.required("public_key")?.parsed(PublicKey::parse)?,
+            pending: list(&object, "pending", WaitingFile::parse_field)?,
+            more: more(&object)?,
+        })
+    }
+}
+
+/// A project whose signers file in force lists a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct KeyListing {
+    #[schema(value_type = String)]
+    pub project_id: RepoPath,
+    /// `artifact`, `admin`, `master` or `revocation`, as the signers file lists it.
+    #[schema(value_type = Vec<String>)]
+    #[serde(serialize_with = "write_roles")]
+    pub roles: Vec<Role>,
+    /// The name that this signers file gives the key.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+impl KeyListing {
+    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        let object = field.open_object()?;
+        Ok(Self {
+            project_id: object.required("project_id")?.parsed(RepoPath::parse)?,
+            roles: list(&object, "roles", |role| role.parsed(parse_role))?,
+            name: text(&object, "name")?,
+        })
+    }
+}
+
+/// A release that a key has signed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct SignedRelease {
+    #[schema(value_type = String)]
+    pub index_path: RepoPath,
+    #[schema(value_type = String)]
+    pub project_id: RepoPath,
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    pub state: ReleaseState,
+    pub signed_at: Timestamp,
+}
+
+impl SignedRelease {
+    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        let object = field.open_object()?;
+        Ok(Self {
+            index_path: object.required("index_path")?.parsed(RepoPath::parse)?,
+            project_id: object.required("project_id")?.parsed(RepoPath::parse)?,
+            tag: text(&object, "tag")?,
+            state: object.required("state")?.parsed(ReleaseState::parse)?,
+            signed_at: object.required("signed_at")?.parsed(Timestamp::parse)?,
+        })
+    }
+}
+
+/// What is known of a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct KeyResponse {
+    #[schema(value_type = String)]
+    pub public_key: PublicKey,
+    /// Signers files in force that list it.
+    pub listed: Vec<KeyListing>,
+    /// Whether more list it than one answer has room for.
+    pub listed_more: bool,
+    /// How many releases carry its signature.
+    pub signed_count: usize,
+    /// The last of them, the newest signature first.
+    pub signed: Vec<SignedRelease>,
+    /// Revocations that it signed and that wait for the signatures of others.
+    pub begun: Vec<WaitingFile>,
+}
+
+impl KeyResponse {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let object = json.root().open_object()?;
+        Ok(Self {
+            public_key: object.required("public_key")?.parsed(PublicKey::parse)?,
+            listed: list(&object, "listed", KeyListing::parse_field)?,
+            listed_more: object.required("listed_more")?.boolean()?,
+            signed_count: count(&object, "signed_count")?,
+            signed: list(&object, "signed", SignedRelease::parse_field)?,
+            begun: list(&object, "begun", WaitingFile::parse_field)?,
+        })
+    }
+}
+
+/// One word for a role.
+pub fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Artifact => "artifact",
+        Role::Admin => "admin",
+        Role::Master => "master",
+        Role::Revocation => "revocation",
+    }
+}
+
+fn parse_role(text: &str) -> Result<Role, &'static str> {
+    let found = Role::ALL.into_iter().find(|role| role_name(*role) == text);
+    found.ok_or("must be artifact, admin, master or revocation")
+}
+
+fn write_roles<S: Serializer>(roles: &[Role], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(roles.iter().map(|role| role_name(*role)))
+}
+
+fn list<T>(
+    object: &Object<'_>,
+    name: &str,
+    parse: impl Fn(&Field<'_>) -> Result<T, ParseError>,
+) -> Result<Vec<T>, ParseError> {
+    object.required(name)?.array()?.iter().map(parse).collect()
+}
+
+fn count(object: &Object<'_>, name: &str) -> Result<usize, ParseError> {
+    Ok(usize::try_from(object.required(name)?.integer()?).unwrap_or(usize::MAX))
+}
+
+fn more(object: &Object<'_>) -> Result<bool, ParseError> {
+    object.required("more")?.boolean()
+}
+
+fn text(object: &Object<'_>, name: &str) -> Result<Option<String>, ParseError> {
+    object.optional(name).map(|field| field.string().map(str::to_owned)).transpose()
+}
+
+fn time(object: &Object<'_>, name: &str) -> Result<Option<Timestamp>, ParseError> {
+    object.optional(name).map(|field| field.parsed(Timestamp::parse)).transpose()
+}
