@@ -6,7 +6,7 @@ use super::{
     endpoint::{CACHE_CONTROL, Content, DescribedAnswer, ETAG, Endpoint, HTML, LOCATION, Parameter, Section},
     parameters::{
         address_of_file, any_path, author, badge_path, before, event_type, if_none_match, index_of_file,
-        key_of_page, page, project, search,
+        key_of_page, page, project_address, search,
     },
 };
 use crate::error::ApiError;
@@ -26,7 +26,6 @@ pub fn projects() -> Endpoint {
     living("projects_page", "Projects", about)
         .with_parameter(search())
         .with_parameter(page())
-        .answers(DescribedAnswer::new(307, "the page is under another address").with_header(LOCATION))
         .with_error_pages()
 }
 
@@ -54,7 +53,7 @@ pub fn place() -> Endpoint {
 pub fn activity() -> Endpoint {
     living("activity_page", "Activity", "What happened recently on this server.")
         .with_parameter(before())
-        .with_parameter(unchecked(project()))
+        .with_parameter(unchecked(project_address()))
         .with_parameter(event_type())
         .with_parameter(author())
         .answers(DescribedAnswer::new(307, "a project has its own page").with_header(LOCATION))
@@ -151,7 +150,7 @@ fn showing(id: &'static str, summary: &'static str, about: &str, media_type: &'s
         .answers(not_modified())
         .answers(missing)
         .can_fail("")
-        .fails("too many pages are being made; try again", &ApiError::busy())
+        .fails("too many pages are being made, or the server has just started; try again", &ApiError::busy())
         .limited()
 }
 

@@ -46,7 +46,8 @@ pub fn before() -> Parameter {
     query("before", "Only what happened before this commit.", schema, json!(COMMIT))
 }
 
-pub fn project() -> Parameter {
+/// Of any form that people have at hand.
+pub fn project_address() -> Parameter {
     let about = "The URL of a project, or its path on this server.";
     query("project", about, json!({ "type": "string" }), json!("https://github.com/acme/app"))
 }
@@ -63,7 +64,7 @@ pub fn author() -> Parameter {
 /// The key of a page, in its address.
 pub fn key_of_page() -> Parameter {
     Parameter {
-        name: "path",
+        name: "key",
         place: ParameterPlace::Path,
         about: "A public key, with `-` and `_` for `+` and `/`.",
         schema: json!({ "type": "string", "pattern": "^svc-pub:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$" }),

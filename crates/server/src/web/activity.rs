@@ -18,7 +18,6 @@ use super::{
     feed,
     frame::Page,
     links, parts,
-    project::index_name,
     reply::{PageTrouble, Reply},
     visit::Visit,
 };
@@ -63,7 +62,7 @@ pub(super) fn show(log: &Log, head: &Head, scope: Scope<'_>, visit: &Visit) -> R
         @for day in commits.chunk_by(|a, b| parts::day(a.time) == parts::day(b.time)) {
             section.day {
                 h2 { (parts::day(day[0].time)) }
-                ol.activity { @for commit in day { (commit_items(head, commit, &wanted)) } }
+                ol.activity { @for commit in day { (commit_items(head, commit, scope, &wanted)) } }
             }
         }
         @if has_more || before.is_some() {
@@ -95,7 +94,7 @@ pub(super) fn show_feed(
             commit: commit.id,
             time: commit.time,
             number,
-            title: format!("{}: {}", word_of(event.kind), name_of(head, event)),
+            title: format!("{}: {}", word_of(event.kind), name_of(head, scope, event)),
             page: page_of(event),
             by: event.key.map(|key| name_signer(head, &event.path, key)),
         })
@@ -255,7 +254,7 @@ fn horizon(log: &Log) -> Markup {
     }
 }
 
-fn commit_items(head: &Head, commit: &Arc<Logged>, wanted: &Wanted) -> Markup {
+fn commit_items(head: &Head, commit: &Arc<Logged>, scope: Scope<'_>, wanted: &Wanted) -> Markup {
     html! {
         @for event in commit.events().iter().rev().filter(|event| wanted.matches(event)) {
             li {
@@ -263,7 +262,7 @@ fn commit_items(head: &Head, commit: &Arc<Logged>, wanted: &Wanted) -> Markup {
                 (mark(event.kind))
                 span.what {
                     @if !is_about_release(event) { "signers of " }
-                    a.wrap href=(page_of(event)) { bdi { (name_of(head, event)) } }
+                    a.wrap href=(page_of(event)) { bdi { (name_of(head, scope, event)) } }
                     @if let Some(key) = event.key.filter(|_| !is_consequence(event.kind)) {
                         " by " (parts::who(&name_signer(head, &event.path, key)))
                     }
@@ -318,11 +317,16 @@ fn subject_of(event: &Event) -> RepoPath {
     layout::project_of_signers_dir(&event.path).unwrap_or_else(|| event.path.clone())
 }
 
-/// As in `github.com/acme/app v1.0`.
-fn name_of(head: &Head, event: &Event) -> String {
+/// As in `github.com/acme/app v1.0`, without the project on its own page.
+fn name_of(head: &Head, scope: Scope<'_>, event: &Event) -> String {
     let subject = subject_of(event);
     match head.governing_project(&subject).filter(|_| is_about_release(event)) {
-        Some(project) => format!("{} {}", links::shown_path(&project), index_name(&project, &subject)),
+        Some(project) if matches!(scope, Scope::Below(path) if *path == project) => {
+            links::release_name(&project, &subject)
+        }
+        Some(project) => {
+            format!("{} {}", links::shown_path(&project), links::release_name(&project, &subject))
+        }
         None => links::shown_path(&subject),
     }
 }

@@ -144,5 +144,10 @@ pub(super) fn titles(roles: &[Role]) -> String {
         Role::Master => "master",
         Role::Revocation => "revoker",
     };
-    roles.iter().map(title).collect::<Vec<_>>().join(" and ")
+    let titles: Vec<_> = roles.iter().map(title).collect();
+    match titles.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => "signer".to_owned(),
+    }
 }

@@ -13,10 +13,8 @@ use maud::{Markup, html};
 use super::{
     command,
     frame::Page,
-    links,
     overview::release::{ReleaseSummary, summarise_release},
     parts,
-    project::index_name,
     reply::Reply,
     visit::Visit,
 };
@@ -128,8 +126,7 @@ fn release_row(path: &RepoPath, project: &RepoPath, summary: &ReleaseSummary) ->
     html! {
         tr role="row" {
             th.wrap scope="row" role="rowheader" {
-                a href=(links::page(project)) { bdi { (links::shown_path(project)) } } " "
-                a href=(links::page(path)) { bdi { (index_name(project, path)) } }
+                (parts::release_link(project, path))
             }
             td role="cell" {
                 @if summary.begun.is_some() { (parts::revocation_begun()) } @else { (parts::state(summary.state)) }

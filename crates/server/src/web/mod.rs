@@ -8,6 +8,7 @@ mod command;
 mod docs;
 mod feed;
 mod frame;
+mod keys;
 mod landing;
 mod links;
 pub mod overview;
@@ -39,6 +40,7 @@ pub(crate) fn routes() -> RouteTable {
         .get("/projects", all_projects, pages::projects())
         .get("/activity", all_activity, pages::activity())
         .get("/activity.atom", activity_feed, pages::feed())
+        .get("/keys/{key}", key, pages::key())
         .get_below("/p", place, pages::place())
         .get_below("/badge", badge::show, pages::badge())
         .get(assets::STYLE_PATH, assets::style, pages::style())
@@ -55,7 +57,11 @@ async fn home(State(app): State<App>, visit: Visit) -> Response {
 }
 
 async fn all_projects(State(app): State<App>, visit: Visit) -> Response {
-    reply(app, visit, |_, head, visit| projects::show_all(head, visit)).await
+    reply(app, visit, |app, head, visit| projects::show_all(&app.catalogue, head, visit)).await
+}
+
+async fn key(State(app): State<App>, visit: Visit) -> Response {
+    reply(app, visit, |app, _, visit| keys::show(&app.catalogue, visit)).await
 }
 
 async fn place(State(app): State<App>, visit: Visit) -> Response {

@@ -207,6 +207,14 @@ pub(super) fn group(group: &GroupProgress) -> Markup {
     }
 }
 
+/// The project and the release in it, each with its page.
+pub(super) fn release_link(project: &RepoPath, index: &RepoPath) -> Markup {
+    html! {
+        a href=(links::page(project)) { bdi { (links::shown_path(project)) } } " "
+        a href=(links::page(index)) { bdi { (links::release_name(project, index)) } }
+    }
+}
+
 /// A link to a web address outside; any other address is plain text.
 pub(super) fn outside(url: &str) -> Markup {
     html! {
@@ -223,6 +231,14 @@ pub(super) fn command(line: Option<String>) -> Markup {
             Some(line) => div.command { pre tabindex="0" data-copies="the command" { code { (line) } } },
             None => p { "Not shown, since it would contain invisible characters." },
         }
+    }
+}
+
+/// A picture for other sites, and how to show it there.
+pub(super) fn badge(picture: &str, markdown: String) -> Markup {
+    html! {
+        a href=(picture) { "The picture" }
+        details { summary { "For a README" } (command(Some(markdown))) }
     }
 }
 

@@ -78,14 +78,8 @@ pub(super) fn show(head: &Head, id: &RepoPath, visit: &Visit) -> Result<Reply, P
 
 impl Wanted {
     fn of(visit: &Visit) -> Result<Self, PageTrouble> {
-        let state = match visit.field("state").as_deref() {
-            None => None,
-            Some("collecting") => Some(ReleaseState::Collecting),
-            Some("complete") => Some(ReleaseState::Complete),
-            Some("revoked") => Some(ReleaseState::Revoked),
-            Some(_) => return Err(projects::no_such_page()),
-        };
-        Ok(Self { state, words: visit.search.clone() })
+        let state = visit.field("state").map(|name| ReleaseState::parse(&name)).transpose();
+        Ok(Self { state: state.map_err(|_| projects::no_such_page())?, words: visit.search.clone() })
     }
 
     fn is_all(&self) -> bool {
@@ -96,7 +90,7 @@ impl Wanted {
     fn query(&self, field: &str) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         if let Some(state) = self.state {
-            query.append_pair("state", state_name(state));
+            query.append_pair("state", state.name());
         }
         if !self.words.is_empty() {
             query.append_pair("q", &self.words);
@@ -105,14 +99,6 @@ impl Wanted {
             query if query.is_empty() => format!("?{field}"),
             query => format!("?{query}&{field}"),
         }
-    }
-}
-
-fn state_name(state: ReleaseState) -> &'static str {
-    match state {
-        ReleaseState::Collecting => "collecting",
-        ReleaseState::Complete => "complete",
-        ReleaseState::Revoked => "revoked",
     }
 }
 
@@ -144,7 +130,7 @@ fn newest_release(id: &RepoPath, release: &ReleaseOverview, visit: &Visit) -> Ma
     html! {
         section.card.hero.is-good aria-labelledby="newest" {
             div.row {
-                h2 #newest { "Newest release " a.version.wrap href=(page) { bdi { (index_name(id, &release.path)) } } }
+                h2 #newest { "Newest release " a.version.wrap href=(page) { bdi { (links::release_name(id, &release.path)) } } }
                 (parts::state(release.state))
                 span.meta {
                     (parts::progress(release.tally.collected, release.tally.needed))
@@ -170,7 +156,7 @@ fn revocations(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
                 section.card.hero.is-bad {
                     div.row {
                         h2 {
-                            "A revocation of " a.wrap href=(links::page(&index)) { bdi { (index_name(id, &index)) } }
+                            "A revocation of " a.wrap href=(links::page(&index)) { bdi { (links::release_name(id, &index)) } }
                             " waits for signatures"
                         }
                         @if let Ok(Some(ReleaseSummary { begun: Some(begun), .. })) = summarise_release(head, &index) {
@@ -225,7 +211,7 @@ fn tabs(id: &RepoPath, counts: ReleaseCounts, wanted: &Wanted) -> Markup {
 fn filter_form(id: &RepoPath, wanted: &Wanted) -> Markup {
     html! {
         form.filter action=(links::page(id)) method="get" {
-            @if let Some(state) = wanted.state { input type="hidden" name="state" value=(state_name(state)); }
+            @if let Some(state) = wanted.state { input type="hidden" name="state" value=(state.name()); }
             label for="filter" { "Version" }
             input #filter name="q" value=(wanted.words) maxlength="200" autocomplete="off";
             button { "Filter" }
@@ -268,7 +254,7 @@ fn release_row(head: &Head, id: &RepoPath, entry: &ReleaseEntry) -> Markup {
     html! {
         tr role="row" {
             th.wrap scope="row" role="rowheader" {
-                a href=(links::page(&index)) { bdi { (index_name(id, &index)) } }
+                a href=(links::page(&index)) { bdi { (links::release_name(id, &index)) } }
             }
             td role="cell" {
                 @if entry.is_revoking { (parts::revocation_begun()) } @else { (parts::state(entry.state)) }
@@ -291,14 +277,6 @@ fn release_row(head: &Head, id: &RepoPath, entry: &ReleaseEntry) -> Markup {
 /// `None` if an operator stored a name by hand that no path can spell.
 fn index_of(entry: &ReleaseEntry) -> Option<RepoPath> {
     Some(layout::index_in(&RepoPath::parse(&entry.dir).ok()?))
-}
-
-/// The name of a release within its project: its tag, or its directory.
-pub(super) fn index_name(project: &RepoPath, index: &RepoPath) -> String {
-    let dir = index.parent().unwrap_or_else(|| index.clone());
-    let inside = dir.as_str().strip_prefix(project.as_str()).and_then(|rest| rest.strip_prefix('/'));
-    let inside = inside.unwrap_or_else(|| dir.file_name());
-    shown_text(inside.strip_prefix("releases/tag/").unwrap_or(inside))
 }
 
 fn signers(project: &ProjectOverview) -> Markup {
@@ -361,8 +339,8 @@ fn facts(project: &ProjectOverview, visit: &Visit) -> Markup {
                 }
                 dt { "Follow" }
                 dd { a href=(links::activity(id)) { "Activity" } " · " a href=(links::feed(id)) { "Atom feed" } }
-                dt { a href=(links::badge(id)) { "Badge" } " for a README" }
-                dd { (parts::command(Some(markdown))) }
+                dt { "Badge" }
+                dd { (parts::badge(&links::badge(id), markdown)) }
                 dt { "Path on this server" }
                 dd { code.wrap data-copies="the path" { bdi { (shown_text(id.as_str())) } } }
             }

@@ -4,26 +4,37 @@ use crate::web::overview::{
     releases::{ReleaseCounts, ReleaseList},
     search::Search,
 };
+use countersign_api::catalogue::ListedRelease;
 use countersign_core::{
     documents::layout,
-    values::{path::RepoPath, shown::shown_text},
+    values::{
+        digest::{Sha256, Sha512},
+        path::RepoPath,
+        shown::shown_text,
+    },
 };
 use maud::{Markup, html};
 use url::form_urlencoded;
 
 use super::{
     frame::Page,
-    links,
+    keys, links,
     paging::Paging,
     parts,
     reply::{PageTrouble, Reply},
     visit::Visit,
 };
-use countersign_store::Head;
+use countersign_store::{
+    Head,
+    catalogue::{Catalogue, FileDigest},
+};
 
 const PER_PAGE: usize = 25;
 
-pub(super) fn show_all(head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
+pub(super) fn show_all(catalogue: &Catalogue, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
+    if let Some(digest) = read_digest(&visit.search) {
+        return show_listing(catalogue, &digest, visit);
+    }
     let search = Search::parse(&visit.search);
     let found: Vec<&RepoPath> = head
         .index
@@ -56,6 +67,52 @@ pub(super) fn show_all(head: &Head, visit: &Visit) -> Result<Reply, PageTrouble>
     };
     let title = if search.is_empty() { "Projects".to_owned() } else { shown_text(&visit.search) };
     Ok(Reply::Page(Page::new(title, body).with_search(&visit.search)))
+}
+
+fn read_digest(text: &str) -> Option<FileDigest> {
+    let text = text.strip_prefix("sha256:").or_else(|| text.strip_prefix("sha512:")).unwrap_or(text);
+    let short = || Sha256::parse_any_case(text).map(FileDigest::Sha256);
+    short().or_else(|| Sha512::parse_any_case(text).map(FileDigest::Sha512))
+}
+
+/// The releases that list a file with this digest.
+fn show_listing(catalogue: &Catalogue, digest: &FileDigest, visit: &Visit) -> Result<Reply, PageTrouble> {
+    let look = keys::look_into(catalogue)?;
+    let found = look.releases_with(digest, None).map_or_else(|_| Vec::new(), |found| found.releases);
+    drop(look);
+    let body = html! {
+        h1 { "Releases with this file" }
+        p.lede.wrap { code { (visit.search) } }
+        @if found.is_empty() {
+            p { "No release on this server lists a file with this digest." }
+        } @else {
+            p { "Anyone can list any digest. Look at the project, and " a href="/verify" { "verify the file" } "." }
+            table.releases role="table" {
+                thead role="rowgroup" {
+                    tr role="row" {
+                        th scope="col" role="columnheader" { "Release" }
+                        th scope="col" role="columnheader" { "File" }
+                        th scope="col" role="columnheader" { "State" }
+                    }
+                }
+                tbody role="rowgroup" { @for release in &found { (listing_row(release)) } }
+            }
+        }
+    };
+    Ok(Reply::Page(Page::new("Releases with a file", body).with_search(&visit.search)))
+}
+
+fn listing_row(release: &ListedRelease) -> Markup {
+    let ListedRelease { index_path, project_id, file_name, .. } = release;
+    html! {
+        tr role="row" {
+            th.wrap scope="row" role="rowheader" { (parts::release_link(project_id, index_path)) }
+            td.wrap role="cell" { bdi { (shown_text(file_name.as_deref().unwrap_or_default())) } }
+            td role="cell" {
+                @if release.revocation_begun.is_some() { (parts::revocation_begun()) } @else { (parts::state(release.state)) }
+            }
+        }
+    }
 }
 
 /// `None` if no project lies below.

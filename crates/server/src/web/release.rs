@@ -12,9 +12,7 @@ use super::{
     frame::Page,
     links,
     paging::Paging,
-    parts,
-    project::index_name,
-    projects,
+    parts, projects,
     reply::{PageTrouble, Reply},
     visit::Visit,
 };
@@ -29,11 +27,14 @@ pub(super) fn show(head: &Head, path: &RepoPath, visit: &Visit) -> Result<Option
     let files = &release.index.published_files;
     let paging = Paging::of(visit.page, FILES_PER_PAGE, files.len()).ok_or_else(projects::no_such_page)?;
     let project = &release.index.project_id;
-    let (name, of) = (index_name(project, path), links::shown_path(project));
+    let (name, of) = (links::release_name(project, path), links::shown_path(project));
     let shown = &files[paging.range()];
     let body = html! {
         (parts::crumbs(Some(project)))
-        h1.wrap { bdi { (name) } " " (parts::state(release.state)) }
+        h1.wrap {
+            bdi { (name) } " " (parts::state(release.state))
+            @if release.begun_revocation.is_some() { " " (parts::revocation_begun()) }
+        }
         p.lede { (describe_state(&release)) }
         div.columns {
             div {
@@ -261,8 +262,8 @@ fn facts(release: &ReleaseOverview, visit: &Visit) -> Markup {
                     a href=(links::history(&index.project_id)) { "signers history" } ", "
                     a href=(links::activity(path)) { "activity" }
                 }
-                dt { a href=(links::badge(path)) { "Badge" } " for a README" }
-                dd { (parts::command(Some(markdown))) }
+                dt { "Badge" }
+                dd { (parts::badge(&links::badge(path), markdown)) }
             }
         }
     }

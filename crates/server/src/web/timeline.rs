@@ -52,7 +52,7 @@ fn step_item(step: &TimelineStep, is_current: bool) -> Markup {
     html! {
         li #{ "step-" (step.number) } {
             h2 {
-                "Step " (step.number) ", " (parts::when(step.activated_at))
+                "Step " (step.number) ", " (parts::day(step.activated_at))
                 @if is_current { " " span.state.good { "in force" } }
             }
             h3 { @if step.number == 1 { "What it says" } @else { "What changed" } }

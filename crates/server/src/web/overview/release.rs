@@ -17,12 +17,7 @@ use countersign_core::{
 };
 use countersign_explain::strength::effective_groups;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReleaseState {
-    Collecting,
-    Complete,
-    Revoked,
-}
+pub use countersign_api::catalogue::ReleaseState;
 
 #[derive(Debug, Clone)]
 pub struct ReleaseOverview {
@@ -111,8 +106,8 @@ fn tally_begun_revocation(snapshot: &impl Snapshot, path: &RepoPath) -> Result<O
         return Ok(None);
     }
     let Some(current) = stored::governing_signers(snapshot, path)? else { return Ok(None) };
-    let groups = effective_groups(&current.file, Role::Revocation);
-    Ok(Some(Tally::of(&groups, &read_begun_signatures(snapshot, path)?.signers())))
+    let signed = read_begun_signatures(snapshot, path)?.signers();
+    Ok(Some(Tally::of_revocation(&current.file, &signed)))
 }
 
 fn read_begun_signatures(snapshot: &impl Snapshot, path: &RepoPath) -> Result<SignatureSet, ReadError> {
