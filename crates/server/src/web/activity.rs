@@ -55,7 +55,7 @@ pub(super) fn show(log: &Log, head: &Head, scope: Scope<'_>, visit: &Visit) -> R
     let (title, address) = (scope.title(), scope.address());
     let query = wanted.query();
     let body = html! {
-        @if let Scope::Below(path) = scope { (parts::crumbs(Some(path))) }
+        @if let Some(place) = scope.place() { (parts::crumbs(Some(&place))) }
         h1.wrap { bdi { (title) } }
         (filter_form(scope, &wanted))
         @if commits.is_empty() { p { "Nothing happened here" @if before.is_some() { " before that" } "." } }
@@ -110,11 +110,20 @@ pub(super) fn show_feed(
 }
 
 impl Scope<'_> {
-    fn title(self) -> String {
+    /// The directory of a release stands for its index.
+    fn place(self) -> Option<RepoPath> {
         match self {
-            Self::Server => "Activity".to_owned(),
-            Self::Below(path) => format!("Activity of {}", links::shown_path(path)),
+            Self::Server => None,
+            Self::Below(path) if layout::signable(path) == Some(Signable::Index) => path.parent(),
+            Self::Below(path) => Some(path.clone()),
         }
+    }
+
+    fn title(self) -> String {
+        self.place().map_or_else(
+            || "Activity".to_owned(),
+            |place| format!("Activity of {}", links::shown_path(&place)),
+        )
     }
 
     fn address(self) -> String {

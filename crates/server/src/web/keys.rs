@@ -22,6 +22,8 @@ use super::{
 };
 use crate::error::ApiError;
 
+const PREFIX: &str = "svc-pub:";
+
 pub(super) fn show(catalogue: &Catalogue, visit: &Visit) -> Result<Reply, PageTrouble> {
     let given = visit.path.strip_prefix("/keys/").unwrap_or_default();
     let key = parse(given).ok_or_else(|| PageTrouble::Missing {
@@ -58,7 +60,8 @@ pub(super) fn look_into(catalogue: &Catalogue) -> Result<Look<'_>, ApiError> {
 
 fn parse(given: &str) -> Option<PublicKey> {
     let decoded = percent_decode_str(given).decode_utf8().ok()?;
-    EventFilter::parse_key(&decoded.replace('-', "+").replace('_', "/")).ok()
+    let code = decoded.strip_prefix(PREFIX)?.replace('-', "+").replace('_', "/");
+    EventFilter::parse_key(&format!("{PREFIX}{code}")).ok()
 }
 
 fn summary(known: &KeyResponse) -> Markup {
