@@ -167,7 +167,7 @@ test("releases that are revoked, unfinished or unknown are refused", async () =>
   for (const [release, file, why] of [
     ["app/0.9", "app/0.9/app.tar.gz", /is revoked: "a flaw\\u\{202e\} in <b>everything<\/b>"$/],
     ["app/1.1", "app/1.1/app.tar.gz", /Not enough people have signed/],
-    ["app/7.0", "app/1.0/app.tar.gz", /no index that lists it/],
+    ["app/7.0", "app/1.0/app.tar.gz", /no index that lists the file/],
   ]) {
     await withVerify(verifyAt(release), async (page) => {
       assertRefused(await verify(page, published(file)), why);

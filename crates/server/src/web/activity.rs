@@ -9,7 +9,7 @@ use countersign_core::{
         signers::Signer,
     },
     rules::{place::path_of_url, snapshot::Snapshot as _, stored},
-    values::{key::PublicKey, path::RepoPath},
+    values::{bounds::PAGE_EVENTS, key::PublicKey, path::RepoPath},
 };
 use maud::{Markup, html};
 use url::form_urlencoded;
@@ -25,8 +25,6 @@ use countersign_store::{
     Head, ObjectId,
     log::{KEPT, Log, Logged},
 };
-
-const PER_PAGE: usize = 50;
 
 /// Where to look.
 #[derive(Debug, Clone, Copy)]
@@ -49,8 +47,8 @@ pub(super) fn show(log: &Log, head: &Head, scope: Scope<'_>, visit: &Visit) -> R
     let wanted = Wanted::of(scope, visit)?;
     let before = visit.field("before");
     let mut commits = wanted.find(log, head, scope, before.as_deref())?;
-    let has_more = commits.len() > PER_PAGE;
-    commits.truncate(PER_PAGE);
+    let has_more = commits.len() > PAGE_EVENTS;
+    commits.truncate(PAGE_EVENTS);
     let oldest = commits.last().map(|commit| commit.id.to_string()).filter(|_| has_more);
     let (title, address) = (scope.title(), scope.address());
     let query = wanted.query();
@@ -99,7 +97,7 @@ pub(super) fn show_feed(
             by: event.key.map(|key| name_signer(head, &event.path, key)),
         })
     });
-    let entries: Vec<_> = told.take(PER_PAGE).collect();
+    let entries: Vec<_> = told.take(PAGE_EVENTS).collect();
     Ok(Reply::Feed(feed::write(
         &scope.title(),
         &scope.address(),
@@ -173,7 +171,7 @@ impl Wanted {
             Some(id) => find_position(log, id).ok_or_else(|| no_such_commit(scope))?,
         };
         let is_wanted = |commit: &Logged| commit.events().iter().any(|event| self.matches(event));
-        let commits = log.before(position, PER_PAGE + 1, is_wanted);
+        let commits = log.before(position, PAGE_EVENTS + 1, is_wanted);
         match scope {
             Scope::Below(path) if commits.is_empty() && head.entry(path).is_none() => {
                 Err(PageTrouble::Missing { message: format!("Nothing is stored at {path}"), near: None })

@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 
 use countersign_api::event::{Event, EventKind};
-use countersign_core::{rules::snapshot::Snapshot as _, values::path::RepoPath};
+use countersign_core::{
+    rules::snapshot::Snapshot as _,
+    values::{bounds::FIRST_PAGE_RELEASES, path::RepoPath},
+};
 use countersign_store::{
     Head,
     log::{Log, Logged},
@@ -19,7 +22,6 @@ use super::{
     visit::Visit,
 };
 
-const RELEASES: usize = 10;
 /// How many commits about releases are looked at: each release has several.
 const COMMITS: usize = 200;
 
@@ -94,7 +96,7 @@ fn find_newest(log: &Log) -> Vec<RepoPath> {
     let events =
         commits.iter().flat_map(|(_, commit)| commit.events().iter().filter(|event| is_meant(event)));
     let paths = events.map(|event| event.path.clone());
-    paths.filter(|path| seen.insert(path.clone())).take(RELEASES).collect()
+    paths.filter(|path| seen.insert(path.clone())).take(FIRST_PAGE_RELEASES).collect()
 }
 
 /// Begun revocations come first.

@@ -8,7 +8,7 @@ use crate::web::overview::{
 };
 use countersign_core::{
     documents::{layout, signers::Role},
-    values::{path::RepoPath, shown::shown_text},
+    values::{bounds::PAGE_ROWS, path::RepoPath, shown::shown_text},
 };
 use maud::{Markup, html};
 use url::form_urlencoded;
@@ -26,8 +26,6 @@ use super::{
 };
 use countersign_store::Head;
 
-const RELEASES_PER_PAGE: usize = 25;
-
 /// What the visitor wants of the list.
 struct Wanted {
     state: Option<ReleaseState>,
@@ -42,7 +40,7 @@ pub(super) fn show(head: &Head, id: &RepoPath, visit: &Visit) -> Result<Reply, P
     let wanted = Wanted::of(visit)?;
     let newest = find_newest(head, &releases);
     let found = releases.filter(wanted.state, &wanted.words);
-    let paging = Paging::of(visit.page, RELEASES_PER_PAGE, found.len()).ok_or_else(projects::no_such_page)?;
+    let paging = Paging::of(visit.page, PAGE_ROWS, found.len()).ok_or_else(projects::no_such_page)?;
     let shown = found.newest(paging.range());
     let name = links::shown_path(id);
     let is_plain = paging.page() == 1 && wanted.is_all();
@@ -60,7 +58,7 @@ pub(super) fn show(head: &Head, id: &RepoPath, visit: &Visit) -> Result<Reply, P
                 section aria-labelledby="releases" {
                     h2 #releases { "Releases" }
                     (tabs(id, counts, &wanted))
-                    @if counts.total() > RELEASES_PER_PAGE { (filter_form(id, &wanted)) }
+                    @if counts.total() > PAGE_ROWS { (filter_form(id, &wanted)) }
                     @if shown.is_empty() { (no_releases(counts, &wanted)) } @else { (release_table(head, id, &shown)) }
                     (paging.links_by_age("releases", &format!("{}{}", links::page(id), wanted.query("page="))))
                 }
@@ -294,7 +292,7 @@ fn role_section(role: &RoleOverview) -> Markup {
     html! {
         @if role.is_explicit {
             @for group in &role.groups {
-                p.role-line { b { (role_name(role.role)) } span.rule { (parts::rule_of(group)) } }
+                p.role-line { strong { (role_name(role.role)) } span.rule { (parts::rule_of(group)) } }
                 (parts::people(&group.signers))
             }
         } @else {

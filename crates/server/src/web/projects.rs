@@ -8,6 +8,7 @@ use countersign_api::catalogue::ListedRelease;
 use countersign_core::{
     documents::layout,
     values::{
+        bounds::PAGE_ROWS,
         digest::{Sha256, Sha512},
         path::RepoPath,
         shown::shown_text,
@@ -29,8 +30,6 @@ use countersign_store::{
     catalogue::{Catalogue, FileDigest},
 };
 
-const PER_PAGE: usize = 25;
-
 pub(super) fn show_all(catalogue: &Catalogue, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
     if let Some(digest) = read_digest(&visit.search) {
         return show_listing(catalogue, &digest, visit);
@@ -42,7 +41,7 @@ pub(super) fn show_all(catalogue: &Catalogue, head: &Head, visit: &Visit) -> Res
         .filter(|(folded, _)| search.matches(folded))
         .map(|(_, project)| project)
         .collect();
-    let paging = Paging::of(visit.page, PER_PAGE, found.len()).ok_or_else(no_such_page)?;
+    let paging = Paging::of(visit.page, PAGE_ROWS, found.len()).ok_or_else(no_such_page)?;
     let query = form_urlencoded::Serializer::new(String::new()).append_pair("q", &visit.search).finish();
     let target =
         if search.is_empty() { "/projects?page=".to_owned() } else { format!("/projects?{query}&page=") };
@@ -121,7 +120,7 @@ pub(super) fn show_below(head: &Head, dir: &RepoPath, visit: &Visit) -> Result<O
     if found.is_empty() {
         return Ok(None);
     }
-    let paging = Paging::of(visit.page, PER_PAGE, found.len()).ok_or_else(no_such_page)?;
+    let paging = Paging::of(visit.page, PAGE_ROWS, found.len()).ok_or_else(no_such_page)?;
     let shown: Vec<&RepoPath> = found[paging.range()].iter().collect();
     let name = links::shown_path(dir);
     let body = html! {

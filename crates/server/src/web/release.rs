@@ -3,7 +3,7 @@
 use crate::web::overview::release::{ReleaseOverview, ReleaseState, RevocationOverview, describe_release};
 use countersign_core::{
     documents::{index::PublishedFile, layout},
-    values::{path::RepoPath, shown::shown_text},
+    values::{bounds::PAGE_FILES, path::RepoPath, shown::shown_text},
 };
 use maud::{Markup, html};
 
@@ -18,14 +18,13 @@ use super::{
 };
 use countersign_store::Head;
 
-const FILES_PER_PAGE: usize = 100;
 /// How much of a digest is shown at its beginning and at its end. The whole ones are below the table.
 const SHORT_DIGEST: usize = 8;
 
 pub(super) fn show(head: &Head, path: &RepoPath, visit: &Visit) -> Result<Option<Reply>, PageTrouble> {
     let Some(release) = describe_release(head, path)? else { return Ok(None) };
     let files = &release.index.published_files;
-    let paging = Paging::of(visit.page, FILES_PER_PAGE, files.len()).ok_or_else(projects::no_such_page)?;
+    let paging = Paging::of(visit.page, PAGE_FILES, files.len()).ok_or_else(projects::no_such_page)?;
     let project = &release.index.project_id;
     let (name, of) = (links::release_name(project, path), links::shown_path(project));
     let shown = &files[paging.range()];

@@ -1,7 +1,11 @@
 //! The signers history of a project, the newest step first.
 
 use crate::web::overview::timeline::{TimelineStep, list_steps};
-use countersign_core::{documents::layout, rules::stored, values::path::RepoPath};
+use countersign_core::{
+    documents::layout,
+    rules::stored,
+    values::{bounds::PAGE_STEPS, path::RepoPath},
+};
 use maud::{Markup, html};
 
 use super::{
@@ -16,14 +20,12 @@ use super::{
 };
 use countersign_store::Head;
 
-const PER_PAGE: usize = 20;
-
 pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Option<Reply>, PageTrouble> {
     let len = stored::history_len(head, project);
     if len == 0 {
         return Ok(None);
     }
-    let paging = Paging::of(visit.page, PER_PAGE, len).ok_or_else(projects::no_such_page)?;
+    let paging = Paging::of(visit.page, PAGE_STEPS, len).ok_or_else(projects::no_such_page)?;
     let steps = list_steps(head, project, paging.range_from_end())?;
     let name = links::shown_path(project);
     let path = layout::history(project);

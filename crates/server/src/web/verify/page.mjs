@@ -59,7 +59,7 @@ async function verify(file, places) {
   if (run === runs) show(outcome, heading, about, lines);
 }
 
-if (await hasEd25519()) {
+if (await hasEd25519().catch(() => null)) {
   input.disabled = false;
   result.replaceChildren();
   // The same file may be chosen again.
