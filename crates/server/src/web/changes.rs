@@ -84,8 +84,7 @@ fn describe(change: &SignersChange, told: &BTreeSet<PublicKey>) -> Option<Markup
             html! { (role_name(*role)) " are listed now: " (group_list(groups)) }
         }
         SignersChange::RoleUnlisted { role, groups } => html! {
-            (role_name(*role)) " are no longer listed. They were " (group_list(groups)) ". "
-            (left_to_default(*role))
+            (role_name(*role)) " are no longer listed. " (left_to_default(*role)) " They were " (group_list(groups))
         },
     })
 }
@@ -114,8 +113,14 @@ fn describe_group_change(change: &GroupChange, told: &BTreeSet<PublicKey>) -> Op
     })
 }
 
+/// A key can be in several groups, so each is a line of its own.
 fn group_list(groups: &[Group]) -> Markup {
-    html! { @for (i, group) in groups.iter().enumerate() { @if i > 0 { "; and " } (one_group(group)) } }
+    html! {
+        @match groups {
+            [group] => (one_group(group)),
+            _ => ul { @for group in groups { li { (one_group(group)) } } },
+        }
+    }
 }
 
 fn one_group(group: &Group) -> Markup {
@@ -124,7 +129,7 @@ fn one_group(group: &Group) -> Markup {
 
 /// Where its key stands in the same sentence.
 fn name(signer: &Signer) -> Markup {
-    html! { @if let Some(name) = shown_signer_name(signer) { bdi.name { (name) } } @else { "it had" } }
+    html! { bdi.name { (shown_signer_name(signer).unwrap_or_default()) } }
 }
 
 /// What holds where the file does not list a role (D8).

@@ -70,7 +70,7 @@ fn summary(known: &KeyResponse) -> Markup {
             (true, None) => "No signers file in force lists this key, and no release here carries its signature.",
             (_, None) => "No release here carries its signature yet.",
             (_, Some(last)) => {
-                (parts::count(known.signed_count, "release carries", "releases carry")) " its signature, the last since "
+                (parts::count(known.signed_count, "release carries", "releases carry")) " its signature. The newest came "
                 (parts::when(last.signed_at)) "."
             }
         }

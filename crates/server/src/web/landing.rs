@@ -12,6 +12,7 @@ use countersign_store::{
     log::{Log, Logged},
 };
 use maud::{Markup, html};
+use url::form_urlencoded;
 
 use super::{
     command,
@@ -28,7 +29,9 @@ const COMMITS: usize = 200;
 pub(super) fn show(log: &Log, head: &Head, visit: &Visit) -> Reply {
     // A search has an address of its own.
     if !visit.search.is_empty() || visit.page != Some(1) {
-        return Reply::Elsewhere(format!("/projects?{}", visit.query()));
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        let fields = ["q", "page"].into_iter().filter_map(|name| Some((name, visit.field(name)?)));
+        return Reply::Elsewhere(format!("/projects?{}", query.extend_pairs(fields).finish()));
     }
     let newest = find_newest(log);
     let projects = head.index.project_count();

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::support::{
     Person, SignersFile, World, days_ago,
-    html::{key_page, open, short_key, visit},
+    html::{Html, key_page, open, short_key, visit},
     signers::signer,
 };
 
@@ -12,6 +12,24 @@ fn named(person: &Person, name: &str) -> serde_json::Value {
     let mut entry = signer(&person.key());
     entry["name"] = json!(name);
     entry
+}
+
+/// In the sentences about what changes.
+#[track_caller]
+fn assert_no_key_twice(page: &Html) {
+    let sentences =
+        page.text.split("<li class=\"wrap").skip(1).map(|rest| rest.split("</li>").next().unwrap());
+    let mut count = 0;
+    for sentence in sentences {
+        let mut keys: Vec<&str> =
+            sentence.split("title=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+        let all = keys.len();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), all, "{sentence}");
+        count += all;
+    }
+    assert!(count > 0, "{}", page.words);
 }
 
 struct Team {
@@ -175,6 +193,7 @@ fn a_proposal_shows_what_it_changes_and_each_condition() {
         &short_key(&erin),
         "not yet",
     ]);
+    assert_no_key_twice(&page);
     let project = open(&world.server, &format!("/p/{}", world.id("acme/app")));
     project.says(&[
         "A change of the signers waits for signatures",
@@ -290,8 +309,42 @@ fn the_history_shows_every_step_newest_first() {
     ]);
     page.says(&["What it says Artifact signers: any 2 of 3 keys: alice", "Who agreed A alice"]);
     page.lacks(&["out goes", "in comes"]);
+    assert_no_key_twice(&page);
     assert!(page.words.find("Step 2").unwrap() < page.words.find("Step 1").unwrap());
     page.says(&[&format!("countersign chain {} --server", world.id("acme/app"))]);
+}
+
+#[test]
+fn a_change_is_told_once_and_names_each_key_once() {
+    let team = Team::new();
+    let world = team.world();
+    let renamed = json!([{ "threshold": 2, "signers": [
+        named(&team.alice, "alice-2"), signer(&team.bob.key()), named(&team.carol, "carol")
+    ] }]);
+    let next = team.file().redated(days_ago(5)).with("artifact_signers", renamed).admin(1, &[&team.alice]);
+    world.propose(&team.alice, "acme/app", &next).ok();
+    let pending = open(&world.server, &format!("/p/{}", world.pending_path("acme/app")));
+    let key = |person: &Person| short_key(person);
+    pending.says(&[
+        &format!("alice {} gets another name: alice-2", key(&team.alice)),
+        &format!("bob {} loses its name", key(&team.bob)),
+        &format!("bob {} stays, is no longer admin and revoker", key(&team.bob)),
+        &format!("Admins are listed now: any 1 of 1 key: alice {}", key(&team.alice)),
+    ]);
+    assert_no_key_twice(&pending);
+    // One who takes another's place is told by the two lines about them alone.
+    let dave = Person::named("dave");
+    let people = [named(&team.alice, "alice"), named(&team.bob, "bob"), named(&dave, "dave")];
+    let replaced = json!([{ "threshold": 2, "signers": people }]);
+    let next = team.file().redated(days_ago(4)).with("artifact_signers", replaced);
+    world.propose(&team.alice, "acme/app", &next).ok();
+    let pending = open(&world.server, &format!("/p/{}", world.pending_path("acme/app")));
+    pending.says(&[
+        &format!("dave {} joins as", key(&dave)),
+        &format!("carol {} leaves, and was", key(&team.carol)),
+    ]);
+    pending.lacks(&["Artifact signers: ", "in comes", "out goes"]);
+    assert_no_key_twice(&pending);
 }
 
 #[test]
@@ -313,8 +366,7 @@ fn releases_come_highest_version_first_a_page_at_a_time() {
         world.add_release(&team.alice, &format!("acme/app/v1.{version}"));
     }
     let project = format!("/p/{}", world.id("acme/app"));
-    let place =
-        |page: &crate::support::html::Html, version: &str| page.words.find(&format!(" {version} collecting"));
+    let place = |page: &Html, version: &str| page.words.find(&format!(" {version} collecting"));
     let first = open(&world.server, &project);
     assert!(place(&first, "v1.26").unwrap() < place(&first, "v1.25").unwrap());
     assert!(place(&first, "v1.10").unwrap() < place(&first, "v1.9").unwrap());
@@ -364,7 +416,7 @@ fn the_page_of_a_key_shows_where_it_is_listed_and_what_it_signed() {
     let page = open(&world.server, &address);
     page.says(&[
         &team.alice.key(),
-        "26 releases carry its signature, the last since 20",
+        "26 releases carry its signature. The newest came 20",
         &format!("acme/app artifact signer alice {}", short_key(&team.alice)),
         "Waits for this key",
         "widgets/new signers 0 of 3 signatures",

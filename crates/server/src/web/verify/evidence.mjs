@@ -65,12 +65,14 @@ const spell = ({ size, digests }) =>
   Object.entries({ bytes: size, ...digests }).filter(([, fact]) => fact !== null).map((fact) => fact.join(" ")).join(", ");
 
 // Which listed file this one is, by name or by content.
-export function checkFile({ name: own, size, ...digests }, files, wanted, passed) {
-  const isSame = ({ size: listed, digests: { sha256 = digests.sha256, sha512 = digests.sha512 } }) =>
-    (listed ?? size) === size && sha256 === digests.sha256 && sha512 === digests.sha512;
+export function checkFile({ name: own, size, sha256, sha512 }, files, wanted, passed) {
+  const isSame = ({ size: listed, digests: { sha256: short = sha256, sha512: long = sha512 } }) =>
+    (listed ?? size) === size && short === sha256 && long === sha512;
   const named = files.filter(({ file_name: name }) => (wanted ? name === wanted : name.split("/").at(-1) === own));
-  const found = (named.length === 1 ? named : files).find(isSame);
-  const expected = named.length === 1 ? [`signed: ${spell(named[0])}`] : [];
-  refuseIf(!found, "The file is not the one that was signed", ...expected, `yours: ${spell({ size, digests })}`);
+  const one = named.length === 1 && named[0];
+  const found = (one ? named : files).find(isSame);
+  const yours = spell({ size, digests: one && !one.digests.sha256 ? { sha512 } : { sha256 } });
+  const details = [one && `signed: ${spell(one)}`, `yours: ${yours}`].filter(Boolean);
+  refuseIf(!found, "The file is not the one that was signed", ...details);
   passed(`The file is ${found.file_name} of the signed index: ${spell({ ...found, size })}`);
 }
