@@ -24,17 +24,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Works until it is told to stop.
 pub(crate) async fn follow(catalogue: Arc<Catalogue>, log: Arc<Log>, mut stopped: watch::Receiver<bool>) {
     let mut changes = log.subscribe();
-    let mut is_first = true;
     loop {
         changes.borrow_and_update();
         let working = Arc::clone(&catalogue);
-        let mut work = spawn_blocking(move || {
-            working.catch_up();
-            if is_first {
-                working.attribute_older();
-            }
-        });
-        is_first = false;
+        let mut work = spawn_blocking(move || working.catch_up());
         tokio::select! {
             // A panic was logged where it happened. The next round begins anew.
             _ = &mut work => {}

@@ -36,7 +36,7 @@ pub use self::look::{Look, ProjectName, UnknownAfter, WantedReleases};
 use self::{
     facts::{ProjectFacts, ReleaseFacts},
     reading::Reading,
-    tables::{Known, Tables},
+    tables::Tables,
 };
 use crate::{
     log::Log,
@@ -140,14 +140,9 @@ impl Catalogue {
         self.is_ready.send_if_modified(|is_ready| !std::mem::replace(is_ready, true));
     }
 
-    /// Finds out who registered the releases from before the start that still collect signatures. Reads many commits.
-    pub fn attribute_older(&self) {
-        let head = self.published.load_full();
-        let mut wanted: HashSet<RepoPath> = {
-            let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
-            tables.unattributed().collect()
-        };
-        let mut found = HashMap::new();
+    /// Finds out who registered the releases that already collected signatures before the start.
+    fn attribute_older(&self, head: &Head, tables: &mut Tables) {
+        let mut wanted: HashSet<RepoPath> = tables.collecting_paths().collect();
         for commit in self.log.read_back(head.commit).take(MOST_COMMITS) {
             let Ok(commit) = commit else { break };
             if wanted.is_empty() || self.is_stopping() {
@@ -155,16 +150,8 @@ impl Catalogue {
             }
             // The newest comes first: an older one was about content that has been corrected since.
             if let Some((index, by)) = commit.registration().filter(|(index, _)| wanted.remove(index)) {
-                found.insert(index, by);
+                tables.attribute(&index, by);
             }
-        }
-        self.attribute(found, Known::FromHistory);
-    }
-
-    fn attribute(&self, found: HashMap<RepoPath, PublicKey>, known: Known) {
-        if !found.is_empty() {
-            let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
-            found.iter().for_each(|(index, by)| tables.attribute(index, *by, known));
         }
     }
 
@@ -184,6 +171,7 @@ impl Catalogue {
             }
         });
         tables.compact();
+        self.attribute_older(head, &mut tables);
         (!self.is_stopping()).then_some(tables)
     }
 
@@ -229,7 +217,10 @@ impl Catalogue {
         let found = self.find_registrations(following, before.union(&wanted).cloned().collect());
         wanted.retain(|index| !found.contains_key(index));
         following.unattributed = wanted;
-        self.attribute(found, Known::FromLog);
+        if !found.is_empty() {
+            let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+            found.iter().for_each(|(index, by)| tables.attribute(index, *by));
+        }
     }
 
     fn find_registrations(

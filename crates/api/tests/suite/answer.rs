@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use countersign_api::answers::{
-    AssetsResponse, ChainResponse, ErrorResponse, FilesToSignResponse, PendingResponse, PingAuth,
-    PingResponse, ProposedResponse, ReplacedIndex, RevokedResponse, SignedResponse,
+use countersign_api::{
+    answers::{
+        AssetsResponse, ChainResponse, ErrorResponse, FilesToSignResponse, PendingResponse, PingAuth,
+        PingResponse, ProposedResponse, ReplacedIndex, RevokedResponse, SignedResponse,
+    },
+    catalogue::{KeyPendingResponse, KeyResponse, ProjectsResponse, ReleasesResponse},
 };
 use countersign_core::values::{json::ParseError, key::encode_base64};
 use countersign_testing::{INDEX, PENDING, PENDING_METADATA, PROJECT, alice, bob, evidence::rotated, path};
@@ -138,6 +141,10 @@ fn readers() -> Vec<(&'static str, Reader)> {
         ("release", |bytes| AssetsResponse::parse(bytes).map(drop)),
         ("revoked", |bytes| RevokedResponse::parse(bytes).map(drop)),
         ("ping", |bytes| PingResponse::parse(bytes).map(drop)),
+        ("releases", |bytes| ReleasesResponse::parse(bytes).map(drop)),
+        ("projects", |bytes| ProjectsResponse::parse(bytes).map(drop)),
+        ("key", |bytes| KeyResponse::parse(bytes).map(drop)),
+        ("key pending", |bytes| KeyPendingResponse::parse(bytes).map(drop)),
     ]
 }
 

@@ -2,6 +2,7 @@
 
 mod answer;
 mod bodies;
+mod catalogue;
 mod event;
 mod examples;
 mod history;

@@ -2,3 +2,4 @@
 
 mod difference;
 mod strength;
+mod tally;

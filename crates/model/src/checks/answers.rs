@@ -1,8 +1,11 @@
 //! A server's answers as its client reads them.
 
-use countersign_api::answers::{
-    AssetsResponse, ChainResponse, ErrorResponse, FilesToSignResponse, PendingResponse, PingResponse,
-    ProposedResponse, RevokedResponse, SignedResponse,
+use countersign_api::{
+    answers::{
+        AssetsResponse, ChainResponse, ErrorResponse, FilesToSignResponse, PendingResponse, PingResponse,
+        ProposedResponse, RevokedResponse, SignedResponse,
+    },
+    catalogue::{KeyPendingResponse, KeyResponse, ProjectsResponse, ReleasesResponse},
 };
 
 use super::{
@@ -32,6 +35,19 @@ pub fn check(data: &[u8]) {
         AssetsResponse::parse(data)
             .inspect_err(assert_shown)
             .inspect(|answer| assert_path(&answer.index_file_path))
+            .is_ok(),
+        ReleasesResponse::parse(data)
+            .inspect_err(assert_shown)
+            .inspect(|answer| answer.releases.iter().for_each(|release| assert_path(&release.index_path)))
+            .is_ok(),
+        ProjectsResponse::parse(data)
+            .inspect_err(assert_shown)
+            .inspect(|answer| answer.projects.iter().for_each(assert_path))
+            .is_ok(),
+        KeyResponse::parse(data).inspect_err(assert_shown).is_ok(),
+        KeyPendingResponse::parse(data)
+            .inspect_err(assert_shown)
+            .inspect(|answer| answer.pending.iter().for_each(|waiting| assert_path(&waiting.file_path)))
             .is_ok(),
         RevokedResponse::parse(data).inspect_err(assert_shown).is_ok(),
         PingResponse::parse(data).inspect_err(assert_shown).is_ok(),

@@ -73,6 +73,7 @@ impl Look<'_> {
             listed.add(|reading| describe_listing(reading, project, key));
         }
         let listed_more = projects.next().is_some();
+        listed.entries.sort_by(|a: &KeyListing, b| a.project_id.cmp(&b.project_id));
         KeyResponse {
             public_key: *key,
             listed: listed.entries,
@@ -109,7 +110,7 @@ impl Look<'_> {
             }
         }
         // Of each project they are in order already.
-        list.entries.sort_by(|a, b| (a.since, &a.file_path).cmp(&(b.since, &b.file_path)));
+        sort_by_age(&mut list.entries);
         more
     }
 
@@ -131,6 +132,7 @@ impl Look<'_> {
                 Ok(begun.map(|begun| release.describe_begun(&begun, vec![Role::Revocation])))
             });
         }
+        sort_by_age(&mut list.entries);
         list.entries
     }
 
@@ -198,6 +200,10 @@ impl Look<'_> {
         let Some((id, release)) = self.known_at(candidate.path) else { return Ok(None) };
         release.describe_waiting(snapshot, self.tables.registered_by(id))
     }
+}
+
+fn sort_by_age(files: &mut [WaitingFile]) {
+    files.sort_by(|a, b| (a.since, &a.file_path).cmp(&(b.since, &b.file_path)));
 }
 
 /// `None` if the project no longer lists the key.

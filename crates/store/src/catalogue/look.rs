@@ -207,6 +207,7 @@ impl<'a> Look<'a> {
         }
         let more = projects.len() > LIST_ENTRIES;
         projects.truncate(LIST_ENTRIES);
+        projects.sort_unstable();
         ProjectsResponse { projects, more }
     }
 

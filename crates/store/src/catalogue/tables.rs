@@ -60,13 +60,6 @@ struct CollectingRow {
     by: Option<PublicKey>,
 }
 
-/// How a registration was found. What the log has is newer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Known {
-    FromLog,
-    FromHistory,
-}
-
 struct ProjectRow {
     path: RepoPath,
     listed: Box<[KeyId]>,
@@ -115,19 +108,15 @@ impl Tables {
         begun.into_iter().flatten().map(|((_, _, release), _)| &self.release(*release).path)
     }
 
-    /// Releases that collect signatures, and of which it is not known who registered them.
-    pub(super) fn unattributed(&self) -> impl Iterator<Item = RepoPath> {
-        let unknown = self.collecting.iter().filter(|(_, row)| row.by.is_none());
-        unknown.map(|(id, _)| self.release(*id).path.clone())
+    /// The releases that collect signatures.
+    pub(super) fn collecting_paths(&self) -> impl Iterator<Item = RepoPath> {
+        self.collecting.keys().map(|id| self.release(*id).path.clone())
     }
 
-    pub(super) fn attribute(&mut self, path: &RepoPath, by: PublicKey, known: Known) {
+    pub(super) fn attribute(&mut self, path: &RepoPath, by: PublicKey) {
         let id = self.release_ids.get(path);
         if let Some(row) = id.and_then(|id| self.collecting.get_mut(id)) {
-            match known {
-                Known::FromLog => row.by = Some(by),
-                Known::FromHistory => drop(row.by.get_or_insert(by)),
-            }
+            row.by = Some(by);
         }
     }
 

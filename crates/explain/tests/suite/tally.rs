@@ -1,0 +1,50 @@
+//! Numbers of signatures: how many count, and how many are needed.
+
+use countersign_core::{documents::signers::SignersFile, rules::consent::Consent};
+use countersign_explain::tally::Tally;
+use countersign_testing::{alice, bob, carol, dave, key, mallory, public, signers};
+
+fn file(signers: &countersign_testing::Signers) -> SignersFile {
+    SignersFile::parse(signers.text().as_bytes()).unwrap()
+}
+
+#[test]
+fn each_group_counts_up_to_its_threshold() {
+    let signers = signers("2026-01-31T10:00:00Z");
+    let file = file(&signers.artifact(1, [&alice(), &bob()]).artifact(2, [&bob(), &carol(), &dave()]));
+    let count = |signed| {
+        let Tally { collected, needed } = Tally::of(file.artifact_groups(), &signed);
+        (collected, needed)
+    };
+    assert_eq!(count(public([])), (0, 3));
+    assert_eq!(count(public([&alice(), &mallory()])), (1, 3));
+    assert_eq!(count(public([&alice(), &bob()])), (2, 3), "the first group needs no second signature");
+    assert_eq!(count(public([&alice(), &bob(), &carol(), &dave()])), (3, 3));
+}
+
+#[test]
+fn a_proposal_counts_its_conditions_in_the_way_that_is_nearest() {
+    let current = file(&signers("2026-01-31T10:00:00Z").artifact(2, [&alice(), &bob()]).master(1, [&dave()]));
+    let proposed = file(&signers("2026-02-01T10:00:00Z").artifact(1, [&alice(), &carol()]));
+    let consent = Consent { current: Some(&current), proposed: &proposed };
+    let count = |signed| {
+        let Tally { collected, needed } = Tally::of_consent(&consent, &signed);
+        (collected, needed)
+    };
+    // The master alone is nearer than two admins; one admin of the new file; and the key that it adds.
+    assert_eq!(count(public([])), (0, 3));
+    assert_eq!(count(public([&alice()])), (2, 4), "now two admins are as near");
+    assert_eq!(count(public([&dave(), &carol()])), (3, 3));
+    let first = Consent { current: None, proposed: &proposed };
+    assert_eq!(Tally::of_consent(&first, &public([&alice()])), Tally { collected: 1, needed: 2 });
+}
+
+#[test]
+fn any_one_admin_revokes_unless_the_file_says_otherwise() {
+    let signers = signers("2026-01-31T10:00:00Z").artifact(2, [&alice(), &bob()]);
+    let signed = public([&alice(), &bob()]);
+    let plain = file(&signers);
+    assert_eq!(Tally::of_revocation(&plain, &signed), Tally { collected: 1, needed: 1 });
+    let explicit = file(&signers.revocation(2, [&bob(), &key(5)]));
+    assert_eq!(Tally::of_revocation(&explicit, &signed), Tally { collected: 1, needed: 2 });
+}
