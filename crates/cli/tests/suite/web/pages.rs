@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::support::{
     Person, SignersFile, World, days_ago,
+    fake_forge::{Asset, ForgeWorld, Kind},
     html::{Html, key_page, open, short_key, visit},
     signers::signer,
 };
@@ -239,6 +240,24 @@ fn a_release_shows_files_digests_progress_and_commands() {
     page.links_to(&format!("/p/{}", world.id("acme/app")));
     let digest = &world.read_json(&index)["published_files"][0]["digests"]["sha256"];
     page.says(&[digest.as_str().unwrap()]);
+}
+
+#[test]
+fn sizes_are_shown_where_they_are_known_and_rounded() {
+    let forge = ForgeWorld::with_project(Kind::GitHub);
+    let assets = [("a", 999), ("b", 1_000), ("c", 99_950), ("d", 1), ("e", 0)];
+    let assets = assets.map(|(name, length)| Asset::new(name, vec![7; length]));
+    forge.register_release(&forge.forge.put_release("acme/app", "v1.0", &assets)).ok();
+    let page = open(&forge.world.server, &format!("/p/{}", forge.forge.index_path("acme/app", "v1.0")));
+    page.says(&[
+        "File Size Digest",
+        " a 999 bytes sha256:",
+        " b 1.0 kB",
+        " c 100.0 kB",
+        " d 1 byte ",
+        " e 0 bytes",
+    ]);
+    page.says(&["v1.0 collecting", "Whole digests, SHA-512"]);
 }
 
 #[test]
