@@ -6,7 +6,7 @@ use axum::extract::State;
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
-use super::Page;
+use super::{Page, visit::Visit};
 use crate::openapi::{
     ABOUT, AUTHENTICATION, AuthHeader, Content, ContentSchema, DescribedAnswer, Endpoint, EndpointAccess,
     Parameter, ParameterPlace, Row, SchemaField, Section, Type, Verb, pages,
@@ -20,10 +20,13 @@ const SERVER: &str = "https://sign.example.org";
 static TEXTS: OnceLock<Vec<String>> = OnceLock::new();
 
 pub(super) fn routes() -> RouteTable {
-    let overview =
-        RouteTable::default().get("/docs", async |State(app): State<App>| show(&app, None), pages::docs());
+    let overview = RouteTable::default().get(
+        "/docs",
+        async |State(app): State<App>, visit: Visit| show(&app, None).at(&visit),
+        pages::docs(),
+    );
     Section::ALL.into_iter().fold(overview, |routes, section| {
-        let show = async move |State(app): State<App>| show(&app, Some(section));
+        let show = async move |State(app): State<App>, visit: Visit| show(&app, Some(section)).at(&visit);
         routes.get(&address(section), show, pages::docs_section(section))
     })
 }

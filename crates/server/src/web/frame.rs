@@ -11,7 +11,10 @@ use axum::{
 };
 use maud::{DOCTYPE, Markup, html};
 
-use super::assets::{self, ICON_PATH, PREVIEW_PATH, SCRIPT_ADDRESS, STYLE_ADDRESS};
+use super::{
+    assets::{self, ICON_PATH, PREVIEW_PATH, SCRIPT_ADDRESS, STYLE_ADDRESS},
+    visit::Visit,
+};
 
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// The same for the page that verifies files, whose script fetches from this server.
@@ -32,8 +35,8 @@ pub struct Page {
     /// The address of a feed of what the page is about.
     feed: Option<String>,
     search: String,
-    /// Where the visitor reaches the server.
-    origin: Option<String>,
+    /// Where the visitor reaches the server, and the page on it.
+    address: Option<(String, String)>,
 }
 
 impl Page {
@@ -47,7 +50,7 @@ impl Page {
             script: None,
             feed: None,
             search: String::new(),
-            origin: None,
+            address: None,
         }
     }
 
@@ -73,8 +76,8 @@ impl Page {
     }
 
     /// Previews elsewhere need whole addresses.
-    pub fn at_origin(self, origin: Option<&str>) -> Self {
-        Self { origin: origin.map(str::to_owned), ..self }
+    pub(super) fn at(self, visit: &Visit) -> Self {
+        Self { address: visit.origin.clone().map(|origin| (origin, visit.path.clone())), ..self }
     }
 
     fn render(&self) -> Markup {
@@ -108,7 +111,8 @@ impl Page {
             meta property="og:type" content="website";
             meta property="og:title" content=(self.title);
             meta property="og:description" content=(self.about);
-            @if let Some(origin) = &self.origin {
+            @if let Some((origin, path)) = &self.address {
+                meta property="og:url" content={ (origin) (path) };
                 meta property="og:image" content={ (origin) (PREVIEW_PATH) };
                 meta name="twitter:card" content="summary_large_image";
             }

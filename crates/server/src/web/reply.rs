@@ -74,7 +74,7 @@ pub(super) async fn reply(
     let rendered = app.renderings.run(visit.visitor(), move || {
         let reply = render(&shared, &head, &visit)?;
         Ok(match reply {
-            Reply::Page(page) => page.at_origin(visit.origin.as_deref()).into_response(),
+            Reply::Page(page) => page.at(&visit).into_response(),
             Reply::Feed(feed) => {
                 let headers = [(CONTENT_TYPE, FEED_TYPE), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
                 (headers, feed.into_string()).into_response()

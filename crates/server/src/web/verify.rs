@@ -51,7 +51,7 @@ async fn page(visit: Visit) -> Page {
         Ok(asked) => asked.render(),
         Err(refused) => refused.render(),
     };
-    Page::new("Verify a file", body).with_script(SCRIPT_PATH).at_origin(visit.origin.as_deref())
+    Page::new("Verify a file", body).with_script(SCRIPT_PATH).at(&visit)
 }
 
 /// What a visitor wants to verify a file against.

@@ -135,6 +135,7 @@ fn other_sites_can_show_a_preview() {
     assert!(meta("title").ends_with("/acme/app"), "{}", meta("title"));
     assert!(meta("description").starts_with("Signed releases of "));
     assert_eq!(meta("image"), "http://localhost/assets/preview.png");
+    assert_eq!(meta("url"), format!("http://localhost/p/{}", world.id("acme/app")));
     let picture = world.server.get("/assets/preview.png");
     assert_eq!(picture.header("content-type"), Some("image/png"));
     assert!(picture.body.starts_with(b"\x89PNG\r\n\x1a\n"));
