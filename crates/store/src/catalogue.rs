@@ -156,7 +156,7 @@ impl Catalogue {
     }
 
     fn build(&self, head: &Arc<Head>) -> Option<Tables> {
-        let mut tables = Tables::default();
+        let mut tables = Tables::making();
         let reading = Reading::of(head);
         for (_, project) in head.index.projects() {
             tables.set_project(project, &ProjectFacts::gather(&reading, project));
@@ -170,7 +170,7 @@ impl Catalogue {
                 tables.set_release(&index, ReleaseFacts::gather(&reading, &index, &self.hasher));
             }
         });
-        tables.compact();
+        tables.finish();
         self.attribute_older(head, &mut tables);
         (!self.is_stopping()).then_some(tables)
     }
@@ -187,7 +187,7 @@ impl Catalogue {
         {
             // Whether a begun revocation has enough signatures depends on the signers in force.
             let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
-            indexes.extend(projects.iter().flat_map(|project| tables.begun_in(project)).cloned());
+            indexes.extend(projects.iter().flat_map(|project| tables.begun_in(project)));
         }
         let reading = Reading::of(head);
         let gather = |index| {

@@ -25,7 +25,7 @@ use super::facts::{Seconds, first_signed};
 
 /// A release as the tables know it.
 pub(super) struct KnownRelease<'a> {
-    pub(super) path: &'a RepoPath,
+    pub(super) path: RepoPath,
     pub(super) project: &'a RepoPath,
     pub(super) registered_at: Seconds,
 }
@@ -43,8 +43,8 @@ impl KnownRelease<'_> {
 
     /// `None` if there is no such release any more.
     pub(super) fn describe(&self, snapshot: &impl Snapshot) -> Result<Option<ListedRelease>, ReadError> {
-        let Some((state, set)) = read_state(snapshot, self.path)? else { return Ok(None) };
-        let signers = stored::signers_copy(snapshot, self.path)?;
+        let Some((state, set)) = read_state(snapshot, &self.path)? else { return Ok(None) };
+        let signers = stored::signers_copy(snapshot, &self.path)?;
         let mut listed = ListedRelease {
             index_path: self.path.clone(),
             project_id: self.project.clone(),
@@ -69,7 +69,7 @@ impl KnownRelease<'_> {
             }
             ReleaseState::Revoked => {
                 listed.completed_at = last_signed(&set);
-                let path = layout::revocation_of(self.path);
+                let path = layout::revocation_of(&self.path);
                 let document = read_revocation(snapshot, &path)?;
                 listed.revocation_reason = document.map(|document| document.reason);
                 let set = stored::read_signatures(snapshot, &layout::signatures_of(&path))?;
@@ -81,12 +81,12 @@ impl KnownRelease<'_> {
 
     /// A revocation that waits for more signatures.
     pub(super) fn read_begun(&self, snapshot: &impl Snapshot) -> Result<Option<BegunRevocation>, ReadError> {
-        let Some(document) = read_revocation(snapshot, &layout::pending_revocation_of(self.path))? else {
+        let Some(document) = read_revocation(snapshot, &layout::pending_revocation_of(&self.path))? else {
             return Ok(None);
         };
-        let active = stored::governing_signers(snapshot, self.path)?;
-        let active = active.ok_or_else(|| stored::corrupt(self.path, "no signers file governs it"))?;
-        let set = begun_signatures(snapshot, self.path)?;
+        let active = stored::governing_signers(snapshot, &self.path)?;
+        let active = active.ok_or_else(|| stored::corrupt(&self.path, "no signers file governs it"))?;
+        let set = begun_signatures(snapshot, &self.path)?;
         Ok(Some(BegunRevocation { document, set, active }))
     }
 
@@ -113,10 +113,10 @@ impl KnownRelease<'_> {
         snapshot: &impl Snapshot,
         by: Option<PublicKey>,
     ) -> Result<Option<WaitingFile>, ReadError> {
-        let Some((ReleaseState::Collecting, set)) = read_state(snapshot, self.path)? else {
+        let Some((ReleaseState::Collecting, set)) = read_state(snapshot, &self.path)? else {
             return Ok(None);
         };
-        let signers = stored::signers_copy(snapshot, self.path)?;
+        let signers = stored::signers_copy(snapshot, &self.path)?;
         let tally = Tally::of(signers.file.artifact_groups(), &set.signers());
         Ok(Some(WaitingFile {
             kind: WaitingKind::Release,

@@ -1,19 +1,21 @@
 //! What the tables keep of a release and of a project, read from a head.
 
-use std::collections::BTreeSet;
+use std::{borrow::Cow, collections::BTreeSet};
 
 use countersign_api::catalogue::ReleaseState;
 use countersign_core::{
-    documents::{index::ReleaseIndex, layout, metadata::Metadata, signatures::SignatureSet},
+    documents::{layout, metadata::Metadata, signatures::SignatureSet},
     rules::{
         quorum::RevocationRole,
         snapshot::{ReadError, Snapshot},
         stored,
     },
-    values::{key::PublicKey, path::RepoPath, time::Timestamp},
+    values::{digest::HexDigest, key::PublicKey, path::RepoPath, time::Timestamp, wire},
 };
 
 use gix::ObjectId;
+use serde::Deserialize;
+use smol_str::SmolStr;
 
 use super::{DigestHasher, FileDigest, describe, reading::Reading};
 
@@ -28,6 +30,8 @@ pub(super) struct ReleaseFacts {
     /// The id of the index.
     pub(super) content: ObjectId,
     pub(super) project: RepoPath,
+    /// The path without the project before it and the name of the index behind it.
+    pub(super) tail: SmolStr,
     pub(super) registered_at: Seconds,
     pub(super) state: ReleaseState,
     /// Of its files, once it is or was complete.
@@ -60,7 +64,15 @@ impl ReleaseFacts {
     ) -> Result<Option<Self>, ReadError> {
         let Some(content) = reading.id_of(path) else { return Ok(None) };
         let Some((state, set)) = describe::read_state(reading, path)? else { return Ok(None) };
-        let index = stored::parse_stored(path, ReleaseIndex::parse(&stored::require(reading, path)?))?;
+        let bytes = stored::require(reading, path)?;
+        let unusable = |reason: &dyn std::fmt::Display| stored::corrupt(path, reason.to_string());
+        let index: IndexFacts<'_> = serde_json::from_slice(&bytes).map_err(|error| unusable(&error))?;
+        let project = RepoPath::parse(&index.project_id).map_err(|error| unusable(&error))?;
+        let tail = path.as_str().strip_prefix(project.as_str());
+        let tail = tail.and_then(|tail| tail.strip_suffix(wire::INDEX_FILE));
+        let tail =
+            tail.filter(|tail| tail.starts_with('/')).ok_or_else(|| unusable(&"its project is elsewhere"))?;
+        let registered_at = Timestamp::parse(&index.mirrored_on).map_err(|error| unusable(&error))?;
         let (digests, begun) = match state {
             ReleaseState::Collecting => (Vec::new(), None),
             ReleaseState::Complete => (hash_digests(&index, hasher), read_begun(reading, path)?),
@@ -68,8 +80,9 @@ impl ReleaseFacts {
         };
         Ok(Some(Self {
             content,
-            project: index.project_id,
-            registered_at: seconds(index.mirrored_on),
+            project,
+            tail: tail.into(),
+            registered_at: seconds(registered_at),
             state,
             digests,
             signed: set.iter().map(|(key, collected)| (*key, seconds(collected.collected_at))).collect(),
@@ -78,13 +91,36 @@ impl ReleaseFacts {
     }
 }
 
-fn hash_digests(index: &ReleaseIndex, hasher: &DigestHasher) -> Vec<u64> {
-    let of = |digest: FileDigest| hasher.hash(&digest);
+/// What the tables keep of an index. After a start there are hundreds of thousands to read, and the strict reader takes
+/// several times as long. It reads what an answer says.
+#[derive(Deserialize)]
+struct IndexFacts<'a> {
+    #[serde(borrow)]
+    project_id: Cow<'a, str>,
+    #[serde(borrow)]
+    mirrored_on: Cow<'a, str>,
+    #[serde(borrow)]
+    published_files: Vec<FileFacts<'a>>,
+}
+
+#[derive(Deserialize)]
+struct FileFacts<'a> {
+    #[serde(borrow)]
+    digests: DigestFacts<'a>,
+}
+
+#[derive(Deserialize)]
+struct DigestFacts<'a> {
+    sha256: Option<&'a str>,
+    sha512: Option<&'a str>,
+}
+
+fn hash_digests(index: &IndexFacts<'_>, hasher: &DigestHasher) -> Vec<u64> {
     let files = index.published_files.iter().flat_map(|file| {
-        let sha256 = file.digests.sha256.map(|digest| of(FileDigest::Sha256(digest)));
-        sha256.into_iter().chain(file.digests.sha512.map(|digest| of(FileDigest::Sha512(digest))))
+        let sha256 = file.digests.sha256.and_then(HexDigest::parse).map(FileDigest::Sha256);
+        sha256.into_iter().chain(file.digests.sha512.and_then(HexDigest::parse).map(FileDigest::Sha512))
     });
-    files.collect()
+    files.map(|digest| hasher.hash(&digest)).collect()
 }
 
 fn read_begun(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<BegunFacts>, ReadError> {

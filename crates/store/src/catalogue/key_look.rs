@@ -144,7 +144,7 @@ impl Look<'_> {
         for (_, Reverse(at), release) in signed.take(KEY_ENTRIES) {
             let release = self.known(*release);
             list.add(|reading| {
-                let state = read_state(reading, release.path)?;
+                let state = read_state(reading, &release.path)?;
                 Ok(state.map(|(state, _)| SignedRelease {
                     index_path: release.path.clone(),
                     project_id: release.project.clone(),
@@ -174,7 +174,7 @@ impl Look<'_> {
             Signable::Index => Some(Candidate {
                 is_first_registration: false,
                 kind: WaitingKind::Release,
-                since: self.known_at(path)?.1.registered_at,
+                since: self.tables.find_release(path)?.1.registered_at,
                 path,
                 project: None,
             }),

@@ -131,8 +131,8 @@ impl<'a> Look<'a> {
             let listed = release.describe(reading)?;
             let listed = listed.filter(|listed| listed.state != ReleaseState::Collecting);
             let Some(listed) = listed else { return Ok(None) };
-            let bytes = stored::require(reading, release.path)?;
-            let index = stored::parse_stored(release.path, ReleaseIndex::parse(&bytes))?;
+            let bytes = stored::require(reading, &release.path)?;
+            let index = stored::parse_stored(&release.path, ReleaseIndex::parse(&bytes))?;
             let file = index.published_files.into_iter().find(|file| has_digest(file, digest));
             Ok(file.map(|file| ListedRelease { file_name: Some(file.file_name.to_string()), ..listed }))
         }))
@@ -218,7 +218,7 @@ impl<'a> Look<'a> {
             if list.is_full() {
                 break;
             }
-            let Some((_, release)) = self.known_at(path) else { continue };
+            let Some((_, release)) = self.known_at(&path) else { continue };
             list.add(|reading| {
                 let begun = release.read_begun(reading)?;
                 Ok(begun.map(|begun| release.describe_begun(&begun, Vec::new())))
@@ -250,7 +250,7 @@ impl<'a> Look<'a> {
     pub(super) fn known(&self, id: ReleaseId) -> KnownRelease<'_> {
         let row = self.tables.release(id);
         let project = self.tables.project(row.project);
-        KnownRelease { path: &row.path, project, registered_at: row.registered_at }
+        KnownRelease { path: self.tables.path_of(id), project, registered_at: row.registered_at }
     }
 
     pub(super) fn known_at(&self, path: &RepoPath) -> Option<(ReleaseId, KnownRelease<'_>)> {

@@ -4,11 +4,13 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, HashMap},
+    hash::{BuildHasher as _, RandomState},
 };
 
 use countersign_api::catalogue::ReleaseState;
-use countersign_core::values::{key::PublicKey, path::RepoPath};
+use countersign_core::values::{key::PublicKey, path::RepoPath, wire};
 use gix::ObjectId;
+use smol_str::SmolStr;
 
 use super::facts::{ProjectFacts, ReleaseFacts, Seconds};
 
@@ -19,7 +21,9 @@ pub(super) type KeyId = u32;
 #[derive(Default)]
 pub(super) struct Tables {
     releases: Vec<ReleaseRow>,
-    release_ids: HashMap<RepoPath, ReleaseId>,
+    /// By a hash of the path of the index.
+    release_ids: BTreeSet<(u64, ReleaseId)>,
+    path_hasher: RandomState,
     projects: Vec<ProjectRow>,
     project_ids: HashMap<RepoPath, ProjectId>,
     key_ids: HashMap<PublicKey, KeyId>,
@@ -42,10 +46,23 @@ pub(super) struct Tables {
     /// By their names in small letters, the last one first. Those with signers in force, and those without.
     pub(super) active_names: BTreeSet<(String, ProjectId)>,
     pub(super) pending_names: BTreeSet<(String, ProjectId)>,
+    /// While the tables are made.
+    bulk: Option<Bulk>,
+}
+
+/// Rows of the large tables, to be sorted once: tables that grow row by row would leave gaps in memory.
+#[derive(Default)]
+struct Bulk {
+    release_ids: Vec<(u64, ReleaseId)>,
+    digests: Vec<(u64, Seconds, ReleaseId)>,
+    by_project: Vec<(ProjectId, ReleaseState, Reverse<Seconds>, Reverse<ReleaseId>)>,
+    complete: Vec<(Reverse<Seconds>, Reverse<ReleaseId>)>,
+    signed: Vec<(KeyId, Reverse<Seconds>, ReleaseId)>,
 }
 
 pub(super) struct ReleaseRow {
-    pub(super) path: RepoPath,
+    /// What stands between the project and the name of the index. Short ones take no further memory.
+    tail: SmolStr,
     pub(super) project: ProjectId,
     pub(super) registered_at: Seconds,
     /// `None` for one that is gone.
@@ -72,8 +89,24 @@ impl Tables {
     }
 
     pub(super) fn find_release(&self, path: &RepoPath) -> Option<(ReleaseId, &ReleaseRow)> {
-        let id = *self.release_ids.get(path)?;
+        let id = self.release_id(path)?;
         Some((id, self.release(id)))
+    }
+
+    fn release_id(&self, path: &RepoPath) -> Option<ReleaseId> {
+        let hash = self.path_hasher.hash_one(path.as_str());
+        let mut alike = self.release_ids.range((hash, ReleaseId::MIN)..=(hash, ReleaseId::MAX));
+        alike.find(|(_, id)| self.path_text(*id) == path.as_str()).map(|(_, id)| *id)
+    }
+
+    /// Where the index of a release lies.
+    pub(super) fn path_of(&self, id: ReleaseId) -> RepoPath {
+        RepoPath::parse(&self.path_text(id)).expect("it was a path before it was taken apart")
+    }
+
+    fn path_text(&self, id: ReleaseId) -> String {
+        let row = self.release(id);
+        format!("{}{}{}", self.project(row.project), row.tail, wire::INDEX_FILE)
     }
 
     pub(super) fn project(&self, id: ProjectId) -> &RepoPath {
@@ -102,32 +135,33 @@ impl Tables {
     }
 
     /// The releases of a project whose revocation was begun.
-    pub(super) fn begun_in(&self, project: &RepoPath) -> impl Iterator<Item = &RepoPath> {
+    pub(super) fn begun_in(&self, project: &RepoPath) -> impl Iterator<Item = RepoPath> {
         let id = self.project_id(project);
         let begun = id.map(|id| self.begun.range((id, 0, 0)..=(id, Seconds::MAX, ReleaseId::MAX)));
-        begun.into_iter().flatten().map(|((_, _, release), _)| &self.release(*release).path)
+        begun.into_iter().flatten().map(|((_, _, release), _)| self.path_of(*release))
     }
 
     /// The releases that collect signatures.
     pub(super) fn collecting_paths(&self) -> impl Iterator<Item = RepoPath> {
-        self.collecting.keys().map(|id| self.release(*id).path.clone())
+        self.collecting.keys().map(|id| self.path_of(*id))
     }
 
     pub(super) fn attribute(&mut self, path: &RepoPath, by: PublicKey) {
-        let id = self.release_ids.get(path);
-        if let Some(row) = id.and_then(|id| self.collecting.get_mut(id)) {
+        let id = self.release_id(path);
+        if let Some(row) = id.and_then(|id| self.collecting.get_mut(&id)) {
             row.by = Some(by);
         }
     }
 
     /// Gives whether it has to be found out who registered the release.
     pub(super) fn set_release(&mut self, path: &RepoPath, facts: Option<ReleaseFacts>) -> bool {
-        let known = self.release_ids.get(path).copied();
+        // While they are made, each release comes once.
+        let known = if self.bulk.is_some() { None } else { self.release_id(path) };
         let before = known.map(|id| (id, self.take_release(id)));
         let Some(facts) = facts else { return false };
         let project = self.intern_project(&facts.project);
         let row = ReleaseRow {
-            path: path.clone(),
+            tail: facts.tail.clone(),
             project,
             registered_at: facts.registered_at,
             state: Some(facts.state),
@@ -142,15 +176,29 @@ impl Tables {
             }
             None => {
                 let id = next_id(self.releases.len());
-                self.release_ids.insert(path.clone(), id);
+                let named = (self.path_hasher.hash_one(path.as_str()), id);
+                match &mut self.bulk {
+                    Some(bulk) => bulk.release_ids.push(named),
+                    None => drop(self.release_ids.insert(named)),
+                }
                 self.releases.push(row);
                 id
             }
         };
-        self.digests.extend(facts.digests.iter().map(|digest| (*digest, facts.registered_at, id)));
-        self.by_project.insert((project, facts.state, Reverse(facts.registered_at), Reverse(id)));
-        if facts.state == ReleaseState::Complete {
-            self.complete.insert((Reverse(facts.registered_at), Reverse(id)));
+        let digests = facts.digests.iter().map(|digest| (*digest, facts.registered_at, id));
+        let listed = (project, facts.state, Reverse(facts.registered_at), Reverse(id));
+        let complete = (facts.state == ReleaseState::Complete).then_some((listed.2, listed.3));
+        match &mut self.bulk {
+            Some(bulk) => {
+                bulk.digests.extend(digests);
+                bulk.by_project.push(listed);
+                bulk.complete.extend(complete);
+            }
+            None => {
+                self.digests.extend(digests);
+                self.by_project.insert(listed);
+                self.complete.extend(complete);
+            }
         }
         if let Some(begun) = &facts.begun {
             let joined = begun.joined.iter().map(|key| self.intern_key(key)).collect();
@@ -159,9 +207,15 @@ impl Tables {
         }
         let signed: Box<[_]> = facts.signed.iter().map(|(key, at)| (self.intern_key(key), *at)).collect();
         for (key, at) in &signed {
-            if self.signed.insert((*key, Reverse(*at), id)) {
-                self.signed_counts[*key as usize] += 1;
-            }
+            let row = (*key, Reverse(*at), id);
+            let is_new = match &mut self.bulk {
+                Some(bulk) => {
+                    bulk.signed.push(row);
+                    true
+                }
+                None => self.signed.insert(row),
+            };
+            self.signed_counts[*key as usize] += u32::from(is_new);
         }
         if facts.state != ReleaseState::Collecting {
             return false;
@@ -172,7 +226,8 @@ impl Tables {
 
     /// Takes out what may change. The digests and signatures of a complete release never do.
     fn take_release(&mut self, id: ReleaseId) -> Option<CollectingRow> {
-        let ReleaseRow { project, registered_at, state, .. } = self.releases[id as usize];
+        let ReleaseRow { project, registered_at, state, tail: _ } = &self.releases[id as usize];
+        let (project, registered_at, state) = (*project, *registered_at, *state);
         self.releases[id as usize].state = None;
         if let Some(state) = state {
             self.by_project.remove(&(project, state, Reverse(registered_at), Reverse(id)));
@@ -209,15 +264,19 @@ impl Tables {
         }
     }
 
-    /// Packs the large tables tightly, after many insertions.
-    pub(super) fn compact(&mut self) {
-        repack(&mut self.digests);
-        repack(&mut self.by_project);
-        repack(&mut self.complete);
-        repack(&mut self.signed);
-        repack(&mut self.listed);
+    /// Empty tables, to be filled with everything and then finished.
+    pub(super) fn making() -> Self {
+        Self { bulk: Some(Bulk::default()), ..Self::default() }
+    }
+
+    pub(super) fn finish(&mut self) {
+        let Some(bulk) = self.bulk.take() else { return };
+        self.release_ids = bulk.release_ids.into_iter().collect();
+        self.digests = bulk.digests.into_iter().collect();
+        self.by_project = bulk.by_project.into_iter().collect();
+        self.complete = bulk.complete.into_iter().collect();
+        self.signed = bulk.signed.into_iter().collect();
         self.releases.shrink_to_fit();
-        self.release_ids.shrink_to_fit();
     }
 
     fn intern_project(&mut self, path: &RepoPath) -> ProjectId {
@@ -253,8 +312,4 @@ pub(super) fn reversed_name(path: &str) -> String {
 
 fn next_id(len: usize) -> u32 {
     u32::try_from(len).expect("fewer than 2^32 releases, projects and keys fit into memory")
-}
-
-fn repack<T: Ord>(set: &mut BTreeSet<T>) {
-    *set = std::mem::take(set).into_iter().collect();
 }
