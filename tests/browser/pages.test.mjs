@@ -11,33 +11,46 @@ const app = `/p/${root}/acme/app`;
 const verifyAt = (release) => `/verify?path=${encodeURIComponent(`${root}/acme/${release}/svc.index.json`)}`;
 
 const PAGES = {
-  projects: "/",
-  "search-with-a-result": "/?q=tools",
-  "search-without-one": "/?q=nothing-like-this",
+  landing: "/",
+  projects: "/projects",
+  "search-with-a-result": "/projects?q=tools",
+  "search-without-one": "/projects?q=nothing-like-this",
+  "search-for-a-digest": "/projects?q=c2d4e6c06eb3a1c86a3b1d7a2f4ab3c2f1a7a5e3a8d4f7b8c9d0e1f2a3b4c5d6",
   project: app,
+  "project-with-many-releases": `/p/${root}/acme/many`,
+  "project-filtered": `/p/${root}/acme/many?state=complete&q=1.2`,
+  "project-without-releases": `/p/${root}/acme/empty`,
   "project-that-waits": `/p/${root}/acme/new`,
   "release-complete": `${app}/1.0/svc.index.json`,
   "release-collecting": `${app}/1.1/svc.index.json`,
   "release-revoked": `${app}/0.9/svc.index.json`,
+  "release-with-a-begun-revocation": `/p/${root}/acme/many/1.3/svc.index.json`,
   "release-with-odd-names": `/p/${root}/acme/tools/2.0/svc.index.json`,
   "signers-pending": `${app}/svc.signers.pending/svc.signers.json`,
   "first-signers-pending": `/p/${root}/acme/new/svc.signers.pending/svc.signers.json`,
   history: `${app}/svc.signers.history.json`,
   "project-activity": `${app}/svc.activity`,
   activity: "/activity",
+  "activity-filtered": "/activity?type=complete",
   docs: "/docs",
+  "docs-of-a-group": "/docs/reading",
   verify: "/verify",
   "verify-a-release": verifyAt("app/1.0"),
   "verify-an-address": `/verify?url=${encodeURIComponent(`${site}/acme/app/1.0/extra/plug-in.tar.gz`)}`,
 };
 
-const DEVICES = { desktop: { width: 1280, height: 800 }, phone: { width: 360, height: 740 } };
+const DEVICES = { desktop: { width: 1280, height: 800 }, phone: { width: 390, height: 800 } };
 
 const axe = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
 let browser;
 before(async () => {
   browser = await launch();
+  // The page of a key has the key in its address.
+  await withPage(browser, {}, async (page) => {
+    await open(page, app);
+    PAGES.key = await page.locator("a.key").first().getAttribute("href");
+  });
 });
 after(() => browser.close());
 
@@ -109,7 +122,7 @@ for (const [outcome, text] of [["verified", "pretend that this is a program\n"],
 
 test("search finds projects by what is typed", () =>
   withPage(browser, {}, async (page) => {
-    await open(page, "/");
+    await open(page, "/projects");
     assert.ok(await page.getByRole("link", { name: /acme\/app/ }).first().isVisible());
     const field = page.getByRole("searchbox");
     await field.fill("tools");
@@ -152,5 +165,65 @@ test("pages can be read without scripts", () =>
     for (const [name, path] of Object.entries(PAGES)) {
       await open(page, path);
       assert.ok(await page.locator("h1").isVisible(), name);
+      assert.equal(await page.locator("button.copy").count(), 0, "no button that does nothing");
+    }
+    await open(page, app);
+    assert.match(await page.locator("time.ago").first().textContent(), /^\d{4}-\d\d-\d\d \d\d:\d\d UTC$/);
+  }));
+
+test("where scripts run, commands are copied and times are said as people do", () =>
+  withPage(browser, { permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
+    await open(page, `${app}/1.0/svc.index.json`);
+    const copied = () => page.evaluate(() => navigator.clipboard.readText());
+    const command = page.locator(".hero .command").first();
+    const button = command.getByRole("button", { name: "Copy the command" });
+    await button.click();
+    await page.getByText("Copied", { exact: true }).waitFor();
+    assert.equal(await copied(), await command.locator("pre").textContent());
+    await page.getByRole("button", { name: "Copy the digest", exact: true }).first().click();
+    assert.match(await copied(), /^[0-9a-f]{64}$/);
+    const time = page.locator("time.ago").first();
+    assert.match(await time.textContent(), /ago$|^just now$/);
+    assert.match(await time.getAttribute("title"), /^\d{4}-\d\d-\d\d \d\d:\d\d UTC$/);
+  }));
+
+test("keys never break inside their prefix, and lead to their pages", () =>
+  withPage(browser, { viewport: { width: 320, height: 600 } }, async (page) => {
+    await open(page, `${app}/svc.signers.history.json`);
+    for (const key of await page.locator("a.key").all()) {
+      assert.match(await key.textContent(), /^svc-pub:\S{6}…\S{6}$/);
+      assert.equal(await key.evaluate((link) => link.getClientRects().length), 1);
+    }
+    await page.locator("a.key").first().click();
+    await page.waitForURL(/\/keys\/svc-pub:[\w-]{43}$/);
+    assert.match(await page.locator(".whole-key").textContent(), /^svc-pub:\S{43}$/);
+    assert.equal(await page.locator(".whole-key .together").evaluate((prefix) => prefix.getClientRects().length), 1);
+  }));
+
+test("no page of a project is longer than it must be", () =>
+  withPage(browser, {}, async (page) => {
+    await open(page, `/p/${root}/acme/many`);
+    assert.equal(await page.locator(".releases tbody tr").count(), 25);
+    assert.match(await page.locator(".releases tbody tr").first().textContent(), /1\.3.*revocation begun.*1 of 2 signatures/);
+    await page.getByRole("link", { name: "Older" }).click();
+    await page.waitForURL(/\?page=2$/);
+    assert.equal(await page.locator(".releases tbody tr").count(), 2);
+    await open(page, `/p/${root}/acme/many`);
+    await page.getByRole("link", { name: /^Collecting/ }).click();
+    assert.ok(await page.getByText("No release is in this state.").isVisible());
+  }));
+
+test("feeds are XML that a browser reads", () =>
+  withPage(browser, {}, async (page) => {
+    await open(page, "/verify");
+    for (const address of ["/activity.atom", `${app}/svc.activity.atom`]) {
+      const seen = await page.evaluate(async (target) => {
+        const text = await (await fetch(target)).text();
+        const feed = new DOMParser().parseFromString(text, "application/xml");
+        const entries = [...feed.querySelectorAll("entry")];
+        const isWhole = (entry) => ["id", "title", "updated", "link"].every((name) => entry.querySelector(name));
+        return [feed.documentElement.namespaceURI, feed.querySelectorAll("parsererror").length, entries.length > 5, entries.every(isWhole)];
+      }, address);
+      assert.deepEqual(seen, ["http://www.w3.org/2005/Atom", 0, true, true], address);
     }
   }));

@@ -23,7 +23,7 @@ const SENTENCES = [
   [/^place: other (.*)$/, ([, what]) => new RegExp(`^The index does not belong .* another ${what.replace("source", "place")}$`)],
   [/^unknown governor$/, () => /^The signers file of this release is not in the project's history$/],
   [/^bad signature$/, () => /^The index: the signature of svc-pub:\S+ does not verify$/],
-  [/^too few$/, () => /^Not enough of the right people have signed: /],
+  [/^too few$/, () => /^Too few of the right keys have signed: /],
   [/^chain, entry 0: empty$/, () => /^The chain has no signers file$/],
   [/^chain, entry (\d+): (.*)$/, ([, entry, fault]) => new RegExp(`^Signers file ${Number(entry) + 1}${inChain(fault)}`)],
 ];

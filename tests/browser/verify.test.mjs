@@ -27,7 +27,7 @@ async function verify(page, file) {
   await page.locator("#file").setInputFiles(file);
   await page.locator("#result.verified, #result.refused").waitFor();
   const lines = await page.locator("#result li").allTextContents();
-  return { outcome: await page.locator("#result").getAttribute("class"), lines, last: lines.at(-1) };
+  return { outcome: await page.locator("#result").getAttribute("class"), lines, first: lines[0] };
 }
 
 const withVerify = (path, use, options, expected) =>
@@ -41,10 +41,11 @@ function assertVerified({ outcome, lines }) {
   assert.ok(lines.length >= 7 && lines.every((line) => line.startsWith("✓ ")), lines.join("\n"));
 }
 
-function assertRefused({ outcome, lines, last }, why) {
+// What failed comes first.
+function assertRefused({ outcome, lines, first }, why) {
   assert.equal(outcome, "refused", lines.join("\n"));
-  assert.match(last, /^✗ /);
-  assert.match(last, why);
+  assert.match(first, /^✗ /);
+  assert.match(first, why);
 }
 
 test("a good file is verified, and the page says what it checked", () =>
@@ -56,20 +57,53 @@ test("a good file is verified, and the page says what it checked", () =>
       /Everyone in the project's first signers file, of 20\S+, has signed it$/,
       /Signers files after it: 1, each agreed to by those before and after it$/,
       /byte for byte$/,
-      /: 2 of 3 artifact signers needed, 2 signed$/,
+      /: 2 of 2 signatures, any 2 of 3 keys$/,
       /Signed by alice \(svc-pub:\S{43}\)$/,
       /Signed by carol \(svc-pub:\S{43}\)$/,
       /no revocation$/,
-      /The file is app\.tar\.gz of the signed index: 31 bytes, sha256 [0-9a-f]{64}$/,
+      /The file is app\.tar\.gz of the signed index: bytes 31, sha256 [0-9a-f]{64}$/,
     ]) assert.ok(said.lines.some((line) => part.test(line)), `${part}\n${said.lines.join("\n")}`);
     assert.equal(await page.locator("#result h2").textContent(), "Verified: app.tar.gz");
     assert.equal(await page.locator("#result").getAttribute("role"), "status");
   }));
 
-test("a file is found by the address that it was downloaded from", () =>
+test("a file alone is enough: its release is found by its digest", () =>
   withVerify("/verify", async (page) => {
+    assert.ok(await page.getByLabel("Where the file was downloaded from").isHidden());
+    assertVerified(await verify(page, good));
+    assert.match(await page.locator("#result p").textContent(), /^Release: .*\/acme\/app\/1\.0$/);
+    assertVerified(await verify(page, published("app/0.8/app.tar.gz")));
+    assertRefused(await verify(page, published("app/0.9/app.tar.gz")), /is revoked/);
+    // Two listed files that change places are not the same release.
+    const swapped = { name: "app.tar.gz", mimeType: "", buffer: Buffer.from("and its plug-in\n") };
+    assertRefused(await verify(page, swapped), /not the one that was signed/);
+  }, {}, /404/));
+
+test("a file that several projects list is verified for the one that the visitor chooses", () =>
+  withVerify("/verify", async (page) => {
+    await page.locator("#file:enabled").setInputFiles(published("many/1.1/program"));
+    await page.locator("#result.asking").waitFor();
+    assert.match(await page.locator("#result h2").textContent(), /^Several projects list program$/);
+    await page.getByRole("button", { name: /acme\/tools/ }).click();
+    await page.locator("#result.verified").waitFor();
+    assert.match(await page.locator("#result p").textContent(), /acme\/tools\/2\.0$/);
+  }));
+
+test("a server that names the wrong release is not believed", () =>
+  withVerify("/verify", async (page) => {
+    const answer = { releases: [{ index_path: index("app/0.8"), project_id: `${root}/acme/app`, state: "complete" }], more: false };
+    await page.route("**/v1/releases?*", (route) => route.fulfill({ json: answer }));
+    assertRefused(await verify(page, good), /not the one that was signed/);
+  }));
+
+test("a file that no release lists is refused, and its address is asked for", () =>
+  withVerify("/verify", async (page) => {
+    const tampered = { name: "plug-in.tar.gz", mimeType: "", buffer: Buffer.from("tampered") };
+    assertRefused(await verify(page, tampered), /No release on this server lists this file.*yours: sha256 [0-9a-f]{64}$/);
     await page.getByLabel("Where the file was downloaded from").fill(`${site}/acme/app/1.0/extra/plug-in.tar.gz`);
     await page.getByRole("button", { name: "Find the release" }).click();
+    await page.waitForURL(/\/verify\?url=/);
+    assertRefused(await verify(page, tampered), /not the one that was signed/);
     assertVerified(await verify(page, published("app/1.0/extra/plug-in.tar.gz")));
     // The other file of the release is not the one from this address.
     assertRefused(await verify(page, good), /not the one that was signed/);
@@ -115,8 +149,9 @@ test("tampered files are refused, and the page says why", () =>
     const named = (text) => ({ name: "app.tar.gz", mimeType: "", buffer: Buffer.from(text) });
     for (const text of ["pretend that this is a prograM\n", "pretend that this is a program", ""]) {
       const said = await verify(page, named(text));
-      assertRefused(said, new RegExp(`not the one that was signed: it has ${text.length} bytes and sha256 [0-9a-f]{64}$`));
-      assert.match(await page.locator("#result h2").textContent(), /^Not verified, do not use it: app\.tar\.gz$/);
+      const facts = `yours: bytes ${text.length}, sha256 [0-9a-f]{64}$`;
+      assertRefused(said, new RegExp(`not the one that was signedsigned: sha256 [0-9a-f]{64}${facts}`));
+      assert.match(await page.locator("#result h2").textContent(), /^Do not use app\.tar\.gz$/);
     }
     assertVerified(await verify(page, good));
   }));
@@ -132,7 +167,7 @@ test("releases that are revoked, unfinished or unknown are refused", async () =>
   for (const [release, file, why] of [
     ["app/0.9", "app/0.9/app.tar.gz", /is revoked: "a flaw\\u\{202e\} in <b>everything<\/b>"$/],
     ["app/1.1", "app/1.1/app.tar.gz", /Not enough people have signed/],
-    ["app/7.0", "app/1.0/app.tar.gz", /no index that lists it/],
+    ["app/7.0", "app/1.0/app.tar.gz", /no index that lists the file/],
   ]) {
     await withVerify(verifyAt(release), async (page) => {
       assertRefused(await verify(page, published(file)), why);
@@ -167,8 +202,8 @@ const MANIPULATIONS = {
   "the index of another release": [".index.json", () => ask(`files/${index("app/0.8")}`), /does not belong where it lies: a file in it comes from another place/],
   "the index of another project": [".index.json", () => ask(`files/${index("tools/2.0")}`), /does not belong where it lies: it is of another project/],
   "an index that is not text": [".index.json", () => Buffer.from([0x7b, 0xff, 0x7d]), /is not valid/],
-  "a signature that is missing": [".signatures.json", (text) => edit(text, ({ entries }) => delete entries[firstKey(entries)]), /2 of 3 artifact signers needed, 1 signed/],
-  "all signatures": [".signatures.json", () => '{"entries": {}}', /2 of 3 artifact signers needed, 0 signed/],
+  "a signature that is missing": [".signatures.json", (text) => edit(text, ({ entries }) => delete entries[firstKey(entries)]), /Too few.*: 1 of 2 signatures, any 2 of 3 keys/],
+  "all signatures": [".signatures.json", () => '{"entries": {}}', /Too few.*: 0 of 2 signatures, any 2 of 3 keys/],
   "one key in two spellings": [".signatures.json", (text) => edit(text, ({ entries }) => {
     const [first, second] = Object.keys(entries);
     entries[`${first}=`] = entries[first];

@@ -44,3 +44,13 @@ pub const ANSWER_BYTES: usize = HISTORY_BYTES + 1_024;
 /// marks and line ends are escaped, so that it grows twofold at most; and two sets of signatures and a revocation, which
 /// are stored files as well.
 pub const BUNDLE_BYTES: usize = HISTORY_BYTES + HISTORY_BYTES / 8 + 2 * INDEX_BYTES + 2 * FILE_BYTES;
+/// Projects or releases on one page.
+pub const PAGE_ROWS: usize = 25;
+/// Files of a release on one page.
+pub const PAGE_FILES: usize = 100;
+/// Events on a page of activity, and entries of a feed.
+pub const PAGE_EVENTS: usize = 50;
+/// Signers files on a page of a project's history.
+pub const PAGE_STEPS: usize = 20;
+/// Releases on the first page.
+pub const FIRST_PAGE_RELEASES: usize = 10;

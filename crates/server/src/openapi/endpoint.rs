@@ -117,6 +117,17 @@ impl Section {
         }
     }
 
+    /// In the address of its page.
+    pub fn slug(self) -> &'static str {
+        match self {
+            Self::Changing => "projects",
+            Self::Signing => "signing",
+            Self::Reading => "reading",
+            Self::Watching => "service",
+            Self::Pages => "pages",
+        }
+    }
+
     pub fn about(self) -> &'static str {
         match self {
             Self::Changing => "Who signs for a project, and which releases there are.",
@@ -161,6 +172,14 @@ impl Endpoint {
     pub fn answers(mut self, answer: DescribedAnswer) -> Self {
         let place = self.answers.partition_point(|other| other.status <= answer.status);
         self.answers.insert(place, answer);
+        self
+    }
+
+    /// Another form of an answer.
+    pub fn with_content(mut self, status: u16, content: Content) -> Self {
+        if let Some(answer) = self.answers.iter_mut().find(|answer| answer.status == status) {
+            answer.contents.push(content);
+        }
         self
     }
 

@@ -46,6 +46,36 @@ pub fn before() -> Parameter {
     query("before", "Only what happened before this commit.", schema, json!(COMMIT))
 }
 
+/// Of any form that people have at hand.
+pub fn project_address() -> Parameter {
+    let about = "The URL of a project, or its path on this server.";
+    query("project", about, json!({ "type": "string" }), json!("https://github.com/acme/app"))
+}
+
+pub fn event_type() -> Parameter {
+    let schema = json!({ "type": "string", "enum": EventKind::ALL.map(EventKind::name) });
+    query("type", "Only events of this type.", schema, json!("complete"))
+}
+
+pub fn author() -> Parameter {
+    Parameter { about: "Only what this public key did.", ..waiting_key() }
+}
+
+/// The key of a page, in its address.
+pub fn key_of_page() -> Parameter {
+    Parameter {
+        name: "key",
+        place: ParameterPlace::Path,
+        about: "A public key, with `-` and `_` for `+` and `/`.",
+        schema: json!({ "type": "string", "pattern": "^svc-pub:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$" }),
+        example: json!(plain_address(&find_example("header.public_key"))),
+    }
+}
+
+fn plain_address(key: &Value) -> String {
+    key.as_str().unwrap_or_default().replace('+', "-").replace('/', "_")
+}
+
 pub fn search() -> Parameter {
     let about = "Words that the path of a project must contain.";
     query("q", about, json!({ "type": "string" }), json!("acme"))

@@ -1,6 +1,6 @@
 //! What happened, newest first, as the commits tell it: on the whole server, or at and below a path.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use countersign_api::event::{Event, EventFilter, EventKind};
 use countersign_core::{
@@ -8,13 +8,15 @@ use countersign_core::{
         layout::{self, Signable},
         signers::Signer,
     },
-    rules::{snapshot::Snapshot as _, stored},
-    values::{key::PublicKey, path::RepoPath},
+    rules::{place::path_of_url, snapshot::Snapshot as _, stored},
+    values::{bounds::PAGE_EVENTS, key::PublicKey, path::RepoPath},
 };
 use countersign_explain::signers::named_signer;
 use maud::{Markup, html};
+use url::form_urlencoded;
 
 use super::{
+    feed,
     frame::Page,
     links, parts,
     reply::{PageTrouble, Reply},
@@ -25,64 +27,231 @@ use countersign_store::{
     log::{KEPT, Log, Logged},
 };
 
-const PER_PAGE: usize = 50;
+/// Where to look.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Scope<'a> {
+    Server,
+    Below(&'a RepoPath),
+}
 
-/// `below` is `None` for the whole server.
-pub(super) fn show(
-    log: &Log,
-    head: &Head,
-    below: Option<&RepoPath>,
-    visit: &Visit,
-) -> Result<Reply, PageTrouble> {
-    let address = below.map_or_else(|| "/activity".to_owned(), links::activity);
-    let position = match visit.before.as_deref() {
-        None => i64::MAX,
-        Some(id) => find_position(log, id).ok_or_else(|| no_such_commit(below))?,
-    };
-    let filter = EventFilter { prefix: below.cloned(), ..EventFilter::default() };
-    let is_meant = |event: &Event| filter.matches(event);
-    let is_wanted = |commit: &Logged| commit.events().iter().any(is_meant);
-    let mut commits = log.before(position, PER_PAGE + 1, is_wanted);
-    if let Some(path) = below.filter(|path| commits.is_empty() && head.entry(path).is_none()) {
-        return Err(PageTrouble::Missing { message: format!("Nothing is stored at {path}"), near: None });
+/// Which events a visitor wants to see.
+pub(super) struct Wanted {
+    filter: EventFilter,
+    /// Whose request it was.
+    by: Option<PublicKey>,
+}
+
+pub(super) fn show(log: &Log, head: &Head, scope: Scope<'_>, visit: &Visit) -> Result<Reply, PageTrouble> {
+    if let (Scope::Server, Some(project)) = (scope, visit.field("project")) {
+        return find_project(&project, visit);
     }
-    let has_more = commits.len() > PER_PAGE;
-    commits.truncate(PER_PAGE);
-    let oldest = commits.last().map(|(_, commit)| commit.id.to_string());
-    let place = below.map(links::shown_path);
-    let title = place.as_ref().map_or_else(|| "Activity".to_owned(), |place| format!("Activity of {place}"));
+    let wanted = Wanted::of(scope, visit)?;
+    let before = visit.field("before");
+    let mut commits = wanted.find(log, head, scope, before.as_deref())?;
+    let has_more = commits.len() > PAGE_EVENTS;
+    commits.truncate(PAGE_EVENTS);
+    let oldest = commits.last().map(|commit| commit.id.to_string()).filter(|_| has_more);
+    let (title, address) = (scope.title(), scope.address());
+    let query = wanted.query();
     let body = html! {
-        @if let Some(below) = below { (parts::crumbs(below)) }
-        h1.wrap { (title) }
-        @if commits.is_empty() { p { "Nothing happened here" @if visit.before.is_some() { " before that" } "." } }
-        ol.activity { @for (_, commit) in &commits { (commit_item(head, commit, &is_meant)) } }
-        @if has_more || visit.before.is_some() {
+        @if let Some(place) = scope.place() { (parts::crumbs(Some(&place))) }
+        h1.wrap { bdi { (title) } }
+        (filter_form(scope, &wanted))
+        @if commits.is_empty() { p { "Nothing happened here" @if before.is_some() { " before that" } "." } }
+        @for day in commits.chunk_by(|a, b| parts::day(a.time) == parts::day(b.time)) {
+            section.day {
+                h2 { (parts::day(day[0].time)) }
+                ol.activity { @for commit in day { (commit_items(head, commit, scope, &wanted)) } }
+            }
+        }
+        @if has_more || before.is_some() {
             nav.pager aria-label="Pages of the activity" {
-                @if visit.before.is_some() { a href=(address) { "Newest" } }
-                @if let Some(oldest) = oldest.filter(|_| has_more) {
-                    a href={ (address) "?before=" (oldest) } rel="next" { "Older" }
+                @if before.is_some() { a href={ (address) "?" (query) } { "Newest" } }
+                @if let Some(oldest) = oldest {
+                    a href={ (address) "?" (query) "before=" (oldest) } rel="next" { "Older" }
                 }
             }
         }
         @if !has_more { (horizon(log)) }
+        p { a href={ (scope.feed()) "?" (query) } { "Follow with a feed reader" } }
     };
-    Ok(Reply::Page(Page::new(title, body)))
+    Ok(Reply::Page(Page::new(title, body).with_feed(scope.feed())))
+}
+
+/// The same as an Atom feed.
+pub(super) fn show_feed(
+    log: &Log,
+    head: &Head,
+    scope: Scope<'_>,
+    visit: &Visit,
+) -> Result<Reply, PageTrouble> {
+    let wanted = Wanted::of(scope, visit)?;
+    let commits = wanted.find(log, head, scope, None)?;
+    let told = commits.iter().flat_map(|commit| {
+        let events = commit.events().iter().enumerate().rev();
+        events.filter(|(_, event)| wanted.matches(event)).map(|(number, event)| feed::Entry {
+            commit: commit.id,
+            time: commit.time,
+            number,
+            title: format!("{}: {}", word_of(event.kind), name_of(head, scope, event)),
+            page: page_of(event),
+            by: event.key.map(|key| name_signer(head, &event.path, key)),
+        })
+    });
+    let entries: Vec<_> = told.take(PAGE_EVENTS).collect();
+    Ok(Reply::Feed(feed::write(
+        &scope.title(),
+        &scope.address(),
+        &scope.feed(),
+        &entries,
+        visit.origin.as_deref(),
+    )))
+}
+
+impl Scope<'_> {
+    /// The directory of a release stands for its index.
+    fn place(self) -> Option<RepoPath> {
+        match self {
+            Self::Server => None,
+            Self::Below(path) if layout::signable(path) == Some(Signable::Index) => path.parent(),
+            Self::Below(path) => Some(path.clone()),
+        }
+    }
+
+    fn title(self) -> String {
+        self.place().map_or_else(
+            || "Activity".to_owned(),
+            |place| format!("Activity of {}", links::shown_path(&place)),
+        )
+    }
+
+    fn address(self) -> String {
+        match self {
+            Self::Server => "/activity".to_owned(),
+            Self::Below(path) => links::activity(path),
+        }
+    }
+
+    fn feed(self) -> String {
+        match self {
+            Self::Server => "/activity.atom".to_owned(),
+            Self::Below(path) => links::feed(path),
+        }
+    }
+}
+
+impl Wanted {
+    fn of(scope: Scope<'_>, visit: &Visit) -> Result<Self, PageTrouble> {
+        let no_such =
+            |what: &str| PageTrouble::Missing { message: format!("There is no such {what}"), near: None };
+        let prefix = match scope {
+            Scope::Server => None,
+            Scope::Below(path) => Some(path.clone()),
+        };
+        let kind =
+            visit.field("type").map(|name| EventKind::parse(&name).ok_or_else(|| no_such("kind of event")));
+        let by = visit.field("key").map(|key| EventFilter::parse_key(&key).map_err(|_| no_such("key")));
+        let kinds = kind.transpose()?.map(|kind| BTreeSet::from([kind]));
+        Ok(Self { filter: EventFilter { prefix, kinds, key: None }, by: by.transpose()? })
+    }
+
+    fn matches(&self, event: &Event) -> bool {
+        self.filter.matches(event) && self.by.is_none_or(|by| event.key == Some(by))
+    }
+
+    /// One more than a page has, to know whether there are more.
+    fn find(
+        &self,
+        log: &Log,
+        head: &Head,
+        scope: Scope<'_>,
+        before: Option<&str>,
+    ) -> Result<Vec<Arc<Logged>>, PageTrouble> {
+        let position = match before {
+            None => i64::MAX,
+            Some(id) => find_position(log, id).ok_or_else(|| no_such_commit(scope))?,
+        };
+        let is_wanted = |commit: &Logged| commit.events().iter().any(|event| self.matches(event));
+        let commits = log.before(position, PAGE_EVENTS + 1, is_wanted);
+        match scope {
+            Scope::Below(path) if commits.is_empty() && head.entry(path).is_none() => {
+                Err(PageTrouble::Missing { message: format!("Nothing is stored at {path}"), near: None })
+            }
+            Scope::Below(_) | Scope::Server => Ok(commits.into_iter().map(|(_, commit)| commit).collect()),
+        }
+    }
+
+    /// The fields of the same question, to be continued.
+    fn query(&self) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        if let Some(kind) = self.kind() {
+            query.append_pair("type", kind.name());
+        }
+        if let Some(by) = self.by {
+            query.append_pair("key", &by.to_string());
+        }
+        match query.finish() {
+            query if query.is_empty() => query,
+            query => query + "&",
+        }
+    }
+
+    fn kind(&self) -> Option<EventKind> {
+        self.filter.kinds.as_ref()?.first().copied()
+    }
+}
+
+/// A project has a page of its own for its activity.
+fn find_project(text: &str, visit: &Visit) -> Result<Reply, PageTrouble> {
+    let message = "A project is given by its URL or its path on this server";
+    let missing = || PageTrouble::Missing { message: message.to_owned(), near: None };
+    let project = path_of_url(text).or_else(|| RepoPath::parse(text).ok()).ok_or_else(missing)?;
+    let query = Wanted::of(Scope::Server, visit)?.query();
+    Ok(Reply::Elsewhere(
+        format!("{}?{query}", links::activity(&project)).trim_end_matches(['?', '&']).to_owned(),
+    ))
 }
 
 fn find_position(log: &Log, id: &str) -> Option<i64> {
     log.position_of(&ObjectId::from_hex(id.as_bytes()).ok()?)
 }
 
-fn no_such_commit(below: Option<&RepoPath>) -> PageTrouble {
+fn no_such_commit(scope: Scope<'_>) -> PageTrouble {
     let message = format!("That change is not among the newest {}", parts::number(KEPT as u64));
-    PageTrouble::Missing { message, near: below.cloned() }
+    let near = match scope {
+        Scope::Server => None,
+        Scope::Below(path) => Some(path.clone()),
+    };
+    PageTrouble::Missing { message, near }
+}
+
+fn filter_form(scope: Scope<'_>, wanted: &Wanted) -> Markup {
+    let by = wanted.by.map(|by| by.to_string()).unwrap_or_default();
+    html! {
+        form.filter action=(scope.address()) method="get" {
+            @if let Scope::Server = scope {
+                label for="project" { "Project" }
+                input #project name="project" autocomplete="off" maxlength="1024" placeholder="https://github.com/acme/app";
+            }
+            label for="type" { "What" }
+            select #type name="type" {
+                option value="" { "everything" }
+                @for kind in EventKind::ALL {
+                    option value=(kind.name()) selected[wanted.kind() == Some(kind)] { (word_of(kind)) }
+                }
+            }
+            label for="key" { "Key" }
+            input #key name="key" value=(by) autocomplete="off" maxlength="200" placeholder="svc-pub:…";
+            button { "Filter" }
+        }
+    }
 }
 
 /// How far back this page looks.
 fn horizon(log: &Log) -> Markup {
     let is_all = log.before(i64::MAX, KEPT, |_| true).len() < KEPT;
     html! {
-        p.hint {
+        p.meta {
             @if is_all {
                 "This goes back to the beginning of this server."
             } @else {
@@ -93,49 +262,80 @@ fn horizon(log: &Log) -> Markup {
     }
 }
 
-fn commit_item(head: &Head, commit: &Arc<Logged>, is_meant: &impl Fn(&Event) -> bool) -> Markup {
+fn commit_items(head: &Head, commit: &Arc<Logged>, scope: Scope<'_>, wanted: &Wanted) -> Markup {
     html! {
-        @for event in commit.events().iter().rev().filter(|event| is_meant(event)) {
+        @for event in commit.events().iter().rev().filter(|event| wanted.matches(event)) {
             li {
-                span.what { (mark(event.kind)) " " (subject(event)) }
-                span.by {
-                    @if let Some(key) = event.key {
-                        span.who-by { "by " (parts::who(&name_signer(head, &event.path, key))) }
-                        " "
+                span.at { (parts::clock(commit.time)) }
+                (mark(event.kind))
+                span.what {
+                    @if !is_about_release(event) { "signers of " }
+                    a.wrap href=(page_of(event)) { bdi { (name_of(head, scope, event)) } }
+                    @if let Some(key) = event.key.filter(|_| !is_consequence(event.kind)) {
+                        " by " (parts::who(&name_signer(head, &event.path, key)))
                     }
-                    span.at { (parts::when(commit.time)) }
                 }
             }
         }
     }
 }
 
+/// The signature that caused it is the next line, and says whose it was.
+fn is_consequence(kind: EventKind) -> bool {
+    matches!(kind, EventKind::Complete | EventKind::Activated)
+}
+
 fn mark(kind: EventKind) -> Markup {
+    let class = match kind {
+        EventKind::Registration | EventKind::Proposal | EventKind::Release => "state open",
+        EventKind::Signature | EventKind::Dropped => "state plain",
+        EventKind::Complete | EventKind::Activated => "state good",
+        EventKind::Revocation | EventKind::Revoked => "state bad",
+    };
+    html! { span class=(class) { (word_of(kind)) } }
+}
+
+fn word_of(kind: EventKind) -> &'static str {
     match kind {
-        EventKind::Registration => html! { span.state.open { "registered" } },
-        EventKind::Proposal => html! { span.state.open { "signers proposed" } },
-        EventKind::Signature => html! { span.state.plain { "signed" } },
-        EventKind::Complete => html! { span.state.good { "complete" } },
-        EventKind::Activated => html! { span.state.good { "signers in force" } },
-        EventKind::Release => html! { span.state.open { "release added" } },
-        EventKind::Revocation => html! { span.state.bad { "revocation begun" } },
-        EventKind::Revoked => html! { span.state.bad { "revoked" } },
-        EventKind::Dropped => html! { span.state.plain { "dropped by the operator" } },
+        EventKind::Registration => "registered",
+        EventKind::Proposal => "signers proposed",
+        EventKind::Signature => "signed",
+        EventKind::Complete => "complete",
+        EventKind::Activated => "signers in force",
+        EventKind::Release => "release added",
+        EventKind::Revocation => "revocation begun",
+        EventKind::Revoked => "revoked",
+        EventKind::Dropped => "dropped by the operator",
     }
 }
 
+fn is_about_release(event: &Event) -> bool {
+    matches!(layout::signable(&event.path), Some(Signable::Index))
+}
+
 /// A proposal can be gone by now; its project cannot.
-fn subject(event: &Event) -> Markup {
-    let path = &event.path;
-    match layout::signable(path) {
-        Some(Signable::Index) => {
-            let dir = path.parent().unwrap_or_else(|| path.clone());
-            html! { a.wrap href=(links::page(path)) { (links::shown_path(&dir)) } }
+fn page_of(event: &Event) -> String {
+    links::page(&subject_of(event))
+}
+
+fn subject_of(event: &Event) -> RepoPath {
+    if is_about_release(event) {
+        return event.path.clone();
+    }
+    layout::project_of_signers_dir(&event.path).unwrap_or_else(|| event.path.clone())
+}
+
+/// As in `github.com/acme/app v1.0`, without the project on its own page.
+fn name_of(head: &Head, scope: Scope<'_>, event: &Event) -> String {
+    let subject = subject_of(event);
+    match head.governing_project(&subject).filter(|_| is_about_release(event)) {
+        Some(project) if matches!(scope, Scope::Below(path) if *path == project) => {
+            links::release_name(&project, &subject)
         }
-        Some(Signable::PendingSigners { .. }) | None => {
-            let project = layout::project_of_signers_dir(path).unwrap_or_else(|| path.clone());
-            html! { "signers of " a.wrap href=(links::page(&project)) { (links::shown_path(&project)) } }
+        Some(project) => {
+            format!("{} {}", links::shown_path(&project), links::release_name(&project, &subject))
         }
+        None => links::shown_path(&subject),
     }
 }
 

@@ -3,37 +3,60 @@
 use std::sync::LazyLock;
 
 use axum::{
-    http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
+    http::header::{
+        CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, X_CONTENT_TYPE_OPTIONS,
+    },
     response::IntoResponse,
 };
 use countersign_core::values::digest::Sha512;
+use maud::{Markup, html};
 
 pub(super) const STYLE_PATH: &str = "/assets/style.css";
+pub(super) const SCRIPT_PATH: &str = "/assets/page.mjs";
 pub(super) const ICON_PATH: &str = "/assets/icon.svg";
+/// What other sites show beside a link to a page.
+pub(super) const PREVIEW_PATH: &str = "/assets/preview.png";
 
-const STYLE: &str = include_str!("style.css");
-const ICON: &str = include_str!("icon.svg");
+const STYLE: &str = include_str!("assets/style.css");
+const SCRIPT: &str = include_str!("assets/page.mjs");
+const ICON: &str = include_str!("assets/icon.svg");
+const PREVIEW: &[u8] = include_bytes!("assets/preview.png");
 
 /// Contains the version of the style, so that a page never gets the style of another version.
-pub(super) static STYLE_ADDRESS: LazyLock<String> =
-    LazyLock::new(|| format!("{STYLE_PATH}?v={}", Sha512::of(STYLE.as_bytes()).short()));
+pub(super) static STYLE_ADDRESS: LazyLock<String> = LazyLock::new(|| with_version(STYLE_PATH, STYLE));
+pub(super) static SCRIPT_ADDRESS: LazyLock<String> = LazyLock::new(|| with_version(SCRIPT_PATH, SCRIPT));
+
+fn with_version(path: &str, text: &str) -> String {
+    format!("{path}?v={}", Sha512::of(text.as_bytes()).short())
+}
 
 pub(super) async fn style() -> impl IntoResponse {
-    let headers = [
-        (CONTENT_TYPE, "text/css; charset=utf-8"),
-        (CACHE_CONTROL, "max-age=86400"),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ];
-    (headers, STYLE)
+    (headers("text/css; charset=utf-8"), STYLE)
+}
+
+pub(super) async fn script() -> impl IntoResponse {
+    (headers("text/javascript; charset=utf-8"), SCRIPT)
 }
 
 /// Browsers ask for `/favicon.ico` unasked, and accept the same picture.
 pub(super) async fn icon() -> impl IntoResponse {
-    let headers = [
-        (CONTENT_TYPE, "image/svg+xml"),
-        (CACHE_CONTROL, "max-age=86400"),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (CONTENT_SECURITY_POLICY, "default-src 'none'"),
-    ];
-    (headers, ICON)
+    ([(CONTENT_SECURITY_POLICY, "default-src 'none'")], headers("image/svg+xml"), ICON)
+}
+
+pub(super) async fn preview() -> impl IntoResponse {
+    (headers("image/png"), PREVIEW)
+}
+
+fn headers(kind: &'static str) -> [(HeaderName, &'static str); 3] {
+    [(CONTENT_TYPE, kind), (CACHE_CONTROL, "max-age=86400"), (X_CONTENT_TYPE_OPTIONS, "nosniff")]
+}
+
+/// Our mark, in the colours of the page: one signature, and another that confirms it.
+pub(super) fn mark() -> Markup {
+    html! {
+        svg viewBox="0 0 32 32" aria-hidden="true" {
+            path.first d="M5 17.500l6 6L22 9" {}
+            path.second d="M16 20.500l3.500 3.500L27.500 13" {}
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! Small pictures that say how far something is signed, for use on other sites.
 
+use std::sync::Arc;
+
 use crate::web::overview::{
     Tally,
     project::{ProjectState, project_state},
@@ -21,9 +23,9 @@ use countersign_core::{
 };
 use maud::{Markup, html};
 
-use super::visit::Visit;
+use super::{parts, visit::Visit};
 use crate::{routing::tail::parse_tail, state::App};
-use countersign_store::Head;
+use countersign_store::{Head, catalogue::Catalogue};
 
 const HEIGHT: usize = 20;
 /// The average in the font of the badge. The text is fitted to it.
@@ -52,7 +54,10 @@ pub(super) async fn show(State(app): State<App>, visit: Visit) -> Response {
     let path = visit.path.strip_prefix("/badge/").and_then(|tail| tail.strip_suffix(".svg"));
     let found = match path.map(parse_tail) {
         // Reading a large index takes time.
-        Some(Ok(path)) => app.renderings.run(visit.visitor(), move || find(&head, &path)).await,
+        Some(Ok(path)) => {
+            let catalogue = Arc::clone(&app.catalogue);
+            app.renderings.run(visit.visitor(), move || find(&head, &catalogue, &path)).await
+        }
         Some(Err(_)) | None => Ok(Ok(None)),
     };
     match found.and_then(|found| Ok(found?)) {
@@ -62,13 +67,17 @@ pub(super) async fn show(State(app): State<App>, visit: Visit) -> Response {
     }
 }
 
-fn find(head: &Head, path: &RepoPath) -> Result<Option<Badge>, ReadError> {
+fn find(head: &Head, catalogue: &Catalogue, path: &RepoPath) -> Result<Option<Badge>, ReadError> {
     match layout::signable(path) {
         Some(Signable::Index) => Ok(summarise_release(head, path)?.map(Badge::of_release)),
         Some(Signable::PendingSigners { project }) => {
             Ok(tally_proposal(head, &project)?.map(|tally| Badge::collecting("signers", tally)))
         }
-        None if head.index.is_project(path) => Ok(project_state(head, path)?.map(Badge::of_project)),
+        None if head.index.is_project(path) => {
+            let is_revoking = catalogue.is_ready() && !catalogue.look().begun_revocations(path).is_empty();
+            let badge = project_state(head, path)?.map(Badge::of_project);
+            Ok(badge.map(|badge| if is_revoking { badge.with_revocation() } else { badge }))
+        }
         // The directory of a release stands for the release.
         None => Ok(summarise_release(head, &layout::index_in(path))?.map(Badge::of_release)),
     }
@@ -76,6 +85,9 @@ fn find(head: &Head, path: &RepoPath) -> Result<Option<Badge>, ReadError> {
 
 impl Badge {
     fn of_release(release: ReleaseSummary) -> Self {
+        if let Some(begun) = release.begun {
+            return Self { colour: Colour::Red, ..Self::collecting("revocation", begun) };
+        }
         let (value, colour) = match release.state {
             ReleaseState::Collecting => return Self::collecting("signed", release.tally),
             ReleaseState::Complete => ("complete", Colour::Green),
@@ -97,8 +109,14 @@ impl Badge {
         }
     }
 
+    /// It must not be overlooked, so it takes the place of everything else.
+    fn with_revocation(self) -> Self {
+        Self { value: "revocation begun".to_owned(), colour: Colour::Red, ..self }
+    }
+
     fn collecting(label: &'static str, tally: Tally) -> Self {
-        let value = format!("{}/{}", tally.collected, tally.needed);
+        let value =
+            format!("{} of {}", tally.collected, parts::count(tally.needed, "signature", "signatures"));
         Self { label, value, colour: Colour::Amber }
     }
 

@@ -6,25 +6,49 @@ use axum::extract::State;
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
-use super::Page;
+use super::{Page, visit::Visit};
 use crate::openapi::{
     ABOUT, AUTHENTICATION, AuthHeader, Content, ContentSchema, DescribedAnswer, Endpoint, EndpointAccess,
-    Parameter, ParameterPlace, Row, SchemaField, Section, Type, Verb,
+    Parameter, ParameterPlace, Row, SchemaField, Section, Type, Verb, pages,
 };
-use crate::state::App;
+use crate::{routing::route_table::RouteTable, state::App};
 
 /// Stands for the server's own address in what people copy.
 const SERVER: &str = "https://sign.example.org";
 
-/// Written once, since it is long and the same for every visitor.
-static TEXT: OnceLock<String> = OnceLock::new();
+/// Written once, since they are long and the same for every visitor: the overview, and a page for each section.
+static TEXTS: OnceLock<Vec<String>> = OnceLock::new();
 
-pub(super) async fn docs(State(app): State<App>) -> Page {
-    let text = TEXT.get_or_init(|| reference(app.reference.rows()).into_string());
-    Page::new("API", PreEscaped(text.clone()))
+pub(super) fn routes() -> RouteTable {
+    let overview = RouteTable::default().get(
+        "/docs",
+        async |State(app): State<App>, visit: Visit| show(&app, None).at(&visit),
+        pages::docs(),
+    );
+    Section::ALL.into_iter().fold(overview, |routes, section| {
+        let show = async move |State(app): State<App>, visit: Visit| show(&app, Some(section)).at(&visit);
+        routes.get(&address(section), show, pages::docs_section(section))
+    })
 }
 
-fn reference(rows: &[Row]) -> Markup {
+fn show(app: &App, section: Option<Section>) -> Page {
+    let texts = TEXTS.get_or_init(|| {
+        let rows = app.reference.rows();
+        let sections = Section::ALL.map(|section| describe_section(rows, section));
+        [overview(rows)].into_iter().chain(sections).map(Markup::into_string).collect()
+    });
+    let (at, title) = match section {
+        None => (0, "API".to_owned()),
+        Some(section) => (section as usize + 1, format!("{} · API", section.title())),
+    };
+    Page::new(title, PreEscaped(texts.get(at).cloned().unwrap_or_default()))
+}
+
+fn address(section: Section) -> String {
+    format!("/docs/{}", section.slug())
+}
+
+fn overview(rows: &[Row]) -> Markup {
     html! {
         h1 { "API" }
         (paragraphs(ABOUT))
@@ -33,18 +57,29 @@ fn reference(rows: &[Row]) -> Markup {
         }
         nav.contents aria-label="Endpoints" {
             @for section in Section::ALL {
-                h2 { (section.title()) }
-                ul { @for row in rows_of(rows, section) { li { (contents_entry(row)) } } }
+                h2 { a href=(address(section)) { (section.title()) } }
+                p.meta { (section.about()) }
+                ul { @for row in rows_of(rows, section) { li { (contents_entry(row, &address(section))) } } }
             }
         }
         (authentication())
-        @for section in Section::ALL {
-            section.endpoints {
-                h2 { (section.title()) }
-                p { (section.about()) }
-                @for row in rows_of(rows, section) { (endpoint(row)) }
+    }
+}
+
+fn describe_section(rows: &[Row], section: Section) -> Markup {
+    html! {
+        nav.crumbs aria-label="Where this is" { ol { li { a href="/docs" { "API" } } } }
+        h1 { (section.title()) }
+        p.lede { (section.about()) }
+        nav.tabs aria-label="Sections" {
+            @for other in Section::ALL {
+                a href=(address(other)) aria-current=[(other == section).then_some("page")] { (other.title()) }
             }
         }
+        nav.contents aria-label="Endpoints" {
+            ul { @for row in rows_of(rows, section) { li { (contents_entry(row, "")) } } }
+        }
+        div.endpoints { @for row in rows_of(rows, section) { (endpoint(row)) } }
     }
 }
 
@@ -52,9 +87,9 @@ fn rows_of(rows: &[Row], section: Section) -> impl Iterator<Item = &Row> {
     rows.iter().filter(move |row| row.endpoint.section == section)
 }
 
-fn contents_entry(row: &Row) -> Markup {
+fn contents_entry(row: &Row, page: &str) -> Markup {
     html! {
-        a href={ "#" (row.endpoint.id) } { code { (row.method.name()) " " (row.path) } }
+        a href={ (page) "#" (row.endpoint.id) } { code { (row.method.name()) " " (row.path) } }
         " " (row.endpoint.summary)
     }
 }
@@ -88,25 +123,25 @@ fn endpoint(row: &Row) -> Markup {
         &row.endpoint;
     html! {
         article.endpoint aria-labelledby=(id) {
-            h3 #(id) {
+            h2 #(id) {
                 a.anchor href={ "#" (id) } { code { span.method { (row.method.name()) } " " (row.path) } }
             }
             p.summary { (summary) }
             (paragraphs(about))
             p.access { (describe_access(*access)) }
-            @if !parameters.is_empty() { h4 { "Parameters" } (parameter_table(parameters)) }
-            @if let Some(body) = body { h4 { "Body" } (describe_content(body)) }
-            h4 { "Answers" }
+            @if !parameters.is_empty() { h3 { "Parameters" } (parameter_table(parameters)) }
+            @if let Some(body) = body { h3 { "Body" } (describe_content(body)) }
+            h3 { "Answers" }
             (answer_table(answers))
             @for answer in answers.iter().filter(|answer| answer.status < 300) { (success(answer)) }
-            h4 { "With curl" }
-            pre.command tabindex="0" { code { (curl_command(row)) } }
+            h3 { "With curl" }
+            div.command { pre tabindex="0" data-copies="the command" { code { (curl_command(row)) } } }
         }
     }
 }
 
 fn describe_access(access: EndpointAccess) -> Markup {
-    let here = html! { a href="#authentication" { "authentication headers" } };
+    let here = html! { a href="/docs#authentication" { "authentication headers" } };
     match access {
         EndpointAccess::Open => html! { "Public." },
         EndpointAccess::Optional => html! { "The " (here) " are optional." },
@@ -157,7 +192,7 @@ fn describe_content(content: &Content) -> Markup {
         @for (name, value) in &content.examples {
             details {
                 summary { "Example: " (name.replace('_', " ")) }
-                pre.command tabindex="0" { code { (indented(value)) } }
+                div.command { pre tabindex="0" data-copies="the example" { code { (indented(value)) } } }
             }
         }
     }
@@ -210,7 +245,7 @@ fn error_example(answer: &DescribedAnswer) -> Markup {
 }
 
 fn success(answer: &DescribedAnswer) -> Markup {
-    html! { @for content in &answer.contents { h4 { (answer.status) } (describe_content(content)) } }
+    html! { @for content in &answer.contents { h3 { (answer.status) } (describe_content(content)) } }
 }
 
 /// What to type. The client makes new authentication headers for each request.

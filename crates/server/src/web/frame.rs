@@ -11,26 +11,47 @@ use axum::{
 };
 use maud::{DOCTYPE, Markup, html};
 
-use super::assets::{ICON_PATH, STYLE_ADDRESS};
+use super::{
+    assets::{self, ICON_PATH, PREVIEW_PATH, SCRIPT_ADDRESS, STYLE_ADDRESS},
+    visit::Visit,
+};
 
-const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-/// The same for a page with one of our scripts, which fetches only from this server.
-const SCRIPT_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// The same for the page that verifies files, whose script fetches from this server.
+const FETCHING_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+const ABOUT: &str =
+    "Who signed this software release, how many had to, and how to check it without trusting this server.";
 
 /// A page without its frame.
 #[derive(Debug)]
 pub struct Page {
     status: StatusCode,
     title: String,
+    /// For previews elsewhere.
+    about: String,
     body: Markup,
-    /// The path of one of our own scripts.
+    /// The path of one of our own scripts that fetches.
     script: Option<&'static str>,
+    /// The address of a feed of what the page is about.
+    feed: Option<String>,
+    search: String,
+    /// Where the visitor reaches the server, and the page on it.
+    address: Option<(String, String)>,
 }
 
 impl Page {
     /// `title` is text and is escaped like any other.
     pub fn new(title: impl Into<String>, body: Markup) -> Self {
-        Self { status: StatusCode::OK, title: title.into(), body, script: None }
+        Self {
+            status: StatusCode::OK,
+            title: title.into(),
+            about: ABOUT.to_owned(),
+            body,
+            script: None,
+            feed: None,
+            search: String::new(),
+            address: None,
+        }
     }
 
     pub fn with_status(self, status: StatusCode) -> Self {
@@ -41,38 +62,84 @@ impl Page {
         Self { script: Some(path), ..self }
     }
 
+    pub fn with_about(self, about: impl Into<String>) -> Self {
+        Self { about: about.into(), ..self }
+    }
+
+    pub fn with_feed(self, address: String) -> Self {
+        Self { feed: Some(address), ..self }
+    }
+
+    /// Shows what was searched for in the field.
+    pub fn with_search(self, words: &str) -> Self {
+        Self { search: words.to_owned(), ..self }
+    }
+
+    /// Previews elsewhere need whole addresses.
+    pub(super) fn at(self, visit: &Visit) -> Self {
+        Self { address: visit.origin.clone().map(|origin| (origin, visit.path.clone())), ..self }
+    }
+
     fn render(&self) -> Markup {
         html! {
             (DOCTYPE)
             html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta name="color-scheme" content="light dark";
-                    title { (self.title) " · Countersign" }
-                    link rel="stylesheet" href=(*STYLE_ADDRESS);
-                    link rel="icon" type="image/svg+xml" href=(ICON_PATH);
-                    @if let Some(script) = self.script {
-                        script src=(script) type="module" {}
-                    }
-                }
+                head { (self.render_head()) }
                 body {
                     a.skip href="#content" { "Skip to the content" }
-                    header.top {
-                        nav aria-label="Main" {
-                            a.home href="/" { "Countersign" }
-                            a href="/activity" { "Activity" }
-                            a href="/verify" { "Verify a file" }
-                            a href="/docs" { "API" }
-                        }
-                    }
+                    (self.render_top())
                     main #content tabindex="-1" { (self.body) }
                     footer {
                         p {
-                            "These pages show what this server says. To be sure, check it with "
-                            code { "countersign download" } " or " code { "countersign verify" }
-                            ", which do not trust the server."
+                            "These pages show what this server says. " code { "countersign download" } " and "
+                            code { "countersign verify" } " check it without trusting the server."
                         }
+                    }
+                }
+            }
+        }
+    }
+
+    fn render_head(&self) -> Markup {
+        html! {
+            meta charset="utf-8";
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            title { (self.title) " · Countersign" }
+            meta name="description" content=(self.about);
+            meta property="og:site_name" content="Countersign";
+            meta property="og:type" content="website";
+            meta property="og:title" content=(self.title);
+            meta property="og:description" content=(self.about);
+            @if let Some((origin, path)) = &self.address {
+                meta property="og:url" content={ (origin) (path) };
+                meta property="og:image" content={ (origin) (PREVIEW_PATH) };
+                meta name="twitter:card" content="summary_large_image";
+            }
+            link rel="stylesheet" href=(*STYLE_ADDRESS);
+            link rel="icon" type="image/svg+xml" href=(ICON_PATH);
+            @if let Some(feed) = &self.feed {
+                link rel="alternate" type="application/atom+xml" title="Activity" href=(feed);
+            }
+            script src=(*SCRIPT_ADDRESS) type="module" {}
+            @if let Some(script) = self.script { script src=(script) type="module" {} }
+        }
+    }
+
+    fn render_top(&self) -> Markup {
+        html! {
+            header.top {
+                div {
+                    a.home href="/" { (assets::mark()) "Countersign" }
+                    form role="search" action="/projects" method="get" {
+                        input type="search" name="q" value=(self.search) maxlength="200" autocomplete="off"
+                            placeholder="Search projects, or paste a SHA-256"
+                            aria-label="Search projects, or paste a SHA-256";
+                    }
+                    nav aria-label="Main" {
+                        a href="/activity" { "Activity" }
+                        a href="/verify" { "Verify" }
+                        a href="/docs" { "API" }
                     }
                 }
             }
@@ -82,7 +149,7 @@ impl Page {
 
 impl IntoResponse for Page {
     fn into_response(self) -> Response {
-        let policy = if self.script.is_some() { SCRIPT_POLICY } else { POLICY };
+        let policy = if self.script.is_some() { FETCHING_POLICY } else { POLICY };
         let headers = [
             (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
             (CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy)),

@@ -2,7 +2,7 @@
 
 use countersign_core::{
     documents::layout,
-    values::{path::RepoPath, shown::shown_text},
+    values::{key::PublicKey, path::RepoPath, shown::shown_text},
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::Url;
@@ -12,6 +12,8 @@ const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 
 /// The name of the page with the activity below a path. A stranger's name never begins like this (D6).
 pub(super) const ACTIVITY: &str = "svc.activity";
+/// The same as a feed.
+pub(super) const FEED: &str = "svc.activity.atom";
 
 pub(super) fn page(path: &RepoPath) -> String {
     format!("/p/{}", encode(path.as_str()))
@@ -19,6 +21,15 @@ pub(super) fn page(path: &RepoPath) -> String {
 
 pub(super) fn activity(path: &RepoPath) -> String {
     format!("{}/{ACTIVITY}", page(path))
+}
+
+pub(super) fn feed(path: &RepoPath) -> String {
+    format!("{}/{FEED}", page(path))
+}
+
+/// With the letters of base64 that mean nothing in an address, so that no proxy takes two slashes for one.
+pub(super) fn key(key: PublicKey) -> String {
+    format!("/keys/{}", key.to_string().replace('+', "-").replace('/', "_"))
 }
 
 pub(super) fn history(project: &RepoPath) -> String {
@@ -59,6 +70,14 @@ pub(super) fn shown_path(path: &RepoPath) -> String {
     let Some((origin, rest)) = split_origin(path) else { return shown_text(path.as_str()) };
     let origin = origin.strip_prefix("https://").unwrap_or(&origin).to_owned();
     shown_text(&if rest.is_empty() { origin } else { format!("{origin}/{rest}") })
+}
+
+/// The name of a release within its project: its tag, or its directory.
+pub(super) fn release_name(project: &RepoPath, index: &RepoPath) -> String {
+    let dir = index.parent().unwrap_or_else(|| index.clone());
+    let inside = dir.as_str().strip_prefix(project.as_str()).and_then(|rest| rest.strip_prefix('/'));
+    let inside = inside.unwrap_or_else(|| dir.file_name());
+    shown_text(inside.strip_prefix("releases/tag/").unwrap_or(inside))
 }
 
 /// `https://host`, and what follows.

@@ -3,9 +3,13 @@
 mod activity;
 mod assets;
 mod badge;
+mod changes;
 mod command;
 mod docs;
+mod feed;
 mod frame;
+mod keys;
+mod landing;
 mod links;
 pub mod overview;
 mod paging;
@@ -24,7 +28,7 @@ use axum::{extract::State, response::Response};
 
 pub use self::frame::Page;
 pub(crate) use self::reply::report_unknown;
-use self::{reply::reply, visit::Visit};
+use self::{activity::Scope, reply::reply, visit::Visit};
 use crate::{openapi::pages, routing::route_table::RouteTable, state::App};
 
 /// Contains the files that pages load.
@@ -32,19 +36,32 @@ pub(crate) const ASSETS_DIR: &str = "/assets/";
 
 pub(crate) fn routes() -> RouteTable {
     RouteTable::default()
-        .get("/", home, pages::projects())
+        .get("/", home, pages::landing())
+        .get("/projects", all_projects, pages::projects())
         .get("/activity", all_activity, pages::activity())
+        .get("/activity.atom", activity_feed, pages::feed())
+        .get("/keys/{key}", key, pages::key())
         .get_below("/p", place, pages::place())
         .get_below("/badge", badge::show, pages::badge())
-        .get("/docs", docs::docs, pages::docs())
         .get(assets::STYLE_PATH, assets::style, pages::style())
+        .get(assets::SCRIPT_PATH, assets::script, pages::page_script())
         .get(assets::ICON_PATH, assets::icon, pages::icon())
+        .get(assets::PREVIEW_PATH, assets::preview, pages::preview())
         .get("/favicon.ico", assets::icon, pages::favicon())
+        .merge(docs::routes())
         .merge(verify::routes())
 }
 
 async fn home(State(app): State<App>, visit: Visit) -> Response {
-    reply(app, visit, |_, head, visit| projects::show_all(head, visit)).await
+    reply(app, visit, |app, head, visit| Ok(landing::show(app.store.log(), head, visit))).await
+}
+
+async fn all_projects(State(app): State<App>, visit: Visit) -> Response {
+    reply(app, visit, |app, head, visit| projects::show_all(&app.catalogue, head, visit)).await
+}
+
+async fn key(State(app): State<App>, visit: Visit) -> Response {
+    reply(app, visit, |app, _, visit| keys::show(&app.catalogue, visit)).await
 }
 
 async fn place(State(app): State<App>, visit: Visit) -> Response {
@@ -52,5 +69,10 @@ async fn place(State(app): State<App>, visit: Visit) -> Response {
 }
 
 async fn all_activity(State(app): State<App>, visit: Visit) -> Response {
-    reply(app, visit, |app, head, visit| activity::show(app.store.log(), head, None, visit)).await
+    reply(app, visit, |app, head, visit| activity::show(app.store.log(), head, Scope::Server, visit)).await
+}
+
+async fn activity_feed(State(app): State<App>, visit: Visit) -> Response {
+    reply(app, visit, |app, head, visit| activity::show_feed(app.store.log(), head, Scope::Server, visit))
+        .await
 }

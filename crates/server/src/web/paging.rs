@@ -41,6 +41,15 @@ impl Paging {
 
     /// Links to the other pages, if there are any. `target` is the address up to the number.
     pub(super) fn links(&self, what: &str, target: &str) -> Markup {
+        self.links_named(what, target, ["Previous", "Next"])
+    }
+
+    /// The same for a list with the newest first.
+    pub(super) fn links_by_age(&self, what: &str, target: &str) -> Markup {
+        self.links_named(what, target, ["Newer", "Older"])
+    }
+
+    fn links_named(&self, what: &str, target: &str, [back, on]: [&str; 2]) -> Markup {
         let Self { page, .. } = *self;
         let pages = self.pages();
         let link = |to: usize, name: &str, rel: &str| {
@@ -51,7 +60,7 @@ impl Paging {
         html! {
             @if pages > 1 {
                 nav.pager aria-label={ "Pages of " (what) } {
-                    @if page > 1 { (link(page - 1, "Previous", "prev")) }
+                    @if page > 1 { (link(page - 1, back, "prev")) }
                     @for (i, other) in near.iter().enumerate() {
                         @if i > 0 && near[i - 1] + 1 < *other { span aria-hidden="true" { "…" } }
                         @if *other == page {
@@ -60,7 +69,7 @@ impl Paging {
                             a href={ (target) (other) } aria-label={ "Page " (other) } { (other) }
                         }
                     }
-                    @if page < pages { (link(page + 1, "Next", "next")) }
+                    @if page < pages { (link(page + 1, on, "next")) }
                 }
             }
         }

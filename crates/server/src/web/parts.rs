@@ -1,9 +1,9 @@
-//! Building blocks of pages. Every text from a stranger passes `shown_text` or one of its relatives (D39), and the
-//! templates escape it. A name never appears without its key.
+//! Building blocks of pages. Every text from a stranger passes `shown_text` or one of its relatives (D39), stands in a
+//! `bdi`, and the templates escape it. A name never appears without its key, short and with a link to its page (D54).
 
 use crate::web::overview::{GroupProgress, Member, release::ReleaseState};
 use countersign_core::{
-    documents::signers::Signer,
+    documents::signers::{Group, Signer},
     values::{key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp},
 };
 use countersign_explain::signers::shown_signer_name;
@@ -11,38 +11,41 @@ use maud::{Markup, html};
 
 use super::links;
 
-pub(super) fn search_form(words: &str) -> Markup {
-    html! {
-        form.search role="search" action="/" method="get" {
-            label for="q" { "Search projects" }
-            div {
-                input #q type="search" name="q" value=(words) maxlength="200" autocomplete="off"
-                    placeholder="github.com/acme";
-                button { "Search" }
-            }
-        }
-    }
-}
+/// How much of a key is shown at its beginning and at its end: too much for anyone to find another key that looks the
+/// same (D54).
+const SHORT_KEY: usize = 6;
+/// In the style sheet, `face-0` and so on.
+const FACE_COLOURS: u8 = 12;
+/// A row of more dots says less than the number.
+const MOST_DOTS: usize = 8;
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
 
-/// The path from all projects to here. Each directory above has its own page.
-pub(super) fn crumbs(path: &RepoPath) -> Markup {
-    let mut above: Vec<RepoPath> = path.self_and_ancestors().collect();
+/// The way from all projects to here. Each directory has its own page.
+pub(super) fn crumbs(to: Option<&RepoPath>) -> Markup {
+    let mut above: Vec<RepoPath> = to.into_iter().flat_map(RepoPath::self_and_ancestors).collect();
     above.reverse();
     // Scheme, host and port count as one directory.
     let above = above.get(2..).unwrap_or_default();
     html! {
         nav.crumbs aria-label="Where this is" {
             ol {
-                li { a href="/" { "Projects" } }
+                li { a href="/projects" { "Projects" } }
                 @for (i, dir) in above.iter().enumerate() {
-                    li {
-                        @let name = if i == 0 { links::shown_path(dir) } else { shown_text(dir.file_name()) };
-                        @if dir == path {
-                            span aria-current="page" { (name) }
-                        } @else {
-                            a href=(links::page(dir)) { (name) }
-                        }
-                    }
+                    @let name = if i == 0 { links::shown_path(dir) } else { shown_text(dir.file_name()) };
+                    li { a href=(links::page(dir)) { bdi { (name) } } }
                 }
             }
         }
@@ -57,73 +60,158 @@ pub(super) fn state(state: ReleaseState) -> Markup {
     }
 }
 
+/// Takes the place of the state, since it must not be overlooked.
+pub(super) fn revocation_begun() -> Markup {
+    html! { span.state.bad { "revocation begun" } }
+}
+
+/// Day and time. Where scripts run, it says how long ago.
 pub(super) fn when(time: Timestamp) -> Markup {
     let exact = time.to_string();
     let (date, clock) = exact.split_once('T').unwrap_or((&exact, ""));
-    let clock = clock.split(['.', 'Z']).next().unwrap_or_default();
-    html! { time datetime=(exact) { (date) " " (clock) " UTC" } }
+    let clock = clock.get(..5).unwrap_or_default();
+    html! { time.ago datetime=(exact) { (date) " " (clock) " UTC" } }
 }
 
+pub(super) fn clock(time: Timestamp) -> Markup {
+    let exact = time.to_string();
+    html! { time datetime=(exact) { (exact.get(11..16).unwrap_or_default()) " UTC" } }
+}
+
+/// As in `10 November 2026`.
+pub(super) fn day(time: Timestamp) -> String {
+    let exact = time.to_string();
+    let mut numbers = exact.split(['-', 'T']);
+    let (year, month, day) = (numbers.next(), numbers.next(), numbers.next());
+    let month = month.and_then(|month| MONTHS.get(month.parse::<usize>().ok()?.checked_sub(1)?));
+    match (day, month, year) {
+        (Some(day), Some(month), Some(year)) => format!("{} {month} {year}", day.trim_start_matches('0')),
+        _ => exact,
+    }
+}
+
+pub(super) fn short_key(key: PublicKey) -> String {
+    let (prefix, code) = split_key(key);
+    let (head, tail) = (code.get(..SHORT_KEY), code.get(code.len().saturating_sub(SHORT_KEY)..));
+    format!("{prefix}{}…{}", head.unwrap_or_default(), tail.unwrap_or_default())
+}
+
+/// A short key with a link to its page, where all of it stands.
 pub(super) fn key(key: PublicKey) -> Markup {
-    html! { code.key { (key) } }
+    html! { a.key href=(links::key(key)) title=(key) { (short_key(key)) } }
+}
+
+/// The whole key. It never breaks inside its prefix.
+pub(super) fn whole_key(key: PublicKey) -> Markup {
+    let (prefix, code) = split_key(key);
+    html! { code.whole-key data-copies="the key" { span.together { (prefix) } (code) } }
+}
+
+fn split_key(key: PublicKey) -> (String, String) {
+    let text = key.to_string();
+    let at = text.find(':').map_or(0, |colon| colon + 1);
+    (text[..at].to_owned(), text[at..].to_owned())
+}
+
+/// A digest that can be copied whole.
+pub(super) fn digest(prefixed: &str, what: &str) -> Markup {
+    html! { code.wrap data-copies=(what) { (prefixed) } }
 }
 
 pub(super) fn who(signer: &Signer) -> Markup {
     html! {
         span.who {
-            @if let Some(name) = shown_signer_name(signer) { span.name { (name) } " " }
+            @if let Some(name) = shown_signer_name(signer) { bdi.name { (name) } " " }
             (key(signer.key))
         }
     }
 }
 
+/// In a sentence.
+pub(super) fn who_list(signers: &[Signer]) -> Markup {
+    html! { @for (i, signer) in signers.iter().enumerate() { @if i > 0 { ", " } (who(signer)) } }
+}
+
 pub(super) fn people<'a>(signers: impl IntoIterator<Item = &'a Signer>) -> Markup {
-    html! { ul.people { @for signer in signers { li { (who(signer)) } } } }
+    html! { ul.people { @for signer in signers { (person(signer, &html! {}, false)) } } }
 }
 
 pub(super) fn members<'a>(members: impl IntoIterator<Item = &'a Member>) -> Markup {
     html! {
         ul.people {
-            @for member in members {
-                li {
-                    (who(&member.signer))
-                    @if let Some(at) = member.signed_at { span.at { "signed " (when(at)) } }
-                }
+            @for Member { signer, signed_at } in members {
+                (person(signer, &html! { @if let Some(at) = signed_at { "signed " (when(*at)) } }, false))
             }
         }
     }
 }
 
-/// A bar with its meaning in words beside it.
-pub(super) fn bar(collected: usize, needed: usize, what: &str) -> Markup {
+/// A line with a round initial, the name, the key, and what this signer did.
+fn person(signer: &Signer, did: &Markup, is_missing: bool) -> Markup {
+    let name = shown_signer_name(signer);
+    let letter = name.as_deref().and_then(|name| name.chars().find(|c| c.is_alphanumeric()));
+    let letter = letter.map_or_else(|| "·".to_owned(), |letter| letter.to_uppercase().to_string());
+    let face = format!("face face-{}", signer.key.as_bytes()[0] % FACE_COLOURS);
     html! {
-        div.bar {
-            progress max=(needed) value=(collected.min(needed)) aria-label=(what) {}
-            span { (collected) " of " (needed) " needed" }
+        li.missing[is_missing] {
+            span class=(face) aria-hidden="true" { (letter) }
+            span.who {
+                @if let Some(name) = name { bdi.name { (name) } " " }
+                (key(signer.key))
+            }
+            span.did { (did) }
         }
     }
 }
 
-/// How far a group has come: who has signed and who has not.
-pub(super) fn group(group: &GroupProgress, what: &str) -> Markup {
-    let not_signed = group.not_signed().count();
+/// As in `1 of 2 signatures`: how far something has come.
+pub(super) fn progress(collected: usize, needed: usize) -> Markup {
+    html! {
+        span.progress {
+            @if needed <= MOST_DOTS {
+                span.dots aria-hidden="true" { @for i in 0..needed { span.on[i < collected] {} } }
+            }
+            span { (collected) " of " (count(needed, "signature", "signatures")) }
+        }
+    }
+}
+
+/// As in `any 2 of 3 keys`: what a group needs.
+pub(super) fn rule(threshold: usize, size: usize) -> String {
+    format!("any {threshold} of {}", count(size, "key", "keys"))
+}
+
+pub(super) fn rule_of(group: &Group) -> String {
+    rule(group.threshold, group.signers.len())
+}
+
+/// How far a group has come: its rule, and who has signed, in the order of the signers file.
+pub(super) fn group(group: &GroupProgress) -> Markup {
+    let did = |member: &Member| match member.signed_at {
+        Some(at) => html! { "signed " (when(at)) },
+        None if group.is_met() => html! { "not needed" },
+        None => html! { "not yet" },
+    };
     html! {
         div.group {
-            (bar(group.collected, group.threshold, what))
-            @if group.collected > 0 { (members(group.signed())) }
-            @if not_signed > 0 {
-                p.open-part.enough[group.is_met()] {
-                    @if group.is_met() {
-                        "Not needed any more:"
-                    } @else if group.missing_count() == not_signed {
-                        "Still missing:"
-                    } @else {
-                        "Still missing, any " (group.missing_count()) " of:"
-                    }
+            p.role-line {
+                (progress(group.collected.min(group.threshold), group.threshold))
+                span.rule { (rule(group.threshold, group.members.len())) }
+            }
+            ul.people {
+                @for member in &group.members {
+                    (person(&member.signer, &did(member), member.signed_at.is_none()))
                 }
-                (people(group.not_signed().map(|member| &member.signer)))
             }
         }
+    }
+}
+
+/// The project and the release in it, each with its page.
+pub(super) fn release_link(project: &RepoPath, index: &RepoPath) -> Markup {
+    html! {
+        a href=(links::page(project)) { bdi { (links::shown_path(project)) } } " "
+        a href=(links::page(index)) { bdi { (links::release_name(project, index)) } }
     }
 }
 
@@ -131,8 +219,8 @@ pub(super) fn group(group: &GroupProgress, what: &str) -> Markup {
 pub(super) fn outside(url: &str) -> Markup {
     html! {
         @match links::outside(url) {
-            Some(address) => a.wrap href=(address) rel="nofollow noopener noreferrer" { (shown_text(url)) },
-            None => span.wrap { (shown_text(url)) },
+            Some(address) => a.wrap href=(address) rel="nofollow noopener noreferrer" { bdi { (shown_text(url)) } },
+            None => bdi.wrap { (shown_text(url)) },
         }
     }
 }
@@ -140,9 +228,17 @@ pub(super) fn outside(url: &str) -> Markup {
 pub(super) fn command(line: Option<String>) -> Markup {
     html! {
         @match line {
-            Some(line) => pre.command tabindex="0" { code { (line) } },
+            Some(line) => div.command { pre tabindex="0" data-copies="the command" { code { (line) } } },
             None => p { "Not shown, since it would contain invisible characters." },
         }
+    }
+}
+
+/// A picture for other sites, and how to show it there.
+pub(super) fn badge(picture: &str, markdown: String) -> Markup {
+    html! {
+        a href=(picture) { "The picture" }
+        details { summary { "For a README" } (command(Some(markdown))) }
     }
 }
 
@@ -161,6 +257,18 @@ pub(super) fn number(number: u64) -> String {
 
 pub(super) fn count(number_of: usize, one: &str, many: &str) -> String {
     format!("{} {}", number(number_of as u64), if number_of == 1 { one } else { many })
+}
+
+/// In the unit that people use: `8.4 MB`.
+pub(super) fn size(bytes: u64) -> String {
+    let units = ["kB", "MB", "GB", "TB"];
+    let Some((exponent, unit)) = (1u32..).zip(units).filter(|(e, _)| bytes >= 1_000u64.pow(*e)).last() else {
+        return count(usize::try_from(bytes).unwrap_or(usize::MAX), "byte", "bytes");
+    };
+    // Rounded to one digit after the point.
+    let tenths = (u128::from(bytes) * 10 + u128::from(1_000u64.pow(exponent)) / 2)
+        / u128::from(1_000u64.pow(exponent));
+    format!("{}.{} {unit}", tenths / 10, tenths % 10)
 }
 
 #[cfg(test)]

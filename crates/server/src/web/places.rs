@@ -6,7 +6,8 @@ use countersign_core::{
 };
 
 use super::{
-    activity, links, project, projects, proposal, release,
+    activity::{self, Scope},
+    links, project, projects, proposal, release,
     reply::{PageTrouble, Reply},
     timeline,
     visit::Visit,
@@ -31,7 +32,11 @@ pub(super) fn show(log: &Log, head: &Head, visit: &Visit) -> Result<Reply, PageT
             None => None,
         },
         links::ACTIVITY => match path.parent() {
-            Some(below) => Some(activity::show(log, head, Some(&below), visit)?),
+            Some(below) => Some(activity::show(log, head, Scope::Below(&below), visit)?),
+            None => None,
+        },
+        links::FEED => match path.parent() {
+            Some(below) => Some(activity::show_feed(log, head, Scope::Below(&below), visit)?),
             None => None,
         },
         _ if head.index.is_project(&path) => Some(project::show(head, &path, visit)?),

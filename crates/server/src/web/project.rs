@@ -1,76 +1,168 @@
-//! The page of a project: its releases, its signers, and what is proposed.
+//! The page of a project: its newest release, what waits, its releases, and its signers.
 
 use crate::web::overview::{
     project::{ProjectOverview, RoleOverview, describe_project},
     proposal::ProposalOverview,
-    release::{ReleaseState, ReleaseSummary, summarise_release},
-    releases::ReleaseEntry,
+    release::{ReleaseOverview, ReleaseState, ReleaseSummary, describe_release, summarise_release},
+    releases::{ReleaseCounts, ReleaseEntry, ReleaseList},
 };
 use countersign_core::{
     documents::{layout, signers::Role},
-    values::{path::RepoPath, shown::shown_text},
+    values::{bounds::PAGE_ROWS, path::RepoPath, shown::shown_text},
 };
 use maud::{Markup, html};
+use url::form_urlencoded;
 
 use super::{
+    changes::{change_list, left_to_default},
+    command,
     frame::Page,
     links,
     paging::Paging,
     parts, projects,
-    proposal::{change_list, condition_summary},
+    proposal::condition_summary,
     reply::{PageTrouble, Reply},
     visit::Visit,
 };
 use countersign_store::Head;
 
-const RELEASES_PER_PAGE: usize = 50;
+/// What the visitor wants of the list.
+struct Wanted {
+    state: Option<ReleaseState>,
+    words: String,
+}
 
 pub(super) fn show(head: &Head, id: &RepoPath, visit: &Visit) -> Result<Reply, PageTrouble> {
     let missing = || PageTrouble::Missing { message: format!("No project is at {id}"), near: None };
     let project = describe_project(head, id)?.ok_or_else(missing)?;
     let releases = projects::count_releases(head, id);
     let counts = releases.count();
-    let paging =
-        Paging::of(visit.page, RELEASES_PER_PAGE, releases.len()).ok_or_else(projects::no_such_page)?;
-    let shown = releases.newest(paging.range());
+    let wanted = Wanted::of(visit)?;
+    let newest = find_newest(head, &releases);
+    let found = releases.filter(wanted.state, &wanted.words);
+    let paging = Paging::of(visit.page, PAGE_ROWS, found.len()).ok_or_else(projects::no_such_page)?;
+    let shown = found.newest(paging.range());
     let name = links::shown_path(id);
-    let is_first_page = paging.page() == 1;
+    let is_plain = paging.page() == 1 && wanted.is_all();
     let body = html! {
-        (parts::crumbs(id))
-        h1.wrap { (name) }
-        (facts(&project))
-        @if let Some(proposal) = project.proposal.as_ref().filter(|_| is_first_page) { (notice(proposal)) }
-        section aria-labelledby="releases" {
-            h2 #releases { "Releases" }
-            p.facts { (projects::counts(counts)) }
-            @if !shown.is_empty() { (release_table(head, id, &shown)) }
-            (paging.links("releases", &format!("{}?page=", links::page(id))))
-        }
-        @if is_first_page {
-            (signers(&project))
-            (badge(id, visit))
+        (parts::crumbs(id.parent().as_ref()))
+        h1.wrap { bdi { (name) } }
+        (lead(&project))
+        div.columns {
+            div {
+                @if is_plain {
+                    (revocations(head, id, &shown))
+                    @if let Some(newest) = &newest { (newest_release(id, newest, visit)) }
+                    @if let Some(proposal) = &project.proposal { (notice(proposal)) }
+                }
+                section aria-labelledby="releases" {
+                    h2 #releases { "Releases" }
+                    (tabs(id, counts, &wanted))
+                    @if counts.total() > PAGE_ROWS { (filter_form(id, &wanted)) }
+                    @if shown.is_empty() { (no_releases(counts, &wanted)) } @else { (release_table(head, id, &shown)) }
+                    (paging.links_by_age("releases", &format!("{}{}", links::page(id), wanted.query("page="))))
+                }
+            }
+            aside aria-label="About the project" {
+                (signers(&project))
+                (facts(&project, visit))
+            }
         }
     };
-    Ok(Reply::Page(Page::new(name, body)))
+    let about =
+        format!("Signed releases of {name}: who has to sign them, who did, and how to check a download.");
+    Ok(Reply::Page(Page::new(name, body).with_about(about).with_feed(links::feed(id))))
 }
 
-fn facts(project: &ProjectOverview) -> Markup {
-    let id = &project.id;
+impl Wanted {
+    fn of(visit: &Visit) -> Result<Self, PageTrouble> {
+        let state = visit.field("state").map(|name| ReleaseState::parse(&name)).transpose();
+        Ok(Self { state: state.map_err(|_| projects::no_such_page())?, words: visit.search.clone() })
+    }
+
+    fn is_all(&self) -> bool {
+        self.state.is_none() && self.words.is_empty()
+    }
+
+    /// The same question, and room for one more field.
+    fn query(&self, field: &str) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        if let Some(state) = self.state {
+            query.append_pair("state", state.name());
+        }
+        if !self.words.is_empty() {
+            query.append_pair("q", &self.words);
+        }
+        match query.finish() {
+            query if query.is_empty() => format!("?{field}"),
+            query => format!("?{query}&{field}"),
+        }
+    }
+}
+
+fn lead(project: &ProjectOverview) -> Markup {
+    let rules = project.roles.iter().find(|role| role.role == Role::Artifact).map(|role| {
+        let rules: Vec<_> = role.groups.iter().map(parts::rule_of).collect();
+        rules.join(", and ")
+    });
     html! {
         p.lede {
-            @match &project.signers {
-                Some(_) => span.state.good { "registered" },
-                None => span.state.open { "registering" },
-            }
-            " " code.wrap { (shown_text(id.as_str())) }
+            @if project.signers.is_none() { span.state.open { "registering" } " " }
+            @if let Some(rules) = rules { "A release needs " (rules) "." }
         }
-        ul.links {
-            @if project.signers.is_some() {
-                li { a href=(links::history(id)) { "Signers history" } }
+    }
+}
+
+/// The highest version that is complete, and that no one wants to revoke.
+fn find_newest(head: &Head, releases: &ReleaseList) -> Option<ReleaseOverview> {
+    let newest = releases.highest(|entry| entry.state == ReleaseState::Complete && !entry.is_revoking)?;
+    let index = layout::index_in(&RepoPath::parse(&newest.dir).ok()?);
+    // An error in one release must not hide the project.
+    describe_release(head, &index).ok().flatten()
+}
+
+fn newest_release(id: &RepoPath, release: &ReleaseOverview, visit: &Visit) -> Markup {
+    let page = links::page(&release.path);
+    let files = &release.index.published_files;
+    let source = files.first().map(|file| file.source.as_str()).filter(|url| links::outside(url).is_some());
+    html! {
+        section.card.hero.is-good aria-labelledby="newest" {
+            div.row {
+                h2 #newest { "Newest release " a.version.wrap href=(page) { bdi { (links::release_name(id, &release.path)) } } }
+                (parts::state(release.state))
+                span.meta {
+                    (parts::progress(release.tally.collected, release.tally.needed))
+                    @if let Some(at) = release.completed_at { ", " (parts::when(at)) }
+                }
             }
-            li { a href=(links::activity(id)) { "Activity" } }
-            @if let Some(home) = links::home_of(id) {
-                li { a href=(home) rel="nofollow noopener noreferrer" { "Project at its home" } }
+            @if let Some(source) = source {
+                (parts::command(command::client("download", source, visit.origin.as_deref())))
+            }
+            p.meta {
+                a href=(page) { (parts::count(files.len(), "file", "files")) " and their digests" } " · "
+                a href=(links::verify(&release.path)) { "Check a file in the browser" }
+            }
+        }
+    }
+}
+
+/// Begun revocations come first. The list has them first too.
+fn revocations(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
+    html! {
+        @for entry in shown.iter().filter(|entry| entry.is_revoking) {
+            @if let Some(index) = index_of(entry) {
+                section.card.hero.is-bad {
+                    div.row {
+                        h2 {
+                            "A revocation of " a.wrap href=(links::page(&index)) { bdi { (links::release_name(id, &index)) } }
+                            " waits for signatures"
+                        }
+                        @if let Ok(Some(ReleaseSummary { begun: Some(begun), .. })) = summarise_release(head, &index) {
+                            (parts::progress(begun.collected, begun.needed))
+                        }
+                    }
+                    p { "Do not use this release until its revokers have decided." }
+                }
             }
         }
     }
@@ -78,34 +170,75 @@ fn facts(project: &ProjectOverview) -> Markup {
 
 fn notice(proposal: &ProposalOverview) -> Markup {
     html! {
-        section.notice aria-labelledby="pending" {
-            h2 #pending {
-                @if proposal.is_first {
-                    "The first signers file waits for signatures"
-                } @else {
-                    "A change of the signers waits for signatures"
+        section.card.hero.is-open aria-labelledby="pending" {
+            div.row {
+                h2 #pending {
+                    @if proposal.is_first {
+                        "The first signers file waits for signatures"
+                    } @else {
+                        "A change of the signers waits for signatures"
+                    }
                 }
             }
-            @if !proposal.is_first {
-                h3 { "What it changes" }
-                (change_list(proposal))
-            }
-            h3 { "Who is missing" }
+            @if !proposal.is_first { (change_list(&proposal.changes)) }
             (condition_summary(proposal))
-            p { a href=(links::page(&proposal.path)) { "See the proposal and how to sign it" } }
+            p { a href=(links::page(&proposal.path)) { "Review it, and see how to sign" } }
+        }
+    }
+}
+
+fn tabs(id: &RepoPath, counts: ReleaseCounts, wanted: &Wanted) -> Markup {
+    let tab = |name: &str, state: Option<ReleaseState>, number: usize| {
+        let target = Wanted { state, words: String::new() }.query("");
+        let address = format!("{}{}", links::page(id), target.trim_end_matches(['?', '&']));
+        let is_current = wanted.state == state;
+        html! {
+            a href=(address) aria-current=[is_current.then_some("page")] { (name) " " (parts::number(number as u64)) }
+        }
+    };
+    html! {
+        nav.tabs aria-label="Releases by state" {
+            (tab("All", None, counts.total()))
+            (tab("Complete", Some(ReleaseState::Complete), counts.complete))
+            (tab("Collecting", Some(ReleaseState::Collecting), counts.collecting))
+            (tab("Revoked", Some(ReleaseState::Revoked), counts.revoked))
+        }
+    }
+}
+
+fn filter_form(id: &RepoPath, wanted: &Wanted) -> Markup {
+    html! {
+        form.filter action=(links::page(id)) method="get" {
+            @if let Some(state) = wanted.state { input type="hidden" name="state" value=(state.name()); }
+            label for="filter" { "Version" }
+            input #filter name="q" value=(wanted.words) maxlength="200" autocomplete="off";
+            button { "Filter" }
+        }
+    }
+}
+
+fn no_releases(counts: ReleaseCounts, wanted: &Wanted) -> Markup {
+    html! {
+        p {
+            @if counts.total() == 0 {
+                "This project has no releases here yet. A signer adds one with " code { "countersign release" } "."
+            } @else if wanted.words.is_empty() {
+                "No release is in this state."
+            } @else {
+                "No release has " q { bdi { (shown_text(&wanted.words)) } } " in its name."
+            }
         }
     }
 }
 
 fn release_table(head: &Head, id: &RepoPath, releases: &[ReleaseEntry]) -> Markup {
     html! {
-        table role="table" {
-            caption { "Releases, the highest version first" }
+        table.releases role="table" {
             thead role="rowgroup" {
                 tr role="row" {
                     th scope="col" role="columnheader" { "Release" }
                     th scope="col" role="columnheader" { "State" }
-                    th scope="col" role="columnheader" { "Signatures" }
+                    th scope="col" role="columnheader" { "Progress" }
                     th scope="col" role="columnheader" { "Last signature" }
                 }
             }
@@ -115,22 +248,19 @@ fn release_table(head: &Head, id: &RepoPath, releases: &[ReleaseEntry]) -> Marku
 }
 
 fn release_row(head: &Head, id: &RepoPath, entry: &ReleaseEntry) -> Markup {
-    // An operator can store a name by hand that no path can spell.
-    let Ok(dir) = RepoPath::parse(&entry.dir) else { return html! {} };
-    let index = layout::index_in(&dir);
+    let Some(index) = index_of(entry) else { return html! {} };
     html! {
         tr role="row" {
-            th.wrap scope="row" role="rowheader" { a href=(links::page(&index)) { (release_name(id, &dir)) } }
-            td role="cell" { (parts::state(entry.state)) }
+            th.wrap scope="row" role="rowheader" {
+                a href=(links::page(&index)) { bdi { (links::release_name(id, &index)) } }
+            }
+            td role="cell" {
+                @if entry.is_revoking { (parts::revocation_begun()) } @else { (parts::state(entry.state)) }
+            }
             @match summarise_release(head, &index) {
-                Ok(Some(ReleaseSummary { state, tally, last_signed_at })) => {
-                    td role="cell" {
-                        @if state == ReleaseState::Collecting {
-                            (parts::bar(tally.collected, tally.needed, "Signatures collected"))
-                        } @else {
-                            (tally.collected) " of " (tally.needed) " needed"
-                        }
-                    }
+                Ok(Some(ReleaseSummary { tally, begun, last_signed_at, .. })) => {
+                    @let shown = begun.unwrap_or(tally);
+                    td role="cell" { (parts::progress(shown.collected, shown.needed)) }
                     td role="cell" {
                         @match last_signed_at { Some(at) => (parts::when(at)), None => "none yet" }
                     }
@@ -142,40 +272,31 @@ fn release_row(head: &Head, id: &RepoPath, entry: &ReleaseEntry) -> Markup {
     }
 }
 
-/// The name of a release within its project: its tag, or its directory.
-pub(super) fn release_name(project: &RepoPath, dir: &RepoPath) -> String {
-    let inside = dir.as_str().strip_prefix(project.as_str()).and_then(|rest| rest.strip_prefix('/'));
-    let inside = inside.unwrap_or_else(|| dir.file_name());
-    shown_text(inside.strip_prefix("releases/tag/").unwrap_or(inside))
+/// `None` if an operator stored a name by hand that no path can spell.
+fn index_of(entry: &ReleaseEntry) -> Option<RepoPath> {
+    Some(layout::index_in(&RepoPath::parse(&entry.dir).ok()?))
 }
 
 fn signers(project: &ProjectOverview) -> Markup {
     html! {
-        section aria-labelledby="signers" {
-            h2 #signers {
-                @if project.signers.is_some() { "Signers" } @else { "Proposed signers" }
-            }
-            p.hint { "Every group of a role has to reach its own threshold. Names come from the signers file; only the key counts." }
-            div.roles { @for role in &project.roles { (role_section(role)) } }
-            @if let Some(file) = &project.signers {
-                p.hint {
-                    "This signers file is dated " (parts::when(file.timestamp())) ". "
-                    a href=(links::file(&layout::active_signers(&project.id))) { "The file itself" }
-                }
-            }
+        section.card aria-labelledby="signers" {
+            h2 #signers { @if project.signers.is_some() { "Signers" } @else { "Proposed signers" } }
+            @for role in &project.roles { (role_section(role)) }
+            p.meta { "The signers file gives the names. Only the keys count." }
         }
     }
 }
 
+/// Groups that stand in for a role are not listed a second time.
 fn role_section(role: &RoleOverview) -> Markup {
     html! {
-        section.role {
-            h3 { (role_name(role.role)) }
-            @if let Some(stand_in) = stand_in(role) { p.hint { (stand_in) } }
+        @if role.is_explicit {
             @for group in &role.groups {
-                p.threshold { strong { (group.threshold) " of " (group.signers.len()) } " needed" }
+                p.role-line { strong { (role_name(role.role)) } span.rule { (parts::rule_of(group)) } }
                 (parts::people(&group.signers))
             }
+        } @else {
+            p.meta { (left_to_default(role.role)) }
         }
     }
 }
@@ -189,24 +310,38 @@ pub(super) fn role_name(role: Role) -> &'static str {
     }
 }
 
-/// What applies if the file does not list a role (D8).
-fn stand_in(role: &RoleOverview) -> Option<&'static str> {
-    match (role.role, role.is_explicit) {
-        (_, true) | (Role::Artifact, false) => None,
-        (Role::Admin, false) => Some("Not listed: the artifact signers are the admins."),
-        (Role::Master, false) => Some("No one: only the admins can change the signers."),
-        (Role::Revocation, false) => Some("Not listed: any one admin can revoke."),
-    }
-}
-
-fn badge(id: &RepoPath, visit: &Visit) -> Markup {
+fn facts(project: &ProjectOverview, visit: &Visit) -> Markup {
+    let id = &project.id;
     let origin = visit.origin.as_deref().unwrap_or("https://SERVER");
     let markdown = format!("[![signers]({origin}{})]({origin}{})", links::badge(id), links::page(id));
     html! {
-        section aria-labelledby="badge" {
-            h2 #badge { "Badge" }
-            p { a href=(links::badge(id)) { "The badge of this project" } ", for a README:" }
-            (parts::command(Some(markdown)))
+        section.card aria-label="Facts" {
+            dl.facts {
+                @if let Some(home) = links::home_of(id) { dt { "Home" } dd { (parts::outside(&home)) } }
+                @if let (Some(file), Some(digest)) = (&project.signers, project.digest) {
+                    dt { "Trust starts from this signers file" }
+                    dd {
+                        (parts::digest(&digest.to_prefixed(), "the digest"))
+                        p.meta {
+                            "Dated " (parts::when(file.timestamp())) ". Compare the digest with one from a place that you "
+                            "trust, and pass it as " code { "--signers-digest" } ". "
+                            a href=(links::file(&layout::active_signers(id))) { "The file" }
+                        }
+                    }
+                    dt { "Signers history" }
+                    dd {
+                        a href=(links::history(id)) {
+                            (parts::count(project.steps, "signers file", "signers files")) " so far"
+                        }
+                    }
+                }
+                dt { "Follow" }
+                dd { a href=(links::activity(id)) { "Activity" } " · " a href=(links::feed(id)) { "Atom feed" } }
+                dt { "Badge" }
+                dd { (parts::badge(&links::badge(id), markdown)) }
+                dt { "Path on this server" }
+                dd { code.wrap data-copies="the path" { bdi { (shown_text(id.as_str())) } } }
+            }
         }
     }
 }

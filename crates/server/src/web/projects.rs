@@ -4,26 +4,36 @@ use crate::web::overview::{
     releases::{ReleaseCounts, ReleaseList},
     search::Search,
 };
+use countersign_api::catalogue::ListedRelease;
 use countersign_core::{
     documents::layout,
-    values::{path::RepoPath, shown::shown_text},
+    values::{
+        bounds::PAGE_ROWS,
+        digest::{Sha256, Sha512},
+        path::RepoPath,
+        shown::shown_text,
+    },
 };
 use maud::{Markup, html};
 use url::form_urlencoded;
 
 use super::{
     frame::Page,
-    links,
+    keys, links,
     paging::Paging,
     parts,
     reply::{PageTrouble, Reply},
     visit::Visit,
 };
-use countersign_store::Head;
+use countersign_store::{
+    Head,
+    catalogue::{Catalogue, FileDigest},
+};
 
-const PER_PAGE: usize = 50;
-
-pub(super) fn show_all(head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
+pub(super) fn show_all(catalogue: &Catalogue, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
+    if let Some(digest) = read_digest(&visit.search) {
+        return show_listing(catalogue, &digest, visit);
+    }
     let search = Search::parse(&visit.search);
     let found: Vec<&RepoPath> = head
         .index
@@ -31,12 +41,12 @@ pub(super) fn show_all(head: &Head, visit: &Visit) -> Result<Reply, PageTrouble>
         .filter(|(folded, _)| search.matches(folded))
         .map(|(_, project)| project)
         .collect();
-    let paging = Paging::of(visit.page, PER_PAGE, found.len()).ok_or_else(no_such_page)?;
+    let paging = Paging::of(visit.page, PAGE_ROWS, found.len()).ok_or_else(no_such_page)?;
     let query = form_urlencoded::Serializer::new(String::new()).append_pair("q", &visit.search).finish();
-    let target = if search.is_empty() { "/?page=".to_owned() } else { format!("/?{query}&page=") };
+    let target =
+        if search.is_empty() { "/projects?page=".to_owned() } else { format!("/projects?{query}&page=") };
     let body = html! {
         h1 { "Projects" }
-        (parts::search_form(&visit.search))
         @if search.is_empty() {
             p.lede {
                 (parts::count(found.len(), "project", "projects")) ", "
@@ -45,7 +55,7 @@ pub(super) fn show_all(head: &Head, visit: &Visit) -> Result<Reply, PageTrouble>
         } @else {
             p.lede role="status" {
                 (parts::count(found.len(), "project", "projects")) " found for "
-                q { (shown_text(&visit.search)) } " · " a href="/" { "show all" }
+                q { bdi { (shown_text(&visit.search)) } } " · " a href="/projects" { "show all" }
             }
         }
         @if found.is_empty() && search.is_empty() {
@@ -55,7 +65,53 @@ pub(super) fn show_all(head: &Head, visit: &Visit) -> Result<Reply, PageTrouble>
         (paging.links("projects", &target))
     };
     let title = if search.is_empty() { "Projects".to_owned() } else { shown_text(&visit.search) };
-    Ok(Reply::Page(Page::new(title, body)))
+    Ok(Reply::Page(Page::new(title, body).with_search(&visit.search)))
+}
+
+fn read_digest(text: &str) -> Option<FileDigest> {
+    let text = text.strip_prefix("sha256:").or_else(|| text.strip_prefix("sha512:")).unwrap_or(text);
+    let short = || Sha256::parse_any_case(text).map(FileDigest::Sha256);
+    short().or_else(|| Sha512::parse_any_case(text).map(FileDigest::Sha512))
+}
+
+/// The releases that list a file with this digest.
+fn show_listing(catalogue: &Catalogue, digest: &FileDigest, visit: &Visit) -> Result<Reply, PageTrouble> {
+    let look = keys::look_into(catalogue)?;
+    let found = look.releases_with(digest, None).map_or_else(|_| Vec::new(), |found| found.releases);
+    drop(look);
+    let body = html! {
+        h1 { "Releases with this file" }
+        p.lede.wrap { code { (visit.search) } }
+        @if found.is_empty() {
+            p { "No release on this server lists a file with this digest." }
+        } @else {
+            p { "Anyone can list any digest. Look at the project, and " a href="/verify" { "verify the file" } "." }
+            table.releases role="table" {
+                thead role="rowgroup" {
+                    tr role="row" {
+                        th scope="col" role="columnheader" { "Release" }
+                        th scope="col" role="columnheader" { "File" }
+                        th scope="col" role="columnheader" { "State" }
+                    }
+                }
+                tbody role="rowgroup" { @for release in &found { (listing_row(release)) } }
+            }
+        }
+    };
+    Ok(Reply::Page(Page::new("Releases with a file", body).with_search(&visit.search)))
+}
+
+fn listing_row(release: &ListedRelease) -> Markup {
+    let ListedRelease { index_path, project_id, file_name, .. } = release;
+    html! {
+        tr role="row" {
+            th.wrap scope="row" role="rowheader" { (parts::release_link(project_id, index_path)) }
+            td.wrap role="cell" { bdi { (shown_text(file_name.as_deref().unwrap_or_default())) } }
+            td role="cell" {
+                @if release.revocation_begun.is_some() { (parts::revocation_begun()) } @else { (parts::state(release.state)) }
+            }
+        }
+    }
 }
 
 /// `None` if no project lies below.
@@ -64,12 +120,12 @@ pub(super) fn show_below(head: &Head, dir: &RepoPath, visit: &Visit) -> Result<O
     if found.is_empty() {
         return Ok(None);
     }
-    let paging = Paging::of(visit.page, PER_PAGE, found.len()).ok_or_else(no_such_page)?;
+    let paging = Paging::of(visit.page, PAGE_ROWS, found.len()).ok_or_else(no_such_page)?;
     let shown: Vec<&RepoPath> = found[paging.range()].iter().collect();
     let name = links::shown_path(dir);
     let body = html! {
-        (parts::crumbs(dir))
-        h1.wrap { (name) }
+        (parts::crumbs(dir.parent().as_ref()))
+        h1.wrap { bdi { (name) } }
         p.lede {
             (parts::count(found.len(), "project", "projects")) " here · "
             a href=(links::activity(dir)) { "Activity" }
@@ -77,7 +133,7 @@ pub(super) fn show_below(head: &Head, dir: &RepoPath, visit: &Visit) -> Result<O
         (list(head, &shown))
         (paging.links("projects", &format!("{}?page=", links::page(dir))))
     };
-    Ok(Some(Reply::Page(Page::new(name, body))))
+    Ok(Some(Reply::Page(Page::new(name, body).with_feed(links::feed(dir)))))
 }
 
 pub(super) fn no_such_page() -> PageTrouble {
@@ -90,8 +146,8 @@ fn list(head: &Head, projects: &[&RepoPath]) -> Markup {
             ul.cards {
                 @for project in projects {
                     li {
-                        a.title.wrap href=(links::page(project)) { (links::shown_path(project)) }
-                        div.facts { (describe(head, project)) }
+                        a.title.wrap href=(links::page(project)) { bdi { (links::shown_path(project)) } }
+                        div.states { (describe(head, project)) }
                     }
                 }
             }
@@ -112,10 +168,12 @@ fn describe(head: &Head, project: &RepoPath) -> Markup {
     }
 }
 
-pub(super) fn counts(counts: ReleaseCounts) -> Markup {
-    let ReleaseCounts { collecting, complete, revoked } = counts;
+/// Begun revocations come first.
+fn counts(counts: ReleaseCounts) -> Markup {
+    let ReleaseCounts { collecting, complete, revoked, revoking } = counts;
     html! {
         @if counts.total() == 0 { span.none { "no releases" } }
+        @if revoking > 0 { span.state.bad { (parts::count(revoking, "revocation", "revocations")) " begun" } }
         @if complete > 0 { span.state.good { (parts::number(complete as u64)) " complete" } }
         @if collecting > 0 { span.state.open { (parts::number(collecting as u64)) " collecting" } }
         @if revoked > 0 { span.state.bad { (parts::number(revoked as u64)) " revoked" } }

@@ -9,6 +9,7 @@ use countersign_core::{
 use maud::{Markup, html};
 
 use super::{
+    changes::change_list,
     command,
     frame::Page,
     links, parts,
@@ -28,12 +29,12 @@ pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Rep
     let name = links::shown_path(project);
     let title = if proposal.is_first { "First signers" } else { "Change of the signers" };
     let body = html! {
-        (parts::crumbs(&proposal.path))
-        h1 { (title) " of " a.wrap href=(links::page(project)) { (name) } }
+        (parts::crumbs(Some(project)))
+        h1.wrap { (title) " of " bdi { (name) } }
         p.lede { span.state.open { "collecting" } " takes effect when all of the conditions below are met" }
         section aria-labelledby="changes" {
             h2 #changes { @if proposal.is_first { "What it says" } @else { "What it changes" } }
-            (change_list(&proposal))
+            (change_list(&proposal.changes))
         }
         section aria-labelledby="signatures" {
             h2 #signatures { "Signatures" }
@@ -43,15 +44,6 @@ pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Rep
         (about(&proposal))
     };
     Ok(Reply::Page(Page::new(format!("{title} of {name}"), body)))
-}
-
-pub(super) fn change_list(proposal: &ProposalOverview) -> Markup {
-    html! {
-        ul.changes {
-            @for change in &proposal.changes { li.wrap.alarm[change.is_alarming()] { (change) } }
-            @if proposal.changes.is_empty() { li { "Only its date." } }
-        }
-    }
 }
 
 fn condition_list(proposal: &ProposalOverview) -> Markup {
@@ -74,7 +66,7 @@ pub(super) fn condition_summary(proposal: &ProposalOverview) -> Markup {
             @for condition in &proposal.conditions {
                 li {
                     (condition_mark(condition)) " " (condition_text(condition.kind))
-                    (parts::bar(condition.tally.collected, condition.tally.needed, condition_text(condition.kind)))
+                    ": " (parts::progress(condition.tally.collected, condition.tally.needed))
                 }
             }
         }
@@ -101,7 +93,7 @@ fn way_list(condition: &ConditionProgress) -> Markup {
                 @if let Some(role) = way.role.filter(|_| condition.ways.len() > 1) {
                     p.way-name { (way_name(role)) }
                 }
-                @for group in &way.groups { (parts::group(group, condition_text(condition.kind))) }
+                @for group in &way.groups { (parts::group(group)) }
             }
         }
     }
@@ -147,7 +139,7 @@ fn about(proposal: &ProposalOverview) -> Markup {
                 dt { "Fetched" }
                 dd { (parts::when(origin.retrieved_at)) " from " (parts::outside(&origin.url)) }
                 dt { "Digest" }
-                dd { code.wrap { (digest.to_prefixed()) } }
+                dd { (parts::digest(&digest.to_prefixed(), "the digest")) }
                 dt { "Files" }
                 dd {
                     a href=(links::file(path)) { "signers file" } ", "

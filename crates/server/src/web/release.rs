@@ -1,9 +1,9 @@
-//! The page of a release: its files, its signatures, its revocation.
+//! The page of a release: whether to use it, how to get it, its files, its signatures, its revocation.
 
 use crate::web::overview::release::{ReleaseOverview, ReleaseState, RevocationOverview, describe_release};
 use countersign_core::{
     documents::{index::PublishedFile, layout},
-    values::{path::RepoPath, shown::shown_text},
+    values::{bounds::PAGE_FILES, path::RepoPath, shown::shown_text},
 };
 use maud::{Markup, html};
 
@@ -12,50 +12,82 @@ use super::{
     frame::Page,
     links,
     paging::Paging,
-    parts,
-    project::release_name,
-    projects,
+    parts, projects,
     reply::{PageTrouble, Reply},
     visit::Visit,
 };
 use countersign_store::Head;
 
-const FILES_PER_PAGE: usize = 100;
+/// How much of a digest is shown at its beginning and at its end. The whole ones are below the table.
+const SHORT_DIGEST: usize = 8;
 
 pub(super) fn show(head: &Head, path: &RepoPath, visit: &Visit) -> Result<Option<Reply>, PageTrouble> {
     let Some(release) = describe_release(head, path)? else { return Ok(None) };
     let files = &release.index.published_files;
-    let paging = Paging::of(visit.page, FILES_PER_PAGE, files.len()).ok_or_else(projects::no_such_page)?;
+    let paging = Paging::of(visit.page, PAGE_FILES, files.len()).ok_or_else(projects::no_such_page)?;
     let project = &release.index.project_id;
-    let name = path.parent().map_or_else(|| shown_text(path.as_str()), |dir| release_name(project, &dir));
-    let title = format!("{name} of {}", links::shown_path(project));
+    let (name, of) = (links::release_name(project, path), links::shown_path(project));
+    let shown = &files[paging.range()];
     let body = html! {
-        (parts::crumbs(path))
-        h1.wrap { (name) }
-        p.lede {
-            (parts::state(release.state)) " release of "
-            a.wrap href=(links::page(project)) { (links::shown_path(project)) }
+        (parts::crumbs(Some(project)))
+        h1.wrap {
+            bdi { (name) } " " (parts::state(release.state))
+            @if release.begun_revocation.is_some() { " " (parts::revocation_begun()) }
         }
-        @if let Some(revocation) = &release.revocation { (revoked(revocation)) }
-        @if let Some(begun) = &release.begun_revocation { (begun_revocation(begun, path, visit)) }
-        (signatures(&release, visit))
-        section aria-labelledby="files" {
-            h2 #files { "Files" }
-            (file_table(&files[paging.range()], files.len()))
-            (paging.links("files", &format!("{}?page=", links::page(path))))
+        p.lede { (describe_state(&release)) }
+        div.columns {
+            div {
+                @if let Some(revocation) = &release.revocation { (revoked(revocation)) }
+                @if let Some(begun) = &release.begun_revocation { (begun_revocation(begun, path, visit)) }
+                (download(&release, visit))
+                section aria-labelledby="files" {
+                    h2 #files { "Files" }
+                    (file_table(shown, release.state))
+                    (paging.links("files", &format!("{}?page=", links::page(path))))
+                    (digest_list(shown))
+                }
+            }
+            aside aria-label="About the release" {
+                (signatures(&release))
+                (facts(&release, visit))
+            }
         }
-        (download(&release, visit))
-        (about(&release, visit))
     };
-    Ok(Some(Reply::Page(Page::new(title, body))))
+    let state = match (release.state, &release.begun_revocation) {
+        (ReleaseState::Revoked, _) => "Revoked: ",
+        (ReleaseState::Complete, Some(_)) => "Revocation begun: ",
+        (ReleaseState::Complete | ReleaseState::Collecting, _) => "",
+    };
+    let title = format!("{state}{name} of {of}");
+    let about = format!(
+        "{state}{name} of {of}: {} of {} signatures, {}.",
+        release.tally.collected,
+        release.tally.needed,
+        parts::count(files.len(), "file", "files")
+    );
+    Ok(Some(Reply::Page(Page::new(title, body).with_about(about).with_feed(links::feed(path)))))
+}
+
+fn describe_state(release: &ReleaseOverview) -> Markup {
+    let (collected, needed) = (release.tally.collected, release.tally.needed);
+    html! {
+        @match release.state {
+            ReleaseState::Collecting => { (parts::progress(collected, needed)) " so far. Do not use it yet." }
+            ReleaseState::Complete => {
+                (parts::progress(collected, needed))
+                @if let Some(at) = release.completed_at { ", complete since " (parts::when(at)) }
+            }
+            ReleaseState::Revoked => "Do not use it. Its signers have withdrawn it.",
+        }
+    }
 }
 
 fn revoked(revocation: &RevocationOverview) -> Markup {
     html! {
-        section.revoked role="alert" aria-labelledby="revoked" {
+        section.card.hero.is-bad role="alert" aria-labelledby="revoked" {
             h2 #revoked { "Revoked: do not use this release" }
-            p.reason { q.wrap { (shown_text(&revocation.reason)) } }
-            p { "Dated " (parts::when(revocation.timestamp)) " by its author. Signed by:" }
+            p.reason { q.wrap { bdi { (shown_text(&revocation.reason)) } } }
+            p.meta { "Dated " (parts::when(revocation.timestamp)) " by its author. Signed by:" }
             (parts::members(&revocation.signed))
         }
     }
@@ -63,78 +95,12 @@ fn revoked(revocation: &RevocationOverview) -> Markup {
 
 fn begun_revocation(revocation: &RevocationOverview, path: &RepoPath, visit: &Visit) -> Markup {
     html! {
-        section.notice aria-labelledby="revocation" {
+        section.card.hero.is-bad role="alert" aria-labelledby="revocation" {
             h2 #revocation { "A revocation waits for signatures" }
-            p.reason { q.wrap { (shown_text(&revocation.reason)) } }
-            @for group in &revocation.groups { (parts::group(group, "Signatures on the revocation")) }
+            p.reason { q.wrap { bdi { (shown_text(&revocation.reason)) } } }
+            @for group in &revocation.groups { (parts::group(group)) }
             p { "Signers who can revoke join with:" }
             (parts::command(command::client("revoke", path.as_str(), visit.origin.as_deref())))
-        }
-    }
-}
-
-fn signatures(release: &ReleaseOverview, visit: &Visit) -> Markup {
-    let is_collecting = release.state == ReleaseState::Collecting;
-    html! {
-        section aria-labelledby="signatures" {
-            h2 #signatures { "Signatures" }
-            @if release.groups.len() > 1 { p.hint { "Each of the groups has to reach its own threshold." } }
-            @for (i, group) in release.groups.iter().enumerate() {
-                @let what = format!("Signatures of group {}", i + 1);
-                @if release.groups.len() > 1 { h3 { "Group " (i + 1) } }
-                (parts::group(group, &what))
-            }
-            @if !release.has_current_signers {
-                p.hint {
-                    "The signers of the project have changed since. These were the signers when it was completed."
-                }
-            }
-            @if is_collecting {
-                h3 { "Sign" }
-                p { "The client shows what would be signed, and asks:" }
-                (parts::command(command::client("sign", release.path.as_str(), visit.origin.as_deref())))
-            }
-        }
-    }
-}
-
-fn file_table(files: &[PublishedFile], total: usize) -> Markup {
-    html! {
-        table.files role="table" {
-            caption { (parts::count(total, "file", "files")) ", with the digests that were signed" }
-            thead role="rowgroup" {
-                tr role="row" {
-                    th scope="col" role="columnheader" { "File" }
-                    th scope="col" role="columnheader" { "Size" }
-                    th scope="col" role="columnheader" { "Digests" }
-                }
-            }
-            tbody role="rowgroup" {
-                @for file in files { (file_row(file)) }
-            }
-        }
-    }
-}
-
-fn file_row(file: &PublishedFile) -> Markup {
-    let name = shown_text(file.file_name.as_str());
-    html! {
-        tr role="row" {
-            th.wrap scope="row" role="rowheader" {
-                @match links::outside(&file.source) {
-                    Some(url) => a href=(url) rel="nofollow noopener noreferrer" { (name) },
-                    None => (name),
-                }
-            }
-            td role="cell" {
-                @match file.size { Some(size) => { (parts::number(size)) " bytes" }, None => "not known" }
-            }
-            td role="cell" {
-                dl.digests {
-                    @if let Some(digest) = file.digests.sha256 { dt { "SHA-256" } dd { code.wrap { (digest) } } }
-                    @if let Some(digest) = file.digests.sha512 { dt { "SHA-512" } dd { code.wrap { (digest) } } }
-                }
-            }
         }
     }
 }
@@ -142,26 +108,120 @@ fn file_row(file: &PublishedFile) -> Markup {
 fn download(release: &ReleaseOverview, visit: &Visit) -> Markup {
     let first = release.index.published_files.first();
     let source = first.and_then(|file| links::outside(&file.source).map(|_| file.source.as_str()));
+    let origin = visit.origin.as_deref();
     html! {
-        section aria-labelledby="download" {
-            h2 #download { "Download and check" }
-            @match (release.state, source) {
-                (ReleaseState::Complete, Some(source)) => {
-                    p { "The client fetches a file and checks all of this itself. For each file:" }
-                    (parts::command(command::client("download", source, visit.origin.as_deref())))
+        @match release.state {
+            ReleaseState::Complete => section.card.hero.is-good aria-labelledby="download" {
+                h2 #download { "Download and check" }
+                @match source {
+                    Some(source) => {
+                        p { "The client fetches a file and checks all of this itself. For each file:" }
+                        (parts::command(command::client("download", source, origin)))
+                    }
+                    None => p { "The files of this release have no address on the web." },
                 }
-                (ReleaseState::Complete, None) => p { "The files of this release have no address on the web." },
-                (ReleaseState::Collecting, _) => p { "Not yet: too few have signed, so the client refuses it." },
-                (ReleaseState::Revoked, _) => p { "The client refuses this release: it was revoked." },
+                p.meta { a href=(links::verify(&release.path)) { "Check a file that you have, in the browser" } }
+            },
+            ReleaseState::Collecting => section.card.hero.is-open aria-labelledby="sign" {
+                h2 #sign { "Sign" }
+                p { "Too few have signed, so the client refuses to download it. The client shows what would be signed, and asks:" }
+                (parts::command(command::client("sign", release.path.as_str(), origin)))
+            },
+            ReleaseState::Revoked => {}
+        }
+    }
+}
+
+fn file_table(files: &[PublishedFile], state: ReleaseState) -> Markup {
+    let has_size = files.iter().any(|file| file.size.is_some());
+    html! {
+        table.files role="table" {
+            thead role="rowgroup" {
+                tr role="row" {
+                    th scope="col" role="columnheader" { "File" }
+                    @if has_size { th scope="col" role="columnheader" { "Size" } }
+                    th scope="col" role="columnheader" { "Digest" }
+                }
             }
-            @if release.state != ReleaseState::Collecting {
-                p { a href=(links::verify(&release.path)) { "Check a file that you have, in the browser" } }
+            tbody role="rowgroup" { @for file in files { (file_row(file, state, has_size)) } }
+        }
+    }
+}
+
+/// No one should fetch the files of a revoked release, so they have no links.
+fn file_row(file: &PublishedFile, state: ReleaseState, has_size: bool) -> Markup {
+    let name = html! { bdi { (shown_text(file.file_name.as_str())) } };
+    let address = links::outside(&file.source).filter(|_| state != ReleaseState::Revoked);
+    html! {
+        tr role="row" {
+            th.wrap scope="row" role="rowheader" {
+                @match address {
+                    Some(url) => a href=(url) rel="nofollow noopener noreferrer" { (name) },
+                    None => (name),
+                }
+            }
+            @if has_size {
+                td.number role="cell" { @if let Some(size) = file.size { (parts::size(size)) } }
+            }
+            td role="cell" { (short_digest(file)) }
+        }
+    }
+}
+
+fn whole_digest(file: &PublishedFile) -> (&'static str, String) {
+    match (file.digests.sha256, file.digests.sha512) {
+        (Some(digest), _) => ("sha256", digest.to_string()),
+        (None, Some(digest)) => ("sha512", digest.to_string()),
+        (None, None) => ("", String::new()),
+    }
+}
+
+fn short_digest(file: &PublishedFile) -> Markup {
+    let (kind, digest) = whole_digest(file);
+    let head = digest.get(..SHORT_DIGEST).unwrap_or_default();
+    let tail = digest.get(digest.len().saturating_sub(SHORT_DIGEST)..).unwrap_or_default();
+    html! { code.together data-copy=(digest) data-copies="the digest" { (kind) ":" (head) "…" (tail) } }
+}
+
+/// As programs that check digests read them.
+fn digest_list(files: &[PublishedFile]) -> Markup {
+    let lines = |digest: fn(&PublishedFile) -> Option<String>| -> String {
+        let line = |file| Some(format!("{}  {}\n", digest(file)?, shown_text(file.file_name.as_str())));
+        files.iter().filter_map(line).collect()
+    };
+    let sha256 = lines(|file| file.digests.sha256.map(|digest| digest.to_string()));
+    let sha512 = lines(|file| file.digests.sha512.map(|digest| digest.to_string()));
+    html! {
+        @for (name, lines) in [("SHA-256", sha256), ("SHA-512", sha512)] {
+            @if !lines.is_empty() {
+                details {
+                    summary { "Whole digests, " (name) }
+                    div.command { pre.digests tabindex="0" data-copies="the digests" { (lines) } }
+                }
             }
         }
     }
 }
 
-fn about(release: &ReleaseOverview, visit: &Visit) -> Markup {
+fn signatures(release: &ReleaseOverview) -> Markup {
+    html! {
+        section.card aria-labelledby="signatures" {
+            h2 #signatures { "Signatures" }
+            @if release.groups.len() > 1 { p.meta { "Each of the groups has to reach its own threshold." } }
+            @for (i, group) in release.groups.iter().enumerate() {
+                @if release.groups.len() > 1 { h3 { "Group " (i + 1) } }
+                (parts::group(group))
+            }
+            @if !release.has_current_signers {
+                p.meta {
+                    "The signers of the project have changed since. These were the signers when it was completed."
+                }
+            }
+        }
+    }
+}
+
+fn facts(release: &ReleaseOverview, visit: &Visit) -> Markup {
     let ReleaseOverview { path, index, digest, .. } = release;
     let origin = visit.origin.as_deref().unwrap_or("https://SERVER");
     let markdown = format!("[![signed]({origin}{})]({origin}{})", links::badge(path), links::page(path));
@@ -171,18 +231,22 @@ fn about(release: &ReleaseOverview, visit: &Visit) -> Markup {
         ReleaseState::Revoked => layout::revoked_signatures_of(path),
     };
     html! {
-        section aria-labelledby="about" {
-            h2 #about { "About this release" }
-            dl {
-                @if let Some(url) = &index.release_url { dt { "Release page" } dd { (parts::outside(url)) } }
+        section.card aria-label="Facts" {
+            dl.facts {
+                dt { "Project" }
+                dd { a.wrap href=(links::page(&index.project_id)) { bdi { (links::shown_path(&index.project_id)) } } }
+                @if let Some(url) = index.release_url.as_ref().filter(|_| release.state != ReleaseState::Revoked) {
+                    dt { "Release page" }
+                    dd { (parts::outside(url)) }
+                }
                 @if let Some(at) = index.published_on { dt { "Published" } dd { (parts::when(at)) } }
                 dt { "Registered" }
                 dd { (parts::when(index.mirrored_on)) }
                 @if let Some(at) = release.completed_at { dt { "Completed" } dd { (parts::when(at)) } }
-                dt { "Path" }
-                dd { code.wrap { (shown_text(path.as_str())) } }
                 dt { "Digest of the index" }
-                dd { code.wrap { (digest.to_prefixed()) } }
+                dd { (parts::digest(&digest.to_prefixed(), "the digest of the index")) }
+                dt { "Path on this server" }
+                dd { code.wrap data-copies="the path" { bdi { (shown_text(path.as_str())) } } }
                 dt { "Stored files" }
                 dd {
                     a href=(links::file(path)) { "index" } ", "
@@ -198,10 +262,7 @@ fn about(release: &ReleaseOverview, visit: &Visit) -> Markup {
                     a href=(links::activity(path)) { "activity" }
                 }
                 dt { "Badge" }
-                dd {
-                    a href=(links::badge(path)) { "of this release" } ", for a README:"
-                    (parts::command(Some(markdown)))
-                }
+                dd { (parts::badge(&links::badge(path), markdown)) }
             }
         }
     }

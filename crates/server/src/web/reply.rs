@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::{
     http::{
         HeaderMap, HeaderValue, StatusCode, Uri,
-        header::{CACHE_CONTROL, ETAG, RETRY_AFTER},
+        header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS},
     },
     response::{IntoResponse as _, Redirect, Response},
 };
@@ -13,22 +13,25 @@ use countersign_core::{
     rules::snapshot::ReadError,
     values::{digest::Sha512, path::RepoPath, shown::shown_text},
 };
-use maud::html;
+use maud::{Markup, html};
 
 use super::{
     assets::STYLE_ADDRESS,
     frame::Page,
-    links, parts,
+    links,
     visit::{Visit, wants_html},
 };
 use crate::{error::ApiError, state::App};
 use countersign_store::{Head, ObjectId};
+
+const FEED_TYPE: &str = "application/atom+xml; charset=utf-8";
 
 #[derive(Debug)]
 pub(super) enum Reply {
     Page(Page),
     /// The page has another address on this server.
     Elsewhere(String),
+    Feed(Markup),
 }
 
 #[derive(Debug)]
@@ -71,7 +74,11 @@ pub(super) async fn reply(
     let rendered = app.renderings.run(visit.visitor(), move || {
         let reply = render(&shared, &head, &visit)?;
         Ok(match reply {
-            Reply::Page(page) => page.into_response(),
+            Reply::Page(page) => page.at(&visit).into_response(),
+            Reply::Feed(feed) => {
+                let headers = [(CONTENT_TYPE, FEED_TYPE), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
+                (headers, feed.into_string()).into_response()
+            }
             Reply::Elsewhere(address) => Redirect::temporary(&address).into_response(),
         })
     });
@@ -132,12 +139,11 @@ fn error_page(error: &ApiError, near: Option<&RepoPath>) -> Page {
     };
     let body = html! {
         h1 { (title) }
-        p.wrap { (shown_text(&error.message)) }
+        p.wrap { bdi { (shown_text(&error.message)) } }
         @if let Some(near) = near {
-            p { "Nearest to it: " a.wrap href=(links::page(near)) { (links::shown_path(near)) } }
+            p { "Nearest to it: " a.wrap href=(links::page(near)) { bdi { (links::shown_path(near)) } } }
         }
-        (parts::search_form(""))
-        p { a href="/" { "All projects" } }
+        p { "Search with the field above, or look through " a href="/projects" { "all projects" } "." }
     };
     Page::new(title, body).with_status(error.status)
 }

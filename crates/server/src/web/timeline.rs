@@ -1,10 +1,15 @@
 //! The signers history of a project, the newest step first.
 
 use crate::web::overview::timeline::{TimelineStep, list_steps};
-use countersign_core::{documents::layout, rules::stored, values::path::RepoPath};
+use countersign_core::{
+    documents::layout,
+    rules::stored,
+    values::{bounds::PAGE_STEPS, path::RepoPath},
+};
 use maud::{Markup, html};
 
 use super::{
+    changes::change_list,
     command,
     frame::Page,
     links,
@@ -15,20 +20,18 @@ use super::{
 };
 use countersign_store::Head;
 
-const PER_PAGE: usize = 20;
-
 pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Option<Reply>, PageTrouble> {
     let len = stored::history_len(head, project);
     if len == 0 {
         return Ok(None);
     }
-    let paging = Paging::of(visit.page, PER_PAGE, len).ok_or_else(projects::no_such_page)?;
+    let paging = Paging::of(visit.page, PAGE_STEPS, len).ok_or_else(projects::no_such_page)?;
     let steps = list_steps(head, project, paging.range_from_end())?;
     let name = links::shown_path(project);
     let path = layout::history(project);
     let body = html! {
-        (parts::crumbs(&path))
-        h1 { "Signers history of " a.wrap href=(links::page(project)) { (name) } }
+        (parts::crumbs(Some(project)))
+        h1.wrap { "Signers history of " bdi { (name) } }
         p.lede {
             (parts::count(len, "signers file has", "signers files have"))
             " been in force. The signers before each one agreed to it."
@@ -36,7 +39,7 @@ pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Opt
         ol.timeline reversed start=(steps.last().map_or(0, |step| step.number)) {
             @for step in steps.iter().rev() { (step_item(step, step.number == len)) }
         }
-        (paging.links("the history", &format!("{}?page=", links::page(&path))))
+        (paging.links_by_age("the history", &format!("{}?page=", links::page(&path))))
         section aria-labelledby="check" {
             h2 #check { "Check it" }
             p { "This page shows what the server says. The client fetches the whole history and verifies each step:" }
@@ -51,14 +54,11 @@ fn step_item(step: &TimelineStep, is_current: bool) -> Markup {
     html! {
         li #{ "step-" (step.number) } {
             h2 {
-                "Step " (step.number) ", " (parts::when(step.activated_at))
+                "Step " (step.number) ", " (parts::day(step.activated_at))
                 @if is_current { " " span.state.good { "in force" } }
             }
             h3 { @if step.number == 1 { "What it says" } @else { "What changed" } }
-            ul.changes {
-                @for change in &step.changes { li.wrap.alarm[change.is_alarming()] { (change) } }
-                @if step.changes.is_empty() { li { "Only its date." } }
-            }
+            (change_list(&step.changes))
             h3 { "Who agreed" }
             (parts::members(&step.agreed))
             details {
@@ -69,7 +69,7 @@ fn step_item(step: &TimelineStep, is_current: bool) -> Markup {
                     dt { "Dated" }
                     dd { (parts::when(step.dated)) }
                     dt { "Digest" }
-                    dd { code.wrap { (step.digest.to_prefixed()) } }
+                    dd { (parts::digest(&step.digest.to_prefixed(), "the digest")) }
                 }
             }
         }

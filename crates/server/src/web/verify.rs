@@ -1,8 +1,6 @@
-//! The page on which a browser verifies a file. The server names the indexes that could list it; the script does all
-//! else.
+//! The page on which a browser verifies a file. The script finds its release by its digest, and does all else.
 
 use axum::{
-    extract::RawQuery,
     http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
     response::IntoResponse,
 };
@@ -10,7 +8,10 @@ use countersign_core::values::{path::RepoPath, shown::shown_text, wire};
 use countersign_forge::download_url::{CandidateKind, locate_download};
 use maud::{Markup, html};
 
-use super::{Page, links, visit::find_field};
+use super::{
+    Page, links,
+    visit::{Visit, find_field},
+};
 use crate::{openapi::pages, routing::route_table::RouteTable};
 
 /// The whole script. It needs no build: the browser loads these modules as they are. Each has its path, and its name in
@@ -45,19 +46,18 @@ fn module(text: &'static str) -> impl IntoResponse {
     (headers, text)
 }
 
-async fn page(RawQuery(query): RawQuery) -> Page {
-    match Asked::of(query.as_deref().unwrap_or_default()) {
-        Ok(None) => {
-            Page::new("Verify a file", html! { h1 { "Verify a file" } (intro()) (forms("", "")) (limits()) })
-        }
-        Ok(Some(asked)) => Page::new("Verify a file", asked.render()).with_script(SCRIPT_PATH),
-        Err(refused) => Page::new("Verify a file", refused.render()),
-    }
+async fn page(visit: Visit) -> Page {
+    let body = match Asked::of(visit.query()) {
+        Ok(asked) => asked.render(),
+        Err(refused) => refused.render(),
+    };
+    Page::new("Verify a file", body).with_script(SCRIPT_PATH).at(&visit)
 }
 
 /// What a visitor wants to verify a file against.
+#[derive(Default)]
 struct Asked {
-    /// Where to look for the index, in this order.
+    /// Where to look for the index, in this order. If there are none, the script finds them by the file's digest.
     places: Vec<Place>,
     /// The address of the file, if the visitor gave one.
     url: Option<String>,
@@ -74,21 +74,20 @@ struct Place {
 /// A question without an answer, and the reason.
 struct Refused {
     url: String,
-    path: String,
     reason: String,
 }
 
 impl Asked {
-    fn of(query: &str) -> Result<Option<Self>, Refused> {
+    fn of(query: &str) -> Result<Self, Refused> {
         let field = |name: &str| find_field(query, name).unwrap_or_default().trim().to_owned();
         let (url, path) = (field("url"), field("path"));
         let asked = match (url.as_str(), path.as_str()) {
-            ("", "") => return Ok(None),
+            ("", "") => Ok(Self::default()),
             (url, "") => Self::at_url(url),
             ("", path) => Self::at_path(path),
             (_, _) => Err("give either an address or a path, not both".to_owned()),
         };
-        asked.map(Some).map_err(|reason| Refused { url, path, reason })
+        asked.map_err(|reason| Refused { url, reason })
     }
 
     fn at_url(url: &str) -> Result<Self, String> {
@@ -118,23 +117,25 @@ impl Asked {
             (intro())
             (self.render_places())
             p.choose {
-                label for="file" { "The downloaded file: choose it, or drop it on the field" }
+                label for="file" { "Drop the file here, or choose it" }
                 // The script enables it. Without the script it would do nothing.
                 input #file type="file" disabled;
             }
             // The script clears it once it runs, so it stays in browsers that are too old for the script.
             div #result role="status" { (without_script()) }
+            // The script shows it where the digest is not known.
+            (form("", true))
+            @if !self.places.is_empty() { p { a href="/verify" { "Find the release by the file instead" } } }
             (limits())
-            p { a href="/verify" { "Verify another file" } }
         }
     }
 
     fn render_places(&self) -> Markup {
         let Some(url) = &self.url else {
-            return html! { @for place in &self.places { p.wrap { "A file of the release " (place.render()) } } };
+            return html! { @for place in &self.places { p.wrap { "As a file of the release " (place.render()) } } };
         };
         html! {
-            p.wrap { "The file from " code { (shown_text(url)) } }
+            p.wrap { "As the file from " code { bdi { (shown_text(url)) } } }
             details.places {
                 summary { "Where its release is looked for" }
                 ol { @for place in &self.places { li { (place.render()) } } }
@@ -150,8 +151,10 @@ impl Place {
             span data-index=(self.index) data-name=[&self.file_name] data-only=[self.is_only.then_some("yes")] {
                 @match &self.file_name {
                     // Most of these places do not exist.
-                    Some(name) => { code { (shown_text(self.index.as_str())) } " as " code { (shown_text(name)) } }
-                    None => a href=(links::page(&self.index)) { (shown_text(self.index.as_str())) },
+                    Some(name) => {
+                        code { bdi { (shown_text(self.index.as_str())) } } " as " code { bdi { (shown_text(name)) } }
+                    }
+                    None => a href=(links::page(&self.index)) { bdi { (shown_dir(&self.index)) } },
                 }
             }
         }
@@ -162,35 +165,36 @@ impl Refused {
     fn render(&self) -> Markup {
         html! {
             h1 { "Verify a file" }
-            p.problem role="alert" { "This does not lead to a release: " (shown_text(&self.reason)) "." }
-            (forms(&self.url, &self.path))
+            p.problem role="alert" { "This does not lead to a release: " bdi { (shown_text(&self.reason)) } "." }
+            (form(&self.url, false))
+            p { a href="/verify" { "Find the release by the file instead" } }
             (limits())
         }
     }
 }
 
+/// The directory of an index, as people write it.
+fn shown_dir(index: &RepoPath) -> String {
+    links::shown_path(&index.parent().unwrap_or_else(|| index.clone()))
+}
+
 fn intro() -> Markup {
     html! {
-        p {
-            "Your browser hashes the file and checks the signatures of the release itself. The file stays on your "
+        p.lede {
+            "Your browser hashes the file, finds its release and checks the signatures itself. The file stays on your "
             "computer: it is not sent anywhere."
         }
     }
 }
 
-fn forms(url: &str, path: &str) -> Markup {
+fn form(url: &str, is_hidden: bool) -> Markup {
     html! {
-        form.ask action="/verify" {
+        form #ask.ask action="/verify" hidden[is_hidden] {
             label for="url" { "Where the file was downloaded from" }
             input #url name="url" value=(url) autocomplete="off"
                 placeholder="https://github.com/acme/app/releases/download/v1.0/app.tar.gz";
+            p.meta { "The page of its release then says what differs. Give it the file once more." }
             button { "Find the release" }
-        }
-        form.ask action="/verify" {
-            label for="path" { "Or the path of the release on this server" }
-            input #path name="path" value=(path) autocomplete="off"
-                placeholder="https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json";
-            button { "Use this release" }
         }
     }
 }
@@ -208,7 +212,7 @@ fn without_script() -> Markup {
 fn limits() -> Markup {
     html! {
         section.limits {
-            h2 { "What this protects against, and what not" }
+            h2 { "What this shows, and what it does not" }
             p {
                 "It finds files that a mirror, a proxy or a broken download has changed, and releases that too few of "
                 "their signers have signed, or that were revoked."

@@ -26,8 +26,7 @@ pub(super) struct Visit {
     /// Counted from 1; `None` if the parameter is not a page number.
     pub(super) page: Option<usize>,
     pub(super) search: String,
-    /// The commit from which to look back.
-    pub(super) before: Option<String>,
+    query: String,
     known_tags: Vec<String>,
     pub(super) source: Option<RequestOrigin>,
 }
@@ -36,6 +35,16 @@ impl Visit {
     pub(super) fn visitor(&self) -> Claimant {
         let client = self.source.as_ref().and_then(|source| source.client.as_ref());
         Claimant::at(client.map(|client| client.network))
+    }
+
+    /// A field of the query that is not empty.
+    pub(super) fn field(&self, name: &str) -> Option<String> {
+        find_field(&self.query, name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+    }
+
+    /// As received.
+    pub(super) fn query(&self) -> &str {
+        &self.query
     }
 
     /// Whether the visitor has this version already.
@@ -54,7 +63,7 @@ impl Visit {
             origin: read_origin(parts, is_tls),
             page: field("page").map_or(Some(1), |page| page.parse().ok().filter(|page| *page > 0)),
             search: field("q").unwrap_or_default().trim().chars().take(MAX_SEARCH_CHARS).collect(),
-            before: field("before"),
+            query: query.to_owned(),
             source: parts.extensions.get::<RequestOrigin>().cloned(),
             known_tags: tags.map(|tag| tag.trim().trim_start_matches("W/").to_owned()).collect(),
         }

@@ -83,10 +83,32 @@ fn releases_and_their_states_are_told_by_names_alone() {
     list.see("p/svc.signers/svc.signers.json");
     list.see("p/5/svc.index.json");
     list.see("svc.repository.json");
-    assert_eq!(list.count(), ReleaseCounts { complete: 2, collecting: 1, revoked: 1 });
+    assert_eq!(list.count(), ReleaseCounts { complete: 2, collecting: 1, revoked: 1, revoking: 0 });
     assert_eq!((list.len(), list.count().total()), (4, 4));
-    let expected = ReleaseEntry { dir: "p/3".to_owned(), state: ReleaseState::Revoked };
+    let expected = ReleaseEntry { dir: "p/3".to_owned(), state: ReleaseState::Revoked, is_revoking: false };
     assert_eq!(list.newest(1..2), [expected]);
+}
+
+#[test]
+fn begun_revocations_come_first_and_lists_are_filtered() {
+    let mut list = ReleaseList::below(&path("p"));
+    for (dir, has_begun) in [("v1.0", false), ("v1.1", true), ("v1.10", false), ("v1.2", false)] {
+        if has_begun {
+            list.see(&format!("p/{dir}/svc.index.json.revocation.json.pending"));
+        }
+        list.see(&format!("p/{dir}/svc.index.json.signatures.json"));
+    }
+    list.see("p/v2.0-RC1/svc.index.json.signatures.json.pending");
+    assert_eq!((list.count().complete, list.count().revoking), (4, 1));
+    let complete = |entry: &ReleaseEntry| entry.state == ReleaseState::Complete && !entry.is_revoking;
+    assert_eq!(list.highest(complete).unwrap().dir, "p/v1.10");
+    let named = |list: ReleaseList| -> Vec<String> {
+        list.newest(0..9).into_iter().map(|entry| entry.dir["p/".len()..].to_owned()).collect()
+    };
+    assert_eq!(named(list.clone()), ["v1.1", "v2.0-RC1", "v1.10", "v1.2", "v1.0"]);
+    assert_eq!(named(list.clone().filter(None, "rc")), ["v2.0-RC1"]);
+    assert_eq!(named(list.clone().filter(Some(ReleaseState::Complete), "v1.1")), ["v1.1", "v1.10"]);
+    assert!(list.filter(Some(ReleaseState::Revoked), "").is_empty());
 }
 
 #[test]

@@ -38,6 +38,10 @@ impl Index {
         self.projects.iter().map(|(folded, project)| (folded.as_str(), project))
     }
 
+    pub fn project_count(&self) -> usize {
+        self.projects.len()
+    }
+
     /// Whether this very path is a project.
     pub fn is_project(&self, path: &RepoPath) -> bool {
         self.projects.get(&path.as_str().to_ascii_lowercase()).is_some_and(|project| project == path)

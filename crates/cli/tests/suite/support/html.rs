@@ -1,14 +1,15 @@
 //! Pages as a browser asks for them, and reads them: strictly, so that nothing of a stranger's can have become markup.
 
-use super::{http::Request, server::TestServer};
+use super::{Person, http::Request, server::TestServer};
 
-const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-/// Nothing else is ever on a page of ours. None of it but `link` loads anything.
+const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// Nothing else is ever on a page of ours. None of it but `link` and `script` loads anything.
 const ELEMENTS: &str = " html head meta title link body a header nav main footer h1 h2 h3 p div span section ul ol li dl dt dd \
-    table caption thead tbody tr th td form label input button progress pre code q strong time details summary ";
-const VOID: &str = " meta link input ";
+    table thead tbody tr th td form label input select option button pre code q strong time details summary aside \
+    article bdi svg path script br ";
+const VOID: &str = " meta link input br ";
 const ATTRIBUTES: &str = " lang charset name content rel href type class id tabindex role action method for value maxlength \
-    autocomplete placeholder max datetime scope colspan reversed start disabled ";
+    autocomplete placeholder datetime scope colspan reversed start disabled hidden selected title property viewBox d src ";
 
 pub(crate) struct Html {
     pub(crate) status: u16,
@@ -16,23 +17,26 @@ pub(crate) struct Html {
     /// What a reader sees, without tags and with entities resolved.
     pub(crate) words: String,
     pub(crate) links: Vec<String>,
+    /// Where its scripts come from: that of all pages, and perhaps its own.
+    scripts: Vec<String>,
 }
 
 /// Asks as a browser does. Whatever the page is, its headers and its markup are checked.
 #[track_caller]
 pub(crate) fn visit(server: &TestServer, target: &str) -> Html {
     let (status, text) = ask(server, target, POLICY);
-    Html::read(status, text)
+    let html = Html::read(status, text);
+    assert_eq!(html.scripts.len(), 1, "{:?}", html.scripts);
+    html
 }
 
 /// The same for a page that has this script, and may fetch from us.
 #[track_caller]
 pub(crate) fn open_with_script(server: &TestServer, target: &str, script: &str) -> Html {
-    let policy = POLICY.replace("form-action", "script-src 'self'; connect-src 'self'; form-action");
+    let policy = POLICY.replace("form-action", "connect-src 'self'; form-action");
     let (status, text) = ask(server, target, &policy);
-    let element = format!("<script src=\"{script}\" type=\"module\"></script>");
-    let (before, after) = text.split_once(&element).expect("the script");
-    let html = Html::read(status, format!("{before}{after}"));
+    let html = Html::read(status, text);
+    assert_eq!(html.scripts.get(1).map(String::as_str), Some(script));
     assert_eq!(html.status, 200, "{target}: {}", html.words);
     html
 }
@@ -56,12 +60,24 @@ pub(crate) fn open(server: &TestServer, target: &str) -> Html {
     html
 }
 
+/// As pages show a key where they do not show all of it.
+pub(crate) fn short_key(person: &Person) -> String {
+    let key = person.key();
+    let code = key.strip_prefix("svc-pub:").expect("the form of a key");
+    format!("svc-pub:{}…{}", &code[..6], &code[code.len() - 6..])
+}
+
+/// The address of the page with all of it.
+pub(crate) fn key_page(person: &Person) -> String {
+    format!("/keys/{}", person.key().replace('+', "-").replace('/', "_"))
+}
+
 impl Html {
     #[track_caller]
     fn read(status: u16, text: String) -> Self {
         let mut rest = text.strip_prefix("<!DOCTYPE html>").expect("a doctype");
-        let (mut open, mut words, mut links, mut headings) =
-            (Vec::new(), String::new(), Vec::new(), Vec::new());
+        let (mut open, mut words, mut links, mut headings, mut scripts) =
+            (Vec::new(), String::new(), Vec::new(), Vec::new(), Vec::new());
         while let Some(at) = rest.find('<') {
             words.push_str(&unescape(&rest[..at]));
             let end = rest[at..].find('>').expect("a tag ends") + at;
@@ -76,7 +92,12 @@ impl Html {
             if matches!(name, "h1" | "h2" | "h3") {
                 headings.push(name[1..].parse::<usize>().expect("a digit"));
             }
-            links.extend(read_attributes(name, attributes));
+            let target = read_attributes(name, attributes);
+            if name == "script" {
+                assert!(rest.starts_with("</script>"), "a script has no text of its own, in {text}");
+                scripts.extend(target.clone());
+            }
+            links.extend(target);
             if !VOID.contains(&format!(" {name} ")) {
                 open.push(name.to_owned());
             }
@@ -91,7 +112,8 @@ impl Html {
                 .chars()
                 .any(|c| ('\u{200b}'..='\u{200f}').contains(&c) || ('\u{202a}'..='\u{202e}').contains(&c))
         );
-        Self { status, text, words, links }
+        assert!(scripts.len() <= 2 && scripts[0].starts_with("/assets/page.mjs?v="), "{scripts:?}");
+        Self { status, text, words, links, scripts }
     }
 
     /// Fails unless a reader sees each of these.
@@ -132,7 +154,7 @@ fn read_attributes(element: &str, text: &str) -> Option<String> {
             "{name:?} in <{element} {text}>"
         );
         let Some(after) = rest[end..].strip_prefix("=\"") else {
-            let is_known = matches!(name, "reversed" | "disabled");
+            let is_known = matches!(name, "reversed" | "disabled" | "hidden" | "selected");
             assert!(is_known, "an attribute without a value in <{element} {text}>");
             rest = rest[end..].trim_start();
             continue;

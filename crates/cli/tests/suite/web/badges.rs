@@ -35,10 +35,14 @@ fn a_release_goes_from_collecting_to_complete_to_revoked() {
     let [alice, bob] = ["alice", "bob"].map(Person::named);
     let world = World::with_project(&SignersFile::of(2, &[&alice, &bob]), &[&alice, &bob]);
     let index = world.add_release(&alice, "acme/app/1.0");
-    assert_eq!(said(&world, &index), "signed: 0/2");
+    assert_eq!(said(&world, &index), "signed: 0 of 2 signatures");
     world.sign(&alice, &index).ok();
-    assert_eq!(said(&world, &index), "signed: 1/2");
-    assert_eq!(said(&world, &world.id("acme/app/1.0")), "signed: 1/2", "its directory stands for it");
+    assert_eq!(said(&world, &index), "signed: 1 of 2 signatures");
+    assert_eq!(
+        said(&world, &world.id("acme/app/1.0")),
+        "signed: 1 of 2 signatures",
+        "its directory stands for it"
+    );
     world.sign(&bob, &index).ok();
     assert_eq!(said(&world, &index), "signed: complete");
     world.revoke(&alice, &index).ok();
@@ -53,14 +57,29 @@ fn a_project_tells_its_signers() {
     world.register(&alice, "acme/app", &file).ok();
     let (project, pending) = (world.id("acme/app"), world.pending_path("acme/app"));
     world.sign(&alice, &pending).ok();
-    assert_eq!(said(&world, &project), "signers: 1/2");
-    assert_eq!(said(&world, &pending), "signers: 1/2");
+    assert_eq!(said(&world, &project), "signers: 1 of 2 signatures");
+    assert_eq!(said(&world, &pending), "signers: 1 of 2 signatures");
     world.sign(&bob, &pending).ok();
     assert_eq!(said(&world, &project), "signers: 2");
     assert_eq!(badge(&world, &pending).status, 404);
     world.propose(&alice, "acme/app", &file.redated(days_ago(5))).ok();
     assert_eq!(said(&world, &project), "signers: 2, change pending");
-    assert_eq!(said(&world, &pending), "signers: 0/4");
+    assert_eq!(said(&world, &pending), "signers: 0 of 4 signatures");
+}
+
+#[test]
+fn a_begun_revocation_comes_before_everything_else() {
+    let [alice, bob] = ["alice", "bob"].map(Person::named);
+    let file = SignersFile::of(1, &[&alice, &bob]).revocation(2, &[&alice, &bob]);
+    let world = World::with_project(&file, &[&alice, &bob]);
+    let index = world.add_signed_release("acme/app/1.0", &[&alice]);
+    let document = world.revocation_of(&index, "wrong build");
+    assert_eq!(world.revoke_with(&alice, &index, &document).status, 202);
+    assert_eq!(said(&world, &index), "revocation: 1 of 2 signatures");
+    assert_eq!(said(&world, &world.id("acme/app")), "signers: revocation begun");
+    world.revoke_with(&bob, &index, &document).ok();
+    assert_eq!(said(&world, &index), "signed: revoked");
+    assert_eq!(said(&world, &world.id("acme/app")), "signers: 2");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Connection, Person, SignersFile, World, days_ago,
-    html::{Html, open, visit},
+    html::{Html, key_page, open, short_key, visit},
     signers::signer,
 };
 
@@ -40,7 +40,7 @@ fn names_of_signers_are_text_and_never_without_their_keys() {
     let see = |html: &Html| {
         for (person, name) in people.iter().zip(ATTACKS) {
             let name = name.replace('"', "\\\"");
-            html.says(&[&name, &person.key()]);
+            html.says(&[&name, &short_key(person)]).links_to(&key_page(person));
         }
     };
     see(&open(&world.server, &format!("/p/{pending}")));
@@ -62,7 +62,7 @@ fn a_name_cannot_bring_a_key_of_its_own() {
     let lie = format!("bob {}", Person::named("bob").key());
     let world = World::with_project(&file_of(&[named(&alice, &lie)]), &[&alice]);
     let page = open(&world.server, &format!("/p/{}", world.id("acme/app")));
-    page.says(&[&format!("\"{lie}\" {}", alice.key())]);
+    page.says(&[&format!("\"{lie}\" {}", short_key(&alice))]);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn percent_encode(text: &str) -> String {
 fn what_was_searched_for_is_text() {
     let world = World::start();
     for attack in ATTACKS.iter().chain(&["\u{202e}evil"]) {
-        let page = visit(&world.server, &format!("/?q={}", percent_encode(attack)));
+        let page = visit(&world.server, &format!("/projects?q={}", percent_encode(attack)));
         assert_eq!(page.status, 200);
         page.says(&[&attack.replace('\u{202e}', "\\u{202e}")]);
         assert!(page.text.contains("name=\"q\" value=\""));

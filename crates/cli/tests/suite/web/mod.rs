@@ -3,6 +3,7 @@
 mod activity;
 mod badges;
 mod hostile;
+mod lists;
 mod pages;
 mod requests;
 mod verify;

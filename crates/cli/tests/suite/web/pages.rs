@@ -4,7 +4,8 @@ use serde_json::json;
 
 use crate::support::{
     Person, SignersFile, World, days_ago,
-    html::{open, visit},
+    fake_forge::{Asset, ForgeWorld, Kind},
+    html::{Html, key_page, open, short_key, visit},
     signers::signer,
 };
 
@@ -12,6 +13,24 @@ fn named(person: &Person, name: &str) -> serde_json::Value {
     let mut entry = signer(&person.key());
     entry["name"] = json!(name);
     entry
+}
+
+/// In the sentences about what changes.
+#[track_caller]
+fn assert_no_key_twice(page: &Html) {
+    let sentences =
+        page.text.split("<li class=\"wrap").skip(1).map(|rest| rest.split("</li>").next().unwrap());
+    let mut count = 0;
+    for sentence in sentences {
+        let mut keys: Vec<&str> =
+            sentence.split("title=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+        let all = keys.len();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), all, "{sentence}");
+        count += all;
+    }
+    assert!(count > 0, "{}", page.words);
 }
 
 struct Team {
@@ -43,7 +62,40 @@ impl Team {
 
 #[test]
 fn an_empty_server_says_how_to_begin() {
-    open(&World::start().server, "/").says(&["0 projects", "countersign register URL"]);
+    let world = World::start();
+    open(&world.server, "/").says(&[
+        "0 projects",
+        "There are no releases yet",
+        "countersign register https://",
+    ]);
+    open(&world.server, "/projects").says(&["0 projects", "countersign register URL"]);
+}
+
+#[test]
+fn the_first_page_says_what_this_is_and_shows_recent_releases() {
+    let team = Team::new();
+    let world = team.world();
+    for release in 0..12 {
+        world.add_release(&team.alice, &format!("acme/app/1.{release}"));
+    }
+    world.add_signed_release("acme/app/0.9", &[&team.alice, &team.bob]);
+    let page = open(&world.server, "/");
+    page.says(&[
+        "Releases that one stolen key cannot forge",
+        "Drop the file",
+        "countersign download https://",
+        "countersign keygen",
+        "acme/app 0.9 complete 2 of 2 signatures",
+        "acme/app 1.11 collecting 0 of 2 signatures none yet",
+        "All 1 project · 12 files waiting for signatures",
+    ]);
+    page.lacks(&["acme/app 1.2 "]).links_to("/verify").links_to("/activity.atom").links_to("/projects");
+    page.links_to(&format!("/p/{}", world.index_path("acme/app/0.9")));
+    // Searches have an address of their own.
+    for (from, to) in [("/?q=acme", "/projects?q=acme"), ("/?page=2", "/projects?page=2")] {
+        let reply = world.server.get(from);
+        assert_eq!((reply.status, reply.header("location")), (307, Some(to)));
+    }
 }
 
 #[test]
@@ -54,7 +106,7 @@ fn the_list_of_projects_counts_their_releases_and_is_searched() {
     world.add_release(&team.alice, "acme/app/1.1");
     world.activate("widgets/tool", &SignersFile::of(1, &[&team.alice]), &[&team.alice]);
     world.register(&team.bob, "widgets/new", &team.file()).ok();
-    let all = open(&world.server, "/");
+    let all = open(&world.server, "/projects");
     all.says(&[
         "3 projects, 2 files waiting for signatures",
         "1 complete 1 collecting",
@@ -64,10 +116,10 @@ fn the_list_of_projects_counts_their_releases_and_is_searched() {
     for project in ["acme/app", "widgets/tool", "widgets/new"] {
         all.links_to(&format!("/p/{}", world.id(project)));
     }
-    let found = open(&world.server, "/?q=ACME");
+    let found = open(&world.server, "/projects?q=ACME");
     found.says(&["1 project found for", "acme/app"]).lacks(&["widgets"]);
-    open(&world.server, "/?q=widgets+tool").says(&["widgets/tool"]).lacks(&["widgets/new"]);
-    open(&world.server, "/?q=nothing+here").says(&["0 projects found"]);
+    open(&world.server, "/projects?q=widgets+tool").says(&["widgets/tool"]).lacks(&["widgets/new"]);
+    open(&world.server, "/projects?q=nothing+here").says(&["0 projects found"]);
     let below = open(&world.server, &format!("/p/{}", world.id("widgets")));
     below.says(&["2 projects here", "widgets/tool", "widgets/new"]).lacks(&["acme/app"]);
 }
@@ -81,14 +133,18 @@ fn a_project_shows_its_signers_by_role_with_names_keys_and_thresholds() {
     let page = open(&world.server, &format!("/p/{id}"));
     page.says(&[
         &id,
-        "registered",
-        "Artifact signers 2 of 3 needed alice",
-        "Admins 1 of 1 needed alice",
-        "Masters No one: only the admins can change the signers.",
-        "Revokers 1 of 1 needed carol",
-        &team.alice.key(),
-        &team.carol.key(),
+        "A release needs any 2 of 3 keys.",
+        "Artifact signers any 2 of 3 keys A alice",
+        "Admins any 1 of 1 key A alice",
+        "No masters: only the admins can change the signers.",
+        "Revokers any 1 of 1 key C carol",
+        &short_key(&team.alice),
+        "This project has no releases here yet",
+        "Trust starts from this signers file sha512:",
     ]);
+    let file = world.server.get(&format!("/v1/files/{id}/svc.signers/svc.signers.json"));
+    page.says(&[&countersign_core::values::digest::Sha512::of(&file.body).to_prefixed()]);
+    page.links_to(&key_page(&team.alice)).links_to(&format!("/p/{id}/svc.activity.atom"));
     page.links_to(&format!("/p/{id}/svc.signers.history.json"));
     page.links_to(&format!("/p/{id}/svc.activity"));
     page.links_to(&format!("/v1/files/{id}/svc.signers/svc.signers.json"));
@@ -102,12 +158,12 @@ fn a_first_registration_shows_who_is_missing() {
     let pending = world.pending_path("acme/app");
     world.sign(&team.bob, &pending).ok();
     let project = open(&world.server, &format!("/p/{}", world.id("acme/app")));
-    project.says(&["registering", "The first signers file waits", "1 of 3 needed", "Whom to ask next:"]);
-    project.links_to(&format!("/p/{pending}")).lacks(&["Signers history"]);
+    project.says(&["registering", "The first signers file waits", "1 of 3 signatures", "Whom to ask next:"]);
+    project.links_to(&format!("/p/{pending}")).lacks(&["Signers history", "Trust starts"]);
     let page = open(&world.server, &format!("/p/{pending}"));
     page.says(&[
         "Everyone who is listed agrees",
-        "1 of 3 needed bob",
+        "1 of 3 signatures any 3 of 3 keys A alice",
         "Proposed by bob",
         &format!("countersign sign {pending} --server http"),
     ]);
@@ -130,13 +186,15 @@ fn a_proposal_shows_what_it_changes_and_each_condition() {
     world.sign(&team.alice, &pending).ok();
     let page = open(&world.server, &format!("/p/{pending}"));
     page.says(&[
-        "WARNING: a name now stands for another key",
+        "WARNING: the name bob now stands for another key.",
         "WEAKER: 1 key can release; before, it took 2 keys",
         "met Enough of those in force agree",
         "met Enough of those proposed agree",
-        "open Everyone who joins agrees 0 of 1 needed Still missing:",
-        &erin.key(),
+        "open Everyone who joins agrees 0 of 1 signature any 1 of 1 key",
+        &short_key(&erin),
+        "not yet",
     ]);
+    assert_no_key_twice(&page);
     let project = open(&world.server, &format!("/p/{}", world.id("acme/app")));
     project.says(&[
         "A change of the signers waits for signatures",
@@ -156,22 +214,25 @@ fn a_release_shows_files_digests_progress_and_commands() {
     let index = world.add_release(&team.alice, "acme/app/1.0");
     let page = open(&world.server, &format!("/p/{index}"));
     page.says(&[
-        "collecting release",
-        "0 of 2 needed Still missing, any 2 of: alice",
+        "1.0 collecting",
+        "0 of 2 signatures so far. Do not use it yet.",
+        "0 of 2 signatures any 2 of 3 keys A alice",
         "app.tar.gz",
-        "not known",
-        "SHA-256",
+        "Whole digests, SHA-256",
     ]);
-    page.says(&[&format!("countersign sign {index} --server http://localhost"), "too few have signed"]);
+    page.lacks(&["not known", "Size"]);
+    // The way there ends with the project, and the name of the file is no part of it.
+    page.says(&["acme app 1.0 collecting 0 of 2"]);
+    page.says(&[&format!("countersign sign {index} --server http://localhost"), "Too few have signed"]);
     world.sign(&team.alice, &index).ok();
     open(&world.server, &format!("/p/{index}")).says(&[
-        "1 of 2 needed alice",
+        "1 of 2 signatures any 2 of 3 keys A alice",
         "signed 20",
-        "Still missing, any 1 of: bob",
+        "not yet",
     ]);
     world.sign(&team.carol, &index).ok();
     let page = open(&world.server, &format!("/p/{index}"));
-    page.says(&["complete release", "2 of 2 needed", "Not needed any more: bob", "Completed 20"]);
+    page.says(&["1.0 complete", "2 of 2 signatures, complete since 20", "not needed", "Completed 20"]);
     let url = world.files.url("/acme/app/1.0/app.tar.gz");
     page.says(&[&format!("countersign download {url} --server http://localhost")])
         .lacks(&["countersign sign "]);
@@ -182,16 +243,41 @@ fn a_release_shows_files_digests_progress_and_commands() {
 }
 
 #[test]
+fn sizes_are_shown_where_they_are_known_and_rounded() {
+    let forge = ForgeWorld::with_project(Kind::GitHub);
+    let assets = [("a", 999), ("b", 1_000), ("c", 99_950), ("d", 1), ("e", 0)];
+    let assets = assets.map(|(name, length)| Asset::new(name, vec![7; length]));
+    forge.register_release(&forge.forge.put_release("acme/app", "v1.0", &assets)).ok();
+    let page = open(&forge.world.server, &format!("/p/{}", forge.forge.index_path("acme/app", "v1.0")));
+    page.says(&[
+        "File Size Digest",
+        " a 999 bytes sha256:",
+        " b 1.0 kB",
+        " c 100.0 kB",
+        " d 1 byte ",
+        " e 0 bytes",
+    ]);
+    page.says(&["v1.0 collecting", "Whole digests, SHA-512"]);
+}
+
+#[test]
 fn a_revoked_release_says_so_first_with_reason_time_and_who() {
     let team = Team::new();
     let world = team.world();
     let index = world.add_signed_release("acme/app/1.0", &[&team.alice, &team.bob]);
     world.revoke(&team.carol, &index).ok();
     let page = open(&world.server, &format!("/p/{index}"));
-    page.says(&["Revoked: do not use this release key leaked", "Signed by: carol", &team.carol.key()]);
-    page.says(&["The client refuses this release"]).lacks(&["countersign download http"]);
-    open(&world.server, &format!("/p/{}", world.id("acme/app"))).says(&["1 revoked"]);
-    open(&world.server, "/").says(&["1 revoked"]);
+    page.says(&[
+        "Revoked: do not use this release key leaked",
+        "Signed by: C carol",
+        &short_key(&team.carol),
+    ]);
+    assert!(page.text.contains("<title>Revoked: 1.0 of "), "{}", page.text);
+    page.lacks(&["countersign download http", "Download and check"]);
+    let elsewhere = |link: &&String| link.starts_with("http");
+    assert_eq!(page.links.iter().find(elsewhere), None, "nothing leads to the files");
+    open(&world.server, &format!("/p/{}", world.id("acme/app"))).says(&["Revoked 1", "1.0 revoked"]);
+    open(&world.server, "/projects").says(&["1 revoked"]);
 }
 
 #[test]
@@ -203,8 +289,23 @@ fn a_revocation_that_lacks_signatures_shows_how_to_join() {
     let document = world.revocation_of(&index, "wrong build");
     assert_eq!(world.revoke_with(&team.bob, &index, &document).status, 202);
     let page = open(&world.server, &format!("/p/{index}"));
-    page.says(&["complete release", "A revocation waits for signatures wrong build", "1 of 2 needed bob"]);
+    page.says(&[
+        "1.0 complete revocation begun",
+        "A revocation waits for signatures wrong build 1 of 2 signatures any 2 of 2 keys B bob",
+    ]);
     page.says(&[&format!("countersign revoke {index} --server")]);
+    assert!(page.text.contains("<title>Revocation begun: 1.0 of "), "{}", page.text);
+    // It comes first on every page, and the release is no longer offered as the newest.
+    world.add_signed_release("acme/app/2.0", &[&team.alice, &team.bob]);
+    let project = open(&world.server, &format!("/p/{}", world.id("acme/app")));
+    project
+        .says(&["A revocation of 1.0 waits for signatures 1 of 2 signatures", "Newest release 2.0 complete"]);
+    project.says(&["Last signature 1.0 revocation begun 1 of 2 signatures"]);
+    open(&world.server, "/").says(&["acme/app 1.0 revocation begun 1 of 2 signatures"]);
+    open(&world.server, "/projects").says(&["1 revocation begun 2 complete"]);
+    open(&world.server, &key_page(&team.carol))
+        .says(&["Waits for this key", "acme/app 1.0 revocation begun"]);
+    open(&world.server, &key_page(&team.bob)).says(&["Revocations that it signed, and that wait for others"]);
 }
 
 #[test]
@@ -221,12 +322,48 @@ fn the_history_shows_every_step_newest_first() {
     page.says(&[
         "2 signers files have been in force",
         "in force What changed",
-        "carol",
-        "leaves, and was artifact signer",
+        "WEAKER: 1 key can release; before, it took 2 keys",
+        &format!("carol {} leaves, and was artifact signer, admin and revoker", short_key(&team.carol)),
+        "Artifact signers: any 2 of 3 keys becomes any 1 of 2 keys Who agreed",
     ]);
-    page.says(&["What it says artifact signers: 2 of 3: alice", "Who agreed alice"]);
+    page.says(&["What it says Artifact signers: any 2 of 3 keys: alice", "Who agreed A alice"]);
+    page.lacks(&["out goes", "in comes"]);
+    assert_no_key_twice(&page);
     assert!(page.words.find("Step 2").unwrap() < page.words.find("Step 1").unwrap());
     page.says(&[&format!("countersign chain {} --server", world.id("acme/app"))]);
+}
+
+#[test]
+fn a_change_is_told_once_and_names_each_key_once() {
+    let team = Team::new();
+    let world = team.world();
+    let renamed = json!([{ "threshold": 2, "signers": [
+        named(&team.alice, "alice-2"), signer(&team.bob.key()), named(&team.carol, "carol")
+    ] }]);
+    let next = team.file().redated(days_ago(5)).with("artifact_signers", renamed).admin(1, &[&team.alice]);
+    world.propose(&team.alice, "acme/app", &next).ok();
+    let pending = open(&world.server, &format!("/p/{}", world.pending_path("acme/app")));
+    let key = |person: &Person| short_key(person);
+    pending.says(&[
+        &format!("alice {} gets another name: alice-2", key(&team.alice)),
+        &format!("bob {} loses its name", key(&team.bob)),
+        &format!("bob {} stays, is no longer admin and revoker", key(&team.bob)),
+        &format!("Admins are listed now: any 1 of 1 key: alice {}", key(&team.alice)),
+    ]);
+    assert_no_key_twice(&pending);
+    // One who takes another's place is told by the two lines about them alone.
+    let dave = Person::named("dave");
+    let people = [named(&team.alice, "alice"), named(&team.bob, "bob"), named(&dave, "dave")];
+    let replaced = json!([{ "threshold": 2, "signers": people }]);
+    let next = team.file().redated(days_ago(4)).with("artifact_signers", replaced);
+    world.propose(&team.alice, "acme/app", &next).ok();
+    let pending = open(&world.server, &format!("/p/{}", world.pending_path("acme/app")));
+    pending.says(&[
+        &format!("dave {} joins as", key(&dave)),
+        &format!("carol {} leaves, and was", key(&team.carol)),
+    ]);
+    pending.lacks(&["Artifact signers: ", "in comes", "out goes"]);
+    assert_no_key_twice(&pending);
 }
 
 #[test]
@@ -237,30 +374,100 @@ fn a_release_signed_under_former_signers_says_so() {
     open(&world.server, &format!("/p/{index}")).lacks(&["have changed since"]);
     world.rotate("acme/app", &team.file().redated(days_ago(5)), &[&team.alice, &team.bob]);
     open(&world.server, &format!("/p/{index}"))
-        .says(&["The signers of the project have changed since", "2 of 2 needed"]);
+        .says(&["The signers of the project have changed since", "2 of 2 signatures"]);
 }
 
 #[test]
-fn releases_come_highest_version_first_fifty_a_page() {
+fn releases_come_highest_version_first_a_page_at_a_time() {
     let team = Team::new();
     let world = World::with_project(&SignersFile::of(1, &[&team.alice]), &[&team.alice]);
-    for version in 1..=51 {
+    for version in 1..=26 {
         world.add_release(&team.alice, &format!("acme/app/v1.{version}"));
     }
     let project = format!("/p/{}", world.id("acme/app"));
-    let place =
-        |page: &crate::support::html::Html, version: &str| page.words.find(&format!(" {version} collecting"));
+    let place = |page: &Html, version: &str| page.words.find(&format!(" {version} collecting"));
     let first = open(&world.server, &project);
-    assert!(place(&first, "v1.51").unwrap() < place(&first, "v1.50").unwrap());
+    assert!(place(&first, "v1.26").unwrap() < place(&first, "v1.25").unwrap());
     assert!(place(&first, "v1.10").unwrap() < place(&first, "v1.9").unwrap());
     assert_eq!(place(&first, "v1.1"), None);
-    first.says(&["51 collecting", "Next"]).links_to(&format!("{project}?page=2"));
+    first.says(&["Collecting 26", "Older"]).links_to(&format!("{project}?page=2"));
     let second = open(&world.server, &format!("{project}?page=2"));
     assert!(place(&second, "v1.1").is_some() && place(&second, "v1.2").is_none());
-    second.says(&["51 collecting", "Previous"]).lacks(&["Artifact signers"]);
+    second.says(&["Collecting 26", "Newer"]);
     for page in ["3", "0", "x", "-1", "18446744073709551616"] {
         assert_eq!(visit(&world.server, &format!("{project}?page={page}")).status, 404, "{page}");
     }
+}
+
+#[test]
+fn releases_are_filtered_by_state_and_name() {
+    let team = Team::new();
+    let world = World::with_project(&SignersFile::of(1, &[&team.alice]), &[&team.alice]);
+    for version in 1..=26 {
+        world.add_release(&team.alice, &format!("acme/app/v1.{version}"));
+    }
+    world.add_signed_release("acme/app/v2.0", &[&team.alice]);
+    let project = format!("/p/{}", world.id("acme/app"));
+    let all = open(&world.server, &project);
+    all.says(&["All 27", "Complete 1", "Collecting 26", "Revoked 0", "Newest release v2.0 complete"]);
+    all.links_to(&format!("{project}?state=complete"));
+    let complete = open(&world.server, &format!("{project}?state=complete"));
+    complete.says(&["v2.0 complete"]).lacks(&[" v1.", "Newest release"]);
+    open(&world.server, &format!("{project}?state=revoked")).says(&["No release is in this state."]);
+    let found = open(&world.server, &format!("{project}?q=V1.2"));
+    found.says(&["v1.26 collecting", "v1.2 collecting"]).lacks(&["v1.1 ", "v2.0 complete"]);
+    open(&world.server, &format!("{project}?q=nothing")).says(&["No release has nothing in its name."]);
+    let kept = open(&world.server, &format!("{project}?state=collecting&q=v1"));
+    kept.links_to(&format!("{project}?state=collecting&q=v1&page=2"));
+    assert_eq!(visit(&world.server, &format!("{project}?state=odd")).status, 404);
+}
+
+#[test]
+fn the_page_of_a_key_shows_where_it_is_listed_and_what_it_signed() {
+    let team = Team::new();
+    let world = team.world();
+    for release in 1..=26 {
+        world.add_signed_release(&format!("acme/app/1.{release}"), &[&team.alice, &team.bob]);
+    }
+    world.register(&team.bob, "widgets/new", &team.file()).ok();
+    let waits = world.add_release(&team.bob, "acme/app/2.0");
+    let address = key_page(&team.alice);
+    let page = open(&world.server, &address);
+    page.says(&[
+        &team.alice.key(),
+        "26 releases carry its signature. The newest came 20",
+        &format!("acme/app artifact signer alice {}", short_key(&team.alice)),
+        "Waits for this key",
+        "widgets/new signers 0 of 3 signatures",
+        "acme/app 2.0 release 0 of 2 signatures",
+        "acme/app 1.26 complete 20",
+        "These are the last 25.",
+    ]);
+    page.links_to(&format!("/p/{waits}")).links_to(&format!("/p/{}", world.pending_path("widgets/new")));
+    // Other spellings lead there; a key that no one lists has a page, and what is no key has none.
+    let spelled = address.replace("svc-pub:", "svc-pub%3A");
+    assert_eq!(world.server.get(&spelled).header("location"), Some(&*address));
+    let stranger = open(&world.server, &key_page(&Person::named("stranger")));
+    stranger.says(&["No signers file in force lists this key"]).lacks(&["Listed in", "Waits for"]);
+    for none in ["x", "svc-pub:", "svc-pub:AAAA", "%FF", "%3Cscript%3E"] {
+        assert_eq!(visit(&world.server, &format!("/keys/{none}")).status, 404, "{none}");
+    }
+}
+
+#[test]
+fn a_digest_in_the_search_finds_the_releases_that_list_it() {
+    let team = Team::new();
+    let world = team.world();
+    let index = world.add_signed_release("acme/app/1.0", &[&team.alice, &team.bob]);
+    let digest =
+        world.read_json(&index)["published_files"][0]["digests"]["sha256"].as_str().unwrap().to_owned();
+    for spelled in [digest.clone(), format!("sha256:{digest}"), digest.to_uppercase()] {
+        let page = open(&world.server, &format!("/projects?q={spelled}"));
+        page.says(&["Releases with this file", "acme/app 1.0 app.tar.gz complete"])
+            .links_to(&format!("/p/{index}"));
+    }
+    let none = open(&world.server, &format!("/projects?q={}", "0".repeat(128)));
+    none.says(&["No release on this server lists a file with this digest."]);
 }
 
 #[test]
@@ -273,7 +480,7 @@ fn a_release_that_cannot_be_read_hides_no_other() {
     world.git().commit_file(&format!("{broken}.signatures.json.pending"), b"not json");
     world.server.start_again();
     let page = open(&world.server, &format!("/p/{}", world.id("acme/app")));
-    page.says(&["1.0 collecting cannot be read", "2.0 complete 1 of 1 needed"]);
+    page.says(&["1.0 collecting cannot be read", "2.0 complete 1 of 1 signature"]);
     let page = visit(&world.server, &format!("/p/{broken}"));
     assert_eq!(page.status, 500);
     page.says(&["Something went wrong"]);

@@ -37,7 +37,16 @@ fn head_answers_without_a_body() {
     let (world, _) = acme();
     let project = format!("/p/{}", world.id("acme/app"));
     let badge = format!("/badge/{}.svg", world.id("acme/app"));
-    for target in ["/", &project, &badge, "/assets/style.css", "/favicon.ico"] {
+    for target in [
+        "/",
+        "/projects",
+        &project,
+        &badge,
+        "/activity.atom",
+        "/assets/style.css",
+        "/assets/preview.png",
+        "/favicon.ico",
+    ] {
         let reply = world.server.send(&Request::head(target));
         assert_eq!((reply.status, reply.body.len()), (200, 0), "{target}");
         assert_eq!(reply.header("etag"), world.server.get(target).header("etag"), "{target}");
@@ -48,13 +57,15 @@ fn head_answers_without_a_body() {
 #[test]
 fn programs_are_told_errors_in_json_and_browsers_on_a_page() {
     let server = TestServer::start();
-    for (target, status) in [("/p/nowhere", 404), ("/?page=9", 404), ("/p/a/../b", 400), ("/nowhere", 404)] {
+    for (target, status) in
+        [("/p/nowhere", 404), ("/projects?page=9", 404), ("/p/a/../b", 400), ("/nowhere", 404)]
+    {
         server.get(target).error(status);
         let accepting = Request::get(target).with_header("accept", "application/json, */*");
         server.send(&accepting).error(status);
         let page = visit(&server, target);
         assert_eq!(page.status, status);
-        page.says(&["Search projects", "All projects"]).links_to("/");
+        page.says(&["Search with the field above"]).links_to("/projects");
     }
     // The API speaks JSON to everybody.
     server.send(&Request::get("/v1/nothing").with_header("accept", "text/html")).error(404);
@@ -87,12 +98,14 @@ fn other_spellings_of_an_address_lead_to_the_one() {
 }
 
 #[test]
-fn a_page_loads_its_style_and_its_icon_and_nothing_else() {
+fn a_page_loads_its_style_its_icon_and_its_script_and_nothing_else() {
     let (world, _) = acme();
     let page = open(&world.server, "/");
     let loaded: Vec<&String> = page.links.iter().filter(|link| link.starts_with("/assets/")).collect();
-    assert_eq!(loaded.len(), 2, "{loaded:?}");
-    for (target, kind) in loaded.into_iter().zip(["text/css; charset=utf-8", "image/svg+xml"]) {
+    assert_eq!(loaded.len(), 3, "{loaded:?}");
+    for (target, kind) in
+        loaded.into_iter().zip(["text/css; charset=utf-8", "image/svg+xml", "text/javascript; charset=utf-8"])
+    {
         let reply = world.server.get(target);
         assert_eq!((reply.status, reply.header("content-type")), (200, Some(kind)), "{target}");
         assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
@@ -100,4 +113,30 @@ fn a_page_loads_its_style_and_its_icon_and_nothing_else() {
         assert!(!reply.text().contains("url(") && !reply.text().contains("@import"), "{target}");
     }
     assert_eq!(world.server.get("/favicon.ico").status, 200);
+    let script = world.server.get("/assets/page.mjs").text();
+    assert!(script.len() < 3_000 && !script.contains("fetch") && !script.contains("innerHTML"), "{script}");
+}
+
+#[test]
+fn other_sites_can_show_a_preview() {
+    let (world, _) = acme();
+    let page = open(&world.server, &format!("/p/{}", world.id("acme/app")));
+    let meta = |name: &str| {
+        let at = format!("<meta property=\"og:{name}\" content=\"");
+        page.text
+            .split_once(&at)
+            .unwrap_or_else(|| panic!("no {name}"))
+            .1
+            .split('"')
+            .next()
+            .unwrap()
+            .to_owned()
+    };
+    assert!(meta("title").ends_with("/acme/app"), "{}", meta("title"));
+    assert!(meta("description").starts_with("Signed releases of "));
+    assert_eq!(meta("image"), "http://localhost/assets/preview.png");
+    assert_eq!(meta("url"), format!("http://localhost/p/{}", world.id("acme/app")));
+    let picture = world.server.get("/assets/preview.png");
+    assert_eq!(picture.header("content-type"), Some("image/png"));
+    assert!(picture.body.starts_with(b"\x89PNG\r\n\x1a\n"));
 }

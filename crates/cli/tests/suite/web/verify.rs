@@ -3,7 +3,7 @@
 
 use crate::support::{
     Request, TestServer,
-    html::{Html, open, open_with_script, visit},
+    html::{Html, open_with_script},
 };
 
 const SCRIPT: &str = "/assets/verify/page.mjs";
@@ -15,20 +15,15 @@ fn places(html: &Html) -> Vec<&str> {
 }
 
 #[test]
-fn without_a_question_there_are_two_forms_and_no_script() {
+fn the_file_comes_first_and_the_address_is_asked_for_only_later() {
     let server = TestServer::start();
-    let html = open(&server, "/verify");
-    html.says(&["Where the file was downloaded from", "the path of the release on this server"]);
+    let html = open_with_script(&server, "/verify", SCRIPT);
+    assert_eq!(places(&html), [""; 0]);
+    html.says(&["Drop the file here", "finds its release", "Where the file was downloaded from"]);
     html.says(&["not protect against this server", "countersign verify FILE --url URL --server SERVER"]);
-    for field in [
-        "<label for=\"url\">",
-        "id=\"url\" name=\"url\"",
-        "<label for=\"path\">",
-        "id=\"path\" name=\"path\"",
-    ] {
-        assert!(html.text.contains(field), "{field}");
-    }
-    assert_eq!(open(&server, "/verify?url=&path=").words, html.words);
+    assert!(html.text.contains("<form class=\"ask\" id=\"ask\" action=\"/verify\" hidden>"), "{}", html.text);
+    assert!(html.text.contains("<label for=\"url\">") && html.text.contains("id=\"url\" name=\"url\""));
+    assert_eq!(open_with_script(&server, "/verify?url=&path=", SCRIPT).words, html.words);
 }
 
 #[test]
@@ -76,9 +71,9 @@ fn what_leads_to_no_release_is_refused_in_words() {
         ("path=https%2Fgithub.com%2F443%2Facme%2Fapp", "ends in /svc.index.json"),
         ("path=a%2Fsvc.index.json&url=https%3A%2F%2Fa.example%2Fb", "not both"),
     ] {
-        let html = visit(&server, &format!("/verify?{query}"));
-        assert_eq!(html.status, 200, "{query}");
+        let html = open_with_script(&server, &format!("/verify?{query}"), SCRIPT);
         html.says(&[why]);
+        assert!(!html.text.contains(" hidden>"), "the address can be mended");
     }
 }
 
@@ -86,9 +81,10 @@ fn what_leads_to_no_release_is_refused_in_words() {
 fn whatever_is_asked_stays_text() {
     let server = TestServer::start();
     let attack = "%22%3E%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E%E2%80%AE";
-    for query in [format!("url={attack}"), format!("path={attack}"), format!("path={attack}&url={attack}")] {
-        let html = visit(&server, &format!("/verify?{query}"));
-        assert_eq!(html.status, 200);
+    let html = open_with_script(&server, &format!("/verify?path={attack}"), SCRIPT);
+    assert!(!html.text.contains("<img"));
+    for query in [format!("url={attack}"), format!("path={attack}&url={attack}")] {
+        let html = open_with_script(&server, &format!("/verify?{query}"), SCRIPT);
         assert!(
             html.text.contains("&quot;&gt;&lt;img src=x") && !html.text.contains("<img"),
             "{}",
@@ -98,7 +94,7 @@ fn whatever_is_asked_stays_text() {
     let html =
         open_with_script(&server, &format!("/verify?path=https/h/443/{attack}/svc.index.json"), SCRIPT);
     assert!(!html.text.contains("<img"));
-    html.says(&["onerror=alert(1)>\\u{202e}/svc.index.json"]);
+    html.says(&["onerror=alert(1)>\\u{202e}"]);
     let html = open_with_script(&server, "/verify?url=https://h.example/%2522%253E%253Cimg%253E/a", SCRIPT);
     assert!(
         html.text.contains("data-index=\"https/h.example/443/&quot;&gt;&lt;img&gt;/svc.index.json\""),
@@ -107,7 +103,7 @@ fn whatever_is_asked_stays_text() {
     );
     // Neither is a query that is none.
     for query in ["%", "%ff", "path", "&&&", "path=%00", "x=1"] {
-        visit(&server, &format!("/verify?{query}"));
+        open_with_script(&server, &format!("/verify?{query}"), SCRIPT);
     }
 }
 

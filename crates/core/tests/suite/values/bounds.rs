@@ -10,10 +10,11 @@ use countersign_core::{
     proof::bundle::Bundle,
     values::{
         bounds::{
-            ANSWER_BYTES, ASSET_NAME_BYTES, BUNDLE_BYTES, FILE_BYTES, HISTORY_BYTES, INDEX_BYTES,
-            INDEX_FILES, INDEX_NAMES_BYTES, KEPT_REQUEST_BYTES, KEY_ENTRIES, LIST_ENTRIES, LIST_READ_BYTES,
-            METADATA_BYTES, PENDING_LIST_BYTES, REVOCATION_BYTES, SERVER_URL_BYTES, SIGNATURES,
-            SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES, SIGNERS_FILE_SERVERS,
+            ANSWER_BYTES, ASSET_NAME_BYTES, BUNDLE_BYTES, FILE_BYTES, FIRST_PAGE_RELEASES, HISTORY_BYTES,
+            INDEX_BYTES, INDEX_FILES, INDEX_NAMES_BYTES, KEPT_REQUEST_BYTES, KEY_ENTRIES, LIST_ENTRIES,
+            LIST_READ_BYTES, METADATA_BYTES, PAGE_EVENTS, PAGE_FILES, PAGE_ROWS, PAGE_STEPS,
+            PENDING_LIST_BYTES, REVOCATION_BYTES, SERVER_URL_BYTES, SIGNATURES, SIGNERS_FILE_BYTES,
+            SIGNERS_FILE_ENTRIES, SIGNERS_FILE_SERVERS,
         },
         digest::{Sha256, Sha512},
     },
@@ -111,6 +112,15 @@ const TABLE: &[Bound] = &[
         BUNDLE_BYTES,
         "a history, an index, and the signatures and revocation of a release",
     ),
+    count("projects or releases on one page", PAGE_ROWS, "the server reads a few files for each"),
+    count("files of a release on one page", PAGE_FILES, "a release can have thousands"),
+    count(
+        "changes on a page of activity or in a feed",
+        PAGE_EVENTS,
+        "each names its signer from a signers file",
+    ),
+    count("signers files on a page of a history", PAGE_STEPS, "each is compared with the one before"),
+    count("releases on the first page", FIRST_PAGE_RELEASES, "every visitor begins there"),
 ];
 
 /// `2 MiB`, `1,000`: as the documentation writes it.

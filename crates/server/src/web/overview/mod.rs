@@ -8,7 +8,7 @@ pub mod releases;
 pub mod search;
 pub mod timeline;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use countersign_core::{
     documents::{
@@ -18,6 +18,7 @@ use countersign_core::{
     rules::quorum,
     values::{key::PublicKey, time::Timestamp},
 };
+pub use countersign_explain::tally::Tally;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupProgress {
@@ -32,13 +33,6 @@ pub struct Member {
     pub signer: Signer,
     /// `None` if this signer has not signed.
     pub signed_at: Option<Timestamp>,
-}
-
-/// Signatures that count, and signatures that are needed. Each group counts by itself, up to its threshold.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
-    pub collected: usize,
-    pub needed: usize,
 }
 
 impl GroupProgress {
@@ -69,16 +63,6 @@ impl GroupProgress {
 
     pub fn not_signed(&self) -> impl Iterator<Item = &Member> {
         self.members.iter().filter(|member| member.signed_at.is_none())
-    }
-}
-
-impl Tally {
-    pub fn of<'a>(groups: impl IntoIterator<Item = &'a Group>, signed: &BTreeSet<PublicKey>) -> Self {
-        let counted = groups.into_iter().map(|group| (quorum::count(group, signed), group.threshold));
-        counted.fold(Self::default(), |tally, (count, threshold)| Self {
-            collected: tally.collected + count.min(threshold),
-            needed: tally.needed + threshold,
-        })
     }
 }
 

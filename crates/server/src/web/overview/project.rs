@@ -15,7 +15,7 @@ use countersign_core::{
         snapshot::{ReadError, Snapshot},
         stored,
     },
-    values::path::RepoPath,
+    values::{digest::Sha512, path::RepoPath},
 };
 use countersign_explain::strength::effective_groups;
 
@@ -24,6 +24,10 @@ pub struct ProjectOverview {
     pub id: RepoPath,
     /// In force; `None` while the first registration waits for signatures.
     pub signers: Option<Arc<SignersFile>>,
+    /// Of the signers file in force.
+    pub digest: Option<Sha512>,
+    /// How many signers files have been in force.
+    pub steps: usize,
     /// From the signers file in force, or else from the proposed one.
     pub roles: Vec<RoleOverview>,
     pub proposal: Option<ProposalOverview>,
@@ -54,13 +58,18 @@ pub fn describe_project(
     snapshot: &impl Snapshot,
     id: &RepoPath,
 ) -> Result<Option<ProjectOverview>, ReadError> {
-    let signers = stored::active_signers(snapshot, id)?.map(|active| active.file);
+    let active = stored::active_signers(snapshot, id)?;
+    let (signers, digest) = active.map(|active| (active.file, Sha512::of(&active.bytes))).unzip();
+    let steps = stored::history_len(snapshot, id);
     let proposal = describe_proposal(snapshot, id)?;
     let shown = match &signers {
         Some(signers) => Some(Arc::clone(signers)),
         None => snapshot.read_signers(&layout::pending_signers(id))?.map(|proposed| proposed.file),
     };
-    Ok(shown.map(|shown| ProjectOverview { id: id.clone(), roles: list_roles(&shown), signers, proposal }))
+    Ok(shown.map(|shown| {
+        let roles = list_roles(&shown);
+        ProjectOverview { id: id.clone(), roles, signers, digest, steps, proposal }
+    }))
 }
 
 /// `None` if there is no project at `id`.

@@ -1,7 +1,5 @@
 //! A signers file that waits for signatures: what it changes, and who still has to sign (D15).
 
-use std::collections::BTreeSet;
-
 use super::{GroupProgress, Member, Names, Tally};
 use countersign_core::{
     documents::{
@@ -11,7 +9,7 @@ use countersign_core::{
         signers::{Role, Signer},
     },
     rules::{
-        consent::{Condition, ConditionKind, Consent},
+        consent::{ConditionKind, Consent},
         quorum,
         snapshot::{ReadError, Snapshot},
         stored::{self, StoredProposal},
@@ -80,13 +78,13 @@ pub fn describe_proposal(
         origin: proposal.metadata.origin.clone(),
         submitter: names.signer(request.public_key),
         changes: list_changes(current.as_deref(), &proposal.signers),
-        tally: count_conditions(&conditions, &signed),
+        tally: Tally::of_consent(&consent, &signed),
         conditions: conditions
             .iter()
             .map(|condition| ConditionProgress {
                 kind: condition.kind,
                 is_met: condition.is_met(&signed),
-                tally: count_condition(condition, &signed),
+                tally: Tally::of_condition(condition, &signed),
                 ways: condition
                     .ways
                     .iter()
@@ -111,18 +109,5 @@ pub fn tally_proposal(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Op
     };
     let current = stored::active_signers(snapshot, project)?.map(|active| active.file);
     let consent = Consent { current: current.as_deref(), proposed: &proposal.signers };
-    Ok(Some(count_conditions(&consent.conditions(), &proposal.signatures.signers())))
-}
-
-fn count_conditions(conditions: &[Condition<'_>], signed: &BTreeSet<PublicKey>) -> Tally {
-    conditions.iter().fold(Tally::default(), |tally, condition| {
-        let Tally { collected, needed } = count_condition(condition, signed);
-        Tally { collected: tally.collected + collected, needed: tally.needed + needed }
-    })
-}
-
-/// For the way that needs the fewest further signatures. One way is enough.
-fn count_condition(condition: &Condition<'_>, signed: &BTreeSet<PublicKey>) -> Tally {
-    let ways = condition.ways.iter().map(|way| Tally::of(way.groups.iter(), signed));
-    ways.min_by_key(|way| way.needed - way.collected).unwrap_or_default()
+    Ok(Some(Tally::of_consent(&consent, &proposal.signatures.signers())))
 }

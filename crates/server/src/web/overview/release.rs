@@ -17,12 +17,7 @@ use countersign_core::{
 };
 use countersign_explain::strength::effective_groups;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReleaseState {
-    Collecting,
-    Complete,
-    Revoked,
-}
+pub use countersign_api::catalogue::ReleaseState;
 
 #[derive(Debug, Clone)]
 pub struct ReleaseOverview {
@@ -57,6 +52,8 @@ pub struct RevocationOverview {
 pub struct ReleaseSummary {
     pub state: ReleaseState,
     pub tally: Tally,
+    /// Of a revocation that waits for more signatures.
+    pub begun: Option<Tally>,
     /// When its newest signature came.
     pub last_signed_at: Option<Timestamp>,
 }
@@ -100,7 +97,22 @@ pub fn summarise_release(
     let Some((state, set)) = read_state(snapshot, path)? else { return Ok(None) };
     let signers = stored::signers_copy(snapshot, path)?;
     let tally = Tally::of(signers.file.artifact_groups(), &set.signers());
-    Ok(Some(ReleaseSummary { state, tally, last_signed_at: last_signed(&set) }))
+    let begun = tally_begun_revocation(snapshot, path)?;
+    Ok(Some(ReleaseSummary { state, tally, begun, last_signed_at: last_signed(&set) }))
+}
+
+fn tally_begun_revocation(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Tally>, ReadError> {
+    if !snapshot.contains(&layout::pending_revocation_of(path)) {
+        return Ok(None);
+    }
+    let Some(current) = stored::governing_signers(snapshot, path)? else { return Ok(None) };
+    let signed = read_begun_signatures(snapshot, path)?.signers();
+    Ok(Some(Tally::of_revocation(&current.file, &signed)))
+}
+
+fn read_begun_signatures(snapshot: &impl Snapshot, path: &RepoPath) -> Result<SignatureSet, ReadError> {
+    let signatures = layout::pending_signatures_of(&layout::revocation_of(path));
+    Ok(stored::read_signatures(snapshot, &signatures)?.unwrap_or_default())
 }
 
 fn read_state(
@@ -138,8 +150,7 @@ fn read_begun_revocation(
 ) -> Result<Option<RevocationOverview>, ReadError> {
     let document = layout::pending_revocation_of(path);
     let Some(bytes) = snapshot.read(&document)? else { return Ok(None) };
-    let signatures = layout::pending_signatures_of(&layout::revocation_of(path));
-    let set = stored::read_signatures(snapshot, &signatures)?.unwrap_or_default();
+    let set = read_begun_signatures(snapshot, path)?;
     describe_revocation(&document, &bytes, &set, current).map(Some)
 }
 

@@ -9,6 +9,8 @@ use countersign_core::values::{path::RepoPath, wire};
 pub struct ReleaseEntry {
     pub dir: String,
     pub state: ReleaseState,
+    /// A revocation waits for more signatures.
+    pub is_revoking: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -16,29 +18,37 @@ pub struct ReleaseCounts {
     pub collecting: usize,
     pub complete: usize,
     pub revoked: usize,
+    /// Those of the complete ones whose revocation was begun.
+    pub revoking: usize,
 }
 
 #[derive(Debug, Clone)]
 pub struct ReleaseList {
     dir: RepoPath,
     entries: Vec<ReleaseEntry>,
+    /// The last directory with a begun revocation. Its file comes before that of the signatures.
+    revoking: String,
 }
 
 impl ReleaseList {
     /// For the releases at or below `dir`.
     pub fn below(dir: &RepoPath) -> Self {
-        Self { dir: dir.clone(), entries: Vec::new() }
+        Self { dir: dir.clone(), entries: Vec::new(), revoking: String::new() }
     }
 
     /// Notes a file. The files of one directory must come one after the other.
     pub fn see(&mut self, path: &str) {
         let Some((dir, name)) = path.rsplit_once('/') else { return };
         let Some(suffix) = name.strip_prefix(wire::INDEX_FILE) else { return };
+        if suffix.strip_prefix(wire::REVOCATION_SUFFIX) == Some(wire::PENDING_SUFFIX) {
+            dir.clone_into(&mut self.revoking);
+        }
         let Some(state) = state_told_by(suffix) else { return };
         // An index has one signatures file. If there were two, the first would count.
         let is_new = self.entries.last().is_none_or(|last| last.dir != dir);
         if is_new && dir.starts_with(self.dir.as_str()) {
-            self.entries.push(ReleaseEntry { dir: dir.to_owned(), state });
+            let is_revoking = state == ReleaseState::Complete && self.revoking == dir;
+            self.entries.push(ReleaseEntry { dir: dir.to_owned(), state, is_revoking });
         }
     }
 
@@ -52,6 +62,7 @@ impl ReleaseList {
 
     pub fn count(&self) -> ReleaseCounts {
         self.entries.iter().fold(ReleaseCounts::default(), |mut counts, entry| {
+            counts.revoking += usize::from(entry.is_revoking);
             match entry.state {
                 ReleaseState::Collecting => counts.collecting += 1,
                 ReleaseState::Complete => counts.complete += 1,
@@ -61,11 +72,30 @@ impl ReleaseList {
         })
     }
 
-    /// This range of them, the highest version first. Sorts only this range.
+    /// The highest version that `is_wanted`.
+    pub fn highest(&self, is_wanted: impl Fn(&ReleaseEntry) -> bool) -> Option<&ReleaseEntry> {
+        let at = self.dir.as_str().len();
+        let wanted = self.entries.iter().filter(|entry| is_wanted(entry));
+        wanted.max_by(|a, b| compare_versions(&a.dir[at..], &b.dir[at..]))
+    }
+
+    /// Keeps those in a state, whose directory below the project contains `words` in any letter case.
+    pub fn filter(mut self, state: Option<ReleaseState>, words: &str) -> Self {
+        let (at, words) = (self.dir.as_str().len(), words.to_lowercase());
+        self.entries.retain(|entry| {
+            state.is_none_or(|state| entry.state == state) && entry.dir[at..].to_lowercase().contains(&words)
+        });
+        self
+    }
+
+    /// This range of them: begun revocations first, then the highest version. Sorts only this range.
     pub fn newest(mut self, range: Range<usize>) -> Vec<ReleaseEntry> {
         // What all have in common need not be compared.
         let at = self.dir.as_str().len();
-        let descending = |a: &ReleaseEntry, b: &ReleaseEntry| compare_versions(&b.dir[at..], &a.dir[at..]);
+        let descending = |a: &ReleaseEntry, b: &ReleaseEntry| {
+            let order = b.is_revoking.cmp(&a.is_revoking);
+            order.then_with(|| compare_versions(&b.dir[at..], &a.dir[at..]))
+        };
         let (from, to) = (range.start.min(self.len()), range.end.min(self.len()));
         if from >= to {
             return Vec::new();

@@ -14,30 +14,26 @@ export const keysOf = (groups) => membersOf(groups).map((signer) => signer.data.
 
 const time = text(parseTime, "an RFC 3339 time");
 const path = text(parsePath, "a normalised path");
-const digest = text(parseDigest, "`sha512:` and 128 hexadecimal digits");
-const hex = (bytes) => text(parseHex(bytes), `${2 * bytes} lower-case hexadecimal digits`);
+const digest = text(parseDigest, "a SHA-512 digest");
+const hex = (bytes) => text(parseHex(bytes), `${2 * bytes} hexadecimal digits`);
 
 const signer = object({
   kind: oneOf("key"),
-  data: object({ "format?": oneOf("ed25519"), pubkey: text(parseKey, "an Ed25519 key that is not weak") }),
+  data: object({ "format?": oneOf("ed25519"), pubkey: text(parseKey, "a key that is not weak") }),
   "name?": text(parseSignerName, "at most 64 visible characters"),
 });
 
 function group(value, at) {
   const read = object({ signers: list(signer), threshold: integer })(value, at);
   const size = read.signers.length;
-  keysOf([read]).forEach((key, i, keys) => {
-    if (keys.indexOf(key) < i) fail(`${at}.signers[${i}]`, `the key ${key} is in this group already`);
-  });
+  const again = keysOf([read]).findIndex((key, i, keys) => keys.indexOf(key) < i);
+  if (again > 0) fail(`${at}.signers[${again}]`, "the same key again");
   if (!size) fail(`${at}.signers`, "must not be empty");
   if (read.threshold < 1 || read.threshold > size) fail(`${at}.threshold`, `must be 1 to ${size}`);
   return read;
 }
 
-function role(value, at) {
-  const groups = list(group)(value, at);
-  return groups.length ? groups : fail(at, "must not be empty");
-}
+const role = (value, at) => (value?.length === 0 ? fail(at, "must not be empty") : list(group)(value, at));
 
 const isServer = (url) => (/^(?=.{1,255}$)https?:\/\/[!-~]+$/.test(url) ? url : undefined);
 
@@ -49,7 +45,6 @@ function servers(value, at) {
 
 const roles = { artifact_signers: role, "admin_keys?": role, "master_keys?": role, "revocation_keys?": role };
 
-// Who may sign, in which role, and how many are needed.
 export function readSigners(source) {
   const json = parseBounded(source, 256);
   const read = object({ version: oneOf(1), timestamp: time, ...roles, "servers?": servers })(json, "");
@@ -59,19 +54,18 @@ export function readSigners(source) {
   if (membersOf(all).length > 1000) fail("signers", "more than 1,000 in all");
   const names = checkNames(file);
   const others = new Set(keysOf([...artifact, ...admin, ...Object.values(rest).flat()]));
-  const both = keysOf(master).find((key) => others.has(key));
-  if (both) fail("master_keys", `the key ${both} has another role as well`);
+  if (keysOf(master).some((key) => others.has(key))) fail("master_keys", "one of them has another role as well");
   return { timestamp, dated: json.timestamp, artifact, admin, master, names, keys: new Set(keysOf(all)) };
 }
 
-// One name per key and one key per name, over the whole file.
+// One name per key, one key per name.
 function checkNames(file) {
   const [byKey, byName] = [new Map(), new Map()];
   for (const [role, groups] of Object.entries(file)) {
     for (const { name, data: { pubkey: key } } of membersOf(groups)) {
       if (name === undefined) continue;
       const isOther = (byKey.get(key) ?? name) !== name || (byName.get(name) ?? key) !== key;
-      if (isOther) fail(`${role}.name`, `the key ${key} has two names, or its name two keys`);
+      if (isOther) fail(`${role}.name`, "one key has two names, or one name two keys");
       byKey.set(key, name);
       byName.set(name, key);
     }
@@ -79,23 +73,20 @@ function checkNames(file) {
   return byKey;
 }
 
-// Signatures on one file, by key.
 export function signatures(value, at) {
   const entry = object({ signature: text(parseSignature, "base64 of 64 bytes"), collected_at: time });
   const { entries } = object({ entries: map(parseRecordedKey, entry) })(value, at);
   return entries.size > 2000 ? fail(at, "more than 2,000 signatures") : entries;
 }
 
-// The history of a project's signers files.
 export function history(value, at) {
-  const texts = { signers_config: text(), metadata: text() };
-  const entry = object({ ...texts, signatures, metadata_signatures: signatures, timestamp: time });
+  const signed = { signers_config: text(), signatures, metadata: text(), metadata_signatures: signatures };
+  const entry = object({ ...signed, timestamp: time });
   return object({ entries: list(entry) })(value, at).entries;
 }
 
 const kind = oneOf("github", "gitlab", "forgejo", "file_server");
 
-// The metadata of a signers file.
 const metadata = object({
   version: oneOf(1),
   origin: object({ kind, url: text(), retrieval_url: text(), retrieved_at: time }),
@@ -104,7 +95,6 @@ const metadata = object({
   previous: orNull(digest),
 });
 
-// The index of a release, which artifact signers sign.
 const index = object({
   version: oneOf(1),
   published_files: list(object({
@@ -126,10 +116,9 @@ export function readIndex(source) {
   const names = read.published_files.map((file) => file.file_name).join("");
   if (utf8(names).length > 2 ** 19) fail("published_files", "all names have at most 512 KiB");
   read.published_files.forEach(({ digests, file_name: name }, i, files) => {
-    if (!Object.keys(digests).length) fail(`published_files[${i}].digests`, "must have sha256, sha512 or both");
-    // In hexadecimal: strings here are not ordered by characters.
-    const isSorted = !i || toHex(utf8(files[i - 1].file_name)) < toHex(utf8(name));
-    if (!isSorted) fail("published_files", "must be sorted by file_name");
+    if (!Object.keys(digests).length) fail(`published_files[${i}].digests`, "must not be empty");
+    // Strings here are not ordered by characters.
+    if (i && toHex(utf8(files[i - 1].file_name)) >= toHex(utf8(name))) fail("published_files", "must be sorted by file_name");
   });
   return read;
 }

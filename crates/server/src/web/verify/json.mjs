@@ -6,9 +6,9 @@ export function fail(field, reason) {
   throw new Error(field ? `field \`${field}\`: ${reason}` : reason);
 }
 
-// JSON.parse keeps the last of two fields with one name: so the names in the text are counted against those it kept.
+// JSON.parse keeps the last of two fields of one name: so the names in the text are counted.
 export function parseJson(source) {
-  let [kept, written] = [-1, 0]; // The document itself has no name.
+  let [kept, written] = [-1, 0];
   const json = JSON.parse(source, function (name, value) {
     if (typeof value === "string" && /\p{Cs}/u.test(value)) fail("", "a string has half a character");
     kept += Array.isArray(this) ? 0 : 1;
@@ -23,14 +23,14 @@ export function parseJson(source) {
   return json;
 }
 
-// Shapes: functions from a value and its name to what they read of it.
+// Shapes: from a value and its name to what is read of it.
 
 export const integer = (value, at) => (Number.isSafeInteger(value) ? value : fail(at, "must be a whole number"));
 
 export const oneOf = (...values) => (value, at) =>
   values.includes(value) ? value : fail(at, `must be ${values.join(" or ")}`);
 
-// A string that `parse` accepts: for others it gives `null`.
+// A string for which `parse` does not give `null`.
 export const text = (parse = (string) => string, what = "") => (value, at) => {
   if (typeof value !== "string") fail(at, "must be a string");
   return parse(value) ?? fail(at, `must be ${what}`);
@@ -46,14 +46,13 @@ const entriesOf = (value, at) => {
   return isObject ? Object.entries(value) : fail(at, "must be an object");
 };
 
-// An object used as a map: its names are data.
 export const map = (parseName, shape) => (value, at) =>
   new Map(entriesOf(value, at).map(([name, member]) => {
     const named = `${at}[${JSON.stringify(name)}]`;
     return [parseName(name) ?? fail(named, "its name is not valid"), shape(member, named)];
   }));
 
-// An object with these fields, of which those with a `?` may be missing, and no other.
+// These fields and no other; those with a `?` may be missing.
 export const object = (shapes) => (value, at) => {
   const unread = new Map(entriesOf(value, at));
   const named = (name) => (at ? `${at}.${name}` : name);

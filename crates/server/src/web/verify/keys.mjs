@@ -1,10 +1,10 @@
-// Ed25519 keys and signatures (D1–D3). Browsers differ in strictness: points and numbers are checked first.
+// Ed25519 keys and signatures (D1–D3). Browsers differ in strictness.
 
 const PREFIX = "svc-pub:";
 const SSH_HEAD = "\0\0\0\x0bssh-ed25519\0\0\0\x20";
 const P = 2n ** 255n - 19n;
 const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
-// The second coordinates of all points of small order.
+// All points of small order.
 const Y8 = 2707385501144840649318225287225658788936804267575313519463743609750303402022n;
 const WEAK = [0n, 1n, P - 1n, Y8, P - Y8];
 
@@ -12,9 +12,10 @@ export const utf8 = (text) => new TextEncoder().encode(text);
 export const toHex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 export const hash = async (kind, bytes) => new Uint8Array(await crypto.subtle.digest(kind, bytes));
 
+export const decodeText = (bytes, fatal = true) => new TextDecoder("utf-8", { fatal, ignoreBOM: true }).decode(bytes);
 const toBytes = (binary) => Uint8Array.from(binary, (c) => c.charCodeAt(0));
 
-// The standard alphabet, all of the padding or none, no stray bits: bytes as a string, or `null`.
+// All of the padding or none, no stray bits.
 function decode(text, length) {
   const body = text.replace(/={1,2}$/, "");
   const isShaped = /^[A-Za-z0-9+/]*$/.test(body) && body.length % 4 !== 1;
@@ -23,10 +24,9 @@ function decode(text, length) {
   return binary.length === length && btoa(binary).replace(/=+$/, "") === body ? binary : null;
 }
 
-// From any accepted spelling to the canonical one.
+// Any spelling becomes the canonical one.
 export function parseKey(text) {
-  if (text.startsWith(PREFIX)) return toKey(decode(text.slice(PREFIX.length), 32));
-  if (!text.includes(" ")) return toKey(decode(text, 32));
+  if (!text.includes(" ")) return toKey(decode(text.replace(/^svc-pub:/, ""), 32));
   const [kind, encoded] = text.split(" ");
   const blob = kind === "ssh-ed25519" ? decode(encoded, 51) : null;
   return blob?.startsWith(SSH_HEAD) ? toKey(blob.slice(SSH_HEAD.length)) : null;
@@ -34,48 +34,35 @@ export function parseKey(text) {
 
 const toKey = (binary) => binary && isStrictPoint(toBytes(binary)) ? PREFIX + btoa(binary).replace("=", "") : null;
 
-// The canonical spelling alone: verifying shows whether it is a usable key.
+// Verifying shows if it is usable.
 export function parseRecordedKey(text) {
   return text.startsWith(PREFIX) && !text.endsWith("=") && decode(text.slice(PREFIX.length), 32) ? text : null;
 }
 
-export function parseSignature(text) {
-  const binary = decode(text, 64);
-  return binary && toBytes(binary);
-}
+export const parseSignature = (text) => decode(text, 64) && toBytes(decode(text, 64));
 
 const toNumber = (littleEndian) => BigInt(`0x${toHex(littleEndian.toReversed())}`);
 
-// Whether bytes are the one encoding of a point that proves something.
+// The one encoding of a point that proves something.
 function isStrictPoint(bytes) {
   const y = toNumber(bytes) & (2n ** 255n - 1n);
   const y2 = (y * y) % P;
   // x² is (y² - 1) / (1 - 121665/121666 y²), which is a square if this product is one.
   const product = ((y2 - 1n) * (121666n + 121665n * (P - y2)) * 121666n) % P;
-  return y < P && !WEAK.includes(y) && isSquare(product);
+  return y < P && !WEAK.includes(y) && power(product, (P - 1n) / 2n) === 1n;
 }
 
-function isSquare(base) {
-  let result = 1n;
-  for (let exponent = (P - 1n) / 2n; exponent; exponent >>= 1n) {
-    if (exponent & 1n) result = (result * base) % P;
-    base = (base * base) % P;
-  }
-  return result === 1n;
-}
+const power = (base, exponent) =>
+  exponent ? (power((base * base) % P, exponent >> 1n) * (exponent & 1n ? base : 1n)) % P : 1n;
 
-// Whether `key`, in its canonical spelling, has signed these bytes.
 export async function isSignedBy(key, bytes, signature) {
   const point = toBytes(atob(key.slice(PREFIX.length)));
   const isStrict = isStrictPoint(point) && isStrictPoint(signature.subarray(0, 32));
   if (!isStrict || toNumber(signature.subarray(32)) >= ORDER) return false;
-  const imported = await crypto.subtle.importKey("raw", point, { name: "Ed25519" }, false, ["verify"]);
-  return crypto.subtle.verify({ name: "Ed25519" }, imported, signature, bytes);
+  return crypto.subtle.verify("Ed25519", await importPoint(point), signature, bytes);
 }
 
-// Whether this browser verifies Ed25519: tried on the first example of RFC 8032.
-export async function hasEd25519() {
-  const signature = "5VZDAMNgrHKQhuLMgG6CioSHfx645dl02HPgZSJJAVVfuIIVkKM7rMYeOXAc+bRr0lv18FlbviRlUUFDjnoQCw";
-  const key = `${PREFIX}11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo`;
-  return isSignedBy(key, new Uint8Array(), parseSignature(signature)).catch(() => false);
-}
+const importPoint = (point) => crypto.subtle.importKey("raw", point, "Ed25519", false, ["verify"]);
+
+// Tried on the base point.
+export const hasEd25519 = async () => importPoint(Uint8Array.of(0x58, ...Array(31).fill(0x66)));

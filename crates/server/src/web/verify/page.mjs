@@ -1,50 +1,71 @@
-// The page: verifies a file, and says what was checked.
+// The page: finds the release of a file, and says what was checked.
 
-import { checkFile, gatherEvidence } from "./evidence.mjs";
+import { checkFile, findReleases, gatherEvidence, readFacts } from "./evidence.mjs";
 import { hasEd25519 } from "./keys.mjs";
-import { verifyEvidence } from "./rules.mjs";
+import { refuseIf, verifyEvidence } from "./rules.mjs";
 import { shownSigner, shownText } from "./values.mjs";
 
-const [input, result] = ["file", "result"].map((id) => document.getElementById(id));
-const places = [...document.querySelectorAll("[data-index]")].map((item) => item.dataset);
+const [input, result, form] = ["file", "result", "ask"].map((id) => document.getElementById(id));
+const given = [...document.querySelectorAll("[data-index]")].map((item) => item.dataset);
 let runs = 0;
 
 // Text only: nothing from outside becomes markup.
 const element = (tag, text, className = "") =>
   Object.assign(document.createElement(tag), { textContent: shownText(text), className });
 
-function show(outcome, heading, checks) {
+function show(outcome, heading, about = "", lines = []) {
   const list = element("ul", "");
-  list.append(...checks.map((text) => element("li", text, text.startsWith("✓") ? "passed" : "failed")));
+  for (const [mark, text, details = []] of lines) {
+    const item = element("li", `${mark} ${text}`, mark === "✓" ? "passed" : "failed");
+    item.append(...details.map((detail) => element("small", detail)));
+    list.append(item);
+  }
   result.className = outcome;
-  result.replaceChildren(element("h2", heading), list);
+  result.replaceChildren(element("h2", heading), element("p", about), list);
 }
 
-async function verify(file) {
+// Anyone can list any digest: whose release it is, only the visitor knows.
+function askWhich(file, places) {
+  show("asking", `Several projects list ${file.name}`, "Which one did you get it from?");
+  for (const place of places) {
+    const button = element("button", place.index);
+    button.addEventListener("click", () => verify(file, [place]));
+    result.append(button);
+  }
+}
+
+async function verify(file, places) {
   const run = ++runs;
-  const checks = [];
-  const passed = (text) => checks.push(`✓ ${text}`);
-  let [outcome, heading] = ["verified", `Verified: ${file.name}`];
-  show("busy", `Checking ${file.name} …`, []);
+  const lines = [];
+  const passed = (text) => lines.push(["✓", text]);
+  let [outcome, heading, about] = ["verified", `Verified: ${file.name}`];
+  show("busy", `Checking ${file.name} …`);
   try {
-    const evidence = await gatherEvidence(places);
+    const facts = await readFacts(file);
+    const found = places.length ? places : await findReleases(facts);
+    if (run !== runs) return;
+    form.hidden = found.length;
+    refuseIf(!found.length, "No release on this server lists this file", `yours: sha256 ${facts.sha256}`);
+    if (found.some(({ project }) => project !== found[0].project)) return askWhich(file, found);
+    const evidence = await gatherEvidence(found);
+    about = `Release: ${evidence.path.replace(/\/[^/]*$/, "")}`;
     const { index, governing, signedBy } = await verifyEvidence(evidence, passed);
     for (const key of signedBy) passed(`Signed by ${shownSigner(key, governing.names.get(key))}`);
-    await checkFile(file, index.published_files, evidence.name, passed);
+    checkFile(facts, index.published_files, evidence.name, passed);
   } catch (error) {
-    [outcome, heading] = ["refused", `Not verified, do not use it: ${file.name}`];
-    checks.push(`✗ ${error.name === "Error" ? "" : "It could not be checked. "}${error.message}`);
+    [outcome, heading] = ["refused", `Do not use ${file.name}`];
+    lines.unshift(["✗", `${error.name === "Error" ? "" : "It could not be checked. "}${error.message}`, error.details]);
   }
-  if (run === runs) show(outcome, heading, checks);
+  if (run === runs) show(outcome, heading, about, lines);
 }
 
-if (await hasEd25519()) {
+if (await hasEd25519().catch(() => null)) {
   input.disabled = false;
   result.replaceChildren();
   // The same file may be chosen again.
   input.addEventListener("click", () => (input.value = ""));
-  input.addEventListener("change", () => input.files[0] && verify(input.files[0]));
+  input.addEventListener("change", () => input.files[0] && verify(input.files[0], given));
 } else {
   const why = isSecureContext ? "It does not offer Ed25519" : "This page did not come over https";
-  show("refused", "This browser cannot verify here", [`✗ ${why}. Use the command line instead`]);
+  show("refused", "This browser cannot verify here", "", [["✗", `${why}. Use the command line instead`]]);
 }

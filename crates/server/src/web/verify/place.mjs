@@ -1,5 +1,6 @@
-// Whether an index is about the place where it lies, and not about another release.
+// Whether an index is about the place where it lies.
 
+import { decodeText } from "./keys.mjs";
 import { isDots, isPort, lowerAscii } from "./values.mjs";
 
 const PORTS = { "http:": "80", "https:": "443" };
@@ -8,11 +9,11 @@ const HOST = /^(?:\[[0-9A-Fa-f:.]*\]|[\w-]+(?:\.[\w-]+)*)$/;
 function decodePercent(text, fatal) {
   return text.replace(/(?:%[0-9A-Fa-f]{2})+/g, (escapes) => {
     const bytes = Uint8Array.from(escapes.match(/[^%]{2}/g), (hex) => parseInt(hex, 16));
-    return new TextDecoder("utf-8", { fatal, ignoreBOM: true }).decode(bytes);
+    return decodeText(bytes, fatal);
   });
 }
 
-// Server and segments of an http(s) URL that is a place and nothing more.
+// A URL that is a place and nothing more.
 function placeOf(url) {
   const [, scheme = "", authority, path = ""] = /^(https?:)\/\/([^/]*)(?:\/([^]*?)\/?)?$/i.exec(url) ?? [];
   const port = PORTS[lowerAscii(scheme)];
@@ -28,7 +29,6 @@ function placeOf(url) {
   }
 }
 
-// The segments of a URL below a project, if it lies there.
 function segmentsBelow(url, project) {
   const place = placeOf(url);
   const [scheme, host, port, ...names] = project.split("/");
@@ -36,7 +36,6 @@ function segmentsBelow(url, project) {
   return isInside ? place.segments.slice(names.length) : [];
 }
 
-// Nothing, or what is wrong.
 export function checkPlace(index, path) {
   const { project_id: project, release_url: url, published_files: files } = index;
   const [, dir] = /^([^]*)\/svc\.index\.json$/.exec(path) ?? [];
@@ -44,7 +43,7 @@ export function checkPlace(index, path) {
   if (!`${dir}/`.startsWith(`${project}/`)) return "it is of another project";
   const [first, second, ...rest] = url === null ? [] : segmentsBelow(url, project);
   const tag = rest.join("/");
-  const isPage = (first === "releases" && second === "tag") || (first === "-" && second === "releases");
+  const isPage = ["releases/tag", "-/releases"].includes(`${first}/${second}`);
   const isHere = isPage && !tag.split("/").some(isDots) && dir === `${project}/releases/tag/${tag}`;
   if (url !== null && !isHere) return "it is of another release";
   const isRight = (file) => (url === null ? isBeside(file, dir) : isAsset(file, project, tag));
@@ -53,21 +52,20 @@ export function checkPlace(index, path) {
 
 function isBeside({ source, file_name: name }, dir) {
   const { server, segments = [] } = placeOf(source) ?? {};
-  const isPlain = segments.every((segment) => !segment.includes("/"));
-  return isPlain && [server, ...segments].join("/") === `${dir}/${name}`;
+  return [server, ...segments].join("/") === `${dir}/${name}` && !segments.some((segment) => segment.includes("/"));
 }
 
-// An asset may be a link to anywhere; but if it is in the project's own releases, it is in this one.
+// A link to anywhere; but of the project's own releases, to this one.
 function isAsset({ source, file_name: name }, project, tag) {
   if (!mayBeInReleases(source, project)) return true;
   const [first, second, ...rest] = segmentsBelow(source, project);
   const tail = rest.join("/");
-  if (first === "releases" && second === "download") return tail === `${tag}/${name}`;
-  const isDownload = first === "-" && second === "releases" && tail.startsWith(`${tag}/downloads/`);
+  if (`${first}/${second}` === "releases/download") return tail === `${tag}/${name}`;
+  const isDownload = `${first}/${second}` === "-/releases" && tail.startsWith(`${tag}/downloads/`);
   return isDownload && rest.at(-1).split("/").at(-1) === name;
 }
 
-// Whether somebody could read the URL, in whatever loose way, as below the project's releases.
+// Whether somebody could read the URL so, in whatever loose way.
 function mayBeInReleases(url, project) {
   const loose = url.replace(/\p{Cc}/gu, "").trim().replaceAll("\\", "/");
   const [, authority, path] = /^[^:]*:\/*([^/?#]*)([^?#]*)/.exec(loose) ?? [];

@@ -1,12 +1,12 @@
-// From what is shown to what is proven. The rules are those of the crate `core`.
+// From what is shown to what is proven, by the rules of the crate `core`.
 
 import { keysOf, readIndex, readMetadata, readSigners } from "./documents.mjs";
 import { hash, isSignedBy, toHex, utf8 } from "./keys.mjs";
 import { checkPlace } from "./place.mjs";
 import { quoted } from "./values.mjs";
 
-export function refuseIf(is, sentence) {
-  if (is) throw new Error(sentence);
+export function refuseIf(is, sentence, ...details) {
+  if (is) throw Object.assign(new Error(sentence), { details });
 }
 
 export function attempt(what, read) {
@@ -19,18 +19,18 @@ export function attempt(what, read) {
 
 export const digestOf = async (text) => toHex(await hash("SHA-512", utf8(text)));
 
-// Over a set of distinct keys: no spelling, entry or repetition counts twice.
+// Over distinct keys.
 const count = (group, signed) => keysOf([group]).filter((key) => signed.has(key)).length;
 const isMet = (groups, signed) => groups.length > 0 && groups.every((group) => count(group, signed) >= group.threshold);
 const approves = (file, signed) => isMet(file.admin, signed) || isMet(file.master, signed);
 
-// Whether those have signed who must before a signers file takes effect (D15).
+// Whether those have signed who must (D15).
 function isAgreed(current, proposed, signed) {
   const added = [...proposed.keys].filter((key) => !current?.keys.has(key));
   return added.every((key) => signed.has(key)) && (!current || (approves(current, signed) && approves(proposed, signed)));
 }
 
-// The set of those who signed. A signature that does not verify is never passed over.
+// A signature that does not verify is never passed over.
 async function verifySignatures(what, text, signatures) {
   const digest = await hash("SHA-512", utf8(text));
   for (const [key, { signature }] of signatures) {
@@ -39,7 +39,7 @@ async function verifySignatures(what, text, signatures) {
   return new Set(signatures.keys());
 }
 
-// Checks a chain of signers files from its first. Whether that is the right one, only its user can know.
+// Whether the first is the right one, only the user can know.
 export async function verifyChain(history, project) {
   const links = [];
   for (const entry of history) links.push(await verifyLink(entry, project, links.at(-1), `Signers file ${links.length + 1}`));
@@ -54,8 +54,8 @@ async function verifyLink(entry, project, previous, what) {
   refuseIf(metadata.project_id !== project, `${what} belongs to another project`);
   refuseIf(metadata.signers_file_digest !== digest, `${what} has the metadata of another`);
   refuseIf(metadata.previous !== (previous?.digest ?? null), `${what} does not continue the one before`);
-  const isLater = !previous || (previous.signers.timestamp < signers.timestamp && previous.activated <= entry.timestamp);
-  refuseIf(!isLater, `${what} is not later than the one before`);
+  const isEarly = previous?.signers.timestamp >= signers.timestamp || previous?.activated > entry.timestamp;
+  refuseIf(isEarly, `${what} is not later than the one before`);
   const texts = [[entry.signers_config, entry.signatures], [entry.metadata, entry.metadata_signatures]];
   for (const [text, signatures] of texts) {
     const signed = await verifySignatures(what, text, signatures);
@@ -64,7 +64,6 @@ async function verifyLink(entry, project, previous, what) {
   return { signers, digest, activated: entry.timestamp };
 }
 
-// `passed` is told what holds, step by step.
 export async function verifyEvidence({ path, index: text, signatures, governedBy, history, revocation }, passed) {
   const index = attempt("The index", () => readIndex(text));
   const fault = checkPlace(index, path);
@@ -75,16 +74,15 @@ export async function verifyEvidence({ path, index: text, signatures, governedBy
   if (links[1]) passed(`Signers files after it: ${links.length - 1}, each agreed to by those before and after it`);
   const governing = links.find((link) => link.digest === governedBy)?.signers;
   refuseIf(!governing, "The signers file of this release is not in the project's history");
-  passed("The signers file that the release was signed under is in this history, byte for byte");
+  passed("The signers file of the release is in this history, byte for byte");
   const signed = await verifySignatures("The index", text, signatures);
   const counts = governing.artifact.map((group) =>
-    `${group.threshold} of ${group.signers.length} artifact signers needed, ${count(group, signed)} signed`);
-  refuseIf(!isMet(governing.artifact, signed), `Not enough of the right people have signed: ${counts.join("; ")}`);
-  passed(`Enough of the right people have signed the index: ${counts.join("; ")}`);
-  // Whether it holds makes no difference: do not use a file in doubt.
-  const reason = revocation === null ? "" : attempt("The revocation", () => JSON.parse(revocation).reason);
+    `${count(group, signed)} of ${group.threshold} signatures, any ${group.threshold} of ${group.signers.length} keys`);
+  refuseIf(!isMet(governing.artifact, signed), `Too few of the right keys have signed: ${counts.join("; ")}`);
+  passed(`Enough of the right keys have signed: ${counts.join("; ")}`);
+  // Valid or not.
+  const reason = attempt("The revocation", () => JSON.parse(revocation)?.reason);
   refuseIf(revocation !== null, `The release is revoked: ${quoted(`${reason}`)}`);
   passed("The server shows no revocation");
-  const members = keysOf(governing.artifact);
-  return { index, governing, signedBy: [...signed].filter((key) => members.includes(key)) };
+  return { index, governing, signedBy: keysOf(governing.artifact).filter((key) => signed.delete(key)) };
 }

@@ -1,8 +1,8 @@
-// Paths, times, digests, names, and how outside text is shown.
+// Paths, times, digests, names, shown text.
 
 import { utf8 } from "./keys.mjs";
 
-// What looks like nothing, or changes what others look like (D43).
+// Not seen, or changes what is (D43).
 const UNSEEN = /(?! )[\p{Cc}\p{Cf}\p{Z}\p{DI}\u2800\u{1d159}]/gu;
 const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(?:Z|([+-])(\d\d):(\d\d))$/;
 
@@ -10,7 +10,7 @@ export const lowerAscii = (text) => text.replace(/[A-Z]+/g, (letters) => letters
 export const isPort = (text) => /^[1-9]\d{0,4}$/.test(text) && text < 65536;
 export const isDots = (segment) => ["", ".", ".."].includes(segment);
 
-// A mirror-relative path in its normal form (D6).
+// D6.
 export function parsePath(text) {
   const segments = text.split("/");
   const [scheme, host, port = ""] = segments;
@@ -22,7 +22,7 @@ export function parsePath(text) {
   return isNormal && scheme === lowerAscii(scheme) ? text : null;
 }
 
-// RFC 3339 with capital letters and no leap second, as nanoseconds since 1970.
+// RFC 3339 in capital letters, no leap second; in nanoseconds.
 export function parseTime(text) {
   const [, clock, fraction = "", sign = "+", hours = "0", minutes = "0"] = TIME.exec(text) ?? [];
   const local = Date.parse(`${clock}Z`);
@@ -37,7 +37,7 @@ export const parseDigest = (text) => (text.startsWith("sha512:") ? parseHex(64)(
 
 const isSeen = (text) => text.search(UNSEEN) < 0;
 
-// The name of a published file (D24).
+// D24.
 export function parseAssetName(text) {
   const isFine = (segment) => !isDots(segment) && utf8(segment).length <= 200;
   const isShort = utf8(text).length <= 1024 && text.split("/").every(isFine);
@@ -46,13 +46,12 @@ export function parseAssetName(text) {
 
 export const parseSignerName = (text) => ([...text].length <= 64 && isSeen(text) ? text : null);
 
-// Safe to show (D39), and cut where it gets long.
+// Safe to show (D39).
 export const shownText = (text) =>
   text.slice(0, 2000).replace(UNSEEN, (c) => `\\u{${c.codePointAt().toString(16)}}`);
 
 export const quoted = (text) => `"${text.replace(/[\\"]/g, "\\$&")}"`;
 
-// A name never stands without its key; one that is more than a plain word is quoted.
 export function shownSigner(key, name) {
   if (!name) return key;
   return `${/^[\p{Alphabetic}\p{N}\-_.@+]*$/u.test(name) ? name : quoted(name)} (${key})`;

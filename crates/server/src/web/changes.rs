@@ -1,0 +1,159 @@
+//! What a signers file changes, in sentences. No key stands twice in one, and none repeats what the others say.
+
+use std::collections::BTreeSet;
+
+use countersign_core::{
+    documents::signers::{Group, Role, Signer},
+    values::key::PublicKey,
+};
+use countersign_explain::{
+    difference::{GroupChange, SignersChange},
+    signers::shown_signer_name,
+};
+use maud::{Markup, html};
+
+use super::{parts, project::role_name};
+
+pub(super) fn change_list(changes: &[SignersChange]) -> Markup {
+    let told = told_already(changes);
+    let lines: Vec<_> =
+        changes.iter().filter_map(|change| Some((change.is_alarming(), describe(change, &told)?))).collect();
+    html! {
+        ul.changes {
+            @for (is_alarming, line) in &lines { li.wrap.alarm[*is_alarming] { (line) } }
+            @if lines.is_empty() { li { "Only its date." } }
+        }
+    }
+}
+
+/// Each has a line of its own that says which roles it gains or loses.
+fn told_already(changes: &[SignersChange]) -> BTreeSet<PublicKey> {
+    let told = |change: &SignersChange| match change {
+        SignersChange::Joined { signer, .. }
+        | SignersChange::Left { signer, .. }
+        | SignersChange::RolesChanged { signer, .. } => Some(signer.key),
+        SignersChange::Founded { .. }
+        | SignersChange::NameMoved { .. }
+        | SignersChange::Weakened { .. }
+        | SignersChange::Renamed { .. }
+        | SignersChange::GroupChanged(_)
+        | SignersChange::GroupAdded { .. }
+        | SignersChange::GroupRemoved { .. }
+        | SignersChange::RoleListed { .. }
+        | SignersChange::RoleUnlisted { .. }
+        | SignersChange::Servers(_) => None,
+    };
+    changes.iter().filter_map(told).collect()
+}
+
+/// `None` if other lines say all of it.
+fn describe(change: &SignersChange, told: &BTreeSet<PublicKey>) -> Option<Markup> {
+    Some(match change {
+        SignersChange::Founded { role, groups: Some(groups) } => {
+            html! { (role_name(*role)) ": " (group_list(groups)) }
+        }
+        SignersChange::Founded { role, groups: None } => html! { (left_to_default(*role)) },
+        SignersChange::NameMoved { from, to } => html! {
+            "WARNING: the name " (name(to)) " now stands for another key. It was " (parts::key(from.key))
+            ", and is to be " (parts::key(to.key)) "."
+        },
+        SignersChange::Weakened { .. } | SignersChange::Servers(_) => html! { (change) },
+        SignersChange::Joined { signer, roles } => {
+            html! { (parts::who(signer)) " joins as " (titles(roles)) }
+        }
+        SignersChange::Left { signer, roles } => {
+            html! { (parts::who(signer)) " leaves, and was " (titles(roles)) }
+        }
+        SignersChange::RolesChanged { signer, gained, lost } => html! {
+            (parts::who(signer)) " stays"
+            @if !gained.is_empty() { ", becomes " (titles(gained)) }
+            @if !lost.is_empty() { ", is no longer " (titles(lost)) }
+        },
+        SignersChange::Renamed { before, after } => match (&before.name, &after.name) {
+            (None, _) => html! { (parts::key(before.key)) " gets the name " (name(after)) },
+            (Some(_), None) => html! { (parts::who(before)) " loses its name" },
+            (Some(_), Some(_)) => html! { (parts::who(before)) " gets another name: " (name(after)) },
+        },
+        SignersChange::GroupChanged(change) => return describe_group_change(change, told),
+        SignersChange::GroupAdded { role, group } => {
+            html! { (role_name(*role)) ": one more group must agree, " (one_group(group)) }
+        }
+        SignersChange::GroupRemoved { role, group } => {
+            html! { (role_name(*role)) ": a group need no longer agree, " (one_group(group)) }
+        }
+        SignersChange::RoleListed { role, groups } => {
+            html! { (role_name(*role)) " are listed now: " (group_list(groups)) }
+        }
+        SignersChange::RoleUnlisted { role, groups } => html! {
+            (role_name(*role)) " are no longer listed. " (left_to_default(*role)) " They were " (group_list(groups))
+        },
+    })
+}
+
+fn describe_group_change(change: &GroupChange, told: &BTreeSet<PublicKey>) -> Option<Markup> {
+    let GroupChange { role, before, after, is_only } = change;
+    let untold = |signers: Vec<Signer>| -> Vec<Signer> {
+        signers.into_iter().filter(|signer| !told.contains(&signer.key)).collect()
+    };
+    let (came, went) = (untold(change.came()), untold(change.went()));
+    let has_new_rule = (before.threshold, before.signers.len()) != (after.threshold, after.signers.len());
+    if !has_new_rule && came.is_empty() && went.is_empty() {
+        return None;
+    }
+    Some(html! {
+        (role_name(*role))
+        @if !is_only { ", the group of " (parts::who_list(&change.stayed())) }
+        ": "
+        @if has_new_rule {
+            (parts::rule_of(before)) " becomes " (parts::rule_of(after))
+        } @else {
+            (parts::rule_of(after))
+        }
+        @if !came.is_empty() { "; in comes " (parts::who_list(&came)) }
+        @if !went.is_empty() { "; out goes " (parts::who_list(&went)) }
+    })
+}
+
+/// A key can be in several groups, so each is a line of its own.
+fn group_list(groups: &[Group]) -> Markup {
+    html! {
+        @match groups {
+            [group] => (one_group(group)),
+            _ => ul { @for group in groups { li { (one_group(group)) } } },
+        }
+    }
+}
+
+fn one_group(group: &Group) -> Markup {
+    html! { (parts::rule_of(group)) ": " (parts::who_list(&group.signers)) }
+}
+
+/// Where its key stands in the same sentence.
+fn name(signer: &Signer) -> Markup {
+    html! { bdi.name { (shown_signer_name(signer).unwrap_or_default()) } }
+}
+
+/// What holds where the file does not list a role (D8).
+pub(super) fn left_to_default(role: Role) -> &'static str {
+    match role {
+        Role::Artifact => "No artifact signers: no one can release.",
+        Role::Admin => "No admins of their own: the artifact signers change the signers.",
+        Role::Master => "No masters: only the admins can change the signers.",
+        Role::Revocation => "No revokers of their own: any one admin can revoke.",
+    }
+}
+
+pub(super) fn titles(roles: &[Role]) -> String {
+    let title = |role: &Role| match role {
+        Role::Artifact => "artifact signer",
+        Role::Admin => "admin",
+        Role::Master => "master",
+        Role::Revocation => "revoker",
+    };
+    let titles: Vec<_> = roles.iter().map(title).collect();
+    match titles.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => "signer".to_owned(),
+    }
+}

@@ -1,0 +1,197 @@
+//! The page of a key: where it is listed, what it signed, and what waits for it.
+
+use countersign_api::{
+    catalogue::{KeyListing, KeyPendingResponse, KeyResponse, SignedRelease, WaitingFile, WaitingKind},
+    event::EventFilter,
+};
+use countersign_core::{
+    documents::signers::Signer,
+    values::{bounds::KEY_ENTRIES, key::PublicKey},
+};
+use countersign_store::catalogue::{Catalogue, Look};
+use maud::{Markup, html};
+use percent_encoding::percent_decode_str;
+use url::form_urlencoded;
+
+use super::{
+    changes::titles,
+    frame::Page,
+    links, parts,
+    reply::{PageTrouble, Reply},
+    visit::Visit,
+};
+use crate::error::ApiError;
+
+const PREFIX: &str = "svc-pub:";
+
+pub(super) fn show(catalogue: &Catalogue, visit: &Visit) -> Result<Reply, PageTrouble> {
+    let given = visit.path.strip_prefix("/keys/").unwrap_or_default();
+    let key = parse(given).ok_or_else(|| PageTrouble::Missing {
+        message: "This is not a public key of a signer".to_owned(),
+        near: None,
+    })?;
+    let address = links::key(key);
+    if address != visit.path {
+        return Ok(Reply::Elsewhere(address));
+    }
+    let look = look_into(catalogue)?;
+    let (known, pending) = (look.describe_key(&key), look.pending_for(&key));
+    drop(look);
+    let short = parts::short_key(key);
+    let activity =
+        form_urlencoded::Serializer::new(String::new()).append_pair("key", &key.to_string()).finish();
+    let body = html! {
+        h1 { "Key " span.together { (short) } }
+        p { (parts::whole_key(key)) }
+        p.lede { (summary(&known)) }
+        (waiting(&known, &pending))
+        (listings(&known))
+        (signatures(&known))
+        p { a href={ "/activity?" (activity) } { "Everything that this key did" } }
+    };
+    let about = format!("Where the key {short} is listed, what it signed, and when last.");
+    Ok(Reply::Page(Page::new(format!("Key {short}"), body).with_about(about)))
+}
+
+/// For pages, which do not wait for it.
+pub(super) fn look_into(catalogue: &Catalogue) -> Result<Look<'_>, ApiError> {
+    if catalogue.is_ready() { Ok(catalogue.look()) } else { Err(ApiError::no_catalogue_yet()) }
+}
+
+fn parse(given: &str) -> Option<PublicKey> {
+    let decoded = percent_decode_str(given).decode_utf8().ok()?;
+    let code = decoded.strip_prefix(PREFIX)?.replace('-', "+").replace('_', "/");
+    EventFilter::parse_key(&format!("{PREFIX}{code}")).ok()
+}
+
+fn summary(known: &KeyResponse) -> Markup {
+    html! {
+        @match (known.listed.is_empty(), known.signed.first()) {
+            (true, None) => "No signers file in force lists this key, and no release here carries its signature.",
+            (_, None) => "No release here carries its signature yet.",
+            (_, Some(last)) => {
+                (parts::count(known.signed_count, "release carries", "releases carry")) " its signature. The newest came "
+                (parts::when(last.signed_at)) "."
+            }
+        }
+        " Anyone can list any key under any name. What counts is what the key signed."
+    }
+}
+
+/// Begun revocations come first.
+fn waiting(known: &KeyResponse, pending: &KeyPendingResponse) -> Markup {
+    let shown = &pending.pending[..pending.pending.len().min(KEY_ENTRIES)];
+    let has_more = pending.more || shown.len() < pending.pending.len();
+    html! {
+        @if !shown.is_empty() {
+            section aria-labelledby="waiting" {
+                h2 #waiting { "Waits for this key" }
+                (waiting_table(shown))
+                @if has_more { p.meta { "There is more. " code { "countersign pending" } " lists it." } }
+            }
+        }
+        @if !known.begun.is_empty() {
+            section aria-labelledby="begun" {
+                h2 #begun { "Revocations that it signed, and that wait for others" }
+                (waiting_table(&known.begun))
+            }
+        }
+    }
+}
+
+fn waiting_table(files: &[WaitingFile]) -> Markup {
+    html! {
+        table.releases role="table" {
+            thead role="rowgroup" {
+                tr role="row" {
+                    th scope="col" role="columnheader" { "What" }
+                    th scope="col" role="columnheader" { "Kind" }
+                    th scope="col" role="columnheader" { "Progress" }
+                    th scope="col" role="columnheader" { "Since" }
+                }
+            }
+            tbody role="rowgroup" { @for file in files { (waiting_row(file)) } }
+        }
+    }
+}
+
+fn waiting_row(file: &WaitingFile) -> Markup {
+    html! {
+        tr role="row" {
+            th.wrap scope="row" role="rowheader" {
+                @match file.kind {
+                    WaitingKind::Signers => a href=(links::page(&file.file_path)) {
+                        bdi { (links::shown_path(&file.project_id)) }
+                    },
+                    WaitingKind::Revocation | WaitingKind::Release => {
+                        (parts::release_link(&file.project_id, &file.file_path))
+                    }
+                }
+            }
+            td role="cell" {
+                @match file.kind {
+                    WaitingKind::Revocation => (parts::revocation_begun()),
+                    WaitingKind::Signers => span.state.open { "signers" },
+                    WaitingKind::Release => span.state.open { "release" },
+                }
+            }
+            td role="cell" { (parts::progress(file.collected, file.needed)) }
+            td role="cell" { (parts::when(file.since)) }
+        }
+    }
+}
+
+fn listings(known: &KeyResponse) -> Markup {
+    html! {
+        @if !known.listed.is_empty() {
+            section aria-labelledby="listed" {
+                h2 #listed { "Listed in" }
+                ul.cards { @for listing in &known.listed { (listing_item(known.public_key, listing)) } }
+                @if known.listed_more { p.meta { "More projects list it." } }
+            }
+        }
+    }
+}
+
+fn listing_item(key: PublicKey, listing: &KeyListing) -> Markup {
+    let signer = Signer { key, name: listing.name.clone() };
+    html! {
+        li {
+            a.title.wrap href=(links::page(&listing.project_id)) { bdi { (links::shown_path(&listing.project_id)) } }
+            span { (titles(&listing.roles)) @if listing.name.is_some() { " " (parts::who(&signer)) } }
+        }
+    }
+}
+
+fn signatures(known: &KeyResponse) -> Markup {
+    html! {
+        @if !known.signed.is_empty() {
+            section aria-labelledby="signed" {
+                h2 #signed { "Signed" }
+                table.releases role="table" {
+                    thead role="rowgroup" {
+                        tr role="row" {
+                            th scope="col" role="columnheader" { "Release" }
+                            th scope="col" role="columnheader" { "State" }
+                            th scope="col" role="columnheader" { "When" }
+                        }
+                    }
+                    tbody role="rowgroup" { @for release in &known.signed { (signed_row(release)) } }
+                }
+                @if known.signed.len() < known.signed_count {
+                    p.meta { "These are the last " (known.signed.len()) "." }
+                }
+            }
+        }
+    }
+}
+
+fn signed_row(release: &SignedRelease) -> Markup {
+    html! {
+        tr role="row" {
+            th.wrap scope="row" role="rowheader" { (parts::release_link(&release.project_id, &release.index_path)) }
+            td role="cell" { (parts::state(release.state)) }
+            td role="cell" { (parts::when(release.signed_at)) }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The first page: what this is, how to check a file, how to begin to sign, and what is new.
+
+use std::collections::HashSet;
+
+use countersign_api::event::{Event, EventKind};
+use countersign_core::{
+    rules::snapshot::Snapshot as _,
+    values::{bounds::FIRST_PAGE_RELEASES, path::RepoPath},
+};
+use countersign_store::{
+    Head,
+    log::{Log, Logged},
+};
+use maud::{Markup, html};
+use url::form_urlencoded;
+
+use super::{
+    command,
+    frame::Page,
+    overview::release::{ReleaseSummary, summarise_release},
+    parts,
+    reply::Reply,
+    visit::Visit,
+};
+
+/// How many commits about releases are looked at: each release has several.
+const COMMITS: usize = 200;
+
+pub(super) fn show(log: &Log, head: &Head, visit: &Visit) -> Reply {
+    // A search has an address of its own.
+    if !visit.search.is_empty() || visit.page != Some(1) {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        let fields = ["q", "page"].into_iter().filter_map(|name| Some((name, visit.field(name)?)));
+        return Reply::Elsewhere(format!("/projects?{}", query.extend_pairs(fields).finish()));
+    }
+    let newest = find_newest(log);
+    let projects = head.index.project_count();
+    let body = html! {
+        div.welcome {
+            h1 { "Releases that one stolen key cannot forge" }
+            p.lede {
+                "Each project here names its signers and how many of them must agree. A release counts only when enough of "
+                "them have signed it, and anyone can check that without trusting this server."
+            }
+        }
+        div.three {
+            section.card {
+                h2 { "Check a download" }
+                p { "Drop the file. Your browser finds its release and verifies the signatures." }
+                p { a.button href="/verify" { "Verify a file" } }
+                p.meta { "Or let the client download it, and trust no page:" }
+                (parts::command(command::client("download", "https://github.com/acme/app/releases/download/v1.0/app.tar.gz", visit.origin.as_deref())))
+            }
+            section.card {
+                h2 { "Sign for your project" }
+                ol {
+                    li { "Each signer makes a key: " code { "countersign keygen" } }
+                    li { "Publish who signs: " code { "countersign signers new" } }
+                    li { "Register the project, and let everyone sign:" }
+                }
+                (parts::command(command::client("register", "https://github.com/acme/app", visit.origin.as_deref())))
+            }
+            section.card {
+                h2 { "Audit everything" }
+                p { "All state is one Git repository. Follow it, clone it, replay it." }
+                ul {
+                    li { a href="/activity" { "Activity" } ", also as an " a href="/activity.atom" { "Atom feed" } }
+                    li { a href="/docs" { "API reference" } }
+                }
+            }
+        }
+        section aria-labelledby="newest" {
+            h2 #newest { "Recent releases" }
+            @if newest.is_empty() { p { "There are no releases yet." } } @else { (release_table(head, &newest)) }
+            p.meta {
+                a href="/projects" {
+                    @if projects == 0 { "0 projects" } @else { "All " (parts::count(projects, "project", "projects")) }
+                }
+                " · " (parts::count(head.index.collecting_count(), "file", "files")) " waiting for signatures"
+            }
+        }
+    };
+    Reply::Page(Page::new("Signed releases", body).with_feed("/activity.atom".to_owned()))
+}
+
+/// The releases that something happened to most recently.
+fn find_newest(log: &Log) -> Vec<RepoPath> {
+    let is_meant = |event: &Event| match event.kind {
+        EventKind::Release | EventKind::Complete | EventKind::Revocation | EventKind::Revoked => true,
+        EventKind::Registration
+        | EventKind::Proposal
+        | EventKind::Signature
+        | EventKind::Activated
+        | EventKind::Dropped => false,
+    };
+    let is_wanted = |commit: &Logged| commit.events().iter().any(is_meant);
+    let commits = log.before(i64::MAX, COMMITS, is_wanted);
+    let mut seen = HashSet::new();
+    let events =
+        commits.iter().flat_map(|(_, commit)| commit.events().iter().filter(|event| is_meant(event)));
+    let paths = events.map(|event| event.path.clone());
+    paths.filter(|path| seen.insert(path.clone())).take(FIRST_PAGE_RELEASES).collect()
+}
+
+/// Begun revocations come first.
+fn release_table(head: &Head, releases: &[RepoPath]) -> Markup {
+    let mut rows: Vec<_> = releases
+        .iter()
+        .filter_map(|path| Some((path, head.governing_project(path)?, summarise_release(head, path).ok()??)))
+        .collect();
+    rows.sort_by_key(|(_, _, summary)| summary.begun.is_none());
+    html! {
+        table.releases role="table" {
+            thead role="rowgroup" {
+                tr role="row" {
+                    th scope="col" role="columnheader" { "Release" }
+                    th scope="col" role="columnheader" { "State" }
+                    th scope="col" role="columnheader" { "Progress" }
+                    th scope="col" role="columnheader" { "Last signature" }
+                }
+            }
+            tbody role="rowgroup" {
+                @for (path, project, summary) in &rows { (release_row(path, project, summary)) }
+            }
+        }
+    }
+}
+
+fn release_row(path: &RepoPath, project: &RepoPath, summary: &ReleaseSummary) -> Markup {
+    let shown = summary.begun.unwrap_or(summary.tally);
+    html! {
+        tr role="row" {
+            th.wrap scope="row" role="rowheader" {
+                (parts::release_link(project, path))
+            }
+            td role="cell" {
+                @if summary.begun.is_some() { (parts::revocation_begun()) } @else { (parts::state(summary.state)) }
+            }
+            td role="cell" { (parts::progress(shown.collected, shown.needed)) }
+            td role="cell" { @match summary.last_signed_at { Some(at) => (parts::when(at)), None => "none yet" } }
+        }
+    }
+}
