@@ -113,7 +113,6 @@ pub(crate) fn signers() -> Vec<String> {
         with(&format!(r#""revocation_keys":{}"#, group("1", &one(&alice, "alice")))),
         with(&format!(r#""other_keys":{}"#, group("1", &one(&alice, "alice")))),
         with(r#""servers":["https://sign.example.org","http://127.0.0.1:3000/base"]"#),
-        with(r#""servers":["https://sign.example.org","https://sign.example.org"]"#),
         with(r#""servers":[]"#),
         with(r#""servers":null"#),
         with(r#""servers":"https://sign.example.org""#),

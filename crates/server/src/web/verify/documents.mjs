@@ -12,15 +12,15 @@ function parseBounded(source, kib) {
 const membersOf = (groups = []) => groups.flatMap((group) => group.signers);
 export const keysOf = (groups) => membersOf(groups).map((signer) => signer.data.pubkey);
 
-const time = text(parseTime, "an RFC 3339 time");
-const path = text(parsePath, "a normalised path");
+const time = text(parseTime, "a time");
+const path = text(parsePath, "a path");
 const digest = text(parseDigest, "a SHA-512 digest");
-const hex = (bytes) => text(parseHex(bytes), `${2 * bytes} hexadecimal digits`);
+const hex = (bytes) => text(parseHex(bytes), "a hexadecimal digest");
 
 const signer = object({
   kind: oneOf("key"),
   data: object({ "format?": oneOf("ed25519"), pubkey: text(parseKey, "a key that is not weak") }),
-  "name?": text(parseSignerName, "at most 64 visible characters"),
+  "name?": text(parseSignerName, "a signer's name"),
 });
 
 function group(value, at) {
@@ -35,13 +35,11 @@ function group(value, at) {
 
 const role = (value, at) => (value?.length === 0 ? fail(at, "must not be empty") : list(group)(value, at));
 
-const isServer = (url) => (/^(?=.{1,255}$)https?:\/\/[!-~]+$/.test(url) ? url : undefined);
-
-function servers(value, at) {
-  const read = list(text(isServer, "an http(s) URL"))(value, at);
-  if (!read.length || read.length > 8 || new Set(read).size < read.length) fail(at, "must be 1 to 8, each once");
-  return read;
-}
+const server = text((url) => url.match(/^(?=.{1,255}$)https?:\/\/[!-~]+$/), "an http(s) URL");
+const servers = (value, at) => {
+  const { length } = list(server)(value, at);
+  if (!length || length > 8) fail(at, "must be 1 to 8");
+};
 
 const roles = { artifact_signers: role, "admin_keys?": role, "master_keys?": role, "revocation_keys?": role };
 
@@ -51,10 +49,10 @@ export function readSigners(source) {
   const { version, timestamp, servers: asked, ...file } = read;
   const { artifact_signers: artifact, admin_keys: admin = artifact, master_keys: master = [], ...rest } = file;
   const all = Object.values(file).flat();
-  if (membersOf(all).length > 1000) fail("signers", "more than 1,000 in all");
+  if (membersOf(all).length > 1000) fail("signers", "more than 1,000");
   const names = checkNames(file);
   const others = new Set(keysOf([...artifact, ...admin, ...Object.values(rest).flat()]));
-  if (keysOf(master).some((key) => others.has(key))) fail("master_keys", "one of them has another role as well");
+  if (keysOf(master).some((key) => others.has(key))) fail("master_keys", "one has another role");
   return { timestamp, dated: json.timestamp, artifact, admin, master, names, keys: new Set(keysOf(all)) };
 }
 
@@ -65,7 +63,7 @@ function checkNames(file) {
     for (const { name, data: { pubkey: key } } of membersOf(groups)) {
       if (name === undefined) continue;
       const isOther = (byKey.get(key) ?? name) !== name || (byName.get(name) ?? key) !== key;
-      if (isOther) fail(`${role}.name`, "one key has two names, or one name two keys");
+      if (isOther) fail(`${role}.name`, "two names, or two keys");
       byKey.set(key, name);
       byName.set(name, key);
     }
@@ -74,9 +72,9 @@ function checkNames(file) {
 }
 
 export function signatures(value, at) {
-  const entry = object({ signature: text(parseSignature, "base64 of 64 bytes"), collected_at: time });
+  const entry = object({ signature: text(parseSignature, "a signature"), collected_at: time });
   const { entries } = object({ entries: map(parseRecordedKey, entry) })(value, at);
-  return entries.size > 2000 ? fail(at, "more than 2,000 signatures") : entries;
+  return entries.size > 2000 ? fail(at, "more than 2,000") : entries;
 }
 
 export function history(value, at) {
@@ -99,7 +97,7 @@ const index = object({
   version: oneOf(1),
   published_files: list(object({
     digests: object({ "sha256?": hex(32), "sha512?": hex(64) }),
-    file_name: text(parseAssetName, "a safe relative path"),
+    file_name: text(parseAssetName, "a safe path"),
     size: orNull(integer),
     source: text(),
   })),
@@ -114,11 +112,11 @@ export const readMetadata = (source) => metadata(parseBounded(source, 16), "");
 export function readIndex(source) {
   const read = index(parseBounded(source, 2048), "");
   const names = read.published_files.map((file) => file.file_name).join("");
-  if (utf8(names).length > 2 ** 19) fail("published_files", "all names have at most 512 KiB");
+  if (utf8(names).length > 2 ** 19) fail("published_files", "names have at most 512 KiB");
   read.published_files.forEach(({ digests, file_name: name }, i, files) => {
-    if (!Object.keys(digests).length) fail(`published_files[${i}].digests`, "must not be empty");
+    if (!Object.keys(digests).length) fail("published_files", "one has no digest");
     // Strings here are not ordered by characters.
-    if (i && toHex(utf8(files[i - 1].file_name)) >= toHex(utf8(name))) fail("published_files", "must be sorted by file_name");
+    if (i && toHex(utf8(files[i - 1].file_name)) >= toHex(utf8(name))) fail("published_files", "must be sorted");
   });
   return read;
 }

@@ -17,7 +17,7 @@ async function ask(target) {
 
 const askAt = (route, path) => ask(`${route}/${path.split("/").map(encodeURIComponent).join("/")}`);
 
-// Where the server says that it is listed; revoked ones last. Nothing of it is believed.
+// Where the server says that it is listed; revoked ones last.
 export async function findReleases({ sha256, sha512 }) {
   const answers = await Promise.all([`sha256=${sha256}`, `sha512=${sha512}`].map((query) => ask(`releases?${query}`)));
   const releases = answers.flatMap((answer) => JSON.parse(answer).releases);
@@ -64,7 +64,7 @@ export async function readFacts(file) {
 const spell = ({ size, digests }) =>
   Object.entries({ bytes: size, ...digests }).filter(([, fact]) => fact !== null).map((fact) => fact.join(" ")).join(", ");
 
-// Which listed file this one is, by name or by content.
+// Which listed file this is.
 export function checkFile({ name: own, size, sha256, sha512 }, files, wanted, passed) {
   const isSame = ({ size: listed, digests: { sha256: short = sha256, sha512: long = sha512 } }) =>
     (listed ?? size) === size && short === sha256 && long === sha512;

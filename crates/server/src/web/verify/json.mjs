@@ -23,7 +23,7 @@ export function parseJson(source) {
   return json;
 }
 
-// Shapes: from a value and its name to what is read of it.
+// Shapes: from a value to what is read of it.
 
 export const integer = (value, at) => (Number.isSafeInteger(value) ? value : fail(at, "must be a whole number"));
 

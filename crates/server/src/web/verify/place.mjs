@@ -65,7 +65,7 @@ function isAsset({ source, file_name: name }, project, tag) {
   return isDownload && rest.at(-1).split("/").at(-1) === name;
 }
 
-// Whether somebody could read the URL so, in whatever loose way.
+// Whether somebody could read the URL so.
 function mayBeInReleases(url, project) {
   const loose = url.replace(/\p{Cc}/gu, "").trim().replaceAll("\\", "/");
   const [, authority, path] = /^[^:]*:\/*([^/?#]*)([^?#]*)/.exec(loose) ?? [];
