@@ -45,7 +45,7 @@ export function readSigners(source) {
   if (membersOf(all).length > 1000) fail("signers", "more than 1,000 in all");
   const names = checkNames(file);
   const others = new Set(keysOf([...artifact, ...admin, ...Object.values(rest).flat()]));
-  if (keysOf(master).some((key) => others.has(key))) fail("master_keys", "one of them has another role as well");
+  if (keysOf(master).some((key) => others.has(key))) fail("master_keys", "one has another role");
   return { timestamp, dated: json.timestamp, artifact, admin, master, names, keys: new Set(keysOf(all)) };
 }
 
@@ -56,7 +56,7 @@ function checkNames(file) {
     for (const { name, data: { pubkey: key } } of membersOf(groups)) {
       if (name === undefined) continue;
       const isOther = (byKey.get(key) ?? name) !== name || (byName.get(name) ?? key) !== key;
-      if (isOther) fail(`${role}.name`, "one key has two names, or one name two keys");
+      if (isOther) fail(`${role}.name`, "one key has two names, or a name two keys");
       byKey.set(key, name);
       byName.set(name, key);
     }
