@@ -63,7 +63,7 @@ function checkNames(file) {
     for (const { name, data: { pubkey: key } } of membersOf(groups)) {
       if (name === undefined) continue;
       const isOther = (byKey.get(key) ?? name) !== name || (byName.get(name) ?? key) !== key;
-      if (isOther) fail(`${role}.name`, "two names, or two keys");
+      if (isOther) fail(`${role}.name`, "one key has two names, or a name two keys");
       byKey.set(key, name);
       byName.set(name, key);
     }

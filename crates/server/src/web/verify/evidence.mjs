@@ -17,9 +17,9 @@ async function ask(target) {
 
 const askAt = (route, path) => ask(`${route}/${path.split("/").map(encodeURIComponent).join("/")}`);
 
-// Where the server says that it is listed; revoked ones last.
+// Where to look; nothing of it is believed.
 export async function findReleases({ sha256, sha512 }) {
-  const answers = await Promise.all([`sha256=${sha256}`, `sha512=${sha512}`].map((query) => ask(`releases?${query}`)));
+  const answers = [await ask(`releases?sha256=${sha256}`), await ask(`releases?sha512=${sha512}`)];
   const releases = answers.flatMap((answer) => JSON.parse(answer).releases);
   releases.sort((a, b) => (a.state === "revoked") - (b.state === "revoked"));
   return releases.map(({ index_path: index, project_id: project }) => ({ index, project }));
@@ -42,7 +42,7 @@ async function gatherFor(path, index) {
   const [copy, complete, revocation] = await Promise.all(suffixes.map(shown));
   const signed = complete ?? (await shown(".signatures.json.revoked"));
   refuseIf(signed === null, "Not enough people have signed the release yet");
-  refuseIf(complete === null && revocation === null, "The release is revoked, but the server does not show why");
+  refuseIf(complete === null && revocation === null, "It is revoked, but the server does not show why");
   const chain = await askAt("get_signers_chain", path);
   return {
     path,
@@ -62,7 +62,7 @@ export async function readFacts(file) {
 }
 
 const spell = ({ size, digests }) =>
-  Object.entries({ bytes: size, ...digests }).filter(([, fact]) => fact !== null).map((fact) => fact.join(" ")).join(", ");
+  Object.entries({ bytes: size, ...digests }).filter((fact) => fact[1] !== null).map((fact) => fact.join(" ")).join(", ");
 
 // Which listed file this is.
 export function checkFile({ name: own, size, sha256, sha512 }, files, wanted, passed) {

@@ -6,11 +6,11 @@ export function fail(field, reason) {
   throw new Error(field ? `field \`${field}\`: ${reason}` : reason);
 }
 
-// JSON.parse keeps the last of two fields of one name: so the names in the text are counted.
+// JSON.parse keeps one of two fields of one name: so names are counted.
 export function parseJson(source) {
   let [kept, written] = [-1, 0];
   const json = JSON.parse(source, function (name, value) {
-    if (typeof value === "string" && /\p{Cs}/u.test(value)) fail("", "a string has half a character");
+    if (typeof value === "string" && /\p{Cs}/u.test(value)) fail("", "half a character");
     kept += Array.isArray(this) ? 0 : 1;
     return value;
   });
@@ -23,14 +23,13 @@ export function parseJson(source) {
   return json;
 }
 
-// Shapes: from a value to what is read of it.
+// Shapes read a value of this name.
 
 export const integer = (value, at) => (Number.isSafeInteger(value) ? value : fail(at, "must be a whole number"));
 
 export const oneOf = (...values) => (value, at) =>
   values.includes(value) ? value : fail(at, `must be ${values.join(" or ")}`);
 
-// A string for which `parse` does not give `null`.
 export const text = (parse = (string) => string, what = "") => (value, at) => {
   if (typeof value !== "string") fail(at, "must be a string");
   return parse(value) ?? fail(at, `must be ${what}`);
@@ -52,7 +51,7 @@ export const map = (parseName, shape) => (value, at) =>
     return [parseName(name) ?? fail(named, "its name is not valid"), shape(member, named)];
   }));
 
-// These fields and no other; those with a `?` may be missing.
+// Those with a `?` may be missing.
 export const object = (shapes) => (value, at) => {
   const unread = new Map(entriesOf(value, at));
   const named = (name) => (at ? `${at}.${name}` : name);

@@ -24,7 +24,7 @@ function show(outcome, heading, about = "", lines = []) {
   result.replaceChildren(element("h2", heading), element("p", about), list);
 }
 
-// Anyone can list any digest: whose release it is, only the visitor knows.
+// Anyone can list any digest.
 function askWhich(file, places) {
   show("asking", `Several projects list ${file.name}`, "Which one did you get it from?");
   for (const place of places) {

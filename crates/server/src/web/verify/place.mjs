@@ -59,13 +59,13 @@ function isBeside({ source, file_name: name }, dir) {
 function isAsset({ source, file_name: name }, project, tag) {
   if (!mayBeInReleases(source, project)) return true;
   const [first, second, ...rest] = segmentsBelow(source, project);
-  const tail = rest.join("/");
-  if (`${first}/${second}` === "releases/download") return tail === `${tag}/${name}`;
-  const isDownload = `${first}/${second}` === "-/releases" && tail.startsWith(`${tag}/downloads/`);
+  const [kind, tail] = [`${first}/${second}`, rest.join("/")];
+  if (kind === "releases/download") return tail === `${tag}/${name}`;
+  const isDownload = kind === "-/releases" && tail.startsWith(`${tag}/downloads/`);
   return isDownload && rest.at(-1).split("/").at(-1) === name;
 }
 
-// Whether somebody could read the URL so.
+// Read in whatever loose way.
 function mayBeInReleases(url, project) {
   const loose = url.replace(/\p{Cc}/gu, "").trim().replaceAll("\\", "/");
   const [, authority, path] = /^[^:]*:\/*([^/?#]*)([^?#]*)/.exec(loose) ?? [];

@@ -1,4 +1,4 @@
-// From what is shown to what is proven, by the rules of the crate `core`.
+// From what is shown to what is proven, as in the crate `core`.
 
 import { keysOf, readIndex, readMetadata, readSigners } from "./documents.mjs";
 import { hash, isSignedBy, toHex, utf8 } from "./keys.mjs";

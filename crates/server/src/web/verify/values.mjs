@@ -22,7 +22,7 @@ export function parsePath(text) {
   return isNormal && scheme === lowerAscii(scheme) ? text : null;
 }
 
-// RFC 3339 in capital letters, no leap second; in nanoseconds.
+// RFC 3339, as nanoseconds.
 export function parseTime(text) {
   const [, clock, fraction = "", sign = "+", hours = "0", minutes = "0"] = TIME.exec(text) ?? [];
   const local = Date.parse(`${clock}Z`);
