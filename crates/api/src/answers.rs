@@ -148,6 +148,18 @@ pub struct AssetsResponse {
     /// The path of the index.
     #[schema(value_type = String)]
     pub index_file_path: RepoPath,
+    /// Absent unless this index replaced another one that was still collecting signatures.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaced: Option<ReplacedIndex>,
+}
+
+/// An index that made way for another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct ReplacedIndex {
+    /// The keys whose signatures it had. They have to sign again.
+    #[schema(value_type = Vec<String>)]
+    pub signatures: Vec<PublicKey>,
 }
 
 impl AssetsResponse {
@@ -155,7 +167,17 @@ impl AssetsResponse {
         let json = Json::parse(bytes)?;
         let object = json.root().open_object()?;
         let index_file_path = object.required("index_file_path")?.parsed(RepoPath::parse)?;
-        Ok(Self { success: true, message: message_of(&object), index_file_path })
+        let replaced = object.optional("replaced").map(|replaced| ReplacedIndex::parse_field(&replaced));
+        let replaced = replaced.transpose()?;
+        Ok(Self { success: true, message: message_of(&object), index_file_path, replaced })
+    }
+}
+
+impl ReplacedIndex {
+    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        let keys = field.open_object()?.required("signatures")?.array()?;
+        let signatures = keys.iter().map(|key| key.parsed(PublicKey::parse)).collect::<Result<_, _>>()?;
+        Ok(Self { signatures })
     }
 }
 

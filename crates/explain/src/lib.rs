@@ -4,3 +4,4 @@
 pub mod difference;
 pub mod signers;
 pub mod strength;
+pub mod tally;

@@ -150,7 +150,7 @@ impl World {
         let project = check_assets(&self.repo, &release.dir, &by.public_key())?.project;
         let index = release.write_index(&project, self.now).expect("a small index");
         let done = register_assets(&self.repo, &index, &by.public_key(), MAX_COLLECTING);
-        done.map(|done| self.commit(done))
+        done.map(|done| self.commit(done).index)
     }
 
     /// Adds the release v1 and has these people sign it.

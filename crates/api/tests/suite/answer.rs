@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use countersign_api::answers::{
     AssetsResponse, ChainResponse, ErrorResponse, FilesToSignResponse, PendingResponse, PingAuth,
-    PingResponse, ProposedResponse, RevokedResponse, SignedResponse,
+    PingResponse, ProposedResponse, ReplacedIndex, RevokedResponse, SignedResponse,
 };
 use countersign_core::values::{json::ParseError, key::encode_base64};
 use countersign_testing::{INDEX, PENDING, PENDING_METADATA, PROJECT, alice, bob, evidence::rotated, path};
@@ -46,8 +46,11 @@ fn the_answers_of_our_own_server_are_read() {
         assert_eq!(serde_json::to_value(&pending).expect("JSON"), expected);
         assert_eq!(PendingResponse::parse(&bytes(&pending)), Ok(pending));
     }
-    let made = AssetsResponse { success: true, message: "…".to_owned(), index_file_path: path(INDEX) };
-    assert_eq!(AssetsResponse::parse(&bytes(&made)), Ok(made));
+    for replaced in [None, Some(ReplacedIndex { signatures: vec![alice().public_key()] })] {
+        let message = "…".to_owned();
+        let made = AssetsResponse { success: true, message, index_file_path: path(INDEX), replaced };
+        assert_eq!(AssetsResponse::parse(&bytes(&made)), Ok(made));
+    }
     let error = ErrorResponse { error: "no".to_owned() };
     assert_eq!(ErrorResponse::parse(&bytes(&error)), Some(error));
 }

@@ -7,7 +7,7 @@ use std::{env, fs, path::PathBuf};
 use countersign_api::{
     answers::{
         AssetsResponse, ChainResponse, FilesToSignResponse, PendingResponse, PingAuth, PingResponse,
-        ProposedResponse, RevokedResponse, SignedResponse, StatusResponse,
+        ProposedResponse, ReplacedIndex, RevokedResponse, SignedResponse, StatusResponse,
     },
     requests::AssetsBody,
 };
@@ -129,7 +129,11 @@ fn tell_release(examples: &mut Examples, world: &mut World) {
     examples.add("assets.request.checksums", AssetsBody::Checksums(vec![checksums]));
     let index_file_path = world.add_release(&release("v1", "one"), &alice()).expect("a release");
     let message = "Release registered successfully".to_owned();
-    examples.add("assets", AssetsResponse { success: true, message, index_file_path });
+    let replaced = Some(ReplacedIndex { signatures: vec![bob().public_key()] });
+    let (again, index) = (message.clone(), index_file_path.clone());
+    examples.add("assets", AssetsResponse { success: true, message, index_file_path, replaced: None });
+    let corrected = AssetsResponse { success: true, message: again, index_file_path: index, replaced };
+    examples.add("assets.replaced", corrected);
     examples.add_refusal("sign.400", world.sign(&format!("{PROJECT}/x"), &bob()).expect_err("not there"));
     examples.add_refusal("sign.403", world.sign(INDEX, &mallory()).expect_err("no signer"));
     examples.add_refusal("chain.400", chain::build(&world.repo, &path(INDEX)).expect_err("not complete"));

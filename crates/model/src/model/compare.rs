@@ -38,14 +38,16 @@ fn find_in_error(answer: &ServerAnswer, statuses: &[u16], says: Option<&str>) ->
     }
 }
 
-/// The order of the required signers has no meaning.
+/// The order of the required signers, and of those whose signatures fell, has no meaning.
 fn sorted(body: Option<Value>) -> Option<Value> {
     body.map(sorted_value)
 }
 
 fn sorted_value(mut body: Value) -> Value {
-    if let Some(signers) = body.get_mut("required_signers").and_then(Value::as_array_mut) {
-        signers.sort_by_key(Value::to_string);
+    for list in ["/required_signers", "/replaced/signatures"] {
+        if let Some(signers) = body.pointer_mut(list).and_then(Value::as_array_mut) {
+            signers.sort_by_key(Value::to_string);
+        }
     }
     body
 }

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use axum::{Json, extract::State};
-use countersign_api::{answers::AssetsResponse, requests::AssetsBody};
+use countersign_api::{
+    answers::{AssetsResponse, ReplacedIndex},
+    requests::AssetsBody,
+};
 use countersign_core::{
     documents::index::PublishedFile,
     rules::decide::assets::{self, Release},
@@ -57,10 +60,12 @@ pub async fn register(
     let index = index.map_err(|error| ApiError::oversized_upstream(&source, error))?;
     let (caller, max_collecting) = (request.caller, app.limits.collecting_per_project);
     let decide = move |head: &_| assets::register_assets(head, &index, &caller, max_collecting);
-    let index = app.store.transact(decide).await??;
+    let registered = app.store.transact(decide).await??;
     // Only now, so that no more releases wait for the writer than there are turns.
     drop(turn);
-    Ok(Json(AssetsResponse { success: true, message: message.to_owned(), index_file_path: index }))
+    let replaced = registered.replaced.map(|keys| ReplacedIndex { signatures: keys.into_iter().collect() });
+    let (message, index_file_path) = (message.to_owned(), registered.index);
+    Ok(Json(AssetsResponse { success: true, message, index_file_path, replaced }))
 }
 
 async fn fetch_checksums(

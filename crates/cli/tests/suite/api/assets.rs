@@ -191,7 +191,8 @@ fn other_content_replaces_a_collecting_index_and_drops_its_signatures() {
     let index = world.add_release(&alice(), "acme/app/v1");
     world.sign(&alice(), &index).ok();
     let url = world.publish_checksums("acme/app/v1", &checksums("corrected"));
-    world.register_assets(&alice(), &[&url]).ok();
+    let answer = world.register_assets(&alice(), &[&url]).ok();
+    assert_eq!(answer["replaced"], json!({ "signatures": [alice().key()] }));
 
     let digest = &Sha512::of(b"corrected").to_string()[..64];
     assert_eq!(world.read_json(&index)["published_files"][0]["digests"], json!({ "sha256": digest }));

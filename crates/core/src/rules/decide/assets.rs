@@ -1,6 +1,6 @@
 //! Registering the files of a release (spec §4.10; D11, D16, D23, D36).
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use thiserror::Error;
 
@@ -85,13 +85,20 @@ pub fn check_assets(
     }
 }
 
-/// Gives the path of the index.
+/// A release that waits for signatures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegisteredAssets {
+    pub index: RepoPath,
+    /// Whose signatures on the index before this one are gone; `None` where there was no such index (D36).
+    pub replaced: Option<BTreeSet<PublicKey>>,
+}
+
 pub fn register_assets(
     snapshot: &impl Snapshot,
     WrittenIndex { dir, index, bytes }: &WrittenIndex,
     caller: &PublicKey,
     max_collecting: usize,
-) -> Result<(Change, RepoPath), AssetsRefusal> {
+) -> Result<(Change, RegisteredAssets), AssetsRefusal> {
     let active = check_assets(snapshot, dir, caller)?;
     if active.project != index.project_id {
         return Err(AssetsRefusal::NoSigners(index.project_id.clone()));
@@ -112,10 +119,14 @@ pub fn register_assets(
         }
         None => titles::ADD,
     };
+    let replaced = match stored::index_state(snapshot, &path)? {
+        Some(IndexState::Collecting(set)) => Some(set.signers()),
+        Some(IndexState::Complete | IndexState::Revoked) | None => None,
+    };
     let count = index.published_files.len();
     let mut change = Change::new(format!("{title} {path}\n\nBy: {caller}\nFiles: {count}\n"));
     change.write(layout::signers_copy_of(&path), active.bytes);
     change.write(layout::pending_signatures_of(&path), SignatureSet::default().write());
     change.write(path.clone(), Arc::clone(bytes));
-    Ok((change, path))
+    Ok((change, RegisteredAssets { index: path, replaced }))
 }

@@ -1,5 +1,7 @@
 //! Registering the files of a release (spec §4.10; D11, D16, D23, D36).
 
+use std::collections::BTreeSet;
+
 use countersign_core::{
     documents::{index::ReleaseIndex, signatures::SignatureSet},
     rules::decide::assets::{AssetsRefusal, Release, check_assets, register_assets},
@@ -161,6 +163,23 @@ fn other_content_replaces_a_collecting_index_and_drops_its_signatures() {
 }
 
 #[test]
+fn a_registration_says_whose_signatures_fell_with_the_index_that_it_replaced() {
+    let mut world = collecting();
+    let replaced = |world: &World, content: &str| {
+        let index = release("v1", content).write_index(&path(PROJECT), world.now).unwrap();
+        let registered = register_assets(&world.repo, &index, &carol().public_key(), 10);
+        registered.map(|(_, registered)| registered.replaced)
+    };
+    let new = release("v2", "one").write_index(&path(PROJECT), world.now).unwrap();
+    let (_, registered) = register_assets(&world.repo, &new, &carol().public_key(), 10).unwrap();
+    assert_eq!(registered.replaced, None, "nothing was there");
+    assert_eq!(replaced(&world, "two"), Ok(Some(BTreeSet::new())), "an index without signatures");
+    world.sign(INDEX, &alice()).unwrap();
+    assert_eq!(replaced(&world, "two"), Ok(Some(BTreeSet::from([alice().public_key()]))));
+    assert_eq!(replaced(&world, "one"), Err(AssetsRefusal::AlreadyRegistered(path(INDEX))));
+}
+
+#[test]
 fn a_difference_in_any_part_of_the_published_files_is_other_content() {
     let mut renamed = release("v1", "one");
     renamed.published_files = vec![published("app.zip", "one")];
@@ -194,7 +213,8 @@ fn a_project_has_a_limit_of_collecting_files() {
     let mut world = collecting();
     let add = |world: &World, release: &Release, limit| {
         let index = release.write_index(&path(PROJECT), world.now).expect("a small index");
-        register_assets(&world.repo, &index, &alice().public_key(), limit).map(|(_, path)| path)
+        register_assets(&world.repo, &index, &alice().public_key(), limit)
+            .map(|(_, registered)| registered.index)
     };
     let refusal = add(&world, &release("v2", "two"), 1).unwrap_err();
     assert_eq!(refusal, AssetsRefusal::TooManyCollecting { project: path(PROJECT), limit: 1 });

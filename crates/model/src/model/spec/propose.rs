@@ -10,7 +10,7 @@ use super::{
 };
 use crate::model::{
     json::{JsonNode, object, text},
-    people::{Person, base64},
+    people::{Person, base64, canonical},
     request::{DAY, MINUTE, SECOND},
 };
 use countersign_core::values::{digest::Sha512, time::Timestamp};
@@ -174,12 +174,16 @@ impl Spec {
             state: ModelIndexState::Collecting,
             revocation: None,
         };
-        self.indexes.insert(dir.to_owned(), index);
-        let body = json!({
+        let replaced = self.indexes.insert(dir.to_owned(), index);
+        let mut body = json!({
             "success": true,
             "message": "Assets registered successfully",
             "index_file_path": format!("{dir}/svc.index.json"),
         });
+        if let Some(replaced) = replaced {
+            let keys = replaced.signatures.keys().map(|person| canonical(*person));
+            body["replaced"] = json!({ "signatures": keys.collect::<Vec<_>>() });
+        }
         ok(body)
     }
 }

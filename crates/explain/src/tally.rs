@@ -1,0 +1,51 @@
+//! How many signatures there are, and how many are needed: "1 of 2 signatures". No rule depends on these numbers; whether
+//! a role has agreed, `core::rules::quorum` says.
+
+use std::collections::BTreeSet;
+
+use countersign_core::{
+    documents::signers::{Group, Role, SignersFile},
+    rules::{
+        consent::{Condition, Consent},
+        quorum,
+    },
+    values::key::PublicKey,
+};
+
+use crate::strength::effective_groups;
+
+/// Signatures that count, and signatures that are needed. Each group counts by itself, up to its threshold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub collected: usize,
+    pub needed: usize,
+}
+
+impl Tally {
+    pub fn of<'a>(groups: impl IntoIterator<Item = &'a Group>, signed: &BTreeSet<PublicKey>) -> Self {
+        let counted = groups.into_iter().map(|group| (quorum::count(group, signed), group.threshold));
+        counted.fold(Self::default(), |tally, (count, threshold)| Self {
+            collected: tally.collected + count.min(threshold),
+            needed: tally.needed + threshold,
+        })
+    }
+
+    /// Of a proposed signers file: over all conditions.
+    pub fn of_consent(consent: &Consent<'_>, signed: &BTreeSet<PublicKey>) -> Self {
+        consent.conditions().iter().fold(Self::default(), |tally, condition| {
+            let Self { collected, needed } = Self::of_condition(condition, signed);
+            Self { collected: tally.collected + collected, needed: tally.needed + needed }
+        })
+    }
+
+    /// For the way that needs the fewest further signatures. One way is enough.
+    pub fn of_condition(condition: &Condition<'_>, signed: &BTreeSet<PublicKey>) -> Self {
+        let ways = condition.ways.iter().map(|way| Self::of(way.groups.iter(), signed));
+        ways.min_by_key(|way| way.needed - way.collected).unwrap_or_default()
+    }
+
+    /// Of a revocation under this signers file.
+    pub fn of_revocation(signers: &SignersFile, signed: &BTreeSet<PublicKey>) -> Self {
+        Self::of(&effective_groups(signers, Role::Revocation), signed)
+    }
+}
