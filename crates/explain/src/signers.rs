@@ -5,6 +5,8 @@ use countersign_core::{
     values::shown::{quoted, shown_text},
 };
 
+use crate::tally::rule_text;
+
 /// A name never stands without its key (D39).
 pub fn shown_signer(signer: &Signer) -> String {
     match shown_signer_name(signer) {
@@ -25,10 +27,10 @@ pub fn shown_signers(signers: &[Signer]) -> String {
     signers.iter().map(shown_signer).collect::<Vec<_>>().join(", ")
 }
 
-/// As in `2 of 3: alice (svc-pub:…), …`.
+/// As in `any 2 of 3 keys: alice (svc-pub:…), …`.
 pub fn shown_group(group: &Group) -> String {
     let Group { threshold, signers } = group;
-    format!("{threshold} of {}: {}", signers.len(), shown_signers(signers))
+    format!("{}: {}", rule_text(*threshold, signers.len()), shown_signers(signers))
 }
 
 pub fn shown_groups(groups: &[Group]) -> String {

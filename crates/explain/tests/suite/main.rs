@@ -1,4 +1,5 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod difference;
+mod progress;
 mod strength;

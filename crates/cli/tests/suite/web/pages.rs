@@ -224,7 +224,7 @@ fn the_history_shows_every_step_newest_first() {
         "carol",
         "leaves, and was artifact signer",
     ]);
-    page.says(&["What it says artifact signers: 2 of 3: alice", "Who agreed alice"]);
+    page.says(&["What it says artifact signers: any 2 of 3 keys: alice", "Who agreed alice"]);
     assert!(page.words.find("Step 2").unwrap() < page.words.find("Step 1").unwrap());
     page.says(&[&format!("countersign chain {} --server", world.id("acme/app"))]);
 }
