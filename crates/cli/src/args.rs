@@ -24,7 +24,8 @@ Try it:     countersign demo
 Download:   countersign download https://github.com/acme/app/releases/download/v1.0/app.tar.gz
 Sign:       countersign pending; countersign sign --all
 
-Exit codes: 0 success, 1 other error, 2 usage, 3 verification failed, 4 revoked, 5 not reachable."
+Exit codes: 0 success, 1 other error, 2 usage, 3 verification failed, 4 revoked, 5 not reachable; and of \
+`status --wait`: 6 the time is over, 7 replaced, 8 dropped or refused."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -188,7 +189,7 @@ Examples:
   countersign sign https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json --files dist --require-match
 
 On a computer without a network:
-  countersign sign PATH --export request.json                      online, with any key
+  countersign sign NAME --export request.json                      online, without a key
   countersign sign --detached request.json -o signatures.json      offline, with your key
   countersign sign --submit signatures.json                        online, with any key")]
     Sign(SignArgs),
@@ -198,9 +199,14 @@ Examples:
   countersign status https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json
   countersign status --wait --timeout 2h https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json
 
-With --wait, the command exits with 0 once the release is complete or the proposed signers are in force. It exits with \
-4 if the release was revoked. It exits with 1 if the file was replaced or dropped, or the time is over. It keeps \
-waiting when the server restarts, and needs no key. It repeats what the server says. `countersign verify` and \
+With --wait, the command exits with 0 once the release is complete or the proposed signers are in force. Other exit codes \
+(and their `kind` with --json):
+  4  revoked    the release was revoked
+  6  timed_out  the time is over
+  7  replaced   another file was registered in its place
+  8  refused    the file was dropped, or the server refuses to show it
+
+It keeps waiting when the server restarts, and needs no key. It repeats what the server says. `countersign verify` and \
 `countersign download` prove it.")]
     Status(StatusArgs),
     /// Print what happens on the server, as it happens
@@ -219,6 +225,11 @@ continues where it stopped. Events are what the server says. They prove nothing.
 Examples:
   countersign revoke https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json --reason \"leaks keys\"
   countersign revoke https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json     join a revocation
+
+With a key on a computer without a network:
+  countersign revoke NAME --reason \"leaks keys\" --export request.json     online, without a key
+  countersign revoke --detached request.json -o revocation.json            offline, with your key
+  countersign revoke --submit revocation.json                              online, with any key
 
 If the signers file has no revocation keys, one admin is enough. You cannot undo a revocation.")]
     Revoke(RevokeArgs),

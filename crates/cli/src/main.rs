@@ -1,6 +1,7 @@
 //! The `countersign` program.
 
 mod args;
+mod carried;
 mod client;
 mod client_config;
 mod commands;
@@ -15,6 +16,7 @@ mod glob;
 mod keys;
 mod output;
 mod paths;
+mod people;
 mod prompt;
 mod proof;
 mod release_names;

@@ -40,8 +40,8 @@ pub(crate) struct DownloadArgs {
 /// Where trust in a project begins, at its first download.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RootArgs {
-    /// Digest of a signers file of the project, from a place that you trust
-    #[arg(long, value_name = "sha512:HEX", value_parser = parse_digest)]
+    /// Digest of a signers file of the project, from a place that you trust; what `sha512sum` prints will do
+    #[arg(long, value_name = "SHA512", value_parser = parse_digest)]
     pub(crate) signers_digest: Option<Sha512>,
 }
 
@@ -266,7 +266,7 @@ pub(crate) struct SignArgs {
     #[arg(long, requires = "files")]
     pub(crate) require_match: bool,
 
-    /// Write what there is to sign to this file, for a computer without a network
+    /// Write what there is to sign to this file, for a computer without a network; needs no key
     #[arg(long, value_name = "FILE", conflicts_with_all = ["detached", "submit"])]
     pub(crate) export: Option<PathBuf>,
 
@@ -322,14 +322,31 @@ pub(crate) struct WatchArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("which").required(true).args(["names", "detached", "submit"]))]
 pub(crate) struct RevokeArgs {
     /// The release
-    #[arg(value_name = "NAME", num_args = 1..=2, required = true)]
+    #[arg(value_name = "NAME", num_args = 1..=2)]
     pub(crate) names: Vec<String>,
 
     /// Why, for everyone to read; leave it out to join a revocation that others began
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["detached", "submit"])]
     pub(crate) reason: Option<String>,
+
+    /// Write the revocation to this file, for a computer without a network; needs no key
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["detached", "submit"])]
+    pub(crate) export: Option<PathBuf>,
+
+    /// Sign what --export wrote, without a network; needs -o
+    #[arg(long, value_name = "FILE", requires = "output")]
+    pub(crate) detached: Option<PathBuf>,
+
+    /// Submit what --detached signed
+    #[arg(long, value_name = "SIGNATURES")]
+    pub(crate) submit: Option<PathBuf>,
+
+    /// Where --detached writes the signature
+    #[arg(long, short = 'o', value_name = "SIGNATURES", conflicts_with_all = ["names", "submit"])]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -391,6 +408,11 @@ fn parse_path(text: &str) -> Result<RepoPath, String> {
     RepoPath::parse(text).map_err(|error| error.to_string())
 }
 
+/// As we print it, or as `sha512sum` does: `sha512:HEX`, `HEX` or `HEX  FILE`.
 fn parse_digest(text: &str) -> Result<Sha512, &'static str> {
-    Sha512::parse_prefixed(text).ok_or("must be `sha512:` and 128 lower-case hexadecimal digits")
+    let first = text.split_ascii_whitespace().next().unwrap_or_default();
+    // Before the name of a file with a backslash or a line end in it.
+    let first = first.strip_prefix('\\').unwrap_or(first);
+    let hex = first.strip_prefix("sha512:").unwrap_or(first);
+    Sha512::parse_any_case(hex).ok_or("must be a SHA-512 digest: 128 hexadecimal digits, as `sha512sum` prints it")
 }
