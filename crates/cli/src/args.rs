@@ -7,12 +7,14 @@ use clap::{Args, Parser, Subcommand};
 use crate::{output::ColorChoice, prompt::Confirmation};
 
 pub(crate) use client::*;
+pub(crate) use signers::*;
 pub(crate) use serve::{AdminCommand, DropArgs, FileArgs, FsckArgs, ResetNoncesArgs, ServeArgs};
 
 mod client;
 #[cfg(test)]
 mod reference;
 mod serve;
+mod signers;
 
 /// Collects signatures on software releases, and lets anyone check them.
 #[derive(Debug, Parser)]
@@ -52,7 +54,7 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) password_file: Option<PathBuf>,
 
-    /// Sign, revoke or forget without asking
+    /// Answer every question with yes: sign, revoke, replace or forget without asking
     #[arg(long, short = 'y', global = true)]
     pub(crate) yes: bool,
 
@@ -146,7 +148,7 @@ meets the project. --server, --key and their environment variables beat the file
 Keys from `ssh-keygen -t ed25519` work too. So does an agent: `--key FILE.pub` signs through SSH_AUTH_SOCK. Without a \
 terminal, pass --password-file FILE or --no-password.")]
     Keygen(KeygenArgs),
-    /// Make or check a signers file
+    /// Make, change or check a signers file
     Signers {
         #[command(subcommand)]
         command: SignersCommand,
@@ -171,7 +173,10 @@ every added key must sign it. Once it is in force, put it in the place of the ol
     #[command(after_help = "\
 Examples:
   countersign release https://github.com/acme/app/releases/tag/v1.0
-  countersign release --checksums https://dl.example.org/acme/app/1.0/SHA256SUMS")]
+  countersign release --checksums https://dl.example.org/acme/app/1.0/SHA256SUMS
+
+A release that still collects signatures can be registered again, to correct it. Its signatures then fall. The command \
+names them, and asks first.")]
     Release(ReleaseArgs),
     /// List what waits for your signature; needs no passphrase
     #[command(after_help = "\
@@ -246,6 +251,12 @@ nothing behind.")]
 Example:
   countersign completions bash > ~/.local/share/bash-completion/completions/countersign")]
     Completions(CompletionsArgs),
+    /// Write the manual pages
+    #[command(after_help = "\
+Examples:
+  countersign man | man -l -
+  countersign man /usr/local/share/man/man1")]
+    Man(ManArgs),
     /// Serve the files of a directory, to try things out
     ServeFiles(ServeFilesArgs),
     /// Run the signing server

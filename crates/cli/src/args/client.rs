@@ -158,61 +158,6 @@ pub(crate) struct KeygenArgs {
     pub(crate) no_password: bool,
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum SignersCommand {
-    /// Write a signers file
-    #[command(after_help = "\
-KEY is a .pub file, a svc-pub: string or an ssh-ed25519 line. A name in front is optional:
-
-  countersign signers new --artifact alice=alice.pub bob=bob.pub --artifact-threshold 2 -o FILE")]
-    New(SignersNewArgs),
-    /// Validate a signers file; show who can act alone, and how many keys can be lost or stolen
-    Check {
-        /// The signers file
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
-    },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SignersNewArgs {
-    /// Who signs releases
-    #[arg(long, value_name = "KEY", num_args = 1.., required = true)]
-    pub(crate) artifact: Vec<String>,
-
-    /// How many of them are needed
-    #[arg(long, value_name = "N", required = true)]
-    pub(crate) artifact_threshold: usize,
-
-    /// Who changes the signers [default: the artifact signers]
-    #[arg(long, value_name = "KEY", num_args = 1.., requires = "admin_threshold")]
-    pub(crate) admin: Vec<String>,
-
-    /// How many of them are needed
-    #[arg(long, value_name = "N", requires = "admin")]
-    pub(crate) admin_threshold: Option<usize>,
-
-    /// Who can change the signers when the admins have lost their keys; a master key has no other role
-    #[arg(long, value_name = "KEY", num_args = 1.., requires = "master_threshold")]
-    pub(crate) master: Vec<String>,
-
-    /// How many of them are needed
-    #[arg(long, value_name = "N", requires = "master")]
-    pub(crate) master_threshold: Option<usize>,
-
-    /// Who revokes releases [default: any one admin]
-    #[arg(long, value_name = "KEY", num_args = 1.., requires = "revocation_threshold")]
-    pub(crate) revocation: Vec<String>,
-
-    /// How many of them are needed
-    #[arg(long, value_name = "N", requires = "revocation")]
-    pub(crate) revocation_threshold: Option<usize>,
-
-    /// Where to write the file [default: standard output]
-    #[arg(long, short = 'o', value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct ProposeArgs {
     /// The signers file's page on a branch of the forge, or its address on a file server
@@ -361,6 +306,13 @@ pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_name = "SHELL", value_enum)]
     pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Where to write the pages, one for each command [default: print the page of the program itself]
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
