@@ -107,6 +107,12 @@ impl ApiError {
         Self { retry_after: Some(1), ..busy }
     }
 
+    /// Soon after a start.
+    pub fn no_catalogue_yet() -> Self {
+        let message = "the server has just started and still reads what is stored: try again in a moment";
+        Self { retry_after: Some(5), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, message) }
+    }
+
     pub fn too_many_listeners() -> Self {
         let message =
             "too many others listen to events. Try again later, or read the state of what you watch";

@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod auth;
+pub(crate) mod catalogue;
 pub mod config;
 mod date;
 pub mod error;

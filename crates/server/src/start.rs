@@ -21,6 +21,7 @@ use tokio::{net::TcpListener, runtime::Handle, sync::watch, task::JoinHandle};
 
 use crate::{
     answer::{RequestHead, Service},
+    catalogue::follow,
     config::Settings,
     date::http_date,
     events::Audience,
@@ -93,6 +94,7 @@ pub struct Running {
     main: Background,
     metrics: Option<Background>,
     webhooks: Vec<Background>,
+    catalogue: Background,
 }
 
 /// Work that goes on until it is told to stop.
@@ -122,6 +124,7 @@ impl Running {
         self.app.is_stopping.send_replace(true);
         self.main.stop().await?;
         futures_util::future::try_join_all(self.webhooks.into_iter().map(Background::stop)).await?;
+        self.catalogue.stop().await?;
         match self.metrics {
             Some(metrics) => metrics.stop().await,
             None => Ok(()),
@@ -160,6 +163,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let listeners = limits.event_listeners.min(connections.limits().total / 2);
     let app = App::new(AppParts {
         nonces: opened.nonces,
+        catalogue: Arc::new(opened.store.catalogue()),
+        questions: Renderings::default(),
         events: Arc::new(Audience::start(opened.store.log(), listeners)),
         store: Arc::new(HeldStore::new(opened.store, data_dir)),
         upstream: Upstream::new(
@@ -201,7 +206,9 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let main = Background::start(|stopped| listen::serve(listener, service, gate, stopped));
     let (metrics, metrics_address) = metrics.map(|bound| serve_metrics(&app, bound)).unzip();
     let webhooks = webhooks.work(&app.store, &clock, &fetcher).map(Background::start).collect();
-    Ok(Running { address, metrics_address, app, tls, main, metrics, webhooks })
+    let (catalogue, log) = (Arc::clone(&app.catalogue), Arc::clone(app.store.log()));
+    let catalogue = Background::start(|stopped| follow(catalogue, log, stopped));
+    Ok(Running { address, metrics_address, app, tls, main, metrics, webhooks, catalogue })
 }
 
 fn serve_metrics(app: &App, bound: (TcpListener, SocketAddr)) -> (Background, SocketAddr) {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use countersign_core::values::time::Timestamp;
-use countersign_store::{clock::Clock, nonces::Nonces};
+use countersign_store::{catalogue::Catalogue, clock::Clock, nonces::Nonces};
 use tokio::sync::watch;
 
 use crate::{
@@ -34,6 +34,10 @@ pub struct App(Arc<AppParts>);
 pub struct AppParts {
     pub nonces: Nonces,
     pub store: Arc<HeldStore>,
+    /// What is stored, by digest, project, name and key. Ask it through `catalogue::ask`.
+    pub catalogue: Arc<Catalogue>,
+    /// The turns of those who ask it.
+    pub questions: Renderings,
     pub upstream: Upstream,
     /// For large bodies, whose senders are not yet proved.
     pub large_bodies: Arc<SharedPlaces>,

@@ -14,9 +14,10 @@ use crate::{
     answer::RequestHead,
     error::ApiError,
     metrics::RequestKinds,
-    openapi::{self, changes, reads, service},
+    openapi::{self, catalogue, changes, reads, service},
     routes::{
-        assets, chain, events, files, health, metrics, pending, ping, propose, reference, revoke, signatures,
+        assets, chain, events, files, health, keys, metrics, pending, ping, propose, reference, releases,
+        revoke, signatures,
     },
     routing::route_table::RouteTable,
     state::App,
@@ -45,6 +46,10 @@ pub fn all() -> RouteTable {
         .get_below(GET_SIGNERS, files::signers, reads::signers())
         .get_below(GET_SIGNERS_CHAIN, chain::chain, reads::chain())
         .get_below("/v1/get_artifact_signers_chain", chain::chain, reads::artifact_chain())
+        .get("/v1/releases", releases::list, catalogue::releases())
+        .get("/v1/projects", releases::find_projects, catalogue::projects())
+        .get("/v1/keys/{key}", keys::describe, catalogue::key())
+        .get("/v1/keys/{key}/pending", keys::list_pending, catalogue::key_pending())
         .get("/v1/events", events::listen, openapi::events::events())
         .get("/v1/ping", ping::ping, service::ping())
         .get("/openapi.json", reference::document, service::document())
@@ -56,8 +61,8 @@ pub fn kinds() -> &'static RequestKinds {
     static KINDS: LazyLock<RequestKinds> = LazyLock::new(|| {
         let mut kinds = RequestKinds::default();
         for row in all().into_rows() {
-            match row.path.strip_suffix("{path}") {
-                Some(dir) => kinds.add_below(dir, row.endpoint.counted_as),
+            match row.path.split_once('{') {
+                Some((dir, _)) => kinds.add_below(dir, row.endpoint.counted_as),
                 None => kinds.add(&row.path, row.endpoint.counted_as),
             }
             if !row.endpoint.is_limited() {
@@ -208,6 +213,10 @@ mod tests {
             ("/assets/style.css", "page"),
             ("/badge/https/example.org/443/a.svg", "badge"),
             ("/v1/events", "events"),
+            ("/v1/releases", "releases"),
+            ("/v1/projects", "projects"),
+            ("/v1/keys/svc-pub:x", "keys"),
+            ("/v1/keys/svc-pub:x/pending", "keys"),
             ("/p", "other"),
             ("/v1/filesystem/x", "other"),
             ("/v1/files", "other"),

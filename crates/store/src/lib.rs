@@ -6,6 +6,7 @@ pub mod audit;
 mod author;
 pub mod bucket;
 mod budget;
+pub mod catalogue;
 pub mod clock;
 mod commit;
 pub mod data_dir;

@@ -6,7 +6,10 @@ use std::{
 };
 
 use countersign_api::event::{Event, EventBody, events_of};
-use countersign_core::values::time::Timestamp;
+use countersign_core::{
+    rules::claim::Claim,
+    values::{key::PublicKey, path::RepoPath, time::Timestamp},
+};
 use gix::{ObjectId, objs::Kind};
 use tokio::sync::watch;
 
@@ -56,6 +59,19 @@ impl Logged {
     /// What it made happen. Found out when first asked, which is not the writer's time.
     pub fn events(&self) -> &[Event] {
         self.events.get_or_init(|| events_of(&self.message))
+    }
+
+    /// The release that it registered or corrected, and whose request that was.
+    pub(crate) fn registration(&self) -> Option<(RepoPath, PublicKey)> {
+        match Claim::parse(&self.message)? {
+            Claim::Assets { index, caller } => Some((index, caller)),
+            Claim::Create
+            | Claim::Register { .. }
+            | Claim::Update { .. }
+            | Claim::Sign { .. }
+            | Claim::Revoke { .. }
+            | Claim::Drop { .. } => None,
+        }
     }
 
     /// The same events as JSON, written once for all who are told.

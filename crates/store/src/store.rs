@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 use crate::{
     author::Author,
     budget::{StorageBudget, StorageLimits},
+    catalogue::Catalogue,
     clock::Clock,
     disk::DiskError,
     error::StoreError,
@@ -130,6 +131,11 @@ impl Store {
     /// What happened: the newest commits, and whatever came before them.
     pub fn log(&self) -> &Arc<Log> {
         &self.log
+    }
+
+    /// A catalogue of what is stored, still empty. It follows this store for as long as it is asked.
+    pub fn catalogue(&self) -> Catalogue {
+        Catalogue::new(Arc::clone(&self.published), Arc::clone(&self.log))
     }
 
     pub fn budget(&self) -> Option<&StorageBudget> {

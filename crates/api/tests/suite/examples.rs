@@ -9,10 +9,18 @@ use countersign_api::{
         AssetsResponse, ChainResponse, FilesToSignResponse, PendingResponse, PingAuth, PingResponse,
         ProposedResponse, ReplacedIndex, RevokedResponse, SignedResponse, StatusResponse,
     },
+    catalogue::{
+        KeyListing, KeyPendingResponse, KeyResponse, ListedRelease, ProjectsResponse, ReleaseState,
+        ReleasesResponse, SignatureCount, SignedRelease, WaitingFile, WaitingKind,
+    },
     requests::AssetsBody,
 };
 use countersign_core::{
-    documents::bodies::{ProposeBody, RevokeBody, SignaturesBody},
+    documents::{
+        bodies::{ProposeBody, RevokeBody, SignaturesBody},
+        index::ReleaseIndex,
+        signers::Role,
+    },
     rules::{
         auth::{AuthHeaders, AuthRefusal, check_headers},
         chain,
@@ -75,6 +83,7 @@ fn tell() -> Examples {
     tell_headers(&mut examples, &world);
     tell_registration(&mut examples, &mut world);
     tell_release(&mut examples, &mut world);
+    tell_catalogue(&mut examples, &world);
     tell_strangers(&mut examples, &world);
     tell_update(&mut examples, world.clone());
     tell_revocation(&mut examples, world);
@@ -153,6 +162,59 @@ fn tell_release(examples: &mut Examples, world: &mut World) {
     examples.add("status", status(world, &alice()));
     let history = chain::build(&world.repo, &path(INDEX)).expect("a chain");
     examples.add("chain", ChainResponse { history });
+}
+
+/// What the catalogue says of the release while bob's revocation waits for a second signature.
+fn tell_catalogue(examples: &mut Examples, world: &World) {
+    let count = |collected| SignatureCount { collected, needed: 2 };
+    let (tag, reason) = (Some("v1".to_owned()), Some("app.tar.gz does not start".to_owned()));
+    let registered_at = ReleaseIndex::parse(&world.repo.bytes(INDEX)).expect("an index").mirrored_on;
+    let release = ListedRelease {
+        index_path: path(INDEX),
+        project_id: path(PROJECT),
+        tag: tag.clone(),
+        state: ReleaseState::Complete,
+        file_name: Some("app.tar.gz".to_owned()),
+        registered_at,
+        completed_at: Some(world.now),
+        revoked_at: None,
+        revocation_reason: reason.clone(),
+        revocation_begun: Some(count(1)),
+        signatures: count(2),
+    };
+    examples.add("releases", ReleasesResponse { releases: vec![release], more: false });
+    examples.add("projects", ProjectsResponse { projects: vec![path(PROJECT)], more: false });
+    let begun = WaitingFile {
+        kind: WaitingKind::Revocation,
+        file_path: path(INDEX),
+        project_id: path(PROJECT),
+        tag: tag.clone(),
+        collected: 1,
+        needed: 2,
+        roles: vec![Role::Revocation],
+        since: world.now,
+        by: Some(bob().public_key()),
+        reason,
+    };
+    let (public_key, pending) = (alice().public_key(), vec![begun.clone()]);
+    examples.add("key.pending", KeyPendingResponse { public_key, pending, more: false });
+    let name = Some("bob".to_owned());
+    let signed = SignedRelease {
+        index_path: path(INDEX),
+        project_id: path(PROJECT),
+        tag,
+        state: ReleaseState::Complete,
+        signed_at: world.now,
+    };
+    let key = KeyResponse {
+        public_key: bob().public_key(),
+        listed: vec![KeyListing { project_id: path(PROJECT), roles: vec![Role::Artifact], name }],
+        listed_more: false,
+        signed_count: 1,
+        signed: vec![signed],
+        begun: vec![begun],
+    };
+    examples.add("key", key);
 }
 
 fn tell_strangers(examples: &mut Examples, world: &World) {

@@ -32,6 +32,12 @@ pub const KEPT_REQUEST_BYTES: usize = 64 << 10;
 pub const REVOCATION_BYTES: usize = 16 << 10;
 /// Of the list of what waits for a key.
 pub const PENDING_LIST_BYTES: usize = 4 << 20;
+/// Releases, projects, or things that wait for a key, in one answer of the catalogue.
+pub const LIST_ENTRIES: usize = 100;
+/// Releases that the answer about a key names as signed by it, and revocations that it began.
+pub const KEY_ENTRIES: usize = 25;
+/// Of stored files that the server reads for one such answer; it then ends early, with at least one entry.
+pub const LIST_READ_BYTES: usize = 8 << 20;
 /// Of any answer of the API: a whole history with what stands around it.
 pub const ANSWER_BYTES: usize = HISTORY_BYTES + 1_024;
 /// Of an offline bundle: a history, one level deeper in JSON, which adds less than an eighth; an index, whose quotation

@@ -1,6 +1,7 @@
 //! The API's description: what each endpoint takes and answers. `Reference` is the OpenAPI 3.1 document; `web::docs`
 //! shows the same to people. The schemas come from the types of `core` that are sent and received.
 
+pub mod catalogue;
 pub mod changes;
 mod endpoint;
 pub mod events;

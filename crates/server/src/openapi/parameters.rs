@@ -1,6 +1,6 @@
 //! Parameters that several endpoints share.
 
-use countersign_api::event::EventKind;
+use countersign_api::{catalogue::ReleaseState, event::EventKind};
 use serde_json::{Value, json};
 
 use super::endpoint::{Parameter, ParameterPlace, find_example};
@@ -69,6 +69,50 @@ pub fn prefix() -> Parameter {
 pub fn waiting_key() -> Parameter {
     let schema = json!({ "type": "string", "pattern": "^svc-pub:[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]$" });
     query("key", "Only what waits for this public key.", schema, find_example("header.public_key"))
+}
+
+pub fn key() -> Parameter {
+    let Parameter { schema, example, .. } = waiting_key();
+    let about = "A public key in any accepted form, URL-encoded: a slash in it is `%2F`.";
+    Parameter { name: "key", place: ParameterPlace::Path, about, schema, example }
+}
+
+pub fn sha256() -> Parameter {
+    digest("sha256", "The SHA-256 digest of a file, in hexadecimal.", 64)
+}
+
+pub fn sha512() -> Parameter {
+    digest("sha512", "The SHA-512 digest of a file, in hexadecimal.", 128)
+}
+
+fn digest(name: &'static str, about: &'static str, digits: usize) -> Parameter {
+    let schema = json!({ "type": "string", "pattern": format!("^[0-9a-fA-F]{{{digits}}}$") });
+    query(name, about, schema, json!("0b".repeat(digits / 2)))
+}
+
+pub fn project() -> Parameter {
+    let Parameter { schema, example, .. } = any_path();
+    query("project", "The identifier of a project, in any letter case.", schema, example)
+}
+
+pub fn tag() -> Parameter {
+    let Parameter { schema, .. } = any_path();
+    query("tag", "Only the release of this tag. Goes only with `project`.", schema, json!("v1"))
+}
+
+pub fn release_state() -> Parameter {
+    let schema = json!({ "type": "string", "enum": ReleaseState::ALL.map(ReleaseState::name) });
+    query("state", "Only releases in this state. Goes only with `project`.", schema, json!("complete"))
+}
+
+pub fn after() -> Parameter {
+    let Parameter { schema, example, .. } = file_path();
+    query("after", "Continue after this `index_path`, the last one of the answer before.", schema, example)
+}
+
+pub fn project_name() -> Parameter {
+    let Parameter { schema, .. } = any_path();
+    query("name", "The last names of a project's identifier, in any letter case.", schema, json!("acme/app"))
 }
 
 pub fn event_types() -> Parameter {

@@ -88,6 +88,11 @@ impl Index {
         self.projects.get(&path.as_str().to_ascii_lowercase()).is_some_and(|project| project == path)
     }
 
+    /// The project of this identifier, in whatever letter case (D35).
+    pub fn find_project(&self, id: &RepoPath) -> Option<&RepoPath> {
+        self.projects.get(&id.as_str().to_ascii_lowercase())
+    }
+
     /// Every project below `dir`, in the same order as `projects`.
     pub fn projects_below(&self, dir: &RepoPath) -> Vec<RepoPath> {
         let folded = below(&dir.as_str().to_ascii_lowercase());

@@ -233,7 +233,7 @@ impl PartialEq for DirEntries {
 impl Eq for DirEntries {}
 
 /// Git's order: by bytes, with a slash behind the name of a directory.
-fn compare(entry: &DirEntry, name: &[u8], is_dir: bool) -> Ordering {
+pub(crate) fn compare(entry: &DirEntry, name: &[u8], is_dir: bool) -> Ordering {
     let own = entry.name.as_bytes();
     let common = own.len().min(name.len());
     let next = |name: &[u8], is_dir: bool| name.get(common).copied().or(is_dir.then_some(b'/'));

@@ -54,15 +54,15 @@ fn check_signers(head: &Head, projects: &[RepoPath]) {
 }
 
 /// Random requests, the same at every run; refused ones do no harm.
-struct World {
+pub(crate) struct World {
     random: u64,
-    keys: Vec<SecretKey>,
-    projects: Vec<RepoPath>,
+    pub(crate) keys: Vec<SecretKey>,
+    pub(crate) projects: Vec<RepoPath>,
     log: Vec<&'static str>,
 }
 
 impl World {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let projects = ["https/a.example/443/acme", "https/a.example/443/other/app", "http/b.example/80"];
         Self {
             random: 7,
@@ -79,7 +79,7 @@ impl World {
         (self.random >> 33) as usize % bound
     }
 
-    async fn step(&mut self, store: &Store, step: u64) {
+    pub(crate) async fn step(&mut self, store: &Store, step: u64) {
         let now = Timestamp::from_unix_seconds(1_700_000_000 + 60 * i64::try_from(step).unwrap()).unwrap();
         let (project, key) = (self.below(self.projects.len()), self.below(self.keys.len()));
         let project = self.projects[project].clone();

@@ -1,6 +1,8 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod budget;
+mod catalogue;
+mod catalogue_keys;
 mod failures;
 mod faults;
 mod folding;

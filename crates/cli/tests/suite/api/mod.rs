@@ -1,6 +1,7 @@
 //! The routes of the specification: what each takes, answers and stores.
 
 mod assets;
+mod catalogue;
 mod chain;
 mod checksums;
 mod files;

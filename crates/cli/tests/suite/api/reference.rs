@@ -8,6 +8,7 @@ use countersign_api::{
         AssetsResponse, ChainResponse, FilesToSignResponse, PendingResponse, PingResponse, ProposedResponse,
         RevokedResponse, SignedResponse,
     },
+    catalogue::{KeyPendingResponse, KeyResponse, ProjectsResponse, ReleasesResponse},
     event::EventBody,
     requests::AssetsBody,
 };
@@ -33,7 +34,12 @@ fn target(row: &Row) -> String {
     let path = row.endpoint.parameters.iter().find(|parameter| parameter.place == ParameterPlace::Path);
     path.map_or_else(
         || row.path.clone(),
-        |path| row.path.replace("{path}", path.example.as_str().expect("a path is text")),
+        |path| {
+            let example = path.example.as_str().expect("a path is text");
+            // The rest of a path keeps its slashes; anything else is one segment.
+            let example = if path.name == "path" { example.to_owned() } else { example.replace('/', "%2F") };
+            row.path.replace(&format!("{{{}}}", path.name), &example)
+        },
     )
 }
 
@@ -194,6 +200,10 @@ fn examples_are_read_by_the_server_and_by_the_client() {
                     let event = EventBody::parse(data.expect("an event has data").as_bytes());
                     event.map(|event| drop(event.expect("a kind that the client knows")))
                 }
+                "releases" => ReleasesResponse::parse(&bytes).map(drop),
+                "projects" => ProjectsResponse::parse(&bytes).map(drop),
+                "key" => KeyResponse::parse(&bytes).map(drop),
+                "key_pending" => KeyPendingResponse::parse(&bytes).map(drop),
                 "signature_status" | "healthz" | "readyz" => continue,
                 id => panic!("{id} has an answer that this test does not know"),
             };

@@ -47,7 +47,11 @@ fn find_row(method: &str, path: &str) -> Option<&'static Row> {
     let method = if method == "HEAD" { "GET" } else { method };
     let matches = |row: &&Row| match row.path.strip_suffix("{path}") {
         Some(dir) => path.starts_with(dir),
-        None => path == row.path,
+        None => {
+            let (own, given) = (row.path.split('/'), path.split('/'));
+            let is_same = |(own, given): (&str, &str)| own == given || own.starts_with('{');
+            own.clone().count() == given.clone().count() && own.zip(given).all(is_same)
+        }
     };
     rows().iter().filter(|row| row.method.name() == method).find(matches)
 }

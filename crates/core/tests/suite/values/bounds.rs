@@ -11,8 +11,9 @@ use countersign_core::{
     values::{
         bounds::{
             ANSWER_BYTES, ASSET_NAME_BYTES, BUNDLE_BYTES, FILE_BYTES, HISTORY_BYTES, INDEX_BYTES,
-            INDEX_FILES, INDEX_NAMES_BYTES, KEPT_REQUEST_BYTES, METADATA_BYTES, PENDING_LIST_BYTES,
-            REVOCATION_BYTES, SIGNATURES, SERVER_URL_BYTES, SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES, SIGNERS_FILE_SERVERS,
+            INDEX_FILES, INDEX_NAMES_BYTES, KEPT_REQUEST_BYTES, KEY_ENTRIES, LIST_ENTRIES, LIST_READ_BYTES,
+            METADATA_BYTES, PENDING_LIST_BYTES, REVOCATION_BYTES, SERVER_URL_BYTES, SIGNATURES,
+            SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES, SIGNERS_FILE_SERVERS,
         },
         digest::{Sha256, Sha512},
     },
@@ -92,6 +93,17 @@ const TABLE: &[Bound] = &[
         "the list of what waits for a key",
         PENDING_LIST_BYTES,
         "strangers can register projects that name a key",
+    ),
+    count(
+        "entries of a list of the catalogue",
+        LIST_ENTRIES,
+        "releases, projects, what waits for a key; a longer list of releases is asked for in parts",
+    ),
+    count("releases in the answer about a key", KEY_ENTRIES, "the last that it signed; the rest is counted"),
+    bytes(
+        "stored files read for a list of the catalogue",
+        LIST_READ_BYTES,
+        "strangers choose how large their indexes and signatures are",
     ),
     bytes("an answer of the API", ANSWER_BYTES, "a whole history with what stands around it"),
     bytes(

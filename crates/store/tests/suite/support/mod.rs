@@ -6,6 +6,7 @@
 pub(crate) mod faults;
 pub(crate) mod replaying;
 pub(crate) mod requests;
+pub(crate) mod team;
 
 use std::{
     collections::BTreeMap,

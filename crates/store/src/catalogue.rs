@@ -1,0 +1,255 @@
+//! What is stored, by digest, project, name and key (D51, D52).
+//!
+//! Beside the head, and behind it: a question first brings the catalogue up to date, so that the writer never waits for
+//! it. The tables say where to look; every answer is read from the head.
+
+mod describe;
+mod facts;
+mod key_look;
+mod look;
+mod reading;
+mod tables;
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    fmt,
+    hash::{BuildHasher as _, RandomState},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use arc_swap::ArcSwap;
+use countersign_core::{
+    documents::layout::{self, Signable},
+    values::{
+        digest::{Sha256, Sha512},
+        key::PublicKey,
+        path::RepoPath,
+        wire,
+    },
+};
+use tokio::sync::watch;
+
+pub use self::look::{Look, ProjectName, UnknownAfter, WantedReleases};
+use self::{
+    facts::{ProjectFacts, ReleaseFacts},
+    reading::Reading,
+    tables::Tables,
+};
+use crate::{
+    log::Log,
+    snapshot::head::Head,
+    tree::{changes::walk_changes, names::addressable},
+};
+
+/// How far back to look for who registered a release that still collects signatures: a second or so.
+const MOST_COMMITS: usize = 100_000;
+
+/// Follows a store. Cheap while no one asks.
+pub struct Catalogue {
+    published: Arc<ArcSwap<Head>>,
+    log: Arc<Log>,
+    hasher: DigestHasher,
+    tables: RwLock<Tables>,
+    /// Held while the tables are brought up to date.
+    following: Mutex<Following>,
+    is_ready: watch::Sender<bool>,
+    is_stopping: AtomicBool,
+}
+
+#[derive(Default)]
+struct Following {
+    /// What the tables were made from; `None` if they have to be made anew.
+    seen: Option<Arc<Head>>,
+    /// Up to where the log was read.
+    position: i64,
+    /// Indexes whose registration was not found in the log yet.
+    unattributed: HashSet<RepoPath>,
+}
+
+/// A digest of a published file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FileDigest {
+    Sha256(Sha256),
+    Sha512(Sha512),
+}
+
+/// Keyed: a checksums file can name any digests, so strangers could make up many that begin alike.
+#[derive(Clone, Default)]
+pub(crate) struct DigestHasher(RandomState);
+
+impl DigestHasher {
+    fn hash(&self, digest: &FileDigest) -> u64 {
+        self.0.hash_one(digest)
+    }
+}
+
+impl Catalogue {
+    pub(crate) fn new(published: Arc<ArcSwap<Head>>, log: Arc<Log>) -> Self {
+        Self {
+            published,
+            log,
+            hasher: DigestHasher::default(),
+            tables: RwLock::default(),
+            following: Mutex::default(),
+            is_ready: watch::Sender::new(false),
+            is_stopping: AtomicBool::new(false),
+        }
+    }
+
+    /// Becomes true when questions can be answered at once.
+    pub fn readiness(&self) -> watch::Receiver<bool> {
+        self.is_ready.subscribe()
+    }
+
+    pub fn is_ready(&self) -> bool {
+        *self.is_ready.borrow()
+    }
+
+    /// The catalogue of the newest head. Reads what has changed; the first time, that is everything.
+    pub fn look(&self) -> Look<'_> {
+        self.catch_up();
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        Look::new(self.published.load_full(), tables, &self.hasher)
+    }
+
+    /// Makes a `catch_up` that is under way end early, and any later one do nothing.
+    pub fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// Reads everything that has changed since the last time. Takes long the first time.
+    pub fn catch_up(&self) {
+        let mut following = self.lock();
+        let head = self.published.load_full();
+        if self.is_stopping() || following.seen.as_ref().is_some_and(|seen| seen.commit == head.commit) {
+            return;
+        }
+        // Put back when all is done: after a panic, the next one begins anew.
+        match following.seen.take() {
+            Some(seen) => self.update(&mut following, &seen, &head),
+            None => {
+                following.position = self.log.end();
+                let Some(tables) = self.build(&head) else { return };
+                *self.tables.write().unwrap_or_else(PoisonError::into_inner) = tables;
+            }
+        }
+        following.seen = Some(head);
+        self.is_ready.send_if_modified(|is_ready| !std::mem::replace(is_ready, true));
+    }
+
+    /// Finds out who registered the releases that already collected signatures before the start.
+    fn attribute_older(&self, head: &Head, tables: &mut Tables) {
+        let mut wanted: HashSet<RepoPath> = tables.collecting_paths().collect();
+        for commit in self.log.read_back(head.commit).take(MOST_COMMITS) {
+            let Ok(commit) = commit else { break };
+            if wanted.is_empty() || self.is_stopping() {
+                break;
+            }
+            // The newest comes first: an older one was about content that has been corrected since.
+            if let Some((index, by)) = commit.registration().filter(|(index, _)| wanted.remove(index)) {
+                tables.attribute(&index, by);
+            }
+        }
+    }
+
+    fn build(&self, head: &Arc<Head>) -> Option<Tables> {
+        let mut tables = Tables::default();
+        let reading = Reading::of(head);
+        for (_, project) in head.index.projects() {
+            tables.set_project(project, &ProjectFacts::gather(&reading, project));
+        }
+        let ending = format!("/{}", wire::INDEX_FILE);
+        head.files.walk(&mut |path, _| {
+            if self.is_stopping() || !path.ends_with(&ending) {
+                return;
+            }
+            if let Some(index) = addressable(path) {
+                tables.set_release(&index, ReleaseFacts::gather(&reading, &index, &self.hasher));
+            }
+        });
+        tables.compact();
+        self.attribute_older(head, &mut tables);
+        (!self.is_stopping()).then_some(tables)
+    }
+
+    fn update(&self, following: &mut Following, seen: &Head, head: &Arc<Head>) {
+        let (mut indexes, mut projects) = (BTreeSet::new(), BTreeSet::new());
+        walk_changes(&seen.files.root, &head.files.root, &mut |path| {
+            let Some(path) = addressable(path) else { return };
+            match layout::signable_behind(&path) {
+                Some(file) if layout::signable(&file) == Some(Signable::Index) => drop(indexes.insert(file)),
+                Some(_) | None => projects.extend(layout::project_of_signers_dir(&path)),
+            }
+        });
+        {
+            // Whether a begun revocation has enough signatures depends on the signers in force.
+            let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+            indexes.extend(projects.iter().flat_map(|project| tables.begun_in(project)).cloned());
+        }
+        let reading = Reading::of(head);
+        let gather = |index| {
+            let facts = ReleaseFacts::gather(&reading, &index, &self.hasher);
+            (index, facts)
+        };
+        let releases: Vec<_> = indexes.into_iter().map(gather).collect();
+        let projects: Vec<_> = projects
+            .into_iter()
+            .map(|project| {
+                let facts = ProjectFacts::gather(&reading, &project);
+                (project, facts)
+            })
+            .collect();
+        // Those that the log did not have yet are looked for once more.
+        let before = std::mem::take(&mut following.unattributed);
+        let mut wanted = HashSet::new();
+        {
+            let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+            projects.iter().for_each(|(project, facts)| tables.set_project(project, facts));
+            for (index, facts) in releases {
+                if tables.set_release(&index, facts) {
+                    wanted.insert(index);
+                }
+            }
+        }
+        let found = self.find_registrations(following, before.union(&wanted).cloned().collect());
+        wanted.retain(|index| !found.contains_key(index));
+        following.unattributed = wanted;
+        if !found.is_empty() {
+            let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+            found.iter().for_each(|(index, by)| tables.attribute(index, *by));
+        }
+    }
+
+    fn find_registrations(
+        &self,
+        following: &mut Following,
+        wanted: HashSet<RepoPath>,
+    ) -> HashMap<RepoPath, PublicKey> {
+        let (from, end) = (following.position, self.log.end());
+        following.position = end;
+        let count = usize::try_from(end - from).unwrap_or_default();
+        if wanted.is_empty() {
+            return HashMap::new();
+        }
+        let commits = self.log.from(from, count).unwrap_or_default();
+        let registrations = commits.iter().filter_map(|commit| commit.registration());
+        registrations.filter(|(index, _)| wanted.contains(index)).collect()
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Following> {
+        self.following.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Catalogue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Catalogue").field("is_ready", &self.is_ready()).finish_non_exhaustive()
+    }
+}

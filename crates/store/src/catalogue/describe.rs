@@ -1,0 +1,243 @@
+//! Releases and what waits, as answers tell of them, read from a head.
+
+use std::collections::BTreeSet;
+
+use countersign_api::catalogue::{ListedRelease, ReleaseState, SignatureCount, WaitingFile, WaitingKind};
+use countersign_core::{
+    documents::{
+        layout,
+        registration::SignedRequest,
+        revocation::Revocation,
+        signatures::SignatureSet,
+        signers::{Role, SignersFile, keys_of},
+    },
+    rules::{
+        consent::Consent,
+        quorum::RevocationRole,
+        snapshot::{ReadError, Snapshot},
+        stored::{self, ActiveSigners, IndexState, StoredProposal},
+    },
+    values::{key::PublicKey, path::RepoPath, time::Timestamp},
+};
+use countersign_explain::tally::Tally;
+
+use super::facts::{Seconds, first_signed};
+
+/// A release as the tables know it.
+pub(super) struct KnownRelease<'a> {
+    pub(super) path: &'a RepoPath,
+    pub(super) project: &'a RepoPath,
+    pub(super) registered_at: Seconds,
+}
+
+pub(super) fn time_of(seconds: Seconds) -> Timestamp {
+    Timestamp::from_unix_seconds(seconds.into()).expect("a year before 2107")
+}
+
+impl KnownRelease<'_> {
+    /// The tag of a release on a forge, which its path names (spec §2.1).
+    pub(super) fn tag(&self) -> Option<String> {
+        let below = self.path.as_str().strip_prefix(self.project.as_str())?.strip_prefix("/releases/tag/")?;
+        below.rsplit_once('/').map(|(tag, _)| tag.to_owned())
+    }
+
+    /// `None` if there is no such release any more.
+    pub(super) fn describe(&self, snapshot: &impl Snapshot) -> Result<Option<ListedRelease>, ReadError> {
+        let Some((state, set)) = read_state(snapshot, self.path)? else { return Ok(None) };
+        let signers = stored::signers_copy(snapshot, self.path)?;
+        let mut listed = ListedRelease {
+            index_path: self.path.clone(),
+            project_id: self.project.clone(),
+            tag: self.tag(),
+            state,
+            file_name: None,
+            registered_at: time_of(self.registered_at),
+            completed_at: None,
+            revoked_at: None,
+            revocation_reason: None,
+            revocation_begun: None,
+            signatures: count(Tally::of(signers.file.artifact_groups(), &set.signers())),
+        };
+        match state {
+            ReleaseState::Collecting => {}
+            ReleaseState::Complete => {
+                listed.completed_at = last_signed(&set);
+                if let Some(begun) = self.read_begun(snapshot)? {
+                    listed.revocation_begun = Some(count(begun.tally()));
+                    listed.revocation_reason = Some(begun.document.reason);
+                }
+            }
+            ReleaseState::Revoked => {
+                listed.completed_at = last_signed(&set);
+                let path = layout::revocation_of(self.path);
+                let document = read_revocation(snapshot, &path)?;
+                listed.revocation_reason = document.map(|document| document.reason);
+                let set = stored::read_signatures(snapshot, &layout::signatures_of(&path))?;
+                listed.revoked_at = set.and_then(|set| last_signed(&set));
+            }
+        }
+        Ok(Some(listed))
+    }
+
+    /// A revocation that waits for more signatures.
+    pub(super) fn read_begun(&self, snapshot: &impl Snapshot) -> Result<Option<BegunRevocation>, ReadError> {
+        let Some(document) = read_revocation(snapshot, &layout::pending_revocation_of(self.path))? else {
+            return Ok(None);
+        };
+        let active = stored::governing_signers(snapshot, self.path)?;
+        let active = active.ok_or_else(|| stored::corrupt(self.path, "no signers file governs it"))?;
+        let set = begun_signatures(snapshot, self.path)?;
+        Ok(Some(BegunRevocation { document, set, active }))
+    }
+
+    pub(super) fn describe_begun(&self, begun: &BegunRevocation, roles: Vec<Role>) -> WaitingFile {
+        let SignatureCount { collected, needed } = count(begun.tally());
+        let first = begun.set.iter().min_by_key(|(_, collected)| collected.collected_at).map(|(key, _)| *key);
+        WaitingFile {
+            kind: WaitingKind::Revocation,
+            file_path: self.path.clone(),
+            project_id: self.project.clone(),
+            tag: self.tag(),
+            collected,
+            needed,
+            roles,
+            since: first_signed(&begun.set).unwrap_or(begun.document.timestamp),
+            by: begun.document.initiator.or(first),
+            reason: Some(begun.document.reason.clone()),
+        }
+    }
+
+    /// As something that waits for an artifact signer. `None` if it no longer collects signatures.
+    pub(super) fn describe_waiting(
+        &self,
+        snapshot: &impl Snapshot,
+        by: Option<PublicKey>,
+    ) -> Result<Option<WaitingFile>, ReadError> {
+        let Some((ReleaseState::Collecting, set)) = read_state(snapshot, self.path)? else {
+            return Ok(None);
+        };
+        let signers = stored::signers_copy(snapshot, self.path)?;
+        let tally = Tally::of(signers.file.artifact_groups(), &set.signers());
+        Ok(Some(WaitingFile {
+            kind: WaitingKind::Release,
+            file_path: self.path.clone(),
+            project_id: self.project.clone(),
+            tag: self.tag(),
+            collected: tally.collected,
+            needed: tally.needed,
+            roles: vec![Role::Artifact],
+            since: time_of(self.registered_at),
+            by,
+            reason: None,
+        }))
+    }
+}
+
+pub(super) struct BegunRevocation {
+    document: Revocation,
+    set: SignatureSet,
+    active: ActiveSigners,
+}
+
+impl BegunRevocation {
+    fn tally(&self) -> Tally {
+        Tally::of_revocation(&self.active.file, &self.set.signers())
+    }
+
+    /// Whether this key's signature is missing. Once there are enough, any revoker can carry it out (D20).
+    pub(super) fn waits_for(&self, key: &PublicKey) -> bool {
+        let role = RevocationRole::of(&self.active.file);
+        role.keys.contains(key) && (!self.set.contains(key) || role.is_met(&self.set.signers()))
+    }
+
+    pub(super) fn is_signed_by(&self, key: &PublicKey) -> bool {
+        self.set.contains(key)
+    }
+}
+
+/// A proposed signers file, as something that waits for this key. `None` if it is gone.
+pub(super) fn describe_proposal(
+    snapshot: &impl Snapshot,
+    project: &RepoPath,
+    key: &PublicKey,
+) -> Result<Option<WaitingFile>, ReadError> {
+    let path = layout::pending_signers(project);
+    let Some(proposal) = StoredProposal::load(snapshot, &path)? else { return Ok(None) };
+    let current = stored::active_signers(snapshot, project)?.map(|active| active.file);
+    let consent = Consent { current: current.as_deref(), proposed: &proposal.signers };
+    let tally = Tally::of_consent(&consent, &proposal.signatures.signers());
+    let request = SignedRequest::parse(&proposal.registration);
+    let by = stored::parse_stored(&layout::registration_of(&path), request)?.public_key;
+    Ok(Some(WaitingFile {
+        kind: WaitingKind::Signers,
+        file_path: path,
+        project_id: project.clone(),
+        tag: None,
+        collected: tally.collected,
+        needed: tally.needed,
+        roles: asked_roles(consent, key),
+        since: proposal.metadata.origin.retrieved_at,
+        by: Some(by),
+        reason: None,
+    }))
+}
+
+/// As admin or master of either file, and as what the proposed file would make of a key that it adds (D15).
+fn asked_roles(consent: Consent<'_>, key: &PublicKey) -> Vec<Role> {
+    let Some(current) = consent.current else { return explicit_roles(consent.proposed, key) };
+    let mut roles = BTreeSet::new();
+    for file in [current, consent.proposed] {
+        for (role, groups) in [(Role::Admin, file.admin_groups()), (Role::Master, file.master_groups())] {
+            if keys_of(groups).any(|listed| listed == *key) {
+                roles.insert(role);
+            }
+        }
+    }
+    if !current.lists(key) {
+        roles.extend(explicit_roles(consent.proposed, key));
+    }
+    roles.into_iter().collect()
+}
+
+/// The roles in which a signers file lists a key.
+pub(super) fn explicit_roles(file: &SignersFile, key: &PublicKey) -> Vec<Role> {
+    let lists = |role: &Role| {
+        file.explicit_groups(*role).is_some_and(|groups| groups.iter().any(|group| group.contains(key)))
+    };
+    Role::ALL.into_iter().filter(lists).collect()
+}
+
+/// How far a release has come, with its signatures; `None` if there is no such index.
+pub(super) fn read_state(
+    snapshot: &impl Snapshot,
+    path: &RepoPath,
+) -> Result<Option<(ReleaseState, SignatureSet)>, ReadError> {
+    let read = |file: &RepoPath| Ok(stored::read_signatures(snapshot, file)?.unwrap_or_default());
+    Ok(match stored::index_state(snapshot, path)? {
+        None => None,
+        Some(IndexState::Collecting(set)) => Some((ReleaseState::Collecting, set)),
+        Some(IndexState::Complete) => Some((ReleaseState::Complete, read(&layout::signatures_of(path))?)),
+        Some(IndexState::Revoked) => {
+            Some((ReleaseState::Revoked, read(&layout::revoked_signatures_of(path))?))
+        }
+    })
+}
+
+/// The signatures on a revocation that waits for more.
+pub(super) fn begun_signatures(snapshot: &impl Snapshot, path: &RepoPath) -> Result<SignatureSet, ReadError> {
+    let set = layout::pending_signatures_of(&layout::revocation_of(path));
+    Ok(stored::read_signatures(snapshot, &set)?.unwrap_or_default())
+}
+
+fn read_revocation(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Revocation>, ReadError> {
+    let bytes = snapshot.read(path)?;
+    bytes.map(|bytes| stored::parse_stored(path, Revocation::parse(&bytes))).transpose()
+}
+
+fn last_signed(set: &SignatureSet) -> Option<Timestamp> {
+    set.iter().map(|(_, collected)| collected.collected_at).max()
+}
+
+fn count(Tally { collected, needed }: Tally) -> SignatureCount {
+    SignatureCount { collected, needed }
+}

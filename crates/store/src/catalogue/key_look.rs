@@ -1,0 +1,221 @@
+//! Questions about keys.
+
+use std::cmp::Reverse;
+
+use countersign_api::catalogue::{
+    KeyListing, KeyPendingResponse, KeyResponse, SignedRelease, WaitingFile, WaitingKind,
+};
+use countersign_core::{
+    documents::{
+        layout::{self, Signable},
+        signers::Role,
+    },
+    rules::{
+        quorum::RevocationRole,
+        snapshot::{ReadError, Snapshot},
+        stored,
+    },
+    values::{
+        bounds::{KEY_ENTRIES, LIST_ENTRIES},
+        key::PublicKey,
+        path::RepoPath,
+    },
+};
+
+use super::{
+    describe::{describe_proposal, explicit_roles, read_state, time_of},
+    facts::Seconds,
+    look::{List, Look},
+    tables::{KeyId, ProjectId, ReleaseId},
+};
+
+/// Something that waits, before it is read.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate<'a> {
+    /// Strangers can register projects that name any key, so these get the room that all else leaves (D21).
+    is_first_registration: bool,
+    kind: WaitingKind,
+    since: Seconds,
+    path: &'a RepoPath,
+    project: Option<RepoPath>,
+}
+
+impl Look<'_> {
+    /// What waits for this key: begun revocations, signers files, releases, of each kind the oldest first.
+    pub fn pending_for(&self, key: &PublicKey) -> KeyPendingResponse {
+        let mut list = List::of(&self.head);
+        let mut more = self.list_revocations(key, &mut list);
+        let room = LIST_ENTRIES - list.entries.len();
+        let mut candidates: Vec<_> =
+            self.head.index.waiting_for(key).filter_map(|path| self.candidate(path)).collect();
+        if candidates.len() > room {
+            more = true;
+            candidates.select_nth_unstable(room);
+            candidates.truncate(room);
+        }
+        candidates.sort_unstable_by(|a, b| (a.kind, a.since, a.path).cmp(&(b.kind, b.since, b.path)));
+        for candidate in candidates {
+            if list.is_full() {
+                more = true;
+                break;
+            }
+            list.add(|reading| self.read_candidate(reading, &candidate, key));
+        }
+        KeyPendingResponse { public_key: *key, pending: list.entries, more }
+    }
+
+    /// Where this key is listed, what it signed last, and which revocations it began or joined.
+    pub fn describe_key(&self, key: &PublicKey) -> KeyResponse {
+        let id = self.tables.key_id(key);
+        let mut listed = List::of(&self.head);
+        let mut projects = self.listed_projects(id);
+        while let Some((_, project)) = (!listed.is_full()).then(|| projects.next()).flatten() {
+            listed.add(|reading| describe_listing(reading, project, key));
+        }
+        let listed_more = projects.next().is_some();
+        listed.entries.sort_by(|a: &KeyListing, b| a.project_id.cmp(&b.project_id));
+        KeyResponse {
+            public_key: *key,
+            listed: listed.entries,
+            listed_more,
+            signed_count: id.map_or(0, |id| self.tables.signed_count(id)),
+            signed: self.list_signed(id),
+            begun: self.list_joined(key, id),
+        }
+    }
+
+    /// Gives whether there are more than the list has room for.
+    fn list_revocations(&self, key: &PublicKey, list: &mut List<'_, WaitingFile>) -> bool {
+        let id = self.tables.key_id(key);
+        let mut more = false;
+        for (project, path) in self.listed_projects(id) {
+            let mut waiting = self
+                .begun_in(project)
+                .filter(|(_, joined)| id.is_none_or(|id| !joined.contains(&id)))
+                .peekable();
+            // So that those who cannot revoke make no one read what was begun.
+            if waiting.peek().is_none() || !self.may_revoke(path, key) {
+                continue;
+            }
+            for (release, _) in waiting {
+                if list.is_full() {
+                    more = true;
+                    break;
+                }
+                let release = self.known(release);
+                list.add(|reading| {
+                    let begun = release.read_begun(reading)?.filter(|begun| begun.waits_for(key));
+                    Ok(begun.map(|begun| release.describe_begun(&begun, vec![Role::Revocation])))
+                });
+            }
+        }
+        // Of each project they are in order already.
+        sort_by_age(&mut list.entries);
+        more
+    }
+
+    fn may_revoke(&self, project: &RepoPath, key: &PublicKey) -> bool {
+        let active = stored::active_signers(&*self.head, project);
+        active.is_ok_and(|active| {
+            active.is_some_and(|active| RevocationRole::of(&active.file).keys.contains(key))
+        })
+    }
+
+    fn list_joined(&self, key: &PublicKey, id: Option<KeyId>) -> Vec<WaitingFile> {
+        let mut list = List::of(&self.head);
+        let begun = self.listed_projects(id).flat_map(|(project, _)| self.begun_in(project));
+        let joined = begun.filter(|(_, joined)| id.is_some_and(|id| joined.contains(&id)));
+        for (release, _) in joined.take(KEY_ENTRIES) {
+            let release = self.known(release);
+            list.add(|reading| {
+                let begun = release.read_begun(reading)?.filter(|begun| begun.is_signed_by(key));
+                Ok(begun.map(|begun| release.describe_begun(&begun, vec![Role::Revocation])))
+            });
+        }
+        sort_by_age(&mut list.entries);
+        list.entries
+    }
+
+    fn list_signed(&self, id: Option<KeyId>) -> Vec<SignedRelease> {
+        let mut list = List::of(&self.head);
+        let range =
+            |id| (id, Reverse(Seconds::MAX), ReleaseId::MIN)..=(id, Reverse(Seconds::MIN), ReleaseId::MAX);
+        let signed = id.into_iter().flat_map(|id| self.tables.signed.range(range(id)));
+        for (_, Reverse(at), release) in signed.take(KEY_ENTRIES) {
+            let release = self.known(*release);
+            list.add(|reading| {
+                let state = read_state(reading, release.path)?;
+                Ok(state.map(|(state, _)| SignedRelease {
+                    index_path: release.path.clone(),
+                    project_id: release.project.clone(),
+                    tag: release.tag(),
+                    state,
+                    signed_at: time_of(*at),
+                }))
+            });
+        }
+        list.entries
+    }
+
+    fn listed_projects(&self, id: Option<KeyId>) -> impl Iterator<Item = (ProjectId, &RepoPath)> {
+        let range = |id| (id, ProjectId::MIN)..=(id, ProjectId::MAX);
+        let listed = id.into_iter().flat_map(move |id| self.tables.listed.range(range(id)));
+        listed.map(|(_, project)| (*project, self.tables.project(*project)))
+    }
+
+    /// Revocations that wait for more signatures, each with those who have nothing more to do for it.
+    fn begun_in(&self, project: ProjectId) -> impl Iterator<Item = (ReleaseId, &[KeyId])> {
+        let range = (project, 0, 0)..=(project, Seconds::MAX, ReleaseId::MAX);
+        self.tables.begun.range(range).map(|((_, _, release), joined)| (*release, &**joined))
+    }
+
+    fn candidate<'a>(&self, path: &'a RepoPath) -> Option<Candidate<'a>> {
+        match layout::signable(path)? {
+            Signable::Index => Some(Candidate {
+                is_first_registration: false,
+                kind: WaitingKind::Release,
+                since: self.known_at(path)?.1.registered_at,
+                path,
+                project: None,
+            }),
+            Signable::PendingSigners { project } => Some(Candidate {
+                is_first_registration: self.is_registering(&project),
+                kind: WaitingKind::Signers,
+                since: self.tables.proposed_at(&project)?,
+                path,
+                project: Some(project),
+            }),
+        }
+    }
+
+    fn read_candidate(
+        &self,
+        snapshot: &impl Snapshot,
+        candidate: &Candidate<'_>,
+        key: &PublicKey,
+    ) -> Result<Option<WaitingFile>, ReadError> {
+        if let Some(project) = &candidate.project {
+            return describe_proposal(snapshot, project, key);
+        }
+        let Some((id, release)) = self.known_at(candidate.path) else { return Ok(None) };
+        release.describe_waiting(snapshot, self.tables.registered_by(id))
+    }
+}
+
+fn sort_by_age(files: &mut [WaitingFile]) {
+    files.sort_by(|a, b| (a.since, &a.file_path).cmp(&(b.since, &b.file_path)));
+}
+
+/// `None` if the project no longer lists the key.
+fn describe_listing(
+    snapshot: &impl Snapshot,
+    project: &RepoPath,
+    key: &PublicKey,
+) -> Result<Option<KeyListing>, ReadError> {
+    let active = stored::active_signers(snapshot, project)?.filter(|active| active.file.lists(key));
+    Ok(active.map(|active| KeyListing {
+        project_id: project.clone(),
+        roles: explicit_roles(&active.file, key),
+        name: active.file.signer(*key).name,
+    }))
+}

@@ -1,0 +1,276 @@
+//! Questions about releases and projects.
+
+use std::{
+    cmp::Reverse,
+    collections::BTreeSet,
+    fmt,
+    ops::Bound,
+    sync::{Arc, RwLockReadGuard},
+};
+
+use countersign_api::catalogue::{
+    ListedRelease, ProjectsResponse, ReleaseState, ReleasesResponse, WaitingFile,
+};
+use countersign_core::{
+    documents::{
+        index::{PublishedFile, ReleaseIndex},
+        layout,
+    },
+    rules::{
+        snapshot::{ReadError, Snapshot as _},
+        stored,
+    },
+    values::{
+        bounds::{LIST_ENTRIES, LIST_READ_BYTES},
+        path::{PathError, RepoPath},
+    },
+};
+use thiserror::Error;
+
+use super::{
+    DigestHasher, FileDigest,
+    describe::KnownRelease,
+    facts::Seconds,
+    reading::Reading,
+    tables::{ProjectId, ReleaseId, Tables, reversed_name},
+};
+use crate::snapshot::head::Head;
+
+/// The catalogue with one head, from which every answer is read. The catalogue changes only when it is let go.
+pub struct Look<'a> {
+    pub(super) head: Arc<Head>,
+    pub(super) tables: RwLockReadGuard<'a, Tables>,
+    hasher: &'a DigestHasher,
+}
+
+/// Which releases of a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WantedReleases {
+    /// In any letter case.
+    pub project: RepoPath,
+    pub tag: Option<String>,
+    pub state: Option<ReleaseState>,
+}
+
+/// The last names of a project's identifier, such as `acme/app`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectName(RepoPath);
+
+impl ProjectName {
+    pub fn parse(text: &str) -> Result<Self, PathError> {
+        RepoPath::parse(text).map(Self)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("no release has its index at {0}: give the index_path of an entry of the list before")]
+pub struct UnknownAfter(pub RepoPath);
+
+impl fmt::Debug for Look<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Look").field(&self.head.commit).finish()
+    }
+}
+
+/// Entries until the list is full, or enough was read.
+pub(super) struct List<'a, T> {
+    pub(super) reading: Reading<'a>,
+    pub(super) entries: Vec<T>,
+}
+
+impl<'a, T> List<'a, T> {
+    pub(super) fn of(head: &'a Head) -> Self {
+        Self { reading: Reading::of(head), entries: Vec::new() }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        let has_read_enough = self.reading.bytes() >= LIST_READ_BYTES && !self.entries.is_empty();
+        self.entries.len() == LIST_ENTRIES || has_read_enough
+    }
+
+    /// One file that cannot be read must not hide the others.
+    pub(super) fn add(&mut self, read: impl FnOnce(&Reading<'a>) -> Result<Option<T>, ReadError>) {
+        match read(&self.reading) {
+            Ok(entry) => self.entries.extend(entry),
+            Err(error) => tracing::error!(%error, "an entry is left out of a list"),
+        }
+    }
+}
+
+impl<'a> Look<'a> {
+    pub(super) fn new(
+        head: Arc<Head>,
+        tables: RwLockReadGuard<'a, Tables>,
+        hasher: &'a DigestHasher,
+    ) -> Self {
+        Self { head, tables, hasher }
+    }
+
+    pub fn head(&self) -> &Arc<Head> {
+        &self.head
+    }
+
+    /// Complete and revoked releases that list a file with this digest. The oldest come first, so that no later one can
+    /// hide them.
+    pub fn releases_with(
+        &self,
+        digest: &FileDigest,
+        after: Option<&RepoPath>,
+    ) -> Result<ReleasesResponse, UnknownAfter> {
+        let hash = self.hasher.hash(digest);
+        let from = match after {
+            None => Bound::Included((hash, 0, 0)),
+            Some(after) => {
+                let (id, registered_at) = self.find_after(after)?;
+                Bound::Excluded((hash, registered_at, id))
+            }
+        };
+        let range = (from, Bound::Included((hash, Seconds::MAX, ReleaseId::MAX)));
+        let found = self.tables.digests.range(range).map(|(_, _, id)| *id);
+        Ok(self.list(found, |reading, release| {
+            let listed = release.describe(reading)?;
+            let listed = listed.filter(|listed| listed.state != ReleaseState::Collecting);
+            let Some(listed) = listed else { return Ok(None) };
+            let bytes = stored::require(reading, release.path)?;
+            let index = stored::parse_stored(release.path, ReleaseIndex::parse(&bytes))?;
+            let file = index.published_files.into_iter().find(|file| has_digest(file, digest));
+            Ok(file.map(|file| ListedRelease { file_name: Some(file.file_name.to_string()), ..listed }))
+        }))
+    }
+
+    /// Releases of a project, the newest first.
+    pub fn releases_of(
+        &self,
+        wanted: &WantedReleases,
+        after: Option<&RepoPath>,
+    ) -> Result<ReleasesResponse, UnknownAfter> {
+        let after = after.map(|after| self.find_after(after)).transpose()?;
+        let project = self.head.index.find_project(&wanted.project);
+        let id = project.and_then(|project| Some((project, self.tables.project_id(project)?)));
+        let Some((project, id)) = id else { return Ok(self.list([], describe)) };
+        let found: Vec<ReleaseId> = match &wanted.tag {
+            Some(tag) => {
+                let dir = RepoPath::parse(&format!("{project}/releases/tag/{tag}")).ok();
+                let found = dir.and_then(|dir| self.tables.find_release(&layout::index_in(&dir)));
+                let is_wanted = |state| wanted.state.is_none_or(|wanted| Some(wanted) == state);
+                let found = found.filter(|(_, row)| is_wanted(row.state) && after.is_none());
+                found.map(|(id, _)| id).into_iter().collect()
+            }
+            None => {
+                let states = wanted.state.map_or(ReleaseState::ALL.to_vec(), |state| vec![state]);
+                self.newest_of(id, &states, after)
+            }
+        };
+        Ok(self.list(found, describe))
+    }
+
+    /// One more than fit into a list, from each state in turn the newest.
+    fn newest_of(
+        &self,
+        project: ProjectId,
+        states: &[ReleaseState],
+        after: Option<(ReleaseId, Seconds)>,
+    ) -> Vec<ReleaseId> {
+        let mut found = Vec::new();
+        for state in states {
+            let from = match after {
+                None => Bound::Included((project, *state, Reverse(Seconds::MAX), Reverse(ReleaseId::MAX))),
+                Some((id, at)) => Bound::Excluded((project, *state, Reverse(at), Reverse(id))),
+            };
+            let to = Bound::Included((project, *state, Reverse(0), Reverse(0)));
+            let range = self.tables.by_project.range((from, to)).take(LIST_ENTRIES + 1);
+            found.extend(range.map(|(_, _, at, id)| (*at, *id)));
+        }
+        found.sort_unstable();
+        found.truncate(LIST_ENTRIES + 1);
+        found.into_iter().map(|(_, Reverse(id))| id).collect()
+    }
+
+    /// Complete releases of all projects, the newest first.
+    pub fn newest_releases(&self, most: usize) -> Vec<ListedRelease> {
+        let newest = self.tables.complete.iter().take(most).map(|(_, Reverse(id))| *id);
+        self.list(newest, describe).releases
+    }
+
+    /// Those with signers in force; if there are none, those that are being registered.
+    pub fn projects_named(&self, ProjectName(name): &ProjectName) -> ProjectsResponse {
+        let prefix = reversed_name(name.as_str());
+        let tables = &*self.tables;
+        let find = |names: &BTreeSet<(String, ProjectId)>| -> Vec<RepoPath> {
+            let from = names.range((prefix.clone(), 0)..);
+            let named = from.take_while(|(name, _)| name.starts_with(&prefix)).take(LIST_ENTRIES + 1);
+            named.map(|(_, id)| tables.project(*id).clone()).collect()
+        };
+        let mut projects = find(&tables.active_names);
+        if projects.is_empty() {
+            projects = find(&tables.pending_names);
+        }
+        let more = projects.len() > LIST_ENTRIES;
+        projects.truncate(LIST_ENTRIES);
+        projects.sort_unstable();
+        ProjectsResponse { projects, more }
+    }
+
+    /// Revocations of a project's releases that wait for more signatures, the oldest first.
+    pub fn begun_revocations(&self, project: &RepoPath) -> Vec<WaitingFile> {
+        let mut list = List::of(&self.head);
+        for path in self.tables.begun_in(project) {
+            if list.is_full() {
+                break;
+            }
+            let Some((_, release)) = self.known_at(path) else { continue };
+            list.add(|reading| {
+                let begun = release.read_begun(reading)?;
+                Ok(begun.map(|begun| release.describe_begun(&begun, Vec::new())))
+            });
+        }
+        list.entries
+    }
+
+    fn find_after(&self, after: &RepoPath) -> Result<(ReleaseId, Seconds), UnknownAfter> {
+        let found = self.tables.find_release(after).filter(|(_, row)| row.state.is_some());
+        found.map(|(id, row)| (id, row.registered_at)).ok_or_else(|| UnknownAfter(after.clone()))
+    }
+
+    fn list(
+        &self,
+        found: impl IntoIterator<Item = ReleaseId>,
+        describe: impl Fn(&Reading<'_>, KnownRelease<'_>) -> Result<Option<ListedRelease>, ReadError>,
+    ) -> ReleasesResponse {
+        let mut list = List::of(&self.head);
+        for id in found {
+            if list.is_full() {
+                return ReleasesResponse { releases: list.entries, more: true };
+            }
+            list.add(|reading| describe(reading, self.known(id)));
+        }
+        ReleasesResponse { releases: list.entries, more: false }
+    }
+
+    pub(super) fn known(&self, id: ReleaseId) -> KnownRelease<'_> {
+        let row = self.tables.release(id);
+        let project = self.tables.project(row.project);
+        KnownRelease { path: &row.path, project, registered_at: row.registered_at }
+    }
+
+    pub(super) fn known_at(&self, path: &RepoPath) -> Option<(ReleaseId, KnownRelease<'_>)> {
+        let (id, _) = self.tables.find_release(path)?;
+        Some((id, self.known(id)))
+    }
+
+    /// Whether the first signers file of this project still waits for signatures.
+    pub(super) fn is_registering(&self, project: &RepoPath) -> bool {
+        !self.head.contains(&layout::active_signers(project))
+    }
+}
+
+fn describe(reading: &Reading<'_>, release: KnownRelease<'_>) -> Result<Option<ListedRelease>, ReadError> {
+    release.describe(reading)
+}
+
+fn has_digest(file: &PublishedFile, digest: &FileDigest) -> bool {
+    match digest {
+        FileDigest::Sha256(digest) => file.digests.sha256 == Some(*digest),
+        FileDigest::Sha512(digest) => file.digests.sha512 == Some(*digest),
+    }
+}
