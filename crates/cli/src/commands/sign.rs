@@ -167,7 +167,6 @@ fn to_json(done: &[Signed], before: &[SignedBefore]) -> Value {
     let signed = done.iter().map(|signed| {
         let mut value = json!({
             "file_path": signed.path.as_str(),
-            "public_key": signed.you.to_string(),
             "is_complete": signed.is_complete,
         });
         if let Some(comparison) = &signed.comparison {
@@ -178,7 +177,6 @@ fn to_json(done: &[Signed], before: &[SignedBefore]) -> Value {
     let before_values = before.iter().map(|signed| {
         json!({
             "file_path": signed.path.as_str(),
-            "public_key": signed.you.to_string(),
             "signed_at": signed.at.to_string(),
             "is_complete": signed.is_complete,
         })

@@ -19,16 +19,14 @@ pub(crate) fn run(args: &SignersNewArgs, output: Output) -> Result<(), CliError>
     deliver(&draft.finish()?, args.output.as_deref(), output, json!({}))
 }
 
-/// The first threshold is that of the first keys, and so on.
+/// One threshold is that of all keys of a role. With more, each is that of the keys before it.
 fn read_groups(given: &RoleArgs) -> Result<Vec<Group>, CliError> {
     let [keys, threshold] = role_options(given.role);
-    if given.keys.len() != given.thresholds.len() {
+    let all = vec![given.keys.concat()];
+    let groups = if given.thresholds.len() == 1 { &all } else { &given.keys };
+    if groups.len() != given.thresholds.len() {
         return Err(CliError::usage(
-            format!(
-                "--{keys} is given {} times, and --{threshold} {} times",
-                given.keys.len(),
-                given.thresholds.len()
-            ),
+            format!("--{keys} is given {} times, and --{threshold} {} times", groups.len(), given.thresholds.len()),
             format!("give each group its threshold: --{keys} KEY… --{threshold} N"),
         ));
     }
@@ -36,5 +34,5 @@ fn read_groups(given: &RoleArgs) -> Result<Vec<Group>, CliError> {
         let signers = keys.iter().map(|key| keys::parse_signer(key)).collect::<Result<_, _>>()?;
         Ok(Group { threshold: *threshold, signers })
     };
-    given.keys.iter().zip(&given.thresholds).map(group).collect()
+    groups.iter().zip(&given.thresholds).map(group).collect()
 }
