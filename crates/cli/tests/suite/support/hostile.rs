@@ -51,6 +51,8 @@ pub(crate) enum Lie {
     Dripping,
     /// Closes without a word.
     HungUp,
+    /// Passes the request on, and keeps the answer to itself.
+    Swallowed,
     /// Announces more bytes than it sends, then closes.
     BrokenOff(Vec<u8>),
 }
@@ -186,6 +188,7 @@ fn answer(mut stream: TcpStream, honest: Option<SocketAddr>, desk: &Mutex<Desk>)
         lie
     };
     match (lie, honest) {
+        (Some(Lie::Swallowed), Some(honest)) => http::try_send(honest, &asked.to_request()).map(drop),
         (Some(lie), _) => lie.send(&mut stream),
         (None, None) => Lie::missing().send(&mut stream),
         (None, Some(honest)) => {
@@ -266,7 +269,7 @@ impl Lie {
                     std::thread::sleep(DRIP);
                 }
             }
-            Self::HungUp => Ok(()),
+            Self::HungUp | Self::Swallowed => Ok(()),
             Self::BrokenOff(bytes) => {
                 let announced = bytes.len() + 1;
                 write!(
