@@ -97,7 +97,7 @@ impl ServerClient {
     /// An answer that is not what it must be.
     pub(super) fn unusable(&self, what: &impl Display, answer: &Answer, error: ParseError) -> CliError {
         if answer.is_web_page() {
-            return self.not_countersign(answer).because(error);
+            return self.not_countersign(answer).with_kind(ErrorKind::Verification).because(error);
         }
         self.unusable_content(what, error).with_request_id(answer.request_id.as_deref())
     }

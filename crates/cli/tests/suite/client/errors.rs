@@ -82,9 +82,9 @@ fn a_server_that_is_no_countersign_server_is_told_as_such() {
     let pages = HostileServer::alone();
     let page = |status| Lie::Answer { status, headers: Vec::new(), body: b"<html>Hello</html>".to_vec() };
     let page = |status| page(status).with_header("content-type", "text/html; charset=utf-8");
-    for status in [200, 403] {
+    for (status, code) in [(200, 3), (403, 1)] {
         pages.answer("/v1/ping", page(status));
-        let ran = computer.run(&["ping", "--server", &pages.url()]).failed(1);
+        let ran = computer.run(&["ping", "--server", &pages.url()]).failed(code);
         ran.says(&["is no Countersign server", "a web page"]).says_nothing_of(&["<html>"]);
     }
 }

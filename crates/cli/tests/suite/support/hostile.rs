@@ -157,10 +157,23 @@ impl HostileServer {
         self.answer(&format!("/v1/get_signers_chain/{path}"), Lie::json(&json!({ "history": history })));
     }
 
-    pub(crate) fn show_files_to_sign(&self, path: &str, files: &[(&str, &[u8])]) {
-        let encode = |bytes: &[u8]| countersign_core::values::key::encode_base64(bytes);
-        let files: Value = files.iter().map(|(path, bytes)| ((*path).to_owned(), encode(bytes))).collect();
-        self.answer(&format!("/v1/files-to-sign/{path}"), Lie::json(&json!({ "files": files })));
+    /// What waits for this key, a release each.
+    pub(crate) fn show_pending(&self, key: &str, paths: &[&str]) {
+        let waiting = |path: &&str| {
+            json!({
+                "kind": "release", "file_path": path, "project_id": "http/x/80/y", "collected": 0, "needed": 1,
+                "roles": ["artifact"], "since": "2026-01-31T10:00:00Z",
+            })
+        };
+        let pending: Vec<Value> = paths.iter().map(waiting).collect();
+        let answer = json!({ "public_key": key, "pending": pending, "more": false });
+        self.answer(&format!("/v1/keys/{key}/pending"), Lie::json(&answer));
+    }
+
+    /// Everything that the signer of a signers file signs.
+    pub(crate) fn show_proposal(&self, path: &str, file: &[u8], metadata: &[u8]) {
+        self.show_file(path, file);
+        self.show_file(&format!("{path}.metadata.json"), metadata);
     }
 
     /// The history of a project, the same wherever it is asked for: for `index` too.
