@@ -7,8 +7,8 @@ use clap::{Args, Parser, Subcommand};
 use crate::{output::ColorChoice, prompt::Confirmation};
 
 pub(crate) use client::*;
-pub(crate) use signers::*;
 pub(crate) use serve::{AdminCommand, DropArgs, FileArgs, FsckArgs, ResetNoncesArgs, ServeArgs};
+pub(crate) use signers::*;
 
 mod client;
 #[cfg(test)]

@@ -134,7 +134,8 @@ impl ServerClient {
     /// The history up to the signers that signed `path`.
     pub(crate) async fn chain(&self, path: &RepoPath) -> Result<History, CliError> {
         let answer = self.get(self.route("get_signers_chain", Some(path)), ANSWER_BYTES).await?;
-        let chain = ChainResponse::parse(&answer.bytes).map_err(|error| self.unusable(path, &answer, error))?;
+        let chain =
+            ChainResponse::parse(&answer.bytes).map_err(|error| self.unusable(path, &answer, error))?;
         Ok(chain.history)
     }
 
@@ -326,7 +327,8 @@ impl ServerClient {
     }
 
     fn text(&self, path: &RepoPath, bytes: Vec<u8>) -> Result<String, CliError> {
-        String::from_utf8(bytes).map_err(|_| self.unusable_content(path, ParseError::new("", "it is not UTF-8")))
+        String::from_utf8(bytes)
+            .map_err(|_| self.unusable_content(path, ParseError::new("", "it is not UTF-8")))
     }
 }
 

@@ -73,8 +73,8 @@ impl Session {
     /// to is no reason to fail.
     pub(crate) fn remember(&self, project: &RepoPath, client: &ServerClient) {
         if self.config.server_for(Some(project)).is_none() {
-            let remembered = ClientConfigFile::locate()
-                .and_then(|file| file.remember_server(project, &client.address()));
+            let remembered =
+                ClientConfigFile::locate().and_then(|file| file.remember_server(project, &client.address()));
             if let Err(error) = remembered {
                 self.output.note(&format!("note: the server of {project} is not remembered: {error}"));
             }

@@ -2,10 +2,10 @@
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
+use crate::client_config::Setting;
 use clap::{ArgGroup, Args, Subcommand};
 use clap_complete::Shell;
 use countersign_api::event::EventKind;
-use crate::client_config::Setting;
 use countersign_core::{
     rules::place::path_of_url,
     values::{digest::Sha512, path::RepoPath},
@@ -366,5 +366,6 @@ fn parse_digest(text: &str) -> Result<Sha512, &'static str> {
     // Before the name of a file with a backslash or a line end in it.
     let first = first.strip_prefix('\\').unwrap_or(first);
     let hex = first.strip_prefix("sha512:").unwrap_or(first);
-    Sha512::parse_any_case(hex).ok_or("must be a SHA-512 digest: 128 hexadecimal digits, as `sha512sum` prints it")
+    Sha512::parse_any_case(hex)
+        .ok_or("must be a SHA-512 digest: 128 hexadecimal digits, as `sha512sum` prints it")
 }

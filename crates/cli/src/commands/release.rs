@@ -4,11 +4,7 @@ use std::time::Duration;
 
 use countersign_api::{answers::AssetsResponse, requests::AssetsBody};
 use countersign_core::{
-    documents::{
-        layout,
-        signatures::SignatureSet,
-        signers::SignersFile,
-    },
+    documents::{layout, signatures::SignatureSet, signers::SignersFile},
     rules::place::{path_of_url, release_tag},
     values::{key::PublicKey, path::RepoPath, wire},
 };
@@ -71,9 +67,9 @@ pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), Cli
         });
     }
     text.push_str(&format!("\nNow enough signers sign it, each with `countersign sign {shown}`"));
-    let fallen = replaced.map(|(_, fallen)| {
-        json!({"signatures": fallen.iter().map(PublicKey::to_string).collect::<Vec<_>>()})
-    });
+    let fallen = replaced.map(
+        |(_, fallen)| json!({"signatures": fallen.iter().map(PublicKey::to_string).collect::<Vec<_>>()}),
+    );
     session.output.result(&text, &json!({"index_file_path": path.as_str(), "replaced": fallen}))
 }
 

@@ -71,10 +71,9 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
         )),
         Some(_) | None => error,
     })?;
-    session.output.result(
-        &say_done(&path, is_revoked),
-        &json!({"file_path": path.as_str(), "revoked": is_revoked}),
-    )
+    session
+        .output
+        .result(&say_done(&path, is_revoked), &json!({"file_path": path.as_str(), "revoked": is_revoked}))
 }
 
 fn say_done(path: &RepoPath, is_revoked: bool) -> String {

@@ -151,7 +151,8 @@ async fn sign_one(
     let request = gathered.open()?;
     let session = keys.session;
     let key = keys.unlock(client, &request.path).await?;
-    let Some((body, comparison)) = review_and_sign(&Signing { session, args, key }, request, Network::Online)?
+    let Some((body, comparison)) =
+        review_and_sign(&Signing { session, args, key }, request, Network::Online)?
     else {
         return Ok(None);
     };
@@ -308,8 +309,7 @@ fn review_and_sign(
     }
     let comparison = compare(args, &to_sign.subject)?;
     let collected = keep_verifying(&request.collected, request.files[&request.path].as_bytes());
-    let review =
-        Review { to_sign: &to_sign, collected: &collected, comparison: comparison.as_ref(), you };
+    let review = Review { to_sign: &to_sign, collected: &collected, comparison: comparison.as_ref(), you };
     let text = review.text(session.output);
     match comparison.as_ref().filter(|comparison| !comparison.is_match()) {
         None => session.output.show_question(&text, session.confirmation()),

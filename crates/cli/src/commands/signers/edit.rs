@@ -108,10 +108,7 @@ async fn find_current(session: &Session, source: &str) -> Result<SignersFile, Cl
 impl Draft {
     fn of(file: &SignersFile) -> Self {
         let listed = |role| Some((role, file.explicit_groups(role)?.to_vec()));
-        Self {
-            roles: Role::ALL.into_iter().filter_map(listed).collect(),
-            servers: file.servers().to_vec(),
-        }
+        Self { roles: Role::ALL.into_iter().filter_map(listed).collect(), servers: file.servers().to_vec() }
     }
 
     /// Keys leave before others come, so that a name can be given again.
@@ -160,10 +157,16 @@ impl Draft {
 
     fn check_thresholds(&self) -> Result<(), CliError> {
         for (role, groups) in &self.roles {
-            for (i, group) in groups.iter().enumerate().filter(|(_, group)| group.threshold > group.signers.len()) {
+            for (i, group) in
+                groups.iter().enumerate().filter(|(_, group)| group.threshold > group.signers.len())
+            {
                 let place = GroupPlace { role: *role, number: (groups.len() > 1).then_some(i) };
                 return Err(CliError::usage(
-                    format!("{role} need {} signatures, and {} keys are left", group.threshold, group.signers.len()),
+                    format!(
+                        "{role} need {} signatures, and {} keys are left",
+                        group.threshold,
+                        group.signers.len()
+                    ),
                     format!("pass --threshold {}:N too, or keep more keys", place.name()),
                 ));
             }
@@ -234,7 +237,10 @@ impl Draft {
             let names: Vec<String> = names.into_iter().map(quoted).collect();
             CliError::usage(
                 format!("the signers file lists no {}", quoted(text)),
-                format!("name a key that it lists, by its name or in full; the names are {}", names.join(", ")),
+                format!(
+                    "name a key that it lists, by its name or in full; the names are {}",
+                    names.join(", ")
+                ),
             )
         })
     }
@@ -261,7 +267,8 @@ impl GroupPlace {
         let Some(role) = Role::ALL.into_iter().find(|role| role_options(*role)[0] == name) else {
             return Ok(plain);
         };
-        let number = number.map(|number| number.parse::<usize>().ok().and_then(|number| number.checked_sub(1)));
+        let number =
+            number.map(|number| number.parse::<usize>().ok().and_then(|number| number.checked_sub(1)));
         match number {
             Some(None) => Err(CliError::usage(
                 format!("`{}` names no group", shown_text(place)),

@@ -26,7 +26,11 @@ fn read_groups(given: &RoleArgs) -> Result<Vec<Group>, CliError> {
     let groups = if given.thresholds.len() == 1 { &all } else { &given.keys };
     if groups.len() != given.thresholds.len() {
         return Err(CliError::usage(
-            format!("--{keys} is given {} times, and --{threshold} {} times", groups.len(), given.thresholds.len()),
+            format!(
+                "--{keys} is given {} times, and --{threshold} {} times",
+                groups.len(),
+                given.thresholds.len()
+            ),
             format!("give each group its threshold: --{keys} KEY… --{threshold} N"),
         ));
     }

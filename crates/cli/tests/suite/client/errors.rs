@@ -98,7 +98,10 @@ fn what_a_proxy_answers_is_not_taken_for_the_servers_word() {
     let ran = computer.run(&["ping", "--server", &proxy.url()]).failed(5);
     ran.says(&["what stands before the server", "502"]);
     proxy.answer("/v1/ping", Lie::error(403, "you shall not pass").with_header("x-request-id", "abc-1"));
-    computer.run(&["ping", "--server", &proxy.url()]).failed(1).says(&["you shall not pass", "request id: abc-1"]);
+    computer
+        .run(&["ping", "--server", &proxy.url()])
+        .failed(1)
+        .says(&["you shall not pass", "request id: abc-1"]);
 }
 
 /// A server with a certificate that no one has signed, and the certificate's file.

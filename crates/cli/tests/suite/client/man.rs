@@ -2,7 +2,7 @@
 
 use crate::support::{
     Person, SignersFile, World,
-    client::{Computer, add_files},
+    client::{Computer, Ran, add_files},
 };
 
 #[test]
@@ -14,6 +14,29 @@ fn every_command_has_a_manual_page() {
         let text = String::from_utf8(computer.read(&format!("pages/{page}"))).unwrap();
         assert!(text.contains(".SH SYNOPSIS"), "{page}: {text}");
     }
+}
+
+#[test]
+fn the_package_has_the_program_its_pages_and_its_completions() {
+    let computer = Computer::offline();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/install");
+    let mut command = std::process::Command::new(script);
+    computer.settle(&mut command);
+    command
+        .env("PROGRAM", env!("CARGO_BIN_EXE_countersign"))
+        .env("PREFIX", "/usr")
+        .env("DESTDIR", computer.path("root"));
+    Ran::of(&mut command).ok();
+    let share = "root/usr/share";
+    for (file, word) in [
+        (format!("{share}/man/man1/countersign-download.1"), "download"),
+        (format!("{share}/bash-completion/completions/countersign"), "_countersign"),
+        (format!("{share}/zsh/site-functions/_countersign"), "#compdef countersign"),
+        (format!("{share}/fish/vendor_completions.d/countersign.fish"), "complete -c countersign"),
+    ] {
+        assert!(String::from_utf8(computer.read(&file)).unwrap().contains(word), "{file}");
+    }
+    assert!(computer.path("root/usr/bin/countersign").is_file());
 }
 
 #[test]

@@ -85,11 +85,10 @@ fn a_proposal_has_its_conditions_with_numbers() {
     let numbers: Vec<_> =
         conditions.iter().map(|one| (&one["is_met"], &one["collected"], &one["needed"])).collect();
     let (yes, no) = (json!(true), json!(false));
-    assert_eq!(numbers, [
-        (&no, &json!(1), &json!(2)),
-        (&yes, &json!(2), &json!(2)),
-        (&yes, &json!(1), &json!(1))
-    ]);
+    assert_eq!(
+        numbers,
+        [(&no, &json!(1), &json!(2)), (&yes, &json!(2), &json!(2)), (&yes, &json!(1), &json!(1))]
+    );
     assert_eq!(told["missing"], json!([bob.key()]));
     // The page says the same.
     let page = world.server.get(&format!("/p/{pending}")).text();

@@ -98,8 +98,7 @@ fn signers_that_came_into_force_although_the_answer_was_lost_are_in_force() {
     lie_at_first(&between, "/v1/signatures", 1, Lie::Swallowed);
     let pending = world.pending_path("acme/app");
     let computer = Computer::of(&world.server);
-    let signed =
-        computer.json_as("alice", &["sign", &pending, "--yes", "--server", &between.url()]);
+    let signed = computer.json_as("alice", &["sign", &pending, "--yes", "--server", &between.url()]);
     assert_eq!(signed["signed"][0]["is_complete"], true);
 }
 
@@ -108,7 +107,8 @@ fn a_registration_is_repeated_only_if_the_server_did_nothing() {
     let (world, computer, between, _) = collecting();
     let sums = put_release(&world.files, "acme/app/2.0", &[("app", b"new")]);
     let args = ["release", "--checksums", &sums, "--server", &between.url()];
-    for lie in [Lie::HungUp, Lie::error(504, "x"), Lie::Answer { status: 503, headers: vec![], body: vec![] }] {
+    for lie in [Lie::HungUp, Lie::error(504, "x"), Lie::Answer { status: 503, headers: vec![], body: vec![] }]
+    {
         let before = between.posts().len();
         between.answer("/v1/assets", lie);
         computer.run_as("alice", &args).failed(5);

@@ -80,11 +80,15 @@ fn only_a_revoker_signs_and_nothing_but_a_revocation_of_this_release() {
         assert!(!offline.path("revocation.json").exists(), "{text}");
     }
     // None of the four files is taken for another.
-    computer.run(&["sign", &world.add_release(&person("alice"), "acme/app/2.0"), "--export", "sign.json"]).ok();
+    computer
+        .run(&["sign", &world.add_release(&person("alice"), "acme/app/2.0"), "--export", "sign.json"])
+        .ok();
     let sign = String::from_utf8(computer.read("sign.json")).unwrap();
     offline.write("request.json", sign);
     offline.run_as("rita", &args).failed(1).says(&["revoke NAME --reason TEXT --export"]);
     offline.write("request.json", &request);
     offline.run_as("rita", &["sign", "--detached", "request.json", "-o", "s.json", "--yes"]).failed(1);
-    offline.run_as("rita", &["revoke", "--detached", "request.json", "-o", "request.json", "--yes"]).failed(2);
+    offline
+        .run_as("rita", &["revoke", "--detached", "request.json", "-o", "request.json", "--yes"])
+        .failed(2);
 }
