@@ -16,7 +16,23 @@ const WORDS: [(&str, &str); 11] = [
 ];
 
 pub(super) fn to_client_words(said: &str) -> String {
-    WORDS.iter().fold(said.to_owned(), |said, (word, meaning)| said.replace(word, meaning))
+    WORDS.iter().fold(said.to_owned(), |said, (word, meaning)| replace_word(&said, word, meaning))
+}
+
+/// Only where it stands alone: a part of a path stays as it is.
+fn replace_word(text: &str, word: &str, meaning: &str) -> String {
+    let mut replaced = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(word) {
+        let (before, behind) = (&rest[..at], &rest[at + word.len()..]);
+        let begins = before.chars().next_back().or(replaced.chars().next_back());
+        let begins = begins.is_none_or(|c| c.is_whitespace() || "(\"'`".contains(c));
+        let ends = behind.chars().next().is_none_or(|c| c.is_whitespace() || ":,;.)\"'`".contains(c));
+        replaced.push_str(before);
+        replaced.push_str(if begins && ends { meaning } else { word });
+        rest = behind;
+    }
+    replaced + rest
 }
 
 /// One of the reasons for which a change is in the way of another.

@@ -157,19 +157,15 @@ impl Draft {
 
     fn check_thresholds(&self) -> Result<(), CliError> {
         for (role, groups) in &self.roles {
-            for (i, group) in
-                groups.iter().enumerate().filter(|(_, group)| group.threshold > group.signers.len())
-            {
-                let place = GroupPlace { role: *role, number: (groups.len() > 1).then_some(i) };
-                return Err(CliError::usage(
-                    format!(
-                        "{role} need {} signatures, and {} keys are left",
-                        group.threshold,
-                        group.signers.len()
-                    ),
-                    format!("pass --threshold {}:N too, or keep more keys", place.name()),
-                ));
-            }
+            let Some(i) = groups.iter().position(|group| group.threshold > group.signers.len()) else {
+                continue;
+            };
+            let (needed, left) = (groups[i].threshold, groups[i].signers.len());
+            let place = GroupPlace { role: *role, number: (groups.len() > 1).then_some(i) };
+            return Err(CliError::usage(
+                format!("{role} need {needed} signatures, and {left} keys are left"),
+                format!("pass --threshold {}:N too, or keep more keys", place.name()),
+            ));
         }
         Ok(())
     }
@@ -208,14 +204,11 @@ impl Draft {
         let groups = self.roles.get_mut(&role).map(Vec::as_mut_slice).unwrap_or_default();
         let count = groups.len();
         let [name, _] = role_options(role);
-        match number {
-            None if count > 1 => {
-                return Err(CliError::usage(
-                    format!("{role} have {count} groups"),
-                    format!("say which one: {name}.1 is the first"),
-                ));
-            }
-            None | Some(_) => {}
+        if number.is_none() && count > 1 {
+            return Err(CliError::usage(
+                format!("{role} have {count} groups"),
+                format!("say which one: {name}.1 is the first"),
+            ));
         }
         groups.get_mut(number.unwrap_or_default()).ok_or_else(|| {
             let hint = format!("--add {name}:NAME=KEY adds a key to a role");

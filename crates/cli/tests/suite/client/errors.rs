@@ -139,3 +139,14 @@ fn https_and_http_that_are_mixed_up_are_told_as_such() {
     let ran = computer.run(&["ping", "--server", &format!("https://{}", world.server.address())]).failed(5);
     ran.says(&["does not speak https", &format!("use http://{}", world.server.address())]);
 }
+
+#[test]
+fn a_path_keeps_its_words_whatever_they_mean_to_the_api() {
+    let (_world, computer) = project();
+    let server = HostileServer::alone();
+    let said = "csum_files: `http/x/80/csum_files/a` and http/x/80/public_key-tool have a subject_digest.";
+    server.answer("/v1/ping", Lie::error(400, said));
+    let ran = computer.run(&["ping", "--server", &server.url()]).failed(1);
+    let words = "--checksums: `http/x/80/csum_files/a` and http/x/80/public_key-tool have a the digest in the revocation.";
+    ran.says(&[words]);
+}
