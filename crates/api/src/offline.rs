@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use countersign_core::{
-    proof::to_sign::SigningRequest,
+    documents::revocation::RevokeBody,
+    proof::{to_revoke::RevocationRequest, to_sign::SigningRequest},
     values::json::{self, Field, Json, ParseError},
 };
 use serde::Serialize;
@@ -13,6 +14,8 @@ use crate::requests::SignaturesBody;
 const VERSION: u64 = 1;
 const REQUESTS: &str = "signing_requests";
 const SIGNATURES: &str = "signatures";
+const REVOCATION_REQUESTS: &str = "revocation_requests";
+const REVOCATIONS: &str = "revocations";
 
 /// The file that `sign --export` writes.
 pub fn parse_requests(bytes: &[u8]) -> Result<Vec<SigningRequest>, ParseError> {
@@ -30,6 +33,24 @@ pub fn parse_signatures(bytes: &[u8]) -> Result<Vec<SignaturesBody>, ParseError>
 
 pub fn write_signatures(signatures: &[SignaturesBody]) -> Vec<u8> {
     write_list(SIGNATURES, signatures)
+}
+
+/// The file that `revoke --export` writes.
+pub fn parse_revocation_requests(bytes: &[u8]) -> Result<Vec<RevocationRequest>, ParseError> {
+    parse_list(bytes, REVOCATION_REQUESTS, RevocationRequest::parse_field)
+}
+
+pub fn write_revocation_requests(requests: &[RevocationRequest]) -> Vec<u8> {
+    write_list(REVOCATION_REQUESTS, requests)
+}
+
+/// The file that `revoke --detached` writes.
+pub fn parse_revocations(bytes: &[u8]) -> Result<Vec<RevokeBody>, ParseError> {
+    parse_list(bytes, REVOCATIONS, RevokeBody::parse_field)
+}
+
+pub fn write_revocations(revocations: &[RevokeBody]) -> Vec<u8> {
+    write_list(REVOCATIONS, revocations)
 }
 
 fn parse_list<T>(

@@ -8,11 +8,13 @@ use crate::{output::ColorChoice, prompt::Confirmation};
 
 pub(crate) use client::*;
 pub(crate) use serve::{AdminCommand, DropArgs, FileArgs, FsckArgs, ResetNoncesArgs, ServeArgs};
+pub(crate) use signers::*;
 
 mod client;
 #[cfg(test)]
 mod reference;
 mod serve;
+mod signers;
 
 /// Collects signatures on software releases, and lets anyone check them.
 #[derive(Debug, Parser)]
@@ -24,7 +26,8 @@ Try it:     countersign demo
 Download:   countersign download https://github.com/acme/app/releases/download/v1.0/app.tar.gz
 Sign:       countersign pending; countersign sign --all
 
-Exit codes: 0 success, 1 other error, 2 usage, 3 verification failed, 4 revoked, 5 not reachable."
+Exit codes: 0 success, 1 other error, 2 usage, 3 verification failed, 4 revoked, 5 not reachable; and of \
+`status --wait`: 6 the time is over, 7 replaced, 8 dropped or refused."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -51,7 +54,7 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) password_file: Option<PathBuf>,
 
-    /// Sign, revoke or forget without asking
+    /// Answer every question with yes: sign, revoke, replace or forget without asking
     #[arg(long, short = 'y', global = true)]
     pub(crate) yes: bool,
 
@@ -145,7 +148,7 @@ meets the project. --server, --key and their environment variables beat the file
 Keys from `ssh-keygen -t ed25519` work too. So does an agent: `--key FILE.pub` signs through SSH_AUTH_SOCK. Without a \
 terminal, pass --password-file FILE or --no-password.")]
     Keygen(KeygenArgs),
-    /// Make or check a signers file
+    /// Make, change or check a signers file
     Signers {
         #[command(subcommand)]
         command: SignersCommand,
@@ -170,7 +173,10 @@ every added key must sign it. Once it is in force, put it in the place of the ol
     #[command(after_help = "\
 Examples:
   countersign release https://github.com/acme/app/releases/tag/v1.0
-  countersign release --checksums https://dl.example.org/acme/app/1.0/SHA256SUMS")]
+  countersign release --checksums https://dl.example.org/acme/app/1.0/SHA256SUMS
+
+A release that still collects signatures can be registered again, to correct it. Its signatures then fall. The command \
+names them, and asks first.")]
     Release(ReleaseArgs),
     /// List what waits for your signature; needs no passphrase
     #[command(after_help = "\
@@ -188,7 +194,7 @@ Examples:
   countersign sign https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json --files dist --require-match
 
 On a computer without a network:
-  countersign sign PATH --export request.json                      online, with any key
+  countersign sign NAME --export request.json                      online, without a key
   countersign sign --detached request.json -o signatures.json      offline, with your key
   countersign sign --submit signatures.json                        online, with any key")]
     Sign(SignArgs),
@@ -198,9 +204,14 @@ Examples:
   countersign status https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json
   countersign status --wait --timeout 2h https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json
 
-With --wait, the command exits with 0 once the release is complete or the proposed signers are in force. It exits with \
-4 if the release was revoked. It exits with 1 if the file was replaced or dropped, or the time is over. It keeps \
-waiting when the server restarts, and needs no key. It repeats what the server says. `countersign verify` and \
+With --wait, the command exits with 0 once the release is complete or the proposed signers are in force. Other exit codes \
+(and their `kind` with --json):
+  4  revoked    the release was revoked
+  6  timed_out  the time is over
+  7  replaced   another file was registered in its place
+  8  refused    the file was dropped, or the server refuses to show it
+
+It keeps waiting when the server restarts, and needs no key. It repeats what the server says. `countersign verify` and \
 `countersign download` prove it.")]
     Status(StatusArgs),
     /// Print what happens on the server, as it happens
@@ -220,6 +231,11 @@ Examples:
   countersign revoke https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json --reason \"leaks keys\"
   countersign revoke https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json     join a revocation
 
+With a key on a computer without a network:
+  countersign revoke NAME --reason \"leaks keys\" --export request.json     online, without a key
+  countersign revoke --detached request.json -o revocation.json            offline, with your key
+  countersign revoke --submit revocation.json                              online, with any key
+
 If the signers file has no revocation keys, one admin is enough. You cannot undo a revocation.")]
     Revoke(RevokeArgs),
     /// Check that the server answers and, with --key, that it accepts your signature
@@ -235,6 +251,12 @@ nothing behind.")]
 Example:
   countersign completions bash > ~/.local/share/bash-completion/completions/countersign")]
     Completions(CompletionsArgs),
+    /// Write the manual pages
+    #[command(after_help = "\
+Examples:
+  countersign man | man -l -
+  countersign man /usr/local/share/man/man1")]
+    Man(ManArgs),
     /// Serve the files of a directory, to try things out
     ServeFiles(ServeFilesArgs),
     /// Run the signing server

@@ -1,12 +1,15 @@
 //! The signing server, as its client sees it: asked for things, bounded in time and size, and not believed.
 
-use std::{
-    fmt::Display,
-    time::{Duration, SystemTime},
-};
+mod attempts;
+mod exchange;
+mod failures;
+mod submission;
+mod words;
+
+use std::time::{Duration, SystemTime};
 
 use countersign_api::{
-    answers::{ChainResponse, ErrorResponse, PingResponse},
+    answers::{ChainResponse, PingResponse},
     catalogue::{KeyPendingResponse, ProjectsResponse},
     event::{EventFilter, HEADER_LAST_EVENT_ID},
 };
@@ -29,15 +32,16 @@ use countersign_core::{
 };
 use reqwest::{
     Method, Response, StatusCode,
-    header::{CONTENT_TYPE, HeaderValue, LOCATION},
+    header::{CONTENT_TYPE, HeaderValue},
 };
 use serde::Serialize;
 use url::Url;
 
-use crate::{
-    error::{CliError, ErrorKind},
-    keys::SigningKey,
+use self::{
+    attempts::{Attempts, Repetition},
+    exchange::{Answer, exchange},
 };
+use crate::{error::CliError, keys::SigningKey};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -98,11 +102,8 @@ impl ServerClient {
 
     /// A stored file; `None` where the server says that there is none.
     pub(crate) async fn file(&self, path: &RepoPath, max_bytes: usize) -> Result<Option<Vec<u8>>, CliError> {
-        let response = self.send(self.http.get(self.route("files", Some(path))), ANSWER_TIMEOUT).await?;
-        if response.status() == StatusCode::NOT_FOUND {
-            return Ok(None);
-        }
-        self.read(response, max_bytes).await.map(Some)
+        let answer = self.find(self.route("files", Some(path)), max_bytes).await?;
+        Ok(answer.map(|answer| answer.bytes))
     }
 
     /// A stored document, as text.
@@ -118,34 +119,32 @@ impl ServerClient {
         parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
     ) -> Result<Option<T>, CliError> {
         let bytes = self.file(path, FILE_BYTES).await?;
-        bytes.map(|bytes| parse(&bytes).map_err(|error| self.unusable(path, error))).transpose()
+        bytes.map(|bytes| parse(&bytes).map_err(|error| self.unusable_content(path, error))).transpose()
     }
 
     /// The whole history of a project's signers; empty where it has none.
     pub(crate) async fn history(&self, project: &RepoPath) -> Result<History, CliError> {
         let path = layout::history(project);
         match self.file(&path, ANSWER_BYTES).await? {
-            Some(bytes) => History::parse(&bytes).map_err(|error| self.unusable(&path, error)),
+            Some(bytes) => History::parse(&bytes).map_err(|error| self.unusable_content(&path, error)),
             None => Ok(History::default()),
         }
     }
 
     /// The history up to the signers that signed `path`.
     pub(crate) async fn chain(&self, path: &RepoPath) -> Result<History, CliError> {
-        let request = self.http.get(self.route("get_signers_chain", Some(path)));
-        let bytes = self.read(self.send(request, ANSWER_TIMEOUT).await?, ANSWER_BYTES).await?;
-        let chain = ChainResponse::parse(&bytes).map_err(|error| self.unusable(path, error))?;
+        let answer = self.get(self.route("get_signers_chain", Some(path)), ANSWER_BYTES).await?;
+        let chain =
+            ChainResponse::parse(&answer.bytes).map_err(|error| self.unusable(path, &answer, error))?;
         Ok(chain.history)
     }
 
     /// The keys of the signers file in force above a path, and of one that is proposed.
     pub(crate) async fn listed_keys(&self, path: &RepoPath) -> Result<Vec<PublicKey>, CliError> {
-        let request = self.http.get(self.route("get_signers", Some(path)));
-        let response = self.send(request, ANSWER_TIMEOUT).await?;
         let mut files = Vec::new();
-        if response.status().is_success() {
-            let bytes = self.read(response, FILE_BYTES).await?;
-            files.push(SignersFile::parse(&bytes).map_err(|error| self.unusable(path, error))?);
+        if let Some(answer) = self.find(self.route("get_signers", Some(path)), FILE_BYTES).await? {
+            let parsed = SignersFile::parse(&answer.bytes);
+            files.push(parsed.map_err(|error| self.unusable(path, &answer, error))?);
         }
         let project = match layout::signable(path) {
             Some(Signable::PendingSigners { project }) => project,
@@ -166,8 +165,8 @@ impl ServerClient {
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
-        let bytes = self.read(self.send(self.http.get(url), ANSWER_TIMEOUT).await?, ANSWER_BYTES).await?;
-        parse(&bytes).map_err(|error| self.unusable(&route, error))
+        let answer = self.get(url, ANSWER_BYTES).await?;
+        parse(&answer.bytes).map_err(|error| self.unusable(&"a question", &answer, error))
     }
 
     /// The projects whose identifiers end like this.
@@ -181,38 +180,58 @@ impl ServerClient {
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.extend([key.to_string().as_str(), "pending"]);
         }
-        let bytes = self.read(self.send(self.http.get(url), ANSWER_TIMEOUT).await?, ANSWER_BYTES).await?;
-        KeyPendingResponse::parse(&bytes).map_err(|error| self.unusable(&"keys", error))
+        let answer = self.get(url, ANSWER_BYTES).await?;
+        KeyPendingResponse::parse(&answer.bytes).map_err(|error| self.unusable(key, &answer, error))
     }
 
     /// A request that `key` signs, for an answer that `parse` reads.
     pub(crate) async fn ask<T>(
         &self,
         key: &SigningKey,
-        route: ServerCall<'_>,
+        call: ServerCall<'_>,
         parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
     ) -> Result<T, CliError> {
-        let (method, name, timeout) = route.parts();
-        let body = route.body()?;
-        let (timestamp, nonce) = (now()?.to_header(), new_nonce()?);
-        let signature = key.sign(&request_digest(&timestamp, &nonce, body.as_bytes()))?;
-        let request = self
-            .http
-            .request(method, self.route(name, None))
-            .header(wire::HEADER_TIMESTAMP, timestamp)
-            .header(wire::HEADER_NONCE, nonce)
-            .header(wire::HEADER_SIGNATURE, signature.to_header())
-            .header(wire::HEADER_PUBLIC_KEY, key.public_key().to_string())
-            .body(body);
-        let bytes = self.read(self.send(request, timeout).await?, ANSWER_BYTES).await?;
-        parse(&bytes).map_err(|error| self.unusable(&name, error))
+        self.ask_counting(key, call, parse, &mut Attempts::default()).await
+    }
+
+    /// Every try has a nonce of its own: the server takes none twice.
+    async fn ask_counting<T>(
+        &self,
+        key: &SigningKey,
+        call: ServerCall<'_>,
+        parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
+        attempts: &mut Attempts,
+    ) -> Result<T, CliError> {
+        let (method, name, timeout) = call.parts();
+        let body = call.body()?;
+        let outcome = loop {
+            let (timestamp, nonce) = (now()?.to_header(), new_nonce()?);
+            let signature = key.sign(&request_digest(&timestamp, &nonce, body.as_bytes()))?;
+            let request = self
+                .http
+                .request(method.clone(), self.route(name, None))
+                .header(wire::HEADER_TIMESTAMP, timestamp)
+                .header(wire::HEADER_NONCE, nonce)
+                .header(wire::HEADER_SIGNATURE, signature.to_header())
+                .header(wire::HEADER_PUBLIC_KEY, key.public_key().to_string())
+                .body(body.clone());
+            let outcome = exchange(request, timeout, ANSWER_BYTES).await;
+            if !attempts.try_again(&outcome, call.repetition()).await {
+                break outcome;
+            }
+        };
+        let answer = match outcome {
+            Ok(answer) if answer.status.is_success() => answer,
+            Ok(answer) => return Err(self.refused(&answer)),
+            Err(error) => return Err(self.failed(error).await),
+        };
+        parse(&answer.bytes).map_err(|error| self.unusable(&call.title(), &answer, error))
     }
 
     /// Whether the server is there, without saying who asks.
     pub(crate) async fn ping(&self) -> Result<PingResponse, CliError> {
-        let response = self.send(self.http.get(self.route("ping", None)), ANSWER_TIMEOUT).await?;
-        let bytes = self.read(response, FILE_BYTES).await?;
-        PingResponse::parse(&bytes).map_err(|error| self.unusable(&"ping", error))
+        let answer = self.get(self.route("ping", None), FILE_BYTES).await?;
+        PingResponse::parse(&answer.bytes).map_err(|error| self.unusable(&"a ping", &answer, error))
     }
 
     /// A stream of events, which has begun and has no end.
@@ -235,10 +254,16 @@ impl ServerClient {
         };
         // There is no limit for the whole answer, only for its head.
         let response = tokio::time::timeout(ANSWER_TIMEOUT, request.send()).await;
-        let response = response.map_err(|_| self.silent())?.map_err(|error| self.unreachable(&error))?;
+        let response = match response.map_err(|_| self.silent())? {
+            Ok(response) => response,
+            Err(error) => return Err(self.unreachable(&error).await),
+        };
         if !response.status().is_success() {
             let is_too_old = response.status() == StatusCode::NOT_FOUND && query.after.is_some();
-            let refused = self.read(response, 0).await.map_or_else(|error| error, |_| self.silent());
+            let refused = match Answer::read(response, 0).await {
+                Ok(answer) => self.refused(&answer),
+                Err(error) => self.failed(error).await,
+            };
             return Err(if is_too_old { refused.with_hint(TOO_OLD) } else { refused });
         }
         let kind = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
@@ -257,99 +282,53 @@ impl ServerClient {
         url
     }
 
-    async fn send(&self, request: reqwest::RequestBuilder, timeout: Duration) -> Result<Response, CliError> {
-        request.timeout(timeout).send().await.map_err(|error| self.unreachable(&error))
+    /// The same address over https.
+    fn as_https(&self) -> Option<Url> {
+        let mut url = self.base.clone();
+        let port = url.port_or_known_default();
+        url.set_scheme("https").ok()?;
+        url.set_port(port).ok()?;
+        Some(url)
     }
 
-    async fn read(&self, mut response: Response, max_bytes: usize) -> Result<Vec<u8>, CliError> {
-        let status = response.status();
-        if status.is_redirection() {
-            let target =
-                response.headers().get(LOCATION).map(|value| String::from_utf8_lossy(value.as_bytes()));
-            return Err(CliError::other(
-                format!(
-                    "the server {} redirects to {}",
-                    self.address(),
-                    shown_text(&target.unwrap_or_default())
-                ),
-                "redirects are not followed: if you trust that address, give it with --server",
-            ));
+    async fn get(&self, url: Url, max_bytes: usize) -> Result<Answer, CliError> {
+        match self.look_up(url, max_bytes).await? {
+            answer if answer.status.is_success() => Ok(answer),
+            answer => Err(self.refused(&answer)),
         }
-        let max_bytes = if status.is_success() { max_bytes } else { 64 << 10 };
-        let mut bytes = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.unreachable(&error))? {
-            if bytes.len() + chunk.len() > max_bytes {
-                return Err(CliError::unverified(
-                    format!("the server {} answers with more than {max_bytes} bytes", self.address()),
-                    "no honest answer is that long: check --server",
-                ));
+    }
+
+    /// `None` where a Countersign server says that there is none. Anything can answer 404.
+    async fn find(&self, url: Url, max_bytes: usize) -> Result<Option<Answer>, CliError> {
+        let answer = self.look_up(url, max_bytes).await?;
+        if answer.status == StatusCode::NOT_FOUND && answer.error_text().is_some() {
+            return Ok(None);
+        }
+        if answer.status.is_success() { Ok(Some(answer)) } else { Err(self.refused(&answer)) }
+    }
+
+    async fn look_up(&self, url: Url, max_bytes: usize) -> Result<Answer, CliError> {
+        let mut attempts = Attempts::default();
+        loop {
+            let outcome = exchange(self.http.get(url.clone()), ANSWER_TIMEOUT, max_bytes).await;
+            if attempts.try_again(&outcome, Repetition::Harmless).await {
+                continue;
             }
-            bytes.extend_from_slice(&chunk);
+            return match outcome {
+                Ok(answer) => Ok(answer),
+                Err(error) => Err(self.failed(error).await),
+            };
         }
-        if status.is_success() { Ok(bytes) } else { Err(self.refused(status, &bytes)) }
-    }
-
-    fn refused(&self, status: StatusCode, body: &[u8]) -> CliError {
-        let said = ErrorResponse::parse(body).map(|answer| shown_text(&answer.error));
-        let said = said.unwrap_or_else(|| "(without a reason)".to_owned());
-        let message = format!("the server {} answered {}: {said}", self.address(), status.as_u16());
-        let (kind, hint) = match status.as_u16() {
-            400 => (ErrorKind::Other, "correct what the message names"),
-            401 => (ErrorKind::Other, "check this computer's clock, and that --key names the right key"),
-            403 => (ErrorKind::Other, "only those whom the project's signers file lists may do this"),
-            404 => (
-                ErrorKind::Other,
-                "check the path, and --server: `countersign pending` lists what waits for you",
-            ),
-            409 => (
-                ErrorKind::Other,
-                "it is done already, or something is in the way: `countersign chain PROJECT` and `countersign \
-                 status PATH` show what is there",
-            ),
-            429 => (ErrorKind::Unreachable, "it was too much for now: wait as long as the message says"),
-            500 => (
-                ErrorKind::Other,
-                "check that the server can read what the message names; else ask its operator",
-            ),
-            502..=504 => (ErrorKind::Unreachable, "the server is busy or down: try again later"),
-            _ => (ErrorKind::Other, "the server's operator finds more in its log"),
-        };
-        CliError::new(kind, message, hint)
-    }
-
-    fn unreachable(&self, error: &reqwest::Error) -> CliError {
-        let innermost = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
-        let reason = innermost.last().map(|error| shown_text(&error.to_string())).unwrap_or_default();
-        CliError::unreachable(
-            format!("the server {} cannot be reached", self.address()),
-            "check the network and --server (COUNTERSIGN_SERVER); `countersign serve --dev` starts one here",
-        )
-        .because(reason)
-    }
-
-    fn silent(&self) -> CliError {
-        CliError::unreachable(
-            format!("the server {} does not answer", self.address()),
-            "check the network and --server (COUNTERSIGN_SERVER)",
-        )
     }
 
     /// Not an event.
     pub(crate) fn unusable_event(&self, error: ParseError) -> CliError {
-        self.unusable(&"events", error)
-    }
-
-    /// An answer that is not what it must be.
-    fn unusable(&self, what: &impl Display, error: ParseError) -> CliError {
-        CliError::unverified(
-            format!("the server {} gives an answer for {what} that cannot be used", self.address()),
-            "check that --server is a Countersign server; if it is, do not trust it",
-        )
-        .because(error)
+        self.unusable_content(&"events", error)
     }
 
     fn text(&self, path: &RepoPath, bytes: Vec<u8>) -> Result<String, CliError> {
-        String::from_utf8(bytes).map_err(|_| self.unusable(path, ParseError::new("", "it is not UTF-8")))
+        String::from_utf8(bytes)
+            .map_err(|_| self.unusable_content(path, ParseError::new("", "it is not UTF-8")))
     }
 }
 
@@ -364,7 +343,7 @@ pub(crate) enum ServerCall<'a> {
     Revoke(&'a countersign_api::requests::RevokeBody),
 }
 
-impl<'a> ServerCall<'a> {
+impl ServerCall<'_> {
     fn parts(self) -> (Method, &'static str, Duration) {
         match self {
             Self::Ping => (Method::GET, "ping", ANSWER_TIMEOUT),
@@ -373,6 +352,25 @@ impl<'a> ServerCall<'a> {
             Self::Signatures(_) => (Method::POST, "signatures", ANSWER_TIMEOUT),
             Self::Assets(_) => (Method::POST, "assets", RELEASE_TIMEOUT),
             Self::Revoke(_) => (Method::POST, "revoke", ANSWER_TIMEOUT),
+        }
+    }
+
+    /// For messages.
+    fn title(self) -> &'static str {
+        match self {
+            Self::Ping => "a ping",
+            Self::Register(_) => "a registration",
+            Self::Update(_) => "an update of signers",
+            Self::Signatures(_) => "a signature",
+            Self::Assets(_) => "a release",
+            Self::Revoke(_) => "a revocation",
+        }
+    }
+
+    fn repetition(self) -> Repetition {
+        match self {
+            Self::Ping | Self::Signatures(_) | Self::Revoke(_) => Repetition::Harmless,
+            Self::Register(_) | Self::Update(_) | Self::Assets(_) => Repetition::Harmful,
         }
     }
 

@@ -1,16 +1,45 @@
 //! An index beside the files that the signer built or fetched.
 
-use std::{fs::File, io, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+};
 
-use countersign_core::documents::index::{AssetName, PublishedFile, ReleaseIndex};
+use countersign_core::{
+    documents::index::{Digests, PublishedFile, ReleaseIndex},
+    values::digest::{Sha256, Sha512},
+};
 use ring::digest::{Context, SHA256, SHA512};
+use serde_json::{Value, json};
 
-use crate::{download::for_each_block, error::CliError};
+use crate::{download::for_each_block, error::CliError, paths::shown_path};
+
+/// A directory with more than this is no build of one release.
+const MAX_OWN_FILES: usize = 100_000;
 
 #[derive(Debug)]
 pub(crate) struct Comparison {
     /// In the order of the index.
-    pub(crate) files: Vec<(AssetName, MatchOutcome)>,
+    pub(crate) files: Vec<ComparedFile>,
+    /// What the signer has and the release has not, sorted.
+    pub(crate) not_released: Vec<String>,
+    pub(crate) dir: PathBuf,
+}
+
+#[derive(Debug)]
+pub(crate) struct ComparedFile {
+    pub(crate) listed: PublishedFile,
+    pub(crate) outcome: MatchOutcome,
+    /// `None` where there is no such file, or it is no plain file.
+    pub(crate) own: Option<OwnFile>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnFile {
+    pub(crate) size: u64,
+    pub(crate) digests: Digests,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,57 +49,125 @@ pub(crate) enum MatchOutcome {
     Missing,
 }
 
+impl MatchOutcome {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Match => "match",
+            Self::Differ => "differ",
+            Self::Missing => "missing",
+        }
+    }
+}
+
 impl Comparison {
     /// Whether every file was there and the same.
     pub(crate) fn is_match(&self) -> bool {
-        self.files.iter().all(|(_, outcome)| *outcome == MatchOutcome::Match)
+        self.mismatches().next().is_none()
     }
 
     pub(crate) fn count(&self, wanted: MatchOutcome) -> usize {
-        self.files.iter().filter(|(_, outcome)| *outcome == wanted).count()
+        self.files.iter().filter(|file| file.outcome == wanted).count()
+    }
+
+    pub(crate) fn mismatches(&self) -> impl Iterator<Item = &ComparedFile> {
+        self.files.iter().filter(|file| file.outcome != MatchOutcome::Match)
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let bytes = |size: Option<u64>, digests: &Digests| {
+            json!({
+                "size": size,
+                "sha256": digests.sha256.map(|digest| digest.to_string()),
+                "sha512": digests.sha512.map(|digest| digest.to_string()),
+            })
+        };
+        let file = |file: &ComparedFile| {
+            json!({
+                "file_name": file.listed.file_name.as_str(),
+                "outcome": file.outcome.name(),
+                "release": bytes(file.listed.size, &file.listed.digests),
+                "yours": file.own.map(|own| bytes(Some(own.size), &own.digests)),
+            })
+        };
+        json!({
+            "is_match": self.is_match(),
+            "files": self.files.iter().map(file).collect::<Vec<_>>(),
+            "not_in_release": self.not_released,
+        })
     }
 }
 
 pub(crate) fn compare(index: &ReleaseIndex, dir: &Path) -> Result<Comparison, CliError> {
     if !dir.is_dir() {
         return Err(CliError::usage(
-            format!("{} is not a directory", dir.display()),
+            format!("{} is not a directory", shown_path(dir)),
             "--files names the directory with the files that you built or fetched",
         ));
     }
-    let compare = |file: &PublishedFile| Ok((file.file_name.clone(), compare_file(file, dir)?));
-    Ok(Comparison { files: index.published_files.iter().map(compare).collect::<Result<_, CliError>>()? })
+    let files = index.published_files.iter().map(|file| compare_file(file, dir));
+    let files: Vec<ComparedFile> = files.collect::<Result<_, CliError>>()?;
+    let released: BTreeSet<&str> = index.published_files.iter().map(|file| file.file_name.as_str()).collect();
+    let mut own = BTreeSet::new();
+    list_files(dir, "", &mut own).map_err(|error| CliError::file("read", dir, error))?;
+    let not_released = own.into_iter().filter(|name| !released.contains(name.as_str())).collect();
+    Ok(Comparison { files, not_released, dir: dir.to_owned() })
+}
+
+/// Links are not followed: they could lead around in a circle.
+fn list_files(dir: &Path, prefix: &str, found: &mut BTreeSet<String>) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        if found.len() >= MAX_OWN_FILES {
+            return Ok(());
+        }
+        if entry.file_type()?.is_dir() {
+            list_files(&entry.path(), &format!("{name}/"), found)?;
+        } else {
+            found.insert(name);
+        }
+    }
+    Ok(())
 }
 
 /// Every digest that the index lists is compared: all of them are going to be signed.
-fn compare_file(listed: &PublishedFile, dir: &Path) -> Result<MatchOutcome, CliError> {
+fn compare_file(listed: &PublishedFile, dir: &Path) -> Result<ComparedFile, CliError> {
     let path = dir.join(listed.file_name.as_str());
-    let unreadable = |error| CliError::file("read", &path, error);
-    // Looked at before it is opened: a FIFO would wait for a writer.
-    let opened = std::fs::metadata(&path).and_then(|found| match found.is_file() {
-        true => File::open(&path).map(Some),
-        false => Ok(None),
-    });
-    let mut file = match opened {
-        Ok(Some(file)) => file,
-        Ok(None) => return Ok(MatchOutcome::Differ),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return Ok(MatchOutcome::Missing);
+    let compared = |outcome, own| Ok(ComparedFile { listed: listed.clone(), outcome, own });
+    match read_own(&path) {
+        Ok(None) => compared(MatchOutcome::Differ, None),
+        Ok(Some(own)) => {
+            let is_same = listed.size.is_none_or(|size| size == own.size)
+                && listed.digests.sha256.is_none_or(|digest| own.digests.sha256 == Some(digest))
+                && listed.digests.sha512.is_none_or(|digest| own.digests.sha512 == Some(digest));
+            compared(if is_same { MatchOutcome::Match } else { MatchOutcome::Differ }, Some(own))
         }
-        Err(error) => return Err(unreadable(error)),
-    };
-    let found = file.metadata().map_err(unreadable)?;
-    if !found.is_file() || listed.size.is_some_and(|size| size != found.len()) {
-        return Ok(MatchOutcome::Differ);
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            compared(MatchOutcome::Missing, None)
+        }
+        Err(error) => Err(CliError::file("read", &path, error)),
     }
-    let (mut sha256, mut sha512) = (Context::new(&SHA256), Context::new(&SHA512));
+}
+
+/// `None` for what is no plain file.
+fn read_own(path: &Path) -> io::Result<Option<OwnFile>> {
+    // Looked at before it is opened: a FIFO would wait for a writer.
+    if !fs::metadata(path)?.is_file() {
+        return Ok(None);
+    }
+    let mut file = File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Ok(None);
+    }
+    let (mut sha256, mut sha512, mut size) = (Context::new(&SHA256), Context::new(&SHA512), 0);
     for_each_block(&mut file, |block| {
         sha256.update(block);
         sha512.update(block);
-    })
-    .map_err(unreadable)?;
-    let (sha256, sha512) = (sha256.finish(), sha512.finish());
-    let is_same = listed.digests.sha256.is_none_or(|digest| digest.as_bytes() == sha256.as_ref())
-        && listed.digests.sha512.is_none_or(|digest| digest.as_bytes() == sha512.as_ref());
-    Ok(if is_same { MatchOutcome::Match } else { MatchOutcome::Differ })
+        size += block.len() as u64;
+    })?;
+    let digests = Digests {
+        sha256: sha256.finish().as_ref().try_into().ok().map(Sha256::from_bytes),
+        sha512: sha512.finish().as_ref().try_into().ok().map(Sha512::from_bytes),
+    };
+    Ok(Some(OwnFile { size, digests }))
 }

@@ -22,6 +22,12 @@ pub(crate) enum ErrorKind {
     Verification = 3,
     Revoked = 4,
     Unreachable = 5,
+    /// The time that was set for waiting is over.
+    TimedOut = 6,
+    /// What was waited for was replaced by another one.
+    Replaced = 7,
+    /// What was waited for was dropped, or the server does not let it be seen.
+    Refused = 8,
 }
 
 #[derive(Debug)]
@@ -31,6 +37,8 @@ pub(crate) struct CliError {
     hint: String,
     /// More for programs to read, beside the message.
     details: Map<String, Value>,
+    /// Of the server's answer, safe to show.
+    request_id: Option<String>,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
@@ -43,6 +51,9 @@ impl ErrorKind {
             Self::Verification => "verification",
             Self::Revoked => "revoked",
             Self::Unreachable => "unreachable",
+            Self::TimedOut => "timed_out",
+            Self::Replaced => "replaced",
+            Self::Refused => "refused",
         }
     }
 
@@ -54,7 +65,14 @@ impl ErrorKind {
 impl CliError {
     /// `hint`: the next step. Text from outside must come escaped, or through `because`.
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: hint.into(), details: Map::new(), source: None }
+        Self {
+            kind,
+            message: message.into(),
+            hint: hint.into(),
+            details: Map::new(),
+            request_id: None,
+            source: None,
+        }
     }
 
     pub(crate) fn other(message: impl Into<String>, hint: impl Into<String>) -> Self {
@@ -102,8 +120,26 @@ impl CliError {
     }
 
     #[must_use]
+    pub(crate) fn with_kind(mut self, kind: ErrorKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    #[must_use]
     pub(crate) fn with_details(mut self, details: Map<String, Value>) -> Self {
         self.details = details;
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn with_detail(mut self, name: &str, value: Value) -> Self {
+        self.details.insert(name.to_owned(), value);
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn with_request_id(mut self, id: Option<&str>) -> Self {
+        self.request_id = id.map(str::to_owned);
         self
     }
 
@@ -122,6 +158,16 @@ impl CliError {
 
     pub(crate) fn hint(&self) -> &str {
         &self.hint
+    }
+
+    pub(crate) fn request_id(&self) -> Option<&str> {
+        self.request_id.as_deref()
+    }
+
+    /// Whether the server answered, and refused what was asked.
+    pub(crate) fn is_refusal(&self) -> bool {
+        let status = self.details.get("status").and_then(Value::as_u64);
+        self.kind == ErrorKind::Other && status.is_some_and(|status| (400..500).contains(&status))
     }
 
     pub(crate) fn details(&self) -> &Map<String, Value> {

@@ -121,7 +121,7 @@ async fn gather_signatures(
     let collected = pending.map_or(0, |signatures| signatures.signers().len());
     Err(CliError::unverified(
         format!("{path} is not signed by enough people yet: {collected} signature(s) so far"),
-        "wait until the project has signed it; `countersign status PATH` shows who is missing",
+        "wait until the project has signed it; `countersign status NAME` shows who is missing",
     ))
 }
 

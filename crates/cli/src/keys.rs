@@ -44,8 +44,7 @@ impl SigningKey {
     /// of an encrypted file, or where only the public half is here.
     pub(crate) fn load(path: &Path, global: &GlobalArgs) -> Result<Self, CliError> {
         let output = Output::new(global.json, global.quiet, global.color);
-        let public_half = PathBuf::from(format!("{}.pub", path.display()));
-        let path = if !path.exists() && public_half.exists() { &public_half } else { path };
+        let path = &find_half(path);
         match read_key_file(path)? {
             KeyFile::Private(key) => {
                 warn_of_loose_mode(path, output);
@@ -77,6 +76,12 @@ impl SigningKey {
     }
 }
 
+/// The file itself, or its public half where only that is here.
+fn find_half(path: &Path) -> PathBuf {
+    let public_half = PathBuf::from(format!("{}.pub", path.display()));
+    if !path.exists() && public_half.exists() { public_half } else { path.to_owned() }
+}
+
 fn read_key_file(path: &Path) -> Result<KeyFile, CliError> {
     let content = SecretBytes::read(path, MAX_KEY_FILE_BYTES)?;
     KeyFile::parse(content.as_bytes()).map_err(|error| unusable(path, &error))
@@ -84,6 +89,7 @@ fn read_key_file(path: &Path) -> Result<KeyFile, CliError> {
 
 /// The public half of a key, as its file shows it without a passphrase.
 pub(crate) fn read_public_half(path: &Path) -> Result<PublicKey, CliError> {
+    let path = &find_half(path);
     match read_key_file(path)? {
         KeyFile::Private(key) => key.public_key().map_err(|error| unusable(path, &error)),
         KeyFile::Public(key) => Ok(key),
@@ -104,8 +110,8 @@ pub(crate) fn find_default(listed: &[PublicKey], global: &GlobalArgs) -> Result<
 }
 
 /// The public half of the default key.
-pub(crate) fn find_default_public(output: Output) -> Result<PublicKey, CliError> {
-    choose_default(&[], output)
+pub(crate) fn find_default_public(listed: &[PublicKey], output: Output) -> Result<PublicKey, CliError> {
+    choose_default(listed, output)
 }
 
 fn choose_default(listed: &[PublicKey], output: Output) -> Result<PublicKey, CliError> {

@@ -1,6 +1,7 @@
 //! The `countersign` program.
 
 mod args;
+mod carried;
 mod client;
 mod client_config;
 mod commands;
@@ -15,6 +16,7 @@ mod glob;
 mod keys;
 mod output;
 mod paths;
+mod people;
 mod prompt;
 mod proof;
 mod release_names;
@@ -28,7 +30,7 @@ mod trust;
 
 use std::process::ExitCode;
 
-use args::{AdminCommand, Arguments, Command, GlobalArgs};
+use args::{AdminCommand, Arguments, Command, GlobalArgs, SignersCommand};
 use clap::Parser as _;
 use error::{CliError, ErrorKind};
 use output::{ColorChoice, Output};
@@ -80,9 +82,15 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Fsck(args) => fsck::run(&args, output),
         Command::Config { command } => config::run(command.as_ref(), output),
         Command::Keygen(args) => keygen::run(&global, &args, output),
-        Command::Signers { command } => signers::run(&command, output),
+        Command::Signers { command: SignersCommand::New(args) } => signers::new::run(&args, output),
+        Command::Signers { command: SignersCommand::Check { file } } => signers::check(&file, output),
+        Command::Signers { command: SignersCommand::Edit(args) } => {
+            let global = signers::edit::choose_server(global, &args);
+            ask(global, output, async |session| signers::edit::run(session, &args).await)
+        }
         Command::Trust { command } => trust::run(&command, output, confirmation),
         Command::Completions(args) => completions::run(&args, output),
+        Command::Man(args) => man::run(&args, output),
         Command::ServeFiles(args) => client_runtime()?.block_on(serve_files::run(&args)),
         Command::Demo(args) => demo::run(&args, output),
         Command::Download(args) => ask(global, output, async |session| download::run(session, &args).await),

@@ -9,7 +9,7 @@ use clap::{
 use countersign_core::values::shown::is_unseen;
 use serde_json::{Value, json};
 
-use crate::error::CliError;
+use crate::{error::CliError, prompt::Confirmation};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ColorChoice {
@@ -98,7 +98,14 @@ impl Output {
         }
     }
 
-    /// What must be read before a question is asked, also by those who like it quiet; never on standard output.
+    /// What a question is about. Where --yes has answered it, --quiet silences this too.
+    pub(crate) fn show_question(&self, text: &str, confirmation: Confirmation) {
+        if !self.quiet || confirmation == Confirmation::Ask {
+            self.show(text);
+        }
+    }
+
+    /// What must be read also by those who like it quiet; never on standard output.
     pub(crate) fn show(&self, text: &str) {
         // The reader may be gone, which is no reason to panic.
         let _ = io::stderr().write_all(self.lines(text).as_bytes());
@@ -138,6 +145,9 @@ impl Output {
                 "causes": error.causes(),
                 "hint": error.hint(),
             });
+            if let Some(id) = error.request_id() {
+                value["request_id"] = json!(id);
+            }
             for (name, detail) in error.details() {
                 value[name] = detail.clone();
             }
@@ -150,6 +160,9 @@ impl Output {
         }
         if !error.hint().is_empty() {
             text.push_str(&format!("{} {}\n", self.strong("hint:"), error.hint()));
+        }
+        if let Some(id) = error.request_id() {
+            text.push_str(&format!("request id: {id}\n"));
         }
         let _ = io::stderr().write_all(self.lines(&text).as_bytes());
     }

@@ -1,76 +1,108 @@
 //! What a signer reads before signing.
 
-use std::collections::BTreeSet;
-
 use countersign_core::{
     documents::{
-        index::{PublishedFile, ReleaseIndex},
+        index::{Digests, PublishedFile, ReleaseIndex},
         metadata::Metadata,
+        signatures::SignatureSet,
         signers::SignersFile,
     },
-    proof::{
-        to_sign::{Subject, ToSign},
-        verify::count_groups,
-    },
+    proof::to_sign::{Subject, ToSign},
     rules::{
         chain::VerifiedChain,
+        consent::Consent,
         place::{path_of_url, release_tag},
     },
     values::{key::PublicKey, shown::shown_text},
 };
 use countersign_explain::{
     difference::list_changes,
-    signers::{named_signer, shown_signer},
+    progress::{Names, condition_text, describe_conditions, describe_groups},
 };
 
 use crate::{
     comparison::{Comparison, MatchOutcome},
     output::Output,
+    paths::shown_path,
+    people::People,
 };
 
-pub(crate) fn describe(to_sign: &ToSign, comparison: Option<&Comparison>, output: Output) -> String {
-    let mut lines = Vec::new();
-    match &to_sign.subject {
-        Subject::Release { index, chain } => {
-            lines.push(output.strong(&format!("Release {}", to_sign.path())));
-            describe_release(&mut lines, index, comparison, output);
-            describe_progress(&mut lines, to_sign, &chain.last().signers);
-        }
-        Subject::Proposal { project, signers, metadata, current } => {
-            lines.push(output.strong(&format!("Signers file {}", to_sign.path())));
-            lines.push(format!("  project    {project}"));
-            lines.extend(describe_proposal(signers, metadata, current.as_ref(), output));
-            let files: Vec<&SignersFile> = std::iter::once(&**signers)
-                .chain(current.as_ref().map(|chain| &chain.last().signers))
-                .collect();
-            let signed = names(&to_sign.signed, &files);
-            lines.push(format!("  signed     {}", if signed.is_empty() { "no one yet" } else { &signed }));
-            lines.push(format!("  missing    {}", names(&to_sign.missing_signers(), &files)));
-        }
-    }
-    lines.join("\n")
+/// How many of the signer's own files are named that the release lacks.
+const MOST_NAMED: usize = 20;
+
+/// Something to sign, as it is shown to one signer.
+pub(crate) struct Review<'a> {
+    pub(crate) to_sign: &'a ToSign,
+    /// The signatures so far, all of which verify.
+    pub(crate) collected: &'a SignatureSet,
+    pub(crate) comparison: Option<&'a Comparison>,
+    pub(crate) you: PublicKey,
 }
 
-/// The question tells what was not looked at.
-pub(crate) fn question(to_sign: &ToSign, comparison: Option<&Comparison>) -> &'static str {
-    match (&to_sign.subject, comparison) {
-        (Subject::Proposal { .. }, _) => "Sign this signers file?",
-        (Subject::Release { .. }, None) => {
-            "The files have NOT been compared with any of yours. Sign this release?"
+impl Review<'_> {
+    pub(crate) fn text(&self, output: Output) -> String {
+        let names = self.names();
+        let people = People { names: &names, you: Some(self.you) };
+        let mut lines = Vec::new();
+        let path = self.to_sign.path();
+        match &self.to_sign.subject {
+            Subject::Release { index, chain } => {
+                lines.push(output.strong(&format!("Release {path}")));
+                describe_release(&mut lines, index, self.comparison);
+                let groups = chain.last().signers.artifact_groups();
+                let groups = describe_groups(groups, self.collected, &names);
+                lines.extend(groups.iter().map(|group| format!("  needs      {group}")));
+            }
+            Subject::Proposal { project, signers, metadata, current } => {
+                lines.push(output.strong(&format!("Signers file {path}")));
+                lines.push(format!("  project    {project}"));
+                lines.extend(describe_proposal(signers, metadata, current.as_ref(), output));
+                let current = current.as_ref().map(|chain| &chain.last().signers);
+                let conditions =
+                    describe_conditions(&Consent { current, proposed: signers }, self.collected, &names);
+                lines.extend(conditions.iter().map(|condition| {
+                    format!("  needs      {}: {}", condition_text(condition.kind), condition.tally)
+                }));
+            }
         }
-        (Subject::Release { .. }, Some(comparison)) if comparison.is_match() => {
-            "All files are the same as yours. Sign this release?"
+        let signed = self.to_sign.signed.iter().copied();
+        lines.push(format!("  signed     {}", people.list_or(signed, "no one yet")));
+        lines.push(format!("  missing    {}", people.list(self.to_sign.missing_signers())));
+        if let Some(comparison) = self.comparison {
+            lines.extend(describe_comparison(comparison, output));
         }
-        (Subject::Release { .. }, Some(_)) => "NOT all files are the same as yours. Sign this release?",
+        lines.join("\n")
+    }
+
+    /// The question tells as whom one signs, and what was not looked at.
+    pub(crate) fn question(&self) -> String {
+        let (before, what) = match (&self.to_sign.subject, self.comparison) {
+            (Subject::Proposal { .. }, _) => ("", "signers file"),
+            (Subject::Release { .. }, None) => {
+                ("The files have NOT been compared with any of yours. ", "release")
+            }
+            (Subject::Release { .. }, Some(comparison)) if comparison.is_match() => {
+                ("All files are the same as yours. ", "release")
+            }
+            (Subject::Release { .. }, Some(_)) => ("NOT all files are the same as yours. ", "release"),
+        };
+        let names = self.names();
+        format!("{before}Sign this {what} as {}?", People { names: &names, you: None }.name(self.you))
+    }
+
+    /// The file in force first: names in a proposed one are part of the proposal.
+    fn names(&self) -> Names {
+        match &self.to_sign.subject {
+            Subject::Release { chain, .. } => Names::of([&chain.last().signers]),
+            Subject::Proposal { signers, current, .. } => {
+                let current = current.as_ref().map(|chain| &chain.last().signers);
+                Names::of(current.into_iter().chain([&**signers]))
+            }
+        }
     }
 }
 
-fn describe_release(
-    lines: &mut Vec<String>,
-    index: &ReleaseIndex,
-    comparison: Option<&Comparison>,
-    output: Output,
-) {
+fn describe_release(lines: &mut Vec<String>, index: &ReleaseIndex, comparison: Option<&Comparison>) {
     lines.push(format!("  project    {}", index.project_id));
     if let Some(url) = &index.release_url {
         let tag = release_tag(url, &index.project_id).unwrap_or_default();
@@ -80,54 +112,74 @@ fn describe_release(
         lines.push(format!("  published  {time}"));
     }
     lines.push(format!("  files      {}", index.published_files.len()));
-    for (i, file) in index.published_files.iter().enumerate() {
-        let outcome = comparison.and_then(|comparison| comparison.files.get(i)).map(|(_, outcome)| *outcome);
-        lines.extend(describe_file(file, index, outcome, output));
-    }
-    if let Some(comparison) = comparison {
-        let count = |outcome| comparison.count(outcome);
-        lines.push(format!(
-            "  compared   {} match, {} differ, {} missing",
-            count(MatchOutcome::Match),
-            count(MatchOutcome::Differ),
-            count(MatchOutcome::Missing)
-        ));
+    for file in &index.published_files {
+        // A link may lead anywhere: signers should know where the bytes came from.
+        let is_elsewhere = !path_of_url(&file.source).is_some_and(|place| place.is_inside(&index.project_id));
+        // What is compared comes last, and what is the same need not be read.
+        if comparison.is_none() || is_elsewhere {
+            lines.push(format!("    {} ({})", shown_text(file.file_name.as_str()), size_text(file.size)));
+        }
+        if comparison.is_none() {
+            lines.extend(digest_lines(&file.digests, "      "));
+        }
+        if is_elsewhere {
+            lines.push(format!("      from another place: {}", shown_text(&file.source)));
+        }
     }
 }
 
-fn describe_file(
-    file: &PublishedFile,
-    index: &ReleaseIndex,
-    outcome: Option<MatchOutcome>,
-    output: Output,
-) -> Vec<String> {
-    let size = file.size.map_or_else(|| "size not known".to_owned(), |size| format!("{size} bytes"));
-    let outcome = match outcome {
-        None => String::new(),
-        Some(MatchOutcome::Match) => output.good(" match"),
-        Some(MatchOutcome::Differ) => output.bad(" DIFFER"),
-        Some(MatchOutcome::Missing) => output.bad(" missing"),
-    };
-    let mut lines = vec![format!("    {} ({size}){outcome}", shown_text(file.file_name.as_str()))];
-    if let Some(digest) = file.digests.sha256 {
-        lines.push(format!("      sha256:{digest}"));
+/// Matches are counted; of what differs, both sides are shown.
+fn describe_comparison(comparison: &Comparison, output: Output) -> Vec<String> {
+    let count = |outcome| comparison.count(outcome);
+    let mut lines = vec![format!(
+        "  compared   {} match, {} differ, {} missing, with {}",
+        count(MatchOutcome::Match),
+        count(MatchOutcome::Differ),
+        count(MatchOutcome::Missing),
+        shown_path(&comparison.dir),
+    )];
+    let not_released = &comparison.not_released;
+    for name in not_released.iter().take(MOST_NAMED) {
+        lines.push(format!("    {} is yours, and not in the release", shown_text(name)));
     }
-    if let Some(digest) = file.digests.sha512 {
-        lines.push(format!("      sha512:{digest}"));
+    if let Some(more) = not_released.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+        lines.push(format!("    and {more} more of yours are not in the release"));
     }
-    // A link may lead anywhere: signers should know where the bytes came from.
-    if !path_of_url(&file.source).is_some_and(|place| place.is_inside(&index.project_id)) {
-        lines.push(format!("      from another place: {}", shown_text(&file.source)));
+    for file in comparison.mismatches() {
+        let name = shown_text(file.listed.file_name.as_str());
+        let outcome = if file.outcome == MatchOutcome::Missing { "is MISSING here" } else { "DIFFERS" };
+        lines.push(format!("    {name} {}", output.bad(outcome)));
+        lines.extend(describe_side("release", file.listed.size, &file.listed.digests, &file.listed));
+        match &file.own {
+            Some(own) => lines.extend(describe_side("yours", Some(own.size), &own.digests, &file.listed)),
+            None if file.outcome == MatchOutcome::Differ => {
+                lines.push("      yours    not a plain file".to_owned());
+            }
+            None => {}
+        }
     }
     lines
 }
 
-fn describe_progress(lines: &mut Vec<String>, to_sign: &ToSign, signers: &SignersFile) {
-    for group in count_groups(signers, &to_sign.signed) {
-        lines.push(format!("  needs      {group}"));
-    }
-    let signed = names(&to_sign.signed, &[signers]);
-    lines.push(format!("  signed     {}", if signed.is_empty() { "no one yet" } else { &signed }));
+/// The size, and the digests that the index lists.
+fn describe_side(side: &str, size: Option<u64>, digests: &Digests, listed: &PublishedFile) -> Vec<String> {
+    let shown = Digests {
+        sha256: digests.sha256.filter(|_| listed.digests.sha256.is_some()),
+        sha512: digests.sha512.filter(|_| listed.digests.sha512.is_some()),
+    };
+    let mut lines = vec![format!("      {side:<8} {}", size_text(size))];
+    lines.extend(digest_lines(&shown, "               "));
+    lines
+}
+
+fn digest_lines(digests: &Digests, indent: &str) -> Vec<String> {
+    let sha256 = digests.sha256.map(|digest| format!("{indent}sha256:{digest}"));
+    let sha512 = digests.sha512.map(|digest| format!("{indent}sha512:{digest}"));
+    sha256.into_iter().chain(sha512).collect()
+}
+
+fn size_text(size: Option<u64>) -> String {
+    size.map_or_else(|| "size not known".to_owned(), |size| format!("{size} bytes"))
 }
 
 fn describe_proposal(
@@ -155,12 +207,4 @@ fn describe_proposal(
         lines.push(format!("  - {text}"));
     }
     lines
-}
-
-pub(crate) fn names(keys: &BTreeSet<PublicKey>, files: &[&SignersFile]) -> String {
-    let name = |key: &PublicKey| {
-        let file = files.iter().find(|file| file.lists(key));
-        file.map_or_else(|| key.to_string(), |file| shown_signer(&named_signer(file, *key)))
-    };
-    keys.iter().map(name).collect::<Vec<_>>().join(", ")
 }

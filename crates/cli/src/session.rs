@@ -106,7 +106,31 @@ impl Session {
     pub(crate) fn public_key(&self) -> Result<PublicKey, CliError> {
         match self.key_path(None) {
             Some(path) => keys::read_public_half(&path),
-            None => keys::find_default_public(self.output),
+            None => keys::find_default_public(&[], self.output),
+        }
+    }
+
+    /// The public half of the key that `key_at` would unlock.
+    pub(crate) async fn public_key_at(
+        &self,
+        client: &ServerClient,
+        path: &RepoPath,
+    ) -> Result<PublicKey, CliError> {
+        match self.key_path(Some(path)) {
+            Some(path) => keys::read_public_half(&path),
+            None => keys::find_default_public(&client.listed_keys(path).await?, self.output),
+        }
+    }
+
+    /// The same, where nothing can be asked.
+    pub(crate) fn public_key_of(
+        &self,
+        path: Option<&RepoPath>,
+        listed: &[PublicKey],
+    ) -> Result<PublicKey, CliError> {
+        match self.key_path(path) {
+            Some(path) => keys::read_public_half(&path),
+            None => keys::find_default_public(listed, self.output),
         }
     }
 

@@ -14,6 +14,7 @@ use countersign_core::{
 use crate::{
     signers::{named_signer, shown_group, shown_groups, shown_signer, shown_signers},
     strength::{KeyCount, count_needed, effective_groups},
+    tally::rule_text,
 };
 
 /// One change; `Display` says it in a sentence. A key of the current file appears under the name that this file gives it:
@@ -372,8 +373,7 @@ impl fmt::Display for GroupChange {
         if !is_only {
             write!(f, ", the group of {}", shown_signers(&self.stayed()))?;
         }
-        let [was, is] =
-            [before, after].map(|group| format!("{} of {}", group.threshold, group.signers.len()));
+        let [was, is] = [before, after].map(|group| rule_text(group.threshold, group.signers.len()));
         let verb = if was == is { "stays" } else { "becomes" };
         write!(f, ": {was} {verb} {is}")?;
         for (verb, signers) in [("in comes", self.came()), ("out goes", self.went())] {

@@ -2,6 +2,7 @@
 //! are named. The client and the web pages show them; no rule depends on them.
 
 pub mod difference;
+pub mod progress;
 pub mod signers;
 pub mod strength;
 pub mod tally;

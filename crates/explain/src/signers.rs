@@ -8,6 +8,8 @@ use countersign_core::{
     },
 };
 
+use crate::tally::rule_text;
+
 /// The key with its name, wherever in the file that stands: not every entry of a key has to repeat it. An empty name is
 /// none.
 pub fn named_signer(file: &SignersFile, key: PublicKey) -> Signer {
@@ -37,10 +39,10 @@ pub fn shown_signers(signers: &[Signer]) -> String {
     signers.iter().map(shown_signer).collect::<Vec<_>>().join(", ")
 }
 
-/// As in `2 of 3: alice (svc-pub:…), …`.
+/// As in `any 2 of 3 keys: alice (svc-pub:…), …`.
 pub fn shown_group(group: &Group) -> String {
     let Group { threshold, signers } = group;
-    format!("{threshold} of {}: {}", signers.len(), shown_signers(signers))
+    format!("{}: {}", rule_text(*threshold, signers.len()), shown_signers(signers))
 }
 
 pub fn shown_groups(groups: &[Group]) -> String {

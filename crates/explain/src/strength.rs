@@ -340,7 +340,7 @@ impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.role, self.is_explicit) {
             (Role::Admin, false) => f.write_str("artifact signers (there are no admin keys)")?,
-            (Role::Revocation, false) => f.write_str("any one admin key")?,
+            (Role::Revocation, false) => f.write_str("admin keys (there are no revocation keys)")?,
             (role @ (Role::Artifact | Role::Master), false) | (role, true) => write!(f, "{role}")?,
         }
         write!(f, ", {}", shown_groups(&self.groups))

@@ -1,7 +1,7 @@
 //! How many signatures there are, and how many are needed: "1 of 2 signatures". No rule depends on these numbers; whether
 //! a role has agreed, `core::rules::quorum` says.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt};
 
 use countersign_core::{
     documents::signers::{Group, Role, SignersFile},
@@ -48,4 +48,21 @@ impl Tally {
     pub fn of_revocation(signers: &SignersFile, signed: &BTreeSet<PublicKey>) -> Self {
         Self::of(&effective_groups(signers, Role::Revocation), signed)
     }
+}
+
+/// As in `1 of 2 signatures`: how far something has come.
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { collected, needed } = self;
+        write!(f, "{collected} of {needed} signature{}", plural(*needed))
+    }
+}
+
+/// As in `any 2 of 3 keys`: what a group needs.
+pub fn rule_text(threshold: usize, size: usize) -> String {
+    format!("any {threshold} of {size} key{}", plural(size))
+}
+
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }

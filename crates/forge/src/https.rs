@@ -1,5 +1,7 @@
 //! How https is set up, for every client of this program.
 
+use std::{error::Error as StdError, io};
+
 use reqwest::{Certificate, Client, ClientBuilder};
 use thiserror::Error;
 
@@ -24,4 +26,46 @@ pub fn https_client(adapt: impl Fn(ClientBuilder) -> ClientBuilder) -> Result<Cl
     certificates
         .and_then(|certificates| builder().tls_certs_only(certificates).build())
         .map_err(|source| SetupError { source })
+}
+
+/// Why there is no https connection, where TLS is the reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TlsProblem {
+    /// What answers at this port does not speak TLS.
+    NotTls,
+    UnknownIssuer,
+    Expired,
+    NotValidYet,
+    OtherName,
+    /// In the library's words.
+    Other(String),
+}
+
+/// Looks for TLS among an error and its causes.
+pub fn find_tls_problem(error: &(dyn StdError + 'static)) -> Option<TlsProblem> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<rustls::Error>() {
+            return Some(classify(error));
+        }
+        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        // An I/O error names the causes of what it wraps, not what it wraps.
+        next = match inner {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        };
+    }
+    None
+}
+
+fn classify(error: &rustls::Error) -> TlsProblem {
+    use rustls::{CertificateError as C, Error as E, InvalidMessage as M};
+    match error {
+        E::InvalidMessage(M::InvalidContentType | M::UnknownProtocolVersion) => TlsProblem::NotTls,
+        E::InvalidCertificate(C::UnknownIssuer) => TlsProblem::UnknownIssuer,
+        E::InvalidCertificate(C::Expired | C::ExpiredContext { .. }) => TlsProblem::Expired,
+        E::InvalidCertificate(C::NotValidYet | C::NotValidYetContext { .. }) => TlsProblem::NotValidYet,
+        E::InvalidCertificate(C::NotValidForName | C::NotValidForNameContext { .. }) => TlsProblem::OtherName,
+        error => TlsProblem::Other(error.to_string()),
+    }
 }

@@ -1,13 +1,17 @@
 //! The files of a signing ceremony without a network: read back as written, and strictly.
 
 use countersign_api::{
-    offline::{parse_requests, parse_signatures, write_requests, write_signatures},
+    offline::{
+        parse_requests, parse_revocation_requests, parse_revocations, parse_signatures, write_requests,
+        write_revocation_requests, write_revocations, write_signatures,
+    },
     requests::SignaturesBody,
 };
+use countersign_core::{proof::to_revoke::RevocationRequest, values::digest::Sha512};
 use countersign_testing::{
-    PROJECT, alice, bob, carol,
-    evidence::{Past, founded, good, rotated},
-    signers,
+    INDEX, PROJECT, alice, bob, carol,
+    evidence::{Past, founded, good, revocation_document, rotated, signed_by},
+    path, revocation_text, signers,
     signing::{index_request, proposal_of, sign},
 };
 
@@ -79,4 +83,24 @@ fn a_file_of_signatures_is_read_strictly() {
         assert_ne!(changed, text, "{from}");
         assert!(parse_signatures(changed.as_bytes()).is_err(), "{to}");
     }
+}
+
+#[test]
+fn revocations_read_back_as_they_were_written_and_are_not_taken_for_signatures() {
+    let index = good().index;
+    let revocation = revocation_text(&revocation_document(Some(Sha512::of(index.as_bytes()))));
+    let collected = signed_by(&revocation, &[&bob()]);
+    let request =
+        RevocationRequest { path: path(INDEX), index, revocation, history: good().history, collected };
+    let to_revoke = request.check().expect("a revocation");
+    let body =
+        to_revoke.sign(alice().public_key(), |digest| Ok::<_, ()>(alice().sign(digest))).expect("signed");
+    let (requests, bodies) = (vec![request], vec![body]);
+    let (request_bytes, body_bytes) = (write_revocation_requests(&requests), write_revocations(&bodies));
+    assert_eq!(parse_revocation_requests(&request_bytes), Ok(requests));
+    assert_eq!(parse_revocations(&body_bytes), Ok(bodies));
+    for bytes in [&request_bytes, &body_bytes] {
+        assert!(parse_requests(bytes).is_err() && parse_signatures(bytes).is_err());
+    }
+    assert!(parse_revocations(&request_bytes).is_err() && parse_revocation_requests(&body_bytes).is_err());
 }

@@ -40,8 +40,8 @@ pub(crate) struct DownloadArgs {
 /// Where trust in a project begins, at its first download.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RootArgs {
-    /// Digest of a signers file of the project, from a place that you trust
-    #[arg(long, value_name = "sha512:HEX", value_parser = parse_digest)]
+    /// Digest of a signers file of the project, from a place that you trust; what `sha512sum` prints will do
+    #[arg(long, value_name = "SHA512", value_parser = parse_digest)]
     pub(crate) signers_digest: Option<Sha512>,
 }
 
@@ -158,61 +158,6 @@ pub(crate) struct KeygenArgs {
     pub(crate) no_password: bool,
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum SignersCommand {
-    /// Write a signers file
-    #[command(after_help = "\
-KEY is a .pub file, a svc-pub: string or an ssh-ed25519 line. A name in front is optional:
-
-  countersign signers new --artifact alice=alice.pub bob=bob.pub --artifact-threshold 2 -o FILE")]
-    New(SignersNewArgs),
-    /// Validate a signers file; show who can act alone, and how many keys can be lost or stolen
-    Check {
-        /// The signers file
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
-    },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SignersNewArgs {
-    /// Who signs releases
-    #[arg(long, value_name = "KEY", num_args = 1.., required = true)]
-    pub(crate) artifact: Vec<String>,
-
-    /// How many of them are needed
-    #[arg(long, value_name = "N", required = true)]
-    pub(crate) artifact_threshold: usize,
-
-    /// Who changes the signers [default: the artifact signers]
-    #[arg(long, value_name = "KEY", num_args = 1.., requires = "admin_threshold")]
-    pub(crate) admin: Vec<String>,
-
-    /// How many of them are needed
-    #[arg(long, value_name = "N", requires = "admin")]
-    pub(crate) admin_threshold: Option<usize>,
-
-    /// Who can change the signers when the admins have lost their keys; a master key has no other role
-    #[arg(long, value_name = "KEY", num_args = 1.., requires = "master_threshold")]
-    pub(crate) master: Vec<String>,
-
-    /// How many of them are needed
-    #[arg(long, value_name = "N", requires = "master")]
-    pub(crate) master_threshold: Option<usize>,
-
-    /// Who revokes releases [default: any one admin]
-    #[arg(long, value_name = "KEY", num_args = 1.., requires = "revocation_threshold")]
-    pub(crate) revocation: Vec<String>,
-
-    /// How many of them are needed
-    #[arg(long, value_name = "N", requires = "revocation")]
-    pub(crate) revocation_threshold: Option<usize>,
-
-    /// Where to write the file [default: standard output]
-    #[arg(long, short = 'o', value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct ProposeArgs {
     /// The signers file's page on a branch of the forge, or its address on a file server
@@ -266,7 +211,7 @@ pub(crate) struct SignArgs {
     #[arg(long, requires = "files")]
     pub(crate) require_match: bool,
 
-    /// Write what there is to sign to this file, for a computer without a network
+    /// Write what there is to sign to this file, for a computer without a network; needs no key
     #[arg(long, value_name = "FILE", conflicts_with_all = ["detached", "submit"])]
     pub(crate) export: Option<PathBuf>,
 
@@ -322,14 +267,31 @@ pub(crate) struct WatchArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("which").required(true).args(["names", "detached", "submit"]))]
 pub(crate) struct RevokeArgs {
     /// The release
-    #[arg(value_name = "NAME", num_args = 1..=2, required = true)]
+    #[arg(value_name = "NAME", num_args = 1..=2)]
     pub(crate) names: Vec<String>,
 
     /// Why, for everyone to read; leave it out to join a revocation that others began
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["detached", "submit"])]
     pub(crate) reason: Option<String>,
+
+    /// Write the revocation to this file, for a computer without a network; needs no key
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["detached", "submit"])]
+    pub(crate) export: Option<PathBuf>,
+
+    /// Sign what --export wrote, without a network; needs -o
+    #[arg(long, value_name = "FILE", requires = "output")]
+    pub(crate) detached: Option<PathBuf>,
+
+    /// Submit what --detached signed
+    #[arg(long, value_name = "SIGNATURES")]
+    pub(crate) submit: Option<PathBuf>,
+
+    /// Where --detached writes the signature
+    #[arg(long, short = 'o', value_name = "SIGNATURES", conflicts_with_all = ["names", "submit"])]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -344,6 +306,13 @@ pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_name = "SHELL", value_enum)]
     pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Where to write the pages, one for each command [default: print the page of the program itself]
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -391,6 +360,12 @@ fn parse_path(text: &str) -> Result<RepoPath, String> {
     RepoPath::parse(text).map_err(|error| error.to_string())
 }
 
+/// As we print it, or as `sha512sum` does: `sha512:HEX`, `HEX` or `HEX  FILE`.
 fn parse_digest(text: &str) -> Result<Sha512, &'static str> {
-    Sha512::parse_prefixed(text).ok_or("must be `sha512:` and 128 lower-case hexadecimal digits")
+    let first = text.split_ascii_whitespace().next().unwrap_or_default();
+    // Before the name of a file with a backslash or a line end in it.
+    let first = first.strip_prefix('\\').unwrap_or(first);
+    let hex = first.strip_prefix("sha512:").unwrap_or(first);
+    Sha512::parse_any_case(hex)
+        .ok_or("must be a SHA-512 digest: 128 hexadecimal digits, as `sha512sum` prints it")
 }

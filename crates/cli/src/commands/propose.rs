@@ -2,13 +2,16 @@
 
 use countersign_api::{answers::ProposedResponse, requests::ProposeBody};
 use countersign_core::{
-    documents::{layout, metadata::OriginKind},
+    documents::{layout, metadata::OriginKind, signers::SignersFile},
     values::{key::PublicKey, path::RepoPath},
 };
+use countersign_explain::progress::Names;
 use countersign_forge::forges::locate_claimed;
 use serde_json::json;
 
-use crate::{args::ProposeArgs, client::ServerCall, error::CliError, output::quote, session::Session};
+use crate::{
+    args::ProposeArgs, client::ServerCall, error::CliError, output::quote, people::People, session::Session,
+};
 
 pub(crate) async fn register(session: &Session, args: &ProposeArgs) -> Result<(), CliError> {
     propose(session, args, |body| ServerCall::Register(body), "Registered").await
@@ -37,10 +40,15 @@ async fn propose(
     session.remember(&project_id, &client);
     let path = layout::pending_signers(&project_id);
     let keys: Vec<String> = required_signers.iter().map(PublicKey::to_string).collect();
+    // The file that the server fetched has the names.
+    let file = client.parsed(&path, SignersFile::parse).await.ok().flatten();
+    let names = Names::of(&file);
+    let people = People { names: &names, you: Some(key.public_key()) };
+    let asked = names.in_order(required_signers).into_iter().map(|signer| people.name(signer.key));
     let text = format!(
-        "{done} {project_id}\nThese keys still sign it, each with `countersign sign {}`:\n  {}",
+        "{done} {project_id}\nThese signers still sign it, each with `countersign sign {}`:\n  {}",
         quote(path.as_str()),
-        keys.join("\n  ")
+        asked.collect::<Vec<_>>().join("\n  ")
     );
     let value = json!({
         "project_id": project_id.as_str(),

@@ -1,31 +1,31 @@
 //! `countersign revoke`
 
-use countersign_api::answers::RevokedResponse;
+mod offline;
+
 use countersign_core::{
     documents::{
         index::ReleaseIndex,
         layout::{self, Signable},
         revocation::{Revocation, RevokeBody},
         signatures::SignatureSet,
-        signers::keys_of,
     },
-    rules::{
-        chain::{self, VerifiedLink},
-        place::check_place,
-    },
+    proof::to_revoke::{RevocationRequest, ToRevoke, ToRevokeError},
+    rules::place::check_place,
     values::{
         digest::Sha512,
+        key::PublicKey,
         path::RepoPath,
         shown::{quoted, shown_text},
     },
 };
+use countersign_explain::{progress::Names, tally::Tally};
 use serde_json::json;
 
 use crate::{
     args::RevokeArgs,
-    client::{ServerCall, ServerClient, now},
+    client::{ServerClient, now},
     error::CliError,
-    keys::SigningKey,
+    people::People,
     prompt,
     release_names::ReleaseName,
     session::Session,
@@ -33,30 +33,28 @@ use crate::{
 };
 
 pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliError> {
+    if let Some(file) = &args.submit {
+        return offline::submit(session, file).await;
+    }
+    if let (Some(file), Some(output)) = (&args.detached, &args.output) {
+        return offline::sign(session, file, output);
+    }
     let name = ReleaseName::parse_one(&args.names)?;
     let Target { client, path } = session.find_signable(&name, Reader::Signer).await?;
-    let path = &path;
-    let key = session.key_at(&client, Some(path)).await?;
-    let (index, digest) = read_index(&client, path).await?;
-    let pending = find_pending(&client, path, &index, digest).await?;
-    let document = match &pending {
-        Some(pending) if args.reason.as_ref().is_none_or(|reason| *reason == pending.reason) => {
-            pending.text.clone()
-        }
-        Some(_) | None => begin(args, digest, &key)?,
-    };
+    if let Some(file) = &args.export {
+        return offline::export(session, &client, &path, args, file).await;
+    }
+    let key = session.key_at(&client, Some(&path)).await?;
+    let shown = read_index(&client, &path).await?;
+    let pending = find_pending(&client, &path, &shown).await?;
+    let document = choose_document(args, shown.digest, pending.as_ref(), Some(key.public_key()))?;
     // What is signed is what is read here, also where it came from the server.
-    let revocation = Revocation::parse(document.as_bytes()).map_err(|error| {
-        CliError::usage("this is no revocation", "give a --reason of 1 to 1,000 characters").because(error)
-    })?;
-    let files: Vec<&str> = index.published_files.iter().map(|file| file.file_name.as_str()).collect();
-    session.output.show(&format!(
-        "Revocation of {path}\n  project  {}\n  files    {}\n  reason   {}\n  digest   {}",
-        index.project_id,
-        shown_text(&files.join(", ")),
-        quoted(&revocation.reason),
-        digest.to_prefixed(),
-    ));
+    let revocation = read_document(&document)?;
+    let mut lines = describe(&path, &shown.index, shown.digest, &revocation);
+    if let Some(pending) = pending.as_ref().filter(|pending| pending.text == document) {
+        lines.push(describe_progress(&pending.to_revoke, Some(key.public_key())));
+    }
+    session.output.show_question(&lines.join("\n"), session.confirmation());
     prompt::confirm(session.confirmation(), "Revoke this release, for good?")?;
     let body = RevokeBody {
         file_path: path.clone(),
@@ -64,34 +62,87 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
         revocation_json: document,
         public_key: key.public_key(),
     };
-    let answer = client.ask(&key, ServerCall::Revoke(&body), RevokedResponse::parse).await;
     // The server takes another one only if no key that can revoke stands behind the pending one.
-    let answer = answer.map_err(|error| match &pending {
+    let is_revoked = client.submit_revocation(&key, &body).await.map_err(|error| match &pending {
         Some(pending) if args.reason.is_some() => error.with_hint(format!(
             "a revocation is pending for the reason {}; leave --reason out to co-sign that one",
-            quoted(&pending.reason)
+            quoted(&pending.to_revoke.document.reason)
         )),
         Some(_) | None => error,
     })?;
-    let text = if answer.revoked {
+    session
+        .output
+        .result(&say_done(&path, is_revoked), &json!({"file_path": path.as_str(), "revoked": is_revoked}))
+}
+
+fn say_done(path: &RepoPath, is_revoked: bool) -> String {
+    if is_revoked {
         format!("Revoked {path}")
     } else {
         format!("Recorded. More signatures are needed, each with `countersign revoke {path}`")
-    };
-    session.output.result(&text, &json!({"file_path": path.as_str(), "revoked": answer.revoked}))
+    }
 }
 
-async fn read_index(client: &ServerClient, path: &RepoPath) -> Result<(ReleaseIndex, Sha512), CliError> {
+/// The pending document, byte for byte, or a new one where the reason is another.
+fn choose_document(
+    args: &RevokeArgs,
+    digest: Sha512,
+    pending: Option<&Pending>,
+    initiator: Option<PublicKey>,
+) -> Result<String, CliError> {
+    let is_meant = |pending: &&Pending| {
+        args.reason.as_ref().is_none_or(|reason| *reason == pending.to_revoke.document.reason)
+    };
+    match pending.filter(is_meant) {
+        Some(pending) => Ok(pending.text.clone()),
+        None => begin(args, digest, initiator),
+    }
+}
+
+fn read_document(text: &str) -> Result<Revocation, CliError> {
+    Revocation::parse(text.as_bytes()).map_err(|error| {
+        CliError::usage("this is no revocation", "give a --reason of 1 to 1,000 characters").because(error)
+    })
+}
+
+fn describe(path: &RepoPath, index: &ReleaseIndex, digest: Sha512, revocation: &Revocation) -> Vec<String> {
+    let files: Vec<&str> = index.published_files.iter().map(|file| file.file_name.as_str()).collect();
+    vec![
+        format!("Revocation of {path}"),
+        format!("  project  {}", index.project_id),
+        format!("  files    {}", shown_text(&files.join(", "))),
+        format!("  reason   {}", quoted(&revocation.reason)),
+        format!("  digest   {}", digest.to_prefixed()),
+    ]
+}
+
+/// Who stands behind a document already, under the signers in force.
+fn describe_progress(to_revoke: &ToRevoke, you: Option<PublicKey>) -> String {
+    let signers = &to_revoke.chain.last().signers;
+    let tally = Tally::of_revocation(signers, &to_revoke.signed);
+    let names = Names::of([signers]);
+    let people = People { names: &names, you };
+    format!("  signed   {tally}: {}", people.list_or(to_revoke.signed.iter().copied(), "no one yet"))
+}
+
+/// The release, as the server shows it.
+struct ShownRelease {
+    index: ReleaseIndex,
+    text: String,
+    digest: Sha512,
+}
+
+async fn read_index(client: &ServerClient, path: &RepoPath) -> Result<ShownRelease, CliError> {
     if layout::signable(path) != Some(Signable::Index) {
         return Err(CliError::usage(
             format!("{path} cannot be revoked"),
-            "give the path of a release's index (…/svc.index.json); signers files are replaced with `update`",
+            "name a release; signers files are replaced with `countersign update`",
         ));
     }
     let text = client.document(path).await?.ok_or_else(|| {
         CliError::other(
             format!("the server has no {path}"),
-            "check the path: `countersign status PATH` shows more",
+            "check the name: `countersign status NAME` shows more",
         )
     })?;
     let wrong = |reason: String| {
@@ -100,19 +151,16 @@ async fn read_index(client: &ServerClient, path: &RepoPath) -> Result<(ReleaseIn
     };
     let index = ReleaseIndex::parse(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
     check_place(&index, path).map_err(|error| wrong(error.to_string()))?;
-    Ok((index, Sha512::of(text.as_bytes())))
+    let digest = Sha512::of(text.as_bytes());
+    Ok(ShownRelease { index, text, digest })
 }
 
-fn begin(args: &RevokeArgs, digest: Sha512, key: &SigningKey) -> Result<String, CliError> {
+fn begin(args: &RevokeArgs, digest: Sha512, initiator: Option<PublicKey>) -> Result<String, CliError> {
     let reason = args.reason.clone().ok_or_else(|| {
         CliError::usage("a revocation needs a reason", "say why with --reason TEXT; everybody can read it")
     })?;
-    let document = Revocation {
-        reason,
-        timestamp: now()?.to_whole_seconds(),
-        subject_digest: Some(digest),
-        initiator: Some(key.public_key()),
-    };
+    let timestamp = now()?.to_whole_seconds();
+    let document = Revocation { reason, timestamp, subject_digest: Some(digest), initiator };
     Ok(String::from_utf8_lossy(&document.write()).into_owned())
 }
 
@@ -120,34 +168,36 @@ fn begin(args: &RevokeArgs, digest: Sha512, key: &SigningKey) -> Result<String, 
 struct Pending {
     /// What is co-signed, byte for byte.
     text: String,
-    reason: String,
+    request: RevocationRequest,
+    to_revoke: ToRevoke,
 }
 
 /// Co-signing signs what others wrote, so it must be about this file, and by somebody who may revoke or once might.
 async fn find_pending(
     client: &ServerClient,
     path: &RepoPath,
-    index: &ReleaseIndex,
-    digest: Sha512,
+    shown: &ShownRelease,
 ) -> Result<Option<Pending>, CliError> {
     let Some(text) = client.document(&layout::pending_revocation_of(path)).await? else { return Ok(None) };
-    let wrong = |what: &str| {
-        let message = format!("the server shows a pending revocation that {what}");
-        CliError::unverified(message, "nothing was signed: the server lies or is broken")
-    };
-    let document = Revocation::parse(text.as_bytes()).ok();
-    let document = document.filter(|document| document.subject_digest == Some(digest));
-    let document = document.ok_or_else(|| wrong("is not of this file"))?;
-    let history = client.history(&index.project_id).await?;
-    let chain = chain::verify(&history, &index.project_id)
-        .map_err(|error| wrong("has no signers behind it").because(error))?;
     let signatures = layout::pending_signatures_of(&layout::revocation_of(path));
-    let set = client.parsed(&signatures, SignatureSet::parse).await?.unwrap_or_default();
-    let signed = set.verifying_signers(text.as_bytes());
-    let began =
-        |link: &VerifiedLink| keys_of(&link.signers.revocation_groups()).any(|key| signed.contains(&key));
-    if !chain.links.iter().any(began) {
-        return Err(wrong("no key began that can revoke"));
-    }
-    Ok(Some(Pending { text, reason: document.reason }))
+    let request = RevocationRequest {
+        path: path.clone(),
+        index: shown.text.clone(),
+        revocation: text.clone(),
+        history: client.history(&shown.index.project_id).await?,
+        collected: client.parsed(&signatures, SignatureSet::parse).await?.unwrap_or_default(),
+    };
+    let to_revoke = request.check();
+    let to_revoke = to_revoke.and_then(|to_revoke| match to_revoke.signed.is_empty() {
+        true => Err(ToRevokeError::NotBegun),
+        false => Ok(to_revoke),
+    });
+    let to_revoke = to_revoke.map_err(|error| {
+        CliError::unverified(
+            "the server shows a pending revocation that cannot be joined",
+            "nothing was signed: the server lies or is broken",
+        )
+        .because(error)
+    })?;
+    Ok(Some(Pending { text, request, to_revoke }))
 }

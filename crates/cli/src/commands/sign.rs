@@ -1,8 +1,10 @@
 //! `countersign sign`: shows what it is, asks, signs.
 
-use std::{collections::BTreeMap, fs, path::Path};
+mod offline;
 
-use countersign_api::{answers::SignedResponse, catalogue::WaitingKind, offline, requests::SignaturesBody};
+use std::collections::BTreeMap;
+
+use countersign_api::{catalogue::WaitingKind, requests::SignaturesBody};
 use countersign_core::{
     documents::{
         index::ReleaseIndex,
@@ -11,23 +13,22 @@ use countersign_core::{
         signatures::SignatureSet,
     },
     proof::to_sign::{SigningRequest, Subject, ToSign},
-    values::{json::ParseError, key::PublicKey, path::RepoPath},
+    values::{key::PublicKey, path::RepoPath, time::Timestamp},
 };
 use serde_json::{Value, json};
 
 use super::pending;
 use crate::{
     args::SignArgs,
-    client::{ServerCall, ServerClient},
+    client::ServerClient,
     comparison::{self, Comparison},
     error::CliError,
-    files::write,
     keys::SigningKey,
-    paths::shown_path,
+    people::{keep_verifying, when_text},
     prompt,
     proof::{self, Network},
     release_names::ReleaseName,
-    review,
+    review::Review,
     session::Session,
     targets::{Reader, Target},
     trust::TrustFile,
@@ -35,40 +36,88 @@ use crate::{
 
 pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliError> {
     if let Some(file) = &args.submit {
-        return submit(session, file).await;
+        return offline::submit(session, file).await;
     }
     if let (Some(file), Some(output)) = (&args.detached, &args.output) {
-        return sign_detached(session, args, file, output);
+        return offline::sign(session, args, file, output);
     }
     let targets = if args.all { list_pending(session).await? } else { find_named(session, args).await? };
-    let mut requests = Vec::new();
-    for target in &targets {
-        requests.push((&target.client, gather(target).await?));
-    }
-    let Some(first) = targets.first() else {
+    if targets.is_empty() {
         let key = session.public_key()?;
-        return session.output.result(&pending::say_nothing(&key), &to_json(&key, &[]));
-    };
-    if let Some(file) = &args.export {
-        let requests: Vec<SigningRequest> = requests.into_iter().map(|(_, request)| request).collect();
-        return export(session, &requests, file);
+        return session.output.result(&pending::say_nothing(&key), &to_json(&[], &[]));
     }
-    let key = session.key_at(&first.client, Some(&first.path)).await?;
-    let (mut signed, mut declined) = (Vec::new(), Vec::new());
-    for (client, request) in &requests {
-        let done = sign_one(&Signing { session, args, key: &key }, client, request).await;
-        let Some(is_complete) = done.map_err(|error| error.after(&signed))? else {
-            declined.push(request.path.as_str());
+    let mut gathered = Vec::new();
+    for target in &targets {
+        gathered.push(gather(target).await?);
+    }
+    if let Some(file) = &args.export {
+        return offline::export(session, &gathered, file);
+    }
+    let (mut done, mut before, mut declined) = (Vec::new(), Vec::new(), Vec::new());
+    let mut keys = KeyRing { session, keys: Vec::new() };
+    for (Target { client, path }, gathered) in targets.iter().zip(&gathered) {
+        let you = session.public_key_at(client, path).await.map_err(|error| after(error, &done))?;
+        if let Some(at) = gathered.signed_at(&you) {
+            session.output.line(&say_signed(path, at, gathered.is_complete));
+            before.push(SignedBefore { path: path.clone(), you, at, is_complete: gathered.is_complete });
             continue;
-        };
-        session.output.line(&format!("Signed {}: {}", request.path, state_text(is_complete)));
-        signed.push((&request.path, is_complete));
+        }
+        let signed = sign_one(&mut keys, args, client, gathered).await;
+        match signed.map_err(|error| after(error, &done))? {
+            None => declined.push(path.as_str()),
+            Some(signed) => {
+                session.output.line(&format!("Signed {path}: {}", state_text(signed.is_complete)));
+                done.push(signed);
+            }
+        }
     }
     if !declined.is_empty() {
         let message = format!("not signed, because the answer was no: {}", declined.join(", "));
-        return Err(CliError::other(message, "run it again to be asked again").after(&signed));
+        return Err(after(CliError::other(message, "run it again to be asked again"), &done));
     }
-    session.output.result("", &to_json(&key.public_key(), &signed))
+    session.output.result("", &to_json(&done, &before))
+}
+
+/// What was signed in this run.
+struct Signed {
+    path: RepoPath,
+    you: PublicKey,
+    is_complete: bool,
+    comparison: Option<Value>,
+}
+
+/// What the user had signed earlier.
+struct SignedBefore {
+    path: RepoPath,
+    you: PublicKey,
+    at: Timestamp,
+    is_complete: bool,
+}
+
+/// The keys of this run, each unlocked once and only when it is needed.
+struct KeyRing<'a> {
+    session: &'a Session,
+    keys: Vec<SigningKey>,
+}
+
+impl KeyRing<'_> {
+    async fn unlock(&mut self, client: &ServerClient, path: &RepoPath) -> Result<&SigningKey, CliError> {
+        let you = self.session.public_key_at(client, path).await?;
+        let known = self.keys.iter().position(|key| key.public_key() == you);
+        let position = match known {
+            Some(position) => position,
+            None => {
+                self.keys.push(self.session.key_at(client, Some(path)).await?);
+                self.keys.len() - 1
+            }
+        };
+        Ok(&self.keys[position])
+    }
+}
+
+/// What was done before this went wrong stays done, and the error says so.
+fn after(error: CliError, done: &[Signed]) -> CliError {
+    error.after(&done.iter().map(|signed| (&signed.path, ())).collect::<Vec<_>>())
 }
 
 /// Everything that waits for the user's key, on every server that they use.
@@ -91,36 +140,99 @@ async fn find_named(session: &Session, args: &SignArgs) -> Result<Vec<Target>, C
     Ok(targets)
 }
 
+/// `None` if the answer is no.
 async fn sign_one(
-    signing: &Signing<'_>,
+    keys: &mut KeyRing<'_>,
+    args: &SignArgs,
     client: &ServerClient,
-    request: &SigningRequest,
-) -> Result<Option<bool>, CliError> {
-    let Some(body) = review_and_sign(signing, request, Network::Online)? else {
+    gathered: &Gathered,
+) -> Result<Option<Signed>, CliError> {
+    let request = gathered.open()?;
+    let session = keys.session;
+    let key = keys.unlock(client, &request.path).await?;
+    let Some((body, comparison)) =
+        review_and_sign(&Signing { session, args, key }, request, Network::Online)?
+    else {
         return Ok(None);
     };
-    let answer = client.ask(signing.key, ServerCall::Signatures(&body), SignedResponse::parse).await?;
+    let is_complete = client.submit_signatures(key, &body).await?;
     if let Ok(to_sign) = request.check() {
-        signing.session.remember(to_sign.project(), client);
+        session.remember(to_sign.project(), client);
     }
-    Ok(Some(answer.is_complete))
+    let comparison = comparison.map(|comparison| comparison.json());
+    Ok(Some(Signed { path: request.path.clone(), you: key.public_key(), is_complete, comparison }))
 }
 
-fn to_json(key: &PublicKey, signed: &[(&RepoPath, bool)]) -> Value {
-    let signed = signed
-        .iter()
-        .map(|(path, is_complete)| json!({"file_path": path.as_str(), "is_complete": is_complete}));
-    json!({"public_key": key.to_string(), "signed": signed.collect::<Vec<_>>()})
+fn to_json(done: &[Signed], before: &[SignedBefore]) -> Value {
+    let signed = done.iter().map(|signed| {
+        let mut value = json!({
+            "file_path": signed.path.as_str(),
+            "is_complete": signed.is_complete,
+        });
+        if let Some(comparison) = &signed.comparison {
+            value["comparison"] = comparison.clone();
+        }
+        value
+    });
+    let before_values = before.iter().map(|signed| {
+        json!({
+            "file_path": signed.path.as_str(),
+            "signed_at": signed.at.to_string(),
+            "is_complete": signed.is_complete,
+        })
+    });
+    let you = done.first().map(|signed| signed.you).or(before.first().map(|signed| signed.you));
+    json!({
+        "public_key": you.map(|you| you.to_string()),
+        "signed": signed.collect::<Vec<_>>(),
+        "signed_before": before_values.collect::<Vec<_>>(),
+    })
 }
 
 fn state_text(is_complete: bool) -> &'static str {
     if is_complete { "complete" } else { "more signatures are needed" }
 }
 
+fn say_signed(path: &RepoPath, at: Timestamp, is_complete: bool) -> String {
+    format!("You signed {path} on {}: {}", when_text(at), state_text(is_complete))
+}
+
+/// What a server shows of a file to sign.
+struct Gathered {
+    request: SigningRequest,
+    /// A complete release asks for no signature. Its request holds those that it has.
+    is_complete: bool,
+}
+
+impl Gathered {
+    /// When this key signed it, if it did.
+    fn signed_at(&self, key: &PublicKey) -> Option<Timestamp> {
+        find_signed(&self.request, key)
+    }
+
+    fn open(&self) -> Result<&SigningRequest, CliError> {
+        if self.is_complete {
+            return Err(CliError::other(
+                format!("{} is complete already", self.request.path),
+                "nothing is left to sign; `countersign status NAME` shows who has signed",
+            ));
+        }
+        Ok(&self.request)
+    }
+}
+
+/// When this key signed what a request asks for. A signature that does not verify is none.
+fn find_signed(request: &SigningRequest, key: &PublicKey) -> Option<Timestamp> {
+    let text = request.files.get(&request.path)?;
+    let set = keep_verifying(&request.collected, text.as_bytes());
+    set.entries.get(key).map(|collected| collected.collected_at)
+}
+
 /// What the server wants to have signed, and what is needed to understand it: all of it is public.
-async fn gather(target: &Target) -> Result<SigningRequest, CliError> {
+async fn gather(target: &Target) -> Result<Gathered, CliError> {
     let Target { client, path } = target;
-    check_still_open(client, path).await?;
+    let complete = find_complete(client, path).await?;
+    let is_complete = complete.is_some();
     let mut files = BTreeMap::new();
     for path in std::iter::once(path.clone()).chain(metadata_beside(path)) {
         let text = client.document(&path).await?.ok_or_else(|| {
@@ -144,8 +256,12 @@ async fn gather(target: &Target) -> Result<SigningRequest, CliError> {
         Some(project) => client.history(&project).await?,
         None => Default::default(),
     };
-    let collected = client.parsed(&layout::pending_signatures_of(path), SignatureSet::parse).await?;
-    Ok(SigningRequest { path: path.clone(), files, history, collected: collected.unwrap_or_default() })
+    let collected = match complete {
+        Some(set) => Some(set),
+        None => client.parsed(&layout::pending_signatures_of(path), SignatureSet::parse).await?,
+    };
+    let collected = collected.unwrap_or_default();
+    Ok(Gathered { request: SigningRequest { path: path.clone(), files, history, collected }, is_complete })
 }
 
 /// A signers file is signed together with what is said about it.
@@ -156,21 +272,15 @@ fn metadata_beside(path: &RepoPath) -> Option<RepoPath> {
     }
 }
 
-/// What is complete or revoked asks for no signature, and would not show who has signed.
-async fn check_still_open(client: &ServerClient, path: &RepoPath) -> Result<(), CliError> {
+/// The signatures of a complete release. What is revoked asks for none, and shows none.
+async fn find_complete(client: &ServerClient, path: &RepoPath) -> Result<Option<SignatureSet>, CliError> {
     if layout::signable(path) != Some(Signable::Index) {
-        return Ok(());
+        return Ok(None);
     }
     if let Some(document) = client.parsed(&layout::revocation_of(path), Revocation::parse).await? {
         return Err(proof::revoked_error(path, &document.reason, document.timestamp, ""));
     }
-    match client.document(&layout::signatures_of(path)).await? {
-        Some(_) => Err(CliError::other(
-            format!("{path} is complete already"),
-            "nothing is left to sign; `countersign status PATH` shows who has signed",
-        )),
-        None => Ok(()),
-    }
+    client.parsed(&layout::signatures_of(path), SignatureSet::parse).await
 }
 
 /// Who signs, and how they want to be asked.
@@ -185,30 +295,40 @@ fn review_and_sign(
     signing: &Signing<'_>,
     request: &SigningRequest,
     network: Network,
-) -> Result<Option<SignaturesBody>, CliError> {
+) -> Result<Option<(SignaturesBody, Option<Comparison>)>, CliError> {
     let Signing { session, args, key } = *signing;
     let to_sign = check(request)?;
     check_trust(&to_sign, network)?;
-    let public_key = key.public_key();
-    if !to_sign.accepted_signers().contains(&public_key) {
+    let you = key.public_key();
+    if !to_sign.accepted_signers().contains(&you) {
         return Err(CliError::other(
-            format!("{public_key} is not asked to sign {}", request.path),
-            "check --key; `countersign status PATH` shows who is",
+            format!("{you} is not asked to sign {}", request.path),
+            "check --key; `countersign status NAME` shows who is",
         ));
     }
     let comparison = compare(args, &to_sign.subject)?;
-    session.output.show(&review::describe(&to_sign, comparison.as_ref(), session.output));
-    if args.require_match && comparison.as_ref().is_some_and(|comparison| !comparison.is_match()) {
-        return Err(CliError::unverified(
-            format!("not signed: the files of {} are not all the same as yours", request.path),
-            "find out why they differ before you sign",
-        ));
+    let collected = keep_verifying(&request.collected, request.files[&request.path].as_bytes());
+    let review = Review { to_sign: &to_sign, collected: &collected, comparison: comparison.as_ref(), you };
+    let text = review.text(session.output);
+    match comparison.as_ref().filter(|comparison| !comparison.is_match()) {
+        None => session.output.show_question(&text, session.confirmation()),
+        // --files asked for this, so that --quiet does not silence it.
+        Some(mismatch) => {
+            session.output.show(&text);
+            if args.require_match {
+                return Err(CliError::unverified(
+                    format!("not signed: the files of {} are not all the same as yours", request.path),
+                    "find out why they differ before you sign",
+                )
+                .with_detail("comparison", mismatch.json()));
+            }
+        }
     }
-    if !prompt::ask(session.confirmation(), review::question(&to_sign, comparison.as_ref()))? {
+    if !prompt::ask(session.confirmation(), &review.question())? {
         return Ok(None);
     }
-    let submission = to_sign.sign(public_key, |digest| key.sign(digest))?;
-    Ok(Some(submission.into()))
+    let submission = to_sign.sign(you, |digest| key.sign(digest))?;
+    Ok(Some((submission.into(), comparison)))
 }
 
 fn check(request: &SigningRequest) -> Result<ToSign, CliError> {
@@ -251,95 +371,4 @@ fn compare(args: &SignArgs, subject: &Subject) -> Result<Option<Comparison>, Cli
         (Some(dir), Subject::Release { index, .. }) => comparison::compare(index, dir).map(Some),
         (Some(_) | None, Subject::Release { .. } | Subject::Proposal { .. }) => Ok(None),
     }
-}
-
-fn export(session: &Session, requests: &[SigningRequest], file: &Path) -> Result<(), CliError> {
-    // What would be refused offline is refused here already.
-    for request in requests {
-        check(request)?;
-    }
-    write(file, &offline::write_requests(requests))?;
-    let shown = shown_path(file);
-    let paths: Vec<&str> = requests.iter().map(|request| request.path.as_str()).collect();
-    let text = format!(
-        "Wrote {} file(s) to sign to {shown}\nWhere the key is: countersign sign --detached {shown} -o signatures.json",
-        paths.len()
-    );
-    session.output.result(&text, &json!({"export": file.display().to_string(), "file_paths": paths}))
-}
-
-fn sign_detached(session: &Session, args: &SignArgs, file: &Path, output: &Path) -> Result<(), CliError> {
-    let same = |a: &Path, b: &Path| a == b || fs::canonicalize(a).ok() == fs::canonicalize(b).ok();
-    if fs::exists(output).unwrap_or(false) && same(file, output) {
-        return Err(CliError::usage(
-            "-o names the file that is to be signed",
-            "choose another name for the signatures",
-        ));
-    }
-    let requests = read(file, offline::parse_requests, "countersign sign PATH --export FILE")?;
-    let listed: Vec<PublicKey> = requests
-        .iter()
-        .filter_map(|request| request.check().ok())
-        .flat_map(|to_sign| to_sign.accepted_signers())
-        .collect();
-    let key = session.key(requests.first().map(|request| &request.path), &listed)?;
-    let mut signed = Vec::new();
-    for request in &requests {
-        signed.extend(review_and_sign(&Signing { session, args, key: &key }, request, Network::Offline)?);
-    }
-    if signed.is_empty() {
-        return Err(CliError::other("nothing was signed", "answer a question with yes, or pass --yes"));
-    }
-    write(output, &offline::write_signatures(&signed))?;
-    let shown = shown_path(output);
-    let text = format!(
-        "Wrote the signatures of {} to {shown}\nWhere there is a network: countersign sign --submit {shown}",
-        key.public_key()
-    );
-    let paths: Vec<&str> = requests.iter().map(|request| request.path.as_str()).collect();
-    session.output.result(
-        &text,
-        &json!({
-            "signatures": output.display().to_string(),
-            "public_key": key.public_key().to_string(),
-            "file_paths": paths,
-        }),
-    )
-}
-
-async fn submit(session: &Session, file: &Path) -> Result<(), CliError> {
-    let bodies = read(file, offline::parse_signatures, "countersign sign --detached FILE -o SIGNATURES")?;
-    let mut signed = Vec::new();
-    for body in &bodies {
-        let client = session.client_for(&body.file_path)?;
-        let key = session.key_at(&client, Some(&body.file_path)).await?;
-        let done = client.ask(&key, ServerCall::Signatures(body), SignedResponse::parse).await;
-        let is_complete = done.map_err(|error| error.after(&signed))?.is_complete;
-        session.output.line(&format!(
-            "Submitted the signature of {} on {}: {}",
-            body.public_key,
-            body.file_path,
-            state_text(is_complete)
-        ));
-        signed.push((&body.file_path, (body.public_key, is_complete)));
-    }
-    let signed = signed.iter().map(|(path, (key, is_complete))| {
-        json!({"file_path": path.as_str(), "public_key": key.to_string(), "is_complete": is_complete})
-    });
-    session.output.result("", &json!({"signed": signed.collect::<Vec<_>>()}))
-}
-
-fn read<T>(
-    file: &Path,
-    parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
-    made_by: &str,
-) -> Result<T, CliError> {
-    let bytes = fs::read(file).map_err(|error| CliError::file("read", file, error))?;
-    parse(&bytes).map_err(|error| {
-        CliError::other(
-            format!("{} cannot be used", shown_path(file)),
-            format!("it must come from `{made_by}`"),
-        )
-        .because(error)
-    })
 }

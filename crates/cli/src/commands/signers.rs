@@ -1,84 +1,40 @@
 //! `countersign signers`
 
-use std::{fs, path::Path};
+pub(crate) mod edit;
+pub(crate) mod new;
 
-use countersign_core::documents::signers::{Signer, SignersFile};
+use std::{collections::BTreeMap, fs, path::Path};
+
+use countersign_core::{
+    documents::signers::{Group, Role, SignersFile},
+    values::digest::Sha512,
+};
 use countersign_explain::{
-    signers::shown_signer,
-    strength::{self, ActStrength},
+    signers::shown_signers,
+    strength::{self, ActStrength, Strength},
 };
 use serde_json::{Map, Value, json};
 
-use crate::{
-    args::{SignersCommand, SignersNewArgs},
-    client::now,
-    error::CliError,
-    files::write_new,
-    keys,
-    output::Output,
-    paths::shown_path,
-};
+use crate::{client::now, error::CliError, files::write_new, output::Output, paths::shown_path};
 
-pub(crate) fn run(command: &SignersCommand, output: Output) -> Result<(), CliError> {
-    match command {
-        SignersCommand::New(args) => make(args, output),
-        SignersCommand::Check { file } => check(file, output),
-    }
+pub(crate) fn check(path: &Path, output: Output) -> Result<(), CliError> {
+    let (file, bytes) = read(path)?;
+    let strength = strength::assess(&file);
+    let digest = Sha512::of(&bytes).to_prefixed();
+    let mut lines = vec![format!("{} is valid, of {}", shown_path(path), file.timestamp())];
+    lines.push(format!("digest: {digest}"));
+    lines.extend(describe_strength(&strength, output));
+    let mut value = json!({
+        "valid": true,
+        "timestamp": file.timestamp().to_string(),
+        "digest": digest,
+        "keys": file.keys().len(),
+    });
+    add_strength(&mut value, &strength);
+    output.answer(&lines.join("\n"), &value)
 }
 
-fn make(args: &SignersNewArgs, output: Output) -> Result<(), CliError> {
-    let mut file = Map::new();
-    file.insert("version".to_owned(), json!(1));
-    file.insert("timestamp".to_owned(), json!(now()?.to_whole_milliseconds().to_string()));
-    let roles = [
-        ("artifact_signers", &args.artifact, Some(args.artifact_threshold)),
-        ("admin_keys", &args.admin, args.admin_threshold),
-        ("master_keys", &args.master, args.master_threshold),
-        ("revocation_keys", &args.revocation, args.revocation_threshold),
-    ];
-    for (name, given, threshold) in roles {
-        if let (Some(threshold), false) = (threshold, given.is_empty()) {
-            file.insert(name.to_owned(), json!([{"threshold": threshold, "signers": entries(given)?}]));
-        }
-    }
-    // The one reader of signers files says what is wrong, and the one writer how they look.
-    let parsed = SignersFile::parse(Value::Object(file).to_string().as_bytes()).map_err(|error| {
-        CliError::usage(
-            "these keys and thresholds make no signers file",
-            "correct the keys or thresholds of that role",
-        )
-        .because(error)
-    })?;
-    let text = parsed.write();
-    match &args.output {
-        None => output.answer(
-            &String::from_utf8_lossy(&text),
-            &json!({"signers_file": String::from_utf8_lossy(&text)}),
-        ),
-        Some(path) => {
-            // A signers file says who is trusted: one that is there is never replaced by accident.
-            write_new(path, &text, 0o666)?;
-            let shown = shown_path(path);
-            let hint = format!("Wrote {shown}. `countersign signers check {shown}` says what it withstands.");
-            output.result(&hint, &json!({"file": path.display().to_string()}))
-        }
-    }
-}
-
-fn entries(given: &[String]) -> Result<Vec<Value>, CliError> {
-    let mut entries = Vec::new();
-    for text in given {
-        let Signer { key, name } = keys::parse_signer(text)?;
-        let mut entry = json!({"kind": "key", "data": {"pubkey": key.to_string()}});
-        if let Some(name) = name {
-            entry["name"] = json!(name);
-        }
-        entries.push(entry);
-    }
-    Ok(entries)
-}
-
-fn check(path: &Path, output: Output) -> Result<(), CliError> {
+fn read(path: &Path) -> Result<(SignersFile, Vec<u8>), CliError> {
     let bytes = fs::read(path).map_err(|error| CliError::file("read", path, error))?;
     let file = SignersFile::parse(&bytes).map_err(|error| {
         CliError::other(
@@ -87,22 +43,67 @@ fn check(path: &Path, output: Output) -> Result<(), CliError> {
         )
         .because(error)
     })?;
-    let strength = strength::assess(&file);
-    let mut lines = vec![format!("{} is valid, of {}", shown_path(path), file.timestamp())];
-    lines.push(format!("digest: {}", countersign_core::values::digest::Sha512::of(&bytes).to_prefixed()));
-    for act in strength.acts() {
-        lines.extend(describe(act));
+    Ok((file, bytes))
+}
+
+/// What a signers file is made of.
+#[derive(Debug, Default)]
+struct Draft {
+    roles: BTreeMap<Role, Vec<Group>>,
+    servers: Vec<String>,
+}
+
+impl Draft {
+    /// The one reader of signers files says what is wrong, and the one writer how they look.
+    fn finish(&self) -> Result<SignersFile, CliError> {
+        let mut file = Map::new();
+        file.insert("version".to_owned(), json!(1));
+        file.insert("timestamp".to_owned(), json!(now()?.to_whole_milliseconds().to_string()));
+        for (role, groups) in &self.roles {
+            file.insert(role.field().to_owned(), json!(groups));
+        }
+        if !self.servers.is_empty() {
+            file.insert("servers".to_owned(), json!(self.servers));
+        }
+        SignersFile::parse(Value::Object(file).to_string().as_bytes()).map_err(|error| {
+            CliError::usage(
+                "these keys and thresholds make no signers file",
+                "correct the keys, thresholds or servers that the message names",
+            )
+            .because(error)
+        })
     }
+}
+
+/// Prints the file, or writes it where there is none.
+fn deliver(
+    file: &SignersFile,
+    target: Option<&Path>,
+    output: Output,
+    mut value: Value,
+) -> Result<(), CliError> {
+    let text = file.write();
+    match target {
+        None => {
+            let text = String::from_utf8_lossy(&text);
+            value["signers_file"] = json!(text);
+            output.answer(&text, &value)
+        }
+        Some(path) => {
+            // A signers file says who is trusted: one that is there is never replaced by accident.
+            write_new(path, &text, 0o666)?;
+            value["file"] = json!(path.display().to_string());
+            let shown = shown_path(path);
+            let hint = format!("Wrote {shown}. `countersign signers check {shown}` says what it withstands.");
+            output.result(&hint, &value)
+        }
+    }
+}
+
+fn describe_strength(strength: &Strength, output: Output) -> Vec<String> {
+    let mut lines: Vec<String> = strength.acts().into_iter().flat_map(describe).collect();
     lines.extend(strength.warnings.iter().map(|warning| format!("{} {warning}", output.bad("warning:"))));
-    let value = json!({
-        "valid": true,
-        "timestamp": file.timestamp().to_string(),
-        "digest": countersign_core::values::digest::Sha512::of(&bytes).to_prefixed(),
-        "keys": file.keys().len(),
-        "acts": strength.acts().map(to_json),
-        "warnings": strength.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),
-    });
-    output.answer(&lines.join("\n"), &value)
+    lines
 }
 
 fn describe(act: &ActStrength) -> Vec<String> {
@@ -110,15 +111,17 @@ fn describe(act: &ActStrength) -> Vec<String> {
     lines.extend(act.ways.iter().map(|way| format!("  {way}")));
     let alone = match act.alone.as_slice() {
         [] => "no one".to_owned(),
-        alone => alone.iter().map(shown_signer).collect::<Vec<_>>().join(", "),
+        alone => shown_signers(alone),
     };
     lines.push(format!("  alone: {alone}"));
-    lines.push(format!("  keys that may be stolen before a thief can: {}", act.harmless_thefts));
-    lines.push(format!(
-        "  keys that may be lost, whichever, before it cannot be done: {}",
-        act.survivable_losses
-    ));
+    lines.push(format!("  stolen keys that do not suffice: any {}", act.harmless_thefts));
+    lines.push(format!("  lost keys that do not prevent it: any {}", act.survivable_losses));
     lines
+}
+
+fn add_strength(value: &mut Value, strength: &Strength) {
+    value["acts"] = strength.acts().into_iter().map(to_json).collect();
+    value["warnings"] = strength.warnings.iter().map(|warning| json!(warning.to_string())).collect();
 }
 
 fn to_json(act: &ActStrength) -> Value {

@@ -11,7 +11,7 @@ use crate::{
     error::CliError,
     release_names::ReleaseName,
     session::Session,
-    targets::{Reader, Target},
+    targets::{Reader, Target, short_form},
 };
 
 pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliError> {
@@ -21,7 +21,7 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
     let subject = layout::signable(path).ok_or_else(|| {
         CliError::usage(
             format!("{path} collects no signatures"),
-            "give the path of an index (…/svc.index.json) or of a pending signers file",
+            "name a release, or a project whose signers file is pending",
         )
     })?;
     if args.wait {
@@ -34,5 +34,7 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
             status.ok_or_else(|| not_pending(path))?
         }
     };
-    session.output.answer(&status.text(path, session.output), &status.json(path))
+    let name = short_form(path, &session.known_projects());
+    let you = if session.has_key() { session.public_key().ok() } else { None };
+    session.output.answer(&status.text(path, &name, you, session.output), &status.json(path))
 }

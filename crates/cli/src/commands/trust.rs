@@ -87,7 +87,7 @@ fn remove(
     };
     let store = trust.read()?;
     let pin = store.projects.get(project).ok_or_else(unknown)?;
-    output.show(&describe(project, pin));
+    output.show_question(&describe(project, pin), confirmation);
     prompt::confirm(confirmation, "Forget this project, its history and the revocations seen?")?;
     trust.change(|store| store.projects.remove(project))?.ok_or_else(unknown)?;
     output.result(&format!("Forgot {project}"), &json!({"removed": project.as_str()}))

@@ -66,8 +66,11 @@ impl Revocation {
 impl RevokeBody {
     /// Unknown fields are ignored, as in all bodies of requests (D5).
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let object = json.root().open_object()?;
+        Self::parse_field(&Json::parse(bytes)?.root())
+    }
+
+    pub fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        let object = field.open_object()?;
         Ok(Self {
             file_path: object.required("file_path")?.parsed(RepoPath::parse)?,
             revocation_json: object.required("revocation_json")?.string()?.to_owned(),

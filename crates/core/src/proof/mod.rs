@@ -1,6 +1,7 @@
 //! Proof: from evidence to something verified, and what may be signed.
 
 pub mod bundle;
+pub mod to_revoke;
 pub mod to_sign;
 pub mod trust;
 pub mod verify;

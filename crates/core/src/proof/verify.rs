@@ -243,7 +243,11 @@ pub fn count_groups(signers: &SignersFile, signed: &BTreeSet<PublicKey>) -> Vec<
 
 impl fmt::Display for GroupCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {} artifact signers needed, {} signed", self.threshold, self.size, self.signed)
+        let Self { threshold, size, signed } = self;
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        let signed = signed.min(threshold);
+        write!(f, "{signed} of {threshold} signature{}", plural(*threshold))?;
+        write!(f, " (any {threshold} of {size} key{})", plural(*size))
     }
 }
 

@@ -73,7 +73,7 @@ fn who_joins_is_told_with_every_role_that_the_defaults_give() {
         "artifact 2: alice 1, bob 2, carol 3, dave 4",
         &[
             "dave (#4) joins as artifact signer and admin and revoker",
-            "artifact signers: 2 of 3 becomes 2 of 4; in comes dave (#4)",
+            "artifact signers: any 2 of 3 keys becomes any 2 of 4 keys; in comes dave (#4)",
         ],
     );
 }
@@ -83,7 +83,10 @@ fn who_leaves_is_told() {
     check(
         "artifact 1: alice 1 / master 1: carol 3, dave 4",
         "artifact 1: alice 1 / master 1: carol 3",
-        &["dave (#4) leaves, and was master", "master keys: 1 of 2 becomes 1 of 1; out goes dave (#4)"],
+        &[
+            "dave (#4) leaves, and was master",
+            "master keys: any 1 of 2 keys becomes any 1 of 1 key; out goes dave (#4)",
+        ],
     );
 }
 
@@ -94,8 +97,8 @@ fn who_gets_or_loses_a_role_and_stays_is_told() {
         "artifact 1: alice 1 / admin 1: alice 1, bob 2 / revocation 1: alice 1",
         &[
             "bob (#2) stays, becomes admin, is no longer artifact signer",
-            "artifact signers: 1 of 2 becomes 1 of 1; out goes bob (#2)",
-            "admin keys: 1 of 1 becomes 1 of 2; in comes bob (#2)",
+            "artifact signers: any 1 of 2 keys becomes any 1 of 1 key; out goes bob (#2)",
+            "admin keys: any 1 of 1 key becomes any 1 of 2 keys; in comes bob (#2)",
         ],
     );
 }
@@ -108,20 +111,25 @@ fn a_threshold_that_falls_is_told_first_as_a_weakening() {
         &[
             "WEAKER: 1 key can release; before, it took 2 keys",
             "WEAKER: 1 key can rotate the signers as admins; before, it took 2 keys",
-            "artifact signers: 2 of 3 becomes 1 of 3",
+            "artifact signers: any 2 of 3 keys becomes any 1 of 3 keys",
         ],
     );
 }
 
 #[test]
 fn a_threshold_that_rises_is_no_weakening() {
-    check("artifact 1: 1, 2, 3", "artifact 2: 1, 2, 3", &["artifact signers: 1 of 3 becomes 2 of 3"]);
+    check(
+        "artifact 1: 1, 2, 3",
+        "artifact 2: 1, 2, 3",
+        &["artifact signers: any 1 of 3 keys becomes any 2 of 3 keys"],
+    );
 }
 
 #[test]
 fn a_member_who_is_exchanged_is_told_though_the_numbers_stay() {
     let last = told(&changes("artifact 1: a 1, b 2", "artifact 1: a 1, c 3")).pop();
-    let expected = "artifact signers: 1 of 2 stays 1 of 2; in comes c (#3); out goes b (#2)";
+    let expected =
+        "artifact signers: any 1 of 2 keys stays any 1 of 2 keys; in comes c (#3); out goes b (#2)";
     assert_eq!(last.as_deref(), Some(expected));
 }
 
@@ -130,16 +138,21 @@ fn groups_that_come_and_go_are_told_with_their_members() {
     let one = "artifact 1: a 1 / admin 1: a 1, b 2";
     let two = "artifact 1: a 1; 1: b 2 / admin 1: a 1, b 2";
     let joins = "b (#2) stays, becomes artifact signer";
-    check(one, two, &[joins, "artifact signers: one more group must agree, 1 of 1: b (#2)"]);
+    check(one, two, &[joins, "artifact signers: one more group must agree, any 1 of 1 key: b (#2)"]);
     let weaker = "WEAKER: 1 key can release; before, it took 2 keys";
     let leaves = "b (#2) stays, is no longer artifact signer";
-    check(two, one, &[weaker, leaves, "artifact signers: a group need no longer agree, 1 of 1: b (#2)"]);
+    check(
+        two,
+        one,
+        &[weaker, leaves, "artifact signers: a group need no longer agree, any 1 of 1 key: b (#2)"],
+    );
 }
 
 #[test]
 fn of_several_groups_the_one_that_changes_is_told_by_who_stays_in_it() {
     let last = told(&changes("artifact 1: a 1; 1: c 3, d 4", "artifact 1: c 3; 1: a 1")).pop();
-    let expected = "artifact signers, the group of c (#3): 1 of 2 becomes 1 of 1; out goes d (#4)";
+    let expected =
+        "artifact signers, the group of c (#3): any 1 of 2 keys becomes any 1 of 1 key; out goes d (#4)";
     assert_eq!(last.as_deref(), Some(expected));
 }
 
@@ -159,7 +172,7 @@ fn admins_of_their_own_end_the_default_and_back() {
         &[
             "WEAKER: 1 key can rotate the signers as admins; before, it took 2 keys",
             "b (#2) stays, is no longer admin and revoker",
-            "admin keys are listed, and it no longer holds that the artifact signers are the admins; 1 of 1: a (#1)",
+            "admin keys are listed, and it no longer holds that the artifact signers are the admins; any 1 of 1 key: a (#1)",
         ],
     );
     check(
@@ -167,7 +180,7 @@ fn admins_of_their_own_end_the_default_and_back() {
         by_default,
         &[
             "b (#2) stays, becomes admin and revoker",
-            "admin keys are no longer listed, so that the artifact signers are the admins; they were 1 of 1: a (#1)",
+            "admin keys are no longer listed, so that the artifact signers are the admins; they were any 1 of 1 key: a (#1)",
         ],
     );
 }
@@ -192,9 +205,11 @@ fn revocation_that_falls_back_to_any_one_admin_key_is_a_weakening() {
 fn new_masters_are_a_weakening_only_if_they_rotate_with_fewer_keys_than_the_admins() {
     let (without, with) = ("artifact 2: 1, 2", "artifact 2: 1, 2 / master 1: m 3");
     let weaker = "WEAKER: 1 key can rotate the signers as masters; before, it took 2 keys";
-    let listed = "master keys are listed, and it no longer holds that no one is master; 1 of 1: m (#3)";
+    let listed =
+        "master keys are listed, and it no longer holds that no one is master; any 1 of 1 key: m (#3)";
     check(without, with, &[weaker, "m (#3) joins as master", listed]);
-    let unlisted = "master keys are no longer listed, so that no one is master; they were 1 of 1: m (#3)";
+    let unlisted =
+        "master keys are no longer listed, so that no one is master; they were any 1 of 1 key: m (#3)";
     check(with, without, &["m (#3) leaves, and was master", unlisted]);
     let found = changes(without, "artifact 2: 1, 2 / master 2: 3, 4");
     assert!(!found.iter().any(SignersChange::is_alarming), "{found:?}");
@@ -239,7 +254,7 @@ fn who_stays_appears_under_the_current_name_whatever_the_proposal_says() {
         &[
             "mallory (#2) stays, becomes artifact signer and admin",
             "mallory (#2) gets another name: trent (#2)",
-            "artifact signers: 1 of 1 becomes 1 of 2; in comes mallory (#2)",
+            "artifact signers: any 1 of 1 key becomes any 1 of 2 keys; in comes mallory (#2)",
         ],
     );
 }
@@ -250,9 +265,9 @@ fn a_first_file_is_told_whole() {
     assert_eq!(
         told(&list_changes(None, &first)),
         [
-            "artifact signers: 2 of 2: alice (#1), bob (#2); and 1 of 1: carol (#3)",
+            "artifact signers: any 2 of 2 keys: alice (#1), bob (#2); and any 1 of 1 key: carol (#3)",
             "no admin keys: the artifact signers are the admins",
-            "master keys: 1 of 1: dave (#4)",
+            "master keys: any 1 of 1 key: dave (#4)",
             "no revocation keys: any one admin key revokes",
         ]
     );

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod difference;
+mod progress;
 mod strength;
 mod tally;

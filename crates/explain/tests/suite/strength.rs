@@ -293,7 +293,10 @@ fn a_name_that_another_entry_of_the_key_has_is_shown_with_its_key() {
     let strength = assess(&SignersFile::parse(named.as_bytes()).expect("one name"));
     let shown = format!("alice ({})", public(1));
     assert_eq!(shown_signer(&strength.rotate.alone[0]), shown);
-    assert_mentions(&strength.rotate.to_string(), &["rotate the signers: admin keys, 1 of 1: ", &shown]);
+    assert_mentions(
+        &strength.rotate.to_string(),
+        &["rotate the signers: admin keys, any 1 of 1 key: ", &shown],
+    );
 }
 
 #[test]
@@ -304,7 +307,7 @@ fn an_act_is_told_in_four_lines() {
     assert_mentions(
         &text,
         &[
-            "rotate the signers: artifact signers (there are no admin keys), 2 of 3: ",
+            "rotate the signers: artifact signers (there are no admin keys), any 2 of 3 keys: ",
             "alone: no one; it takes 2 keys",
             "stolen: any 1 key without the thief meeting these thresholds",
             "lost: any 1 key with the others still able to rotate the signers",
@@ -312,7 +315,7 @@ fn an_act_is_told_in_four_lines() {
     );
     assert_mentions(
         &strength.revoke.to_string(),
-        &["revoke: any one admin key, 1 of 3: ", "stolen: not one key"],
+        &["revoke: admin keys (there are no revocation keys), any 1 of 3 keys: ", "stolen: not one key"],
     );
 }
 

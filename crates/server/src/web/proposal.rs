@@ -1,11 +1,8 @@
 //! The page of a signers file that waits for signatures.
 
-use crate::web::overview::proposal::{ConditionProgress, ProposalOverview, WayProgress, describe_proposal};
-use countersign_core::{
-    documents::{layout, signers::Role},
-    rules::consent::ConditionKind,
-    values::path::RepoPath,
-};
+use crate::web::overview::proposal::{ProposalOverview, describe_proposal};
+use countersign_core::{documents::layout, values::path::RepoPath};
+use countersign_explain::progress::{ConditionProgress, WayProgress, condition_text, way_name};
 use maud::{Markup, html};
 
 use super::{
@@ -96,24 +93,6 @@ fn way_list(condition: &ConditionProgress) -> Markup {
                 @for group in &way.groups { (parts::group(group)) }
             }
         }
-    }
-}
-
-fn way_name(role: Role) -> &'static str {
-    match role {
-        Role::Artifact => "The artifact signers",
-        Role::Admin => "The admins",
-        Role::Master => "The masters",
-        Role::Revocation => "The revokers",
-    }
-}
-
-fn condition_text(kind: ConditionKind) -> &'static str {
-    match kind {
-        ConditionKind::Everyone => "Everyone who is listed agrees",
-        ConditionKind::Current => "Enough of those in force agree",
-        ConditionKind::Proposed => "Enough of those proposed agree",
-        ConditionKind::Added => "Everyone who joins agrees",
     }
 }
 

@@ -3,14 +3,27 @@
 use std::collections::BTreeSet;
 
 use countersign_core::{
-    documents::{layout, revocation::Revocation, signatures::SignatureSet, signers::SignersFile},
-    proof::verify::{GroupCount, count_groups},
+    documents::{
+        index::ReleaseIndex, layout, revocation::Revocation, signatures::SignatureSet, signers::SignersFile,
+    },
     rules::{consent::Consent, quorum},
     values::{digest::Sha512, key::PublicKey, path::RepoPath, shown::quoted},
 };
-use serde_json::{Value, json};
+use countersign_explain::{
+    progress::{
+        ConditionProgress, GroupProgress, Names, WayProgress, condition_text, describe_conditions,
+        describe_groups, way_name,
+    },
+    tally::Tally,
+};
+use serde_json::{Map, Value, json};
 
-use crate::{client::ServerClient, error::CliError, output::Output, review::names};
+use crate::{
+    client::ServerClient,
+    error::CliError,
+    output::{Output, quote},
+    people::{People, keep_verifying},
+};
 
 /// Where a file stands. The server's word, except that signatures which do not verify are not counted.
 pub(super) struct Status {
@@ -18,18 +31,28 @@ pub(super) struct Status {
     /// Of the file itself.
     pub(super) digest: Sha512,
     pub(super) signed: BTreeSet<PublicKey>,
+    /// Whose signature brings it nearer.
     pub(super) missing: BTreeSet<PublicKey>,
-    /// For the names, the newest first.
-    pub(super) signers: Vec<SignersFile>,
-    /// Thresholds in words.
-    pub(super) needs: String,
+    pub(super) names: Names,
+    pub(super) tally: Tally,
+    /// All must hold.
+    pub(super) needs: Needs,
     /// A revocation that waits for more signatures.
     pub(super) begun: Option<Begun>,
+}
+
+/// What a file needs.
+pub(super) enum Needs {
+    /// A release: every group of artifact signers.
+    Groups(Vec<GroupProgress>),
+    /// A signers file, as its page shows it.
+    Conditions(Vec<ConditionProgress>),
 }
 
 pub(super) struct Begun {
     reason: String,
     signed: BTreeSet<PublicKey>,
+    tally: Tally,
 }
 
 pub(super) enum SigningState {
@@ -39,9 +62,9 @@ pub(super) enum SigningState {
 }
 
 impl Status {
-    pub(super) fn text(&self, path: &RepoPath, output: Output) -> String {
-        let files: Vec<&SignersFile> = self.signers.iter().collect();
-        let names = |keys: &BTreeSet<PublicKey>| names(keys, &files);
+    /// `name`: what can be typed for the path.
+    pub(super) fn text(&self, path: &RepoPath, name: &str, you: Option<PublicKey>, output: Output) -> String {
+        let people = People { names: &self.names, you };
         let state = match &self.state {
             SigningState::Collecting => output.strong("collecting signatures"),
             SigningState::Complete => output.good("complete"),
@@ -51,17 +74,25 @@ impl Status {
         if let SigningState::Revoked { reason } = &self.state {
             lines.push(format!("  reason      {}", quoted(reason)));
         }
-        lines.push(format!("  needs       {}", self.needs));
-        let signed = if self.signed.is_empty() { "no one".to_owned() } else { names(&self.signed) };
-        lines.push(format!("  signed      {signed}"));
-        if matches!(self.state, SigningState::Collecting) {
-            lines.push(format!("  not signed  {}", names(&self.missing)));
+        match &self.needs {
+            Needs::Groups(groups) => {
+                lines.extend(groups.iter().map(|group| format!("  needs       {group}")));
+            }
+            Needs::Conditions(conditions) => {
+                lines.push(format!("  needs       {}, in {} conditions", self.tally, conditions.len()));
+                lines.extend(conditions.iter().flat_map(|condition| describe(condition, &people, output)));
+            }
         }
-        if let Some(Begun { reason, signed }) = &self.begun {
+        lines.push(format!("  signed      {}", people.list_or(self.signed.iter().copied(), "no one")));
+        if matches!(self.state, SigningState::Collecting) {
+            lines.push(format!("  not signed  {}", people.list(self.missing.iter().copied())));
+        }
+        if let Some(Begun { reason, signed, tally }) = &self.begun {
             lines.push(format!(
-                "  revocation  begun by {}, for the reason {}; co-sign it with `countersign revoke PATH`",
-                names(signed),
-                quoted(reason)
+                "  revocation  begun by {}, {tally}, for the reason {}; co-sign it with `countersign revoke {}`",
+                people.list(signed.iter().copied()),
+                quoted(reason),
+                name.split(' ').map(quote).collect::<Vec<_>>().join(" "),
             ));
         }
         lines.join("\n")
@@ -69,7 +100,7 @@ impl Status {
 
     pub(super) fn json(&self, path: &RepoPath) -> Value {
         let keys = |keys: &BTreeSet<PublicKey>| keys.iter().map(PublicKey::to_string).collect::<Vec<_>>();
-        json!({
+        let mut value = json!({
             "file_path": path.as_str(),
             "is_complete": matches!(self.state, SigningState::Complete),
             "revoked": matches!(self.state, SigningState::Revoked { .. }),
@@ -77,13 +108,74 @@ impl Status {
                 SigningState::Revoked { reason } => Some(reason),
                 SigningState::Collecting | SigningState::Complete => None,
             },
+            "collected": self.tally.collected,
+            "needed": self.tally.needed,
             "signed_by": keys(&self.signed),
             "missing": keys(&self.missing),
-            "pending_revocation": self.begun.as_ref().map(|begun| {
-                json!({"reason": begun.reason, "signed_by": keys(&begun.signed)})
-            }),
-        })
+            "pending_revocation": self.begun.as_ref().map(|begun| json!({
+                "reason": begun.reason,
+                "signed_by": keys(&begun.signed),
+                "collected": begun.tally.collected,
+                "needed": begun.tally.needed,
+            })),
+        });
+        match &self.needs {
+            Needs::Groups(groups) => value["groups"] = groups.iter().map(group_json).collect(),
+            Needs::Conditions(conditions) => {
+                value["conditions"] = conditions.iter().map(condition_json).collect();
+            }
+        }
+        value
     }
+}
+
+/// Of several ways, one is enough. Once one is taken, the others do not matter.
+fn describe(condition: &ConditionProgress, people: &People<'_>, output: Output) -> Vec<String> {
+    let mark = if condition.is_met { output.good("met ") } else { output.strong("open") };
+    let mut lines = vec![format!("    {mark} {}: {}", condition_text(condition.kind), condition.tally)];
+    let shown = |way: &&WayProgress| !condition.is_met || way.is_met;
+    for (i, way) in condition.ways.iter().filter(shown).enumerate() {
+        let or = if i > 0 { "or instead " } else { "" };
+        let role = way.role.filter(|_| condition.ways.len() > 1).map(|role| format!("{}: ", way_name(role)));
+        for group in &way.groups {
+            let missing = people.list_missing(group);
+            let missing = if group.is_met() { String::new() } else { format!(", not signed: {missing}") };
+            lines.push(format!("           {or}{}{group}{missing}", role.as_deref().unwrap_or_default()));
+        }
+    }
+    lines
+}
+
+fn condition_json(condition: &ConditionProgress) -> Value {
+    let way = |way: &WayProgress| {
+        let mut value = Map::new();
+        value.insert("role".to_owned(), json!(way.role.map(|role| role.to_string())));
+        value.insert("is_met".to_owned(), json!(way.is_met));
+        value.insert("groups".to_owned(), way.groups.iter().map(group_json).collect());
+        Value::Object(value)
+    };
+    json!({
+        "condition": condition_text(condition.kind),
+        "is_met": condition.is_met,
+        "collected": condition.tally.collected,
+        "needed": condition.tally.needed,
+        "ways": condition.ways.iter().map(way).collect::<Vec<_>>(),
+    })
+}
+
+fn group_json(group: &GroupProgress) -> Value {
+    let member = |member: &countersign_explain::progress::Member| {
+        json!({
+            "key": member.signer.key.to_string(),
+            "name": member.signer.name,
+            "signed_at": member.signed_at.map(|at| at.to_string()),
+        })
+    };
+    json!({
+        "threshold": group.threshold,
+        "collected": group.tally().collected,
+        "signers": group.members.iter().map(member).collect::<Vec<_>>(),
+    })
 }
 
 pub(super) async fn index_status(client: &ServerClient, path: &RepoPath) -> Result<Status, CliError> {
@@ -103,7 +195,8 @@ pub(super) async fn index_status(client: &ServerClient, path: &RepoPath) -> Resu
             (SigningState::Complete, set.unwrap_or_default())
         }
     };
-    let signed = set.verifying_signers(index.as_bytes());
+    let set = keep_verifying(&set, index.as_bytes());
+    let signed = set.signers();
     let groups = signers.artifact_groups();
     if matches!(state, SigningState::Complete) && !quorum::is_met(groups, &signed) {
         return Err(CliError::unverified(
@@ -111,24 +204,43 @@ pub(super) async fn index_status(client: &ServerClient, path: &RepoPath) -> Resu
             "check --server: it lies or is broken",
         ));
     }
-    let counts = count_groups(&signers, &signed);
-    let needs = counts.iter().map(GroupCount::to_string).collect::<Vec<_>>().join(", and ");
     // A group that has enough signatures asks its members for nothing more.
     let open = groups.iter().filter(|group| quorum::count(group, &signed) < group.threshold);
     let missing = open.flat_map(|group| group.signers.iter().map(|signer| signer.key));
     let missing = missing.filter(|key| !signed.contains(key)).collect();
-    let begun = begun_revocation(client, path).await?;
-    let digest = Sha512::of(index.as_bytes());
-    Ok(Status { state, digest, signed, missing, needs, begun, signers: vec![signers] })
+    let begun = begun_revocation(client, path, &index, &signers).await?;
+    let names = Names::of([&signers]);
+    Ok(Status {
+        state,
+        digest: Sha512::of(index.as_bytes()),
+        missing,
+        tally: Tally::of(groups, &signed),
+        needs: Needs::Groups(describe_groups(groups, &set, &names)),
+        signed,
+        begun,
+        names,
+    })
 }
 
-async fn begun_revocation(client: &ServerClient, path: &RepoPath) -> Result<Option<Begun>, CliError> {
+async fn begun_revocation(
+    client: &ServerClient,
+    path: &RepoPath,
+    index: &str,
+    signers: &SignersFile,
+) -> Result<Option<Begun>, CliError> {
     let Some(text) = client.document(&layout::pending_revocation_of(path)).await? else { return Ok(None) };
     let signatures = layout::pending_signatures_of(&layout::revocation_of(path));
     let set = client.parsed(&signatures, SignatureSet::parse).await?.unwrap_or_default();
     let document = Revocation::parse(text.as_bytes()).ok();
     let signed = set.verifying_signers(text.as_bytes());
-    Ok(document.map(|document| Begun { reason: document.reason, signed }))
+    // The signers in force revoke, also what earlier ones signed.
+    let project = ReleaseIndex::parse(index.as_bytes()).ok().map(|index| index.project_id);
+    let current = match project {
+        Some(project) => client.parsed(&layout::active_signers(&project), SignersFile::parse).await?,
+        None => None,
+    };
+    let tally = Tally::of_revocation(current.as_ref().unwrap_or(signers), &signed);
+    Ok(document.map(|document| Begun { reason: document.reason, signed, tally }))
 }
 
 /// `None` where nothing is pending.
@@ -144,16 +256,20 @@ pub(super) async fn proposal_status(
     })?;
     let current = client.parsed(&layout::active_signers(project), SignersFile::parse).await?;
     let set = client.parsed(&layout::pending_signatures_of(path), SignatureSet::parse).await?;
-    let signed = set.unwrap_or_default().verifying_signers(text.as_bytes());
+    let set = keep_verifying(&set.unwrap_or_default(), text.as_bytes());
+    let signed = set.signers();
     let consent = Consent { current: current.as_ref(), proposed: &proposed };
-    let missing = consent.missing_signers(&signed);
-    let needs = match &current {
-        None => "everyone in the file",
-        Some(_) => "enough of the current and of the new admins, and everyone who joins",
-    };
-    let signers = std::iter::once(proposed).chain(current).collect();
-    let (digest, needs) = (Sha512::of(text.as_bytes()), needs.to_owned());
-    Ok(Some(Status { state: SigningState::Collecting, digest, signed, missing, needs, begun: None, signers }))
+    let names = Names::of(current.iter().chain([&proposed]));
+    Ok(Some(Status {
+        state: SigningState::Collecting,
+        digest: Sha512::of(text.as_bytes()),
+        missing: consent.missing_signers(&signed),
+        tally: Tally::of_consent(&consent, &signed),
+        needs: Needs::Conditions(describe_conditions(&consent, &set, &names)),
+        signed,
+        begun: None,
+        names,
+    }))
 }
 
 pub(super) fn not_pending(path: &RepoPath) -> CliError {

@@ -14,7 +14,7 @@ use crate::{
     client::{ListenQuery, ServerClient},
     error::{CliError, ErrorKind},
     events::{EventFeed, Gaps, Next},
-    review::names,
+    people::People,
     session::Session,
     targets::Target,
 };
@@ -35,7 +35,12 @@ pub(super) async fn run(
     timeout: Option<Duration>,
 ) -> Result<(), CliError> {
     let path = &target.path;
-    let waiting = wait(session, target, subject);
+    let waiting = async {
+        wait(session, target, subject).await.map_err(|error| match error.is_refusal() {
+            true => error.with_kind(ErrorKind::Refused),
+            false => error,
+        })
+    };
     match timeout {
         Some(timeout) => tokio::time::timeout(timeout, waiting).await.map_err(|_| too_late(path))??,
         None => waiting.await?,
@@ -102,9 +107,10 @@ async fn look(
     };
     let status = status.ok_or_else(|| not_pending(path))?;
     if digest.is_some_and(|digest| digest != status.digest) {
-        return Err(CliError::other(
+        return Err(CliError::new(
+            ErrorKind::Replaced,
             format!("{path} was replaced by another one while it was waited for"),
-            "look at the new one with `countersign status PATH`, and wait again if it is right",
+            "look at the new one with `countersign status NAME`, and wait again if it is right",
         ));
     }
     match &status.state {
@@ -113,7 +119,7 @@ async fn look(
         SigningState::Revoked { .. } => Err(CliError::new(
             ErrorKind::Revoked,
             format!("{path} was revoked"),
-            "do not publish it; `countersign status PATH` shows the reason",
+            "do not publish it; `countersign status NAME` shows the reason",
         )),
     }
 }
@@ -132,7 +138,8 @@ async fn gone_signers(
     if is_in_force {
         return Ok(Progress::Done);
     }
-    Err(CliError::other(
+    Err(CliError::new(
+        ErrorKind::Refused,
         format!("{path} was dropped while it was waited for"),
         "ask the server's operator, or propose it again",
     ))
@@ -148,16 +155,16 @@ fn show_progress(
     if told.as_ref() == Some(&status.signed) {
         return;
     }
-    let files: Vec<_> = status.signers.iter().collect();
-    let signed =
-        if status.signed.is_empty() { "no one yet".to_owned() } else { names(&status.signed, &files) };
-    session.output.note(&format!("{path}: signed by {signed}; {}", status.needs));
+    let people = People { names: &status.names, you: None };
+    let signed = people.list_or(status.signed.iter().copied(), "no one yet");
+    session.output.note(&format!("{path}: signed by {signed}; {}", status.tally));
     *told = Some(status.signed.clone());
 }
 
 fn too_late(path: &RepoPath) -> CliError {
-    CliError::other(
+    CliError::new(
+        ErrorKind::TimedOut,
         format!("{path} is not complete, and the time is over"),
-        "`countersign status PATH` shows who is missing; --timeout sets the time",
+        "`countersign status NAME` shows who is missing; --timeout sets the time",
     )
 }

@@ -46,7 +46,7 @@ fn the_difference_is_told_in_words_and_so_is_who_is_missing() {
     assert_line(&shown, &carol.key(), "joins");
     assert_line(&shown, &dave.key(), "joins");
     assert_line(&shown, &bob.key(), "leaves");
-    assert_line(&shown, "artifact signers", "2 of 2 becomes 1 of 3");
+    assert_line(&shown, "artifact signers", "any 2 of 2 keys becomes any 1 of 3 keys");
     assert_line(&shown, "admin", "2 of 2");
     let shown = shown.says(&["WEAKER", &Sha512::of(&next.bytes()).to_prefixed(), &url]);
     let missing = line_of(&shown, "missing");

@@ -55,12 +55,16 @@ fn without_a_terminal_and_without_yes_nothing_is_signed() {
 }
 
 #[test]
-fn quiet_still_shows_what_is_signed() {
+fn quiet_shows_what_a_question_is_about_and_nothing_where_none_is_asked() {
     let (_world, computer, index) = unsigned();
-    computer
-        .run_as("alice", &["sign", &index, "--yes", "--quiet"])
-        .ok()
-        .says(&[&index, "sub/lib", "sha256:"]);
+    computer.run_as("alice", &["sign", &index, "--quiet"]).failed(2).says(&[&index, "sub/lib", "sha256:"]);
+    let signed = computer.run_as("alice", &["sign", &index, "--yes", "--quiet"]).ok();
+    assert_eq!((signed.stdout.as_str(), signed.stderr.as_str()), ("", ""));
+    // What --files asks for is told.
+    build(&computer);
+    computer.write("built/app", "Content");
+    let args = ["sign", &index, "--yes", "--quiet", "--files", "built"];
+    computer.run_as("bob", &args).ok().says(&["app DIFFERS"]);
 }
 
 #[test]
@@ -88,13 +92,22 @@ fn several_paths_are_signed_in_one_run() {
 }
 
 #[test]
-fn who_is_not_asked_or_has_signed_already_gets_an_error() {
+fn who_is_not_asked_gets_an_error_and_who_has_signed_is_told_when() {
     let (world, computer, index) = unsigned();
     computer.run_as("mallory", &["sign", &index, "--yes"]).failed(1).says(&[&person("mallory").key()]);
     computer.run_as("alice", &["sign", &index, "--yes"]).ok();
-    computer.run_as("alice", &["sign", &index, "--yes"]).failed(1);
+    // Before anything is asked: there is no one to ask.
+    let again = computer.run_as("alice", &["sign", &index]).ok();
+    assert!(again.stdout.starts_with(&format!("You signed {index} on 20")), "{again:?}");
+    assert_eq!(again.stderr, "");
+    let told = computer.json_as("alice", &["sign", &index]);
+    assert_eq!((&told["signed"], &told["signed_before"][0]["file_path"]), (&json!([]), &json!(index)));
+    assert_eq!(told["signed_before"][0]["is_complete"], false);
     computer.run_as("bob", &["sign", &index, "--yes"]).ok();
-    computer.run_as("bob", &["sign", &index, "--yes"]).failed(1);
+    // Of a complete release too, and only to those who did.
+    computer.run_as("bob", &["sign", &index]).ok().says(&["You signed", "complete"]);
+    computer.run_as("mallory", &["sign", &index, "--yes"]).failed(1).says(&["complete already"]);
+    assert_eq!(computer.json_as("alice", &["sign", &index])["signed_before"][0]["is_complete"], true);
     let nowhere = world.index_path("acme/app/9.9");
     computer.run_as("bob", &["sign", &nowhere, "--yes"]).failed(1).says(&[&nowhere]);
 }

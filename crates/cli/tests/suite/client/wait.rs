@@ -67,7 +67,7 @@ fn it_survives_restarts_of_the_server() {
 #[test]
 fn it_gives_up_after_the_time_that_was_set() {
     let (_world, computer, index) = collecting();
-    computer.run(&["status", "--wait", "--timeout", "1s", &index]).failed(1).says(&["the time is over"]);
+    computer.run(&["status", "--wait", "--timeout", "1s", &index]).failed(6).says(&["the time is over"]);
     computer.run(&["status", "--timeout", "1s", &index]).failed_as_usage();
     for time in ["1", "s", "-1s", "1w", "99999999999d"] {
         computer.run(&["status", "--wait", &format!("--timeout={time}"), &index]).failed_as_usage();
@@ -81,7 +81,7 @@ fn what_was_revoked_or_replaced_is_not_waited_for() {
     let running = wait(&computer, &index);
     world.files.put("/acme/app/v1/SHA256SUMS", checksums("other content"));
     world.register_assets(&alice, &[&world.files.url("/acme/app/v1/SHA256SUMS")]).ok();
-    assert_ends(running, 1, "replaced");
+    assert_ends(running, 7, "replaced");
     world.sign_all(&index, &[&alice, &bob]);
     world.revoke(&alice, &index).ok();
     computer.run(&["status", "--wait", &index]).failed(4).says(&["revoked"]);
@@ -115,11 +115,11 @@ fn proposed_signers_that_are_replaced_or_dropped_end_it() {
     propose(&world, 5);
     let running = wait(&computer, &pending);
     propose(&world, 4);
-    assert_ends(running, 1, "replaced");
+    assert_ends(running, 7, "replaced");
     let running = wait(&computer, &pending);
     world.server.stop();
     let dropped = Launch::admin_drop(&world.id("acme/app"), &world.server.data_dir()).output();
     assert_eq!(dropped.status.code(), Some(0));
     world.server.start_again();
-    assert_ends(running, 1, "dropped");
+    assert_ends(running, 8, "dropped");
 }

@@ -109,7 +109,11 @@ fn what_cannot_be_told_is_said_with_the_way_out() {
     let world = World::start();
     let computer = Computer::of(&world.server);
     let unknown = "0123456789abcdef0123456789abcdef01234567";
-    computer.run(&["watch", "--since", unknown]).failed(1).says(&["404", unknown, "without --since"]);
+    computer.run(&["watch", "--since", unknown]).failed(1).says(&[
+        "does not have it",
+        unknown,
+        "without --since",
+    ]);
     Computer::offline().run(&["watch"]).failed(5);
 }
 

@@ -1,6 +1,5 @@
 //! D34: a server that wants something else signed than what the signer means. No signature leaves the computer.
 
-use countersign_core::values::key::encode_base64;
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -83,59 +82,40 @@ fn bytes_that_are_not_the_index_at_that_path_are_not_signed() {
         ("not UTF-8", vec![0xff]),
         ("twice the same", [own.clone(), own.clone()].concat()),
     ] {
-        scene.hostile.show_files_to_sign(&path, &[(&path, &bytes)]);
+        scene.hostile.show_file(&path, bytes);
         refuses(&scene, &scene.newcomer, &path, label);
         refuses(&scene, &scene.regular, &path, label);
     }
 }
 
 #[test]
-fn files_that_do_not_belong_together_are_not_signed() {
+fn what_is_not_there_or_withdrawn_is_not_signed() {
     let (scene, path) = with_waiting_release();
-    let own = scene.world.read(&path);
-    let (other, loud) = (scene.index("1.0"), path.replacen("http/", "HTTP/", 1));
-    let revocation = format!("{path}.revocation.json");
-    let files: [&[(&str, &[u8])]; 5] = [
-        &[],
-        &[(&other, &own)],
-        &[(&path, &own), (&other, &own)],
-        &[(&path, &own), (&revocation, b"{}")],
-        &[(&path, &own), (&loud, b"{}")],
-    ];
-    for files in files {
-        scene.hostile.show_files_to_sign(&path, files);
-        refuses(&scene, &scene.regular, &path, &format!("{files:?}"));
-    }
-    let encoded = encode_base64(&own);
-    for answer in [
-        json!(null),
-        json!({}),
-        json!({ "files": [] }),
-        json!({ "files": { path.as_str(): 7 } }),
-        json!({ "files": { path.as_str(): "%%%" } }),
-        json!({ "files": { format!("{path}/../x"): encoded } }),
-    ] {
-        scene.hostile.answer(&format!("/v1/files-to-sign/{path}"), Lie::json(&answer));
-        refuses(&scene, &scene.regular, &path, &answer.to_string());
-    }
+    scene.hostile.show_file(&format!("{path}.revocation.json"), "{}");
+    refuses(&scene, &scene.regular, &path, "a revocation that is none");
+    scene.hostile.be_honest();
+    scene.hostile.hide_file(&path);
+    scene.regular.run_as("alice", &["sign", &path, "--yes"]).failed(1).says(&[&path]);
+    assert_eq!(scene.hostile.posts(), [""; 0]);
 }
 
 #[test]
 fn what_collects_no_signatures_is_not_signed_no_matter_who_lists_it() {
     let (scene, path) = with_waiting_release();
+    let key = alice().key();
     for listed in [
         scene.world.active_path("acme/app"),
         format!("{}/svc.signers.history.json", scene.project()),
         format!("{path}.revocation.json"),
         "x".to_owned(),
     ] {
-        scene.hostile.answer("/v1/pending_signatures", Lie::json(&json!({ "file_paths": [listed] })));
-        scene.hostile.show_files_to_sign(&listed, &[(&listed, &scene.world.read(&path))]);
+        scene.hostile.show_pending(&key, &[&listed]);
+        scene.hostile.show_file(&listed, scene.world.read(&path));
         let ran = scene.regular.run_as("alice", &["sign", "--all", "--yes"]);
         ran.failed(3).says(&[&listed]);
     }
     for listed in ["../../etc/passwd", "", "a//b", "a\u{1b}[1m"] {
-        scene.hostile.answer("/v1/pending_signatures", Lie::json(&json!({ "file_paths": [listed] })));
+        scene.hostile.show_pending(&key, &[listed]);
         let ran = scene.regular.run_as("alice", &["sign", "--all", "--yes"]);
         assert_harmless(&ran);
         ran.failed(3);
@@ -167,14 +147,14 @@ fn a_proposal_whose_metadata_is_not_its_own_is_not_signed() {
         ("no metadata", &file, b"{}".to_vec()),
         ("an index", &scene.world.read(&scene.index("1.0")), metadata.clone()),
     ] {
-        scene.hostile.show_files_to_sign(&path, &[(&path, file), (&metadata_path, &metadata)]);
+        scene.hostile.show_proposal(&path, file, &metadata);
         refuses(&scene, &scene.newcomer, &path, label);
         refuses(&scene, &scene.regular, &path, label);
     }
-    scene.hostile.show_files_to_sign(&path, &[(&path, &file)]);
-    refuses(&scene, &scene.regular, &path, "without metadata");
-    scene.hostile.show_files_to_sign(&path, &[(&metadata_path, &metadata)]);
-    refuses(&scene, &scene.regular, &path, "metadata alone");
+    scene.hostile.be_honest();
+    scene.hostile.hide_file(&metadata_path);
+    scene.regular.run_as("alice", &["sign", &path, "--yes"]).failed(1).says(&[&metadata_path]);
+    assert_eq!(scene.hostile.posts(), [""; 0]);
 }
 
 #[test]
@@ -186,7 +166,7 @@ fn a_known_project_is_not_registered_anew() {
     let mut first: Value = serde_json::from_slice(&metadata).unwrap();
     first["previous"] = Value::Null;
     let first = first.to_string().into_bytes();
-    scene.hostile.show_files_to_sign(&path, &[(&path, &file), (&format!("{path}.metadata.json"), &first)]);
+    scene.hostile.show_proposal(&path, &file, &first);
     refuses(&scene, &scene.regular, &path, "shown as a first registration");
     let ran = scene.regular.run_as("alice", &["sign", &path, "--yes"]);
     ran.says(&[&scene.project(), "new project"]);
@@ -206,9 +186,7 @@ fn a_project_inside_or_around_a_known_one_is_not_signed() {
         let file = SignersFile::of(1, &[&alice()]).bytes();
         let url = scene.world.files.url(&format!("/{dir}/svc.signers.json"));
         let metadata = Forgery::of(&project).metadata(&file, &origin("file_server", &url));
-        scene
-            .hostile
-            .show_files_to_sign(&path, &[(&path, &file), (&format!("{path}.metadata.json"), &metadata)]);
+        scene.hostile.show_proposal(&path, &file, &metadata);
         scene.hostile.hide_file(&format!("{project}/svc.signers.history.json"));
         refuses(&scene, &scene.regular, &path, dir);
     }
@@ -224,7 +202,7 @@ fn a_made_up_present_does_not_make_a_change_look_small() {
     let file = SignersFile::of(1, &[&mallory(), &alice()]).redated(days_ago(5)).bytes();
     let metadata = forged.metadata(&file, &origin);
     let history = format!("{}/svc.signers.history.json", scene.project());
-    scene.hostile.show_files_to_sign(&path, &[(&path, &file), (&format!("{path}.metadata.json"), &metadata)]);
+    scene.hostile.show_proposal(&path, &file, &metadata);
     refuses(&scene, &scene.newcomer, &path, "it does not follow the true history");
     scene.hostile.show_file(&history, forged.history().to_string());
     refuses(&scene, &scene.regular, &path, "the regular knows the true history");
@@ -286,7 +264,7 @@ fn what_is_signed_is_what_was_shown_and_compared() {
     let (scene, path) = with_waiting_release();
     let listed = Listed { name: "app.tar.gz", source: &scene.url("3.0"), bytes: b"evil" };
     let evil = index_of(&scene.project(), None, &[listed]);
-    scene.hostile.show_files_to_sign(&path, &[(&path, evil.as_bytes())]);
+    scene.hostile.show_file(&path, evil.as_bytes());
     scene.regular.computer.write("dist/app.tar.gz", "three");
     let compared = ["sign", path.as_str(), "--yes", "--files", "dist", "--require-match"];
     scene.regular.run_as("alice", &compared).failed(3).says(&["1 differ", &path]);
@@ -322,7 +300,7 @@ fn an_export_of_lies_is_not_written_and_a_changed_one_not_signed() {
     request["signing_requests"][0]["files"][&path] = json!(evil);
     victim.computer.write("changed.json", request.to_string());
     victim.run_as("alice", &["sign", "--detached", "changed.json", "-o", "s.json", "--yes"]).failed(3);
-    scene.hostile.show_files_to_sign(&path, &[(&path, &scene.world.read(&scene.index("1.0")))]);
+    scene.hostile.show_file(&path, scene.world.read(&scene.index("1.0")));
     victim.run_as("alice", &["sign", &path, "--export", "again.json"]).failed(3);
     assert_eq!(victim.computer.listing(), ["app.tar.gz", "changed.json", "request.json"]);
     assert_eq!(scene.hostile.posts(), [""; 0]);
@@ -342,7 +320,6 @@ fn a_server_that_was_never_honest_gets_no_signature_for_a_project_of_its_own() {
     let text = index_of(&project, None, &[Listed { name: "app.tar.gz", source: &url, bytes: b"evil" }]);
     forged.show(&server, &index, &text, &[]);
     server.hide_file(&format!("{index}.signatures.json"));
-    server.show_files_to_sign(&index, &[(&index, text.as_bytes())]);
     Victim::of(&server).run_as("alice", &["sign", &index, "--yes"]).failed(1).says(&[&alice().key()]);
     assert_eq!(server.posts(), [""; 0]);
 }

@@ -51,6 +51,8 @@ pub(crate) enum Lie {
     Dripping,
     /// Closes without a word.
     HungUp,
+    /// Passes the request on, and keeps the answer to itself.
+    Swallowed,
     /// Announces more bytes than it sends, then closes.
     BrokenOff(Vec<u8>),
 }
@@ -155,10 +157,23 @@ impl HostileServer {
         self.answer(&format!("/v1/get_signers_chain/{path}"), Lie::json(&json!({ "history": history })));
     }
 
-    pub(crate) fn show_files_to_sign(&self, path: &str, files: &[(&str, &[u8])]) {
-        let encode = |bytes: &[u8]| countersign_core::values::key::encode_base64(bytes);
-        let files: Value = files.iter().map(|(path, bytes)| ((*path).to_owned(), encode(bytes))).collect();
-        self.answer(&format!("/v1/files-to-sign/{path}"), Lie::json(&json!({ "files": files })));
+    /// What waits for this key, a release each.
+    pub(crate) fn show_pending(&self, key: &str, paths: &[&str]) {
+        let waiting = |path: &&str| {
+            json!({
+                "kind": "release", "file_path": path, "project_id": "http/x/80/y", "collected": 0, "needed": 1,
+                "roles": ["artifact"], "since": "2026-01-31T10:00:00Z",
+            })
+        };
+        let pending: Vec<Value> = paths.iter().map(waiting).collect();
+        let answer = json!({ "public_key": key, "pending": pending, "more": false });
+        self.answer(&format!("/v1/keys/{key}/pending"), Lie::json(&answer));
+    }
+
+    /// Everything that the signer of a signers file signs.
+    pub(crate) fn show_proposal(&self, path: &str, file: &[u8], metadata: &[u8]) {
+        self.show_file(path, file);
+        self.show_file(&format!("{path}.metadata.json"), metadata);
     }
 
     /// The history of a project, the same wherever it is asked for: for `index` too.
@@ -186,6 +201,7 @@ fn answer(mut stream: TcpStream, honest: Option<SocketAddr>, desk: &Mutex<Desk>)
         lie
     };
     match (lie, honest) {
+        (Some(Lie::Swallowed), Some(honest)) => http::try_send(honest, &asked.to_request()).map(drop),
         (Some(lie), _) => lie.send(&mut stream),
         (None, None) => Lie::missing().send(&mut stream),
         (None, Some(honest)) => {
@@ -266,7 +282,7 @@ impl Lie {
                     std::thread::sleep(DRIP);
                 }
             }
-            Self::HungUp => Ok(()),
+            Self::HungUp | Self::Swallowed => Ok(()),
             Self::BrokenOff(bytes) => {
                 let announced = bytes.len() + 1;
                 write!(

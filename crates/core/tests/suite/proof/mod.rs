@@ -1,4 +1,5 @@
 mod bundle;
+mod to_revoke;
 mod to_sign;
 mod trust;
 mod verify;

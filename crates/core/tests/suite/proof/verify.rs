@@ -152,7 +152,7 @@ fn too_few_signers_are_counted_group_by_group() {
     let VerifyError::TooFew { groups } = &error else { panic!("{error}") };
     let count = |threshold, size, signed| GroupCount { threshold, size, signed };
     assert_eq!(*groups, [count(2, 3, 2), count(1, 1, 0)]);
-    assert_mentions(&error.to_string(), &["2 of 3", "1 of 1 artifact signers needed, 0 signed"]);
+    assert_mentions(&error.to_string(), &["any 2 of 3 keys", "0 of 1 signature (any 1 of 1 key)"]);
 }
 
 #[test]

@@ -1,22 +1,19 @@
 //! A signers file that waits for signatures: what it changes, and who still has to sign (D15).
 
-use super::{GroupProgress, Member, Names, Tally};
+use super::{Member, Names, Tally};
 use countersign_core::{
-    documents::{
-        layout,
-        metadata::Origin,
-        registration::SignedRequest,
-        signers::{Role, Signer},
-    },
+    documents::{layout, metadata::Origin, registration::SignedRequest, signers::Signer},
     rules::{
-        consent::{ConditionKind, Consent},
-        quorum,
+        consent::Consent,
         snapshot::{ReadError, Snapshot},
         stored::{self, StoredProposal},
     },
     values::{digest::Sha512, key::PublicKey, path::RepoPath},
 };
-use countersign_explain::difference::{SignersChange, list_changes};
+use countersign_explain::{
+    difference::{SignersChange, list_changes},
+    progress::{ConditionProgress, describe_conditions},
+};
 
 #[derive(Debug, Clone)]
 pub struct ProposalOverview {
@@ -37,23 +34,6 @@ pub struct ProposalOverview {
     pub tally: Tally,
 }
 
-#[derive(Debug, Clone)]
-pub struct ConditionProgress {
-    pub kind: ConditionKind,
-    pub is_met: bool,
-    /// For the way that needs the fewest further signatures.
-    pub tally: Tally,
-    /// Any one of them is enough.
-    pub ways: Vec<WayProgress>,
-}
-
-#[derive(Debug, Clone)]
-pub struct WayProgress {
-    pub role: Option<Role>,
-    pub is_met: bool,
-    pub groups: Vec<GroupProgress>,
-}
-
 /// `None` if nothing is proposed.
 pub fn describe_proposal(
     snapshot: &impl Snapshot,
@@ -68,8 +48,6 @@ pub fn describe_proposal(
     let signed = set.signers();
     let registration = layout::registration_of(&path);
     let request = stored::parse_stored(&registration, SignedRequest::parse(&proposal.registration))?;
-    let describe = |groups: &[_]| groups.iter().map(|group| GroupProgress::of(group, set, &names)).collect();
-    let conditions = consent.conditions();
     let missing: Vec<PublicKey> = consent.missing_signers(&signed).into_iter().collect();
     Ok(Some(ProposalOverview {
         project: project.clone(),
@@ -79,23 +57,7 @@ pub fn describe_proposal(
         submitter: names.signer(request.public_key),
         changes: list_changes(current.as_deref(), &proposal.signers),
         tally: Tally::of_consent(&consent, &signed),
-        conditions: conditions
-            .iter()
-            .map(|condition| ConditionProgress {
-                kind: condition.kind,
-                is_met: condition.is_met(&signed),
-                tally: Tally::of_condition(condition, &signed),
-                ways: condition
-                    .ways
-                    .iter()
-                    .map(|way| WayProgress {
-                        role: way.role,
-                        is_met: quorum::is_met(&way.groups, &signed),
-                        groups: describe(&way.groups),
-                    })
-                    .collect(),
-            })
-            .collect(),
+        conditions: describe_conditions(&consent, set, &names),
         signed: names.list_signed(set),
         missing: missing.into_iter().map(|key| names.signer(key)).collect(),
         path,

@@ -1,0 +1,214 @@
+//! The arguments of `countersign signers`.
+
+use std::path::PathBuf;
+
+use clap::{
+    Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand, parser::ValueSource, value_parser,
+};
+use countersign_core::documents::signers::Role;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SignersCommand {
+    /// Write a signers file
+    #[command(after_help = "\
+KEY is a .pub file, a svc-pub: string or an ssh-ed25519 line. A name in front is optional:
+
+  countersign signers new --artifact alice=alice.pub bob=bob.pub --artifact-threshold 2 -o FILE
+
+A role can have several groups, which must all agree. Give each its keys and then its threshold:
+
+  countersign signers new --artifact alice=a.pub bob=b.pub --artifact-threshold 1 \\
+    --artifact build=build.pub --artifact-threshold 1 -o FILE")]
+    New(SignersNewArgs),
+    /// Make the next signers file from the one in force
+    #[command(after_help = "\
+Examples:
+  countersign signers edit acme/app --add dave=dave.pub --threshold 2 -o next.json
+  countersign signers edit acme/app --replace bob=bob-new.pub -o next.json     a lost key
+  countersign signers edit svc.signers.json --remove carol --add admin:dave=dave.pub
+
+ROLE is artifact, admin, master or revocation; without one it is artifact. Of several groups, artifact.2 is the second. \
+The command shows what changes and what the new file withstands. Publish the file, and propose it with \
+`countersign update`.")]
+    Edit(SignersEditArgs),
+    /// Validate a signers file; show who can act alone, and how many keys can be lost or stolen
+    Check {
+        /// The signers file
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SignersNewArgs {
+    #[command(flatten)]
+    pub(crate) groups: GroupArgs,
+
+    #[command(flatten)]
+    pub(crate) servers: ListedServerArgs,
+
+    /// Where to write the file [default: standard output]
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SignersEditArgs {
+    /// The project, whose signers file in force is read from its server, or a signers file
+    #[arg(value_name = "PROJECT|FILE")]
+    pub(crate) source: String,
+
+    /// Add a key, as in dave=dave.pub or admin:dave=dave.pub; can be repeated
+    #[arg(long, value_name = "[ROLE:]NAME=KEY")]
+    pub(crate) add: Vec<String>,
+
+    /// Remove a key from every role; can be repeated
+    #[arg(long, value_name = "NAME|KEY")]
+    pub(crate) remove: Vec<String>,
+
+    /// Put a new key in the place of another, in every role; can be repeated
+    #[arg(long, value_name = "OLD=NEW")]
+    pub(crate) replace: Vec<String>,
+
+    /// How many signatures a role needs, as in 2 or admin:1; can be repeated
+    #[arg(long, value_name = "[ROLE:]N")]
+    pub(crate) threshold: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) servers: ListedServerArgs,
+
+    /// Where to write the file [default: standard output]
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// The keys of each role and its thresholds, in the order in which they were given.
+#[derive(Debug, Default)]
+pub(crate) struct GroupArgs {
+    pub(crate) roles: Vec<RoleArgs>,
+}
+
+#[derive(Debug)]
+pub(crate) struct RoleArgs {
+    pub(crate) role: Role,
+    /// One list for each time that the role was given.
+    pub(crate) keys: Vec<Vec<String>>,
+    pub(crate) thresholds: Vec<usize>,
+}
+
+/// The names of a role's two options.
+pub(crate) fn role_options(role: Role) -> [&'static str; 2] {
+    match role {
+        Role::Artifact => ["artifact", "artifact-threshold"],
+        Role::Admin => ["admin", "admin-threshold"],
+        Role::Master => ["master", "master-threshold"],
+        Role::Revocation => ["revocation", "revocation-threshold"],
+    }
+}
+
+fn role_help(role: Role) -> &'static str {
+    match role {
+        Role::Artifact => "Who signs releases",
+        Role::Admin => "Who changes the signers [default: the artifact signers]",
+        Role::Master => {
+            "Who can change the signers when the admins have lost their keys; a master key has no other role"
+        }
+        Role::Revocation => "Who revokes releases [default: any one admin]",
+    }
+}
+
+// By hand, because a list does not say which keys were given together.
+impl Args for GroupArgs {
+    fn augment_args(command: Command) -> Command {
+        Role::ALL.into_iter().fold(command, |command, role| {
+            let [keys, threshold] = role_options(role);
+            let is_needed = role == Role::Artifact;
+            command
+                .arg(
+                    Arg::new(keys)
+                        .long(keys)
+                        .value_name("KEY")
+                        .num_args(1..)
+                        .action(ArgAction::Append)
+                        .required(is_needed)
+                        .requires(threshold)
+                        .help(role_help(role)),
+                )
+                .arg(
+                    Arg::new(threshold)
+                        .long(threshold)
+                        .value_name("N")
+                        .action(ArgAction::Append)
+                        .value_parser(value_parser!(usize))
+                        .required(is_needed)
+                        .requires(keys)
+                        .help("How many of them are needed"),
+                )
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for GroupArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let read = |role| {
+            let [keys, threshold] = role_options(role);
+            let groups = matches.get_occurrences::<String>(keys);
+            let groups = groups.map(|groups| groups.map(|keys| keys.cloned().collect()).collect());
+            let thresholds = matches.get_many::<usize>(threshold);
+            RoleArgs {
+                role,
+                keys: groups.unwrap_or_default(),
+                thresholds: thresholds.map(|thresholds| thresholds.copied().collect()).unwrap_or_default(),
+            }
+        };
+        Ok(Self { roles: Role::ALL.map(read).into() })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// The servers that a signers file is to name. Here `--server` is not the server to ask.
+#[derive(Debug, Default)]
+pub(crate) struct ListedServerArgs {
+    pub(crate) urls: Vec<String>,
+}
+
+/// The global option of this name has it too, so that this one takes its place.
+const SERVER: &str = "server";
+
+impl Args for ListedServerArgs {
+    fn augment_args(command: Command) -> Command {
+        command.arg(
+            Arg::new(SERVER)
+                .long(SERVER)
+                .value_name("URL")
+                .action(ArgAction::Append)
+                .help("A server that clients ask about the project, written into the file; can be repeated, the best first"),
+        )
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for ListedServerArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        // COUNTERSIGN_SERVER says which server to ask, not which to list.
+        let is_given = matches.value_source(SERVER) == Some(ValueSource::CommandLine);
+        let urls = matches.get_many::<String>(SERVER).filter(|_| is_given);
+        Ok(Self { urls: urls.map(|urls| urls.cloned().collect()).unwrap_or_default() })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

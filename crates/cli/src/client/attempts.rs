@@ -1,0 +1,83 @@
+//! When a request is sent again (D63).
+
+use std::time::Duration;
+
+use countersign_forge::https::find_tls_problem;
+use reqwest::StatusCode;
+
+use super::exchange::{Answer, ExchangeError};
+
+/// Before the second and the third try.
+const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(800)];
+/// A server that asks for a longer pause is left to the user.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(5);
+
+/// What a second request could do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Repetition {
+    /// The same as the first. Reading, and signatures: the server takes each of them once.
+    Harmless,
+    /// Another change. Sent again only if the server did nothing with the first.
+    Harmful,
+}
+
+/// The tries of one request.
+#[derive(Debug, Default)]
+pub(super) struct Attempts {
+    repeated: usize,
+}
+
+impl Attempts {
+    /// Whether there was more than one, so that an earlier one may have done it.
+    pub(super) fn was_repeated(&self) -> bool {
+        self.repeated > 0
+    }
+
+    /// Waits, and says whether to try again.
+    pub(super) async fn try_again(
+        &mut self,
+        outcome: &Result<Answer, ExchangeError>,
+        repetition: Repetition,
+    ) -> bool {
+        let Some(pause) = PAUSES.get(self.repeated) else { return false };
+        let asked = match outcome {
+            Ok(answer) => answer.retry_after,
+            Err(_) => None,
+        };
+        let can_help = match outcome {
+            Ok(answer) => is_passing(answer, repetition),
+            Err(ExchangeError::Transport(error)) => is_transient(error, repetition),
+            Err(ExchangeError::TooLong { .. }) => false,
+        };
+        if !can_help || asked.is_some_and(|asked| asked > MAX_RETRY_AFTER) {
+            return false;
+        }
+        self.repeated += 1;
+        tokio::time::sleep(asked.unwrap_or(*pause).max(*pause)).await;
+        true
+    }
+}
+
+/// A proxy's 502 or 504 leaves open what the server did. A 503 of the server says that it did nothing.
+fn is_passing(answer: &Answer, repetition: Repetition) -> bool {
+    match repetition {
+        Repetition::Harmless => matches!(
+            answer.status,
+            StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT
+        ),
+        Repetition::Harmful => {
+            answer.status == StatusCode::SERVICE_UNAVAILABLE && answer.error_text().is_some()
+        }
+    }
+}
+
+fn is_transient(error: &reqwest::Error, repetition: Repetition) -> bool {
+    if find_tls_problem(error).is_some() || error.is_builder() {
+        return false;
+    }
+    match repetition {
+        // An answer that does not come in time would not come in three times that time.
+        Repetition::Harmless => error.is_connect() || !error.is_timeout(),
+        Repetition::Harmful => error.is_connect(),
+    }
+}

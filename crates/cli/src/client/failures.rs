@@ -1,0 +1,205 @@
+//! What went wrong between this client and a server, in the client's words: one cause, one next step.
+
+use std::{error::Error, fmt::Display, io};
+
+use countersign_core::values::{json::ParseError, shown::shown_text};
+use countersign_forge::https::{TlsProblem, find_tls_problem};
+use serde_json::json;
+
+use super::{
+    ServerClient,
+    exchange::{Answer, ExchangeError},
+    words,
+};
+use crate::error::{CliError, ErrorKind};
+
+const CHECK_SERVER: &str = "check --server (COUNTERSIGN_SERVER, `countersign config`)";
+
+impl ServerClient {
+    /// An answer other than success.
+    pub(super) fn refused(&self, answer: &Answer) -> CliError {
+        let address = self.address();
+        let status = answer.status.as_u16();
+        if answer.status.is_redirection() {
+            let target = answer.location.as_deref().unwrap_or_default();
+            return CliError::other(
+                format!("the server {address} redirects to {target}"),
+                "redirects are not followed: if you trust that address, give it with --server",
+            );
+        }
+        let Some(said) = answer.error_text() else { return self.refused_by_stranger(answer) };
+        let said = shown_text(&words::to_client_words(&said));
+        let message = match status {
+            401 => format!("the server {address} does not accept your signature on the request: {said}"),
+            404 => format!("the server {address} does not have it: {said}"),
+            429 => format!("the server {address} asks you to wait: {said}"),
+            400..500 => format!("the server {address} refuses this: {said}"),
+            502..=504 => format!("the server {address} cannot answer now: {said}"),
+            _ => format!("the server {address} failed: {said}"),
+        };
+        let (kind, hint) = match status {
+            400 => (ErrorKind::Other, "correct what the message names"),
+            401 => (ErrorKind::Other, "check this computer's clock, and that --key names the right key"),
+            403 => (
+                ErrorKind::Other,
+                "check --key: only keys that the project's signers file lists for this may do it",
+            ),
+            404 => (
+                ErrorKind::Other,
+                "check the name, and --server: `countersign pending` lists what waits for you",
+            ),
+            409 => (ErrorKind::Other, "`countersign status NAME` shows what is there"),
+            429 => (ErrorKind::Unreachable, "wait as long as the message says, then run it again"),
+            500 => (
+                ErrorKind::Other,
+                "check that the server can read what the message names; else give its operator the request id",
+            ),
+            502..=504 => (ErrorKind::Unreachable, "run it again in a few minutes"),
+            _ => (ErrorKind::Other, "give the server's operator the request id: its log says more"),
+        };
+        let mut error = CliError::new(kind, message, hint).with_detail("status", json!(status));
+        if status == 409
+            && let Some(conflict) = words::find_conflict(&said)
+        {
+            error = error.with_hint(conflict.hint).with_detail("conflict", json!(conflict.name));
+        }
+        error.with_request_id(answer.request_id.as_deref())
+    }
+
+    /// Every error of a Countersign server has a text of its own.
+    fn refused_by_stranger(&self, answer: &Answer) -> CliError {
+        let status = answer.status.as_u16();
+        if self.base.scheme() == "http" && String::from_utf8_lossy(&answer.bytes).contains("HTTPS port") {
+            return self.speaks_https();
+        }
+        let error = match status {
+            429 | 502..=504 => CliError::unreachable(
+                format!("what stands before the server {} answers {status}", self.address()),
+                "run it again in a few minutes; if that does not help, tell the server's operator",
+            ),
+            _ => self.not_countersign(answer),
+        };
+        error.with_detail("status", json!(status)).with_request_id(answer.request_id.as_deref())
+    }
+
+    fn not_countersign(&self, answer: &Answer) -> CliError {
+        let what = if answer.is_web_page() { "a web page" } else { "something else" };
+        CliError::other(
+            format!(
+                "{} is no Countersign server: it answers {} with {what}",
+                self.address(),
+                answer.status.as_u16()
+            ),
+            format!("{CHECK_SERVER}: `countersign ping --server URL` tries an address"),
+        )
+    }
+
+    /// An answer that is not what it must be.
+    pub(super) fn unusable(&self, what: &impl Display, answer: &Answer, error: ParseError) -> CliError {
+        if answer.is_web_page() {
+            return self.not_countersign(answer).with_kind(ErrorKind::Verification).because(error);
+        }
+        self.unusable_content(what, error).with_request_id(answer.request_id.as_deref())
+    }
+
+    pub(super) fn unusable_content(&self, what: &impl Display, error: ParseError) -> CliError {
+        CliError::unverified(
+            format!("the server {} gives an answer for {what} that cannot be used", self.address()),
+            "check that --server is a Countersign server; if it is, do not trust it",
+        )
+        .because(error)
+    }
+
+    pub(super) async fn failed(&self, error: ExchangeError) -> CliError {
+        match error {
+            ExchangeError::TooLong { max_bytes } => CliError::unverified(
+                format!("the server {} answers with more than {max_bytes} bytes", self.address()),
+                "no honest answer is that long: check --server",
+            ),
+            ExchangeError::Transport(error) => self.unreachable(&error).await,
+        }
+    }
+
+    pub(super) async fn unreachable(&self, error: &reqwest::Error) -> CliError {
+        if let Some(problem) = find_tls_problem(error) {
+            return self.untrusted(problem);
+        }
+        // Something is there that does not speak HTTP: it may speak https.
+        if self.base.scheme() == "http" && !error.is_connect() && !error.is_timeout() && self.is_https().await
+        {
+            return self.speaks_https();
+        }
+        let innermost =
+            std::iter::successors(Some(error as &(dyn Error + 'static)), |error| (*error).source()).last();
+        let address = self.address();
+        if error.is_timeout() {
+            let hint = format!("check the network, and {CHECK_SERVER}");
+            return CliError::unreachable(format!("the server {address} does not answer in time"), hint);
+        }
+        let refused = innermost.and_then(|error| error.downcast_ref::<io::Error>());
+        let is_refused = refused.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
+        let hint = if is_refused {
+            format!("nothing listens there: {CHECK_SERVER}; `countersign serve --dev` starts a server here")
+        } else {
+            format!("check the network, and {CHECK_SERVER}")
+        };
+        let reason = innermost.map(|error| shown_text(&error.to_string())).unwrap_or_default();
+        CliError::unreachable(format!("the server {address} cannot be reached"), hint).because(reason)
+    }
+
+    pub(super) fn silent(&self) -> CliError {
+        CliError::unreachable(
+            format!("the server {} does not answer in time", self.address()),
+            format!("check the network, and {CHECK_SERVER}"),
+        )
+    }
+
+    fn untrusted(&self, problem: TlsProblem) -> CliError {
+        const OWN_AUTHORITY: &str =
+            "if it has a certificate authority of its own, name that one's file: SSL_CERT_FILE=FILE";
+        let address = self.address();
+        let (reason, hint) = match problem {
+            TlsProblem::NotTls => {
+                let plain = address.replacen("https://", "http://", 1);
+                return CliError::unreachable(
+                    format!("{address} does not speak https at this port"),
+                    format!(
+                        "if it is a server that you trust on your own network, use {plain} with --server"
+                    ),
+                );
+            }
+            TlsProblem::UnknownIssuer => {
+                ("no authority that this computer trusts has signed it".to_owned(), OWN_AUTHORITY)
+            }
+            TlsProblem::Expired => (
+                "it has expired".to_owned(),
+                "check this computer's clock; if it is right, the server's operator must renew the certificate",
+            ),
+            TlsProblem::NotValidYet => ("it is not valid yet".to_owned(), "check this computer's clock"),
+            TlsProblem::OtherName => (
+                "it is for another name".to_owned(),
+                "check the name in --server; it must be the one that the certificate is for",
+            ),
+            TlsProblem::Other(reason) => (shown_text(&reason), OWN_AUTHORITY),
+        };
+        CliError::unreachable(format!("the certificate of {address} is not accepted"), hint).because(reason)
+    }
+
+    /// Whether the port of an http address answers a TLS handshake.
+    async fn is_https(&self) -> bool {
+        let Some(base) = self.as_https() else { return false };
+        let asked = self.http.get(base).timeout(super::CONNECT_TIMEOUT).send().await;
+        asked.map_or_else(
+            |error| find_tls_problem(&error).is_some_and(|problem| problem != TlsProblem::NotTls),
+            |_| true,
+        )
+    }
+
+    fn speaks_https(&self) -> CliError {
+        let secure = self.address().replacen("http://", "https://", 1);
+        CliError::unreachable(
+            format!("{} speaks https at this port, not http", self.address()),
+            format!("use {secure} with --server"),
+        )
+    }
+}

@@ -1,0 +1,93 @@
+//! Signatures that are submitted: once, however often the request had to be sent (D63).
+
+use countersign_api::{
+    answers::{RevokedResponse, SignedResponse},
+    requests::{RevokeBody, SignaturesBody},
+};
+use countersign_core::{
+    documents::{
+        layout::{self, Signable},
+        signatures::SignatureSet,
+    },
+    values::{
+        key::{PublicKey, Signature},
+        path::RepoPath,
+    },
+};
+
+use super::{Attempts, ServerCall, ServerClient};
+use crate::{error::CliError, keys::SigningKey};
+
+impl ServerClient {
+    /// Whether the file is complete with this signature.
+    pub(crate) async fn submit_signatures(
+        &self,
+        key: &SigningKey,
+        body: &SignaturesBody,
+    ) -> Result<bool, CliError> {
+        let mut attempts = Attempts::default();
+        let call = ServerCall::Signatures(body);
+        match self.ask_counting(key, call, SignedResponse::parse, &mut attempts).await {
+            Ok(answer) => Ok(answer.is_complete),
+            // An earlier try may have been taken although its answer was lost.
+            Err(error) if attempts.was_repeated() => {
+                self.find_submitted(body).await.ok().flatten().ok_or(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether the revocation is in force with this signature.
+    pub(crate) async fn submit_revocation(
+        &self,
+        key: &SigningKey,
+        body: &RevokeBody,
+    ) -> Result<bool, CliError> {
+        let mut attempts = Attempts::default();
+        let call = ServerCall::Revoke(body);
+        match self.ask_counting(key, call, RevokedResponse::parse, &mut attempts).await {
+            Ok(answer) => Ok(answer.revoked),
+            Err(error) if attempts.was_repeated() => {
+                let document = layout::revocation_of(&body.file_path);
+                self.find_collected(&document, &body.public_key, &body.signature)
+                    .await
+                    .ok()
+                    .flatten()
+                    .ok_or(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn find_submitted(&self, body: &SignaturesBody) -> Result<Option<bool>, CliError> {
+        let SignaturesBody { file_path, public_key, signatures } = body;
+        let Some(signature) = signatures.get(file_path) else { return Ok(None) };
+        if let Some(found) = self.find_collected(file_path, public_key, signature).await? {
+            return Ok(Some(found));
+        }
+        let Some(Signable::PendingSigners { project }) = layout::signable(file_path) else { return Ok(None) };
+        let history = self.history(&project).await?;
+        // If this signature completed it, it is the newest.
+        let last = history.entries.last().and_then(|entry| entry.signatures.entries.get(public_key));
+        Ok(last.filter(|last| last.signature == *signature).map(|_| true))
+    }
+
+    /// Whether a signature is among the complete ones (true) or the collected ones (false).
+    async fn find_collected(
+        &self,
+        file: &RepoPath,
+        key: &PublicKey,
+        signature: &Signature,
+    ) -> Result<Option<bool>, CliError> {
+        for (path, is_complete) in
+            [(layout::signatures_of(file), true), (layout::pending_signatures_of(file), false)]
+        {
+            let set = self.parsed(&path, SignatureSet::parse).await?;
+            let found = set.as_ref().and_then(|set| set.entries.get(key));
+            if found.is_some_and(|found| found.signature == *signature) {
+                return Ok(Some(is_complete));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,128 @@
+//! Revoking with a key on a computer without a network.
+
+use std::path::Path;
+
+use countersign_api::offline;
+use countersign_core::{
+    proof::to_revoke::{RevocationRequest, ToRevoke},
+    values::{key::PublicKey, path::RepoPath},
+};
+use serde_json::json;
+
+use super::{
+    choose_document, describe, describe_progress, find_pending, read_document, read_index, say_done,
+};
+use crate::{
+    args::RevokeArgs,
+    carried::{check_output, read},
+    client::ServerClient,
+    error::CliError,
+    files::write,
+    paths::shown_path,
+    prompt,
+    session::Session,
+};
+
+/// Needs no key, so that a new document names no initiator.
+pub(super) async fn export(
+    session: &Session,
+    client: &ServerClient,
+    path: &RepoPath,
+    args: &RevokeArgs,
+    file: &Path,
+) -> Result<(), CliError> {
+    let shown = read_index(client, path).await?;
+    let pending = find_pending(client, path, &shown).await?;
+    let revocation = choose_document(args, shown.digest, pending.as_ref(), None)?;
+    read_document(&revocation)?;
+    let request = match pending {
+        Some(pending) if pending.text == revocation => pending.request,
+        Some(_) | None => RevocationRequest {
+            path: path.clone(),
+            history: client.history(&shown.index.project_id).await?,
+            index: shown.text,
+            revocation,
+            collected: Default::default(),
+        },
+    };
+    // What would be refused offline is refused here already.
+    check(&request)?;
+    write(file, &offline::write_revocation_requests(&[request]))?;
+    let shown = shown_path(file);
+    let text = format!(
+        "Wrote a revocation of {path} to {shown}\nWhere the key is: countersign revoke --detached {shown} -o revocation.json"
+    );
+    let value = json!({"export": file.display().to_string(), "file_paths": [path.as_str()]});
+    session.output.result(&text, &value)
+}
+
+pub(super) fn sign(session: &Session, file: &Path, output: &Path) -> Result<(), CliError> {
+    check_output(file, output)?;
+    let requests = read(
+        file,
+        offline::parse_revocation_requests,
+        "countersign revoke NAME --reason TEXT --export FILE",
+    )?;
+    let to_revoke: Vec<ToRevoke> = requests.iter().map(check).collect::<Result<_, _>>()?;
+    let listed: Vec<PublicKey> = to_revoke.iter().flat_map(ToRevoke::accepted_signers).collect();
+    let key = session.key(to_revoke.first().map(ToRevoke::path), &listed)?;
+    let you = key.public_key();
+    let mut signed = Vec::new();
+    for to_revoke in &to_revoke {
+        let path = to_revoke.path();
+        if !to_revoke.accepted_signers().contains(&you) {
+            return Err(CliError::other(
+                format!("{you} may not revoke {path}"),
+                "check --key; `countersign signers check` on the project's signers file shows who may",
+            ));
+        }
+        let mut lines = describe(path, &to_revoke.index, to_revoke.index_digest, &to_revoke.document);
+        lines.push(describe_progress(to_revoke, Some(you)));
+        session.output.show_question(&lines.join("\n"), session.confirmation());
+        if prompt::ask(session.confirmation(), "Sign the revocation of this release, for good?")? {
+            signed.push(to_revoke.sign(you, |digest| key.sign(digest))?);
+        }
+    }
+    if signed.is_empty() {
+        return Err(CliError::other("nothing was signed", "answer a question with yes, or pass --yes"));
+    }
+    write(output, &offline::write_revocations(&signed))?;
+    let shown = shown_path(output);
+    let text = format!(
+        "Wrote the signature of {you} to {shown}\nWhere there is a network: countersign revoke --submit {shown}"
+    );
+    let paths: Vec<&str> = signed.iter().map(|body| body.file_path.as_str()).collect();
+    let value = json!({
+        "signatures": output.display().to_string(),
+        "public_key": you.to_string(),
+        "file_paths": paths,
+    });
+    session.output.result(&text, &value)
+}
+
+pub(super) async fn submit(session: &Session, file: &Path) -> Result<(), CliError> {
+    let bodies = read(file, offline::parse_revocations, "countersign revoke --detached FILE -o SIGNATURES")?;
+    let mut revoked = Vec::new();
+    for body in &bodies {
+        let client = session.client_for(&body.file_path)?;
+        let key = session.key_at(&client, Some(&body.file_path)).await?;
+        let done = client.submit_revocation(&key, body).await;
+        let is_revoked = done.map_err(|error| error.after(&revoked))?;
+        session.output.line(&say_done(&body.file_path, is_revoked));
+        revoked.push((&body.file_path, (body.public_key, is_revoked)));
+    }
+    let revoked = revoked.iter().map(|(path, (key, is_revoked))| {
+        json!({"file_path": path.as_str(), "public_key": key.to_string(), "revoked": is_revoked})
+    });
+    session.output.result("", &json!({"revocations": revoked.collect::<Vec<_>>()}))
+}
+
+fn check(request: &RevocationRequest) -> Result<ToRevoke, CliError> {
+    request.check().map_err(|error| {
+        CliError::unverified(
+            format!("the revocation of {} is not signed", request.path),
+            "what is shown is not what its path says: the server lies, or the file was changed on the way",
+        )
+        .because(error)
+    })
+}

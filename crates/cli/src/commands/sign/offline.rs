@@ -1,0 +1,103 @@
+//! Signing where the key is on a computer without a network.
+
+use std::path::Path;
+
+use countersign_api::offline;
+use countersign_core::{proof::to_sign::SigningRequest, values::key::PublicKey};
+use serde_json::json;
+
+use super::{Gathered, Signing, check, find_signed, review_and_sign, say_signed, state_text};
+use crate::{
+    args::SignArgs,
+    carried::{check_output, read},
+    error::CliError,
+    files::write,
+    paths::shown_path,
+    proof::Network,
+    session::Session,
+};
+
+/// Needs no key.
+pub(super) fn export(session: &Session, gathered: &[Gathered], file: &Path) -> Result<(), CliError> {
+    let requests = gathered.iter().map(|gathered| gathered.open().cloned());
+    let requests: Vec<SigningRequest> = requests.collect::<Result<_, _>>()?;
+    // What would be refused offline is refused here already.
+    for request in &requests {
+        check(request)?;
+    }
+    write(file, &offline::write_requests(&requests))?;
+    let shown = shown_path(file);
+    let paths: Vec<&str> = requests.iter().map(|request| request.path.as_str()).collect();
+    let text = format!(
+        "Wrote {} file(s) to sign to {shown}\nWhere the key is: countersign sign --detached {shown} -o signatures.json",
+        paths.len()
+    );
+    session.output.result(&text, &json!({"export": file.display().to_string(), "file_paths": paths}))
+}
+
+pub(super) fn sign(session: &Session, args: &SignArgs, file: &Path, output: &Path) -> Result<(), CliError> {
+    check_output(file, output)?;
+    let requests = read(file, offline::parse_requests, "countersign sign NAME --export FILE")?;
+    let listed: Vec<PublicKey> = requests
+        .iter()
+        .filter_map(|request| request.check().ok())
+        .flat_map(|to_sign| to_sign.accepted_signers())
+        .collect();
+    let first = requests.first().map(|request| &request.path);
+    let you = session.public_key_of(first, &listed)?;
+    let mut open = Vec::new();
+    for request in &requests {
+        match find_signed(request, &you) {
+            Some(at) => session.output.line(&say_signed(&request.path, at, false)),
+            None => open.push(request),
+        }
+    }
+    if open.is_empty() && !requests.is_empty() {
+        return session.output.result("", &json!({"public_key": you.to_string(), "file_paths": []}));
+    }
+    let key = session.key(first, &listed)?;
+    let mut signed = Vec::new();
+    for request in open {
+        let body = review_and_sign(&Signing { session, args, key: &key }, request, Network::Offline)?;
+        signed.extend(body.map(|(body, _)| body));
+    }
+    if signed.is_empty() {
+        return Err(CliError::other("nothing was signed", "answer a question with yes, or pass --yes"));
+    }
+    write(output, &offline::write_signatures(&signed))?;
+    let shown = shown_path(output);
+    let text = format!(
+        "Wrote the signatures of {you} to {shown}\nWhere there is a network: countersign sign --submit {shown}"
+    );
+    let paths: Vec<&str> = signed.iter().map(|body| body.file_path.as_str()).collect();
+    session.output.result(
+        &text,
+        &json!({
+            "signatures": output.display().to_string(),
+            "public_key": you.to_string(),
+            "file_paths": paths,
+        }),
+    )
+}
+
+pub(super) async fn submit(session: &Session, file: &Path) -> Result<(), CliError> {
+    let bodies = read(file, offline::parse_signatures, "countersign sign --detached FILE -o SIGNATURES")?;
+    let mut signed = Vec::new();
+    for body in &bodies {
+        let client = session.client_for(&body.file_path)?;
+        let key = session.key_at(&client, Some(&body.file_path)).await?;
+        let done = client.submit_signatures(&key, body).await;
+        let is_complete = done.map_err(|error| error.after(&signed))?;
+        session.output.line(&format!(
+            "Submitted the signature of {} on {}: {}",
+            body.public_key,
+            body.file_path,
+            state_text(is_complete)
+        ));
+        signed.push((&body.file_path, (body.public_key, is_complete)));
+    }
+    let signed = signed.iter().map(|(path, (key, is_complete))| {
+        json!({"file_path": path.as_str(), "public_key": key.to_string(), "is_complete": is_complete})
+    });
+    session.output.result("", &json!({"signed": signed.collect::<Vec<_>>()}))
+}

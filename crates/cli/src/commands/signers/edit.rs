@@ -1,0 +1,279 @@
+//! `countersign signers edit`: the next signers file, made from the one in force.
+
+use std::path::Path;
+
+use countersign_core::{
+    documents::signers::{Group, Role, Signer, SignersFile},
+    rules::chain,
+    values::{
+        key::PublicKey,
+        shown::{quoted, shown_text},
+    },
+};
+use countersign_explain::{
+    difference::{SignersChange, list_changes},
+    strength,
+};
+use serde_json::json;
+
+use super::{Draft, add_strength, deliver, describe_strength, read};
+use crate::{
+    args::{GlobalArgs, SignersEditArgs, role_options},
+    client_config::ClientConfigFile,
+    error::CliError,
+    keys,
+    proof::{self, Network},
+    release_names::ReleaseName,
+    session::Session,
+    targets::{Reader, Target},
+    trust::TrustFile,
+};
+
+const SERVER_VARIABLE: &str = "COUNTERSIGN_SERVER";
+
+/// `--server` names servers for the file. One of them is asked only where no other is known.
+pub(crate) fn choose_server(mut global: GlobalArgs, args: &SignersEditArgs) -> GlobalArgs {
+    if args.servers.urls.is_empty() {
+        return global;
+    }
+    let config = ClientConfigFile::locate().and_then(|file| file.read()).unwrap_or_default();
+    let known = std::env::var(SERVER_VARIABLE).ok().filter(|server| !server.is_empty());
+    global.server = match known {
+        None if config.all_servers().is_empty() => args.servers.urls.first().cloned(),
+        known => known,
+    };
+    global
+}
+
+pub(crate) async fn run(session: &Session, args: &SignersEditArgs) -> Result<(), CliError> {
+    let current = find_current(session, &args.source).await?;
+    let mut draft = Draft::of(&current);
+    draft.edit(args)?;
+    let next = draft.finish()?;
+    if next.timestamp() <= current.timestamp() {
+        return Err(CliError::other(
+            format!("the signers file in force is of {}, which is not in the past", current.timestamp()),
+            "check this computer's clock: the next file must be of a later time",
+        ));
+    }
+    let changes = list_changes(Some(&current), &next);
+    if changes.is_empty() {
+        return Err(CliError::usage(
+            "nothing changes",
+            "say what to change with --add, --remove, --replace, --threshold or --server",
+        ));
+    }
+    let strength = strength::assess(&next);
+    let mut lines = vec![session.output.strong("What changes:")];
+    lines.extend(changes.iter().map(|change| describe_change(change, session)));
+    lines.push(session.output.strong("What the new file withstands:"));
+    lines.extend(describe_strength(&strength, session.output));
+    session.output.note(&lines.join("\n"));
+    let mut value = json!({"changes": changes.iter().map(ToString::to_string).collect::<Vec<_>>()});
+    add_strength(&mut value, &strength);
+    deliver(&next, args.output.as_deref(), session.output, value)
+}
+
+fn describe_change(change: &SignersChange, session: &Session) -> String {
+    let text = change.to_string();
+    format!("  - {}", if change.is_alarming() { session.output.bad(&text) } else { text })
+}
+
+/// A file that is here, or the file in force of a project, verified from the first one on.
+async fn find_current(session: &Session, source: &str) -> Result<SignersFile, CliError> {
+    let path = Path::new(source);
+    if path.is_file() {
+        return Ok(read(path)?.0);
+    }
+    let name = ReleaseName::parse_one(&[source.to_owned()])?;
+    let Target { client, path } = session.find_place(&name, Reader::Signer).await?;
+    let history = client.history(&path).await?;
+    if history.entries.is_empty() {
+        return Err(CliError::other(
+            format!("the server {} has no signers in force at {path}", client.address()),
+            "name a project whose signers are in force, or a signers file that is here",
+        ));
+    }
+    let chain = chain::verify(&history, &path).map_err(|error| {
+        CliError::unverified(
+            format!("the history that the server {} shows for {path} does not hold", client.address()),
+            "do not build on it: the server lies or is broken",
+        )
+        .because(error)
+    })?;
+    proof::check_pin(&TrustFile::locate()?.read()?, &chain, Network::Online)?;
+    Ok(chain.last().signers.clone())
+}
+
+impl Draft {
+    fn of(file: &SignersFile) -> Self {
+        let listed = |role| Some((role, file.explicit_groups(role)?.to_vec()));
+        Self { roles: Role::ALL.into_iter().filter_map(listed).collect(), servers: file.servers().to_vec() }
+    }
+
+    /// Keys leave before others come, so that a name can be given again.
+    fn edit(&mut self, args: &SignersEditArgs) -> Result<(), CliError> {
+        for text in &args.replace {
+            self.replace(text)?;
+        }
+        for text in &args.remove {
+            let key = self.find_key(text)?;
+            for group in self.roles.values_mut().flatten() {
+                group.signers.retain(|signer| signer.key != key);
+            }
+        }
+        let mut founded = Vec::new();
+        for text in &args.add {
+            founded.extend(self.add(text)?);
+        }
+        let mut set = Vec::new();
+        for text in &args.threshold {
+            let (place, number) = GroupPlace::split(text)?;
+            let threshold: usize = number.parse().map_err(|_| {
+                let message = format!("`{}` must be N or ROLE:N", shown_text(text));
+                CliError::usage(message, "as in --threshold 2 or --threshold admin:1")
+            })?;
+            self.group_mut(place)?.threshold = threshold;
+            set.push(place.role);
+        }
+        // A role without keys is none. Of the artifact signers the reader says that they are needed.
+        for groups in self.roles.values_mut() {
+            groups.retain(|group| !group.signers.is_empty());
+        }
+        self.roles.retain(|role, groups| *role == Role::Artifact || !groups.is_empty());
+        if let Some(role) = founded.into_iter().find(|role| !set.contains(role)) {
+            let [name, _] = role_options(role);
+            return Err(CliError::usage(
+                format!("{role} are new, and nothing says how many of them are needed"),
+                format!("pass --threshold {name}:N"),
+            ));
+        }
+        self.check_thresholds()?;
+        if !args.servers.urls.is_empty() {
+            self.servers.clone_from(&args.servers.urls);
+        }
+        Ok(())
+    }
+
+    fn check_thresholds(&self) -> Result<(), CliError> {
+        for (role, groups) in &self.roles {
+            let Some(i) = groups.iter().position(|group| group.threshold > group.signers.len()) else {
+                continue;
+            };
+            let (needed, left) = (groups[i].threshold, groups[i].signers.len());
+            let place = GroupPlace { role: *role, number: (groups.len() > 1).then_some(i) };
+            return Err(CliError::usage(
+                format!("{role} need {needed} signatures, and {left} keys are left"),
+                format!("pass --threshold {}:N too, or keep more keys", place.name()),
+            ));
+        }
+        Ok(())
+    }
+
+    fn replace(&mut self, text: &str) -> Result<(), CliError> {
+        let (old, new) = text.split_once('=').ok_or_else(|| {
+            let message = format!("`{}` must be OLD=NEW", shown_text(text));
+            CliError::usage(message, "as in --replace bob=bob-new.pub")
+        })?;
+        let old = self.find_key(old)?;
+        let new = keys::parse_signer(new)?;
+        for signer in self.roles.values_mut().flatten().flat_map(|group| &mut group.signers) {
+            if signer.key == old {
+                signer.key = new.key;
+                // A name means a person, who may have lost a key.
+                signer.name = new.name.clone().or(signer.name.take());
+            }
+        }
+        Ok(())
+    }
+
+    /// The role, if the file did not list it.
+    fn add(&mut self, text: &str) -> Result<Option<Role>, CliError> {
+        let (place, signer) = GroupPlace::split(text)?;
+        let signer: Signer = keys::parse_signer(signer)?;
+        if self.roles.contains_key(&place.role) {
+            self.group_mut(place)?.signers.push(signer);
+            return Ok(None);
+        }
+        self.roles.insert(place.role, vec![Group { threshold: 1, signers: vec![signer] }]);
+        Ok(Some(place.role))
+    }
+
+    fn group_mut(&mut self, place: GroupPlace) -> Result<&mut Group, CliError> {
+        let GroupPlace { role, number } = place;
+        let groups = self.roles.get_mut(&role).map(Vec::as_mut_slice).unwrap_or_default();
+        let count = groups.len();
+        let [name, _] = role_options(role);
+        if number.is_none() && count > 1 {
+            return Err(CliError::usage(
+                format!("{role} have {count} groups"),
+                format!("say which one: {name}.1 is the first"),
+            ));
+        }
+        groups.get_mut(number.unwrap_or_default()).ok_or_else(|| {
+            let hint = format!("--add {name}:NAME=KEY adds a key to a role");
+            CliError::usage(format!("there is no group {} of {role}", place.name()), hint)
+        })
+    }
+
+    /// By the name that the file gives a key, or by the key itself.
+    fn find_key(&self, text: &str) -> Result<PublicKey, CliError> {
+        let signers = || self.roles.values().flatten().flat_map(|group| &group.signers);
+        if let Some(signer) = signers().find(|signer| signer.name.as_deref() == Some(text)) {
+            return Ok(signer.key);
+        }
+        let key = keys::parse_key(text).ok().filter(|key| signers().any(|signer| signer.key == *key));
+        key.ok_or_else(|| {
+            let mut names: Vec<&str> = signers().filter_map(|signer| signer.name.as_deref()).collect();
+            names.sort_unstable();
+            names.dedup();
+            let names: Vec<String> = names.into_iter().map(quoted).collect();
+            CliError::usage(
+                format!("the signers file lists no {}", quoted(text)),
+                format!(
+                    "name a key that it lists, by its name or in full; the names are {}",
+                    names.join(", ")
+                ),
+            )
+        })
+    }
+}
+
+/// Which group of which role is meant.
+#[derive(Debug, Clone, Copy)]
+struct GroupPlace {
+    role: Role,
+    /// Counted from 0; `None` where the role is given alone.
+    number: Option<usize>,
+}
+
+impl GroupPlace {
+    /// `admin:REST`, `artifact.2:REST` or `REST`.
+    fn split(text: &str) -> Result<(Self, &str), CliError> {
+        let plain = (Self { role: Role::Artifact, number: None }, text);
+        let Some((place, rest)) = text.split_once(':') else { return Ok(plain) };
+        let (name, number) = match place.split_once('.') {
+            Some((name, number)) => (name, Some(number)),
+            None => (place, None),
+        };
+        // What is no role is the beginning of a key.
+        let Some(role) = Role::ALL.into_iter().find(|role| role_options(*role)[0] == name) else {
+            return Ok(plain);
+        };
+        let number =
+            number.map(|number| number.parse::<usize>().ok().and_then(|number| number.checked_sub(1)));
+        match number {
+            Some(None) => Err(CliError::usage(
+                format!("`{}` names no group", shown_text(place)),
+                format!("{name}.1 is the first group, {name}.2 the second"),
+            )),
+            Some(number @ Some(_)) => Ok((Self { role, number }, rest)),
+            None => Ok((Self { role, number: None }, rest)),
+        }
+    }
+
+    fn name(self) -> String {
+        let [name, _] = role_options(self.role);
+        self.number.map_or_else(|| name.to_owned(), |number| format!("{name}.{}", number + 1))
+    }
+}

@@ -1,0 +1,152 @@
+//! What goes wrong between the client and a server, in the client's words, with the way out.
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::support::{
+    Person, SignersFile, TestServer, World,
+    client::{Computer, put_release, text},
+    hostile::{HostileServer, Lie},
+};
+
+const CERTIFICATE: [&str; 2] = [
+    include_str!("../operation/certificates/first.cert.pem"),
+    include_str!("../operation/certificates/first.key.pem"),
+];
+
+fn person(name: &str) -> Person {
+    Person::named(name)
+}
+
+#[track_caller]
+fn project() -> (World, Computer) {
+    let (alice, bob) = (person("alice"), person("bob"));
+    let world = World::with_project(&SignersFile::of(2, &[&alice, &bob]), &[&alice, &bob]);
+    let computer = Computer::of(&world.server);
+    (world, computer)
+}
+
+#[test]
+fn a_refusal_has_the_clients_words_and_the_request_id() {
+    let (world, computer) = project();
+    let sums = put_release(&world.files, "other/1.0", &[("app", b"content")]);
+    let args = ["release", "--checksums", &sums];
+    let refused = computer.run_as("alice", &args).failed(1);
+    let refused = refused.says(&["`countersign register`", "\nrequest id: "]);
+    refused.says_nothing_of(&["/v1/", "register_repo", "POST"]);
+    let error = computer.run_as("alice", &[&args[..], &["--json"]].concat()).json_error(1);
+    let id = error["request_id"].as_str().unwrap();
+    assert!(id.len() == 25 && id.contains('-'), "{error}");
+    assert_eq!(error["status"], 400);
+    assert!(!error["error"].as_str().unwrap().contains("/v1/"), "{error}");
+}
+
+#[test]
+fn a_conflict_says_which_of_the_cases_it_is() {
+    let (world, computer) = project();
+    let alice = person("alice");
+    let registered = world.files.url("/acme/app/svc.signers.json");
+    let pending = world.publish("acme/new", &SignersFile::of(1, &[&alice]));
+    world.register_url(&alice, &pending).ok();
+    let nested = world.publish("acme/app/inner", &SignersFile::of(1, &[&alice]));
+    let done = world.add_signed_release("acme/app/1.0", &[&alice, &person("bob")]);
+    let sums = world.files.url("/acme/app/1.0/SHA256SUMS");
+    let open = world.add_release(&alice, "acme/app/2.0");
+    let cases: [(&str, &[&str]); 5] = [
+        ("project_registered", &["register", &registered]),
+        ("registration_pending", &["register", &pending]),
+        ("project_overlaps", &["register", &nested]),
+        ("release_registered", &["release", "--checksums", &sums]),
+        ("not_complete", &["revoke", &open, "--reason", "x", "--yes"]),
+    ];
+    let mut hints = Vec::new();
+    for (name, args) in cases {
+        let error = computer.run_as("alice", &[args, &["--json"]].concat()).json_error(1);
+        assert_eq!((&error["conflict"], &error["status"]), (&json!(name), &json!(409)), "{error}");
+        assert!(!hints.contains(&error["hint"]), "each has a next step of its own: {error}");
+        hints.push(error["hint"].clone());
+    }
+    assert!(world.is_complete(&alice, &done));
+}
+
+#[test]
+fn a_server_that_is_no_countersign_server_is_told_as_such() {
+    let (world, computer) = project();
+    // A file server answers 404 to everything, which does not mean that a release is not there.
+    let server = world.files.url("");
+    let index = world.index_path("acme/app/1.0");
+    for args in [&["ping"][..], &["status", &index], &["sign", &index, "--yes"]] {
+        let ran = computer.run_as("alice", &[args, &["--server", &server]].concat()).failed(1);
+        ran.says(&["is no Countersign server", "404", "--server"]);
+    }
+    let pages = HostileServer::alone();
+    let page = |status| Lie::Answer { status, headers: Vec::new(), body: b"<html>Hello</html>".to_vec() };
+    let page = |status| page(status).with_header("content-type", "text/html; charset=utf-8");
+    for (status, code) in [(200, 3), (403, 1)] {
+        pages.answer("/v1/ping", page(status));
+        let ran = computer.run(&["ping", "--server", &pages.url()]).failed(code);
+        ran.says(&["is no Countersign server", "a web page"]).says_nothing_of(&["<html>"]);
+    }
+}
+
+#[test]
+fn what_a_proxy_answers_is_not_taken_for_the_servers_word() {
+    let (_world, computer) = project();
+    let proxy = HostileServer::alone();
+    let body = b"<html>502 Bad Gateway</html>".to_vec();
+    proxy.answer("/v1/ping", Lie::Answer { status: 502, headers: Vec::new(), body });
+    let ran = computer.run(&["ping", "--server", &proxy.url()]).failed(5);
+    ran.says(&["what stands before the server", "502"]);
+    proxy.answer("/v1/ping", Lie::error(403, "you shall not pass").with_header("x-request-id", "abc-1"));
+    computer
+        .run(&["ping", "--server", &proxy.url()])
+        .failed(1)
+        .says(&["you shall not pass", "request id: abc-1"]);
+}
+
+/// A server with a certificate that no one has signed, and the certificate's file.
+fn secure_server() -> (TestServer, TempDir) {
+    let dir = TempDir::new().unwrap();
+    for (name, content) in ["cert.pem", "key.pem"].into_iter().zip(CERTIFICATE) {
+        std::fs::write(dir.path().join(name), content).unwrap();
+    }
+    let file = |name: &str| text(&dir.path().join(name)).to_owned();
+    let server = TestServer::start_with(|launch| {
+        launch.args(["--tls-cert", &file("cert.pem"), "--tls-key", &file("key.pem")])
+    });
+    (server, dir)
+}
+
+#[test]
+fn a_certificate_that_is_not_trusted_is_told_with_the_reason_and_the_way_out() {
+    let (server, dir) = secure_server();
+    let computer = Computer::offline();
+    let url = format!("https://{}", server.address());
+    let ran = computer.run(&["ping", "--server", &url]).failed(5);
+    ran.says(&["certificate", "SSL_CERT_FILE", "because: no authority that this computer trusts"]);
+    let mut trusting = computer.command(&["ping", "--server", &url]);
+    let ran = crate::support::client::Ran::of(trusting.env("SSL_CERT_FILE", dir.path().join("cert.pem")));
+    ran.ok().says(&["is there"]);
+}
+
+#[test]
+fn https_and_http_that_are_mixed_up_are_told_as_such() {
+    let (server, _dir) = secure_server();
+    let computer = Computer::offline();
+    let ran = computer.run(&["ping", "--server", &format!("http://{}", server.address())]).failed(5);
+    ran.says(&["speaks https at this port", &format!("use https://{}", server.address())]);
+    let (world, computer) = project();
+    let ran = computer.run(&["ping", "--server", &format!("https://{}", world.server.address())]).failed(5);
+    ran.says(&["does not speak https", &format!("use http://{}", world.server.address())]);
+}
+
+#[test]
+fn a_path_keeps_its_words_whatever_they_mean_to_the_api() {
+    let (_world, computer) = project();
+    let server = HostileServer::alone();
+    let said = "csum_files: `http/x/80/csum_files/a` and http/x/80/public_key-tool have a subject_digest.";
+    server.answer("/v1/ping", Lie::error(400, said));
+    let ran = computer.run(&["ping", "--server", &server.url()]).failed(1);
+    let words = "--checksums: `http/x/80/csum_files/a` and http/x/80/public_key-tool have a the digest in the revocation.";
+    ran.says(&[words]);
+}
