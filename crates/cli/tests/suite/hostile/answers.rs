@@ -29,7 +29,7 @@ fn assert_ends(scene: &Scene, lies: &[(&str, Lie)], codes: &[i32]) {
         for (label, lie) in lies {
             scene.hostile.be_honest();
             scene.hostile.answer(&target, lie.clone());
-            let ran = scene.newcomer.run(&["download", &scene.url("2.0")]);
+            let ran = scene.newcomer.run(&["download", "--force", &scene.url("2.0")]);
             assert!(codes.contains(&ran.code), "{label} for {target}: {ran:?}");
             assert_harmless(&ran);
             let code = ran.code;
@@ -146,7 +146,7 @@ fn with_json_every_failure_is_one_object_that_names_the_kind() {
         (Lie::HungUp, 5, "unreachable"),
     ] {
         scene.hostile.answer(&format!("/v1/files/{index}"), lie);
-        let ran = scene.newcomer.run(&["download", &scene.url("2.0"), "--json"]);
+        let ran = scene.newcomer.run(&["download", "--force", &scene.url("2.0"), "--json"]);
         let error = ran.json_error(code);
         assert_eq!(error["kind"], json!(kind));
         assert_harmless(&ran);
@@ -154,7 +154,7 @@ fn with_json_every_failure_is_one_object_that_names_the_kind() {
     }
     scene.hostile.be_honest();
     scene.world.revoke(&alice(), &index).ok();
-    let ran = scene.newcomer.run(&["download", &scene.url("2.0"), "--json"]);
+    let ran = scene.newcomer.run(&["download", "--force", &scene.url("2.0"), "--json"]);
     assert_eq!(ran.json_error(4)["kind"], json!("revoked"));
 }
 

@@ -239,7 +239,7 @@ fn a_history_that_was_cut_bent_or_spliced_is_refused() {
         scene.hostile.be_honest();
         scene.hostile.show_history(&scene.project(), &scene.index("2.0"), &json!({ "entries": entries }));
         for victim in [&scene.newcomer, &scene.regular] {
-            let ran = victim.run(&["download", &scene.url("2.0")]);
+            let ran = victim.run(&["download", "--force", &scene.url("2.0")]);
             assert_eq!(ran.code, 3, "a history {lie}: {ran:?}");
             victim.assert_untouched();
         }

@@ -109,7 +109,7 @@ fn a_status_line_and_a_location_of_the_file_server_are_shown_harmlessly() {
     let scene = Scene::start();
     for location in ["http://a\u{202e}b/\u{200b}", "http://127.0.0.1:9/\u{9b}31m", "\u{85}x:y"] {
         scene.world.files.set(FILE, Answer::Redirect(location.to_owned()));
-        let ran = scene.newcomer.run(&["download", &scene.url("2.0")]);
+        let ran = scene.newcomer.run(&["download", "--force", &scene.url("2.0")]);
         assert_ne!(ran.code, 0, "{ran:?}");
         assert_harmless(&ran);
         scene.newcomer.assert_untouched();
@@ -121,7 +121,7 @@ fn interrupt(signal: &str) {
     let (world, victim, url) = forge_with_release();
     let (held, keeper) = ForgeAnswer::bytes("the right bytes").held();
     world.forge.set(&asset(&world.forge), held);
-    let mut child = victim.spawn(&["download", &url]);
+    let mut child = victim.spawn(&["download", "--force", &url]);
     keeper.await_request();
     // Nothing tells when the part is there: it comes a moment after the request, and must be gone in the end.
     let is_on_its_way = || victim.computer.listing().len() == 2;

@@ -74,7 +74,7 @@ fn a_changed_past_is_a_loud_failure_that_names_both_versions() {
     let [seen, shown] = [seen, shown].map(|text| digest_of(text.as_bytes())[..20].to_owned());
     scene.regular.refuses(&scene.url("2.0"), 3, &["PAST", &scene.project(), &seen, &shown]);
     let digest = digest_of(&file);
-    let with_digest = ["download", &scene.url("2.0"), "--signers-digest", &digest];
+    let with_digest = ["download", "--force", &scene.url("2.0"), "--signers-digest", &digest];
     scene.regular.run(&with_digest).failed(3).says(&["PAST"]);
     scene.regular.assert_untouched();
 }
@@ -102,12 +102,12 @@ fn who_takes_over_server_and_file_server_deceives_no_one_who_knows_the_project()
     let forged = digest_of(&mallorys());
     scene.regular.refuses(&url, 3, &["PAST", &honest[..20], &forged[..20]]);
     for digest in [&forged, &honest] {
-        scene.regular.run(&["download", &url, "--signers-digest", digest]).failed(3);
+        scene.regular.run(&["download", "--force", &url, "--signers-digest", digest]).failed(3);
         scene.regular.assert_untouched();
     }
     assert!(scene.regular.memory() == memory);
     // A newcomer has no one else to ask, unless they know a digest. A limit by design.
-    scene.newcomer.run(&["download", &url, "--signers-digest", &honest]).failed(3);
+    scene.newcomer.run(&["download", "--force", &url, "--signers-digest", &honest]).failed(3);
     scene.newcomer.takes(&url, b"evil");
 }
 

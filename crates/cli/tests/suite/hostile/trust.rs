@@ -149,7 +149,7 @@ fn a_digest_that_the_user_brings_along_is_not_talked_over() {
     shared.claim(&origin("file_server", &shared.files.url("/acme/app/svc.signers.json")));
     let digest = digest_of(b"another file");
     let victim = Victim::of(&shared.server);
-    let ran = victim.run(&["download", &shared.url, "--signers-digest", &digest]).failed(3);
+    let ran = victim.run(&["download", "--force", &shared.url, "--signers-digest", &digest]).failed(3);
     ran.says(&["has the digest that you gave"]);
     victim.assert_untouched();
     assert!(victim.memory().is_empty());
@@ -177,7 +177,7 @@ fn refused_on_forge(kind: Kind, claimed: &str, project: &str, page: &str) {
     };
     make_up(&server, &id, &index, release.as_deref(), &url, &origin(claimed, &forge.url(page)));
     let victim = Victim::of(&server);
-    let ran = victim.run(&["download", &url]);
+    let ran = victim.run(&["download", "--force", &url]);
     assert_eq!(ran.code, 3, "{claimed} at {page}: {ran:?}; asked: {:?}", forge.targets());
     victim.assert_untouched();
     assert!(victim.memory().is_empty());

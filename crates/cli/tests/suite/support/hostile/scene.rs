@@ -18,7 +18,8 @@ use crate::support::{
 /// No lie keeps the client busy for longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What stands in the working directory before each download, under the name that the file would get.
+/// What stands in the working directory before each download, under the name that the file would get. Each is told to
+/// replace it.
 const OLD: &[u8] = b"the old file";
 
 pub(crate) fn alice() -> Person {
@@ -88,7 +89,7 @@ impl Victim {
     /// The download fails with this exit code, says these words, and leaves everything as it was.
     #[track_caller]
     pub(crate) fn refuses(&self, url: &str, code: i32, words: &[&str]) -> Ran {
-        let ran = self.run(&["download", url]).failed(code).says(words);
+        let ran = self.run(&["download", url, "--force"]).failed(code).says(words);
         assert_harmless(&ran);
         self.assert_untouched();
         ran
@@ -97,7 +98,7 @@ impl Victim {
     /// The download succeeds; the file is put away again, so that the next one can be seen.
     #[track_caller]
     pub(crate) fn takes(&self, url: &str, content: &[u8]) -> Ran {
-        let ran = self.run(&["download", url]).ok();
+        let ran = self.run(&["download", url, "--force"]).ok();
         assert_harmless(&ran);
         assert_eq!(self.computer.listing(), ["app.tar.gz"]);
         assert_eq!(self.computer.read("app.tar.gz"), content);
