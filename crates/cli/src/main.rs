@@ -72,7 +72,7 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
     use commands::*;
     let confirmation = global.confirmation();
     match command {
-        Command::Serve(args) => serve::run(args),
+        Command::Serve(args) => serve::run(args, output),
         Command::Admin { command: AdminCommand::Drop(args) } => admin::drop_pending(args),
         Command::Admin { command: AdminCommand::ResetNonces(args) } => {
             admin::reset_nonces(args, output, confirmation)

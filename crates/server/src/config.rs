@@ -200,6 +200,16 @@ impl ConfigFile {
         self.commits.clone().resolve()
     }
 
+    /// Of a file that may be wrong elsewhere.
+    pub fn find_log_format(path: &Path) -> LogFormat {
+        #[derive(Deserialize)]
+        struct LogSetting {
+            log_format: Text<LogFormat>,
+        }
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        toml::from_str(&text).map(|found: LogSetting| found.log_format.0).unwrap_or_default()
+    }
+
     pub fn log_format(&self) -> LogFormat {
         self.log_format.as_ref().map(|text| text.0).unwrap_or_default()
     }

@@ -11,6 +11,7 @@ pub mod config;
 pub mod date;
 pub mod error;
 pub mod events;
+pub mod gravity;
 pub mod health;
 pub mod held_store;
 pub mod host;

@@ -7,6 +7,7 @@ use std::{
 };
 
 use crate::{
+    gravity::UpstreamFault,
     limits::{Limit, places::SharedPlaces},
     metrics::{BOUNDS, RequestKinds, Requests},
     observe::{self, LogStats},
@@ -129,6 +130,9 @@ fn write_fetches(page: &mut Page, app: &App) {
             page.sample(name, &labels, app.upstream.turns.count(kind, outcome));
         }
     }
+    let faults = UpstreamFault::ALL.map(|fault| (fault.name(), app.requests.upstream_failures(fault)));
+    let help = "Requests answered with 500 because of what an upstream did, by kind.";
+    page.values("countersign_upstream_failures_total", help, "kind", faults);
     let (fetching, downloads) = (app.upstream.turns.under_way(), app.upstream.releases.places.held());
     page.value("countersign_fetching_requests", "Requests that fetch or wait for their turn.", fetching);
     page.value("countersign_release_downloads", "Releases that are being downloaded.", downloads);

@@ -6,6 +6,7 @@ mod configuration;
 mod health;
 mod logs;
 mod metrics;
+mod refusals;
 mod shutdown;
 mod tls;
 mod written;
