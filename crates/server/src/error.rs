@@ -126,6 +126,16 @@ impl ApiError {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(60)
     }
 
+    /// For a change or nonce that the disk has no room for (D57).
+    pub fn disk_full() -> Self {
+        let message = "the server's disk is full: nothing was changed. Ask its operator to make room, and try again then";
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, message).retry_after(60)
+    }
+
+    fn because(self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self { source: Some(source.into()), ..self }
+    }
+
     fn retry_after(self, seconds: u64) -> Self {
         Self { retry_after: Some(seconds), ..self }
     }
@@ -140,7 +150,7 @@ impl ApiError {
     }
 
     fn internal(message: impl Into<String>, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self { source: Some(source.into()), ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, message) }
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, message).because(source)
     }
 }
 
@@ -220,6 +230,7 @@ impl From<NonceError> for ApiError {
                  The clock)",
             ),
             NonceError::Busy => Self::busy(),
+            error if error.is_disk_full() => Self::disk_full().because(error),
             error @ NonceError::Unavailable(_) => Self::internal(NOTHING_STORED, error),
         }
     }
@@ -299,6 +310,7 @@ impl From<StoreError> for ApiError {
             StoreError::OverBudget(over) => {
                 return Self::refused(StatusCode::TOO_MANY_REQUESTS, over).retry_after(over.seconds);
             }
+            StoreError::Io(disk) if disk.is_full() => return Self::disk_full().because(error),
             StoreError::Io(_) => NOTHING_STORED,
             // A rule should have refused this earlier.
             StoreError::TooLarge { .. } => return Self::internal(error.to_string(), error),

@@ -9,6 +9,7 @@ pub mod auth;
 pub(crate) mod catalogue;
 pub mod config;
 pub mod date;
+pub mod disk_space;
 pub mod error;
 pub mod events;
 pub mod gravity;

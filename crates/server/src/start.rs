@@ -24,6 +24,7 @@ use crate::{
     catalogue::follow,
     config::Settings,
     date::http_date,
+    disk_space,
     events::Audience,
     held_store::HeldStore,
     limits::{
@@ -101,6 +102,7 @@ pub struct Running {
     metrics: Option<Background>,
     webhooks: Vec<Background>,
     catalogue: Background,
+    disk: Background,
 }
 
 /// Work that goes on until it is told to stop.
@@ -131,6 +133,7 @@ impl Running {
         self.main.stop().await?;
         futures_util::future::try_join_all(self.webhooks.into_iter().map(Background::stop)).await?;
         self.catalogue.stop().await?;
+        self.disk.stop().await?;
         match self.metrics {
             Some(metrics) => metrics.stop().await,
             None => Ok(()),
@@ -216,7 +219,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let webhooks = webhooks.work(&app.store, &clock, &fetcher).map(Background::start).collect();
     let (catalogue, log) = (Arc::clone(&app.catalogue), Arc::clone(app.store.log()));
     let catalogue = Background::start(|stopped| follow(catalogue, log, stopped));
-    Ok(Running { address, metrics_address, app, tls, main, metrics, webhooks, catalogue })
+    let disk = Background::start(|stopped| disk_space::watch(settings.data_dir, stopped));
+    Ok(Running { address, metrics_address, app, tls, main, metrics, webhooks, catalogue, disk })
 }
 
 fn serve_metrics(app: &App, bound: (TcpListener, SocketAddr)) -> (Background, SocketAddr) {

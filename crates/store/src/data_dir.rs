@@ -59,6 +59,10 @@ impl DataDir {
         path.join(REPOSITORY_DIR).is_dir()
     }
 
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub fn repository(&self) -> PathBuf {
         self.path.join(REPOSITORY_DIR)
     }

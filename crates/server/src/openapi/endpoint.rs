@@ -215,6 +215,7 @@ impl Endpoint {
             .fails("the body did not arrive within 30 seconds", &ApiError::too_slow())
             .fails("the body is too large", &ApiError::too_large(1_048_576))
             .fails("too many requests wait; try again", &ApiError::busy())
+            .fails("the server's disk is full", &ApiError::disk_full())
             .limited()
     }
 

@@ -7,6 +7,7 @@ use std::{
 };
 
 use crate::{
+    disk_space::DiskSpace,
     gravity::UpstreamFault,
     limits::{Limit, places::SharedPlaces},
     metrics::{BOUNDS, RequestKinds, Requests},
@@ -105,6 +106,11 @@ fn write_store(page: &mut Page, app: &App) {
     page.value("countersign_packs", "Packs in the repository.", store.packs());
     let bytes = stats.content_bytes();
     page.value("countersign_stored_bytes_total", "Bytes of new files and commits that were stored.", bytes);
+    if let Ok(space) = DiskSpace::of(store.data_dir.path()) {
+        let help = "Bytes that the server can still use on the disk of its data directory.";
+        page.value("countersign_disk_free_bytes", help, space.free);
+        page.value("countersign_disk_size_bytes", "The size of that disk in bytes.", space.size);
+    }
     let budget = store.budget();
     let refusals = |scope| budget.map_or(0, |budget| budget.refusals(scope));
     let scopes = BudgetScope::ALL.map(|scope| (scope.name(), refusals(scope)));
