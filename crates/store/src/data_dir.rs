@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use rustix::fs::{Access, access};
 use thiserror::Error;
 
 use crate::disk::sync_parent;
@@ -22,6 +23,13 @@ pub struct DataDir {
     path: PathBuf,
     /// The operating system lets go of the lock with the process, however it ends.
     _lock: File,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DirUse {
+    Free,
+    /// By another process.
+    Held,
 }
 
 #[derive(Debug, Clone, Error)]
@@ -50,6 +58,25 @@ impl DataDir {
         match lock.try_lock() {
             Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
             Err(TryLockError::WouldBlock) => Err(DataDirError::InUse { path: path.to_owned() }),
+            Err(TryLockError::Error(source)) => Err(fail(source)),
+        }
+    }
+
+    /// Whether [`DataDir::lock`] would succeed. Changes nothing.
+    pub fn inspect(path: &Path) -> Result<DirUse, DataDirError> {
+        let fail = |source| explain(path, source);
+        // What is missing is made below the nearest directory that is there.
+        let there = path.ancestors().map(|dir| if dir.as_os_str().is_empty() { Path::new(".") } else { dir });
+        let there = there.into_iter().find(|dir| dir.exists()).unwrap_or(Path::new("."));
+        if !there.is_dir() {
+            return Err(DataDirError::NotADirectory { path: there.to_owned() });
+        }
+        access(there, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| fail(error.into()))?;
+        // A lock is taken on a file that is open for reading, too.
+        let Ok(lock) = File::open(path.join(LOCK_FILE)) else { return Ok(DirUse::Free) };
+        match lock.try_lock() {
+            Ok(()) => Ok(DirUse::Free),
+            Err(TryLockError::WouldBlock) => Ok(DirUse::Held),
             Err(TryLockError::Error(source)) => Err(fail(source)),
         }
     }

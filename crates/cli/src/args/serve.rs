@@ -95,6 +95,11 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FORMAT", env = "COUNTERSIGN_LOG_FORMAT", hide_env_values = true)]
     pub(crate) log_format: Option<LogFormat>,
 
+    /// Read configuration, certificates, data directory and token files, say what the server would do or what is wrong,
+    /// and exit. Changes nothing
+    #[arg(long)]
+    pub(crate) check: bool,
+
     /// How much to log: error, warn, info or debug [default: info]
     #[arg(long, value_name = "LEVEL", env = "COUNTERSIGN_LOG_LEVEL", hide_env_values = true)]
     pub(crate) log_level: Option<LogLevel>,

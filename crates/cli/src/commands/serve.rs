@@ -1,5 +1,6 @@
 //! `countersign serve`
 
+mod check;
 mod memory;
 
 use std::{
@@ -21,6 +22,9 @@ use crate::{args::ServeArgs, error::CliError, output::Output, setup};
 const DRAIN_MARGIN: Duration = Duration::from_secs(15);
 
 pub(crate) fn run(args: ServeArgs, output: Output) -> Result<(), CliError> {
+    if args.check {
+        return check::run(&args, output);
+    }
     memory::settle();
     let file = setup::read_config(&args.files);
     let format = args.log_format.unwrap_or_else(|| match (&file, &args.files.config) {
