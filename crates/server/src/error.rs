@@ -28,6 +28,7 @@ use countersign_forge::{fetch::FetchError, url::UrlRefusal};
 use url::Url;
 
 use crate::{
+    blocks::ChangeBlocked,
     gravity::{Gravity, UpstreamFault},
     health::NotReady,
     limits::{
@@ -197,6 +198,7 @@ macro_rules! refused_with {
 
 refused_with! {
     UNAUTHORIZED: AuthRefusal;
+    FORBIDDEN: ChangeBlocked;
     SERVICE_UNAVAILABLE: NotReady;
     BAD_REQUEST: ParseError, UrlRefusal;
 }

@@ -4,8 +4,10 @@
 #[cfg(test)]
 extern crate self as countersign_server;
 
+pub mod admin;
 pub mod answer;
 pub mod auth;
+pub mod blocks;
 pub(crate) mod catalogue;
 pub mod config;
 pub mod date;

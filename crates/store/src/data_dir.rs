@@ -15,6 +15,8 @@ use crate::disk::sync_parent;
 const LOCK_FILE: &str = "lock";
 pub(crate) const REPOSITORY_DIR: &str = "repo.git";
 const NONCES_FILE: &str = "nonces.sqlite";
+const ADMIN_SOCKET: &str = "admin.sock";
+const BLOCKS_FILE: &str = "blocks";
 const WEBHOOKS_DIR: &str = "webhooks";
 
 /// Everything that we keep on disk lies in here. The directory is ours until this value is dropped.
@@ -92,6 +94,16 @@ impl DataDir {
 
     pub fn repository(&self) -> PathBuf {
         self.path.join(REPOSITORY_DIR)
+    }
+
+    /// Where a running server of this directory answers its operator.
+    pub fn admin_socket_at(path: &Path) -> PathBuf {
+        path.join(ADMIN_SOCKET)
+    }
+
+    /// What the operator has blocked.
+    pub fn blocks(&self) -> PathBuf {
+        self.path.join(BLOCKS_FILE)
     }
 
     pub fn nonces(&self) -> PathBuf {

@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use super::schemas::Type;
 use crate::{
+    blocks::{BlockedThing, ChangeBlocked},
     error::ApiError,
     limits::{Limit, Limited},
 };
@@ -201,6 +202,12 @@ impl Endpoint {
     pub fn can_fail(self, about: &str) -> Self {
         let about = format!("the server failed{about}; the message never names a path on its disk");
         self.fails(&about, &ApiError::panicked())
+    }
+
+    /// For changes that have no other 403.
+    pub fn can_be_blocked(self) -> Self {
+        let blocked = ChangeBlocked(BlockedThing::Host("dl.example.org".to_owned()));
+        self.fails("the operator has blocked the key, the host or the project", &blocked.into())
     }
 
     /// For large answers that wait for room.

@@ -37,6 +37,7 @@ pub async fn register(
         AssetsBody::Release(url) => {
             let source = app.upstream.forges.locate_release(&url)?;
             observe::note(RequestFact::File, &source.dir);
+            app.blocks.check(&[&request.caller], &source.dir)?;
             let active = assets::check_assets(&*app.store.head(), &source.dir, &request.caller)?;
             let claimant = request.claimant().with_project(&active.project);
             let page = source.url.clone();
@@ -50,6 +51,7 @@ pub async fn register(
             }
             let source = locate_checksums(&urls)?;
             observe::note(RequestFact::File, &source.dir);
+            app.blocks.check(&[&request.caller], &source.dir)?;
             let active = assets::check_assets(&*app.store.head(), &source.dir, &request.caller)?;
             let claimant = request.claimant().with_project(&active.project);
             let turn = app.upstream.begin(FetchKind::Checksums, request.claim_fetch(claimant)?).await?;

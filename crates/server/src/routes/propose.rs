@@ -69,6 +69,7 @@ fn locate(app: &App, request: &Authenticated) -> Result<SignersSource, ApiError>
     let url = SourceUrl::parse(&body.signers_file_url)?;
     let source = app.upstream.forges.locate_signers(&url, &app.upstream.file_servers)?;
     observe::note(RequestFact::Project, &source.project);
+    app.blocks.check(&[&request.caller], &source.project)?;
     Ok(source)
 }
 

@@ -20,6 +20,7 @@ pub async fn revoke(
 ) -> Result<(StatusCode, Json<RevokedResponse>), ApiError> {
     let body = RevokeBody::parse(&request.body)?;
     observe::note(RequestFact::File, &body.file_path);
+    app.blocks.check(&[&request.caller, &body.public_key], &body.file_path)?;
     let revocation = RevokeRequest {
         file: body.file_path,
         revocation_json: body.revocation_json,

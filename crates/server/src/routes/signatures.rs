@@ -24,6 +24,7 @@ pub async fn submit(
 ) -> Result<Json<SignedResponse>, ApiError> {
     let body = SignaturesBody::parse(&request.body)?;
     observe::note(RequestFact::File, &body.file_path);
+    app.blocks.check(&[&request.caller, &body.public_key], &body.file_path)?;
     let submission =
         Submission { file: body.file_path, signer: body.public_key, signatures: body.signatures };
     let (prepared, now) = (submission.prepare(&*app.store.head()), app.now());

@@ -1,5 +1,5 @@
 //! A repository that was restored from a clone still has the clone as its remote. A `git remote update` there would put
-//! the old state in the place of the new one, so the server forgets its remotes (D59).
+//! the old state in the place of the new one, so the server forgets its remotes (D58).
 
 use std::{fs, path::Path};
 

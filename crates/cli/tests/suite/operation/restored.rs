@@ -1,4 +1,4 @@
-//! A repository that was restored from a backup does not keep the backup as its remote (D59).
+//! A repository that was restored from a backup does not keep the backup as its remote (D58).
 
 use crate::support::{Git, Person, SignersFile, World};
 
