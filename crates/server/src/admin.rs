@@ -14,7 +14,7 @@ use countersign_core::{
     rules::{decide::drop, snapshot::Snapshot as _},
     values::{path::RepoPath, shown::shown_text},
 };
-use countersign_store::Head;
+use countersign_store::{Head, data_dir::DataDir};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::{
@@ -92,6 +92,8 @@ pub(crate) async fn serve(listener: UnixListener, app: App, mut stopped: watch::
             drop(place);
         });
     }
+    // The lock is still ours, so the socket is as well.
+    let _ = fs::remove_file(DataDir::admin_socket_at(app.store.data_dir.path()));
     // A change under way is finished by the writer, and nothing waits for its answer.
     open.shutdown().await;
 }

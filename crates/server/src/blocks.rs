@@ -14,7 +14,7 @@ use arc_swap::ArcSwap;
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text, wire::PUBLIC_KEY_PREFIX};
 use thiserror::Error;
 
-/// Each change looks at all of them.
+/// More than anyone keeps by hand.
 pub const MAX_BLOCKS: usize = 10_000;
 /// Far more than so many entries take.
 const MAX_FILE_BYTES: u64 = 16 << 20;
@@ -80,16 +80,6 @@ impl BlockedThing {
         }
     }
 
-    fn covers(&self, keys: &[&PublicKey], folded: &str) -> bool {
-        match self {
-            Self::Key(key) => keys.iter().any(|given| given.to_string() == *key),
-            Self::Host(host) => folded.split('/').nth(1) == Some(host),
-            Self::Project(project) => folded
-                .strip_prefix(project.as_str())
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
-        }
-    }
-
     pub fn as_str(&self) -> &str {
         match self {
             Self::Key(text) | Self::Host(text) | Self::Project(text) => text,
@@ -147,9 +137,13 @@ impl Blocks {
         if list.is_empty() {
             return Ok(());
         }
+        let keys = keys.iter().map(|key| BlockedThing::Key(key.to_string()));
         let folded = path.as_str().to_ascii_lowercase();
-        let found = list.iter().find(|entry| entry.covers(keys, &folded));
-        found.map_or(Ok(()), |entry| Err(ChangeBlocked(entry.clone())))
+        let host = folded.split('/').nth(1).map(|host| BlockedThing::Host(host.to_owned()));
+        let ends = folded.match_indices('/').map(|(end, _)| end).chain([folded.len()]);
+        let projects = ends.map(|end| BlockedThing::Project(folded[..end].to_owned()));
+        let found = keys.chain(host).chain(projects).find(|thing| list.contains(thing));
+        found.map_or(Ok(()), |thing| Err(ChangeBlocked(thing)))
     }
 
     pub fn block(&self, thing: BlockedThing) -> Result<(), BlockError> {

@@ -56,7 +56,7 @@ fn a_blocked_key_changes_nothing_until_it_is_unblocked_and_everything_is_still_s
         let url = world.publish_checksums("acme/app/v3", &crate::support::world::checksums("v3"));
         world.register_assets(&alice, &[&url]).refused(403, &words);
         assert!(world.exists(&complete));
-        assert_eq!(world.pending(&alice), [collecting.clone()]);
+        assert_eq!(world.pending(&alice), std::slice::from_ref(&collecting));
         let blocks = ask(&world.server, &["blocks"]);
         assert_eq!(blocks, json!({ "blocks": [{ "kind": "key", "blocked": alice.key() }] }));
     }
