@@ -7,7 +7,9 @@ use clap::{Args, Parser, Subcommand};
 use crate::{output::ColorChoice, prompt::Confirmation};
 
 pub(crate) use client::*;
-pub(crate) use serve::{AdminCommand, DropArgs, FileArgs, FsckArgs, ResetNoncesArgs, ServeArgs};
+pub(crate) use serve::{
+    AdminCommand, BlockArgs, DropArgs, FileArgs, FsckArgs, ProjectsArgs, ResetNoncesArgs, ServeArgs,
+};
 pub(crate) use signers::*;
 
 mod client;

@@ -30,7 +30,7 @@ mod trust;
 
 use std::process::ExitCode;
 
-use args::{AdminCommand, Arguments, Command, GlobalArgs, SignersCommand};
+use args::{Arguments, Command, GlobalArgs, SignersCommand};
 use clap::Parser as _;
 use error::{CliError, ErrorKind};
 use output::{ColorChoice, Output};
@@ -74,11 +74,8 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
     use commands::*;
     let confirmation = global.confirmation();
     match command {
-        Command::Serve(args) => serve::run(args),
-        Command::Admin { command: AdminCommand::Drop(args) } => admin::drop_pending(args),
-        Command::Admin { command: AdminCommand::ResetNonces(args) } => {
-            admin::reset_nonces(args, output, confirmation)
-        }
+        Command::Serve(args) => serve::run(args, output),
+        Command::Admin { command } => admin::run(command, output, confirmation),
         Command::Fsck(args) => fsck::run(&args, output),
         Command::Config { command } => config::run(command.as_ref(), output),
         Command::Keygen(args) => keygen::run(&global, &args, output),

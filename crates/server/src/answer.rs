@@ -1,30 +1,33 @@
 //! What every answer has in common: an id, a line in the log, and an answer even after a panic.
 
 use std::{
+    net::IpAddr,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use axum::{
     Router,
     http::{
-        HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri,
+        HeaderMap, HeaderName, HeaderValue, Method, Uri,
         header::{CACHE_CONTROL, DATE},
     },
     response::{IntoResponse as _, Response},
 };
+use countersign_core::values::wire;
 use hyper::{Request, body::Incoming, service::Service as _};
 use hyper_util::service::TowerToHyperService;
 use tokio::{runtime::Handle, task::JoinSet};
-use tracing::{Instrument as _, Span};
+use tracing::{Instrument as _, Span, field::Empty};
 
 use crate::{
     date::http_date,
-    error::{ApiError, LoggedFailure},
+    error::{ApiError, LoggedReason},
+    gravity::Gravity,
     host::check_host,
     limits::{Limiter, MeteredClient},
-    metrics::{RequestKinds, Requests},
+    metrics::{RequestKind, RequestKinds, Requests},
     origin::RequestOrigin,
     patience::Patience,
     proxies::TrustedProxies,
@@ -64,6 +67,8 @@ pub struct Service<R> {
 #[derive(Debug)]
 pub struct Visitor<R> {
     pub service: Arc<Service<R>>,
+    /// The address at the other end.
+    pub peer: IpAddr,
     pub client: Option<MeteredClient>,
     /// If so, the client is the one that the proxy names.
     pub is_proxy: bool,
@@ -73,10 +78,13 @@ pub struct Visitor<R> {
 }
 
 impl<R> Visitor<R> {
-    /// The client that a trusted proxy speaks for.
-    fn forwarded(&self, headers: &HeaderMap) -> Option<MeteredClient> {
-        let limiter = self.service.limiter.as_ref().filter(|_| self.is_proxy)?;
-        Some(limiter.client(self.service.proxies.client_of(headers)?))
+    /// The address that a trusted proxy speaks for.
+    fn forwarded(&self, headers: &HeaderMap) -> Option<IpAddr> {
+        if self.is_proxy { self.service.proxies.client_of(headers) } else { None }
+    }
+
+    fn metered(&self, address: IpAddr) -> Option<MeteredClient> {
+        self.service.limiter.as_ref().map(|limiter| limiter.client(address))
     }
 }
 
@@ -91,12 +99,19 @@ pub(crate) async fn answer<R: Read>(
     let kind = visitor.service.kinds.kind_of(uri.path());
     // Reads are many and change nothing. They are logged only at debug level, or when they fail.
     let is_read = method.is_safe();
-    let span = if is_read {
-        tracing::debug_span!("request", id, %method, path = uri.path())
-    } else {
-        tracing::info_span!("request", id, %method, path = uri.path())
-    };
+    let is_plain_read = is_read && !request.headers().contains_key(wire::HEADER_PUBLIC_KEY);
     let forwarded = visitor.forwarded(request.headers());
+    let address = forwarded.unwrap_or(visitor.peer);
+    // What is learnt about the request later: who calls, and about what.
+    let span = if is_plain_read {
+        tracing::debug_span!("request", id, %method, path = uri.path(), %address)
+    } else {
+        tracing::error_span!(
+            "request", id, %method, path = uri.path(), %address,
+            key = Empty, claimed_key = Empty, project = Empty, file = Empty
+        )
+    };
+    let forwarded = forwarded.and_then(|address| visitor.metered(address));
     let client = forwarded.as_ref().or(visitor.client.as_ref());
     let admitted = client
         .filter(|_| visitor.service.kinds.is_limited(kind) || !is_read)
@@ -110,28 +125,19 @@ pub(crate) async fn answer<R: Read>(
         });
     let mut response = match span.in_scope(|| catch_unwind(ask)).unwrap_or_else(|_| Some(panicked())) {
         Some(mut response) => {
-            report_failure(&span, &id, (method, uri), &mut response);
+            let asked = Asked { id: &id, method, uri, address, is_plain_read };
+            asked.finish(visitor, span, kind, started.elapsed(), &mut response);
             response
         }
         None => {
-            let (method, uri) = (method.clone(), uri.clone());
+            let (method, uri) = (&method.clone(), &uri.clone());
             let origin = RequestOrigin { client: client.cloned(), patience: Arc::clone(&visitor.patience) };
             let mut response = answer_routed(&visitor.service, request, origin, &span).await;
-            report_failure(&span, &id, (&method, &uri), &mut response);
+            let asked = Asked { id: &id, method, uri, address, is_plain_read };
+            asked.finish(visitor, span, kind, started.elapsed(), &mut response);
             response
         }
     };
-    let (status, took) = (response.status(), started.elapsed());
-    visitor.service.requests.record(visitor.number, kind, status, took);
-    if !span.is_disabled() {
-        let ms = took.as_secs_f64() * 1_000.0;
-        // A client that asks too often must not fill the log.
-        let is_detail = is_read || status == StatusCode::TOO_MANY_REQUESTS;
-        span.in_scope(|| match is_detail {
-            true => tracing::debug!(status = status.as_u16(), ms, "answered"),
-            false => tracing::info!(status = status.as_u16(), ms, "answered"),
-        });
-    }
     // Caches store even a 404 unasked, such as the one that says that a release is not revoked.
     response.headers_mut().entry(CACHE_CONTROL).or_insert(NO_STORE);
     if let Some(date) = http_date() {
@@ -166,14 +172,69 @@ fn panicked() -> Response {
     ApiError::panicked().into_response()
 }
 
-/// If the span of a read is not recorded, the line itself names the request.
-fn report_failure(span: &Span, id: &str, asked: (&Method, &Uri), response: &mut Response) {
-    let Some(LoggedFailure { message, source }) = response.extensions_mut().remove() else { return };
-    let status = response.status().as_u16();
-    if span.is_disabled() {
-        let (method, uri) = asked;
-        tracing::error!(id, %method, path = uri.path(), message, source, status);
-    } else {
-        span.in_scope(|| tracing::error!(message, source, status));
+/// A request, as its log line names it.
+struct Asked<'a> {
+    id: &'a str,
+    method: &'a Method,
+    uri: &'a Uri,
+    address: IpAddr,
+    is_plain_read: bool,
+}
+
+impl Asked<'_> {
+    /// Counts and logs the answer: one line for each request.
+    fn finish<R>(
+        &self,
+        visitor: &Visitor<R>,
+        span: Span,
+        kind: RequestKind,
+        took: Duration,
+        response: &mut Response,
+    ) {
+        let (status, requests) = (response.status(), &visitor.service.requests);
+        requests.record(visitor.number, kind, status, took);
+        let told = response.extensions_mut().remove::<LoggedReason>();
+        let gravity = told.as_ref().map(|told| told.gravity);
+        if let Some(Gravity::Upstream(fault)) = gravity {
+            requests.note_upstream(fault);
+        }
+        let is_grave = matches!(gravity, Some(Gravity::Upstream(_) | Gravity::Failure));
+        let span = if span.is_disabled() && is_grave { self.make_span() } else { span };
+        if span.is_disabled() {
+            return;
+        }
+        let is_refused = status.is_client_error() || status.is_server_error();
+        let is_detail = self.is_plain_read || (self.method.is_safe() && !is_refused);
+        let (reason, source) = told.map(|told| (told.reason, told.source)).unzip();
+        let (status, ms, source) = (status.as_u16(), rounded_ms(took), source.flatten());
+        span.in_scope(|| match gravity {
+            Some(Gravity::Failure) => tracing::error!(status, ms, reason, source, "answered"),
+            Some(Gravity::Upstream(_)) => tracing::warn!(status, ms, reason, source, "answered"),
+            Some(Gravity::Flood) => tracing::debug!(status, ms, reason, "answered"),
+            Some(Gravity::Refusal) | None if is_detail => tracing::debug!(status, ms, reason, "answered"),
+            Some(Gravity::Refusal) | None => tracing::info!(status, ms, reason, source, "answered"),
+        });
     }
+
+    /// For a read that turns out to be worth a line.
+    fn make_span(&self) -> Span {
+        let Self { id, method, uri, address, .. } = self;
+        tracing::error_span!("request", id, %method, path = uri.path(), %address)
+    }
+}
+
+/// Milliseconds with three significant digits.
+fn rounded_ms(took: Duration) -> f64 {
+    let ms = took.as_secs_f64() * 1_000.0;
+    let digits = if ms >= 100.0 {
+        0
+    } else if ms >= 10.0 {
+        1
+    } else if ms >= 1.0 {
+        2
+    } else {
+        3
+    };
+    let scale = 10_f64.powi(digits);
+    (ms * scale).round() / scale
 }

@@ -24,6 +24,7 @@ use crate::{
         MeteredClient,
         places::{Claimant, GaveWay},
     },
+    observe::{self, RequestFact},
     origin::RequestOrigin,
     state::App,
     upstream::FetchClaim,
@@ -83,7 +84,14 @@ impl FromRequest<App> for Authenticated {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
-        authenticate(app, &parts, body).await
+        let authenticated = authenticate(app, &parts, body).await;
+        if authenticated.is_err()
+            && let Ok(claimed) = single_header(&parts.headers, wire::HEADER_PUBLIC_KEY)
+        {
+            // Nothing proves it, but it tells the operator whose request this may have been.
+            observe::note(RequestFact::ClaimedKey, &claimed);
+        }
+        authenticated
     }
 }
 
@@ -113,6 +121,7 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
         }
     };
     let verified = claimed.verify(&body)?;
+    observe::note(RequestFact::Key, &verified.public_key);
     if let Some(floor) = app.nonces.floor().filter(|floor| verified.timestamp < *floor) {
         // The server does not know which nonces were used before a restore, so all from that time count as used (D31).
         return Err(ApiError::unauthorized(format!(

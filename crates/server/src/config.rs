@@ -4,6 +4,7 @@ mod error;
 mod log;
 mod numbers;
 mod service;
+mod source;
 mod webhook;
 
 use std::{
@@ -29,6 +30,7 @@ pub use self::log::{LogFormat, LogLevel, UnknownName};
 use self::{
     numbers::table,
     service::{ConnectionsTable, RateLimitsTable, TlsTable},
+    source::ConfigSource,
     webhook::WebhookTable,
 };
 use crate::{
@@ -132,6 +134,9 @@ pub struct ConfigFile {
     commits: CommitsTable,
     #[serde(default)]
     webhook: Vec<WebhookTable>,
+    /// For messages.
+    #[serde(skip)]
+    source: Option<ConfigSource>,
 }
 
 /// A code forge beside the well-known ones, or a well-known one with a token.
@@ -188,7 +193,9 @@ impl ConfigFile {
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
-        toml::from_str(&text).map_err(|source| explain(path.to_owned(), &text, source))
+        let source = ConfigSource { path: path.to_owned(), text };
+        let read = toml::from_str(&source.text).map_err(|error| source.explain(&error))?;
+        Ok(Self { source: Some(source), ..read })
     }
 
     /// Only the data directory, for commands that need nothing else.
@@ -200,6 +207,16 @@ impl ConfigFile {
         self.commits.clone().resolve()
     }
 
+    /// Of a file that may be wrong elsewhere.
+    pub fn find_log_format(path: &Path) -> LogFormat {
+        #[derive(Deserialize)]
+        struct LogSetting {
+            log_format: Text<LogFormat>,
+        }
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        toml::from_str(&text).map(|found: LogSetting| found.log_format.0).unwrap_or_default()
+    }
+
     pub fn log_format(&self) -> LogFormat {
         self.log_format.as_ref().map(|text| text.0).unwrap_or_default()
     }
@@ -209,18 +226,16 @@ impl ConfigFile {
     }
 }
 
-/// The parser's errors quote a line, which could hold a secret.
-fn explain(path: PathBuf, text: &str, error: toml::de::Error) -> ConfigError {
-    if !text.contains("webhook") {
-        return ConfigError::Parse { path, source: Box::new(error) };
-    }
-    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-    let line = before.matches('\n').count() + 1;
-    ConfigError::ParseSecretly { path, line, reason: error.message().to_owned() }
-}
-
 impl Settings {
-    pub fn resolve(overrides: Overrides, file: ConfigFile) -> Result<Self, ConfigError> {
+    pub fn resolve(overrides: Overrides, mut file: ConfigFile) -> Result<Self, ConfigError> {
+        let source = file.source.take();
+        Self::combine(overrides, file).map_err(|error| match source {
+            Some(source) => source.locate(error),
+            None => error,
+        })
+    }
+
+    fn combine(overrides: Overrides, file: ConfigFile) -> Result<Self, ConfigError> {
         let listen = overrides.listen.or(file.listen.map(|text| text.0)).unwrap_or(DEFAULT_LISTEN);
         let dev = overrides.dev.or(file.dev).unwrap_or(false);
         if dev && !listen.ip().is_loopback() {

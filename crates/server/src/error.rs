@@ -28,6 +28,8 @@ use countersign_forge::{fetch::FetchError, url::UrlRefusal};
 use url::Url;
 
 use crate::{
+    blocks::ChangeBlocked,
+    gravity::{Gravity, UpstreamFault},
     health::NotReady,
     limits::{
         Limited,
@@ -50,11 +52,16 @@ pub struct ApiError {
     /// Seconds after which to try again.
     pub retry_after: Option<u64>,
     pub source: Option<Box<dyn StdError + Send + Sync>>,
+    pub gravity: Gravity,
 }
 
 impl ApiError {
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), retry_after: None, source: None }
+        // A busy or stopping server has not failed.
+        let is_failure =
+            matches!(status, StatusCode::INTERNAL_SERVER_ERROR | StatusCode::INSUFFICIENT_STORAGE);
+        let gravity = if is_failure { Gravity::Failure } else { Gravity::Refusal };
+        Self { status, message: message.into(), retry_after: None, source: None, gravity }
     }
 
     pub fn bad_request(message: impl Into<String>) -> Self {
@@ -95,12 +102,13 @@ impl ApiError {
     /// A fetch can find nothing. That is an error only if the server needs the file.
     pub fn missing_upstream(url: &Url) -> Self {
         let message = format!("`{url}` answered that there is no such file (404)");
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, message).blaming(UpstreamFault::Missing)
     }
 
     /// Upstream content that is too large to store counts as invalid (D25).
     pub fn oversized_upstream(source: &str, error: IndexTooLarge) -> Self {
-        Self::internal(format!("the release `{}` cannot be registered: {error}", shown_text(source)), error)
+        let message = format!("the release `{}` cannot be registered: {error}", shown_text(source));
+        Self::internal(message, error).blaming(UpstreamFault::Invalid)
     }
 
     pub fn busy() -> Self {
@@ -119,8 +127,23 @@ impl ApiError {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(60)
     }
 
+    /// For a change or nonce that the disk has no room for (D57).
+    pub fn disk_full() -> Self {
+        let message = "the server's disk is full: nothing was changed. Ask its operator to make room, and try again then";
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, message).retry_after(60)
+    }
+
+    fn because(self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self { source: Some(source.into()), ..self }
+    }
+
     fn retry_after(self, seconds: u64) -> Self {
         Self { retry_after: Some(seconds), ..self }
+    }
+
+    /// What an upstream did wrong is no failure of this server.
+    fn blaming(self, fault: UpstreamFault) -> Self {
+        Self { gravity: Gravity::Upstream(fault), ..self }
     }
 
     fn refused(status: StatusCode, refusal: &impl StdError) -> Self {
@@ -128,32 +151,31 @@ impl ApiError {
     }
 
     fn internal(message: impl Into<String>, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self { source: Some(source.into()), ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, message) }
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, message).because(source)
     }
 }
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        // A busy or stopping server has not failed, and repeated requests must not fill the log.
-        let failure = (self.status == StatusCode::INTERNAL_SERVER_ERROR).then(|| LoggedFailure {
-            message: self.message.clone(),
+        let reason = LoggedReason {
+            gravity: self.gravity,
+            reason: self.message.clone(),
             source: self.source.as_deref().map(describe),
-        });
+        };
         let mut response = (self.status, Json(ErrorResponse { error: self.message })).into_response();
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(RETRY_AFTER, seconds.into());
         }
-        if let Some(failure) = failure {
-            response.extensions_mut().insert(failure);
-        }
+        response.extensions_mut().insert(reason);
         response
     }
 }
 
-/// A failure of the server, on its way to the log. The code that sends the answer knows the request.
+/// Why a request was refused or failed, on its way to the log. The code that sends the answer knows the request.
 #[derive(Debug, Clone)]
-pub(crate) struct LoggedFailure {
-    pub(crate) message: String,
+pub(crate) struct LoggedReason {
+    pub(crate) gravity: Gravity,
+    pub(crate) reason: String,
     pub(crate) source: Option<String>,
 }
 
@@ -176,23 +198,29 @@ macro_rules! refused_with {
 
 refused_with! {
     UNAUTHORIZED: AuthRefusal;
+    FORBIDDEN: ChangeBlocked;
     SERVICE_UNAVAILABLE: NotReady;
     BAD_REQUEST: ParseError, UrlRefusal;
 }
 
-/// The log gets the causes as well.
-macro_rules! failed_with {
+/// Invalid content from a forge is the forge's fault, not the caller's: 500 (D25). The log gets the causes as well.
+macro_rules! invalid_upstream {
     ($($error:ty),+) => {$(
         impl From<$error> for ApiError {
             fn from(error: $error) -> Self {
-                Self::internal(error.to_string(), error)
+                Self::internal(error.to_string(), error).blaming(UpstreamFault::Invalid)
             }
         }
     )+};
 }
 
-// Invalid content from a forge is the forge's fault, not the caller's: 500 (D25).
-failed_with!(ChecksumsError, TooManyFiles, ReadError);
+invalid_upstream!(ChecksumsError, TooManyFiles);
+
+impl From<ReadError> for ApiError {
+    fn from(error: ReadError) -> Self {
+        Self::internal(error.to_string(), error)
+    }
+}
 
 impl From<NonceError> for ApiError {
     fn from(error: NonceError) -> Self {
@@ -204,6 +232,7 @@ impl From<NonceError> for ApiError {
                  The clock)",
             ),
             NonceError::Busy => Self::busy(),
+            error if error.is_disk_full() => Self::disk_full().because(error),
             error @ NonceError::Unavailable(_) => Self::internal(NOTHING_STORED, error),
         }
     }
@@ -211,7 +240,8 @@ impl From<NonceError> for ApiError {
 
 impl From<Limited> for ApiError {
     fn from(limited: Limited) -> Self {
-        Self::refused(StatusCode::TOO_MANY_REQUESTS, &limited).retry_after(limited.seconds)
+        let refused = Self::refused(StatusCode::TOO_MANY_REQUESTS, &limited).retry_after(limited.seconds);
+        Self { gravity: Gravity::Flood, ..refused }
     }
 }
 
@@ -238,7 +268,8 @@ impl From<FetchError> for ApiError {
         if error.is_refused_as_given() {
             return Self::refused(StatusCode::BAD_REQUEST, &error);
         }
-        Self::internal(error.to_string(), error)
+        let fault = UpstreamFault::from(&error);
+        Self::internal(error.to_string(), error).blaming(fault)
     }
 }
 
@@ -263,7 +294,8 @@ impl From<DownloadError> for ApiError {
             DownloadError::Busy => Self::busy(),
             DownloadError::GaveWay => GaveWay.into(),
             DownloadError::Release(_) | DownloadError::TimedOut(_) | DownloadError::Ended => {
-                Self::internal(error.to_string(), error)
+                let gravity = Gravity::from(&error);
+                Self { gravity, ..Self::internal(error.to_string(), error) }
             }
         }
     }
@@ -280,6 +312,7 @@ impl From<StoreError> for ApiError {
             StoreError::OverBudget(over) => {
                 return Self::refused(StatusCode::TOO_MANY_REQUESTS, over).retry_after(over.seconds);
             }
+            StoreError::Io(disk) if disk.is_full() => return Self::disk_full().because(error),
             StoreError::Io(_) => NOTHING_STORED,
             // A rule should have refused this earlier.
             StoreError::TooLarge { .. } => return Self::internal(error.to_string(), error),
@@ -298,7 +331,9 @@ impl From<ProposalFault> for ApiError {
                 Self::refused(StatusCode::BAD_REQUEST, &fault)
             }
             // Invalid content from a forge is the forge's fault, not the caller's (D25).
-            ProposalFault::InvalidSigners { .. } => Self::internal(fault.to_string(), fault),
+            ProposalFault::InvalidSigners { .. } => {
+                Self::internal(fault.to_string(), fault).blaming(UpstreamFault::Invalid)
+            }
         }
     }
 }

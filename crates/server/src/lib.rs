@@ -4,13 +4,17 @@
 #[cfg(test)]
 extern crate self as countersign_server;
 
+pub mod admin;
 pub mod answer;
 pub mod auth;
+pub mod blocks;
 pub(crate) mod catalogue;
 pub mod config;
 pub mod date;
+pub mod disk_space;
 pub mod error;
 pub mod events;
+pub mod gravity;
 pub mod health;
 pub mod held_store;
 pub mod host;

@@ -151,7 +151,7 @@ impl Connection {
             return;
         }
         let patience = Arc::clone(&place.patience);
-        let visitor = Visitor { service, client, is_proxy, patience, number: place.number };
+        let visitor = Visitor { service, peer, client, is_proxy, patience, number: place.number };
         let heads = Arc::clone(&connections);
         let serving = async move {
             match tls {

@@ -9,6 +9,7 @@ mod line;
 pub mod writer;
 
 use std::{
+    fmt::Display,
     io::{self, IsTerminal as _, Write},
     panic::{self, PanicHookInfo},
     sync::{Arc, LazyLock},
@@ -18,7 +19,7 @@ use std::{
 
 use countersign_store::clock::uptime_nanos;
 
-use tracing::{Event, Subscriber, level_filters::LevelFilter, span};
+use tracing::{Event, Span, Subscriber, level_filters::LevelFilter, span};
 use tracing_subscriber::{
     Layer,
     layer::{Context, SubscriberExt as _},
@@ -71,6 +72,28 @@ pub fn log_to(
     let flow = Arc::new(Flow::default());
     let (queue, logging) = start_writer(sink, style, Arc::clone(&flow), stats)?;
     Ok((LogLines { style, flow, queue }, logging))
+}
+
+/// What is learnt about a request on the way, for its log line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestFact {
+    /// Whose signature verified.
+    Key,
+    /// Who the headers say it is.
+    ClaimedKey,
+    Project,
+    File,
+}
+
+/// Notes it for the line of the request under way.
+pub fn note(fact: RequestFact, value: &dyn Display) {
+    let name = match fact {
+        RequestFact::Key => "key",
+        RequestFact::ClaimedKey => "claimed_key",
+        RequestFact::Project => "project",
+        RequestFact::File => "file",
+    };
+    Span::current().record(name, tracing::field::display(value));
 }
 
 fn log_panic(info: &PanicHookInfo<'_>) {

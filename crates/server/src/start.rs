@@ -3,8 +3,9 @@
 use std::{
     io,
     net::SocketAddr,
+    path::Path,
     sync::{Arc, LazyLock},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use countersign_forge::{
@@ -17,13 +18,21 @@ use countersign_store::{
     open::{OpenDataError, open_repository},
 };
 use thiserror::Error;
-use tokio::{net::TcpListener, runtime::Handle, sync::watch, task::JoinHandle};
+use tokio::{
+    net::{TcpListener, UnixListener},
+    runtime::Handle,
+    sync::watch,
+    task::JoinHandle,
+};
 
 use crate::{
+    admin,
     answer::{RequestHead, Service},
+    blocks::{Blocks, UnreadableBlocks},
     catalogue::follow,
     config::Settings,
     date::http_date,
+    disk_space,
     events::Audience,
     held_store::HeldStore,
     limits::{
@@ -80,6 +89,8 @@ pub enum StartError {
     #[error(transparent)]
     Webhooks(#[from] ProgressError),
     #[error(transparent)]
+    Blocks(#[from] UnreadableBlocks),
+    #[error(transparent)]
     Tls(#[from] TlsError),
     #[error("the threads that serve connections cannot be started")]
     Threads(#[source] io::Error),
@@ -101,6 +112,8 @@ pub struct Running {
     metrics: Option<Background>,
     webhooks: Vec<Background>,
     catalogue: Background,
+    disk: Background,
+    admin: Option<Background>,
 }
 
 /// Work that goes on until it is told to stop.
@@ -131,6 +144,10 @@ impl Running {
         self.main.stop().await?;
         futures_util::future::try_join_all(self.webhooks.into_iter().map(Background::stop)).await?;
         self.catalogue.stop().await?;
+        self.disk.stop().await?;
+        if let Some(admin) = self.admin {
+            admin.stop().await?;
+        }
         match self.metrics {
             Some(metrics) => metrics.stop().await,
             None => Ok(()),
@@ -158,6 +175,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let data_dir = DataDir::lock(&settings.data_dir)?;
     let opened = open_repository(&data_dir, settings.author, &clock, settings.limits.storage)?;
     let webhooks = Webhooks::open(settings.webhooks, &data_dir, &opened.store)?;
+    let blocks = Blocks::open(data_dir.blocks())?;
+    let admin = bind_admin(data_dir.path());
     let fetcher = Fetcher::new(settings.guard.clone(), settings.timeouts, Arc::new(SystemResolver))?;
     let fetcher = fetcher.with_asset_timeout(settings.asset_timeout);
     let limits = settings.limits;
@@ -191,6 +210,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         requests: Arc::default(),
         webhooks: webhooks.stats(),
         reference: &REFERENCE,
+        blocks,
+        started: Instant::now(),
         is_stopping: watch::Sender::new(false),
         clock: clock.clone(),
     });
@@ -216,7 +237,24 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let webhooks = webhooks.work(&app.store, &clock, &fetcher).map(Background::start).collect();
     let (catalogue, log) = (Arc::clone(&app.catalogue), Arc::clone(app.store.log()));
     let catalogue = Background::start(|stopped| follow(catalogue, log, stopped));
-    Ok(Running { address, metrics_address, app, tls, main, metrics, webhooks, catalogue })
+    let disk = Background::start(|stopped| disk_space::watch(settings.data_dir, stopped));
+    let admin = admin.map(|listener| {
+        let app = app.clone();
+        Background::start(|stopped| admin::serve(listener, app, stopped))
+    });
+    Ok(Running { address, metrics_address, app, tls, main, metrics, webhooks, catalogue, disk, admin })
+}
+
+/// Without it the server works, and its operator has to stop it for changes.
+fn bind_admin(data_dir: &Path) -> Option<UnixListener> {
+    let path = DataDir::admin_socket_at(data_dir);
+    let bound = admin::bind(&path);
+    bound
+        .inspect_err(|error| {
+            let path = path.display();
+            tracing::warn!(%error, %path, "`countersign admin` cannot reach this server: its socket cannot be made");
+        })
+        .ok()
 }
 
 fn serve_metrics(app: &App, bound: (TcpListener, SocketAddr)) -> (Background, SocketAddr) {

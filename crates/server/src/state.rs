@@ -10,6 +10,7 @@ use countersign_store::{catalogue::Catalogue, clock::Clock, nonces::Nonces};
 use tokio::sync::watch;
 
 use crate::{
+    blocks::Blocks,
     config::ServiceLimits,
     events::Audience,
     health::NotReady,
@@ -51,6 +52,8 @@ pub struct AppParts {
     pub webhooks: Vec<Arc<WebhookStats>>,
     /// Made on first use. It stays the same for the life of the program.
     pub reference: &'static LazyLock<Reference>,
+    pub blocks: Blocks,
+    pub started: Instant,
     pub is_stopping: watch::Sender<bool>,
     pub clock: Clock,
 }

@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use rustix::fs::{Access, access};
 use thiserror::Error;
 
 use crate::disk::sync_parent;
@@ -14,6 +15,8 @@ use crate::disk::sync_parent;
 const LOCK_FILE: &str = "lock";
 pub(crate) const REPOSITORY_DIR: &str = "repo.git";
 const NONCES_FILE: &str = "nonces.sqlite";
+const ADMIN_SOCKET: &str = "admin.sock";
+const BLOCKS_FILE: &str = "blocks";
 const WEBHOOKS_DIR: &str = "webhooks";
 
 /// Everything that we keep on disk lies in here. The directory is ours until this value is dropped.
@@ -22,6 +25,13 @@ pub struct DataDir {
     path: PathBuf,
     /// The operating system lets go of the lock with the process, however it ends.
     _lock: File,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DirUse {
+    Free,
+    /// By another process.
+    Held,
 }
 
 #[derive(Debug, Clone, Error)]
@@ -54,13 +64,46 @@ impl DataDir {
         }
     }
 
+    /// Whether [`DataDir::lock`] would succeed. Changes nothing.
+    pub fn inspect(path: &Path) -> Result<DirUse, DataDirError> {
+        let fail = |source| explain(path, source);
+        // What is missing is made below the nearest directory that is there.
+        let there = path.ancestors().map(|dir| if dir.as_os_str().is_empty() { Path::new(".") } else { dir });
+        let there = there.into_iter().find(|dir| dir.exists()).unwrap_or(Path::new("."));
+        if !there.is_dir() {
+            return Err(DataDirError::NotADirectory { path: there.to_owned() });
+        }
+        access(there, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| fail(error.into()))?;
+        // A lock is taken on a file that is open for reading, too.
+        let Ok(lock) = File::open(path.join(LOCK_FILE)) else { return Ok(DirUse::Free) };
+        match lock.try_lock() {
+            Ok(()) => Ok(DirUse::Free),
+            Err(TryLockError::WouldBlock) => Ok(DirUse::Held),
+            Err(TryLockError::Error(source)) => Err(fail(source)),
+        }
+    }
+
     /// Whether a server has kept its state in this directory.
     pub fn is_in_use_at(path: &Path) -> bool {
         path.join(REPOSITORY_DIR).is_dir()
     }
 
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub fn repository(&self) -> PathBuf {
         self.path.join(REPOSITORY_DIR)
+    }
+
+    /// Where a running server of this directory answers its operator.
+    pub fn admin_socket_at(path: &Path) -> PathBuf {
+        path.join(ADMIN_SOCKET)
+    }
+
+    /// What the operator has blocked.
+    pub fn blocks(&self) -> PathBuf {
+        self.path.join(BLOCKS_FILE)
     }
 
     pub fn nonces(&self) -> PathBuf {

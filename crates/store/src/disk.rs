@@ -60,6 +60,12 @@ impl DiskError {
     pub(crate) fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self { action, path: path.to_owned(), source: Arc::new(source) }
     }
+
+    /// Whether there is no room: on the disk, in a quota, or below a limit of the process.
+    pub fn is_full(&self) -> bool {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        matches!(self.source.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+    }
 }
 
 impl Disk {

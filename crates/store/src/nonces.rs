@@ -65,6 +65,15 @@ pub enum NonceError {
     Unavailable(#[source] Arc<dyn StdError + Send + Sync>),
 }
 
+impl NonceError {
+    /// Whether there is no room on the disk.
+    pub fn is_disk_full(&self) -> bool {
+        let Self::Unavailable(source) = self else { return false };
+        let code = source.downcast_ref().and_then(rusqlite::Error::sqlite_error_code);
+        code == Some(rusqlite::ErrorCode::DiskFull)
+    }
+}
+
 impl From<rusqlite::Error> for NonceError {
     fn from(error: rusqlite::Error) -> Self {
         unavailable(error)

@@ -1,5 +1,7 @@
 //! Opening a data directory: the repository, and the nonces beside it.
 
+use std::path::Path;
+
 use countersign_core::{
     documents::repository::RepositoryMarker, rules::decide::create::create, values::json::ParseError,
 };
@@ -9,7 +11,7 @@ use crate::{
     budget::StorageLimits,
     clock::Clock,
     commit::Author,
-    data_dir::DataDir,
+    data_dir::{DataDir, DataDirError, DirUse, REPOSITORY_DIR},
     error::StoreError,
     nonces::{self, NonceError, Nonces},
     repository::{OpenError, Repository},
@@ -26,6 +28,41 @@ pub enum OpenDataError {
     Nonces(#[from] NonceError),
     #[error("the repository cannot be written")]
     Store(#[from] StoreError),
+}
+
+/// What a server would find in its data directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FoundData {
+    /// The directory would be made, or filled.
+    New,
+    Present,
+    /// A server is using it now.
+    InUse,
+}
+
+/// Looks whether a server could start with this directory. Changes nothing, so any user can do this.
+pub fn inspect(path: &Path) -> Result<FoundData, StartTrouble> {
+    let use_of = DataDir::inspect(path)?;
+    let repository = Repository::inspect(&path.join(REPOSITORY_DIR)).map_err(OpenDataError::from)?;
+    if let Some(marker) =
+        repository.as_ref().map(Repository::marker).transpose().map_err(OpenDataError::from)?.flatten()
+    {
+        RepositoryMarker::parse(&marker).map_err(|error| OpenDataError::Format { error })?;
+    }
+    Ok(match (use_of, repository) {
+        (DirUse::Held, _) => FoundData::InUse,
+        (DirUse::Free, Some(_)) => FoundData::Present,
+        (DirUse::Free, None) => FoundData::New,
+    })
+}
+
+/// Why a server could not use a data directory.
+#[derive(Debug, Error)]
+pub enum StartTrouble {
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
+    #[error(transparent)]
+    Data(#[from] OpenDataError),
 }
 
 #[derive(Debug)]

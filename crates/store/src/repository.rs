@@ -2,6 +2,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod refs;
+mod remotes;
 
 use std::{
     fs,
@@ -96,6 +97,27 @@ impl Repository {
         disk.sync_dir(&pack_dir)?;
         disk.sync_dir(&dir.join("refs/heads"))?;
         Folded::load(&pack_dir)?.remove_old(&disk);
+        let remotes = remotes::forget(&disk, dir)?;
+        if !remotes.is_empty() {
+            let names = remotes.join(", ");
+            tracing::info!(
+                remotes = names,
+                "the repository was a clone: its remotes were removed, since it is no copy any more"
+            );
+        }
+        Self::read(disk, dir)
+    }
+
+    /// What [`Repository::open`] would open, without changing anything. `None`: there is nothing yet.
+    pub fn inspect(dir: &Path) -> Result<Option<Self>, OpenError> {
+        if !dir.exists() {
+            return Ok(None);
+        }
+        check_layout(dir)?;
+        Self::read(Disk::default(), dir).map(Some)
+    }
+
+    fn read(disk: Disk, dir: &Path) -> Result<Self, OpenError> {
         let objects = Arc::new(Objects::open(dir, CACHE_BYTES)?);
         let branch = Branch::of(dir);
         let tip = branch.read()?;

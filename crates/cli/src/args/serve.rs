@@ -6,6 +6,7 @@ use clap::{Args, Subcommand, builder::BoolishValueParser};
 use countersign_core::values::path::RepoPath;
 use countersign_forge::{file_server::FileServerRule, guard::AllowFetch};
 use countersign_server::{
+    blocks::BlockedThing,
     config::{LogFormat, LogLevel, Overrides},
     proxies::ProxyNet,
 };
@@ -13,8 +14,26 @@ use countersign_store::ObjectId;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AdminCommand {
+    /// List projects, and what is pending in them
+    Projects(ProjectsArgs),
     /// Remove a project's pending registration or signers proposal
     Drop(DropArgs),
+    /// Refuse changes of a key, a host or a project; what is stored stays readable
+    #[command(after_help = "\
+Examples:
+  countersign admin block svc-pub:…                       a key, whoever sends its signatures
+  countersign admin block spam.example                    all projects on a host
+  countersign admin block https/github.com/443/acme/app   a project
+  countersign admin block https/github.com/443/acme       all projects of an owner
+
+A block is in force at once and survives a restart. The server answers such changes with 403.")]
+    Block(BlockArgs),
+    /// Accept changes again
+    Unblock(BlockArgs),
+    /// List what is blocked
+    Blocks(FileArgs),
+    /// Show how a running server is doing
+    Stats(FileArgs),
     /// Accept requests again after the clock was wrong
     #[command(after_help = "\
 If the server's clock was far ahead for a while, the server can refuse fresh requests until that time comes. Set the \
@@ -95,6 +114,11 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FORMAT", env = "COUNTERSIGN_LOG_FORMAT", hide_env_values = true)]
     pub(crate) log_format: Option<LogFormat>,
 
+    /// Read configuration, certificates, data directory and token files, say what the server would do or what is wrong,
+    /// and exit. Changes nothing
+    #[arg(long)]
+    pub(crate) check: bool,
+
     /// How much to log: error, warn, info or debug [default: info]
     #[arg(long, value_name = "LEVEL", env = "COUNTERSIGN_LOG_LEVEL", hide_env_values = true)]
     pub(crate) log_level: Option<LogLevel>,
@@ -147,6 +171,26 @@ fn parse_commit(text: &str) -> Result<ObjectId, &'static str> {
 
 #[derive(Debug, Args)]
 pub(crate) struct ResetNoncesArgs {
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProjectsArgs {
+    /// Only this project, or those below this directory, as in https/github.com/443/acme
+    #[arg(value_name = "PATH", value_parser = RepoPath::parse)]
+    pub(crate) below: Option<RepoPath>,
+
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BlockArgs {
+    /// A key (svc-pub:…), a host, a project, or a directory of projects
+    #[arg(value_name = "KEY|HOST|PROJECT", value_parser = BlockedThing::parse)]
+    pub(crate) what: BlockedThing,
+
     #[command(flatten)]
     pub(crate) files: FileArgs,
 }

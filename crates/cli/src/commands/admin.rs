@@ -1,42 +1,171 @@
-//! `countersign admin`: on the data directory of a stopped server.
+//! `countersign admin`: asks the running server, or works on the data directory of a stopped one.
 
-use std::path::PathBuf;
+mod socket;
+
+use std::path::{Path, PathBuf};
 
 use countersign_core::rules::decide::drop;
-use countersign_server::config::ConfigFile;
+use countersign_server::{
+    admin::{AdminRequest, list_blocks, list_projects},
+    blocks::{BlockError, BlockedThing, Blocks},
+    config::ConfigFile,
+};
 use countersign_store::{
     clock::Clock,
-    data_dir::DataDir,
+    data_dir::{DataDir, DataDirError},
     nonces::{self, NonceReset},
-    open::open_repository,
+    open::{OpenedData, open_repository},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
-    args::{DropArgs, FileArgs, ResetNoncesArgs},
+    args::{AdminCommand, BlockArgs, DropArgs, FileArgs, ProjectsArgs, ResetNoncesArgs},
     error::CliError,
     output::Output,
     prompt::{self, Confirmation},
     setup,
 };
 
-pub(crate) fn drop_pending(args: DropArgs) -> Result<(), CliError> {
-    let (file, path) = find_data_dir(args.files)?;
-    let data_dir = DataDir::lock(&path)?;
-    // No budget: an operator can always clean up.
-    let opened = open_repository(&data_dir, file.author()?, &Clock::system(), None)?;
-    let project = args.project.clone();
-    let decide = move |head: &_| drop::drop_pending(head, &project);
-    setup::runtime()?.block_on(opened.store.transact(decide))??;
-    println!("Dropped the pending signers of {}", args.project);
-    Ok(())
+pub(crate) fn run(command: AdminCommand, output: Output, confirmation: Confirmation) -> Result<(), CliError> {
+    match command {
+        AdminCommand::Projects(args) => show_projects(args, output),
+        AdminCommand::Drop(args) => drop_pending(args, output),
+        AdminCommand::Block(args) => change_blocks(args, output, Wish::Block),
+        AdminCommand::Unblock(args) => change_blocks(args, output, Wish::Unblock),
+        AdminCommand::Blocks(args) => show_blocks(args, output),
+        AdminCommand::Stats(args) => show_stats(args, output),
+        AdminCommand::ResetNonces(args) => reset_nonces(args, output, confirmation),
+    }
 }
 
-pub(crate) fn reset_nonces(
-    args: ResetNoncesArgs,
-    output: Output,
-    confirmation: Confirmation,
-) -> Result<(), CliError> {
+fn show_projects(args: ProjectsArgs, output: Output) -> Result<(), CliError> {
+    let (file, path) = find_data_dir(args.files)?;
+    let below = args.below.as_ref().map(ToString::to_string);
+    let items = match socket::ask(&path, &AdminRequest::Projects { below })? {
+        Some(items) => items,
+        None => {
+            let (_data_dir, opened) = open_stopped(&file, &path)?;
+            list_projects(&opened.store.head(), args.below.as_ref())
+        }
+    };
+    let text: String = items.iter().map(describe_project).collect();
+    let text = if items.is_empty() { "There are no projects.\n".to_owned() } else { text };
+    output.answer(&text, &json!({ "projects": items }))
+}
+
+fn describe_project(item: &Value) -> String {
+    if let Some(more) = item["more"].as_u64() {
+        return format!("… and {more} more: name a directory, as in https/github.com/443/acme\n");
+    }
+    let (project, state) = (item["project"].as_str().unwrap_or(""), item["state"].as_str().unwrap_or(""));
+    match item["collecting"].as_u64() {
+        None | Some(0) => format!("{project}  {state}\n"),
+        Some(count) => format!("{project}  {state}, {count} releases collecting signatures\n"),
+    }
+}
+
+fn drop_pending(args: DropArgs, output: Output) -> Result<(), CliError> {
+    let (file, path) = find_data_dir(args.files)?;
+    let request = AdminRequest::Drop { project: args.project.to_string() };
+    if socket::ask(&path, &request)?.is_none() {
+        let (_data_dir, opened) = open_stopped(&file, &path)?;
+        let project = args.project.clone();
+        let decide = move |head: &_| drop::drop_pending(head, &project);
+        setup::runtime()?.block_on(opened.store.transact(decide))??;
+    }
+    let text = format!("Dropped the pending signers of {}\n", args.project);
+    output.result(&text, &json!({ "dropped": args.project.as_str() }))
+}
+
+#[derive(Clone, Copy)]
+enum Wish {
+    Block,
+    Unblock,
+}
+
+fn change_blocks(args: BlockArgs, output: Output, wish: Wish) -> Result<(), CliError> {
+    let (_, path) = find_data_dir(args.files)?;
+    let what = args.what.as_str().to_owned();
+    let request = match wish {
+        Wish::Block => AdminRequest::Block { what },
+        Wish::Unblock => AdminRequest::Unblock { what },
+    };
+    if socket::ask(&path, &request)?.is_none() {
+        let data_dir = lock_stopped(&path)?;
+        change_stopped(&data_dir, args.what.clone(), wish)?;
+    }
+    let (text, name) = match wish {
+        Wish::Block => (format!("The server refuses changes of {} from now on.\n", args.what), "blocked"),
+        Wish::Unblock => (format!("The server accepts changes of {} again.\n", args.what), "unblocked"),
+    };
+    output.result(&text, &json!({ name: args.what.as_str() }))
+}
+
+fn change_stopped(data_dir: &DataDir, what: BlockedThing, wish: Wish) -> Result<(), CliError> {
+    let blocks = open_blocks(data_dir)?;
+    let changed: Result<(), BlockError> = match wish {
+        Wish::Block => blocks.block(what),
+        Wish::Unblock => blocks.unblock(what),
+    };
+    changed.map_err(|error| CliError::other(error.to_string(), socket::HINT))
+}
+
+fn show_blocks(files: FileArgs, output: Output) -> Result<(), CliError> {
+    let (_, path) = find_data_dir(files)?;
+    let items = match socket::ask(&path, &AdminRequest::Blocks {})? {
+        Some(items) => items,
+        None => list_blocks(&open_blocks(&lock_stopped(&path)?)?),
+    };
+    let line = |item: &Value| {
+        format!("{:<8}{}\n", item["kind"].as_str().unwrap_or(""), item["blocked"].as_str().unwrap_or(""))
+    };
+    let text: String = items.iter().map(line).collect();
+    let text = if items.is_empty() { "Nothing is blocked.\n".to_owned() } else { text };
+    output.answer(&text, &json!({ "blocks": items }))
+}
+
+fn show_stats(files: FileArgs, output: Output) -> Result<(), CliError> {
+    let (_, path) = find_data_dir(files)?;
+    let items = socket::ask(&path, &AdminRequest::Stats {})?.ok_or_else(|| {
+        let message = format!("no server runs with the data directory {}", path.display());
+        CliError::unreachable(message, "start it, or name its directory with --data-dir")
+    })?;
+    let stats = items.into_iter().next().unwrap_or_default();
+    let lines = stats.as_object().into_iter().flatten();
+    let text: String =
+        lines.map(|(name, value)| format!("{:<22}{}\n", name.replace('_', " "), plain(value))).collect();
+    output.answer(&text, &stats)
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+}
+
+/// No budget: an operator can always clean up.
+fn open_stopped(file: &ConfigFile, path: &Path) -> Result<(DataDir, OpenedData), CliError> {
+    let data_dir = lock_stopped(path)?;
+    let opened = open_repository(&data_dir, file.author()?, &Clock::system(), None)?;
+    Ok((data_dir, opened))
+}
+
+fn open_blocks(data_dir: &DataDir) -> Result<Blocks, CliError> {
+    Blocks::open(data_dir.blocks())
+        .map_err(|error| CliError::other(error.to_string(), "correct or remove the file"))
+}
+
+fn lock_stopped(path: &Path) -> Result<DataDir, CliError> {
+    DataDir::lock(path).map_err(|error| match error {
+        DataDirError::InUse { .. } => CliError::other(
+            error.to_string(),
+            "a server that runs without its socket (its log says why), or another command: stop it first",
+        ),
+        DataDirError::NotADirectory { .. }
+        | DataDirError::NotWritable { .. }
+        | DataDirError::Unusable { .. } => error.into(),
+    })
+}
+
+fn reset_nonces(args: ResetNoncesArgs, output: Output, confirmation: Confirmation) -> Result<(), CliError> {
     let (_, path) = find_data_dir(args.files)?;
     let data_dir = DataDir::lock(&path)?;
     let clock = Clock::system();

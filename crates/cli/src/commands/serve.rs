@@ -1,5 +1,6 @@
 //! `countersign serve`
 
+mod check;
 mod memory;
 
 use std::{
@@ -8,24 +9,46 @@ use std::{
 };
 
 use countersign_server::{
-    config::Settings,
+    config::{ConfigFile, LogFormat, Settings},
     observe,
     start::{self, Running},
 };
 use countersign_store::clock::Clock;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::{args::ServeArgs, error::CliError, setup};
+use crate::{args::ServeArgs, error::CliError, output::Output, setup};
 
 /// How much longer than its fetches a request under way may take, once the signal to stop came.
 const DRAIN_MARGIN: Duration = Duration::from_secs(15);
 
-pub(crate) fn run(args: ServeArgs) -> Result<(), CliError> {
+pub(crate) fn run(args: ServeArgs, output: Output) -> Result<(), CliError> {
+    if args.check {
+        return check::run(&args, output);
+    }
     memory::settle();
-    let file = setup::read_config(&args.files)?;
-    let format = args.log_format.unwrap_or_else(|| file.log_format());
-    let level = args.log_level.unwrap_or_else(|| file.log_level());
-    let _logging = observe::start_logging(format, level).map_err(broken("the log cannot be started"))?;
+    let file = setup::read_config(&args.files);
+    let format = args.log_format.unwrap_or_else(|| match (&file, &args.files.config) {
+        (Ok(file), _) => file.log_format(),
+        (Err(_), Some(path)) => ConfigFile::find_log_format(path),
+        (Err(_), None) => LogFormat::default(),
+    });
+    let level = args.log_level.or(file.as_ref().ok().map(ConfigFile::log_level)).unwrap_or_default();
+    let logging = observe::start_logging(format, level).map_err(broken("the log cannot be started"))?;
+    let served = file.and_then(|file| run_configured(&args, file));
+    match (served, format) {
+        // A log of JSON has nothing else in it.
+        (Err(error), LogFormat::Json) if !output.is_json() => {
+            let text = error.to_string().replace('\n', " ");
+            let source = (!error.causes().is_empty()).then(|| error.causes().join(": "));
+            tracing::error!(error = text, source, hint = error.hint(), "the server cannot run");
+            drop(logging);
+            std::process::exit(error.kind().exit_code().into())
+        }
+        (served, LogFormat::Text | LogFormat::Json) => served,
+    }
+}
+
+fn run_configured(args: &ServeArgs, file: ConfigFile) -> Result<(), CliError> {
     let settings = Settings::resolve(args.to_overrides(), file)?;
     let runtime = setup::runtime()?;
     let served = runtime.block_on(serve(settings));

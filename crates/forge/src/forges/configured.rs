@@ -9,6 +9,7 @@ use super::{
 use crate::{
     file_server::{self, FileServers},
     guard::{AllowFetch, Ports},
+    host::Host,
     shown::shown_text,
     url::{SourceUrl, UrlProblem, UrlRefusal},
 };
@@ -36,6 +37,12 @@ impl Forges {
             }
         }
         Ok(Self(forges))
+    }
+
+    /// The hosts that the operator configured, and whether each has a token.
+    pub fn list_configured(&self) -> impl Iterator<Item = (&Host, bool)> {
+        let configured = self.0.iter().filter(|forge| !forge.is_known || forge.token.is_some());
+        configured.map(|forge| (&forge.host, forge.token.is_some()))
     }
 
     /// Places that the operator named by configuring forges: D28 lets requests go there, at any address of the host, and

@@ -1,6 +1,6 @@
 //! What is wrong with a setting.
 
-use std::{io, net::SocketAddr, path::PathBuf};
+use std::{error::Error as _, io, net::SocketAddr, path::PathBuf};
 
 use countersign_api::event::EventKind;
 use countersign_core::values::{key::KeyError, path::PathError, shown::shown_text};
@@ -16,10 +16,17 @@ pub(super) const MAX_SECONDS: u64 = 24 * 60 * 60;
 pub enum ConfigError {
     #[error("cannot read the configuration file {path}")]
     Read { path: PathBuf, source: std::io::Error },
-    #[error("the configuration file {path} is not valid")]
-    Parse { path: PathBuf, source: Box<toml::de::Error> },
-    #[error("the configuration file {path} is not valid, in line {line}: {reason}")]
-    ParseSecretly { path: PathBuf, line: usize, reason: String },
+    #[error("the configuration file {path} is not valid, in line {line}: {reason}{quoted}")]
+    Parse {
+        path: PathBuf,
+        line: usize,
+        reason: String,
+        /// The line itself, on a line of its own, or nothing.
+        quoted: String,
+    },
+    /// Another error, with its place in the file.
+    #[error("{text} ({path}, line {line})")]
+    At { path: PathBuf, line: usize, text: String },
     #[error("the webhook `{}` in the configuration file: {problem}", shown_text(name))]
     Webhook { name: String, problem: WebhookProblem },
     #[error(
@@ -66,6 +73,16 @@ pub enum WebhookProblem {
     Time { key: &'static str },
     #[error("`retry_max_seconds` is less than `retry_min_seconds`")]
     Retries,
+}
+
+/// An error with its causes.
+pub(super) fn causes_of(error: &ConfigError) -> String {
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    // Some errors quote their cause already.
+    causes.fold(error.to_string(), |text, cause| {
+        let cause = cause.to_string();
+        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
+    })
 }
 
 fn known_types() -> String {

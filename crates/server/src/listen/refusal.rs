@@ -34,8 +34,10 @@ impl Refusal {
             "414" => "the target of the request is too long".to_owned(),
             _ => "this is not a valid HTTP/1.1 request".to_owned(),
         };
+        let id = new_request_id();
+        tracing::debug!(id, status, reason = error, "refused what is no request");
         let body = serde_json::to_string(&ErrorResponse { error }).ok()?;
-        let (length, id) = (body.len(), new_request_id());
+        let length = body.len();
         let headers = format!(
             "content-type: application/json\r\ncontent-length: {length}\r\ncache-control: no-store\r\n\
              x-request-id: {}\r\n{}",

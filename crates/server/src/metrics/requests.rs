@@ -8,9 +8,10 @@ use super::{
     counter::Counter,
     kinds::{MAX_KINDS, RequestKind},
 };
+use crate::gravity::UpstreamFault;
 
 /// Every status that the server answers; the most frequent first.
-const STATUSES: [u16; 15] = [200, 304, 404, 400, 401, 429, 202, 403, 405, 408, 409, 413, 431, 500, 503];
+const STATUSES: [u16; 16] = [200, 304, 404, 400, 401, 429, 202, 403, 405, 408, 409, 413, 431, 500, 503, 507];
 /// Upper bounds of latencies in seconds, from a read to the download of a release.
 pub const BOUNDS: [f64; 17] = [
     0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
@@ -22,6 +23,7 @@ const SHARDS: usize = 8;
 #[derive(Debug, Default)]
 pub struct Requests {
     shards: [Shard; SHARDS],
+    upstream: [Counter; UpstreamFault::ALL.len()],
 }
 
 /// Connections are spread over shards, so that threads do not wait for each other's caches.
@@ -50,6 +52,15 @@ impl Requests {
         let place = BOUNDS.iter().position(|bound| seconds <= *bound);
         cell.latencies[place.unwrap_or(BOUNDS.len())].add(1);
         cell.nanos.add(nanos);
+    }
+
+    pub(crate) fn note_upstream(&self, fault: UpstreamFault) {
+        self.upstream[fault as usize].add(1);
+    }
+
+    /// Requests that failed because of an upstream.
+    pub fn upstream_failures(&self, fault: UpstreamFault) -> u64 {
+        self.upstream[fault as usize].get()
     }
 
     /// Statuses with their counts; `None` is any other status.

@@ -45,7 +45,7 @@ impl Fields {
     }
 
     fn put_text(&mut self, name: &'static str, text: &str) {
-        let is_sentence = matches!(name, "message" | "error" | "source");
+        let is_sentence = matches!(name, "message" | "error" | "reason" | "source");
         let max_chars = if is_sentence { MAX_SENTENCE_CHARS } else { MAX_VALUE_CHARS };
         let mut shown = shown_within(text, max_chars);
         if quoted_length(&shown) > self.room {

@@ -23,6 +23,7 @@ pub fn register_repo() -> Endpoint {
     .answers_with::<ProposedResponse>(200, "registered, and waiting for signatures", &[("registered", "register")])
     .refuses(400, "the body, the URL or the address of its host is refused; `public_key` is invalid, not the caller's, or not in the file; the file's `timestamp` is more than 10 minutes ahead", "propose.400")
     .refuses(409, "the project is registered, its registration is in progress, or it overlaps with another project; or too many registrations beside it wait for signatures", "register.409")
+    .can_be_blocked()
     .can_fail(", or the signers file could not be fetched or is not valid")
 }
 
@@ -41,6 +42,7 @@ pub fn update_signers() -> Endpoint {
     .answers_with::<ProposedResponse>(200, "proposed, and waiting for signatures", &[("proposed", "update")])
     .refuses(400, "the body, the URL or the address is refused; the project is not registered, or its first signers file is not in force yet; `public_key` is invalid, not the caller's, or not in the current file; the new `timestamp` is not later than the current one, or more than 10 minutes ahead", "update.400")
     .refuses(409, "another proposal is pending, and the caller is neither admin nor master; or too many proposals were replaced already", "update.409")
+    .can_be_blocked()
     .can_fail(", or the signers file could not be fetched or is not valid")
 }
 
@@ -59,7 +61,7 @@ pub fn assets() -> Endpoint {
     .with_body::<AssetsBody>(&[("release", "assets.request"), ("checksums", "assets.request.checksums")])
     .answers_with::<AssetsResponse>(200, "registered, and waiting for signatures", &[("release", "assets"), ("replaced", "assets.replaced")])
     .refuses(400, "neither or both of the fields; a URL or address is refused; the URLs do not share a directory; no signers file is in force there; the host is not a known code forge", "assets.400")
-    .refuses(403, "the caller is not in the current signers file", "assets.403")
+    .refuses(403, "the caller is not in the current signers file; or the operator has blocked the key, the host or the project", "assets.403")
     .refuses(409, "the index is complete or revoked, or is collecting with the same content; or the project has too many collecting indexes", "assets.409")
     .can_fail(", or the release could not be fetched or is not valid")
 }
@@ -83,6 +85,7 @@ pub fn revoke() -> Endpoint {
     .refuses(400, "the body is malformed; the file cannot be revoked, or is already; the document is invalid, or about another file; the signature does not verify; the key is not in the revocation role", "revoke.400")
     .refuses(404, "no file at the path", "status.404")
     .refuses(409, "the file is not fully signed; another revocation is pending; this key has signed it already", "revoke.409")
+    .can_be_blocked()
     .can_fail("")
 }
 
@@ -105,7 +108,7 @@ pub fn submit_signatures() -> Endpoint {
         &[("collecting", "sign"), ("complete", "sign.complete")],
     )
     .refuses(400, "the body is malformed; no such file; the file collects no signatures; a path is missing, or there is one too many; a signature does not verify", "sign.400")
-    .refuses(403, "the signer may not sign this file", "sign.403")
+    .refuses(403, "the signer may not sign this file; or the operator has blocked the key, the host or the project", "sign.403")
     .refuses(409, "the file is complete or revoked, or this key has signed it already", "sign.409")
     .can_fail("")
 }

@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use super::schemas::Type;
 use crate::{
+    blocks::{BlockedThing, ChangeBlocked},
     error::ApiError,
     limits::{Limit, Limited},
 };
@@ -222,6 +223,12 @@ impl Endpoint {
         self.fails(&about, &ApiError::panicked())
     }
 
+    /// For changes that have no other 403.
+    pub fn can_be_blocked(self) -> Self {
+        let blocked = ChangeBlocked(BlockedThing::Host("dl.example.org".to_owned()));
+        self.fails("the operator has blocked the key, the host or the project", &blocked.into())
+    }
+
     /// For large answers that wait for room.
     pub fn can_be_busy(self) -> Self {
         self.fails("too many large answers are on their way; try again", &ApiError::busy())
@@ -234,6 +241,7 @@ impl Endpoint {
             .fails("the body did not arrive within 30 seconds", &ApiError::too_slow())
             .fails("the body is too large", &ApiError::too_large(1_048_576))
             .fails("too many requests wait; try again", &ApiError::busy())
+            .fails("the server's disk is full", &ApiError::disk_full())
             .limited()
     }
 

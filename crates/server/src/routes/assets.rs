@@ -21,6 +21,7 @@ use futures_util::{StreamExt as _, stream};
 use crate::{
     auth::Authenticated,
     error::ApiError,
+    observe::{self, RequestFact},
     state::App,
     upstream::turns::{FetchKind, FetchTurn},
 };
@@ -35,6 +36,8 @@ pub async fn register(
     let (project, source, release, message, turn) = match AssetsBody::parse(&request.body)? {
         AssetsBody::Release(url) => {
             let source = app.upstream.forges.locate_release(&url)?;
+            observe::note(RequestFact::File, &source.dir);
+            app.blocks.check(&[&request.caller], &source.dir)?;
             let active = assets::check_assets(&*app.store.head(), &source.dir, &request.caller)?;
             let claimant = request.claimant().with_project(&active.project);
             let page = source.url.clone();
@@ -47,6 +50,8 @@ pub async fn register(
                 return Err(ApiError::bad_request(format!("csum_files has more than {max_files} URLs")));
             }
             let source = locate_checksums(&urls)?;
+            observe::note(RequestFact::File, &source.dir);
+            app.blocks.check(&[&request.caller], &source.dir)?;
             let active = assets::check_assets(&*app.store.head(), &source.dir, &request.caller)?;
             let claimant = request.claimant().with_project(&active.project);
             let turn = app.upstream.begin(FetchKind::Checksums, request.claim_fetch(claimant)?).await?;

@@ -7,6 +7,8 @@ use std::{
 };
 
 use crate::{
+    disk_space::DiskSpace,
+    gravity::UpstreamFault,
     limits::{Limit, places::SharedPlaces},
     metrics::{BOUNDS, RequestKinds, Requests},
     observe::{self, LogStats},
@@ -104,6 +106,11 @@ fn write_store(page: &mut Page, app: &App) {
     page.value("countersign_packs", "Packs in the repository.", store.packs());
     let bytes = stats.content_bytes();
     page.value("countersign_stored_bytes_total", "Bytes of new files and commits that were stored.", bytes);
+    if let Ok(space) = DiskSpace::of(store.data_dir.path()) {
+        let help = "Bytes that the server can still use on the disk of its data directory.";
+        page.value("countersign_disk_free_bytes", help, space.free);
+        page.value("countersign_disk_size_bytes", "The size of that disk in bytes.", space.size);
+    }
     let budget = store.budget();
     let refusals = |scope| budget.map_or(0, |budget| budget.refusals(scope));
     let scopes = BudgetScope::ALL.map(|scope| (scope.name(), refusals(scope)));
@@ -129,6 +136,9 @@ fn write_fetches(page: &mut Page, app: &App) {
             page.sample(name, &labels, app.upstream.turns.count(kind, outcome));
         }
     }
+    let faults = UpstreamFault::ALL.map(|fault| (fault.name(), app.requests.upstream_failures(fault)));
+    let help = "Requests answered with 500 because of what an upstream did, by kind.";
+    page.values("countersign_upstream_failures_total", help, "kind", faults);
     let (fetching, downloads) = (app.upstream.turns.under_way(), app.upstream.releases.places.held());
     page.value("countersign_fetching_requests", "Requests that fetch or wait for their turn.", fetching);
     page.value("countersign_release_downloads", "Releases that are being downloaded.", downloads);

@@ -11,6 +11,7 @@ use countersign_forge::{forges::SignersSource, url::SourceUrl};
 use crate::{
     auth::Authenticated,
     error::ApiError,
+    observe::{self, RequestFact},
     state::App,
     upstream::turns::{FetchKind, FetchTurn},
 };
@@ -66,7 +67,10 @@ fn locate(app: &App, request: &Authenticated) -> Result<SignersSource, ApiError>
     let body = ProposeBody::parse(&request.body)?;
     decide::check_submitter(&body.public_key, &request.caller)?;
     let url = SourceUrl::parse(&body.signers_file_url)?;
-    Ok(app.upstream.forges.locate_signers(&url, &app.upstream.file_servers)?)
+    let source = app.upstream.forges.locate_signers(&url, &app.upstream.file_servers)?;
+    observe::note(RequestFact::Project, &source.project);
+    app.blocks.check(&[&request.caller], &source.project)?;
+    Ok(source)
 }
 
 async fn fetch(

@@ -7,13 +7,20 @@ use countersign_core::{
     rules::decide::revoke::{self, RevokeRequest},
 };
 
-use crate::{auth::Authenticated, error::ApiError, state::App};
+use crate::{
+    auth::Authenticated,
+    error::ApiError,
+    observe::{self, RequestFact},
+    state::App,
+};
 
 pub async fn revoke(
     State(app): State<App>,
     request: Authenticated,
 ) -> Result<(StatusCode, Json<RevokedResponse>), ApiError> {
     let body = RevokeBody::parse(&request.body)?;
+    observe::note(RequestFact::File, &body.file_path);
+    app.blocks.check(&[&request.caller, &body.public_key], &body.file_path)?;
     let revocation = RevokeRequest {
         file: body.file_path,
         revocation_json: body.revocation_json,

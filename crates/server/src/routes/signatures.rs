@@ -10,13 +10,21 @@ use countersign_core::rules::{
     query,
 };
 
-use crate::{auth::Authenticated, error::ApiError, routing::tail::Tail, state::App};
+use crate::{
+    auth::Authenticated,
+    error::ApiError,
+    observe::{self, RequestFact},
+    routing::tail::Tail,
+    state::App,
+};
 
 pub async fn submit(
     State(app): State<App>,
     request: Authenticated,
 ) -> Result<Json<SignedResponse>, ApiError> {
     let body = SignaturesBody::parse(&request.body)?;
+    observe::note(RequestFact::File, &body.file_path);
+    app.blocks.check(&[&request.caller, &body.public_key], &body.file_path)?;
     let submission =
         Submission { file: body.file_path, signer: body.public_key, signatures: body.signatures };
     let (prepared, now) = (submission.prepare(&*app.store.head()), app.now());

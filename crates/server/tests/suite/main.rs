@@ -3,6 +3,7 @@
 mod answers;
 mod caps;
 mod corpus;
+mod disk_space;
 mod events;
 mod limits;
 mod listen;

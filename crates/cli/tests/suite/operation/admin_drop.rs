@@ -1,4 +1,4 @@
-//! `countersign admin drop PROJECT` (D15): for a stopped server, and for pending things only.
+//! `countersign admin drop PROJECT` (D15, D59): on a running or stopped server, and for pending things only.
 
 use serde_json::json;
 
@@ -56,14 +56,18 @@ fn a_pending_proposal_is_removed_and_the_active_file_stays() {
 }
 
 #[test]
-fn a_running_server_is_left_alone() {
-    let (alice, _) = people();
+fn a_running_server_drops_it_itself() {
+    let (alice, bob) = people();
     let world = World::start();
     world.register(&alice, "acme/app", &SignersFile::of(1, &[&alice])).ok();
     let commits = world.git().commit_count();
-    drop_project(&world, "acme/app").refusal();
-    assert_eq!(world.git().commit_count(), commits);
-    world.sign_all(&world.pending_path("acme/app"), &[&alice]);
+    assert_dropped(&drop_project(&world, "acme/app"));
+    assert_eq!(world.git().commit_count(), commits + 1);
+    assert!(!world.exists(&world.pending_path("acme/app")));
+    let said = drop_project(&world, "acme/app").refusal();
+    assert!(said.contains(&format!("{} has no pending", world.id("acme/app"))), "{said}");
+    assert_eq!(world.git().commit_count(), commits + 1);
+    world.activate("acme/app", &SignersFile::of(1, &[&bob]), &[&bob]);
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn a_flood_of_refusals_is_cut_short_and_counted_and_hides_nothing_else() {
     assert!(told.contains("like=answered status=4xx"), "{told}");
     assert!(log.lines().any(|line| line.contains("path=/v1/register_repo") && line.contains("status=200")));
     let id = failed.header("x-request-id").unwrap();
-    assert!(log.lines().any(|line| line.contains(id) && line.contains("ERROR")));
+    assert!(log.lines().any(|line| line.contains(id) && line.contains("WARN")));
 }
 
 #[track_caller]

@@ -1,11 +1,15 @@
 //! What an operator sets, reads and does.
 
 mod admin_drop;
+mod admin_socket;
+mod check;
 mod clock;
 mod configuration;
 mod health;
 mod logs;
 mod metrics;
+mod refusals;
+mod restored;
 mod shutdown;
 mod tls;
 mod written;

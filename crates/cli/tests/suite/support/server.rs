@@ -27,6 +27,8 @@ pub(crate) struct Launch {
     current_dir: Option<PathBuf>,
     /// Writing beyond the limit for the size of a file is an error, as on a full disk, and not the end of the process.
     survives_file_limit: bool,
+    /// So many bytes for the data directory.
+    small_disk: Option<usize>,
     log: LogEnd,
 }
 
@@ -94,6 +96,17 @@ impl Launch {
         self
     }
 
+    /// The data directory is a file system of its own, which only the server sees.
+    pub(crate) fn on_small_disk(mut self, bytes: usize) -> Self {
+        self.small_disk = Some(bytes);
+        self
+    }
+
+    fn data_dir(&self) -> &str {
+        let flag = self.args.iter().position(|arg| arg == "--data-dir").expect("it has a data directory");
+        &self.args[flag + 1]
+    }
+
     pub(crate) fn with_log(mut self, log: LogEnd) -> Self {
         self.log = log;
         self
@@ -110,6 +123,13 @@ impl Launch {
         let mut command = Command::new(if shell.is_some() { "sh" } else { program });
         if let Some(script) = shell {
             command.args(["-c", script, program]);
+        } else if let Some(bytes) = self.small_disk {
+            let dir = self.data_dir();
+            let script = format!(
+                "mkdir -p '{dir}' && mount -t tmpfs -o size={bytes} none '{dir}' && exec \"$0\" \"$@\""
+            );
+            command = Command::new("unshare");
+            command.args(["--map-root-user", "--mount", "sh", "-c", &script, program]);
         }
         command.args(&self.args).stdin(Stdio::null());
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
@@ -310,7 +330,7 @@ impl TestServer {
     pub(crate) fn metrics_address(&self) -> SocketAddr {
         let log = self.process().log.as_ref().expect("the test reads the log");
         let told = log.await_rest("metrics on http://");
-        told.trim_end_matches("/metrics").parse().unwrap_or_else(|_| panic!("no address: {told}"))
+        told.split('/').next().unwrap_or(&told).parse().unwrap_or_else(|_| panic!("no address: {told}"))
     }
 
     pub(crate) fn ready_line(&self) -> &str {

@@ -32,6 +32,7 @@ async fn connect(app: &App, target: &str) -> (impl Future<Output = Option<Droppe
     let (service, gate) = service(table::build(app.clone()));
     let visitor = Visitor {
         service: Arc::new(service),
+        peer: std::net::Ipv4Addr::LOCALHOST.into(),
         client: None,
         is_proxy: false,
         patience: Arc::clone(&patience),

@@ -1,0 +1,118 @@
+//! `countersign serve --check`: would the server start, and what would it do? Changes nothing (D58).
+
+use std::{error::Error, net::TcpListener};
+
+use countersign_server::{
+    config::{ConfigFile, Settings},
+    disk_space::DiskSpace,
+    tls::Tls,
+};
+use countersign_store::open::{FoundData, inspect};
+use serde_json::{Map, Value, json};
+
+use crate::{args::ServeArgs, error::CliError, output::Output};
+
+pub(super) fn run(args: &ServeArgs, output: Output) -> Result<(), CliError> {
+    let mut report = Report::default();
+    let file = match &args.files.config {
+        Some(path) => ConfigFile::read(path),
+        None => Ok(ConfigFile::default()),
+    };
+    let settings = file.and_then(|file| Settings::resolve(args.to_overrides(), file));
+    match &args.files.config {
+        Some(path) => report.say("configuration", path.display().to_string()),
+        None => report.say("configuration", "no file: flags, environment and defaults".to_owned()),
+    }
+    match settings {
+        Ok(settings) => look_at(settings, &mut report),
+        Err(error) => report.blame(&error),
+    }
+    report.finish(output)
+}
+
+fn look_at(settings: Settings, report: &mut Report) {
+    let scheme = if settings.tls.is_some() { "https" } else { "http" };
+    let mode = if settings.dev { " (development mode)" } else { "" };
+    report.say("listen", format!("{scheme}://{}{mode}", settings.listen));
+    if let Some(address) = settings.metrics_listen {
+        report.say("metrics", format!("http://{address}/metrics"));
+    }
+    if let Some(files) = settings.tls {
+        let (cert, key) = (files.cert.display().to_string(), files.key.display().to_string());
+        match Tls::read(files) {
+            Ok(_) => report.say("certificate", format!("{cert}, key {key}")),
+            Err(error) => report.blame(&error),
+        }
+    }
+    let dir = settings.data_dir.display();
+    let found = inspect(&settings.data_dir);
+    let is_running = matches!(found, Ok(FoundData::InUse));
+    match found {
+        Ok(FoundData::New) => report.say("data", format!("{dir}, which the server would make or fill")),
+        Ok(FoundData::Present) => report.say("data", format!("{dir}, with a repository of a known format")),
+        Ok(FoundData::InUse) => report.say("data", format!("{dir}, in use by a running server")),
+        Err(error) => report.blame(&error),
+    }
+    if let Ok(space) = DiskSpace::of(&settings.data_dir) {
+        let low = if space.is_low() { ": nearly full" } else { "" };
+        report.say("disk", format!("{} of {} MiB free{low}", space.free >> 20, space.size >> 20));
+    }
+    // The running server has its addresses.
+    for address in
+        [Some(settings.listen), settings.metrics_listen].into_iter().flatten().filter(|_| !is_running)
+    {
+        if let Err(error) = TcpListener::bind(address) {
+            report.wrong.push(format!("cannot listen on {address}: {error}"));
+        }
+    }
+    for (host, has_token) in settings.forges.list_configured() {
+        let token = if has_token { ", with a token" } else { "" };
+        report.say("forge", format!("{host}{token}"));
+    }
+    for webhook in &settings.webhooks {
+        let host = webhook.url.host_str().unwrap_or_default();
+        report.say("webhook", format!("{}, to {host}", webhook.name));
+    }
+}
+
+#[derive(Default)]
+struct Report {
+    facts: Vec<(&'static str, String)>,
+    wrong: Vec<String>,
+}
+
+impl Report {
+    fn say(&mut self, about: &'static str, text: String) {
+        self.facts.push((about, text));
+    }
+
+    fn blame(&mut self, error: &dyn Error) {
+        let mut text = error.to_string();
+        for cause in std::iter::successors(error.source(), |&cause| cause.source()).map(ToString::to_string) {
+            if !text.contains(&cause) {
+                text.push_str(": ");
+                text.push_str(&cause);
+            }
+        }
+        self.wrong.push(text);
+    }
+
+    fn finish(self, output: Output) -> Result<(), CliError> {
+        let lines = self.facts.iter().map(|(about, text)| format!("{about:<14}{text}\n"));
+        let facts = lines.collect::<String>();
+        if self.wrong.is_empty() {
+            let facts_read: Vec<Value> =
+                self.facts.iter().map(|(about, text)| json!({ "about": about, "text": text })).collect();
+            let text = format!("{facts}Everything is in order. Nothing was changed.\n");
+            return output.result(&text, &json!({ "ok": true, "facts": facts_read }));
+        }
+        output.line(&facts);
+        let mut details = Map::new();
+        details.insert("problems".to_owned(), self.wrong.clone().into());
+        let message = match &self.wrong[..] {
+            [one] => one.clone(),
+            several => format!("{} things are wrong:\n- {}", several.len(), several.join("\n- ")),
+        };
+        Err(CliError::usage(message, "docs/configuration.md lists all settings").with_details(details))
+    }
+}
