@@ -1,19 +1,12 @@
-//! Questions to the catalogue of what is stored (D51), and the task that keeps it near the newest commit.
+//! Questions to the catalogue of what is stored (D51), and the thread that keeps it near the newest commit.
 
-use std::{sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use axum::Extension;
-use countersign_store::{
-    catalogue::{Catalogue, Look},
-    log::Log,
-};
-use tokio::{
-    sync::watch,
-    task::spawn_blocking,
-    time::{sleep, timeout},
-};
+use countersign_store::catalogue::{Catalogue, Look};
+use tokio::time::timeout;
 
-use crate::{error::ApiError, limits::places::Claimant, origin::RequestOrigin, state::App};
+use crate::{error::ApiError, limits::places::Claimant, origin::RequestOrigin, rounds::Rounds, state::App};
 
 /// Between two rounds. Questions bring the catalogue up to date themselves; this keeps what they find to do small, and
 /// does at once what many commits have touched.
@@ -21,35 +14,10 @@ const REST: Duration = Duration::from_secs(2);
 /// How long a question waits after a start. A million files take 5 seconds of one processor (docs/performance.md).
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Works until it is told to stop.
-pub(crate) async fn follow(catalogue: Arc<Catalogue>, log: Arc<Log>, mut stopped: watch::Receiver<bool>) {
-    let mut changes = log.subscribe();
-    loop {
-        changes.borrow_and_update();
-        let working = Arc::clone(&catalogue);
-        let mut work = spawn_blocking(move || working.catch_up());
-        tokio::select! {
-            // A panic was logged where it happened. The next round begins anew.
-            _ = &mut work => {}
-            () = end(&mut stopped) => {
-                catalogue.stop();
-                let _ = work.await;
-                return;
-            }
-        }
-        let next = async {
-            sleep(REST).await;
-            changes.changed().await
-        };
-        tokio::select! {
-            changed = next => if changed.is_err() { return },
-            () = end(&mut stopped) => return,
-        }
-    }
-}
-
-async fn end(stopped: &mut watch::Receiver<bool>) {
-    let _ = stopped.wait_for(|stopped| *stopped).await;
+/// Keeps the catalogue near the newest commit. `Catalogue::stop` ends a round early.
+pub(crate) fn follow(catalogue: &Arc<Catalogue>) -> io::Result<Rounds> {
+    let catalogue = Arc::clone(catalogue);
+    Rounds::start("catalogue", REST, move || catalogue.catch_up())
 }
 
 /// Answers a question outside the runtime, when it is its turn. Soon after a start it waits for the catalogue first.

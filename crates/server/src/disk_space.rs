@@ -3,14 +3,10 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use tokio::{
-    sync::watch,
-    task::spawn_blocking,
-    time::{Instant, sleep},
-};
+use crate::rounds::Rounds;
 
 /// How often the server looks.
 const LOOK: Duration = Duration::from_secs(60);
@@ -40,13 +36,11 @@ impl DiskSpace {
     }
 }
 
-/// Warns while there is little room, until it is told to stop.
-pub(crate) async fn watch(dir: PathBuf, mut stopped: watch::Receiver<bool>) {
+/// Warns while there is little room, until it is stopped.
+pub(crate) fn watch(dir: PathBuf) -> io::Result<Rounds> {
     let mut warned: Option<Instant> = None;
-    loop {
-        let looked = dir.clone();
-        let space = spawn_blocking(move || DiskSpace::of(&looked)).await;
-        if let Ok(Ok(space)) = space
+    Rounds::start("disk-space", LOOK, move || {
+        if let Ok(space) = DiskSpace::of(&dir)
             && space.is_low()
             && warned.is_none_or(|warned| warned.elapsed() >= REMIND)
         {
@@ -57,9 +51,5 @@ pub(crate) async fn watch(dir: PathBuf, mut stopped: watch::Receiver<bool>) {
                 "the disk of the data directory is nearly full: make room, or the server will refuse changes"
             );
         }
-        tokio::select! {
-            () = sleep(LOOK) => {}
-            _ = stopped.wait_for(|stop| *stop) => return,
-        }
-    }
+    })
 }

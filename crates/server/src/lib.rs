@@ -28,6 +28,7 @@ pub mod patience;
 pub mod proxies;
 pub mod rendering;
 pub mod request_id;
+mod rounds;
 pub mod routes;
 pub mod routing;
 pub mod sending;

@@ -29,7 +29,7 @@ use crate::{
     admin,
     answer::{RequestHead, Service},
     blocks::{Blocks, UnreadableBlocks},
-    catalogue::follow,
+    catalogue,
     config::Settings,
     date::http_date,
     disk_space,
@@ -46,6 +46,7 @@ use crate::{
     openapi::Reference,
     proxies::TrustedProxies,
     rendering::Renderings,
+    rounds::Rounds,
     sending::Sending,
     state::{App, AppParts},
     table::{self, answer_read},
@@ -111,8 +112,8 @@ pub struct Running {
     main: Background,
     metrics: Option<Background>,
     webhooks: Vec<Background>,
-    catalogue: Background,
-    disk: Background,
+    catalogue: Rounds,
+    disk: Rounds,
     admin: Option<Background>,
 }
 
@@ -143,6 +144,7 @@ impl Running {
         self.app.is_stopping.send_replace(true);
         self.main.stop().await?;
         futures_util::future::try_join_all(self.webhooks.into_iter().map(Background::stop)).await?;
+        self.app.catalogue.stop();
         self.catalogue.stop().await?;
         self.disk.stop().await?;
         if let Some(admin) = self.admin {
@@ -235,9 +237,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let main = Background::start(|stopped| listen::serve(listener, service, gate, stopped));
     let (metrics, metrics_address) = metrics.map(|bound| serve_metrics(&app, bound)).unzip();
     let webhooks = webhooks.work(&app.store, &clock, &fetcher).map(Background::start).collect();
-    let (catalogue, log) = (Arc::clone(&app.catalogue), Arc::clone(app.store.log()));
-    let catalogue = Background::start(|stopped| follow(catalogue, log, stopped));
-    let disk = Background::start(|stopped| disk_space::watch(settings.data_dir, stopped));
+    let catalogue = catalogue::follow(&app.catalogue).map_err(StartError::Threads)?;
+    let disk = disk_space::watch(settings.data_dir).map_err(StartError::Threads)?;
     let admin = admin.map(|listener| {
         let app = app.clone();
         Background::start(|stopped| admin::serve(listener, app, stopped))
