@@ -3,13 +3,9 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    time::Duration,
-};
-
-use tokio::{
-    sync::watch,
-    task::spawn_blocking,
-    time::{Instant, sleep},
+    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    thread,
+    time::{Duration, Instant},
 };
 
 /// How often the server looks.
@@ -40,13 +36,25 @@ impl DiskSpace {
     }
 }
 
-/// Warns while there is little room, until it is told to stop.
-pub(crate) async fn watch(dir: PathBuf, mut stopped: watch::Receiver<bool>) {
+/// Warns while there is little room, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct DiskWatch {
+    /// The thread ends when this is gone.
+    _running: Sender<()>,
+}
+
+impl DiskWatch {
+    pub(crate) fn start(dir: PathBuf) -> io::Result<Self> {
+        let (running, ended) = channel();
+        thread::Builder::new().name("disk".to_owned()).spawn(move || watch(&dir, &ended))?;
+        Ok(Self { _running: running })
+    }
+}
+
+fn watch(dir: &Path, ended: &Receiver<()>) {
     let mut warned: Option<Instant> = None;
     loop {
-        let looked = dir.clone();
-        let space = spawn_blocking(move || DiskSpace::of(&looked)).await;
-        if let Ok(Ok(space)) = space
+        if let Ok(space) = DiskSpace::of(dir)
             && space.is_low()
             && warned.is_none_or(|warned| warned.elapsed() >= REMIND)
         {
@@ -57,9 +65,9 @@ pub(crate) async fn watch(dir: PathBuf, mut stopped: watch::Receiver<bool>) {
                 "the disk of the data directory is nearly full: make room, or the server will refuse changes"
             );
         }
-        tokio::select! {
-            () = sleep(LOOK) => {}
-            _ = stopped.wait_for(|stop| *stop) => return,
+        match ended.recv_timeout(LOOK) {
+            Err(RecvTimeoutError::Timeout) => {}
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
         }
     }
 }

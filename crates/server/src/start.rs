@@ -32,7 +32,7 @@ use crate::{
     catalogue::follow,
     config::Settings,
     date::http_date,
-    disk_space,
+    disk_space::DiskWatch,
     events::Audience,
     held_store::HeldStore,
     limits::{
@@ -112,7 +112,7 @@ pub struct Running {
     metrics: Option<Background>,
     webhooks: Vec<Background>,
     catalogue: Background,
-    disk: Background,
+    _disk: DiskWatch,
     admin: Option<Background>,
 }
 
@@ -144,7 +144,6 @@ impl Running {
         self.main.stop().await?;
         futures_util::future::try_join_all(self.webhooks.into_iter().map(Background::stop)).await?;
         self.catalogue.stop().await?;
-        self.disk.stop().await?;
         if let Some(admin) = self.admin {
             admin.stop().await?;
         }
@@ -237,12 +236,12 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let webhooks = webhooks.work(&app.store, &clock, &fetcher).map(Background::start).collect();
     let (catalogue, log) = (Arc::clone(&app.catalogue), Arc::clone(app.store.log()));
     let catalogue = Background::start(|stopped| follow(catalogue, log, stopped));
-    let disk = Background::start(|stopped| disk_space::watch(settings.data_dir, stopped));
+    let disk = DiskWatch::start(settings.data_dir).map_err(StartError::Threads)?;
     let admin = admin.map(|listener| {
         let app = app.clone();
         Background::start(|stopped| admin::serve(listener, app, stopped))
     });
-    Ok(Running { address, metrics_address, app, tls, main, metrics, webhooks, catalogue, disk, admin })
+    Ok(Running { address, metrics_address, app, tls, main, metrics, webhooks, catalogue, _disk: disk, admin })
 }
 
 /// Without it the server works, and its operator has to stop it for changes.
