@@ -21,7 +21,7 @@ pub(crate) enum AdminCommand {
     /// Refuse changes of a key, a host or a project; what is stored stays readable
     #[command(after_help = "\
 Examples:
-  countersign admin block svc-pub:…                       a key, whoever sends its signatures
+  countersign admin block svc-pub:…                       a key, also if others send its signatures
   countersign admin block spam.example                    all projects on a host
   countersign admin block https/github.com/443/acme/app   a project
   countersign admin block https/github.com/443/acme       all projects of an owner
