@@ -1,5 +1,7 @@
 //! From what a user typed to a path on a server (D60).
 
+use std::io::{self, IsTerminal as _};
+
 use countersign_core::{
     documents::{
         index::{PublishedFile, ReleaseIndex},
@@ -17,6 +19,7 @@ use countersign_forge::{
 use crate::{
     client::ServerClient,
     error::CliError,
+    output::quote,
     prompt,
     release_names::{FORMS, NamedSubject, ReleaseName, split_page},
     session::{Session, no_server},
@@ -256,6 +259,18 @@ async fn find_in_directory(client: &ServerClient, dir: &RepoPath) -> Result<Repo
     ))
 }
 
+impl Session {
+    /// A release or proposal as it can be typed again: short for people, its whole path where a program reads.
+    pub(crate) fn name_of(&self, path: &RepoPath, project: Option<&RepoPath>) -> String {
+        if !io::stdout().is_terminal() {
+            return quote(path.as_str());
+        }
+        let mut known = self.known_projects();
+        known.extend(project.filter(|project| !known.contains(project)).cloned());
+        short_form(path, &known)
+    }
+}
+
 /// The shortest form of a path that can be typed again: `acme/app v1.0` for a project that only one here is called.
 pub(crate) fn short_form(path: &RepoPath, known: &[RepoPath]) -> String {
     let dir = match layout::signable(path) {
@@ -264,16 +279,16 @@ pub(crate) fn short_form(path: &RepoPath, known: &[RepoPath]) -> String {
         None => path.clone(),
     };
     let project = known.iter().find(|project| dir == **project || dir.is_inside(project));
-    let Some(project) = project else { return dir.to_string() };
+    let Some(project) = project else { return quote(dir.as_str()) };
     let names: Vec<&str> = project.segments().skip(3).collect();
     let short = match names.as_slice() {
         [.., owner, name] => format!("{owner}/{name}"),
-        _ => return dir.to_string(),
+        _ => return quote(dir.as_str()),
     };
     if known.iter().filter(|other| ends_with(other, &short)).count() != 1 {
-        return dir.to_string();
+        return quote(dir.as_str());
     }
     let below = dir.as_str().strip_prefix(project.as_str()).unwrap_or_default().trim_start_matches('/');
     let tag = below.strip_prefix("releases/tag/").unwrap_or(below);
-    if tag.is_empty() { short } else { format!("{short} {tag}") }
+    if tag.is_empty() { quote(&short) } else { format!("{} {}", quote(&short), quote(tag)) }
 }

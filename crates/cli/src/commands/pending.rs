@@ -10,7 +10,6 @@ use crate::{
     error::CliError,
     session::Session,
     table::{Table, age_text},
-    targets::short_form,
 };
 
 pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), CliError> {
@@ -70,8 +69,6 @@ impl Waiting {
 }
 
 fn to_table(session: &Session, found: &[Waiting], now: Timestamp) -> String {
-    let is_shown = std::io::IsTerminal::is_terminal(&std::io::stdout());
-    let known = session.known_projects();
     let servers: std::collections::BTreeSet<&str> =
         found.iter().map(|waiting| waiting.server.as_str()).collect();
     let mut headings = vec!["NAME", "ASKED", "SIGNATURES", "AGE", "BY"];
@@ -89,8 +86,7 @@ fn to_table(session: &Session, found: &[Waiting], now: Timestamp) -> String {
             WaitingKind::Release => "sign the release".to_owned(),
         };
         let mut row = vec![
-            // A program that reads this gets the whole path.
-            if is_shown { short_form(&file.file_path, &known) } else { file.file_path.to_string() },
+            session.name_of(&file.file_path, Some(&file.project_id)),
             asked,
             format!("{} of {}", file.collected, file.needed),
             age_text(file.since, now),

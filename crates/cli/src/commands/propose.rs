@@ -9,9 +9,7 @@ use countersign_explain::progress::Names;
 use countersign_forge::forges::locate_claimed;
 use serde_json::json;
 
-use crate::{
-    args::ProposeArgs, client::ServerCall, error::CliError, output::quote, people::People, session::Session,
-};
+use crate::{args::ProposeArgs, client::ServerCall, error::CliError, people::People, session::Session};
 
 pub(crate) async fn register(session: &Session, args: &ProposeArgs) -> Result<(), CliError> {
     propose(session, args, |body| ServerCall::Register(body), "Registered").await
@@ -47,7 +45,7 @@ async fn propose(
     let asked = names.in_order(required_signers).into_iter().map(|signer| people.name(signer.key));
     let text = format!(
         "{done} {project_id}\nThese signers still sign it, each with `countersign sign {}`:\n  {}",
-        quote(path.as_str()),
+        session.name_of(&path, Some(&project_id)),
         asked.collect::<Vec<_>>().join("\n  ")
     );
     let value = json!({

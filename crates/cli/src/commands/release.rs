@@ -17,7 +17,6 @@ use crate::{
     args::ReleaseArgs,
     client::{ServerCall, ServerClient},
     error::CliError,
-    output::quote,
     people::People,
     prompt,
     session::Session,
@@ -56,7 +55,7 @@ pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), Cli
         Some(replaced) => Some((find_names(&client, &path).await, replaced.signatures)),
         None => None,
     };
-    let shown = quote(path.as_str());
+    let shown = session.name_of(&path, None);
     let mut text = format!("Registered {path}");
     if let Some((names, fallen)) = &replaced {
         let people = People { names, you: Some(key.public_key()) };

@@ -66,7 +66,11 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
         match signed.map_err(|error| after(error, &done))? {
             None => declined.push(path.as_str()),
             Some(signed) => {
-                session.output.line(&format!("Signed {path}: {}", state_text(signed.is_complete)));
+                session.output.line(&format!(
+                    "Signed {}: {}",
+                    session.name_of(path, None),
+                    state_text(signed.is_complete)
+                ));
                 done.push(signed);
             }
         }

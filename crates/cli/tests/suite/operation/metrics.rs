@@ -89,3 +89,24 @@ fn metrics_are_not_for_everyone() {
     // Without the flag there is no such listener.
     assert!(TestServer::start().ready_line().contains("ready"));
 }
+
+/// The rules and the dashboard in packaging, and the table for operators.
+#[test]
+fn alerts_and_the_dashboard_name_metrics_that_exist() {
+    let server = TestServer::start_with(Launch::with_metrics);
+    let served = Page::read(server.metrics_address()).0;
+    for (file, text) in [
+        ("rules", include_str!("../../../../../packaging/prometheus/countersign.rules.yml")),
+        ("dashboard", include_str!("../../../../../packaging/grafana/countersign.json")),
+        ("operations.md", include_str!("../../../../../docs/operations.md")),
+    ] {
+        let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
+        let names = text.split(|c| !is_name(c)).filter(|word| word.starts_with("countersign_"));
+        for name in names.map(|name| name.trim_end_matches("_bucket")) {
+            assert!(
+                served.contains(&format!("# TYPE {name} ")),
+                "{name} of {file} is no metric of the server"
+            );
+        }
+    }
+}
