@@ -57,8 +57,10 @@ pub fn event_type() -> Parameter {
     query("type", "Only events of this type.", schema, json!("complete"))
 }
 
+/// A form sends an empty one where people leave the field empty.
 pub fn author() -> Parameter {
-    Parameter { about: "Only what this public key did.", ..waiting_key() }
+    let about = "Only what this public key did.";
+    query("key", about, json!({ "type": "string" }), find_example("header.public_key"))
 }
 
 /// The key of a page, in its address.
