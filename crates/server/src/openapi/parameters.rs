@@ -42,7 +42,8 @@ pub fn page() -> Parameter {
 }
 
 pub fn before() -> Parameter {
-    let schema = json!({ "type": "string", "pattern": COMMIT_PATTERN });
+    // A form sends an empty field where people leave it empty.
+    let schema = json!({ "type": "string", "pattern": format!("{COMMIT_PATTERN}|^$") });
     query("before", "Only what happened before this commit.", schema, json!(COMMIT))
 }
 
@@ -53,11 +54,11 @@ pub fn project_address() -> Parameter {
 }
 
 pub fn event_type() -> Parameter {
-    let schema = json!({ "type": "string", "enum": EventKind::ALL.map(EventKind::name) });
+    let names = EventKind::ALL.map(EventKind::name).into_iter().chain([""]);
+    let schema = json!({ "type": "string", "enum": names.collect::<Vec<_>>() });
     query("type", "Only events of this type.", schema, json!("complete"))
 }
 
-/// A form sends an empty one where people leave the field empty.
 pub fn author() -> Parameter {
     let about = "Only what this public key did.";
     query("key", about, json!({ "type": "string" }), find_example("header.public_key"))
