@@ -52,9 +52,9 @@ pub fn place() -> Endpoint {
 
 pub fn activity() -> Endpoint {
     living("activity_page", "Activity", "What happened recently on this server.")
-        .with_parameter(before())
+        .with_parameter(unchecked(before()))
         .with_parameter(unchecked(project_address()))
-        .with_parameter(event_type())
+        .with_parameter(unchecked(event_type()))
         .with_parameter(author())
         .answers(DescribedAnswer::new(307, "a project has its own page").with_header(LOCATION))
         .with_error_pages()
@@ -63,7 +63,7 @@ pub fn activity() -> Endpoint {
 pub fn feed() -> Endpoint {
     let about = "What happened recently on this server, as an Atom feed.";
     showing("activity_feed", "Activity, for feed readers", about, ATOM)
-        .with_parameter(event_type())
+        .with_parameter(unchecked(event_type()))
         .with_parameter(author())
         .with_error_pages()
 }
