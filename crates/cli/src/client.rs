@@ -298,7 +298,7 @@ impl ServerClient {
         }
     }
 
-    /// `None` where a Countersign server says that there is none. Anything can answer 404.
+    /// `None` if a Countersign server says that the file does not exist. Any other server can answer 404 too.
     async fn find(&self, url: Url, max_bytes: usize) -> Result<Option<Answer>, CliError> {
         let answer = self.look_up(url, max_bytes).await?;
         if answer.status == StatusCode::NOT_FOUND && answer.error_text().is_some() {

@@ -12,9 +12,8 @@ use countersign_core::{
 };
 
 use crate::{
-    signers::{named_signer, shown_group, shown_groups, shown_signer, shown_signers},
+    signers::{named_signer, rule_text, shown_group, shown_groups, shown_signer, shown_signers},
     strength::{KeyCount, count_needed, effective_groups},
-    tally::rule_text,
 };
 
 /// One change; `Display` says it in a sentence. A key of the current file appears under the name that this file gives it:

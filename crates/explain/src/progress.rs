@@ -14,7 +14,7 @@ use countersign_core::{
     values::{key::PublicKey, time::Timestamp},
 };
 
-use crate::tally::{Tally, rule_text};
+use crate::{signers::rule_text, tally::Tally};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupProgress {

@@ -8,8 +8,6 @@ use countersign_core::{
     },
 };
 
-use crate::tally::rule_text;
-
 /// The key with its name, wherever in the file that stands: not every entry of a key has to repeat it. An empty name is
 /// none.
 pub fn named_signer(file: &SignersFile, key: PublicKey) -> Signer {
@@ -47,4 +45,13 @@ pub fn shown_group(group: &Group) -> String {
 
 pub fn shown_groups(groups: &[Group]) -> String {
     groups.iter().map(shown_group).collect::<Vec<_>>().join("; and ")
+}
+
+/// As in `any 2 of 3 keys`: what a group needs.
+pub fn rule_text(threshold: usize, size: usize) -> String {
+    format!("any {threshold} of {size} key{}", plural(size))
+}
+
+pub(crate) fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }

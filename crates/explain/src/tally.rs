@@ -12,7 +12,7 @@ use countersign_core::{
     values::key::PublicKey,
 };
 
-use crate::strength::effective_groups;
+use crate::{signers::plural, strength::effective_groups};
 
 /// Signatures that count, and signatures that are needed. Each group counts by itself, up to its threshold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -56,13 +56,4 @@ impl fmt::Display for Tally {
         let Self { collected, needed } = self;
         write!(f, "{collected} of {needed} signature{}", plural(*needed))
     }
-}
-
-/// As in `any 2 of 3 keys`: what a group needs.
-pub fn rule_text(threshold: usize, size: usize) -> String {
-    format!("any {threshold} of {size} key{}", plural(size))
-}
-
-fn plural(count: usize) -> &'static str {
-    if count == 1 { "" } else { "s" }
 }

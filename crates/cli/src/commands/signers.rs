@@ -75,7 +75,7 @@ impl Draft {
     }
 }
 
-/// Prints the file, or writes it where there is none.
+/// Prints the file, or writes it to a path that does not exist yet.
 fn deliver(
     file: &SignersFile,
     target: Option<&Path>,

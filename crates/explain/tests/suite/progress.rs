@@ -10,7 +10,8 @@ use countersign_core::{
 };
 use countersign_explain::{
     progress::{Names, condition_text, describe_conditions},
-    tally::{Tally, rule_text},
+    signers::rule_text,
+    tally::Tally,
 };
 use countersign_testing::key;
 

@@ -12,7 +12,7 @@ use countersign_explain::{
 };
 use maud::{Markup, html};
 
-use super::{parts, project::role_name};
+use super::parts;
 
 pub(super) fn change_list(changes: &[SignersChange]) -> Markup {
     let told = told_already(changes);
@@ -50,7 +50,7 @@ fn told_already(changes: &[SignersChange]) -> BTreeSet<PublicKey> {
 fn describe(change: &SignersChange, told: &BTreeSet<PublicKey>) -> Option<Markup> {
     Some(match change {
         SignersChange::Founded { role, groups: Some(groups) } => {
-            html! { (role_name(*role)) ": " (group_list(groups)) }
+            html! { (parts::role_name(*role)) ": " (group_list(groups)) }
         }
         SignersChange::Founded { role, groups: None } => html! { (left_to_default(*role)) },
         SignersChange::NameMoved { from, to } => html! {
@@ -76,16 +76,16 @@ fn describe(change: &SignersChange, told: &BTreeSet<PublicKey>) -> Option<Markup
         },
         SignersChange::GroupChanged(change) => return describe_group_change(change, told),
         SignersChange::GroupAdded { role, group } => {
-            html! { (role_name(*role)) ": one more group must agree, " (one_group(group)) }
+            html! { (parts::role_name(*role)) ": one more group must agree, " (one_group(group)) }
         }
         SignersChange::GroupRemoved { role, group } => {
-            html! { (role_name(*role)) ": a group need no longer agree, " (one_group(group)) }
+            html! { (parts::role_name(*role)) ": a group need no longer agree, " (one_group(group)) }
         }
         SignersChange::RoleListed { role, groups } => {
-            html! { (role_name(*role)) " are listed now: " (group_list(groups)) }
+            html! { (parts::role_name(*role)) " are listed now: " (group_list(groups)) }
         }
         SignersChange::RoleUnlisted { role, groups } => html! {
-            (role_name(*role)) " are no longer listed. " (left_to_default(*role)) " They were " (group_list(groups))
+            (parts::role_name(*role)) " are no longer listed. " (left_to_default(*role)) " They were " (group_list(groups))
         },
     })
 }
@@ -101,7 +101,7 @@ fn describe_group_change(change: &GroupChange, told: &BTreeSet<PublicKey>) -> Op
         return None;
     }
     Some(html! {
-        (role_name(*role))
+        (parts::role_name(*role))
         @if !is_only { ", the group of " (parts::who_list(&change.stayed())) }
         ": "
         @if has_new_rule {

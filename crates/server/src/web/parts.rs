@@ -3,10 +3,10 @@
 
 use crate::web::overview::{GroupProgress, Member, release::ReleaseState};
 use countersign_core::{
-    documents::signers::{Group, Signer},
+    documents::signers::{Group, Role, Signer},
     values::{key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp},
 };
-use countersign_explain::signers::shown_signer_name;
+use countersign_explain::signers::{rule_text, shown_signer_name};
 use maud::{Markup, html};
 
 use super::links;
@@ -176,13 +176,8 @@ pub(super) fn progress(collected: usize, needed: usize) -> Markup {
     }
 }
 
-/// As in `any 2 of 3 keys`: what a group needs.
-pub(super) fn rule(threshold: usize, size: usize) -> String {
-    format!("any {threshold} of {}", count(size, "key", "keys"))
-}
-
 pub(super) fn rule_of(group: &Group) -> String {
-    rule(group.threshold, group.signers.len())
+    rule_text(group.threshold, group.signers.len())
 }
 
 /// How far a group has come: its rule, and who has signed, in the order of the signers file.
@@ -196,7 +191,7 @@ pub(super) fn group(group: &GroupProgress) -> Markup {
         div.group {
             p.role-line {
                 (progress(group.collected.min(group.threshold), group.threshold))
-                span.rule { (rule(group.threshold, group.members.len())) }
+                span.rule { (rule_text(group.threshold, group.members.len())) }
             }
             ul.people {
                 @for member in &group.members {
@@ -269,6 +264,15 @@ pub(super) fn size(bytes: u64) -> String {
     let tenths = (u128::from(bytes) * 10 + u128::from(1_000u64.pow(exponent)) / 2)
         / u128::from(1_000u64.pow(exponent));
     format!("{}.{} {unit}", tenths / 10, tenths % 10)
+}
+
+pub(super) fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Artifact => "Artifact signers",
+        Role::Admin => "Admins",
+        Role::Master => "Masters",
+        Role::Revocation => "Revokers",
+    }
 }
 
 #[cfg(test)]

@@ -292,21 +292,12 @@ fn role_section(role: &RoleOverview) -> Markup {
     html! {
         @if role.is_explicit {
             @for group in &role.groups {
-                p.role-line { strong { (role_name(role.role)) } span.rule { (parts::rule_of(group)) } }
+                p.role-line { strong { (parts::role_name(role.role)) } span.rule { (parts::rule_of(group)) } }
                 (parts::people(&group.signers))
             }
         } @else {
             p.meta { (left_to_default(role.role)) }
         }
-    }
-}
-
-pub(super) fn role_name(role: Role) -> &'static str {
-    match role {
-        Role::Artifact => "Artifact signers",
-        Role::Admin => "Admins",
-        Role::Master => "Masters",
-        Role::Revocation => "Revokers",
     }
 }
 
