@@ -9,4 +9,5 @@ pub mod event;
 pub mod offline;
 pub mod requests;
 pub mod schemas;
+pub mod signed;
 pub mod waiting;

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use countersign_api::catalogue::{ListedRelease, ReleaseState, SignatureCount, WaitingFile, WaitingKind};
+use countersign_api::{
+    catalogue::{ListedRelease, ReleaseState, SignatureCount, WaitingFile, WaitingKind},
+    signed::{begun_signatures, first_signed, last_signed, read_state},
+};
 use countersign_core::{
     documents::{
         layout,
@@ -15,13 +18,13 @@ use countersign_core::{
         consent::Consent,
         quorum,
         snapshot::{ReadError, Snapshot},
-        stored::{self, ActiveSigners, IndexState, StoredProposal},
+        stored::{self, ActiveSigners, StoredProposal},
     },
     values::{key::PublicKey, path::RepoPath, time::Timestamp},
 };
 use countersign_explain::tally::Tally;
 
-use super::facts::{Seconds, first_signed};
+use super::facts::Seconds;
 
 /// A release as the tables know it.
 pub(super) struct KnownRelease<'a> {
@@ -209,37 +212,9 @@ pub(super) fn explicit_roles(file: &SignersFile, key: &PublicKey) -> Vec<Role> {
     Role::ALL.into_iter().filter(lists).collect()
 }
 
-/// How far a release has come, with its signatures; `None` if there is no such index.
-pub(super) fn read_state(
-    snapshot: &impl Snapshot,
-    path: &RepoPath,
-) -> Result<Option<(ReleaseState, SignatureSet)>, ReadError> {
-    let read = |file: &RepoPath| Ok(stored::read_signatures(snapshot, file)?.unwrap_or_default());
-    Ok(match stored::index_state(snapshot, path)? {
-        None => None,
-        Some(IndexState::Collecting) => {
-            Some((ReleaseState::Collecting, stored::collected_signatures(snapshot, path)?))
-        }
-        Some(IndexState::Complete) => Some((ReleaseState::Complete, read(&layout::signatures_of(path))?)),
-        Some(IndexState::Revoked) => {
-            Some((ReleaseState::Revoked, read(&layout::revoked_signatures_of(path))?))
-        }
-    })
-}
-
-/// The signatures on a revocation that waits for more.
-pub(super) fn begun_signatures(snapshot: &impl Snapshot, path: &RepoPath) -> Result<SignatureSet, ReadError> {
-    let set = layout::pending_signatures_of(&layout::revocation_of(path));
-    Ok(stored::read_signatures(snapshot, &set)?.unwrap_or_default())
-}
-
 fn read_revocation(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Revocation>, ReadError> {
     let bytes = snapshot.read(path)?;
     bytes.map(|bytes| stored::parse_stored(path, Revocation::parse(&bytes))).transpose()
-}
-
-fn last_signed(set: &SignatureSet) -> Option<Timestamp> {
-    set.entries.values().map(|collected| collected.collected_at).max()
 }
 
 fn count(Tally { collected, needed }: Tally) -> SignatureCount {

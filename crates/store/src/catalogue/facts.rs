@@ -2,9 +2,12 @@
 
 use std::{borrow::Cow, collections::BTreeSet};
 
-use countersign_api::catalogue::ReleaseState;
+use countersign_api::{
+    catalogue::ReleaseState,
+    signed::{begun_signatures, first_signed, read_state},
+};
 use countersign_core::{
-    documents::{layout, metadata::Metadata, signatures::SignatureSet},
+    documents::{layout, metadata::Metadata},
     rules::{
         quorum,
         snapshot::{ReadError, Snapshot},
@@ -17,7 +20,7 @@ use gix::ObjectId;
 use serde::Deserialize;
 use smol_str::SmolStr;
 
-use super::{DigestHasher, FileDigest, describe, reading::Reading};
+use super::{DigestHasher, FileDigest, reading::Reading};
 
 /// Seconds since 1970: enough until 2106, and half the memory.
 pub(super) type Seconds = u32;
@@ -63,7 +66,7 @@ impl ReleaseFacts {
         hasher: &DigestHasher,
     ) -> Result<Option<Self>, ReadError> {
         let Some(content) = reading.id_of(path) else { return Ok(None) };
-        let Some((state, set)) = describe::read_state(reading, path)? else { return Ok(None) };
+        let Some((state, set)) = read_state(reading, path)? else { return Ok(None) };
         let bytes = stored::require(reading, path)?;
         let unusable = |reason: &dyn std::fmt::Display| stored::corrupt(path, reason.to_string());
         let index: IndexFacts<'_> = serde_json::from_slice(&bytes).map_err(|error| unusable(&error))?;
@@ -131,16 +134,12 @@ fn read_begun(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<BegunF
     if !snapshot.contains(&layout::pending_revocation_of(path)) {
         return Ok(None);
     }
-    let set = describe::begun_signatures(snapshot, path)?;
+    let set = begun_signatures(snapshot, path)?;
     let active = stored::governing_signers(snapshot, path)?;
     let is_met =
         active.is_some_and(|active| quorum::is_met(&active.file.revocation_groups(), &set.signers()));
     let joined = if is_met { Vec::new() } else { set.signers().into_iter().collect() };
     Ok(Some(BegunFacts { since: first_signed(&set).map(seconds).unwrap_or_default(), joined }))
-}
-
-pub(super) fn first_signed(set: &SignatureSet) -> Option<Timestamp> {
-    set.entries.values().map(|collected| collected.collected_at).min()
 }
 
 #[derive(Default)]

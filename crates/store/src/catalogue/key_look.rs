@@ -2,8 +2,9 @@
 
 use std::cmp::Reverse;
 
-use countersign_api::catalogue::{
-    KeyListing, KeyPendingResponse, KeyResponse, SignedRelease, WaitingFile, WaitingKind,
+use countersign_api::{
+    catalogue::{KeyListing, KeyPendingResponse, KeyResponse, SignedRelease, WaitingFile, WaitingKind},
+    signed::read_state,
 };
 use countersign_core::{
     documents::{
@@ -23,7 +24,7 @@ use countersign_core::{
 use countersign_explain::signers::named_signer;
 
 use super::{
-    describe::{describe_proposal, explicit_roles, read_state, time_of},
+    describe::{describe_proposal, explicit_roles, time_of},
     facts::Seconds,
     look::{List, Look},
     tables::{KeyId, ProjectId, ReleaseId},

@@ -1,6 +1,7 @@
 //! A release: its files, who has signed them, who has not, and whether it is revoked.
 
 use super::{GroupProgress, Member, Names, Tally};
+use countersign_api::signed::{begun_signatures, last_signed, read_state};
 use countersign_core::{
     documents::{
         index::ReleaseIndex,
@@ -11,7 +12,7 @@ use countersign_core::{
     },
     rules::{
         snapshot::{ReadError, Snapshot},
-        stored::{self, IndexState},
+        stored,
     },
     values::{digest::Sha512, path::RepoPath, time::Timestamp},
 };
@@ -106,30 +107,8 @@ fn tally_begun_revocation(snapshot: &impl Snapshot, path: &RepoPath) -> Result<O
         return Ok(None);
     }
     let Some(current) = stored::governing_signers(snapshot, path)? else { return Ok(None) };
-    let signed = read_begun_signatures(snapshot, path)?.signers();
+    let signed = begun_signatures(snapshot, path)?.signers();
     Ok(Some(Tally::of_revocation(&current.file, &signed)))
-}
-
-fn read_begun_signatures(snapshot: &impl Snapshot, path: &RepoPath) -> Result<SignatureSet, ReadError> {
-    let signatures = layout::pending_signatures_of(&layout::revocation_of(path));
-    Ok(stored::read_signatures(snapshot, &signatures)?.unwrap_or_default())
-}
-
-fn read_state(
-    snapshot: &impl Snapshot,
-    path: &RepoPath,
-) -> Result<Option<(ReleaseState, SignatureSet)>, ReadError> {
-    let read = |file: &RepoPath| Ok(stored::read_signatures(snapshot, file)?.unwrap_or_default());
-    Ok(match stored::index_state(snapshot, path)? {
-        None => None,
-        Some(IndexState::Collecting) => {
-            Some((ReleaseState::Collecting, stored::collected_signatures(snapshot, path)?))
-        }
-        Some(IndexState::Complete) => Some((ReleaseState::Complete, read(&layout::signatures_of(path))?)),
-        Some(IndexState::Revoked) => {
-            Some((ReleaseState::Revoked, read(&layout::revoked_signatures_of(path))?))
-        }
-    })
 }
 
 fn read_revocation(
@@ -150,7 +129,7 @@ fn read_begun_revocation(
 ) -> Result<Option<RevocationOverview>, ReadError> {
     let document = layout::pending_revocation_of(path);
     let Some(bytes) = snapshot.read(&document)? else { return Ok(None) };
-    let set = read_begun_signatures(snapshot, path)?;
+    let set = begun_signatures(snapshot, path)?;
     describe_revocation(&document, &bytes, &set, current).map(Some)
 }
 
@@ -169,8 +148,4 @@ fn describe_revocation(
         signed: names.list_signed(set),
         groups: groups.iter().map(|group| GroupProgress::of(group, set, &names)).collect(),
     })
-}
-
-fn last_signed(set: &SignatureSet) -> Option<Timestamp> {
-    set.entries.values().map(|collected| collected.collected_at).max()
 }
