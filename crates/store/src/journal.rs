@@ -1,0 +1,4 @@
+//! The journal: every commit with the content that it changed, in the form that `git fast-import` reads. Another machine
+//! can check and repeat what is in it, and gets the same commit ids.
+
+pub mod entry;
