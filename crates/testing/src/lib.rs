@@ -5,6 +5,7 @@ pub mod certificates;
 pub mod documents;
 pub mod evidence;
 pub mod people;
+mod ports;
 pub mod postgres;
 pub mod proxy;
 pub mod repo;

@@ -1,12 +1,13 @@
 //! A second cluster that follows the first by streaming replication.
 
+use std::time::{Duration, Instant};
+
 use super::{
-    Postgres,
+    cluster::Postgres,
     process::{ClusterLog, PATIENCE},
     programs::run,
     template::new_dir,
 };
-use std::time::{Duration, Instant};
 
 /// Whether a commit on the primary waits for the standby.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

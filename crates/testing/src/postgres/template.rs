@@ -9,10 +9,14 @@ use std::{
 use tempfile::TempDir;
 
 use super::{
-    DATABASE, PASSWORD, ROLE,
     process::{Watch, feed},
     programs::{Programs, run},
 };
+
+/// The role that connects in tests. It owns the database and may do nothing else.
+pub const ROLE: &str = "countersign";
+pub const DATABASE: &str = "countersign";
+pub const PASSWORD: &str = "for-tests-only";
 
 #[derive(Debug)]
 pub(super) struct Template {
@@ -37,7 +41,7 @@ impl Template {
         initdb.arg("-D").arg(&data).args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"]);
         run(initdb.args(["--no-sync", "--wal-segsize=1"]));
         let mut single = programs.command("postgres");
-        single.arg("--single").arg("-D").arg(&data).args(["-c", "password_encryption=scram-sha-256"]);
+        single.arg("--single").arg("-D").arg(&data).args(["-F", "-c", "password_encryption=scram-sha-256"]);
         single.arg("postgres").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         feed(
             &mut single,
