@@ -7,6 +7,10 @@ use countersign_testing::{
     postgres::{PASSWORD, Postgres, PostgresEnd, PostgresOptions, Standby},
 };
 
+/// Most tests ask nothing of the disk.
+const QUICK: PostgresOptions =
+    PostgresOptions { skips_fsync: true, needs_password: false, certificate: None, settings: &[] };
+
 /// Runs a query over TCP with these parts of a connection string, as a client on another machine would.
 fn connect(postgres: &Postgres, parts: &str) -> Output {
     let port = postgres.address().port();
@@ -40,8 +44,8 @@ fn a_cluster_has_an_empty_database_whose_owner_is_no_superuser() {
 
 #[test]
 fn clusters_share_nothing() {
-    let Some(one) = Postgres::start() else { return };
-    let two = Postgres::start().unwrap();
+    let Some(one) = Postgres::start_with(QUICK) else { return };
+    let two = Postgres::start_with(QUICK).unwrap();
     one.sql("create table only_here (a int)");
     assert!(two.try_sql("select * from only_here").unwrap_err().contains("does not exist"));
     assert_ne!(one.address(), two.address());
@@ -49,7 +53,7 @@ fn clusters_share_nothing() {
 
 #[test]
 fn a_cluster_keeps_its_address_and_what_was_committed_over_a_crash() {
-    let Some(mut postgres) = Postgres::start() else { return };
+    let Some(mut postgres) = Postgres::start_with(QUICK) else { return };
     let url = postgres.url();
     postgres.sql("create table t (a int)");
     for (end, rows) in [(PostgresEnd::Crash, 1), (PostgresEnd::Fast, 2), (PostgresEnd::Crash, 3)] {
@@ -65,7 +69,7 @@ fn a_cluster_keeps_its_address_and_what_was_committed_over_a_crash() {
 
 #[test]
 fn a_paused_cluster_is_silent_and_then_goes_on() {
-    let Some(postgres) = Postgres::start() else { return };
+    let Some(postgres) = Postgres::start_with(QUICK) else { return };
     postgres.pause();
     let (sender, answers) = mpsc::channel();
     std::thread::scope(|scope| {
@@ -78,7 +82,7 @@ fn a_paused_cluster_is_silent_and_then_goes_on() {
 
 #[test]
 fn a_cluster_that_needs_a_password_refuses_without_it() {
-    let options = PostgresOptions { needs_password: true, skips_fsync: true, ..PostgresOptions::default() };
+    let options = PostgresOptions { needs_password: true, ..QUICK };
     let Some(postgres) = Postgres::start_with(options) else { return };
     assert!(!says_hello(&connect(&postgres, "")));
     assert!(!says_hello(&connect(&postgres, "password=wrong")));
@@ -88,7 +92,7 @@ fn a_cluster_that_needs_a_password_refuses_without_it() {
 
 #[test]
 fn a_cluster_with_a_certificate_shows_it_and_takes_nothing_in_the_clear() {
-    let options = PostgresOptions { certificate: Some(FIRST), ..PostgresOptions::default() };
+    let options = PostgresOptions { certificate: Some(FIRST), ..QUICK };
     let Some(postgres) = Postgres::start_with(options) else { return };
     let dir = tempfile::tempdir().unwrap();
     // `psql` runs as another user.
@@ -101,14 +105,14 @@ fn a_cluster_with_a_certificate_shows_it_and_takes_nothing_in_the_clear() {
 
 #[test]
 fn settings_of_a_test_reach_the_cluster() {
-    let options = PostgresOptions { settings: &["deadlock_timeout = 123ms"], ..PostgresOptions::default() };
+    let options = PostgresOptions { settings: &["deadlock_timeout = 123ms"], ..QUICK };
     let Some(postgres) = Postgres::start_with(options) else { return };
     assert_eq!(postgres.sql("show deadlock_timeout"), "123ms");
 }
 
 #[test]
 fn a_synchronous_standby_has_every_row_when_the_primary_dies() {
-    let Some(mut primary) = Postgres::start() else { return };
+    let Some(mut primary) = Postgres::start_with(QUICK) else { return };
     primary.sql("create table t (a int)");
     let standby = primary.start_standby(Standby::Synchronous);
     assert!(standby.try_sql("insert into t values (0)").unwrap_err().contains("read-only"));
@@ -123,7 +127,7 @@ fn a_synchronous_standby_has_every_row_when_the_primary_dies() {
 
 #[test]
 fn a_commit_waits_for_a_synchronous_standby_and_not_for_an_asynchronous_one() {
-    let Some(primary) = Postgres::start() else { return };
+    let Some(primary) = Postgres::start_with(QUICK) else { return };
     primary.sql("create table t (a int)");
     let asynchronous = primary.start_standby(Standby::Asynchronous);
     asynchronous.pause();
@@ -142,7 +146,7 @@ fn a_commit_waits_for_a_synchronous_standby_and_not_for_an_asynchronous_one() {
 
 #[test]
 fn an_asynchronous_standby_can_lose_the_newest_rows() {
-    let Some(mut primary) = Postgres::start() else { return };
+    let Some(mut primary) = Postgres::start_with(QUICK) else { return };
     primary.sql("create table t (a int)");
     let standby = primary.start_standby(Standby::Asynchronous);
     primary.sql("insert into t values (1)");
@@ -158,11 +162,11 @@ fn an_asynchronous_standby_can_lose_the_newest_rows() {
 
 #[test]
 fn nothing_is_left_after_a_panic() {
-    let Some(probe) = Postgres::start() else { return };
+    let Some(probe) = Postgres::start_with(QUICK) else { return };
     drop(probe);
     let (sender, told) = mpsc::channel();
     let panicked = std::thread::spawn(move || {
-        let postgres = Postgres::start().unwrap();
+        let postgres = Postgres::start_with(QUICK).unwrap();
         postgres.pause();
         let data = postgres.data_dir();
         let lines = fs::read_to_string(data.join("postmaster.pid")).unwrap();
@@ -180,12 +184,12 @@ fn nothing_is_left_after_a_panic() {
 fn nothing_is_left_after_the_test_program_is_killed() {
     const CHILD: &str = "COUNTERSIGN_TESTING_CHILD";
     if std::env::var_os(CHILD).is_some() {
-        let postgres = Postgres::start().unwrap();
+        let postgres = Postgres::start_with(QUICK).unwrap();
         let lines = fs::read_to_string(postgres.data_dir().join("postmaster.pid")).unwrap();
         println!("process {} {}", lines.lines().next().unwrap(), postgres.data_dir().display());
         std::process::abort();
     }
-    let Some(_here) = Postgres::start() else { return };
+    let Some(_here) = Postgres::start_with(QUICK) else { return };
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());
     let name = "postgres::nothing_is_left_after_the_test_program_is_killed";
     let output = child.args([name, "--exact", "--nocapture"]).env(CHILD, "1").output().unwrap();

@@ -114,7 +114,8 @@ fn it_counts_over_connections_and_loses_one_answer_only() {
 
 #[test]
 fn tls_goes_through_unread() {
-    let options = PostgresOptions { certificate: Some(FIRST), ..PostgresOptions::default() };
+    let options =
+        PostgresOptions { certificate: Some(FIRST), skips_fsync: true, ..PostgresOptions::default() };
     let Some(postgres) = Postgres::start_with(options) else { return };
     let proxy = Proxy::for_postgres(postgres.address());
     let output = send(&postgres, &proxy, &["select 'hello'"]);
