@@ -7,6 +7,7 @@ use std::sync::{
 
 use arc_swap::ArcSwap;
 use countersign_core::rules::snapshot::Change;
+use gix::ObjectId;
 use tokio::sync::oneshot;
 
 use crate::{
@@ -18,7 +19,7 @@ use crate::{
     error::StoreError,
     fold::Folder,
     follow::FollowError,
-    journal::entry::JournalEntry,
+    journal::{entry::JournalEntry, export::JournalExport, milestones::Milestones},
     log::Log,
     repository::Repository,
     snapshot::head::Head,
@@ -46,12 +47,14 @@ pub struct Options {
 pub struct Store {
     shared: Arc<StoreState>,
     jobs: SyncSender<Job>,
+    milestones: Milestones,
     _writer: JoinedThread,
 }
 
 impl Store {
     pub fn start(repository: Repository, options: Options) -> Result<Self, StoreError> {
         let (objects, pack_dir) = (Arc::clone(&repository.objects), repository.pack_dir());
+        let milestones = Milestones::new(Arc::clone(&objects));
         let shared = Arc::new(StoreState {
             published: ArcSwap::from_pointee(load_head(&repository)),
             stats: StoreStats::default(),
@@ -69,7 +72,7 @@ impl Store {
         }
         let (jobs, queue) = sync_channel(QUEUE);
         let writer = JoinedThread::start("store-writer", move || writer.run(&queue));
-        Ok(Self { shared, jobs, _writer: writer.map_err(|_| StoreError::Closed)? })
+        Ok(Self { shared, jobs, milestones, _writer: writer.map_err(|_| StoreError::Closed)? })
     }
 
     /// The newest published state.
@@ -105,6 +108,13 @@ impl Store {
     pub async fn follow(&self, entries: Vec<JournalEntry>) -> Result<(), FollowError> {
         drop(entries);
         Err(FollowError::Store(StoreError::Closed))
+    }
+
+    /// What was committed after `after`, or from the first commit on, up to the newest one. `None` if that commit is not in
+    /// the history. Reads from disk.
+    pub fn journal(&self, after: Option<ObjectId>) -> Result<Option<JournalExport>, StoreError> {
+        let head = self.head();
+        JournalExport::begin(&head.objects, &self.milestones, after, head.commit)
     }
 
     /// How many rounds of fsync were made for all commits since the start.
