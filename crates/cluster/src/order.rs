@@ -37,8 +37,12 @@ pub const TURN_LIMIT: Duration = Duration::from_secs(1);
 const MAX_GIVEN_BYTES: i64 = 4 << 20;
 const MAX_GIVEN_BATCHES: i64 = 1_000;
 /// Between two tries, growing.
-const PAUSES: [Duration; 4] =
-    [Duration::from_millis(10), Duration::from_millis(50), Duration::from_millis(200), Duration::from_millis(500)];
+const PAUSES: [Duration; 4] = [
+    Duration::from_millis(10),
+    Duration::from_millis(50),
+    Duration::from_millis(200),
+    Duration::from_millis(500),
+];
 
 // Appends share this lock; a node whose turn it is has it alone, and the queue for it is fair. The lock only saves work:
 // the primary key decides.
@@ -153,7 +157,8 @@ impl Order {
         });
         // Before it is sent: if the answer never comes, the batch keeps its id.
         self.recent.put(batch.head, identity.clone());
-        let new = NewBatch { batch, seq, id: identity.id, author: &identity.node, sender: &self.node.clone() };
+        let new =
+            NewBatch { batch, seq, id: identity.id, author: &identity.node, sender: &self.node.clone() };
         if self.add(&new).await? {
             self.recent.put(batch.head, BatchIdentity { seq: Some(seq), ..identity });
             return Ok(Appended::Done);
