@@ -151,7 +151,9 @@ async fn prepare_later(database: Database) {
                 tracing::info!("the database can be reached");
                 return;
             }
-            Err(SchemaError::Database(error)) => tracing::debug!(%error, "the database still cannot be reached"),
+            Err(SchemaError::Database(error)) => {
+                tracing::debug!(%error, "the database still cannot be reached")
+            }
             Err(error) => {
                 tracing::error!(%error, "the database cannot be used");
                 return;
@@ -169,7 +171,8 @@ fn keep_name(file: &Path) -> io::Result<String> {
     }
     let machine = rustix::system::uname();
     let machine = machine.nodename().to_string_lossy();
-    let machine: String = machine.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(40).collect();
+    let machine: String =
+        machine.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(40).collect();
     let mut bytes = [0; 3];
     SystemRandom::new().fill(&mut bytes).map_err(|_| io::Error::other("no random bytes"))?;
     let name = format!("{machine}-{:02x}{:02x}{:02x}", bytes[0], bytes[1], bytes[2]);
