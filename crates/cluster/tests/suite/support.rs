@@ -70,12 +70,7 @@ impl World {
 
     pub fn node_on(&self, name: &str, database: Database) -> Node {
         let state = NodeState::new(name);
-        let order = SharedOrder::new(
-            self.runtime.handle().clone(),
-            database,
-            Arc::clone(&state),
-            Clock::system(),
-        );
+        let order = SharedOrder::new(database, Arc::clone(&state), Clock::system()).expect("a runtime");
         Node { state, order }
     }
 
