@@ -4,6 +4,7 @@
 pub mod certificates;
 pub mod documents;
 pub mod evidence;
+pub mod linearizable;
 pub mod people;
 mod ports;
 pub mod postgres;
