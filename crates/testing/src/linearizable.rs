@@ -1,7 +1,7 @@
 //! Whether a recorded history of calls is linearizable, for the signatures of one release.
 //!
 //! The sequential model is a set of keys that grows. Signing adds a key once and is refused from then on; a read
-//! gives the whole set. A call without an answer has taken effect at any time after its start, or never.
+//! gives the whole set, or says whether one key is in it. A call without an answer has taken effect at any time after its start, or never.
 //!
 //! A search through orders (Wing and Gong, Lowe) takes exponential time in the worst case. This model needs none.
 //! Each key comes in by one call, and that call is known: the one that succeeded, or else the first without an answer.
@@ -27,6 +27,8 @@ pub enum CallResult {
     Unknown(usize),
     /// The keys that a read gave.
     Read(BTreeSet<usize>),
+    /// Whether a read showed one key; it said nothing about others.
+    ReadKey { key: usize, is_there: bool },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,6 +120,26 @@ fn find_additions(calls: &[RecordedCall]) -> Result<BTreeMap<usize, usize>, Cont
     Ok(added)
 }
 
+impl CallResult {
+    /// The keys that were there before the call.
+    fn shown(&self) -> Vec<&usize> {
+        match self {
+            Self::Signed(_) | Self::Unknown(_) | Self::ReadKey { is_there: false, .. } => Vec::new(),
+            Self::SignedBefore(key) | Self::ReadKey { key, is_there: true } => vec![key],
+            Self::Read(keys) => keys.iter().collect(),
+        }
+    }
+
+    /// Whether the key came after the call.
+    fn hides(&self, asked: usize) -> bool {
+        match self {
+            Self::Signed(_) | Self::Unknown(_) | Self::SignedBefore(_) => false,
+            Self::ReadKey { key, is_there } => *key == asked && !is_there,
+            Self::Read(keys) => !keys.contains(&asked),
+        }
+    }
+}
+
 /// Which calls come before which.
 struct Order<'a> {
     calls: &'a [RecordedCall],
@@ -129,19 +151,12 @@ impl<'a> Order<'a> {
     fn new(calls: &'a [RecordedCall], added: &BTreeMap<usize, usize>) -> Result<Self, Contradiction> {
         let mut told = vec![Vec::new(); calls.len()];
         for (at, call) in calls.iter().enumerate() {
-            let (shown, is_whole) = match &call.result {
-                CallResult::Signed(_) | CallResult::Unknown(_) => continue,
-                CallResult::SignedBefore(key) => (&BTreeSet::from([*key]), false),
-                CallResult::Read(keys) => (keys, true),
-            };
-            for &key in shown {
+            for &key in call.result.shown() {
                 let missing = || Contradiction::NeverSigned { key, call: call.clone() };
                 told[*added.get(&key).ok_or_else(missing)?].push((at, Reason::IsShown(key)));
             }
-            if is_whole {
-                let hidden = added.iter().filter(|(key, _)| !shown.contains(key));
-                told[at].extend(hidden.map(|(key, addition)| (*addition, Reason::DoesNotShow(*key))));
-            }
+            let hidden = added.iter().filter(|(key, _)| call.result.hides(**key));
+            told[at].extend(hidden.map(|(key, addition)| (*addition, Reason::DoesNotShow(*key))));
         }
         Ok(Self { calls, told })
     }
@@ -149,7 +164,10 @@ impl<'a> Order<'a> {
     fn end(&self, call: usize) -> u64 {
         match self.calls[call].result {
             CallResult::Unknown(_) => u64::MAX,
-            CallResult::Signed(_) | CallResult::SignedBefore(_) | CallResult::Read(_) => self.calls[call].end,
+            CallResult::Signed(_)
+            | CallResult::SignedBefore(_)
+            | CallResult::Read(_)
+            | CallResult::ReadKey { .. } => self.calls[call].end,
         }
     }
 
@@ -213,6 +231,8 @@ impl fmt::Display for RecordedCall {
             CallResult::SignedBefore(key) => write!(f, "signs with key {key}: 409"),
             CallResult::Unknown(key) => write!(f, "signs with key {key}: unknown"),
             CallResult::Read(keys) => write!(f, "reads {keys:?}"),
+            CallResult::ReadKey { key, is_there: true } => write!(f, "reads that key {key} has signed"),
+            CallResult::ReadKey { key, is_there: false } => write!(f, "reads that key {key} has not signed"),
         }
     }
 }

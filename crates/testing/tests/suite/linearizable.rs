@@ -9,7 +9,7 @@ use countersign_testing::{
 };
 use proptest::prelude::*;
 
-use CallResult::{Read, Signed, SignedBefore, Unknown};
+use CallResult::{Read, ReadKey, Signed, SignedBefore, Unknown};
 
 fn call(start: u64, end: u64, result: CallResult) -> RecordedCall {
     RecordedCall { node: usize::try_from(start).unwrap() % 3, start, end, result }
@@ -63,6 +63,7 @@ fn explains_some_order(calls: &[RecordedCall]) -> bool {
                     true
                 }
                 Read(seen) => seen == keys,
+                ReadKey { key, is_there } => keys.contains(key) == *is_there,
             };
             is_possible && go_on(calls, done | 1 << at, &after, seen)
         })
@@ -113,6 +114,14 @@ fn a_stale_read_is_rejected_and_shown() {
 fn a_lost_write_is_rejected() {
     let calls = [call(0, 1, Signed(1)), call(2, 3, read(&[1])), call(4, 5, read(&[]))];
     assert_rejected(&calls, "it does not show key 1");
+}
+
+#[test]
+fn a_read_of_one_key_says_nothing_about_others() {
+    let look = |key, is_there| ReadKey { key, is_there };
+    assert_accepted(&[call(0, 1, Signed(1)), call(2, 3, look(1, true)), call(4, 5, look(2, false))]);
+    assert_rejected(&[call(0, 1, Signed(1)), call(2, 3, look(1, false))], "it does not show key 1");
+    assert_rejected(&[call(0, 1, look(1, true)), call(2, 3, Signed(1))], "that one shows key 1");
 }
 
 #[test]
@@ -187,6 +196,7 @@ fn any_call() -> impl Strategy<Value = (u64, u64, CallResult)> {
         (0..3_usize).prop_map(SignedBefore),
         (0..3_usize).prop_map(Unknown),
         proptest::collection::btree_set(0..3_usize, 0..3).prop_map(Read),
+        (0..3_usize, proptest::bool::ANY).prop_map(|(key, is_there)| ReadKey { key, is_there }),
     ];
     (0..12_u64, 1..8_u64, result)
 }
@@ -209,6 +219,7 @@ fn true_history(plan: Vec<(u64, u64, CallResult)>) -> Vec<RecordedCall> {
             Unknown(key)
         }
         Read(_) => Read(keys.clone()),
+        ReadKey { key, .. } => ReadKey { key, is_there: keys.contains(&key) },
     };
     let mut answer = answer;
     moments
