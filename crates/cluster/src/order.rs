@@ -4,6 +4,8 @@ mod add;
 mod rows;
 
 use std::{
+    future::Future,
+    io,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -13,7 +15,10 @@ use countersign_store::{
     clock::Clock,
     sequence::{Appended, SequenceError, Sequencer, SharedBatch},
 };
-use tokio::{runtime::Handle, time::sleep};
+use tokio::{
+    runtime::{Builder, Runtime},
+    time::sleep,
+};
 use tokio_postgres::{Row, types::Type};
 
 use self::{
@@ -56,16 +61,18 @@ const GIVE: &str = "select seq, id, node, head, base, commits, case when seq > $
     where seq <= $1 + 1 or total <= $3
     order by seq";
 
-/// What the store's writer asks. It has a connection of its own.
+/// What the store's writer asks. It has a connection of its own, and moves its bytes in the thread that asks. So a thread
+/// of an async runtime cannot ask.
 #[derive(Debug)]
 pub struct SharedOrder {
-    runtime: Handle,
     order: Order,
+    // After what uses it.
+    runtime: ThreadRuntime,
 }
 
 impl SharedOrder {
-    /// `runtime` must have threads of its own: the writer blocks while it waits for the database.
-    pub fn new(runtime: Handle, database: Database, node: Arc<NodeState>, clock: Clock) -> Self {
+    pub fn new(database: Database, node: Arc<NodeState>, clock: Clock) -> io::Result<Self> {
+        let runtime = ThreadRuntime::new()?;
         let order = Order {
             database,
             node,
@@ -75,7 +82,7 @@ impl SharedOrder {
             session: None,
             turn: Turn::None,
         };
-        Self { runtime, order }
+        Ok(Self { order, runtime })
     }
 
     /// Instead of [`ORDER_LIMIT`].
@@ -114,6 +121,29 @@ impl Sequencer for SharedOrder {
 
     fn forget_nonces(&mut self) -> Result<(), SequenceError> {
         self.runtime.block_on(self.order.raise_nonce_floor()).map_err(unavailable)
+    }
+}
+
+/// Runs async code in the thread that calls. Connections rest while no one asks.
+#[derive(Debug)]
+struct ThreadRuntime(Option<Runtime>);
+
+impl ThreadRuntime {
+    fn new() -> io::Result<Self> {
+        Builder::new_current_thread().enable_all().build().map(Some).map(Self)
+    }
+
+    fn block_on<T>(&self, work: impl Future<Output = Result<T, DatabaseError>>) -> Result<T, DatabaseError> {
+        self.0.as_ref().map_or(Err(DatabaseError::Lost), |runtime| runtime.block_on(work))
+    }
+}
+
+/// A runtime must not wait for its end where others run.
+impl Drop for ThreadRuntime {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 
