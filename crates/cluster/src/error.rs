@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use thiserror::Error;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{DbError, Severity, SqlState};
 
 #[derive(Debug, Clone, Error)]
 pub enum DatabaseError {
@@ -38,6 +38,12 @@ impl DatabaseError {
     /// transactions were in each other's way. Everything else stays as it is until an operator acts.
     pub(crate) fn is_passing(&self) -> bool {
         let Some(code) = self.sql_state() else { return !matches!(self, Self::Strange(_)) };
+        if let Self::Query(source) = self
+            && source.as_db_error().and_then(DbError::parsed_severity) == Some(Severity::Fatal)
+        {
+            // The connection is gone, for example because it held a turn for too long.
+            return true;
+        }
         // Connection exceptions, rollbacks, resources, operator intervention; a lock; a server that is read-only.
         ["08", "40", "53", "57"].iter().any(|class| code.code().starts_with(class))
             && *code != SqlState::DISK_FULL

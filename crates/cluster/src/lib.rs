@@ -14,6 +14,7 @@ pub mod nonces;
 pub mod order;
 mod purge;
 mod recent;
+mod rows;
 pub mod schema;
 pub mod settings;
 mod times;

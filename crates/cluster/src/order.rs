@@ -1,7 +1,6 @@
 //! The order of batches: who is next is decided by a primary key in the database (D70).
 
 mod add;
-mod rows;
 
 use std::{
     future::Future,
@@ -21,15 +20,13 @@ use tokio::{
 };
 use tokio_postgres::{Row, types::Type};
 
-use self::{
-    add::{Attempt, NewBatch},
-    rows::BatchRow,
-};
+use self::add::{Attempt, NewBatch};
 use crate::{
     database::{Database, DatabaseSession, Parameter, within},
     error::DatabaseError,
     node::{AppliedBatch, NodeState},
     recent::{BatchIdentity, RecentBatches},
+    rows::{self, BatchRow},
     schema::random_uuid,
     times,
 };

@@ -134,7 +134,10 @@ async fn create(session: &DatabaseSession) -> Result<(), DatabaseError> {
     let work = async {
         session.client.batch_execute("begin").await?;
         session.client.batch_execute(SCHEMA_LOCK).await?;
-        let row = session.query("select to_regclass('svc_repository') is null", &[]).await?;
+        // Not `to_regclass`: it would answer from what was known before the lock.
+        let absent = "select not exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace
+            where c.relname = 'svc_repository' and n.nspname = current_schema())";
+        let row = session.query(absent, &[]).await?;
         if row.first().is_some_and(|row| row.try_get(0).unwrap_or(false)) {
             session.client.batch_execute(TABLES).await?;
             let insert = "insert into svc_repository (repo, format) values ($1, $2)";
