@@ -6,6 +6,7 @@ mod support;
 
 mod api;
 mod client;
+mod cluster;
 mod events;
 mod forges;
 mod fsck;
