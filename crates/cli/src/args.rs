@@ -8,7 +8,8 @@ use crate::{output::ColorChoice, prompt::Confirmation};
 
 pub(crate) use client::*;
 pub(crate) use serve::{
-    AdminCommand, BlockArgs, DropArgs, FileArgs, FsckArgs, ProjectsArgs, ResetNoncesArgs, ServeArgs,
+    AdminCommand, BlockArgs, ClusterArgs, ClusterCommand, DropArgs, FileArgs, FsckArgs, ProjectsArgs,
+    ResetNoncesArgs, ServeArgs,
 };
 pub(crate) use signers::*;
 

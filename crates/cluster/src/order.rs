@@ -116,6 +116,10 @@ impl Sequencer for SharedOrder {
         }
     }
 
+    fn ends_with(&self, commit: &ObjectId) -> bool {
+        self.order.recent.get(commit).is_some()
+    }
+
     fn forget_nonces(&mut self) -> Result<(), SequenceError> {
         self.runtime.block_on(self.order.raise_nonce_floor()).map_err(unavailable)
     }

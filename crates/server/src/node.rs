@@ -87,6 +87,10 @@ impl UnstartedNode {
         Ok(Self { database, state: NodeState::new(&name), max_lag })
     }
 
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
     pub fn store_role(&self, clock: &Clock) -> StoreRole {
         let (database, state) = (self.database.clone(), Arc::clone(&self.state));
         StoreRole::Node(Box::new(SharedOrder::new(Handle::current(), database, state, clock.clone())))

@@ -196,13 +196,14 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
             role: node.as_ref().map_or(StoreRole::Single, |node| node.store_role(&clock)),
         },
     )?;
+    let database = node.as_ref().map(UnstartedNode::database);
+    let webhooks = Webhooks::open(settings.webhooks, &data_dir, &opened.store, database)?;
     let role = match (node, opened.nonces) {
         (Some(node), _) => ServerRole::Node(node.start()),
         (None, nonces) => {
             ServerRole::Single { nonces: nonces.expect("a server on its own has its own nonces") }
         }
     };
-    let webhooks = Webhooks::open(settings.webhooks, &data_dir, &opened.store)?;
     let blocks = Blocks::open(data_dir.blocks())?;
     let admin = bind_admin(data_dir.path());
     let fetcher = Fetcher::new(settings.guard.clone(), settings.timeouts, Arc::new(SystemResolver))?;

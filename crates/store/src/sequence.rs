@@ -6,6 +6,9 @@ use bytes::Bytes;
 use gix::ObjectId;
 use thiserror::Error;
 
+/// A batch of journal entries that is larger than this gets no more.
+pub const BATCH_BYTES: usize = 1 << 20;
+
 /// Commits that are put into the order together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedBatch {
@@ -45,6 +48,9 @@ pub trait Sequencer: Send + fmt::Debug {
 
     /// This node has published everything up to the end of this batch.
     fn note_published(&mut self, head: ObjectId);
+
+    /// Whether this node has seen a batch that ended with this commit. It ends there again if the database has lost it.
+    fn ends_with(&self, commit: &ObjectId) -> bool;
 
     /// The database has lost batches, and with them nonces: requests signed before now must be refused from here on.
     fn forget_nonces(&mut self) -> Result<(), SequenceError>;

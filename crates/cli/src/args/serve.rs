@@ -35,6 +35,11 @@ A block is in force at once and survives a restart. The server answers such chan
     Blocks(FileArgs),
     /// Show how a running server is doing
     Stats(FileArgs),
+    /// Several nodes on one database (docs/cluster.md)
+    Cluster {
+        #[command(subcommand)]
+        command: ClusterCommand,
+    },
     /// Accept requests again after the clock was wrong
     #[command(after_help = "\
 If the server's clock was far ahead for a while, the server can refuse fresh requests until that time comes. Set the \
@@ -42,6 +47,31 @@ clock right, stop the server, and run this command. From then on the server refu
 clients sign again. A request that was signed for a later time, while the clock was ahead, can be sent again when that \
 time comes.")]
     ResetNonces(ResetNoncesArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClusterCommand {
+    /// Put the data directory of a stopped server into an empty database, so that nodes can go on from there
+    Init(ClusterArgs),
+    /// Show the nodes, how far each came, and how far it lags behind
+    Status(ClusterArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ClusterArgs {
+    /// The database, as for `serve`. With a password in it, set COUNTERSIGN_DATABASE instead
+    /// [env: COUNTERSIGN_DATABASE=]
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+}
+
+impl ClusterArgs {
+    pub(crate) fn database(&self) -> Option<GivenDatabase> {
+        given_database(self.database.as_deref())
+    }
 }
 
 #[derive(Debug, Args)]

@@ -48,7 +48,8 @@ fn an_append_in_turn_without_an_answer_is_there_once() {
         for statement in [APPEND, "commit"] {
             let Some(world) = World::start() else { return };
             let proxy = proxy(&world);
-            let (mut one, mut two) = (world.node_on("one", world.database_at(proxy.address())), world.node("two"));
+            let (mut one, mut two) =
+                (world.node_on("one", world.database_at(proxy.address())), world.node("two"));
             let theirs = two.write(&mut None, "theirs");
             assert_eq!(one.order.append(&batch(None, "late")).unwrap(), Appended::Behind);
             assert_eq!(one.order.batches_after(None).unwrap().len(), 1);
