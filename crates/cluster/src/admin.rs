@@ -57,7 +57,11 @@ pub struct NodeStatus {
 pub async fn read_status(database: &Database) -> Result<ClusterStatus, SchemaError> {
     let session = database.connect("status", LIMIT).await?;
     schema::check_format(&session).await?;
-    session.client.batch_execute("begin isolation level repeatable read").await.map_err(DatabaseError::from)?;
+    session
+        .client
+        .batch_execute("begin isolation level repeatable read")
+        .await
+        .map_err(DatabaseError::from)?;
     Ok(within(LIMIT, read(&session)).await?)
 }
 

@@ -63,7 +63,11 @@ impl Database {
 
     /// `purpose` is what the database's list of connections shows. A transaction that waits for this program for longer
     /// than `idle` is undone, and its connection closed by the database.
-    pub(crate) async fn connect(&self, purpose: &str, idle: Duration) -> Result<DatabaseSession, DatabaseError> {
+    pub(crate) async fn connect(
+        &self,
+        purpose: &str,
+        idle: Duration,
+    ) -> Result<DatabaseSession, DatabaseError> {
         let connecting = timeout(CONNECT_LIMIT, self.open(purpose, idle));
         connecting.await.unwrap_or_else(|_| {
             Err(DatabaseError::ConnectTime { address: self.settings.to_string(), limit: CONNECT_LIMIT })
@@ -79,10 +83,8 @@ impl Database {
             config.connect_timeout(HOST_LIMIT);
         }
         config.keepalives_idle(KEEPALIVE);
-        let failed = |source| DatabaseError::Connect {
-            address: self.settings.to_string(),
-            source: Arc::new(source),
-        };
+        let failed =
+            |source| DatabaseError::Connect { address: self.settings.to_string(), source: Arc::new(source) };
         let session = match self.tls.clone() {
             None => {
                 let (client, connection) = config.connect(tokio_postgres::NoTls).await.map_err(failed)?;
@@ -144,7 +146,11 @@ impl DatabaseSession {
     }
 
     /// Runs one statement in one round trip.
-    pub(crate) async fn query(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>, DatabaseError> {
+    pub(crate) async fn query(
+        &self,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, DatabaseError> {
         self.certain(async { Ok(self.client.query_typed(sql, parameters).await?) }).await
     }
 

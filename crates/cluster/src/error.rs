@@ -28,7 +28,9 @@ impl DatabaseError {
     pub fn sql_state(&self) -> Option<&SqlState> {
         match self {
             Self::Query(source) | Self::Connect { source, .. } => source.code(),
-            Self::ConnectTime { .. } | Self::Time(_) | Self::Lost | Self::Unreplicated | Self::Strange(_) => None,
+            Self::ConnectTime { .. } | Self::Time(_) | Self::Lost | Self::Unreplicated | Self::Strange(_) => {
+                None
+            }
         }
     }
 
@@ -43,7 +45,8 @@ impl DatabaseError {
             return true;
         }
         // Connection exceptions, rollbacks, resources, operator intervention; a lock; a server that is read-only.
-        ["08", "40", "53", "57"].iter().any(|class| code.code().starts_with(class)) && *code != SqlState::DISK_FULL
+        ["08", "40", "53", "57"].iter().any(|class| code.code().starts_with(class))
+            && *code != SqlState::DISK_FULL
             || [SqlState::LOCK_NOT_AVAILABLE, SqlState::READ_ONLY_SQL_TRANSACTION].contains(code)
     }
 }

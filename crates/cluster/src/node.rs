@@ -27,7 +27,10 @@ pub enum Reachability {
     /// It was not asked yet.
     Unasked,
     Since(Instant),
-    NotSince { since: Instant, reason: Arc<DatabaseError> },
+    NotSince {
+        since: Instant,
+        reason: Arc<DatabaseError>,
+    },
 }
 
 #[derive(Debug)]
@@ -56,7 +59,8 @@ impl NodeState {
             races_lost: AtomicU64::new(0),
             resolved: AtomicU64::new(0),
             latency: Histogram::new([
-                500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 512_000, 2_000_000, 10_000_000,
+                500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 512_000, 2_000_000,
+                10_000_000,
             ]),
         })
     }

@@ -120,7 +120,8 @@ impl SharedNonces {
         signed_at: Timestamp,
     ) -> Result<(), NonceError> {
         let (reply, answer) = oneshot::channel();
-        let waiting = Waiting { nonce: Uuid::from_bytes(nonce), expires: times::to_system(expires_at), reply };
+        let waiting =
+            Waiting { nonce: Uuid::from_bytes(nonce), expires: times::to_system(expires_at), reply };
         self.stats.note_queued();
         self.queue.try_send(waiting).map_err(|error| {
             self.stats.note_taken(1);
@@ -197,7 +198,10 @@ impl NonceKeeper {
         Ok(answers)
     }
 
-    async fn exchange(&mut self, batch: &[Waiting]) -> Result<Vec<Result<StoredNonce, NonceError>>, DatabaseError> {
+    async fn exchange(
+        &mut self,
+        batch: &[Waiting],
+    ) -> Result<Vec<Result<StoredNonce, NonceError>>, DatabaseError> {
         let session = match self.session.take().filter(|session| !session.is_closed()) {
             Some(session) => session,
             None => self.database.connect("nonces", self.limit).await?,

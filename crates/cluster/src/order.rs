@@ -14,6 +14,7 @@ use countersign_store::{
     clock::Clock,
     sequence::{Appended, SequenceError, Sequencer, SharedBatch},
 };
+use futures_util::future::join;
 use tokio::{
     runtime::{Builder, Runtime},
     time::sleep,
@@ -35,12 +36,18 @@ use crate::{
 pub const ORDER_LIMIT: Duration = Duration::from_secs(10);
 /// A node that has its turn and does nothing for so long loses it. It may be paused, and all others wait for it.
 pub const TURN_LIMIT: Duration = Duration::from_secs(1);
+/// For so long after a lost race it is better to take turns.
+const CONTENTION: Duration = Duration::from_secs(1);
 /// Of the bodies that one question gives, unless a single one is larger.
 const MAX_GIVEN_BYTES: i64 = 4 << 20;
 const MAX_GIVEN_BATCHES: i64 = 1_000;
 /// Between two tries, growing.
-const PAUSES: [Duration; 4] =
-    [Duration::from_millis(10), Duration::from_millis(50), Duration::from_millis(200), Duration::from_millis(500)];
+const PAUSES: [Duration; 4] = [
+    Duration::from_millis(10),
+    Duration::from_millis(50),
+    Duration::from_millis(200),
+    Duration::from_millis(500),
+];
 
 // Appends share this lock; a node whose turn it is has it alone, and the queue for it is fair. The lock only saves work:
 // the primary key decides.
@@ -74,6 +81,7 @@ impl SharedOrder {
             recent: RecentBatches::default(),
             session: None,
             turn: Turn::None,
+            contended_until: None,
         };
         Ok(Self { order, runtime })
     }
@@ -103,6 +111,20 @@ impl Sequencer for SharedOrder {
         };
         let given = self.runtime.block_on(self.order.give_after(commit)).map_err(unavailable)?;
         given.ok_or(SequenceError::Unknown(commit))
+    }
+
+    fn wants_turn(&mut self) -> bool {
+        let is_contended = self.order.contended_until.is_some_and(|until| Instant::now() < until);
+        if is_contended && self.order.turn == Turn::None {
+            self.order.turn = Turn::Wanted;
+        }
+        is_contended
+    }
+
+    fn yield_turn(&mut self) {
+        if self.order.turn != Turn::None {
+            let _ = self.runtime.block_on(self.order.yield_turn());
+        }
     }
 
     fn note_published(&mut self, head: ObjectId) {
@@ -163,6 +185,7 @@ struct Order {
     recent: RecentBatches,
     session: Option<DatabaseSession>,
     turn: Turn,
+    contended_until: Option<Instant>,
 }
 
 impl Order {
@@ -180,7 +203,8 @@ impl Order {
         });
         // Before it is sent: if the answer never comes, the batch keeps its id.
         self.recent.put(batch.head, identity.clone());
-        let new = NewBatch { batch, seq, id: identity.id, author: &identity.node, sender: &self.node.clone() };
+        let new =
+            NewBatch { batch, seq, id: identity.id, author: &identity.node, sender: &self.node.clone() };
         if self.add(&new).await? {
             self.recent.put(batch.head, BatchIdentity { seq: Some(seq), ..identity });
             return Ok(Appended::Done);
@@ -190,6 +214,7 @@ impl Order {
 
     fn lose(&mut self) -> Appended {
         self.node.note_race_lost();
+        self.contended_until = Some(Instant::now() + CONTENTION);
         if self.turn == Turn::None {
             self.turn = Turn::Wanted;
         }
@@ -282,14 +307,12 @@ impl Order {
     }
 
     async fn give_first(&mut self) -> Result<Vec<SharedBatch>, DatabaseError> {
-        self.take_turn().await;
         let rows = self.read_from(0).await?;
         self.give(&rows)
     }
 
     /// `None` if no batch ends with this commit.
     async fn give_after(&mut self, commit: ObjectId) -> Result<Option<Vec<SharedBatch>>, DatabaseError> {
-        self.take_turn().await;
         if let Some(seq) = self.recent.seq(&commit) {
             let rows = self.read_from(seq).await?;
             if rows::starts_with(&rows, commit)? {
@@ -305,10 +328,20 @@ impl Order {
     async fn read_from(&mut self, seq: i64) -> Result<Vec<Row>, DatabaseError> {
         let bounds: [Parameter<'_>; 3] =
             [(&seq, Type::INT8), (&MAX_GIVEN_BATCHES, Type::INT8), (&MAX_GIVEN_BYTES, Type::INT8)];
+        if self.turn == Turn::Wanted {
+            match self.take_turn(GIVE, &bounds).await {
+                Ok(rows) => return Ok(rows),
+                // Without the turn, the node only has to decide again more often.
+                Err(error) => tracing::debug!(%error, "no turn"),
+            }
+        }
         self.ask(GIVE, &bounds).await
     }
 
     fn give(&mut self, rows: &[Row]) -> Result<Vec<SharedBatch>, DatabaseError> {
+        if self.turn == Turn::Held && !rows.is_empty() {
+            self.contended_until = Some(Instant::now() + CONTENTION);
+        }
         let mut given = Vec::with_capacity(rows.len());
         for row in rows {
             given.push(rows::read_batch(row, self.remember(row)?.head)?);
@@ -343,25 +376,37 @@ impl Order {
         }
     }
 
-    /// Without the turn, the node only has to decide again more often.
-    async fn take_turn(&mut self) {
-        if self.turn != Turn::Wanted {
-            return;
-        }
+    /// Waits until it is this node's turn, and reads in it, in one round trip.
+    async fn take_turn(
+        &mut self,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, DatabaseError> {
+        self.turn = Turn::None;
         let share = Tries::new(self.limit).share();
-        let taken = match within(share, self.session()).await {
-            Ok((session, _)) => {
-                within(share, async { Ok(session.client.batch_execute(TAKE_TURN).await?) }).await
+        let (session, _) = within(share, self.session()).await?;
+        let taken = within(share, async {
+            let begun = session.client.batch_execute(TAKE_TURN);
+            let (begun, rows) = join(begun, session.client.query_typed(sql, parameters)).await;
+            begun?;
+            Ok(rows?)
+        });
+        match taken.await {
+            Ok(rows) => {
+                self.turn = Turn::Held;
+                Ok(rows)
             }
-            Err(error) => Err(error),
-        };
-        match taken {
-            Ok(()) => self.turn = Turn::Held,
             Err(error) => {
-                tracing::debug!(%error, "no turn");
                 self.close();
+                Err(error)
             }
         }
+    }
+
+    async fn yield_turn(&mut self) -> Result<(), DatabaseError> {
+        self.release().await;
+        self.turn = Turn::None;
+        Ok(())
     }
 
     /// Lets the others go on, if they wait for this node.

@@ -81,9 +81,13 @@ pub enum SchemaError {
          \"{schema}\" to \"{role}\";"
     )]
     MayNotCreate { role: String, schema: String },
-    #[error("the database has no schema for the tables. Create one, or set search_path for the role `{role}`")]
+    #[error(
+        "the database has no schema for the tables. Create one, or set search_path for the role `{role}`"
+    )]
     NoSchema { role: String },
-    #[error("the role `{role}` may not use the tables in the database. Let it: grant select, insert, update, delete on all tables in schema \"{schema}\" to \"{role}\";")]
+    #[error(
+        "the role `{role}` may not use the tables in the database. Let it: grant select, insert, update, delete on all tables in schema \"{schema}\" to \"{role}\";"
+    )]
     MayNotUse { role: String, schema: String },
     #[error("the database has no tables of Countersign")]
     Absent,

@@ -51,7 +51,9 @@ pub enum SettingsError {
          safe"
     )]
     WeakEncryption(String),
-    #[error("channel_binding=require is not supported. Remove it: sslmode=verify-full proves the server as well")]
+    #[error(
+        "channel_binding=require is not supported. Remove it: sslmode=verify-full proves the server as well"
+    )]
     ChannelBinding,
     #[error("sslrootcert is of no use without TLS. Add sslmode=verify-full, or remove it")]
     RootsWithoutTls,

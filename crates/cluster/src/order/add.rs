@@ -24,8 +24,7 @@ const ADD: &str = "added as (
 
 // A repetition also writes something else. The batch may be there already, but on this server alone. The commit of what
 // is written now waits until the synchronous standby has both.
-const TOUCH: &str =
-    "touched as (insert into svc_node (name, seen) values ($8, now()) on conflict (name) do update set seen = now())";
+const TOUCH: &str = "touched as (insert into svc_node (name, seen) values ($8, now()) on conflict (name) do update set seen = now())";
 
 #[derive(Debug)]
 pub(super) struct NewBatch<'a> {

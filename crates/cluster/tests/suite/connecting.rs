@@ -40,7 +40,8 @@ fn tls_needs_a_certificate_of_an_accepted_authority_for_the_hosts_name() {
     connect("localhost", &format!("sslmode=verify-full&sslrootcert={accepted}")).unwrap();
     connect("127.0.0.1", &format!("sslmode=verify-full&sslrootcert={accepted}")).unwrap();
     let refused = |host, rest: &str| chain(&connect(host, rest).unwrap_err());
-    let error = refused("db.example.org", &format!("hostaddr=127.0.0.1&sslmode=verify-full&sslrootcert={accepted}"));
+    let error =
+        refused("db.example.org", &format!("hostaddr=127.0.0.1&sslmode=verify-full&sslrootcert={accepted}"));
     assert!(error.contains("certificate not valid for name"), "{error}");
     let error = refused("localhost", &format!("sslmode=verify-full&sslrootcert={other}"));
     assert!(error.contains("certificate"), "{error}");
@@ -74,7 +75,9 @@ fn an_authority_file_must_be_one() {
 
 #[test]
 fn the_password_can_come_apart_from_the_url() {
-    let Some(postgres) = Postgres::start_with(PostgresOptions { needs_password: true, ..FAST }) else { return };
+    let Some(postgres) = Postgres::start_with(PostgresOptions { needs_password: true, ..FAST }) else {
+        return;
+    };
     let url = format!("postgres://{ROLE}@{}/{DATABASE}", postgres.address());
     let settings = DatabaseSettings::parse(&url, UrlSource::CommandLine).unwrap();
     let prepare = |settings| runtime().block_on(prepare(&Database::new(settings).unwrap()));
@@ -110,7 +113,8 @@ fn tables_are_made_once_by_however_many_nodes() {
     let warnings: Vec<_> = created.iter().flat_map(|prepared| &prepared.warnings).collect();
     assert!(warnings.iter().all(|warning| warning.contains("fsync is off")), "{warnings:?}");
     assert_eq!(postgres.sql("select count(*), min(format) from svc_repository"), "1|1");
-    let storage = "select attstorage from pg_attribute where attrelid = 'svc_batch'::regclass and attname = 'body'";
+    let storage =
+        "select attstorage from pg_attribute where attrelid = 'svc_batch'::regclass and attname = 'body'";
     assert_eq!(postgres.sql(storage), "e");
     assert!(!runtime.block_on(prepare(&database(&postgres.url()))).unwrap().was_created);
 }

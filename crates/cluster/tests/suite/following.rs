@@ -21,7 +21,8 @@ fn follow(world: &World, node: &Node, proxy: &Proxy) -> ClusterFollower {
 fn catch_up(world: &World, node: &mut Node, seq: i64) {
     let end = Instant::now() + Duration::from_secs(30);
     while node.state.applied().seq < seq {
-        let news = world.runtime.block_on(async { timeout(Duration::from_secs(10), node.state.await_news()).await });
+        let news =
+            world.runtime.block_on(async { timeout(Duration::from_secs(10), node.state.await_news()).await });
         news.expect("news");
         node.catch_up(node.state.applied().head);
         assert!(Instant::now() < end, "at {:?}", node.state.applied());

@@ -1,9 +1,6 @@
 //! Answers to appends that never arrive: no change is there twice, and none is lost.
 
-use std::{
-    net::SocketAddr,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use countersign_store::sequence::{Appended, SequenceError, Sequencer as _};
 use countersign_testing::{
@@ -20,7 +17,7 @@ fn lose(moment: LossMoment, statement: &'static str) -> LostAnswer {
 }
 
 fn proxy(world: &World) -> Proxy {
-    Proxy::for_postgres(SocketAddr::from(world.postgres.address()))
+    Proxy::for_postgres(world.postgres.address())
 }
 
 #[test]
@@ -48,7 +45,8 @@ fn an_append_in_turn_without_an_answer_is_there_once() {
         for statement in [APPEND, "commit"] {
             let Some(world) = World::start() else { return };
             let proxy = proxy(&world);
-            let (mut one, mut two) = (world.node_on("one", world.database_at(proxy.address())), world.node("two"));
+            let (mut one, mut two) =
+                (world.node_on("one", world.database_at(proxy.address())), world.node("two"));
             let theirs = two.write(&mut None, "theirs");
             assert_eq!(one.order.append(&batch(None, "late")).unwrap(), Appended::Behind);
             assert_eq!(one.order.batches_after(None).unwrap().len(), 1);

@@ -60,7 +60,9 @@ fn the_status_lists_nodes_with_their_lag() {
     for _ in 0..3 {
         node.write(&mut base, "x");
     }
-    world.postgres.sql("insert into svc_node values ('slow', 1, null, '0.1', now(), now() - interval '1 minute')");
+    world
+        .postgres
+        .sql("insert into svc_node values ('slow', 1, null, '0.1', now(), now() - interval '1 minute')");
     node.order.forget_nonces().unwrap();
     let status = read();
     let newest = status.newest.unwrap();

@@ -118,6 +118,12 @@ fn a_turn_keeps_the_others_waiting_and_ends_by_itself() {
     let (waited, mut one) = writer.join().unwrap();
     assert_eq!(world.heads()[1..], [ours.head.to_string(), waited.to_string()]);
 
+    // A node that finds nothing to do in its turn says so.
+    assert_eq!(two.order.append(&batch(None, "late")).unwrap(), Appended::Behind);
+    assert_eq!(two.order.batches_after(Some(ours.head)).unwrap().len(), 1);
+    two.order.yield_turn();
+    assert_eq!(world.postgres.sql("select count(*) from pg_locks where locktype = 'advisory'"), "0");
+
     // A node that takes its turn and is never heard of again holds up no one for long.
     assert_eq!(two.order.append(&batch(None, "late")).unwrap(), Appended::Behind);
     let rest = two.order.batches_after(Some(ours.head)).unwrap();
