@@ -103,7 +103,7 @@ impl Connected {
             }
             // Our own batches are published by those who wait for them.
             match timeout(POLL, session.next_notification()).await {
-                Ok(Some(sender)) if sender != self.node.name() => self.node.wake(),
+                Ok(Some(sender)) if sender != self.node.instance() => self.node.wake(),
                 Ok(Some(_)) | Err(_) => {}
                 Ok(None) => return DatabaseError::Lost,
             }

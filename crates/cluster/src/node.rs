@@ -11,7 +11,7 @@ use std::{
 use countersign_store::{ObjectId, histogram::Histogram};
 use tokio::sync::{Notify, watch};
 
-use crate::error::DatabaseError;
+use crate::{error::DatabaseError, ids::random_uuid};
 
 /// Up to where this node has published.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -36,6 +36,7 @@ pub enum Reachability {
 #[derive(Debug)]
 pub struct NodeState {
     name: String,
+    instance: String,
     applied: watch::Sender<AppliedBatch>,
     newest: AtomicI64,
     behind_since: Mutex<Option<Instant>>,
@@ -51,6 +52,7 @@ impl NodeState {
     pub fn new(name: &str) -> Arc<Self> {
         Arc::new(Self {
             name: name.to_owned(),
+            instance: random_uuid().to_string(),
             applied: watch::Sender::new(AppliedBatch::default()),
             newest: AtomicI64::new(0),
             behind_since: Mutex::new(None),
@@ -67,6 +69,11 @@ impl NodeState {
 
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Of this run of the program. Two nodes can have the same name by mistake.
+    pub(crate) fn instance(&self) -> &str {
+        &self.instance
     }
 
     pub fn applied(&self) -> AppliedBatch {

@@ -25,10 +25,10 @@ use self::add::{Attempt, NewBatch};
 use crate::{
     database::{Database, DatabaseSession, Parameter, within},
     error::DatabaseError,
+    ids::random_uuid,
     node::{AppliedBatch, NodeState},
     recent::{BatchIdentity, RecentBatches},
     rows::{self, BatchRow},
-    schema::random_uuid,
     times,
 };
 
@@ -40,6 +40,8 @@ pub const TURN_LIMIT: Duration = Duration::from_secs(1);
 const CONTENTION: Duration = Duration::from_secs(1);
 /// Of the bodies that one question gives, unless a single one is larger.
 const MAX_GIVEN_BYTES: i64 = 4 << 20;
+/// Of one body. A larger one is neither added nor read: each node has it in memory.
+pub const MAX_BODY_BYTES: usize = 64 << 20;
 const MAX_GIVEN_BATCHES: i64 = 1_000;
 /// Between two tries, growing.
 const PAUSES: [Duration; 4] = [
@@ -54,7 +56,8 @@ const PAUSES: [Duration; 4] = [
 const TAKE_TURN: &str = "begin; select pg_advisory_xact_lock('svc_repository'::regclass::oid::int, 1)";
 
 // The first row is the one before, to see that it is there; its body is not needed. To add up the lengths reads none.
-const GIVE: &str = "select seq, id, node, head, base, commits, case when seq > $1 then body end
+const GIVE: &str =
+    "select seq, id, node, head, base, commits, case when seq > $1 and octet_length(body) <= $4 then body end
     from (
         select *, sum(octet_length(body)) over (order by seq) as total
         from (select * from svc_batch where seq >= $1 order by seq limit $2) as next) as bounded
@@ -190,6 +193,9 @@ struct Order {
 
 impl Order {
     async fn append(&mut self, batch: &SharedBatch) -> Result<Appended, DatabaseError> {
+        if batch.body.len() > MAX_BODY_BYTES {
+            return Err(DatabaseError::TooLarge(batch.body.len()));
+        }
         let seq = match batch.base {
             None => Some(1),
             Some(base) => self.find_seq(base).await?.map(|seq| seq + 1),
@@ -326,8 +332,13 @@ impl Order {
     }
 
     async fn read_from(&mut self, seq: i64) -> Result<Vec<Row>, DatabaseError> {
-        let bounds: [Parameter<'_>; 3] =
-            [(&seq, Type::INT8), (&MAX_GIVEN_BATCHES, Type::INT8), (&MAX_GIVEN_BYTES, Type::INT8)];
+        let largest = i32::try_from(MAX_BODY_BYTES).unwrap_or(i32::MAX);
+        let bounds: [Parameter<'_>; 4] = [
+            (&seq, Type::INT8),
+            (&MAX_GIVEN_BATCHES, Type::INT8),
+            (&MAX_GIVEN_BYTES, Type::INT8),
+            (&largest, Type::INT4),
+        ];
         if self.turn == Turn::Wanted {
             match self.take_turn(GIVE, &bounds).await {
                 Ok(rows) => return Ok(rows),

@@ -6,6 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use countersign_cluster::order::MAX_BODY_BYTES;
 use countersign_store::sequence::{Appended, SequenceError, Sequencer as _, SharedBatch};
 
 use crate::support::{World, batch, new_id};
@@ -218,4 +219,22 @@ fn batches_that_the_database_lost_come_back_under_their_ids() {
     two.order.forget_nonces().unwrap();
     let floor = "select nonce_floor > now() - interval '1 minute' from svc_repository";
     assert_eq!(world.postgres.sql(floor), "t");
+}
+
+#[test]
+fn a_batch_beyond_its_bound_is_neither_added_nor_read() {
+    let Some(world) = World::start() else { return };
+    let mut node = world.node("one");
+    let body = Bytes::from(vec![b'x'; MAX_BODY_BYTES + 1]);
+    let at_bound = SharedBatch { body: body.slice(..MAX_BODY_BYTES), ..batch(None, "") };
+    assert_eq!(node.order.append(&at_bound).unwrap(), Appended::Done);
+    let beyond = SharedBatch { body, ..batch(Some(at_bound.head), "") };
+    let error = node.order.append(&beyond).unwrap_err();
+    assert!(matches!(error, SequenceError::Unavailable(_)), "{error:?}");
+    assert_eq!(world.heads().len(), 1);
+    assert_eq!(node.order.batches_after(None).unwrap()[0].body.len(), MAX_BODY_BYTES);
+    // A database that was given one by another program.
+    world.postgres.sql("update svc_batch set body = body || '\\x00'");
+    let error = node.order.batches_after(None).unwrap_err();
+    assert!(matches!(error, SequenceError::Unavailable(_)), "{error:?}");
 }
