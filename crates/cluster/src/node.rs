@@ -39,6 +39,7 @@ pub struct NodeState {
     instance: String,
     applied: watch::Sender<AppliedBatch>,
     newest: AtomicI64,
+    offered: AtomicI64,
     behind_since: Mutex<Option<Instant>>,
     reachability: Mutex<Reachability>,
     wake: Notify,
@@ -55,6 +56,7 @@ impl NodeState {
             instance: random_uuid().to_string(),
             applied: watch::Sender::new(AppliedBatch::default()),
             newest: AtomicI64::new(0),
+            offered: AtomicI64::new(0),
             behind_since: Mutex::new(None),
             reachability: Mutex::new(Reachability::Unasked),
             wake: Notify::new(),
@@ -141,6 +143,15 @@ impl NodeState {
     pub(crate) fn note_heard(&self, seq: i64) {
         self.newest.fetch_max(seq, Ordering::Relaxed);
         self.note_lag();
+    }
+
+    /// This node offers a batch with this number, and publishes it if it is the one.
+    pub(crate) fn note_offered(&self, seq: i64) {
+        self.offered.fetch_max(seq, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_offered(&self, seq: i64) -> bool {
+        seq <= self.offered.load(Ordering::Relaxed)
     }
 
     pub(crate) fn note_race_lost(&self) {

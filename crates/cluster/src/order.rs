@@ -230,6 +230,7 @@ impl Order {
     /// Whether the batch is the one with its number. Repeats the same insert until the database says so or the time is
     /// over: while an attempt is under way no question shows it, but an insert waits for it.
     async fn add(&mut self, new: &NewBatch<'_>) -> Result<bool, DatabaseError> {
+        self.node.note_offered(new.seq);
         let mut tries = Tries::new(self.limit);
         let mut attempt = Attempt::First;
         loop {
