@@ -14,8 +14,9 @@ use uuid::Uuid;
 use crate::{
     database::{Database, DatabaseSession, Parameter, within},
     error::DatabaseError,
+    ids::random_uuid,
     rows::parse_id,
-    schema::{self, SchemaError, random_uuid},
+    schema::{self, SchemaError},
     times,
 };
 

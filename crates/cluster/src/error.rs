@@ -20,6 +20,8 @@ pub enum DatabaseError {
     /// It did, but perhaps not on its synchronous standby (SQLSTATE 01000).
     #[error("the database did not wait for its synchronous standby")]
     Unreplicated,
+    #[error("a batch of {0} bytes is too large")]
+    TooLarge(usize),
     #[error("the database answered something that this program cannot read: {0}")]
     Strange(String),
 }
@@ -28,16 +30,21 @@ impl DatabaseError {
     pub fn sql_state(&self) -> Option<&SqlState> {
         match self {
             Self::Query(source) | Self::Connect { source, .. } => source.code(),
-            Self::ConnectTime { .. } | Self::Time(_) | Self::Lost | Self::Unreplicated | Self::Strange(_) => {
-                None
-            }
+            Self::ConnectTime { .. }
+            | Self::Time(_)
+            | Self::Lost
+            | Self::Unreplicated
+            | Self::TooLarge(_)
+            | Self::Strange(_) => None,
         }
     }
 
     /// Whether another try can help: the connection was lost, another server has become the primary, or two
     /// transactions were in each other's way. Everything else stays as it is until an operator acts.
     pub(crate) fn is_passing(&self) -> bool {
-        let Some(code) = self.sql_state() else { return !matches!(self, Self::Strange(_)) };
+        let Some(code) = self.sql_state() else {
+            return !matches!(self, Self::Strange(_) | Self::TooLarge(_));
+        };
         if let Self::Query(source) = self
             && source.as_db_error().and_then(DbError::parsed_severity) == Some(Severity::Fatal)
         {

@@ -9,6 +9,7 @@ pub mod admin;
 pub mod database;
 pub mod error;
 pub mod follower;
+mod ids;
 pub mod node;
 pub mod nonces;
 pub mod order;

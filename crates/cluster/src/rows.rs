@@ -28,7 +28,9 @@ pub(crate) fn read_batch(row: &Row, head: ObjectId) -> Result<SharedBatch, Datab
     let base = row.try_get::<_, Option<&[u8]>>(4)?.map(parse_id).transpose()?;
     let commits = usize::try_from(row.try_get::<_, i32>(5)?);
     let commits = commits.map_err(|_| DatabaseError::Strange("a negative number of commits".to_owned()))?;
-    let body = Bytes::copy_from_slice(row.try_get::<_, Option<&[u8]>>(6)?.unwrap_or_default());
+    let body = row.try_get::<_, Option<&[u8]>>(6)?.map(Bytes::copy_from_slice);
+    let body =
+        body.ok_or_else(|| DatabaseError::Strange(format!("a batch too large, up to the commit {head}")))?;
     Ok(SharedBatch { base, head, commits, body })
 }
 

@@ -8,6 +8,7 @@ use tokio_postgres::{error::SqlState, types::Type};
 use crate::{
     database::{Database, DatabaseSession, within},
     error::DatabaseError,
+    ids::random_uuid,
 };
 
 /// Of the tables below. A program refuses a database with a higher one.
@@ -148,13 +149,6 @@ async fn create(session: &DatabaseSession) -> Result<(), DatabaseError> {
     };
     // After an error the session is dropped, and the transaction with it.
     within(LIMIT, session.certain(work)).await
-}
-
-/// Of version 4: nothing in it but chance.
-pub(crate) fn random_uuid() -> uuid::Uuid {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).expect("the system gives random bytes");
-    uuid::Builder::from_random_bytes(bytes).into_uuid()
 }
 
 struct ServerFacts {

@@ -91,9 +91,9 @@ impl UnstartedNode {
         &self.database
     }
 
-    pub fn store_role(&self, clock: &Clock) -> StoreRole {
-        let (database, state) = (self.database.clone(), Arc::clone(&self.state));
-        StoreRole::Node(Box::new(SharedOrder::new(Handle::current(), database, state, clock.clone())))
+    pub fn store_role(&self, clock: &Clock) -> io::Result<StoreRole> {
+        let order = SharedOrder::new(self.database.clone(), Arc::clone(&self.state), clock.clone())?;
+        Ok(StoreRole::Node(Box::new(order)))
     }
 
     pub fn start(self) -> ClusterNode {

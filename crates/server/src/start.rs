@@ -186,6 +186,10 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         Some(node) => Some(UnstartedNode::prepare(node, &data_dir.node_name()).await?),
         None => None,
     };
+    let role = match &node {
+        Some(node) => node.store_role(&clock).map_err(StartError::Threads)?,
+        None => StoreRole::Single,
+    };
     let opened = open_repository(
         &data_dir,
         OpenSettings {
@@ -193,7 +197,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
             clock: clock.clone(),
             budget: settings.limits.storage,
             speaks_for,
-            role: node.as_ref().map_or(StoreRole::Single, |node| node.store_role(&clock)),
+            role,
         },
     )?;
     let database = node.as_ref().map(UnstartedNode::database);

@@ -46,6 +46,15 @@ pub trait Sequencer: Send + fmt::Debug {
     /// very beginning. Empty if there are no more. [`SequenceError::Unknown`] if no batch ends there.
     fn batches_after(&mut self, commit: Option<ObjectId>) -> Result<Vec<SharedBatch>, SequenceError>;
 
+    /// Whether other nodes were faster lately. A writer that then asks for what is new before it decides need not decide
+    /// twice: the next [`Sequencer::batches_after`] keeps the others waiting until this node appends, or yields.
+    fn wants_turn(&mut self) -> bool {
+        false
+    }
+
+    /// No append follows: lets the others go on, if they wait for this node.
+    fn yield_turn(&mut self) {}
+
     /// This node has published everything up to the end of this batch.
     fn note_published(&mut self, head: ObjectId);
 

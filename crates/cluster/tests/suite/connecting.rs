@@ -53,6 +53,27 @@ fn tls_needs_a_certificate_of_an_accepted_authority_for_the_hosts_name() {
     assert!(error.contains("pg_hba.conf"), "{error}");
 }
 
+/// The authorities of the system are read once in a process, and so this test runs in two.
+#[test]
+fn the_systems_authorities_are_those_of_ssl_cert_file() {
+    const URL: &str = "COUNTERSIGN_TEST_DATABASE";
+    if let Ok(url) = std::env::var(URL) {
+        runtime().block_on(prepare(&database(&url))).unwrap();
+        return;
+    }
+    let options = PostgresOptions { certificate: Some(FIRST), ..FAST };
+    let Some(postgres) = Postgres::start_with(options) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let url = format!("{}?sslmode=verify-full", postgres.url());
+    for ([certificate, _], is_accepted) in [(FIRST, true), (SECOND, false)] {
+        std::fs::write(dir.path().join("roots.pem"), certificate).unwrap();
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", "connecting::the_systems_authorities_are_those_of_ssl_cert_file"]);
+        again.env(URL, &url).env("SSL_CERT_FILE", dir.path().join("roots.pem")).env_remove("SSL_CERT_DIR");
+        assert_eq!(again.output().unwrap().status.success(), is_accepted);
+    }
+}
+
 #[test]
 fn a_server_without_tls_is_refused_where_tls_is_asked_for() {
     let Some(postgres) = Postgres::start_with(FAST) else { return };

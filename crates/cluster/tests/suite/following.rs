@@ -97,3 +97,25 @@ fn a_database_that_lost_batches_wakes_the_node() {
     let lost = two.order.batches_after(base).unwrap_err();
     assert!(matches!(lost, SequenceError::Unknown(_)), "{lost:?}");
 }
+
+#[test]
+fn expired_nonces_are_forgotten_after_the_mark_has_moved() {
+    let Some(world) = World::start() else { return };
+    let proxy = Proxy::for_postgres(world.postgres.address());
+    let node = world.node("one");
+    world.postgres.sql(
+        "insert into svc_nonce select gen_random_uuid(), now() - interval '1 hour' from generate_series(1, 2500);
+        insert into svc_nonce values (gen_random_uuid(), now() - interval '11 minutes');
+        insert into svc_nonce values (gen_random_uuid(), now() - interval '9 minutes');
+        insert into svc_nonce values (gen_random_uuid(), now() + interval '9 minutes')",
+    );
+    let expired = world
+        .postgres
+        .sql("select max(expires) from svc_nonce where expires < now() - interval '10 minutes'");
+    let _following = follow(&world, &node, &proxy);
+    world.postgres.await_row("select nonce_purged from svc_repository", &expired);
+    // Statements that did not see the mark may still be under way.
+    assert_eq!(world.postgres.sql("select count(*) from svc_nonce"), "2503");
+    world.postgres.await_row("select count(*) from svc_nonce", "2");
+    assert_eq!(world.postgres.sql("select nonce_purged from svc_repository"), expired);
+}

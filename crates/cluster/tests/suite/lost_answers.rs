@@ -1,9 +1,6 @@
 //! Answers to appends that never arrive: no change is there twice, and none is lost.
 
-use std::{
-    net::SocketAddr,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use countersign_store::sequence::{Appended, SequenceError, Sequencer as _};
 use countersign_testing::{
@@ -20,7 +17,7 @@ fn lose(moment: LossMoment, statement: &'static str) -> LostAnswer {
 }
 
 fn proxy(world: &World) -> Proxy {
-    Proxy::for_postgres(SocketAddr::from(world.postgres.address()))
+    Proxy::for_postgres(world.postgres.address())
 }
 
 #[test]

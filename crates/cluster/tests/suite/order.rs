@@ -6,6 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use countersign_cluster::order::MAX_BODY_BYTES;
 use countersign_store::sequence::{Appended, SequenceError, Sequencer as _, SharedBatch};
 
 use crate::support::{World, batch, new_id};
@@ -118,6 +119,12 @@ fn a_turn_keeps_the_others_waiting_and_ends_by_itself() {
     let (waited, mut one) = writer.join().unwrap();
     assert_eq!(world.heads()[1..], [ours.head.to_string(), waited.to_string()]);
 
+    // A node that finds nothing to do in its turn says so.
+    assert_eq!(two.order.append(&batch(None, "late")).unwrap(), Appended::Behind);
+    assert_eq!(two.order.batches_after(Some(ours.head)).unwrap().len(), 1);
+    two.order.yield_turn();
+    assert_eq!(world.postgres.sql("select count(*) from pg_locks where locktype = 'advisory'"), "0");
+
     // A node that takes its turn and is never heard of again holds up no one for long.
     assert_eq!(two.order.append(&batch(None, "late")).unwrap(), Appended::Behind);
     let rest = two.order.batches_after(Some(ours.head)).unwrap();
@@ -212,4 +219,22 @@ fn batches_that_the_database_lost_come_back_under_their_ids() {
     two.order.forget_nonces().unwrap();
     let floor = "select nonce_floor > now() - interval '1 minute' from svc_repository";
     assert_eq!(world.postgres.sql(floor), "t");
+}
+
+#[test]
+fn a_batch_beyond_its_bound_is_neither_added_nor_read() {
+    let Some(world) = World::start() else { return };
+    let mut node = world.node("one");
+    let body = Bytes::from(vec![b'x'; MAX_BODY_BYTES + 1]);
+    let at_bound = SharedBatch { body: body.slice(..MAX_BODY_BYTES), ..batch(None, "") };
+    assert_eq!(node.order.append(&at_bound).unwrap(), Appended::Done);
+    let beyond = SharedBatch { body, ..batch(Some(at_bound.head), "") };
+    let error = node.order.append(&beyond).unwrap_err();
+    assert!(matches!(error, SequenceError::Unavailable(_)), "{error:?}");
+    assert_eq!(world.heads().len(), 1);
+    assert_eq!(node.order.batches_after(None).unwrap()[0].body.len(), MAX_BODY_BYTES);
+    // A database that was given one by another program.
+    world.postgres.sql("update svc_batch set body = body || '\\x00'");
+    let error = node.order.batches_after(None).unwrap_err();
+    assert!(matches!(error, SequenceError::Unavailable(_)), "{error:?}");
 }

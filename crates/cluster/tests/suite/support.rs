@@ -95,6 +95,9 @@ impl Node {
     #[track_caller]
     pub(crate) fn write(&mut self, base: &mut Option<ObjectId>, body: &str) -> ObjectId {
         loop {
+            if self.order.wants_turn() {
+                *base = self.catch_up(*base).or(*base);
+            }
             let batch = batch(*base, body);
             match self.order.append(&batch).expect("the database is there") {
                 Appended::Done => {
