@@ -10,6 +10,7 @@ mod events;
 mod forges;
 mod fsck;
 mod hostile;
+mod journal;
 mod keys;
 mod limits;
 mod operation;
