@@ -11,8 +11,8 @@ use std::{
 use super::{LARGE, read_journal, start_with_much};
 use crate::support::{Request, http, metrics};
 
-/// As many as one address can have.
-const SLOW: usize = 8;
+/// As many as there are places.
+const SLOW: usize = 32;
 
 /// Takes some bytes now and then: enough not to look dead.
 fn dribble(address: SocketAddr, is_over: &AtomicBool) {
