@@ -277,11 +277,12 @@ names. A flag beats the environment, which beats the file.")]
         #[command(subcommand)]
         command: AdminCommand,
     },
-    /// Check that every commit in a server's repository follows the rules
+    /// Check that every commit of a server follows the rules
     #[command(after_help = "\
 Examples:
   countersign fsck countersign-data              the data directory; the server can run meanwhile
   countersign fsck signing-history.git           a clone of its repository
+  countersign fsck https://sign.example.org      a running server, over its journal
   countersign fsck countersign-data --since 4f…  only what came after a checked commit
 
 Replays the whole history by the server's own rules and verifies each change, every signature and every threshold. If \

@@ -201,9 +201,13 @@ pub(crate) struct FileArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct FsckArgs {
-    /// A server's data directory, its repository, or a clone of it
-    #[arg(value_name = "DATA_DIR")]
-    pub(crate) dir: PathBuf,
+    /// A server's data directory, its repository, a clone of it, or the URL of a running server
+    #[arg(value_name = "DATA_DIR|URL")]
+    pub(crate) target: PathBuf,
+
+    /// Keep the copy that is made of a running server, and only fetch what is new in it next time
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
 
     /// Trust the state at this commit, and check only what came after it
     #[arg(long, value_name = "COMMIT", value_parser = parse_commit)]

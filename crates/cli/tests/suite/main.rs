@@ -11,6 +11,7 @@ mod events;
 mod forges;
 mod fsck;
 mod hostile;
+mod journal;
 mod keys;
 mod limits;
 mod operation;
