@@ -41,7 +41,7 @@ impl JournalCopy {
     pub fn add(&mut self, entry: &JournalEntry) -> Result<(), FollowError> {
         let JournalEntry { id, parent, author, time, change } = entry;
         if *parent != self.newest() {
-            return Err(FollowError::Elsewhere { id: *id, parent: *parent, newest: self.head.commit });
+            return Err(FollowError::Elsewhere { id: *id, parent: *parent, newest: self.newest() });
         }
         let new = self.batch.prepare(&self.head, change, &author.at(*time))?;
         let (root, made) = (new.root.clone(), new.tip);
