@@ -106,9 +106,8 @@ fn a_new_node_fills_itself_and_any_directory_serves_alone() {
     let url = cluster.postgres.url().replace(&format!(":{}", countersign_testing::postgres::PASSWORD), "");
     let mut second = TestServer::start_with(|launch| launch.args(["--dev", "--database", &url]));
     let head = |server: &TestServer| Git::at(server.repository()).run(&["rev-parse", "main"]);
-    await_that("the new node has everything", || {
-        second.get("/readyz").status == 200 && head(&second) == cluster.head(0)
-    });
+    await_that("the new node has the release", || second.get(&format!("/v1/files/{index}")).status == 200);
+    await_that("the new node has everything", || head(&second) == cluster.head(0));
 
     // The way out: any node's directory, without the database.
     assert_eq!(cluster.node_mut(0).stop().code(), Some(0));
