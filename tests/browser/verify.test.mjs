@@ -96,6 +96,17 @@ test("a server that names the wrong release is not believed", () =>
     assertRefused(await verify(page, good), /not the one that was signed/);
   }));
 
+test("a server that has just started is waited for, and the page says so", () =>
+  withVerify("/verify", async (page) => {
+    let asked = 0;
+    const starting = { status: 503, headers: { "retry-after": "1" }, json: { error: "the server has just started" } };
+    await page.route("**/v1/releases?*", (route) => ((asked += 1) <= 2 ? route.fulfill(starting) : route.continue()));
+    await page.locator("#file:enabled").setInputFiles(good);
+    await page.getByRole("heading", { name: "Waiting for the server" }).waitFor();
+    await page.locator("#result.verified").waitFor();
+    assert.equal(asked, 4, "both digests are asked for again");
+  }, {}, /503/));
+
 test("a file that no release lists is refused, and its address is asked for", () =>
   withVerify("/verify", async (page) => {
     const tampered = { name: "plug-in.tar.gz", mimeType: "", buffer: Buffer.from("tampered") };

@@ -37,13 +37,14 @@ impl ServerClient {
             502..=504 => format!("the server {address} cannot answer now: {said}"),
             _ => format!("the server {address} failed: {said}"),
         };
+        const CHECK_KEY: &str =
+            "check --key: only keys that the project's signers file lists for this may do it";
         let (kind, hint) = match status {
+            // The specification wants 400 for this, too.
+            400 if said.contains("may not revoke") => (ErrorKind::Other, CHECK_KEY),
             400 => (ErrorKind::Other, "correct what the message names"),
             401 => (ErrorKind::Other, "check this computer's clock, and that --key names the right key"),
-            403 => (
-                ErrorKind::Other,
-                "check --key: only keys that the project's signers file lists for this may do it",
-            ),
+            403 => (ErrorKind::Other, CHECK_KEY),
             404 => (
                 ErrorKind::Other,
                 "check the name, and --server: `countersign pending` lists what waits for you",

@@ -42,7 +42,8 @@ async function verify(file, places) {
   show("busy", `Checking ${file.name} …`);
   try {
     const facts = await readFacts(file);
-    const found = places.length ? places : await findReleases(facts);
+    const tell = () => run === runs && show("busy", "Waiting for the server …");
+    const found = places.length ? places : await findReleases(facts, tell);
     if (run !== runs) return;
     form.hidden = found.length;
     refuseIf(!found.length, "No release on this server lists this file", `yours: sha256 ${facts.sha256}`);
