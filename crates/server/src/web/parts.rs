@@ -252,8 +252,18 @@ pub(super) fn outside(url: &str) -> Markup {
 pub(super) fn command(line: Option<String>) -> Markup {
     html! {
         @match line {
-            Some(line) => div.command { pre tabindex="0" data-copies="the command" { code { (line) } } },
+            Some(line) => div.command { pre tabindex="0" data-copies="the command" { code { (unbroken_flags(&line)) } } },
             None => p { "Not shown, since it would contain invisible characters." },
+        }
+    }
+}
+
+/// Browsers break lines after hyphens.
+fn unbroken_flags(line: &str) -> Markup {
+    html! {
+        @for (i, word) in line.split(' ').enumerate() {
+            @if i > 0 { " " }
+            @if word.starts_with("--") { span.together { (word) } } @else { (word) }
         }
     }
 }

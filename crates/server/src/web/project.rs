@@ -137,7 +137,7 @@ fn newest_release(id: &RepoPath, release: &ReleaseOverview, visit: &Visit) -> Ma
                 (parts::command(command::client("download", source, visit.origin.as_deref())))
             }
             p.meta {
-                a href=(page) { (parts::count(files.len(), "file", "files")) " and their digests" } " · "
+                a href=(page) { (parts::count(files.len(), "file and its digests", "files and their digests")) } " · "
                 a href=(links::verify(&release.path)) { "Check a file in the browser" }
             }
         }

@@ -55,10 +55,11 @@ fn a_project_means_its_newest_release() {
     let computer = Computer::of(&world.server);
     let project = world.id("acme/app");
     computer.run(&["download", &project]).failed(1).says(&["no complete release"]);
+    let url = |version: &str, file: &str| world.files.url(&format!("/acme/app/{version}/{file}"));
     let newest_is = |version: &str, file: &str| {
         computer.run(&["download", &project, "-o", version]).ok().says(&[version, "Verified", file]);
         let page = world.server.get(&format!("/p/{project}")).text();
-        assert!(page.contains(&format!("acme/app/{version}/{file} --server")), "{page}");
+        assert!(page.contains(&format!("countersign download {}", url(version, file))), "{page}");
     };
     add_files(&world, "acme/app/1.9", &[("app-old", b"old")], &[&alice]);
     newest_is("1.9", "app-old");
