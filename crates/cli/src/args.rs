@@ -272,7 +272,7 @@ Examples:
 You can also set every flag by its environment variable or in the configuration file; docs/configuration.md lists the \
 names. A flag beats the environment, which beats the file.")]
     Serve(ServeArgs),
-    /// Maintain the data directory of a stopped server
+    /// Ask a running server on this machine, or change what is in its data directory
     Admin {
         #[command(subcommand)]
         command: AdminCommand,

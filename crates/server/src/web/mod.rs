@@ -65,7 +65,7 @@ async fn key(State(app): State<App>, visit: Visit) -> Response {
 }
 
 async fn place(State(app): State<App>, visit: Visit) -> Response {
-    reply(app, visit, |app, head, visit| places::show(app.store.log(), head, visit)).await
+    reply(app, visit, |app, head, visit| places::show(app, head, visit)).await
 }
 
 async fn all_activity(State(app): State<App>, visit: Visit) -> Response {

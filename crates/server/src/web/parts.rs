@@ -1,7 +1,10 @@
 //! Building blocks of pages. Every text from a stranger passes `shown_text` or one of its relatives (D39), stands in a
 //! `bdi`, and the templates escape it. A name never appears without its key, short and with a link to its page (D54).
 
-use crate::web::overview::{GroupProgress, Member, release::ReleaseState};
+use crate::web::overview::{
+    GroupProgress, Member,
+    release::{ReleaseState, ReleaseSummary},
+};
 use countersign_core::{
     documents::signers::{Group, Role, Signer},
     values::{key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp},
@@ -57,6 +60,32 @@ pub(super) fn state(state: ReleaseState) -> Markup {
         ReleaseState::Collecting => html! { span.state.open { "collecting" } },
         ReleaseState::Complete => html! { span.state.good { "complete" } },
         ReleaseState::Revoked => html! { span.state.bad { "revoked" } },
+    }
+}
+
+/// On a narrow screen the rows become blocks. The roles keep it a table for those who do not see it.
+pub(super) fn release_table(columns: &[&str], rows: &Markup) -> Markup {
+    html! {
+        table.releases role="table" {
+            thead role="rowgroup" {
+                tr role="row" { @for column in columns { th scope="col" role="columnheader" { (column) } } }
+            }
+            tbody role="rowgroup" { (rows) }
+        }
+    }
+}
+
+/// The columns of `standing_cells`.
+pub(super) const STANDING_COLUMNS: [&str; 4] = ["Release", "State", "Progress", "Last signature"];
+
+/// How far a release is. A begun revocation takes the place of the rest.
+pub(super) fn standing_cells(summary: &ReleaseSummary) -> Markup {
+    let ReleaseSummary { state: reached, tally, begun, last_signed_at } = summary;
+    let shown = begun.unwrap_or(*tally);
+    html! {
+        td role="cell" { @if begun.is_some() { (revocation_begun()) } @else { (state(*reached)) } }
+        td role="cell" { (progress(shown.collected, shown.needed)) }
+        td role="cell" { @match last_signed_at { Some(at) => (when(*at)), None => "none yet" } }
     }
 }
 
@@ -223,8 +252,18 @@ pub(super) fn outside(url: &str) -> Markup {
 pub(super) fn command(line: Option<String>) -> Markup {
     html! {
         @match line {
-            Some(line) => div.command { pre tabindex="0" data-copies="the command" { code { (line) } } },
+            Some(line) => div.command { pre tabindex="0" data-copies="the command" { code { (unbroken_flags(&line)) } } },
             None => p { "Not shown, since it would contain invisible characters." },
+        }
+    }
+}
+
+/// Browsers break lines after hyphens.
+fn unbroken_flags(line: &str) -> Markup {
+    html! {
+        @for (i, word) in line.split(' ').enumerate() {
+            @if i > 0 { " " }
+            @if word.starts_with("--") { span.together { (word) } } @else { (word) }
         }
     }
 }

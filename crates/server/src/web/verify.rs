@@ -204,7 +204,7 @@ fn without_script() -> Markup {
         p {
             "Nothing has been checked: this page verifies with a script, which your browser does not run. Use the command "
             "line, which does the same and more: "
-            code { "countersign verify FILE --url URL --server SERVER" }
+            code { "countersign verify FILE --server URL" }
         }
     }
 }
@@ -225,8 +225,8 @@ fn limits() -> Markup {
             p {
                 "The command line does not depend on this server: it remembers the signers, and at first asks the "
                 "project's own forge for them. "
-                code { "countersign download URL --server SERVER" } " downloads a file, "
-                code { "countersign verify FILE --url URL --server SERVER" } " checks one that is here, of any size."
+                code { "countersign download URL" } " downloads a file, "
+                code { "countersign verify FILE --server URL" } " checks one that is here, of any size."
             }
         }
     }
