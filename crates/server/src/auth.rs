@@ -122,14 +122,7 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
     };
     let verified = claimed.verify(&body)?;
     observe::note(RequestFact::Key, &verified.public_key);
-    if let Some(floor) = app.nonces.floor().filter(|floor| verified.timestamp < *floor) {
-        // The server does not know which nonces were used before a restore, so all from that time count as used (D31).
-        return Err(ApiError::unauthorized(format!(
-            "the timestamp is from before this server was restored, at {floor}: sign the request again; if that time is \
-             still to come, the operator can help (docs/operations.md, The clock)"
-        )));
-    }
-    app.nonces.remember(verified.nonce.0, auth::nonce_expiry(verified.timestamp)).await?;
+    app.role.accept(verified.nonce.0, verified.timestamp).await?;
     if let Some(client) = &client {
         // Only now: a replayed request must not use up the allowance of the key that signed it.
         client.charge_key(&verified.public_key, Instant::now())?;

@@ -115,6 +115,13 @@ impl ApiError {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "the server is busy: try again in a moment").retry_after(1)
     }
 
+    /// What a node cannot do without the others.
+    pub fn no_database() -> Self {
+        let message = "the server cannot reach its database at the moment. Whether the change was made is not known: try \
+                       again in a moment";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(2)
+    }
+
     /// Soon after a start.
     pub fn no_catalogue_yet() -> Self {
         let message = "the server has just started and still reads what is stored: try again in a moment";
@@ -311,6 +318,10 @@ impl From<StoreError> for ApiError {
             }
             StoreError::OverBudget(over) => {
                 return Self::refused(StatusCode::TOO_MANY_REQUESTS, over).retry_after(over.seconds);
+            }
+            StoreError::Unordered(_) => return Self::no_database().because(error),
+            StoreError::Halted(_) => {
+                return Self::refused(StatusCode::SERVICE_UNAVAILABLE, &error).retry_after(60);
             }
             StoreError::Io(disk) if disk.is_full() => return Self::disk_full().because(error),
             StoreError::Io(_) => NOTHING_STORED,

@@ -28,6 +28,7 @@ pub mod patience;
 pub mod proxies;
 pub mod rendering;
 pub mod request_id;
+pub mod role;
 mod rounds;
 pub mod routes;
 pub mod routing;

@@ -10,12 +10,14 @@ use std::{
 
 use countersign_forge::{
     fetch::{Fetcher, SetupError},
+    origin::speaks_for,
     resolver::SystemResolver,
 };
 use countersign_store::{
+    StoreRole,
     clock::Clock,
     data_dir::{DataDir, DataDirError},
-    open::{OpenDataError, open_repository},
+    open::{OpenDataError, OpenSettings, open_repository},
 };
 use thiserror::Error;
 use tokio::{
@@ -46,6 +48,7 @@ use crate::{
     openapi::Reference,
     proxies::TrustedProxies,
     rendering::Renderings,
+    role::ServerRole,
     rounds::Rounds,
     sending::Sending,
     state::{App, AppParts},
@@ -175,7 +178,17 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     http_date().ok_or(StartError::Clock)?;
     let tls = settings.tls.map(Tls::read).transpose()?.map(Arc::new);
     let data_dir = DataDir::lock(&settings.data_dir)?;
-    let opened = open_repository(&data_dir, settings.author, &clock, settings.limits.storage)?;
+    let opened = open_repository(
+        &data_dir,
+        OpenSettings {
+            author: settings.author,
+            clock: clock.clone(),
+            budget: settings.limits.storage,
+            speaks_for,
+            role: StoreRole::Single,
+        },
+    )?;
+    let nonces = opened.nonces.expect("a server on its own has its own nonces");
     let webhooks = Webhooks::open(settings.webhooks, &data_dir, &opened.store)?;
     let blocks = Blocks::open(data_dir.blocks())?;
     let admin = bind_admin(data_dir.path());
@@ -188,7 +201,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     // Listeners keep their connections. The others are for clients that come and go.
     let listeners = limits.event_listeners.min(connections.limits.total / 2);
     let app = App::new(AppParts {
-        nonces: opened.nonces,
+        role: ServerRole::Single { nonces },
         catalogue: Arc::new(opened.store.catalogue()),
         questions: Renderings::default(),
         events: Arc::new(Audience::start(opened.store.log(), listeners)),

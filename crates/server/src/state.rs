@@ -6,7 +6,7 @@ use std::{
 };
 
 use countersign_core::values::time::Timestamp;
-use countersign_store::{catalogue::Catalogue, clock::Clock, nonces::Nonces};
+use countersign_store::{catalogue::Catalogue, clock::Clock};
 use tokio::sync::watch;
 
 use crate::{
@@ -20,6 +20,7 @@ use crate::{
     metrics::Requests,
     openapi::Reference,
     rendering::Renderings,
+    role::ServerRole,
     sending::Sending,
     upstream::Upstream,
     webhooks::stats::WebhookStats,
@@ -31,7 +32,7 @@ pub type App = Arc<AppParts>;
 /// `start` puts these together.
 #[derive(Debug)]
 pub struct AppParts {
-    pub nonces: Nonces,
+    pub role: ServerRole,
     pub store: Arc<HeldStore>,
     /// What is stored, by digest, project, name and key. Ask it through `catalogue::ask`.
     pub catalogue: Arc<Catalogue>,
@@ -75,10 +76,8 @@ impl AppParts {
             Err(NotReady::Stopping)
         } else if self.store.stats().is_failing(now) {
             Err(NotReady::Store)
-        } else if self.nonces.stats().is_failing(now) {
-            Err(NotReady::Nonces)
         } else {
-            Ok(())
+            self.role.readiness(now)
         }
     }
 }

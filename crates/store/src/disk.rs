@@ -176,7 +176,7 @@ pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
     File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-fn ignore_missing(removed: io::Result<()>) -> io::Result<()> {
+pub(crate) fn ignore_missing(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,

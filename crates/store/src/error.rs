@@ -1,11 +1,11 @@
 //! Why something could not be stored or read.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use countersign_core::values::{bounds::FILE_BYTES, path::RepoPath};
 use thiserror::Error;
 
-use crate::{budget::OverBudget, disk::DiskError};
+use crate::{budget::OverBudget, disk::DiskError, sequence::SequenceError};
 
 #[derive(Debug, Clone, Error)]
 pub enum StoreError {
@@ -19,6 +19,11 @@ pub enum StoreError {
     Io(#[from] DiskError),
     #[error(transparent)]
     OverBudget(#[from] OverBudget),
+    #[error("the order of changes, which nodes share, cannot be reached")]
+    Unordered(#[from] SequenceError),
+    /// Until the database gives this node something else.
+    #[error("this node has stopped following the others: {0}")]
+    Halted(Arc<String>),
     #[error("too many changes are waiting to be stored")]
     Busy,
     #[error("the decision panicked")]
@@ -30,6 +35,10 @@ pub enum StoreError {
 impl StoreError {
     pub(crate) fn corrupt(subject: impl fmt::Display, reason: impl fmt::Display) -> Self {
         Self::Corrupt { subject: subject.to_string(), reason: reason.to_string() }
+    }
+
+    pub(crate) fn halted(reason: impl Into<String>) -> Self {
+        Self::Halted(Arc::new(reason.into()))
     }
 
     /// For a person who checks a repository: without what the server says of its own.

@@ -7,8 +7,8 @@ use crate::error::StoreError;
 
 #[derive(Debug, Clone, Error)]
 pub enum FollowError {
-    #[error("the commit {id} continues {}, and the newest one here is {newest}", name(parent.as_ref()))]
-    Elsewhere { id: ObjectId, parent: Option<ObjectId>, newest: ObjectId },
+    #[error("the commit {id} continues {}, and the newest one here is {}", name(parent.as_ref()), name(newest.as_ref()))]
+    Elsewhere { id: ObjectId, parent: Option<ObjectId>, newest: Option<ObjectId> },
     #[error("the commit {claimed} does not have the content that came with it: that makes the commit {made}")]
     OtherId { claimed: ObjectId, made: ObjectId },
     #[error("the rules do not give the commit {id}: {reason}")]
@@ -18,5 +18,5 @@ pub enum FollowError {
 }
 
 fn name(parent: Option<&ObjectId>) -> String {
-    parent.map_or_else(|| "nothing".to_owned(), ToString::to_string)
+    parent.map_or_else(|| "none".to_owned(), ToString::to_string)
 }

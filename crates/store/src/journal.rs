@@ -2,3 +2,6 @@
 //! can check and repeat what is in it, and gets the same commit ids.
 
 pub mod entry;
+pub mod export;
+pub mod read;
+pub mod write;

@@ -16,6 +16,7 @@ mod error;
 pub mod fold;
 pub mod follow;
 pub mod histogram;
+mod jobs;
 pub mod journal;
 pub mod log;
 pub mod nonces;
@@ -44,6 +45,6 @@ pub use crate::{
         index::Index,
     },
     stats::StoreStats,
-    store::{Options, Store},
+    store::{Options, Store, StoreRole},
     tree::dir::Dir,
 };

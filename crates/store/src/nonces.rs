@@ -5,7 +5,7 @@ pub mod forgotten;
 
 use std::{
     error::Error as StdError,
-    io,
+    fs, io,
     path::Path,
     sync::{
         Arc,
@@ -21,7 +21,12 @@ use thiserror::Error;
 use tokio::sync::oneshot;
 
 use self::forgotten::Forgotten;
-use crate::{clock::Clock, disk::sync_parent, thread::JoinedThread, trouble::RecentFailure};
+use crate::{
+    clock::Clock,
+    disk::{ignore_missing, sync_parent},
+    thread::JoinedThread,
+    trouble::RecentFailure,
+};
 
 const QUEUE: usize = 1_024;
 const MAX_BATCH: usize = 512;
@@ -277,6 +282,17 @@ pub fn reset(path: &Path, now: Timestamp) -> Result<NonceReset, NonceError> {
     transaction.commit()?;
     let forgotten_until = latest.filter(|latest| *latest > countersign_core::rules::auth::nonce_expiry(now));
     Ok(NonceReset { floor: now, floor_before, forgotten_until })
+}
+
+/// For a server that shares its nonces with others, or has none. The next one that opens them here refuses what was
+/// signed before.
+pub(crate) fn remove(path: &Path) -> Result<(), NonceError> {
+    for ending in ["", "-wal", "-shm"] {
+        let mut file = path.as_os_str().to_owned();
+        file.push(ending);
+        ignore_missing(fs::remove_file(file)).map_err(unavailable)?;
+    }
+    sync_parent(path).map_err(unavailable)
 }
 
 fn connect(path: &Path) -> Result<Connection, NonceError> {

@@ -8,6 +8,7 @@ use countersign_core::{
 use thiserror::Error;
 
 use crate::{
+    audit::replay::SpeaksFor,
     budget::StorageLimits,
     clock::Clock,
     commit::Author,
@@ -15,7 +16,7 @@ use crate::{
     error::StoreError,
     nonces::{self, NonceError, Nonces},
     repository::{OpenError, Repository},
-    store::{Options, Store},
+    store::{Options, Store, StoreRole},
 };
 
 #[derive(Debug, Error)]
@@ -65,31 +66,46 @@ pub enum StartTrouble {
     Data(#[from] OpenDataError),
 }
 
+/// How a server uses its data directory.
+#[derive(Debug)]
+pub struct OpenSettings {
+    pub author: Author,
+    pub clock: Clock,
+    pub budget: Option<StorageLimits>,
+    pub speaks_for: SpeaksFor,
+    pub role: StoreRole,
+}
+
 #[derive(Debug)]
 pub struct OpenedData {
     pub store: Store,
-    pub nonces: Nonces,
+    /// For a server on its own. Nodes share theirs, and a mirror has none.
+    pub nonces: Option<Nonces>,
 }
 
 /// Opens the repository and the nonces beside it, and makes both where there are none.
-pub fn open_repository(
-    data_dir: &DataDir,
-    author: Author,
-    clock: &Clock,
-    budget: Option<StorageLimits>,
-) -> Result<OpenedData, OpenDataError> {
+pub fn open_repository(data_dir: &DataDir, settings: OpenSettings) -> Result<OpenedData, OpenDataError> {
+    let OpenSettings { author, clock, budget, speaks_for, role } = settings;
     let repository = Repository::open(&data_dir.repository())?;
     if let Some(marker) = repository.marker()? {
         RepositoryMarker::parse(&marker).map_err(|error| OpenDataError::Format { error })?;
     }
-    let now = clock.now();
     // Before the first commit, so that a crash between the two does not look like a restored clone (D38).
     let state = if repository.is_unborn() {
         nonces::RepositoryAge::Unborn
     } else {
         nonces::RepositoryAge::HasCommits
     };
-    let nonces = Nonces::open(&data_dir.nonces(), state, clock.clone())?;
-    let options = Options { author, clock: clock.clone(), initial: create(now), budget };
+    let nonces = match role {
+        StoreRole::Single => Some(Nonces::open(&data_dir.nonces(), state, clock.clone())?),
+        StoreRole::Node(_) | StoreRole::Follower => {
+            // A server on its own that goes on from here does not know what others accepted meanwhile. Without the file
+            // it knows that.
+            nonces::remove(&data_dir.nonces())?;
+            None
+        }
+    };
+    let initial = create(clock.now());
+    let options = Options { author, clock, initial, budget, speaks_for, role };
     Ok(OpenedData { store: Store::start(repository, options)?, nonces })
 }

@@ -5,11 +5,12 @@ use std::sync::{
     mpsc::{SyncSender, TrySendError, sync_channel},
 };
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use countersign_core::rules::snapshot::Change;
 use tokio::sync::oneshot;
 
 use crate::{
+    audit::replay::SpeaksFor,
     budget::{StorageBudget, StorageLimits},
     catalogue::Catalogue,
     clock::Clock,
@@ -18,13 +19,15 @@ use crate::{
     error::StoreError,
     fold::Folder,
     follow::FollowError,
+    jobs::{Job, transaction},
     journal::entry::JournalEntry,
     log::Log,
     repository::Repository,
+    sequence::Sequencer,
     snapshot::head::Head,
     stats::StoreStats,
     thread::JoinedThread,
-    writer::{Job, StoreState, Writer, job, load_head},
+    writer::{Repeating, Sharing, StoreState, Writer, load_head},
 };
 
 /// Changes that may wait; beyond it a caller is told to come back.
@@ -39,6 +42,20 @@ pub struct Options {
     pub initial: Change,
     /// How much may be stored in a day; `None` for as much as there is.
     pub budget: Option<StorageLimits>,
+    /// Which project a URL may speak for; for commits that others made.
+    pub speaks_for: SpeaksFor,
+    pub role: StoreRole,
+}
+
+/// Who makes the commits.
+#[derive(Debug)]
+pub enum StoreRole {
+    /// This server alone.
+    Single,
+    /// This server and others, in an order that they share.
+    Node(Box<dyn Sequencer>),
+    /// Another server: this one repeats them.
+    Follower,
 }
 
 /// The repository at work. Dropping it stores what still waits, then returns.
@@ -57,15 +74,27 @@ impl Store {
             stats: StoreStats::default(),
             log: Arc::new(Log::new(Arc::clone(&objects), repository.tip)),
             budget: options.budget.map(StorageBudget::new),
+            halted: ArcSwapOption::empty(),
         });
         let folder = Folder::start(objects, repository.disk.clone(), pack_dir.clone())
             .map_err(|source| DiskError::new("start a thread for", &pack_dir, source))?;
         folder.wake();
         let is_unborn = repository.is_unborn();
-        let Options { author, clock, initial, budget: _ } = options;
-        let mut writer = Writer { repository, shared: Arc::clone(&shared), author, clock, folder };
-        if is_unborn {
-            writer.commit_initial(&initial)?;
+        let Options { author, clock, initial, budget: _, speaks_for, role } = options;
+        let repeating = Repeating::new(speaks_for);
+        let mut writer = Writer {
+            repository,
+            shared: Arc::clone(&shared),
+            author,
+            clock,
+            folder,
+            repeating,
+            sharing: None,
+        };
+        match role {
+            StoreRole::Single if is_unborn => writer.commit_initial(&initial)?,
+            StoreRole::Single | StoreRole::Follower => {}
+            StoreRole::Node(sequencer) => writer.sharing = Some(Sharing { sequencer, initial }),
         }
         let (jobs, queue) = sync_channel(QUEUE);
         let writer = JoinedThread::start("store-writer", move || writer.run(&queue));
@@ -89,22 +118,40 @@ impl Store {
         decide: impl Fn(&Head) -> Result<(Change, T), R> + Send + 'static,
     ) -> Result<Result<T, R>, StoreError> {
         let (reply, answer) = oneshot::channel();
+        self.send(Job::Decide(transaction(decide, reply)))?;
+        answer.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    fn send(&self, job: Job) -> Result<(), StoreError> {
         self.stats().note_queued();
-        self.jobs.try_send(job(decide, reply)).map_err(|error| {
+        self.jobs.try_send(job).map_err(|error| {
             self.stats().note_taken();
             match error {
                 TrySendError::Full(_) => StoreError::Busy,
                 TrySendError::Disconnected(_) => StoreError::Closed,
             }
-        })?;
-        answer.await.unwrap_or(Err(StoreError::Closed))
+        })
     }
 
     /// Repeats commits that another machine made, if the rules give them. What comes before the first entry that they do
     /// not give is published; that entry and those after it are not.
     pub async fn follow(&self, entries: Vec<JournalEntry>) -> Result<(), FollowError> {
-        drop(entries);
-        Err(FollowError::Store(StoreError::Closed))
+        let (reply, answer) = oneshot::channel();
+        self.send(Job::Follow { entries, reply })?;
+        answer.await.unwrap_or(Err(FollowError::Store(StoreError::Closed)))
+    }
+
+    /// Repeats what other nodes have put into the shared order. Returns when this node has everything that was there when
+    /// it asked.
+    pub async fn catch_up(&self) -> Result<(), StoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Job::CatchUp { reply })?;
+        answer.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// Why this node has stopped following the others, if it has.
+    pub fn halted(&self) -> Option<Arc<String>> {
+        self.shared.halted.load_full()
     }
 
     /// How many rounds of fsync were made for all commits since the start.

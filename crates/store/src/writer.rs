@@ -1,29 +1,38 @@
 //! The one writer. It takes whatever changes wait, makes a commit of each, and publishes them together: many callers
 //! share one round of fsync, and each is answered only after it.
 
+mod repeating;
+mod sharing;
+
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, mpsc::Receiver},
     time::Instant,
 };
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use countersign_core::{
     documents::layout,
     rules::snapshot::{Change, Snapshot as _},
-    values::{path::RepoPath, wire},
+    values::{path::RepoPath, time::Timestamp, wire},
 };
 use gix::{ObjectId, hash::Kind as HashKind};
-use tokio::sync::oneshot;
 
+pub(crate) use self::{repeating::Repeating, sharing::Sharing};
 use crate::{
     budget::{Charge, Need, StorageBudget},
     clock::Clock,
     commit::Author,
     error::StoreError,
     fold::Folder,
+    jobs::{Decision, Job},
+    journal::{self, entry::JournalEntry},
     log::{Log, Logged},
-    repository::{Repository, batch::Batch},
+    repository::{
+        Repository,
+        batch::{Batch, NewCommit},
+    },
+    sequence::Appended,
     snapshot::{head::Head, index::Index, places::Places},
     stats::StoreStats,
 };
@@ -32,17 +41,6 @@ const MAX_CHANGES: usize = 256;
 /// Trees of large directories add up; beyond this, the rest waits for the next batch.
 const MAX_BATCH_BYTES: usize = 16 << 20;
 
-/// One caller's decision, and the way back to the caller. Given no head, it passes the error on and returns nothing.
-pub(crate) type Job = Box<dyn FnOnce(Result<&Head, StoreError>) -> Option<Decided> + Send>;
-
-/// What a decision came to: a change, if any, and the answer, to be released with the fate of the batch.
-pub(crate) struct Decided {
-    change: Option<Change>,
-    answer: Answer,
-}
-
-type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
-
 #[derive(Debug)]
 pub(crate) struct Writer {
     pub(crate) repository: Repository,
@@ -50,6 +48,9 @@ pub(crate) struct Writer {
     pub(crate) author: Author,
     pub(crate) clock: Clock,
     pub(crate) folder: Folder,
+    pub(crate) repeating: Repeating,
+    /// The order that this node shares with others; `None` for a server on its own.
+    pub(crate) sharing: Option<Sharing>,
 }
 
 /// What the writer shares with those who ask.
@@ -59,88 +60,123 @@ pub(crate) struct StoreState {
     pub(crate) stats: StoreStats,
     pub(crate) log: Arc<Log>,
     pub(crate) budget: Option<StorageBudget>,
+    /// Why this node does not follow the shared order any more.
+    pub(crate) halted: ArcSwapOption<String>,
 }
 
 /// Changes that were decided one on top of the other, and are not published yet.
-struct Draft {
+#[derive(Debug)]
+pub(crate) struct Draft {
     head: Head,
     batch: Batch,
     commits: Vec<Logged>,
     content_bytes: u64,
     /// Given back if it comes to nothing.
     charges: Vec<Charge>,
-    waiting: Vec<(Answer, Result<(), StoreError>)>,
+    /// The same for other nodes, if there are any.
+    entries: Vec<JournalEntry>,
+    body: Vec<u8>,
 }
 
-pub(crate) fn job<T: Send + 'static, R: Send + 'static>(
-    decide: impl Fn(&Head) -> Result<(Change, T), R> + Send + 'static,
-    reply: oneshot::Sender<Result<Result<T, R>, StoreError>>,
-) -> Job {
-    // A caller that has gone away does not matter: its change is made all the same.
-    Box::new(move |head| {
-        // Nothing that a decision was changing outlives its panic: it can only read.
-        let decided = head.and_then(|head| {
-            catch_unwind(AssertUnwindSafe(|| decide(head))).map_err(|_| StoreError::Panicked)
-        });
-        let (change, outcome) = match decided {
-            Ok(Ok((change, value))) => (Some(change), Ok(value)),
-            Ok(Err(refusal)) => (None, Err(refusal)),
-            Err(error) => {
-                let _ = reply.send(Err(error));
-                return None;
-            }
-        };
-        let answer: Answer = Box::new(move |fate| {
-            let _ = reply.send(fate.map(|()| outcome));
-        });
-        Some(Decided { change: change.filter(|change| !change.is_empty()), answer })
-    })
-}
+/// Those who wait for the fate of a draft, each with what was wrong with its own change.
+type Waiting = Vec<(Box<dyn Decision>, Result<(), StoreError>)>;
 
 impl Writer {
     /// Works until every sender of `jobs` is gone and the queue is empty.
     pub(crate) fn run(mut self, jobs: &Receiver<Job>) {
-        while let Ok(job) = jobs.recv() {
-            self.shared.stats.note_taken();
-            match self.recover() {
-                Ok(()) => self.run_batch(job, jobs),
-                Err(error) => {
-                    self.shared.stats.note_failed();
-                    drop(job(Err(error)));
-                }
+        let mut put_off = None;
+        while let Some(job) = put_off.take().or_else(|| self.next_job(|| jobs.recv().ok())) {
+            if let Err(error) = self.recover() {
+                self.shared.stats.note_failed();
+                refuse(job, &error);
+                continue;
+            }
+            match job {
+                Job::Decide(decision) => put_off = self.run_batch(decision, jobs),
+                // A caller that has gone away does not matter.
+                Job::Follow { entries, reply } => drop(reply.send(self.follow(&entries))),
+                Job::CatchUp { reply } => drop(reply.send(self.catch_up())),
             }
         }
     }
 
-    /// The very first commit, before any other can be asked for.
+    fn next_job(&self, receive: impl FnOnce() -> Option<Job>) -> Option<Job> {
+        receive().inspect(|_| self.shared.stats.note_taken())
+    }
+
+    /// The very first commit of a server on its own, before any other can be asked for.
     pub(crate) fn commit_initial(&mut self, change: &Change) -> Result<(), StoreError> {
         let mut draft = self.draft();
         self.extend(&mut draft, change)?;
         self.publish(&mut draft)
     }
 
-    fn run_batch(&mut self, first: Job, jobs: &Receiver<Job>) {
+    /// Returns a job of another kind that came in between.
+    fn run_batch(&mut self, first: Box<dyn Decision>, jobs: &Receiver<Job>) -> Option<Job> {
+        if self.sharing.is_some()
+            && self.repository.is_unborn()
+            && let Err(error) = self.catch_up()
+        {
+            first.answer(Err(error));
+            return None;
+        }
         let mut draft = self.draft();
+        let (mut waiting, mut put_off) = (Waiting::new(), None);
         let mut next = Some(first);
         let mut taken = 0;
-        while let Some(job) = next {
-            self.take(job, &mut draft);
+        while let Some(decision) = next.take() {
+            self.take(decision, &mut draft, &mut waiting);
             taken += 1;
-            let full = taken == MAX_CHANGES || draft.batch.bytes > MAX_BATCH_BYTES;
-            next = if full { None } else { jobs.try_recv().ok().inspect(|_| self.shared.stats.note_taken()) };
+            if taken == MAX_CHANGES || self.is_full(&draft) {
+                break;
+            }
+            match self.next_job(|| jobs.try_recv().ok()) {
+                Some(Job::Decide(decision)) => next = Some(decision),
+                other => put_off = other,
+            }
         }
-        let published = if draft.commits.is_empty() { Ok(()) } else { self.publish(&mut draft) };
+        let published = self.share_and_publish(&mut draft, &mut waiting);
         // Answers that were decided on top of unpublished changes share the fate of those, refusals too.
-        for (answer, own) in draft.waiting {
-            answer(published.clone().and(own));
+        for (decision, own) in waiting {
+            decision.answer(published.clone().and(own));
         }
         if published.is_err() {
+            self.discard(draft);
             // So that readers see where the branch is. If it fails, the next batch tries again.
             let _ = self.recover();
         }
+        put_off
     }
 
-    fn draft(&self) -> Draft {
+    fn is_full(&self, draft: &Draft) -> bool {
+        draft.batch.bytes > MAX_BATCH_BYTES || draft.body.len() > sharing::BODY_BYTES
+    }
+
+    /// With other nodes, a batch counts once it is in the shared order. If another node was first, everything is decided
+    /// again on top of what that one did.
+    fn share_and_publish(&mut self, draft: &mut Draft, waiting: &mut Waiting) -> Result<(), StoreError> {
+        while !draft.commits.is_empty() {
+            match self.share(draft)? {
+                Appended::Done => {
+                    self.publish(draft)?;
+                    draft.entries.iter().for_each(|entry| self.repeating.note_own(entry));
+                    self.note_published();
+                    return Ok(());
+                }
+                Appended::Behind => {}
+            }
+            let lost = std::mem::replace(draft, self.draft());
+            self.discard(lost);
+            self.catch_up()?;
+            *draft = self.draft();
+            for (decision, _) in std::mem::take(waiting) {
+                self.take(decision, draft, waiting);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn draft(&self) -> Draft {
         let head = Head::clone(&self.shared.published.load());
         Draft {
             head,
@@ -148,41 +184,55 @@ impl Writer {
             commits: Vec::new(),
             content_bytes: 0,
             charges: Vec::new(),
-            waiting: Vec::new(),
+            entries: Vec::new(),
+            body: Vec::new(),
         }
     }
 
-    fn take(&self, job: Job, draft: &mut Draft) {
-        let Some(Decided { change, answer }) = job(Ok(&draft.head)) else { return };
+    /// What it staged will never be published.
+    pub(crate) fn discard(&self, draft: Draft) {
+        drop(draft);
+        self.repository.objects.unstage(None);
+    }
+
+    fn take(&self, mut decision: Box<dyn Decision>, draft: &mut Draft, waiting: &mut Waiting) {
+        let change = match decision.decide(&draft.head) {
+            Ok(change) => change,
+            Err(error) => return decision.answer(Err(error)),
+        };
         let Some(change) = change else {
             if draft.commits.is_empty() {
                 // It saw nothing but what is published.
-                answer(Ok(()));
+                decision.answer(Ok(()));
             } else {
-                draft.waiting.push((answer, Ok(())));
+                waiting.push((decision, Ok(())));
             }
             return;
         };
         // A panic here would be ours and not the decision's; it must not stop all writing either. What it leaves in
         // the batch are objects that nothing refers to.
         let extended = catch_unwind(AssertUnwindSafe(|| self.extend(draft, &change)));
-        draft.waiting.push((answer, extended.unwrap_or(Err(StoreError::Panicked))));
+        waiting.push((decision, extended.unwrap_or(Err(StoreError::Panicked))));
     }
 
     /// Adds one more commit to `draft`. On an error it is as it was, but for objects that nothing refers to.
     fn extend(&self, draft: &mut Draft, change: &Change) -> Result<(), StoreError> {
-        let Draft { head, batch, .. } = draft;
-        let objects = &head.objects;
         let time = self.clock.now();
-        let new = batch.prepare(head, change, &self.author.at(time))?;
-        let (root, commit, content_bytes) = (Arc::clone(&new.root), new.tip, new.content_bytes());
-        let charge = self.charge(head, change, content_bytes)?;
-        batch.add_commit(objects, new);
-        let touched: Vec<RepoPath> = change.files.keys().cloned().collect();
-        draft.head = head.next(commit, root, &touched);
-        draft.commits.push(Logged::new(commit, time.to_whole_seconds(), change.recorded_message()));
-        draft.content_bytes += content_bytes;
+        let new = draft.batch.prepare(&draft.head, change, &self.author.at(time))?;
+        let charge = self.charge(&draft.head, change, new.content_bytes())?;
         draft.charges.extend(charge);
+        if self.sharing.is_some() {
+            let entry = JournalEntry {
+                id: new.tip,
+                parent: Some(draft.head.commit).filter(|commit| !commit.is_null()),
+                author: self.author.clone(),
+                time: time.to_whole_seconds(),
+                change: Change { message: change.recorded_message(), ..change.clone() },
+            };
+            journal::write::write_entry(&entry, &mut draft.body);
+            draft.entries.push(entry);
+        }
+        draft.add(new, change, time);
         Ok(())
     }
 
@@ -201,7 +251,7 @@ impl Writer {
         Ok(Some(budget.charge(&need, Instant::now())?))
     }
 
-    fn publish(&mut self, draft: &mut Draft) -> Result<(), StoreError> {
+    pub(crate) fn publish(&mut self, draft: &mut Draft) -> Result<(), StoreError> {
         let StoreState { published, stats, log, .. } = &*self.shared;
         let made = self.repository.publish(&draft.batch, draft.head.commit);
         made.inspect_err(|_| stats.note_failed())?;
@@ -222,6 +272,27 @@ impl Writer {
             self.shared.log.catch_up(head.commit);
         }
         Ok(())
+    }
+}
+
+impl Draft {
+    /// A commit that was prepared on top of the others.
+    fn add(&mut self, new: NewCommit<'_>, change: &Change, time: Timestamp) {
+        let (root, commit, content_bytes) = (Arc::clone(&new.root), new.tip, new.content_bytes());
+        self.batch.add_commit(&self.head.objects, new);
+        let touched: Vec<RepoPath> = change.files.keys().cloned().collect();
+        self.head = self.head.next(commit, root, &touched);
+        self.commits.push(Logged::new(commit, time.to_whole_seconds(), change.recorded_message()));
+        self.content_bytes += content_bytes;
+    }
+}
+
+fn refuse(job: Job, error: &StoreError) {
+    // Callers that have gone away do not matter.
+    match job {
+        Job::Decide(decision) => decision.answer(Err(error.clone())),
+        Job::Follow { reply, .. } => drop(reply.send(Err(error.clone().into()))),
+        Job::CatchUp { reply } => drop(reply.send(Err(error.clone()))),
     }
 }
 

@@ -5,16 +5,18 @@ mod socket;
 use std::path::{Path, PathBuf};
 
 use countersign_core::rules::decide::drop;
+use countersign_forge::origin::speaks_for;
 use countersign_server::{
     admin::{AdminRequest, list_blocks, list_projects},
     blocks::{BlockError, BlockedThing, Blocks},
     config::ConfigFile,
 };
 use countersign_store::{
+    StoreRole,
     clock::Clock,
     data_dir::{DataDir, DataDirError},
     nonces::{self, NonceReset},
-    open::{OpenedData, open_repository},
+    open::{OpenSettings, OpenedData, open_repository},
 };
 use serde_json::{Value, json};
 
@@ -144,7 +146,14 @@ fn plain(value: &Value) -> String {
 /// No budget: an operator can always clean up.
 fn open_stopped(file: &ConfigFile, path: &Path) -> Result<(DataDir, OpenedData), CliError> {
     let data_dir = lock_stopped(path)?;
-    let opened = open_repository(&data_dir, file.author()?, &Clock::system(), None)?;
+    let settings = OpenSettings {
+        author: file.author()?,
+        clock: Clock::system(),
+        budget: None,
+        speaks_for,
+        role: StoreRole::Single,
+    };
+    let opened = open_repository(&data_dir, settings)?;
     Ok((data_dir, opened))
 }
 

@@ -9,11 +9,12 @@ use std::{
 };
 
 use countersign_core::rules::snapshot::Change;
+use countersign_forge::origin::speaks_for;
 use countersign_store::{
-    Head, Store,
+    Head, Store, StoreRole,
     clock::Clock,
     data_dir::DataDir,
-    open::{OpenedData, open_repository},
+    open::{OpenSettings, OpenedData, open_repository},
 };
 use tokio::{runtime::Runtime, task::JoinSet};
 
@@ -155,7 +156,14 @@ fn complete_releases(plan: Plan, first: usize) -> Result<Change, Failure> {
 fn open(data_dir: &Path) -> Result<(OpenedData, DataDir), Failure> {
     let settings = process::settings(data_dir)?;
     let locked = DataDir::lock(data_dir)?;
-    Ok((open_repository(&locked, settings.author, &Clock::system(), None)?, locked))
+    let settings = OpenSettings {
+        author: settings.author,
+        clock: Clock::system(),
+        budget: None,
+        speaks_for,
+        role: StoreRole::Single,
+    };
+    Ok((open_repository(&locked, settings)?, locked))
 }
 
 async fn commit(store: &Store, change: Change) -> Result<(), Failure> {

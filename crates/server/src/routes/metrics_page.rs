@@ -120,7 +120,7 @@ fn write_store(page: &mut Page, app: &App) {
         let left = budget.bytes_left(Instant::now());
         page.value("countersign_budget_left_bytes", "Bytes left in the budget of the whole server.", left);
     }
-    let stats = app.nonces.stats();
+    let Some(stats) = app.role.nonces() else { return };
     page.value("countersign_nonces_stored_total", "Nonces that were new.", stats.stored());
     page.value("countersign_nonces_repeated_total", "Nonces that were used before.", stats.repeated());
     page.value("countersign_nonces_kept", "Nonces remembered now.", stats.kept());

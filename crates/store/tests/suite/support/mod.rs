@@ -25,7 +25,8 @@ use countersign_core::{
     values::{path::RepoPath, time::Timestamp},
 };
 use countersign_store::{
-    Author, Disk, Head, OpenError, Options, Repository, Store, StoreError, clock::Clock, data_dir::DataDir,
+    Author, Disk, Head, OpenError, Options, Repository, Store, StoreError, StoreRole, clock::Clock,
+    data_dir::DataDir,
 };
 use tempfile::TempDir;
 
@@ -47,7 +48,14 @@ pub(crate) fn options() -> Options {
     let mut initial = Change::new("Create the repository");
     initial.write(path("svc.repository.json"), b"{}\n".to_vec());
     let author = Author::new("Countersign", "countersign@localhost").unwrap();
-    Options { author, clock: clock(), initial, budget: None }
+    Options {
+        author,
+        clock: clock(),
+        initial,
+        budget: None,
+        speaks_for: |_, _| Ok(()),
+        role: StoreRole::Single,
+    }
 }
 
 /// A change from lines such as `+a/b=content` and `-a/c`.
