@@ -1,5 +1,6 @@
 //! What the operator can set. Flag beats environment beats file beats default; unknown keys are errors.
 
+mod database;
 mod error;
 mod log;
 mod numbers;
@@ -25,9 +26,11 @@ use countersign_forge::{
 use countersign_store::audit::replay::MAX_FETCH;
 use serde::Deserialize;
 
+pub use self::database::{GivenDatabase, NodeSettings};
 pub use self::error::{ConfigError, WebhookProblem};
 pub use self::log::{LogFormat, LogLevel, UnknownName};
 use self::{
+    database::DatabaseTable,
     numbers::table,
     service::{ConnectionsTable, RateLimitsTable, TlsTable},
     source::ConfigSource,
@@ -71,6 +74,8 @@ pub struct Settings {
     /// Author and committer of every commit (D33).
     pub author: Author,
     pub webhooks: Vec<Webhook>,
+    /// `None`: this server is on its own.
+    pub node: Option<NodeSettings>,
 }
 
 #[derive(Debug, Clone)]
@@ -103,6 +108,7 @@ pub struct Overrides {
     pub metrics_listen: Option<SocketAddr>,
     pub tls_cert: Option<PathBuf>,
     pub tls_key: Option<PathBuf>,
+    pub database: Option<GivenDatabase>,
 }
 
 /// The configuration file. Its keys have the names of the flags; only the file has tables.
@@ -134,6 +140,8 @@ pub struct ConfigFile {
     commits: CommitsTable,
     #[serde(default)]
     webhook: Vec<WebhookTable>,
+    #[serde(default)]
+    database: DatabaseTable,
     /// For messages.
     #[serde(skip)]
     source: Option<ConfigSource>,
@@ -203,6 +211,11 @@ impl ConfigFile {
         data_dir(flag, self.data_dir.clone())
     }
 
+    /// Only the database, for commands that need nothing else.
+    pub fn database(&self, given: Option<GivenDatabase>) -> Result<Option<NodeSettings>, ConfigError> {
+        self.database.clone().resolve(given)
+    }
+
     pub fn author(&self) -> Result<Author, ConfigError> {
         self.commits.clone().resolve()
     }
@@ -264,6 +277,7 @@ impl Settings {
             limits: file.limits.resolve(dev)?,
             author: file.commits.resolve()?,
             webhooks: webhook::resolve(file.webhook)?,
+            node: file.database.resolve(overrides.database)?,
         })
     }
 }

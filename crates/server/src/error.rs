@@ -116,10 +116,10 @@ impl ApiError {
     }
 
     /// What a node cannot do without the others.
-    pub fn no_database() -> Self {
+    pub fn no_database(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         let message = "the server cannot reach its database at the moment. Whether the change was made is not known: try \
                        again in a moment";
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(2)
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(2).because(source)
     }
 
     /// Soon after a start.
@@ -319,7 +319,7 @@ impl From<StoreError> for ApiError {
             StoreError::OverBudget(over) => {
                 return Self::refused(StatusCode::TOO_MANY_REQUESTS, over).retry_after(over.seconds);
             }
-            StoreError::Unordered(_) => return Self::no_database().because(error),
+            StoreError::Unordered(_) => return Self::no_database(error),
             StoreError::Halted(_) => {
                 return Self::refused(StatusCode::SERVICE_UNAVAILABLE, &error).retry_after(60);
             }

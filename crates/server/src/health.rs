@@ -1,8 +1,10 @@
 //! Whether the server can do its work.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NotReady {
     #[error("the server is stopping")]
     Stopping,
@@ -10,4 +12,10 @@ pub enum NotReady {
     Store,
     #[error("the last nonce could not be stored")]
     Nonces,
+    #[error("the database cannot be reached")]
+    Database,
+    #[error("this node is too far behind the others")]
+    Lagging,
+    #[error("this node has stopped following the others: {0}")]
+    Halted(Arc<String>),
 }

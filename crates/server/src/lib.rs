@@ -21,6 +21,7 @@ pub mod host;
 pub mod limits;
 pub mod listen;
 pub mod metrics;
+pub mod node;
 pub mod observe;
 pub mod openapi;
 pub mod origin;

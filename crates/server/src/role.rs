@@ -5,12 +5,14 @@ use std::time::Instant;
 use countersign_core::{rules::auth, values::time::Timestamp};
 use countersign_store::nonces::{NonceStats, Nonces};
 
-use crate::{error::ApiError, health::NotReady};
+use crate::{error::ApiError, health::NotReady, node::ClusterNode};
 
 #[derive(Debug)]
 pub enum ServerRole {
     /// On its own. It remembers the nonces that were used.
     Single { nonces: Nonces },
+    /// One of several, which share nonces and the order of changes.
+    Node(ClusterNode),
 }
 
 impl ServerRole {
@@ -22,12 +24,14 @@ impl ServerRole {
                 check_floor(nonces.floor(), signed)?;
                 Ok(nonces.remember(nonce, auth::nonce_expiry(signed)).await?)
             }
+            Self::Node(node) => node.accept(nonce, signed).await,
         }
     }
 
     pub fn nonces(&self) -> Option<&NonceStats> {
         match self {
             Self::Single { nonces } => Some(nonces.stats()),
+            Self::Node(node) => Some(node.nonces()),
         }
     }
 
@@ -35,6 +39,14 @@ impl ServerRole {
         match self {
             Self::Single { nonces } if nonces.stats().is_failing(now) => Err(NotReady::Nonces),
             Self::Single { .. } => Ok(()),
+            Self::Node(node) => node.readiness(now),
+        }
+    }
+
+    pub fn node(&self) -> Option<&ClusterNode> {
+        match self {
+            Self::Single { .. } => None,
+            Self::Node(node) => Some(node),
         }
     }
 }

@@ -45,6 +45,7 @@ use crate::{
         self, Gate, Lanes,
         connections::{ConnectionLimits, Connections},
     },
+    node::{ClusterNode, NodeError, UnstartedNode},
     openapi::Reference,
     proxies::TrustedProxies,
     rendering::Renderings,
@@ -95,6 +96,8 @@ pub enum StartError {
     #[error(transparent)]
     Blocks(#[from] UnreadableBlocks),
     #[error(transparent)]
+    Node(#[from] NodeError),
+    #[error(transparent)]
     Tls(#[from] TlsError),
     #[error("the threads that serve connections cannot be started")]
     Threads(#[source] io::Error),
@@ -117,6 +120,7 @@ pub struct Running {
     webhooks: Vec<Background>,
     catalogue: Rounds,
     disk: Rounds,
+    following: Option<Background>,
     admin: Option<Background>,
 }
 
@@ -150,8 +154,8 @@ impl Running {
         self.app.catalogue.stop();
         self.catalogue.stop().await?;
         self.disk.stop().await?;
-        if let Some(admin) = self.admin {
-            admin.stop().await?;
+        for part in [self.following, self.admin].into_iter().flatten() {
+            part.stop().await?;
         }
         match self.metrics {
             Some(metrics) => metrics.stop().await,
@@ -178,6 +182,10 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     http_date().ok_or(StartError::Clock)?;
     let tls = settings.tls.map(Tls::read).transpose()?.map(Arc::new);
     let data_dir = DataDir::lock(&settings.data_dir)?;
+    let node = match settings.node {
+        Some(node) => Some(UnstartedNode::prepare(node, &data_dir.node_name()).await?),
+        None => None,
+    };
     let opened = open_repository(
         &data_dir,
         OpenSettings {
@@ -185,10 +193,15 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
             clock: clock.clone(),
             budget: settings.limits.storage,
             speaks_for,
-            role: StoreRole::Single,
+            role: node.as_ref().map_or(StoreRole::Single, |node| node.store_role(&clock)),
         },
     )?;
-    let nonces = opened.nonces.expect("a server on its own has its own nonces");
+    let role = match (node, opened.nonces) {
+        (Some(node), _) => ServerRole::Node(node.start()),
+        (None, nonces) => {
+            ServerRole::Single { nonces: nonces.expect("a server on its own has its own nonces") }
+        }
+    };
     let webhooks = Webhooks::open(settings.webhooks, &data_dir, &opened.store)?;
     let blocks = Blocks::open(data_dir.blocks())?;
     let admin = bind_admin(data_dir.path());
@@ -201,7 +214,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     // Listeners keep their connections. The others are for clients that come and go.
     let listeners = limits.event_listeners.min(connections.limits.total / 2);
     let app = App::new(AppParts {
-        role: ServerRole::Single { nonces },
+        role,
         catalogue: Arc::new(opened.store.catalogue()),
         questions: Renderings::default(),
         events: Arc::new(Audience::start(opened.store.log(), listeners)),
@@ -252,11 +265,27 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let webhooks = webhooks.work(&app.store, &clock, &fetcher).map(Background::start).collect();
     let catalogue = catalogue::follow(&app.catalogue).map_err(StartError::Threads)?;
     let disk = disk_space::watch(settings.data_dir).map_err(StartError::Threads)?;
+    let following = app.role.node().map(|node| {
+        let (state, store) = (Arc::clone(&node.state), Arc::clone(&app.store));
+        Background::start(|stopped| ClusterNode::follow(state, store, stopped))
+    });
     let admin = admin.map(|listener| {
         let app = app.clone();
         Background::start(|stopped| admin::serve(listener, app, stopped))
     });
-    Ok(Running { address, metrics_address, app, tls, main, metrics, webhooks, catalogue, disk, admin })
+    Ok(Running {
+        address,
+        metrics_address,
+        app,
+        tls,
+        main,
+        metrics,
+        webhooks,
+        catalogue,
+        disk,
+        following,
+        admin,
+    })
 }
 
 /// Without it the server works, and its operator has to stop it for changes.

@@ -74,6 +74,8 @@ impl AppParts {
         let now = Instant::now();
         if *self.is_stopping.borrow() {
             Err(NotReady::Stopping)
+        } else if let Some(reason) = self.store.halted() {
+            Err(NotReady::Halted(reason))
         } else if self.store.stats().is_failing(now) {
             Err(NotReady::Store)
         } else {

@@ -4,6 +4,9 @@ use countersign_core::values::time::Timestamp;
 use gix::ObjectId;
 use thiserror::Error;
 
+/// Of an author's name, and of the address.
+const MAX_BYTES: usize = 1_024;
+
 /// A name and an address that Git accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Author {
@@ -12,7 +15,9 @@ pub struct Author {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("the author's {field} is empty, or has a control character, `<` or `>`")]
+#[error(
+    "the author's {field} is empty, longer than {MAX_BYTES} bytes, or has a control character, `<` or `>`"
+)]
 pub struct AuthorError {
     field: &'static str,
 }
@@ -22,7 +27,7 @@ impl Author {
         for (field, text) in [("name", name), ("email", email)] {
             // Git would drop these silently, or write a commit that its own fsck rejects.
             let forbidden = text.contains(|c: char| c.is_control() || matches!(c, '<' | '>'));
-            if forbidden || text.trim() != text || text.is_empty() {
+            if forbidden || text.trim() != text || text.is_empty() || text.len() > MAX_BYTES {
                 return Err(AuthorError { field });
             }
         }
@@ -33,6 +38,12 @@ impl Author {
     pub(crate) fn at(&self, time: Timestamp) -> String {
         // `git fsck` refuses times before 1970.
         format!("{} <{}> {} +0000", self.name, self.email, time.unix_seconds().max(0))
+    }
+
+    /// Reads [`Author::at`] back; `None` for any other spelling.
+    pub(crate) fn parse_at(who: &str) -> Option<(Self, Timestamp)> {
+        let (author, time) = (parse_author(who)?, parse_time(who)?);
+        (author.at(time) == who).then_some((author, time))
     }
 }
 
@@ -51,8 +62,8 @@ pub struct Commit {
     pub message: String,
     /// The names of its headers, where they are not those that the store writes, in its order.
     pub odd_headers: Option<String>,
-    /// Whether its bytes are those that the store writes for what it says.
-    pub is_ours: bool,
+    /// Who made it, if its bytes are those that the store writes for what it says.
+    pub author: Option<Author>,
 }
 
 impl Commit {
@@ -78,13 +89,14 @@ impl Commit {
         let tree = tree.ok_or("it names no tree")?;
         let committer = committer.ok_or("it has no committer")?;
         let time = parse_time(committer).ok_or("its time cannot be read")?;
-        let rewritten = parse_author(committer)
-            .map(|author| commit_text(tree, parents.first().copied(), &message, &author.at(time)));
+        let author = parse_author(committer).filter(|author| {
+            commit_text(tree, parents.first().copied(), &message, &author.at(time)) == bytes
+        });
         Ok(Self {
             tree,
             time,
             odd_headers: has_odd_headers.then(|| names.join(", ")),
-            is_ours: rewritten.is_some_and(|rewritten| rewritten == bytes),
+            author,
             parents,
             message,
         })

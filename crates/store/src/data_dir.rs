@@ -16,6 +16,7 @@ const LOCK_FILE: &str = "lock";
 pub(crate) const REPOSITORY_DIR: &str = "repo.git";
 const NONCES_FILE: &str = "nonces.sqlite";
 const ADMIN_SOCKET: &str = "admin.sock";
+const NODE_FILE: &str = "node";
 const BLOCKS_FILE: &str = "blocks";
 const WEBHOOKS_DIR: &str = "webhooks";
 
@@ -99,6 +100,11 @@ impl DataDir {
     /// Where a running server of this directory answers its operator.
     pub fn admin_socket_at(path: &Path) -> PathBuf {
         path.join(ADMIN_SOCKET)
+    }
+
+    /// The name of this node among others.
+    pub fn node_name(&self) -> PathBuf {
+        self.path.join(NODE_FILE)
     }
 
     /// What the operator has blocked.

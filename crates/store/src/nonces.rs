@@ -28,8 +28,10 @@ use crate::{
     trouble::RecentFailure,
 };
 
-const QUEUE: usize = 1_024;
-const MAX_BATCH: usize = 512;
+/// Nonces that can wait to be stored.
+pub const QUEUE: usize = 1_024;
+/// Nonces that are stored together.
+pub const MAX_BATCH: usize = 512;
 /// Expired rows that one batch removes at most, so that no request waits for a large clean-up.
 const MAX_PURGED: i64 = 1_000;
 const SCHEMA_VERSION: i64 = 2;
@@ -132,13 +134,29 @@ impl NonceStats {
         self.trouble.is_recent(now)
     }
 
-    fn note_stored(&self, answers: &[Result<(), NonceError>], purged: usize) {
-        let stored = answers.iter().filter(|answer| answer.is_ok()).count();
-        self.stored.fetch_add(stored as u64, Ordering::Relaxed);
-        self.repeated.fetch_add((answers.len() - stored) as u64, Ordering::Relaxed);
-        // The only thread that changes it.
-        let kept = self.kept() + stored as u64;
-        self.kept.store(kept.saturating_sub(purged as u64), Ordering::Relaxed);
+    pub fn note_queued(&self) {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many are no longer in the queue.
+    pub fn note_taken(&self, count: usize) {
+        self.waiting.fetch_sub(count, Ordering::Relaxed);
+    }
+
+    pub fn note_outcome(&self, is_ok: bool) {
+        self.trouble.note(is_ok, Instant::now());
+    }
+
+    /// Whether each nonce of a batch was new.
+    pub fn note_stored(&self, answers: impl Iterator<Item = bool>) {
+        for is_new in answers {
+            let counter = if is_new { &self.stored } else { &self.repeated };
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub fn note_kept(&self, kept: u64) {
+        self.kept.store(kept, Ordering::Relaxed);
     }
 }
 
@@ -181,9 +199,9 @@ impl Nonces {
         let (reply, answer) = oneshot::channel();
         // Rounded up: a fraction of a second too long is harmless.
         let waiting = Waiting { nonce, expires_at: expires_at.unix_seconds().saturating_add(1), reply };
-        self.stats.waiting.fetch_add(1, Ordering::Relaxed);
+        self.stats.note_queued();
         self.queue.try_send(waiting).map_err(|error| {
-            self.stats.waiting.fetch_sub(1, Ordering::Relaxed);
+            self.stats.note_taken(1);
             match error {
                 TrySendError::Full(_) => NonceError::Busy,
                 TrySendError::Disconnected(_) => unavailable(closed()),
@@ -199,9 +217,9 @@ impl Keeper {
         while let Ok(first) = queue.recv() {
             let batch: Vec<Waiting> =
                 std::iter::once(first).chain(queue.try_iter()).take(MAX_BATCH).collect();
-            self.stats.waiting.fetch_sub(batch.len(), Ordering::Relaxed);
+            self.stats.note_taken(batch.len());
             let stored = self.store(&batch);
-            self.stats.trouble.note(stored.is_ok(), Instant::now());
+            self.stats.note_outcome(stored.is_ok());
             // After an error nothing is known to be on disk, so no caller may go on.
             let answers = stored.unwrap_or_else(|error| vec![Err(error); batch.len()]);
             for (waiting, answer) in batch.into_iter().zip(answers) {
@@ -217,7 +235,10 @@ impl Keeper {
         let purged = purge(&transaction, now)?;
         // With synchronous=FULL this returns after the fsync of the write-ahead log.
         transaction.commit()?;
-        self.stats.note_stored(&answers, purged);
+        // The only thread that changes it.
+        let stored = answers.iter().filter(|answer| answer.is_ok()).count() as u64;
+        self.stats.note_kept((self.stats.kept() + stored).saturating_sub(purged as u64));
+        self.stats.note_stored(answers.iter().map(Result::is_ok));
         Ok(answers)
     }
 }

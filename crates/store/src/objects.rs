@@ -216,6 +216,16 @@ impl Objects {
         self.check(id, found, kind)
     }
 
+    /// A commit that a stranger named; `None` if there is none with this id. Does not look at the disk again.
+    pub(crate) fn find_commit(&self, id: &ObjectId) -> Result<Option<Vec<u8>>, StoreError> {
+        let found = match self.find_packed(id)? {
+            Some(found) => Some(found),
+            None => self.find_loose(id)?,
+        };
+        let commit = found.filter(|found| found.kind == Kind::Commit);
+        commit.map(|found| self.check(id, found, Kind::Commit)).transpose()
+    }
+
     /// Whether a blob is in the repository, durably. Does not look at the disk again: what it does not know is only
     /// written once more.
     pub(crate) fn has_blob(&self, id: &ObjectId) -> bool {
@@ -339,15 +349,22 @@ impl Objects {
 
     /// Where an object may be that no known pack holds: loose, or in a pack that `git gc` made beside us.
     fn find_elsewhere(&self, id: &ObjectId) -> Result<FoundObject, StoreError> {
+        if let Some(found) = self.find_loose(id)? {
+            return Ok(found);
+        }
+        self.rescan()?;
+        self.find_packed(id)?.ok_or_else(|| StoreError::corrupt(id, "it is missing"))
+    }
+
+    fn find_loose(&self, id: &ObjectId) -> Result<Option<FoundObject>, StoreError> {
         let mut data = Vec::new();
         for loose in &self.loose {
             let found = loose.try_find(id, &mut data).map_err(|error| explain(id, error))?;
             if let Some(kind) = found.map(|data| data.kind) {
-                return Ok(FoundObject { kind, data });
+                return Ok(Some(FoundObject { kind, data }));
             }
         }
-        self.rescan()?;
-        self.find_packed(id)?.ok_or_else(|| StoreError::corrupt(id, "it is missing"))
+        Ok(None)
     }
 }
 

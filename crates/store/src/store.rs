@@ -7,6 +7,7 @@ use std::sync::{
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use countersign_core::rules::snapshot::Change;
+use gix::ObjectId;
 use tokio::sync::oneshot;
 
 use crate::{
@@ -20,7 +21,7 @@ use crate::{
     fold::Folder,
     follow::FollowError,
     jobs::{Job, transaction},
-    journal::entry::JournalEntry,
+    journal::{entry::JournalEntry, export::JournalExport, milestones::Milestones},
     log::Log,
     repository::Repository,
     sequence::Sequencer,
@@ -75,6 +76,7 @@ impl Store {
             log: Arc::new(Log::new(Arc::clone(&objects), repository.tip)),
             budget: options.budget.map(StorageBudget::new),
             halted: ArcSwapOption::empty(),
+            milestones: Milestones::new(Arc::clone(&objects)),
         });
         let folder = Folder::start(objects, repository.disk.clone(), pack_dir.clone())
             .map_err(|source| DiskError::new("start a thread for", &pack_dir, source))?;
@@ -152,6 +154,13 @@ impl Store {
     /// Why this node has stopped following the others, if it has.
     pub fn halted(&self) -> Option<Arc<String>> {
         self.shared.halted.load_full()
+    }
+
+    /// What was committed after `after`, or from the first commit on, up to the newest one. `None` if that commit is not in
+    /// the history. Reads from disk.
+    pub fn journal(&self, after: Option<ObjectId>) -> Result<Option<JournalExport>, StoreError> {
+        let head = self.head();
+        JournalExport::begin(&head.objects, &self.shared.milestones, after, head.commit)
     }
 
     /// How many rounds of fsync were made for all commits since the start.

@@ -26,7 +26,7 @@ use crate::{
     error::StoreError,
     fold::Folder,
     jobs::{Decision, Job},
-    journal::{self, entry::JournalEntry},
+    journal::{entry::JournalEntry, milestones::Milestones, write::JournalWriter},
     log::{Log, Logged},
     repository::{
         Repository,
@@ -62,6 +62,7 @@ pub(crate) struct StoreState {
     pub(crate) budget: Option<StorageBudget>,
     /// Why this node does not follow the shared order any more.
     pub(crate) halted: ArcSwapOption<String>,
+    pub(crate) milestones: Milestones,
 }
 
 /// Changes that were decided one on top of the other, and are not published yet.
@@ -75,6 +76,7 @@ pub(crate) struct Draft {
     charges: Vec<Charge>,
     /// The same for other nodes, if there are any.
     entries: Vec<JournalEntry>,
+    writer: JournalWriter,
     body: Vec<u8>,
 }
 
@@ -185,6 +187,7 @@ impl Writer {
             content_bytes: 0,
             charges: Vec::new(),
             entries: Vec::new(),
+            writer: JournalWriter::default(),
             body: Vec::new(),
         }
     }
@@ -229,7 +232,7 @@ impl Writer {
                 time: time.to_whole_seconds(),
                 change: Change { message: change.recorded_message(), ..change.clone() },
             };
-            journal::write::write_entry(&entry, &mut draft.body);
+            draft.writer.write(&entry, &mut draft.body);
             draft.entries.push(entry);
         }
         draft.add(new, change, time);

@@ -1,9 +1,13 @@
-//! What the tests of core share: a repository in a map, people with fixed keys, signers files, and one verb for
-//! each decision that applies its change.
+//! What tests share. For core: a repository in a map, people with fixed keys, signers files, and one verb for each
+//! decision that applies its change. For servers: PostgreSQL, a proxy that fails on purpose, certificates.
 
+pub mod certificates;
 pub mod documents;
 pub mod evidence;
 pub mod people;
+mod ports;
+pub mod postgres;
+pub mod proxy;
 pub mod repo;
 pub mod revocation;
 pub mod signing;

@@ -3,11 +3,12 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Subcommand, builder::BoolishValueParser};
+use countersign_cluster::settings::UrlSource;
 use countersign_core::values::path::RepoPath;
 use countersign_forge::{file_server::FileServerRule, guard::AllowFetch};
 use countersign_server::{
     blocks::BlockedThing,
-    config::{LogFormat, LogLevel, Overrides},
+    config::{GivenDatabase, LogFormat, LogLevel, Overrides},
     proxies::ProxyNet,
 };
 use countersign_store::ObjectId;
@@ -110,6 +111,12 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ADDR:PORT", env = "COUNTERSIGN_METRICS_LISTEN", hide_env_values = true)]
     metrics_listen: Option<SocketAddr>,
 
+    /// Be one of several nodes that share this PostgreSQL database, as in
+    /// postgres://USER@HOST/NAME. With a password in it, set COUNTERSIGN_DATABASE instead, or
+    /// `url_file` in `[database]` (docs/cluster.md) [env: COUNTERSIGN_DATABASE=] [default: none]
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
+
     /// Format of log lines: text or json [default: text]
     #[arg(long, value_name = "FORMAT", env = "COUNTERSIGN_LOG_FORMAT", hide_env_values = true)]
     pub(crate) log_format: Option<LogFormat>,
@@ -136,8 +143,18 @@ impl ServeArgs {
             metrics_listen: self.metrics_listen,
             tls_cert: self.tls_cert.clone(),
             tls_key: self.tls_key.clone(),
+            database: given_database(self.database.as_deref()),
         }
     }
+}
+
+/// Where a URL came from matters: on the command line every user can read a password.
+fn given_database(flag: Option<&str>) -> Option<GivenDatabase> {
+    let flag = flag.map(|url| GivenDatabase { url: url.to_owned(), source: UrlSource::CommandLine });
+    flag.or_else(|| {
+        let url = std::env::var("COUNTERSIGN_DATABASE").ok().filter(|url| !url.is_empty())?;
+        Some(GivenDatabase { url, source: UrlSource::Environment })
+    })
 }
 
 /// Where the server's files are.

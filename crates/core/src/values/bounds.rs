@@ -54,3 +54,13 @@ pub const PAGE_EVENTS: usize = 50;
 pub const PAGE_STEPS: usize = 20;
 /// Releases on the first page.
 pub const FIRST_PAGE_RELEASES: usize = 10;
+/// Of a line of the journal: a path, quoted, or the author of a commit.
+pub const JOURNAL_LINE_BYTES: usize = 4 << 10;
+/// Of the message of a commit in the journal.
+pub const JOURNAL_MESSAGE_BYTES: usize = 64 << 10;
+/// Files that one commit in the journal changes. New signers change two files of each release that collects signatures.
+pub const JOURNAL_ENTRY_FILES: usize = 100_000;
+/// Of one commit in the journal. Content that it stores in several places counts once.
+pub const JOURNAL_ENTRY_BYTES: usize = 64 << 20;
+/// How long a follower can let the server wait for the next commit, in seconds.
+pub const JOURNAL_WAIT_SECONDS: usize = 60;

@@ -3,6 +3,7 @@
 use std::{error::Error as _, io, net::SocketAddr, path::PathBuf};
 
 use countersign_api::event::EventKind;
+use countersign_cluster::settings::SettingsError;
 use countersign_core::values::{key::KeyError, path::PathError, shown::shown_text};
 use countersign_forge::forges::{ForgeConfigError, TokenError};
 use thiserror::Error;
@@ -41,6 +42,10 @@ pub enum ConfigError {
     Forge(#[from] ForgeConfigError),
     #[error("TLS needs a certificate and its key: the {missing} is missing. Give both, or neither")]
     HalfOfTls { missing: &'static str },
+    #[error(transparent)]
+    Database(SettingsError),
+    #[error("cannot read the file {path} that `database.url_file` names")]
+    DatabaseFile { path: PathBuf, source: io::Error },
     #[error("`{key}` in the configuration file: {reason}")]
     Value { key: &'static str, reason: String },
 }

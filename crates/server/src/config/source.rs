@@ -19,7 +19,11 @@ impl ConfigSource {
     pub(super) fn explain(&self, error: &toml::de::Error) -> ConfigError {
         let before = error.span().and_then(|span| self.text.get(..span.start)).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
-        let quoted = self.text.lines().nth(line - 1).filter(|_| !self.text.contains("webhook"));
+        let quoted = self
+            .text
+            .lines()
+            .nth(line - 1)
+            .filter(|_| !self.text.contains("webhook") && !self.text.contains("database"));
         let quoted = quoted.map(|text| format!("\n  {line} | {}", shown_text(text.trim_end())));
         let reason = explain_unknown(error.message()).unwrap_or_else(|| error.message().to_owned());
         ConfigError::Parse { path: self.path.clone(), line, reason, quoted: quoted.unwrap_or_default() }
@@ -53,7 +57,10 @@ impl ConfigSource {
             ConfigError::HalfOfTls { .. } => {
                 self.find("tls", "cert_file", None).or_else(|| self.find("tls", "key_file", None))
             }
+            ConfigError::DatabaseFile { .. } => self.find("database", "url_file", None),
             ConfigError::DevInPublic(_) => self.find("", "dev", None),
+            // It came from elsewhere.
+            ConfigError::Database(_) => None,
             ConfigError::Read { .. } | ConfigError::Parse { .. } | ConfigError::At { .. } => None,
         }
     }

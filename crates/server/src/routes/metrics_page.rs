@@ -16,6 +16,7 @@ use crate::{
     upstream::turns::{FetchKind, FetchOutcome},
     webhooks::stats::{DeliveryOutcome, WebhookStats},
 };
+use countersign_cluster::node::{NodeState, Reachability};
 use countersign_store::BudgetScope;
 
 pub(super) fn render(app: &App, kinds: &RequestKinds) -> String {
@@ -120,11 +121,37 @@ fn write_store(page: &mut Page, app: &App) {
         let left = budget.bytes_left(Instant::now());
         page.value("countersign_budget_left_bytes", "Bytes left in the budget of the whole server.", left);
     }
+    if let Some(node) = app.role.node() {
+        write_node(page, &node.state);
+    }
     let Some(stats) = app.role.nonces() else { return };
     page.value("countersign_nonces_stored_total", "Nonces that were new.", stats.stored());
     page.value("countersign_nonces_repeated_total", "Nonces that were used before.", stats.repeated());
     page.value("countersign_nonces_kept", "Nonces remembered now.", stats.kept());
     page.value("countersign_nonces_queue_length", "Requests that wait for their nonces.", stats.waiting());
+}
+
+fn write_node(page: &mut Page, node: &NodeState) {
+    let (now, is_reachable) = (Instant::now(), matches!(node.reachability(), Reachability::Since(_)));
+    page.value("countersign_database_up", "Whether the database answers.", u8::from(is_reachable));
+    page.value(
+        "countersign_node_position",
+        "The newest batch that this node has published.",
+        node.applied().seq,
+    );
+    page.value("countersign_node_newest", "The newest batch in the database.", node.newest());
+    page.value("countersign_node_lag_batches", "Batches that this node has not published.", node.lag());
+    let seconds = node.lag_time(now).as_secs_f64();
+    page.value("countersign_node_lag_seconds", "How long there have been such batches.", seconds);
+    let help = "Batches of this node that had to be decided again, because another node was first.";
+    page.value("countersign_node_races_lost_total", help, node.races_lost());
+    let help = "Batches that were sent again, because the answer of the database was lost.";
+    page.value("countersign_node_repeated_appends_total", help, node.repeated_appends());
+    let name = "countersign_database_seconds";
+    page.family(name, "histogram", "Time that the database took to answer.");
+    let (counts, above) = node.latency.counts();
+    let counts = counts.map(|(micros, count)| (micros as f64 / 1e6, count));
+    page.histogram(name, &[], counts, above, node.latency.sum() as f64 / 1e6);
 }
 
 fn write_fetches(page: &mut Page, app: &App) {

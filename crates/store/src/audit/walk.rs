@@ -121,7 +121,7 @@ impl Walker<'_> {
         if let Some(names) = &commit.odd_headers {
             let reason = format!("its headers are {names:?}, and the server writes others");
             report.add(id, Vec::new(), reason);
-        } else if !commit.is_ours && commit.parents.len() <= 1 {
+        } else if commit.author.is_none() && commit.parents.len() <= 1 {
             let reason = "it is not written as the server writes a commit: author and committer are one, in UTC, and \
                           all of it is UTF-8";
             report.add(id, Vec::new(), reason);

@@ -1,2 +1,112 @@
-use super::entry::JournalEntry;
-pub fn write_entry(_entry: &JournalEntry, _to: &mut Vec<u8>) {}
+//! Entries as text.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    io::Write as _,
+};
+
+use countersign_core::values::{path::RepoPath, time::Timestamp};
+use gix::{ObjectId, objs::Kind};
+
+use crate::{commit::Author, journal::entry::JournalEntry, objects::sums::hash, repository::refs::BRANCH};
+
+/// Writes a stream of entries, each of which continues the one before.
+#[derive(Debug, Default)]
+pub struct JournalWriter {
+    last: Option<ObjectId>,
+}
+
+/// What an entry says before its files.
+#[derive(Debug)]
+pub(super) struct EntryHead<'a> {
+    pub(super) id: ObjectId,
+    pub(super) parent: Option<ObjectId>,
+    pub(super) author: &'a Author,
+    pub(super) time: Timestamp,
+    pub(super) message: &'a str,
+}
+
+/// What an entry says about one file.
+#[derive(Debug)]
+pub(super) enum FileLine<'a> {
+    Content(&'a [u8]),
+    /// The same content as an earlier file of the entry.
+    Repeated(ObjectId),
+    Gone,
+}
+
+/// A stream of these entries. Each must continue the one before.
+pub fn write_entries<'a>(entries: impl IntoIterator<Item = &'a JournalEntry>) -> Vec<u8> {
+    let (mut writer, mut out) = (JournalWriter::default(), Vec::new());
+    entries.into_iter().for_each(|entry| writer.write(entry, &mut out));
+    out
+}
+
+impl JournalWriter {
+    pub fn write(&mut self, entry: &JournalEntry, out: &mut Vec<u8>) {
+        let JournalEntry { id, parent, author, time, change } = entry;
+        self.write_head(
+            &EntryHead { id: *id, parent: *parent, author, time: *time, message: &change.message },
+            out,
+        );
+        // A project's new signers file is stored once more for each release that collects signatures.
+        let mut written: HashMap<&[u8], Option<ObjectId>> = HashMap::new();
+        for (path, content) in &change.files {
+            let line = match content {
+                None => FileLine::Gone,
+                Some(content) => match written.entry(content) {
+                    Entry::Vacant(new) => {
+                        new.insert(None);
+                        FileLine::Content(content)
+                    }
+                    Entry::Occupied(mut known) => {
+                        let id = known.get().or_else(|| hash(Kind::Blob, content));
+                        known.insert(id);
+                        id.map_or(FileLine::Content(content), FileLine::Repeated)
+                    }
+                },
+            };
+            write_file(path, &line, out);
+        }
+        write_end(out);
+    }
+
+    pub(super) fn write_head(&mut self, head: &EntryHead<'_>, out: &mut Vec<u8>) {
+        let EntryHead { id, parent, author, time, message } = head;
+        let who = author.at(*time);
+        put(out, format_args!("commit {BRANCH}\noriginal-oid {id}\nauthor {who}\ncommitter {who}\n"));
+        put(out, format_args!("data {}\n{message}", message.len()));
+        // `git fast-import` continues the branch by itself, and finds by their ids only commits of earlier runs.
+        if let Some(parent) = parent.filter(|parent| self.last != Some(*parent)) {
+            put(out, format_args!("from {parent}\n"));
+        }
+        self.last = Some(*id);
+    }
+}
+
+pub(super) fn write_file(path: &RepoPath, line: &FileLine<'_>, out: &mut Vec<u8>) {
+    let path = quote(path.as_str());
+    match line {
+        FileLine::Content(content) => {
+            put(out, format_args!("M 100644 inline {path}\ndata {}\n", content.len()));
+            out.extend_from_slice(content);
+            out.push(b'\n');
+        }
+        FileLine::Repeated(id) => put(out, format_args!("M 100644 {id} {path}\n")),
+        FileLine::Gone => put(out, format_args!("D {path}\n")),
+    }
+}
+
+pub(super) fn write_end(out: &mut Vec<u8>) {
+    out.push(b'\n');
+}
+
+/// A path as the format spells it. Only a quotation mark at the beginning needs quotes: a stored path has neither line
+/// breaks nor backslashes.
+pub(super) fn quote(path: &str) -> String {
+    if path.starts_with('"') { format!("\"{}\"", path.replace('"', "\\\"")) } else { path.to_owned() }
+}
+
+fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    out.write_fmt(text).expect("writing to memory does not fail");
+}

@@ -10,7 +10,7 @@ use crate::{
     audit::replay::{CommitStep, Replay, SpeaksFor, Violation},
     error::StoreError,
     follow::FollowError,
-    journal::entry::JournalEntry,
+    journal::{entry::JournalEntry, lately},
 };
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Repeating {
     /// A commit of this machine's own.
     pub(crate) fn note_own(&mut self, entry: &JournalEntry) {
         if let Some(replay) = &mut self.replay {
-            replay.note(&entry.change, entry.time);
+            lately::requests_in(&entry.change).for_each(|request| replay.note_request(request, entry.time));
         }
     }
 }
@@ -82,7 +82,12 @@ impl Writer {
 
     /// What a later commit must not hold again.
     fn read_back_requests(&self) -> Result<Replay, StoreError> {
-        Ok(Replay::new(self.repeating.speaks_for))
+        let mut replay = Replay::new(self.repeating.speaks_for);
+        let Some(tip) = self.repository.tip else { return Ok(replay) };
+        for (request, committed) in lately::read_requests(&self.repository.objects, tip)? {
+            replay.note_request(&request, committed);
+        }
+        Ok(replay)
     }
 }
 

@@ -9,7 +9,12 @@ use super::{Draft, Writer};
 use crate::{
     error::StoreError,
     follow::FollowError,
-    journal::{self, entry::JournalEntry},
+    journal::{
+        entry::JournalEntry,
+        export::JournalExport,
+        read::{JournalError, JournalReader},
+        write::JournalWriter,
+    },
     sequence::{Appended, SequenceError, Sequencer, SharedBatch},
 };
 
@@ -141,15 +146,19 @@ impl Writer {
         tracing::warn!(%common, "the database ends with a commit of the past: this node appends again what came after it");
         let Some(sharing) = &mut self.sharing else { return Ok(()) };
         sharing.sequencer.forget_nonces()?;
-        let (mut base, mut body, mut commits) = (common, Vec::new(), 0);
         let Some(tip) = self.repository.tip else { return Ok(()) };
-        for entry in journal::export::Export::new(&self.shared.log, Some(common), tip)? {
-            let entry = entry?;
-            journal::write::write_entry(&entry, &mut body);
+        let (objects, milestones) = (&self.repository.objects, &self.shared.milestones);
+        let export = JournalExport::begin(objects, milestones, Some(common), tip)?;
+        let mut export = export.ok_or_else(|| StoreError::corrupt(common, "it is not in the history"))?;
+        let (mut base, mut body, mut commits) = (common, Vec::new(), 0);
+        let mut writer = JournalWriter::default();
+        while let Some(entry) = export.next_entry()? {
+            writer.write(&entry, &mut body);
             commits += 1;
             if body.len() < BODY_BYTES && entry.id != tip {
                 continue;
             }
+            writer = JournalWriter::default();
             let batch = SharedBatch {
                 base: Some(base),
                 head: entry.id,
@@ -175,9 +184,18 @@ fn read_entries(batch: &SharedBatch) -> Result<Vec<JournalEntry>, StoreError> {
             batch.head
         ))
     };
-    let entries = journal::read::read_all(&batch.body).map_err(|error| unreadable(error.to_string()))?;
+    let entries = parse_entries(&batch.body).map_err(|error| unreadable(error.to_string()))?;
     let fits = entries.last().map(|entry| entry.id) == Some(batch.head) && entries.len() == batch.commits;
     if fits { Ok(entries) } else { Err(unreadable("it holds other commits than it says".to_owned())) }
+}
+
+fn parse_entries(body: &[u8]) -> Result<Vec<JournalEntry>, JournalError> {
+    let (mut reader, mut entries) = (JournalReader::default(), Vec::new());
+    reader.push(body);
+    while let Some(entry) = reader.next()? {
+        entries.push(entry);
+    }
+    reader.finish().map(|()| entries)
 }
 
 fn halt(error: FollowError) -> StoreError {

@@ -8,6 +8,7 @@ mod catalogue;
 mod catalogue_keys;
 mod disk;
 mod fold;
+mod journal;
 mod nonces;
 mod objects;
 mod snapshot;

@@ -1,5 +1,6 @@
 //! What goes wrong between the client and a server, in the client's words, with the way out.
 
+use countersign_testing::certificates::FIRST;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -8,11 +9,6 @@ use crate::support::{
     client::{Computer, put_release, text},
     hostile::{HostileServer, Lie},
 };
-
-const CERTIFICATE: [&str; 2] = [
-    include_str!("../operation/certificates/first.cert.pem"),
-    include_str!("../operation/certificates/first.key.pem"),
-];
 
 fn person(name: &str) -> Person {
     Person::named(name)
@@ -107,7 +103,7 @@ fn what_a_proxy_answers_is_not_taken_for_the_servers_word() {
 /// A server with a certificate that no one has signed, and the certificate's file.
 fn secure_server() -> (TestServer, TempDir) {
     let dir = TempDir::new().unwrap();
-    for (name, content) in ["cert.pem", "key.pem"].into_iter().zip(CERTIFICATE) {
+    for (name, content) in ["cert.pem", "key.pem"].into_iter().zip(FIRST) {
         std::fs::write(dir.path().join(name), content).unwrap();
     }
     let file = |name: &str| text(&dir.path().join(name)).to_owned();

@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use countersign_testing::certificates::{FIRST, SECOND};
 use rustls::{
     ClientConfig, ClientConnection, ProtocolVersion, RootCertStore, StreamOwned,
     crypto::ring::default_provider,
@@ -17,11 +18,6 @@ use rustls::{
 use tempfile::TempDir;
 
 use crate::support::{EventStream, Launch, Request, TestServer};
-
-const FIRST: [&str; 2] =
-    [include_str!("certificates/first.cert.pem"), include_str!("certificates/first.key.pem")];
-const SECOND: [&str; 2] =
-    [include_str!("certificates/second.cert.pem"), include_str!("certificates/second.key.pem")];
 
 /// A directory with `cert.pem` and `key.pem`.
 struct Files(TempDir);

@@ -11,8 +11,9 @@ use countersign_core::{
     values::{
         bounds::{
             ANSWER_BYTES, ASSET_NAME_BYTES, BUNDLE_BYTES, FILE_BYTES, FIRST_PAGE_RELEASES, HISTORY_BYTES,
-            INDEX_BYTES, INDEX_FILES, INDEX_NAMES_BYTES, KEPT_REQUEST_BYTES, KEY_ENTRIES, LIST_ENTRIES,
-            LIST_READ_BYTES, METADATA_BYTES, PAGE_EVENTS, PAGE_FILES, PAGE_ROWS, PAGE_STEPS,
+            INDEX_BYTES, INDEX_FILES, INDEX_NAMES_BYTES, JOURNAL_ENTRY_BYTES, JOURNAL_ENTRY_FILES,
+            JOURNAL_LINE_BYTES, JOURNAL_MESSAGE_BYTES, JOURNAL_WAIT_SECONDS, KEPT_REQUEST_BYTES, KEY_ENTRIES,
+            LIST_ENTRIES, LIST_READ_BYTES, METADATA_BYTES, PAGE_EVENTS, PAGE_FILES, PAGE_ROWS, PAGE_STEPS,
             PENDING_LIST_BYTES, REVOCATION_BYTES, SERVER_URL_BYTES, SIGNATURES, SIGNERS_FILE_BYTES,
             SIGNERS_FILE_ENTRIES, SIGNERS_FILE_SERVERS,
         },
@@ -121,6 +122,31 @@ const TABLE: &[Bound] = &[
     ),
     count("signers files on a page of a history", PAGE_STEPS, "each is compared with the one before"),
     count("releases on the first page", FIRST_PAGE_RELEASES, "every visitor begins there"),
+    bytes(
+        "a line of the journal",
+        JOURNAL_LINE_BYTES,
+        "a path of 1,024 bytes with every byte quoted, or the author of a commit",
+    ),
+    bytes(
+        "the message of a commit in the journal",
+        JOURNAL_MESSAGE_BYTES,
+        "it names a file, a key and an address",
+    ),
+    count(
+        "files that a commit in the journal changes",
+        JOURNAL_ENTRY_FILES,
+        "new signers change two files of each release that collects signatures",
+    ),
+    bytes(
+        "a commit in the journal",
+        JOURNAL_ENTRY_BYTES,
+        "a follower checks a commit as a whole; repeated content counts once",
+    ),
+    count(
+        "seconds that a follower waits for a commit",
+        JOURNAL_WAIT_SECONDS,
+        "proxies close a connection that is silent for longer",
+    ),
 ];
 
 /// `2 MiB`, `1,000`: as the documentation writes it.

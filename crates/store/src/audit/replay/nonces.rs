@@ -10,7 +10,7 @@ use countersign_core::{
 
 /// How long before a commit the requests are that are still remembered. A stored request is at most some hour older than
 /// its commit. The rest is for clocks that were set back.
-const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
+pub(crate) const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
 /// Below this number, nothing is forgotten.
 pub const FEW: usize = 10_000;
 

@@ -41,7 +41,6 @@ use countersign_core::{
         path::RepoPath,
         shown::shown_text,
         time::Timestamp,
-        wire,
     },
 };
 
@@ -79,19 +78,13 @@ impl Replay {
         Self { speaks_for, nonces: SeenNonces::default() }
     }
 
-    /// A commit that needs no check. The requests that it holds must not come again.
-    pub fn note(&mut self, change: &Change, commit: Timestamp) {
-        let is_request = |path: &RepoPath| {
-            [wire::REGISTRATION_SUFFIX, wire::REQUEST_SUFFIX].iter().any(|end| path.as_str().ends_with(end))
-        };
-        let files = change.files.iter().filter(|(path, _)| is_request(path));
-        for bytes in files.filter_map(|(_, content)| content.as_ref()) {
-            if let Ok(request) = SignedRequest::parse(bytes)
-                && let Ok(signed) = Timestamp::parse(&request.timestamp)
-                && let Ok(verified) = verify_within(&request, &(signed..=signed))
-            {
-                self.nonces.accept(verified, commit);
-            }
+    /// A request that an earlier commit stored, and no later one may hold.
+    pub fn note_request(&mut self, request: &[u8], commit: Timestamp) {
+        if let Ok(request) = SignedRequest::parse(request)
+            && let Ok(signed) = Timestamp::parse(&request.timestamp)
+            && let Ok(verified) = verify_within(&request, &(signed..=signed))
+        {
+            self.nonces.accept(verified, commit);
         }
     }
 

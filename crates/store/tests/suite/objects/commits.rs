@@ -12,7 +12,7 @@ Sign x\u{fffd}
 ";
 
 fn is_ours(bytes: &[u8]) -> bool {
-    Commit::parse(bytes).is_ok_and(|commit| commit.is_ours)
+    Commit::parse(bytes).is_ok_and(|commit| commit.author.is_some())
 }
 
 #[test]

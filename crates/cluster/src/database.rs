@@ -1,0 +1,211 @@
+//! Connections to the database.
+
+use std::{
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::{StreamExt as _, stream};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::mpsc,
+    task::AbortHandle,
+    time::timeout,
+};
+use tokio_postgres::{
+    AsyncMessage, Client, Connection, Row, Socket,
+    error::SqlState,
+    types::{ToSql, Type},
+};
+
+pub use crate::tls::DatabaseTlsError;
+use crate::{
+    error::DatabaseError,
+    settings::{DatabaseSettings, Encryption},
+    tls::DatabaseTls,
+};
+
+/// How long connecting can take: all hosts of a URL together, and TLS and passwords with them.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// For one host, where the URL says nothing.
+const HOST_LIMIT: Duration = Duration::from_secs(2);
+/// After so long without a packet from the database, the kernel asks whether it is there.
+const KEEPALIVE: Duration = Duration::from_secs(10);
+
+/// A parameter of a statement. Types are given, so that no round trip has to ask for them, and no prepared statement is
+/// needed, which some poolers do not have.
+pub(crate) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// A database that connections can be made to.
+#[derive(Debug, Clone)]
+pub struct Database {
+    settings: DatabaseSettings,
+    tls: Option<DatabaseTls>,
+}
+
+impl Database {
+    /// Reads the certificates that are needed. Connects to nothing.
+    pub fn new(settings: DatabaseSettings) -> Result<Self, DatabaseTlsError> {
+        let tls = match settings.encryption {
+            Encryption::Off => None,
+            Encryption::VerifyFull => Some(DatabaseTls::new(settings.root_file.as_deref())?),
+        };
+        Ok(Self { settings, tls })
+    }
+
+    pub fn settings(&self) -> &DatabaseSettings {
+        &self.settings
+    }
+
+    /// `purpose` is what the database's list of connections shows. A transaction that waits for this program for longer
+    /// than `idle` is undone, and its connection closed by the database.
+    pub(crate) async fn connect(
+        &self,
+        purpose: &str,
+        idle: Duration,
+    ) -> Result<DatabaseSession, DatabaseError> {
+        let connecting = timeout(CONNECT_LIMIT, self.open(purpose, idle));
+        connecting.await.unwrap_or_else(|_| {
+            Err(DatabaseError::ConnectTime { address: self.settings.to_string(), limit: CONNECT_LIMIT })
+        })
+    }
+
+    async fn open(&self, purpose: &str, idle: Duration) -> Result<DatabaseSession, DatabaseError> {
+        let mut config = self.settings.config.clone();
+        if config.get_application_name().is_none() {
+            config.application_name(format!("countersign {purpose}"));
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(HOST_LIMIT);
+        }
+        config.keepalives_idle(KEEPALIVE);
+        let failed =
+            |source| DatabaseError::Connect { address: self.settings.to_string(), source: Arc::new(source) };
+        let session = match self.tls.clone() {
+            None => {
+                let (client, connection) = config.connect(tokio_postgres::NoTls).await.map_err(failed)?;
+                DatabaseSession::start(client, connection)
+            }
+            Some(tls) => {
+                let (client, connection) = config.connect(tls).await.map_err(failed)?;
+                DatabaseSession::start(client, connection)
+            }
+        };
+        // What an operator may have set for a role would change what our statements mean: warnings must reach us, and a
+        // time limit of the database must not cancel an append.
+        let setup = format!(
+            "set client_min_messages = warning; set default_transaction_isolation = 'read committed'; \
+             set statement_timeout = 0; set lock_timeout = 0; \
+             set idle_in_transaction_session_timeout = {}",
+            idle.as_millis()
+        );
+        session.client.batch_execute(&setup).await.map_err(failed)?;
+        Ok(session)
+    }
+}
+
+/// One connection. It closes at once when this is dropped, whatever it does: nothing is ever cancelled, since a cancelled
+/// append may be reported as done without being replicated.
+#[derive(Debug)]
+pub(crate) struct DatabaseSession {
+    pub(crate) client: Client,
+    unreplicated: Arc<AtomicBool>,
+    notifications: mpsc::Receiver<String>,
+    driver: AbortHandle,
+}
+
+impl Drop for DatabaseSession {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+impl DatabaseSession {
+    fn start<S>(client: Client, connection: Connection<Socket, S>) -> Self
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let unreplicated = Arc::new(AtomicBool::new(false));
+        // One is enough: it says that there is something, and the payload only whether to look.
+        let (notify, notifications) = mpsc::channel(64);
+        let driver = tokio::spawn(drive(connection, Arc::clone(&unreplicated), notify)).abort_handle();
+        Self { client, unreplicated, notifications, driver }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    /// The payload of the next notification; `None` when the connection is gone.
+    pub(crate) async fn next_notification(&mut self) -> Option<String> {
+        self.notifications.recv().await
+    }
+
+    /// Runs one statement in one round trip.
+    pub(crate) async fn query(
+        &self,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, DatabaseError> {
+        self.certain(async { Ok(self.client.query_typed(sql, parameters).await?) }).await
+    }
+
+    /// Runs something that may commit. If the database stopped waiting for its synchronous standby, it says success
+    /// and warns; the warning comes before the success, and makes it an error here.
+    pub(crate) async fn certain<T>(
+        &self,
+        work: impl Future<Output = Result<T, DatabaseError>>,
+    ) -> Result<T, DatabaseError> {
+        self.unreplicated.store(false, Ordering::Release);
+        let done = work.await?;
+        if self.unreplicated.load(Ordering::Acquire) {
+            return Err(DatabaseError::Unreplicated);
+        }
+        Ok(done)
+    }
+}
+
+/// Moves the bytes of one connection, and looks at what the database says unasked.
+async fn drive<S>(
+    mut connection: Connection<Socket, S>,
+    unreplicated: Arc<AtomicBool>,
+    notify: mpsc::Sender<String>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let mut messages = stream::poll_fn(move |cx| connection.poll_message(cx));
+    while let Some(message) = messages.next().await {
+        match message {
+            // By its code: the words depend on the database's language.
+            Ok(AsyncMessage::Notice(notice)) if *notice.code() == SqlState::WARNING => {
+                unreplicated.store(true, Ordering::Release);
+                tracing::warn!(notice = notice.message(), "the database warns");
+            }
+            Ok(AsyncMessage::Notice(notice)) => {
+                tracing::debug!(notice = notice.message(), "the database notes");
+            }
+            Ok(AsyncMessage::Notification(notification)) => {
+                let _ = notify.try_send(notification.payload().to_owned());
+            }
+            // The library's, and marked as one that can grow.
+            Ok(_) => {}
+            // Callers that wait hear of it as well.
+            Err(error) => {
+                tracing::debug!(%error, "a connection to the database broke");
+                break;
+            }
+        }
+    }
+}
+
+/// Bounds the time of one exchange. The caller drops the session afterwards if it was exceeded.
+pub(crate) async fn within<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, DatabaseError>>,
+) -> Result<T, DatabaseError> {
+    timeout(limit, work).await.unwrap_or(Err(DatabaseError::Time(limit)))
+}

@@ -1,0 +1,250 @@
+//! Used nonces, in the database that the nodes share (D71). The statement that stores a nonce also says how far the order
+//! has come, and the request goes on when this node has come that far: so it sees every change that was confirmed
+//! before it was sent, by whichever node.
+
+use std::{
+    collections::HashSet,
+    error::Error as StdError,
+    io,
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
+};
+
+use arc_swap::ArcSwapOption;
+use countersign_core::values::time::Timestamp;
+use countersign_store::nonces::{MAX_BATCH, NonceError, NonceStats, QUEUE};
+use tokio::{
+    runtime::Handle,
+    sync::{
+        mpsc::{self, error::TrySendError},
+        oneshot,
+    },
+    task::JoinHandle,
+    time::timeout,
+};
+use tokio_postgres::types::Type;
+use uuid::Uuid;
+
+use crate::{
+    database::{Database, DatabaseSession, Parameter, within},
+    error::DatabaseError,
+    node::NodeState,
+    times,
+};
+
+/// How long a nonce can take to be stored, and then how long this node can take to come as far as the order has.
+pub const NONCE_LIMIT: Duration = Duration::from_secs(5);
+/// After the database could not be reached, requests are refused at once for so long, instead of waiting in a queue.
+const REST: Duration = Duration::from_millis(500);
+
+const STORE: &str = "with stored as (
+        insert into svc_nonce (nonce, expires)
+        select * from unnest($1::uuid[], $2::timestamptz[])
+        on conflict do nothing returning nonce)
+    select (select coalesce(max(seq), 0) from svc_batch), nonce_floor, nonce_purged, array(select nonce from stored)
+    from svc_repository";
+
+/// The store of nonces of a node in a cluster.
+#[derive(Debug)]
+pub struct SharedNonces {
+    queue: mpsc::Sender<Waiting>,
+    stats: Arc<NonceStats>,
+    floor: Arc<ArcSwapOption<Timestamp>>,
+    node: Arc<NodeState>,
+    limit: Duration,
+    keeper: JoinHandle<()>,
+}
+
+impl Drop for SharedNonces {
+    fn drop(&mut self) {
+        self.keeper.abort();
+    }
+}
+
+#[derive(Debug)]
+struct Waiting {
+    nonce: Uuid,
+    expires: SystemTime,
+    reply: oneshot::Sender<Result<StoredNonce, NonceError>>,
+}
+
+/// What the database said with a nonce that it stored.
+#[derive(Debug, Clone, Copy)]
+struct StoredNonce {
+    newest: i64,
+    floor: Option<Timestamp>,
+}
+
+impl SharedNonces {
+    pub fn start(runtime: &Handle, database: Database, node: Arc<NodeState>) -> Self {
+        Self::start_with_limit(runtime, database, node, NONCE_LIMIT)
+    }
+
+    pub fn start_with_limit(
+        runtime: &Handle,
+        database: Database,
+        node: Arc<NodeState>,
+        limit: Duration,
+    ) -> Self {
+        let (queue, waiting) = mpsc::channel(QUEUE);
+        let (stats, floor) = (Arc::<NonceStats>::default(), Arc::<ArcSwapOption<Timestamp>>::default());
+        let keeper = NonceKeeper {
+            database,
+            node: Arc::clone(&node),
+            stats: Arc::clone(&stats),
+            floor: Arc::clone(&floor),
+            limit,
+            session: None,
+            resting: None,
+        };
+        let keeper = runtime.spawn(keeper.run(waiting));
+        Self { queue, stats, floor, node, limit, keeper }
+    }
+
+    /// Requests with an earlier timestamp are refused: whether their nonces were used is not known. As the database said
+    /// it last.
+    pub fn floor(&self) -> Option<Timestamp> {
+        self.floor.load().as_deref().copied()
+    }
+
+    pub fn stats(&self) -> &Arc<NonceStats> {
+        &self.stats
+    }
+
+    /// Remembers `nonce` of a request that was signed at `signed_at`, until `expires_at`. After `Ok` it is stored, no
+    /// other caller on any node got `Ok` for it, and this node has published all that was confirmed before.
+    pub async fn remember(
+        &self,
+        nonce: [u8; 16],
+        expires_at: Timestamp,
+        signed_at: Timestamp,
+    ) -> Result<(), NonceError> {
+        let (reply, answer) = oneshot::channel();
+        let waiting =
+            Waiting { nonce: Uuid::from_bytes(nonce), expires: times::to_system(expires_at), reply };
+        self.stats.note_queued();
+        self.queue.try_send(waiting).map_err(|error| {
+            self.stats.note_taken(1);
+            match error {
+                TrySendError::Full(_) => NonceError::Busy,
+                TrySendError::Closed(_) => unavailable(closed()),
+            }
+        })?;
+        let stored = answer.await.unwrap_or_else(|_| Err(unavailable(closed())))?;
+        if stored.floor.is_some_and(|floor| signed_at < floor) {
+            return Err(NonceError::Forgotten);
+        }
+        self.await_applied(stored.newest).await
+    }
+
+    async fn await_applied(&self, seq: i64) -> Result<(), NonceError> {
+        let mut applied = self.node.watch_applied();
+        if applied.borrow_and_update().seq >= seq {
+            return Ok(());
+        }
+        self.node.wake();
+        let caught_up = timeout(self.limit, applied.wait_for(|applied| applied.seq >= seq)).await;
+        let is_ok = matches!(caught_up, Ok(Ok(_)));
+        if is_ok { Ok(()) } else { Err(unavailable(lagging())) }
+    }
+}
+
+struct NonceKeeper {
+    database: Database,
+    node: Arc<NodeState>,
+    stats: Arc<NonceStats>,
+    floor: Arc<ArcSwapOption<Timestamp>>,
+    limit: Duration,
+    session: Option<DatabaseSession>,
+    /// Until when nothing is tried, and why.
+    resting: Option<(Instant, NonceError)>,
+}
+
+impl NonceKeeper {
+    /// Callers that wait while a statement runs are in the next one: many share one commit.
+    async fn run(mut self, mut queue: mpsc::Receiver<Waiting>) {
+        let mut batch = Vec::with_capacity(MAX_BATCH);
+        while queue.recv_many(&mut batch, MAX_BATCH).await > 0 {
+            self.stats.note_taken(batch.len());
+            let stored = self.store(&batch).await;
+            self.stats.note_outcome(stored.is_ok());
+            // After an error nothing is known, so no caller may go on. The client signs again, with another nonce.
+            let answers = stored.unwrap_or_else(|error| vec![Err(error); batch.len()]);
+            for (waiting, answer) in batch.drain(..).zip(answers) {
+                let _ = waiting.reply.send(answer);
+            }
+        }
+    }
+
+    async fn store(&mut self, batch: &[Waiting]) -> Result<Vec<Result<StoredNonce, NonceError>>, NonceError> {
+        if let Some((until, error)) = &self.resting
+            && Instant::now() < *until
+        {
+            return Err(error.clone());
+        }
+        let sent = Instant::now();
+        let answer = within(self.limit, self.exchange(batch)).await;
+        self.node.note_answer(sent, &answer);
+        self.resting = None;
+        let answers = answer.map_err(|error| {
+            let could_connect = self.session.take().is_some();
+            let error = unavailable(error);
+            if !could_connect {
+                self.resting = Some((Instant::now() + REST, error.clone()));
+            }
+            error
+        })?;
+        self.stats.note_stored(answers.iter().map(Result::is_ok));
+        Ok(answers)
+    }
+
+    async fn exchange(
+        &mut self,
+        batch: &[Waiting],
+    ) -> Result<Vec<Result<StoredNonce, NonceError>>, DatabaseError> {
+        let session = match self.session.take().filter(|session| !session.is_closed()) {
+            Some(session) => session,
+            None => self.database.connect("nonces", self.limit).await?,
+        };
+        let session = self.session.insert(session);
+        // In order: two nodes that store the same nonces must not wait for each other in a circle.
+        let mut given: Vec<_> = batch.iter().map(|waiting| (waiting.nonce, waiting.expires)).collect();
+        given.sort_unstable();
+        let (nonces, expiries): (Vec<_>, Vec<_>) = given.into_iter().unzip();
+        let parameters: [Parameter<'_>; 2] =
+            [(&nonces, Type::UUID_ARRAY), (&expiries, Type::TIMESTAMPTZ_ARRAY)];
+        let rows = session.query(STORE, &parameters).await?;
+        let row = rows.first().ok_or_else(|| DatabaseError::Strange("svc_repository is empty".to_owned()))?;
+        let newest = row.try_get(0)?;
+        let floor = row.try_get::<_, Option<SystemTime>>(1)?.and_then(times::from_system);
+        let purged: Option<SystemTime> = row.try_get(2)?;
+        let mut new: HashSet<Uuid> = row.try_get::<_, Vec<Uuid>>(3)?.into_iter().collect();
+        self.floor.store(floor.map(Arc::new));
+        self.node.note_heard(newest);
+        Ok(batch
+            .iter()
+            .map(|waiting| {
+                // Of two with the same nonce, the first one takes it.
+                if !new.remove(&waiting.nonce) {
+                    Err(NonceError::Used)
+                } else if purged.is_some_and(|purged| waiting.expires <= purged) {
+                    Err(NonceError::Forgotten)
+                } else {
+                    Ok(StoredNonce { newest, floor })
+                }
+            })
+            .collect())
+    }
+}
+
+fn unavailable(source: impl StdError + Send + Sync + 'static) -> NonceError {
+    NonceError::Unavailable(Arc::new(source))
+}
+
+fn closed() -> io::Error {
+    io::Error::other("the nonce store is closed")
+}
+
+fn lagging() -> io::Error {
+    io::Error::other("this node has not caught up with the others")
+}

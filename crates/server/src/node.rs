@@ -1,0 +1,181 @@
+//! This server as one of several nodes, which share a database.
+
+use std::{
+    fs, io,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use countersign_cluster::{
+    database::{Database, DatabaseTlsError},
+    follower::ClusterFollower,
+    node::{NodeState, Reachability},
+    nonces::SharedNonces,
+    order::SharedOrder,
+    schema::{self, SchemaError},
+};
+use countersign_core::{rules::auth, values::time::Timestamp};
+use countersign_store::{
+    StoreRole,
+    clock::Clock,
+    nonces::{NonceError, NonceStats},
+};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use thiserror::Error;
+use tokio::{runtime::Handle, sync::watch, time::sleep};
+
+use crate::{config::NodeSettings, error::ApiError, health::NotReady, held_store::HeldStore};
+
+/// Between two tries to make the tables in a database that cannot be reached.
+const PREPARE_PAUSE: Duration = Duration::from_secs(1);
+/// After a failed attempt to catch up, if nothing else wakes this node.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// What makes a server a node.
+#[derive(Debug)]
+pub struct ClusterNode {
+    pub state: Arc<NodeState>,
+    nonces: SharedNonces,
+    max_lag: Duration,
+    _follower: ClusterFollower,
+}
+
+/// A node that is about to start: its store needs the order first.
+#[derive(Debug)]
+pub struct UnstartedNode {
+    database: Database,
+    state: Arc<NodeState>,
+    max_lag: Duration,
+}
+
+#[derive(Debug, Error)]
+pub enum NodeError {
+    #[error(transparent)]
+    Tls(#[from] DatabaseTlsError),
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    #[error("the name of this node cannot be kept in {path}")]
+    Name { path: String, source: io::Error },
+}
+
+impl UnstartedNode {
+    /// Looks at the database. One that cannot be reached does not keep the node from serving what it has.
+    pub async fn prepare(settings: NodeSettings, name_file: &Path) -> Result<Self, NodeError> {
+        let NodeSettings { database, name, max_lag } = settings;
+        let address = database.to_string();
+        let database = Database::new(database)?;
+        let name = match name {
+            Some(name) => name,
+            None => keep_name(name_file)
+                .map_err(|source| NodeError::Name { path: name_file.display().to_string(), source })?,
+        };
+        match schema::prepare(&database).await {
+            Ok(prepared) => {
+                prepared.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+                tracing::info!(node = name, database = address, "this server is a node");
+            }
+            Err(SchemaError::Database(error)) => {
+                tracing::error!(
+                    %error, database = address,
+                    "the database cannot be reached: this node serves what it has, and tries again"
+                );
+                tokio::spawn(prepare_later(database.clone()));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(Self { database, state: NodeState::new(&name), max_lag })
+    }
+
+    pub fn store_role(&self, clock: &Clock) -> StoreRole {
+        let (database, state) = (self.database.clone(), Arc::clone(&self.state));
+        StoreRole::Node(Box::new(SharedOrder::new(Handle::current(), database, state, clock.clone())))
+    }
+
+    pub fn start(self) -> ClusterNode {
+        let Self { database, state, max_lag } = self;
+        let runtime = Handle::current();
+        let nonces = SharedNonces::start(&runtime, database.clone(), Arc::clone(&state));
+        let version = env!("CARGO_PKG_VERSION");
+        let stats = Arc::clone(nonces.stats());
+        let follower = ClusterFollower::start(&runtime, database, Arc::clone(&state), version, stats);
+        ClusterNode { state, nonces, max_lag, _follower: follower }
+    }
+}
+
+impl ClusterNode {
+    /// Uses up the nonce of a request that was signed at this time, and waits until this node has every change that was
+    /// confirmed before, by whichever node.
+    pub async fn accept(&self, nonce: [u8; 16], signed: Timestamp) -> Result<(), ApiError> {
+        let stored = self.nonces.remember(nonce, auth::nonce_expiry(signed), signed).await;
+        stored.map_err(|error| match error {
+            NonceError::Unavailable(_) => ApiError::no_database(error),
+            NonceError::Used | NonceError::Forgotten | NonceError::Busy => error.into(),
+        })
+    }
+
+    pub fn nonces(&self) -> &NonceStats {
+        self.nonces.stats()
+    }
+
+    pub fn readiness(&self, now: Instant) -> Result<(), NotReady> {
+        match self.state.reachability() {
+            Reachability::NotSince { .. } => return Err(NotReady::Database),
+            Reachability::Unasked | Reachability::Since(_) => {}
+        }
+        if self.state.lag_time(now) > self.max_lag {
+            return Err(NotReady::Lagging);
+        }
+        Ok(())
+    }
+
+    /// Repeats what other nodes do, until the server stops.
+    pub async fn follow(state: Arc<NodeState>, store: Arc<HeldStore>, mut stop: watch::Receiver<bool>) {
+        loop {
+            let caught_up = store.catch_up().await;
+            tokio::select! {
+                () = state.await_news() => {}
+                () = sleep(RETRY), if caught_up.is_err() => {}
+                _ = stop.wait_for(|is_stopping| *is_stopping) => return,
+            }
+        }
+    }
+}
+
+async fn prepare_later(database: Database) {
+    loop {
+        sleep(PREPARE_PAUSE).await;
+        match schema::prepare(&database).await {
+            Ok(prepared) => {
+                prepared.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+                tracing::info!("the database can be reached");
+                return;
+            }
+            Err(SchemaError::Database(error)) => {
+                tracing::debug!(%error, "the database still cannot be reached")
+            }
+            Err(error) => {
+                tracing::error!(%error, "the database cannot be used");
+                return;
+            }
+        }
+    }
+}
+
+/// The name of this machine, and something that tells several nodes on it apart.
+fn keep_name(file: &Path) -> io::Result<String> {
+    match fs::read_to_string(file) {
+        Ok(name) if !name.trim().is_empty() => return Ok(name.trim().to_owned()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(_) | Err(_) => {}
+    }
+    let machine = rustix::system::uname();
+    let machine = machine.nodename().to_string_lossy();
+    let machine: String =
+        machine.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(40).collect();
+    let mut bytes = [0; 3];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| io::Error::other("no random bytes"))?;
+    let name = format!("{machine}-{:02x}{:02x}{:02x}", bytes[0], bytes[1], bytes[2]);
+    fs::write(file, format!("{name}\n"))?;
+    Ok(name)
+}

@@ -1,0 +1,150 @@
+//! Where in the history a commit lies. Commits name the one before them and not the one after, so a reader from the
+//! oldest on needs places to turn round at. Some of them are kept for all readers, so that one walk back through the
+//! whole history is enough.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use gix::{
+    ObjectId,
+    hash::Kind as HashKind,
+    hashtable,
+    objs::{CommitRefIter, Kind},
+};
+
+use crate::{error::StoreError, objects::Objects};
+
+/// Commits between two milestones, at most.
+const STEP: usize = 500;
+
+#[derive(Debug)]
+pub(crate) struct Milestones {
+    objects: Arc<Objects>,
+    known: Mutex<KnownMilestones>,
+}
+
+/// Oldest first. The first commit has the number 0.
+#[derive(Debug, Default)]
+struct KnownMilestones {
+    ids: Vec<(usize, ObjectId)>,
+    numbers: hashtable::HashMap<ObjectId, usize>,
+}
+
+/// A part of the history that is read from its end back, to be told from its beginning on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stretch {
+    pub(crate) newest: ObjectId,
+    pub(crate) commits: usize,
+}
+
+impl Milestones {
+    pub(crate) fn new(objects: Arc<Objects>) -> Self {
+        Self { objects, known: Mutex::default() }
+    }
+
+    /// Everything after `after`, or from the first commit on, up to `head`: the oldest stretch comes last, to be popped.
+    /// `None` if `after` is not in the history of `head`.
+    pub(crate) fn stretches(
+        &self,
+        after: Option<ObjectId>,
+        head: ObjectId,
+    ) -> Result<Option<Vec<Stretch>>, StoreError> {
+        if let Some(after) = after {
+            if self.objects.find_commit(&after)?.is_none() {
+                return Ok(None);
+            }
+            // A follower that is nearly up to date needs no milestones.
+            for (commits, id) in walk_back(&self.objects, head).take(STEP + 1).enumerate() {
+                if id? == after {
+                    let stretch = (commits > 0).then_some(Stretch { newest: head, commits });
+                    return Ok(Some(stretch.into_iter().collect()));
+                }
+            }
+        }
+        let mut known = self.lock();
+        let end = known.reach(&self.objects, head)?;
+        let begin = match after {
+            None => 0,
+            Some(after) => match known.find(&self.objects, after)? {
+                Some(number) if number < end => number + 1,
+                Some(_) | None => return Ok(None),
+            },
+        };
+        let first = known.ids.partition_point(|(number, _)| *number < begin);
+        let ends: Vec<_> = known.ids[first..].iter().copied().filter(|(number, _)| *number < end).collect();
+        drop(known);
+        let mut stretches = Vec::with_capacity(ends.len() + 1);
+        let mut next = begin;
+        for (number, newest) in ends.into_iter().chain([(end, head)]) {
+            stretches.push(Stretch { newest, commits: number + 1 - next });
+            next = number + 1;
+        }
+        stretches.reverse();
+        // A commit that a crash left in a pack continues the history, and is not in it.
+        if let (Some(after), Some(oldest)) = (after, stretches.last()) {
+            let mut back = walk_back(&self.objects, oldest.newest).skip(oldest.commits);
+            if back.next().transpose()? != Some(after) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(stretches))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, KnownMilestones> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl KnownMilestones {
+    /// The number of `head`. Walks back to the newest milestone, and leaves new ones on the way.
+    fn reach(&mut self, objects: &Objects, head: ObjectId) -> Result<usize, StoreError> {
+        let mut passed = Vec::new();
+        let (mut distance, mut base) = (0, None);
+        for id in walk_back(objects, head) {
+            let id = id?;
+            if let Some(number) = self.numbers.get(&id) {
+                base = Some(*number);
+                break;
+            }
+            if distance % STEP == 0 {
+                passed.push((distance, id));
+            }
+            distance += 1;
+        }
+        // The number of the commit at distance 0.
+        let end = base.map_or(distance.saturating_sub(1), |base| base + distance);
+        if distance >= STEP {
+            for (distance, id) in passed.into_iter().rev() {
+                self.ids.push((end - distance, id));
+                self.numbers.insert(id, end - distance);
+            }
+        }
+        Ok(end)
+    }
+
+    /// The number of a commit that continues the history.
+    fn find(&self, objects: &Objects, commit: ObjectId) -> Result<Option<usize>, StoreError> {
+        let mut distance = 0;
+        // What a crash left is one batch, which is less than a step.
+        for id in walk_back(objects, commit).take(2 * STEP) {
+            if let Some(number) = self.numbers.get(&id?) {
+                return Ok(Some(number + distance));
+            }
+            distance += 1;
+        }
+        Ok((distance < 2 * STEP).then(|| distance.saturating_sub(1)))
+    }
+}
+
+/// This commit and those before it, newest first.
+fn walk_back(objects: &Objects, from: ObjectId) -> impl Iterator<Item = Result<ObjectId, StoreError>> {
+    let mut next = Some(from);
+    std::iter::from_fn(move || {
+        let id = next.take()?;
+        let bytes = match objects.read(&id, Kind::Commit) {
+            Ok(bytes) => bytes,
+            Err(error) => return Some(Err(error)),
+        };
+        next = CommitRefIter::from_bytes(&bytes, HashKind::Sha1).parent_ids().next();
+        Some(Ok(id))
+    })
+}

@@ -1,0 +1,224 @@
+//! One cluster: how it starts, stops, pauses and is asked.
+
+use std::{
+    fs,
+    net::{Ipv4Addr, SocketAddr},
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use tempfile::TempDir;
+
+use crate::{certificates::CertificatePair, ports::free_port};
+
+use super::{
+    process::{ClusterLog, Postmaster},
+    programs::said,
+    template::{DATABASE, PASSWORD, ROLE, Template, new_dir},
+};
+
+/// How the cluster is set up. The default: no password, no TLS, and everything is synced.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PostgresOptions {
+    /// Asks TCP clients for [`PASSWORD`] by SCRAM.
+    pub needs_password: bool,
+    /// TCP clients must use TLS, and see this certificate.
+    pub certificate: Option<CertificatePair>,
+    /// Faster. A crash of the process loses nothing; one of the machine would.
+    pub skips_fsync: bool,
+    /// More lines of `postgresql.conf`.
+    pub settings: &'static [&'static str],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PostgresEnd {
+    /// Sessions are cut off, and everything is written.
+    Fast,
+    /// As in a crash: the next start recovers from the log.
+    Crash,
+}
+
+#[derive(Debug)]
+pub struct Postgres {
+    pub(super) template: &'static Template,
+    // Before the directory: the processes end first.
+    pub(super) running: Option<Postmaster>,
+    pub(super) log: ClusterLog,
+    pub(super) port: u16,
+    pub(super) dir: TempDir,
+}
+
+impl Postgres {
+    /// A new cluster with an empty [`DATABASE`]. `None` where PostgreSQL is not installed; it then says so.
+    pub fn start() -> Option<Self> {
+        Self::start_with(PostgresOptions::default())
+    }
+
+    pub fn start_with(options: PostgresOptions) -> Option<Self> {
+        let template = Template::get()?;
+        let dir = new_dir(&template.programs);
+        template.copy_to(&dir.path().join("data"));
+        let mut postgres = Self { template, running: None, log: ClusterLog::default(), port: 0, dir };
+        postgres.write_access(options);
+        postgres.append("postgresql.conf", &postgres.settings(options));
+        postgres.start_on_free_port();
+        Some(postgres)
+    }
+
+    /// `postgres://…` over TCP, for [`ROLE`] and [`DATABASE`].
+    pub fn url(&self) -> String {
+        self.url_at(self.address())
+    }
+
+    /// As `url`, through a proxy.
+    pub fn url_at(&self, address: SocketAddr) -> String {
+        format!("postgres://{ROLE}:{PASSWORD}@{address}/{DATABASE}")
+    }
+
+    /// Over the Unix socket, without a password.
+    pub fn socket_url(&self) -> String {
+        let dir = self.dir.path().to_string_lossy().replace('/', "%2F");
+        format!("postgres://{ROLE}@{dir}:{}/{DATABASE}", self.port)
+    }
+
+    /// It stays the same over restarts.
+    pub fn address(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.port).into()
+    }
+
+    pub fn data_dir(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    /// Runs SQL as the superuser; rows as lines, fields divided by `|`.
+    #[track_caller]
+    pub fn sql(&self, statements: &str) -> String {
+        self.try_sql(statements).unwrap_or_else(|error| panic!("{statements}: {error}"))
+    }
+
+    /// As `sql`; what `psql` said if it failed.
+    pub fn try_sql(&self, statements: &str) -> Result<String, String> {
+        let output = self.psql().args(["-c", statements]).output().expect("`psql` starts");
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned()),
+            false => Err(said(&output)),
+        }
+    }
+
+    /// `psql` over the socket, as the superuser, on [`DATABASE`].
+    pub fn psql(&self) -> Command {
+        let mut psql = self.program("psql");
+        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-d", DATABASE]);
+        psql.arg("-h").arg(self.dir.path()).args(["-p", &self.port.to_string()]);
+        psql
+    }
+
+    /// Another of PostgreSQL's programs, as the user that owns the cluster.
+    pub fn program(&self, name: &str) -> Command {
+        self.template.programs.command(name)
+    }
+
+    #[track_caller]
+    pub fn stop(&mut self, end: PostgresEnd) {
+        let signal = match end {
+            PostgresEnd::Fast => "INT",
+            PostgresEnd::Crash => "QUIT",
+        };
+        self.running.take().expect("it runs").end(signal);
+    }
+
+    /// On the same port, with the data that it left.
+    #[track_caller]
+    pub fn start_again(&mut self) {
+        assert!(self.running.is_none(), "it runs already");
+        self.running = Postmaster::start(&self.template.programs, self.dir.path(), &self.log);
+        assert!(self.running.is_some(), "PostgreSQL does not start: {}", self.log.text());
+    }
+
+    #[track_caller]
+    pub fn restart(&mut self, end: PostgresEnd) {
+        self.stop(end);
+        self.start_again();
+    }
+
+    /// Stops all its processes where they are; connections stay open and silent.
+    pub fn pause(&self) {
+        self.running.as_ref().expect("it runs").pause();
+    }
+
+    pub fn resume(&self) {
+        self.running.as_ref().expect("it runs").resume();
+    }
+
+    /// Everything that it has logged so far.
+    pub fn log(&self) -> String {
+        self.log.text()
+    }
+
+    #[track_caller]
+    pub fn await_log(&self, words: &str) {
+        assert!(self.log.await_words(words, 0), "no {words:?} in the log: {}", self.log.text());
+    }
+
+    pub(super) fn start_on_free_port(&mut self) {
+        // Another program can take the port between the look and the start.
+        for _ in 0..10 {
+            self.port = free_port();
+            self.append("postgresql.conf", &format!("port = {}\n", self.port));
+            self.running = Postmaster::start(&self.template.programs, self.dir.path(), &self.log);
+            if self.running.is_some() {
+                return;
+            }
+        }
+        panic!("PostgreSQL does not start: {}", self.log.text());
+    }
+
+    fn settings(&self, options: PostgresOptions) -> String {
+        let mut settings = vec![
+            "listen_addresses = '127.0.0.1'".to_owned(),
+            format!("unix_socket_directories = '{}'", self.dir.path().display()),
+            format!("fsync = {}", if options.skips_fsync { "off" } else { "on" }),
+            "shared_buffers = 16MB".to_owned(),
+            "max_connections = 60".to_owned(),
+            // A standby that was away finds what it missed.
+            "wal_keep_size = 64MB".to_owned(),
+        ];
+        if options.certificate.is_some() {
+            settings.push("ssl = on\nssl_cert_file = 'cert.pem'\nssl_key_file = 'key.pem'".to_owned());
+        }
+        settings.extend(options.settings.iter().map(|setting| (*setting).to_owned()));
+        settings.join("\n") + "\n"
+    }
+
+    /// Who may connect, and the files of TLS.
+    fn write_access(&self, options: PostgresOptions) {
+        let method = if options.needs_password { "scram-sha-256" } else { "trust" };
+        let kind = if options.certificate.is_some() { "hostssl" } else { "host" };
+        let rules = format!(
+            "local all all trust\nlocal replication all trust\n{kind} all all 127.0.0.1/32 {method}\n"
+        );
+        self.write("pg_hba.conf", &rules);
+        if let Some([certificate, key]) = options.certificate {
+            self.write("cert.pem", certificate);
+            self.write("key.pem", key);
+        }
+    }
+
+    pub(super) fn write(&self, name: &str, text: &str) {
+        let path = self.data_dir().join(name);
+        fs::write(&path, text).expect("our own directory");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("our own file");
+        self.template.programs.give(&path);
+    }
+
+    /// The last of several values of a setting counts.
+    pub(super) fn append(&self, name: &str, text: &str) {
+        let held = fs::read_to_string(self.data_dir().join(name)).expect("a file of the cluster");
+        self.write(name, &format!("{held}\n{text}"));
+    }
+
+    pub(super) fn socket_dir(&self) -> &Path {
+        self.dir.path()
+    }
+}

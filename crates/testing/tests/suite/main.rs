@@ -1,0 +1,7 @@
+//! The tests of what other tests stand on.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod postgres;
+mod proxy;
+mod proxy_postgres;
