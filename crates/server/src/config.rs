@@ -3,6 +3,7 @@
 mod database;
 mod error;
 mod log;
+mod mirror;
 mod numbers;
 mod service;
 mod source;
@@ -31,6 +32,7 @@ pub use self::error::{ConfigError, WebhookProblem};
 pub use self::log::{LogFormat, LogLevel, UnknownName};
 use self::{
     database::DatabaseTable,
+    mirror::MirrorTable,
     numbers::table,
     service::{ConnectionsTable, RateLimitsTable, TlsTable},
     source::ConfigSource,
@@ -39,6 +41,7 @@ use self::{
 use crate::{
     limits::{Rates, caps::Caps},
     listen::connections::ConnectionLimits,
+    mirror::{MirrorSettings, address::OriginAddress},
     proxies::{ProxyNet, TrustedProxies},
     tls::TlsFiles,
     webhooks::settings::Webhook,
@@ -76,6 +79,8 @@ pub struct Settings {
     pub webhooks: Vec<Webhook>,
     /// `None`: this server is on its own.
     pub node: Option<NodeSettings>,
+    /// `None`: a server that accepts changes.
+    pub mirror: Option<MirrorSettings>,
 }
 
 #[derive(Debug, Clone)]
@@ -109,6 +114,8 @@ pub struct Overrides {
     pub tls_cert: Option<PathBuf>,
     pub tls_key: Option<PathBuf>,
     pub database: Option<GivenDatabase>,
+    /// Follow this server instead of accepting changes.
+    pub mirror_of: Option<OriginAddress>,
 }
 
 /// The configuration file. Its keys have the names of the flags; only the file has tables.
@@ -142,6 +149,8 @@ pub struct ConfigFile {
     webhook: Vec<WebhookTable>,
     #[serde(default)]
     database: DatabaseTable,
+    #[serde(default)]
+    mirror: MirrorTable,
     /// For messages.
     #[serde(skip)]
     source: Option<ConfigSource>,
@@ -278,6 +287,7 @@ impl Settings {
             author: file.commits.resolve()?,
             webhooks: webhook::resolve(file.webhook)?,
             node: file.database.resolve(overrides.database)?,
+            mirror: file.mirror.resolve(overrides.mirror_of)?,
         })
     }
 }

@@ -36,6 +36,7 @@ use crate::{
         caps::CapRefusal,
         places::{GaveWay, NoPlace},
     },
+    mirror::state::NotTheOrigin,
     upstream::{UpstreamError, releases::DownloadError},
 };
 use countersign_store::{StoreError, nonces::NonceError};
@@ -70,6 +71,10 @@ impl ApiError {
 
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, message)
+    }
+
+    pub fn no_such_route() -> Self {
+        Self::not_found("no such route")
     }
 
     pub fn no_signers(path: &str) -> Self {
@@ -205,7 +210,7 @@ macro_rules! refused_with {
 
 refused_with! {
     UNAUTHORIZED: AuthRefusal;
-    FORBIDDEN: ChangeBlocked;
+    FORBIDDEN: ChangeBlocked, NotTheOrigin;
     SERVICE_UNAVAILABLE: NotReady;
     BAD_REQUEST: ParseError, UrlRefusal;
 }

@@ -12,6 +12,7 @@ mod fsck;
 mod hostile;
 mod keys;
 mod limits;
+mod mirror;
 mod operation;
 mod requests;
 mod store;

@@ -21,6 +21,7 @@ pub fn pending_signatures() -> Endpoint {
     )
     .signed()
     .answers_with::<PendingResponse>(200, "sorted paths", &[("one", "pending")])
+    .can_be_elsewhere()
     .can_fail("")
 }
 
@@ -40,7 +41,7 @@ pub fn signature_status() -> Endpoint {
         &[("complete", "status"), ("revoked", "status.revoked")],
     )
     .refuses(400, "invalid path", "path.400")
-    .refuses(403, "the caller is not in the signers file", "status.403")
+    .refuses(403, "the caller is not in the signers file; or this is a mirror", "status.403")
     .refuses(
         404,
         "no such file, a file that collects no signatures, or no signers file for it",
@@ -61,6 +62,7 @@ pub fn files_to_sign() -> Endpoint {
     .with_parameter(file_path())
     .answers_with::<FilesToSignResponse>(200, "the content by path", &[("index", "files_to_sign")])
     .refuses(400, "invalid path", "path.400")
+    .can_be_elsewhere()
     .refuses(404, "no file at the path", "status.404")
     .can_fail("")
 }
