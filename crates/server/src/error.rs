@@ -139,6 +139,15 @@ impl ApiError {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(60)
     }
 
+    pub fn too_many_followers() -> Self {
+        let message = "too many others follow the journal. Try again later";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(10)
+    }
+
+    pub fn unreadable_journal(error: StoreError) -> Self {
+        Self::internal("the journal cannot be read", error)
+    }
+
     /// For a change or nonce that the disk has no room for (D57).
     pub fn disk_full() -> Self {
         let message = "the server's disk is full: nothing was changed. Ask its operator to make room, and try again then";

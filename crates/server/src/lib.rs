@@ -20,6 +20,7 @@ pub mod gravity;
 pub mod health;
 pub mod held_store;
 pub mod host;
+pub mod journal;
 pub mod limits;
 pub mod listen;
 pub mod metrics;

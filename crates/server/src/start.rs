@@ -249,6 +249,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         limiter: settings.rates.map(Limiter::new).map(Arc::new),
         connections,
         requests: Arc::default(),
+        followers: Arc::default(),
         webhooks: webhooks.stats(),
         reference: &REFERENCE,
         blocks,

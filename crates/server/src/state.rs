@@ -15,6 +15,7 @@ use crate::{
     events::Audience,
     health::NotReady,
     held_store::HeldStore,
+    journal::Followers,
     limits::{Limiter, places::SharedPlaces},
     listen::connections::Connections,
     metrics::Requests,
@@ -50,6 +51,7 @@ pub struct AppParts {
     pub connections: Arc<Connections>,
     pub requests: Arc<Requests>,
     pub events: Arc<Audience>,
+    pub followers: Arc<Followers>,
     pub webhooks: Vec<Arc<WebhookStats>>,
     /// Made on first use. It stays the same for the life of the program.
     pub reference: &'static LazyLock<Reference>,

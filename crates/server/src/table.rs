@@ -16,8 +16,8 @@ use crate::{
     metrics::RequestKinds,
     openapi::{self, catalogue, changes, reads, service},
     routes::{
-        assets, chain, events, files, health, keys, metrics, pending, ping, propose, reference, releases,
-        revoke, signatures,
+        assets, chain, events, files, health, journal, keys, metrics, pending, ping, propose, reference,
+        releases, revoke, signatures,
     },
     routing::route_table::RouteTable,
     state::App,
@@ -51,6 +51,7 @@ pub fn all() -> RouteTable {
         .get("/v1/keys/{key}", keys::describe, catalogue::key())
         .get("/v1/keys/{key}/pending", keys::list_pending, catalogue::key_pending())
         .get("/v1/events", events::listen, openapi::events::events())
+        .get("/v1/journal", journal::follow, openapi::journal::journal())
         .get("/v1/ping", ping::ping, service::ping())
         .get("/openapi.json", reference::document, service::document())
         .merge(health_routes())

@@ -4,6 +4,11 @@ pub const HEADER_TIMESTAMP: &str = "x-svc-timestamp";
 pub const HEADER_NONCE: &str = "x-svc-nonce";
 pub const HEADER_SIGNATURE: &str = "x-svc-sig";
 pub const HEADER_PUBLIC_KEY: &str = "x-svc-pk";
+/// The newest commit of the server when it began to answer.
+pub const HEADER_COMMIT: &str = "x-svc-commit";
+
+/// The journal, as `git fast-import` reads it.
+pub const JOURNAL_TYPE: &str = "application/x-git-fast-import";
 
 pub const PUBLIC_KEY_PREFIX: &str = "svc-pub:";
 pub const SSH_KEY_TYPE: &str = "ssh-ed25519";

@@ -64,6 +64,12 @@ impl Audience {
         }
     }
 
+    /// Tells the position behind the newest commit, a little after the log itself. The writer does not wake those who
+    /// wait for it.
+    pub fn subscribe(&self) -> watch::Receiver<i64> {
+        self.end.subscribe()
+    }
+
     pub fn listeners(&self) -> usize {
         self.listeners.load(Ordering::Relaxed)
     }

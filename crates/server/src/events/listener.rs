@@ -96,7 +96,7 @@ impl Listener {
             is_new: true,
             rest_until: now,
             heartbeat_at: now + HEARTBEAT,
-            end: source.events.end.subscribe(),
+            end: source.events.subscribe(),
             client: origin.map(|origin| origin.patience.listen()),
             place,
             _share: share,

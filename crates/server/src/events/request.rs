@@ -1,13 +1,13 @@
 //! What a listener asks for.
 
-use std::{borrow::Cow, fmt::Display};
+use std::fmt::Display;
 
 use axum::http::HeaderMap;
 use countersign_api::event::{EventFilter, EventKind, HEADER_LAST_EVENT_ID};
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text};
 use url::form_urlencoded;
 
-use crate::error::ApiError;
+use crate::{error::ApiError, routing::commit_id::parse_commit_id};
 use countersign_store::{ObjectId, log::KEPT};
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -87,9 +87,5 @@ fn parse_kinds(text: &str) -> Result<std::collections::BTreeSet<EventKind>, ApiE
 }
 
 fn parse_commit(text: &str) -> Result<ObjectId, ApiError> {
-    let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let parsed = ObjectId::from_hex(Cow::from(text).to_ascii_lowercase().as_bytes()).ok();
-    parsed.filter(|_| is_hex && text.len() == 40).ok_or_else(|| {
-        ApiError::bad_request("Last-Event-ID: must be the id of a commit, of 40 hexadecimal digits")
-    })
+    parse_commit_id("Last-Event-ID", text)
 }

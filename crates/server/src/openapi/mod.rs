@@ -5,6 +5,7 @@ pub mod catalogue;
 pub mod changes;
 mod endpoint;
 pub mod events;
+pub mod journal;
 pub mod pages;
 pub mod parameters;
 pub mod reads;

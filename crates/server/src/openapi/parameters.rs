@@ -1,6 +1,7 @@
 //! Parameters that several endpoints share.
 
 use countersign_api::{catalogue::ReleaseState, event::EventKind};
+use countersign_core::values::bounds::JOURNAL_WAIT_SECONDS;
 use serde_json::{Value, json};
 
 use super::endpoint::{Parameter, ParameterPlace, find_example};
@@ -141,6 +142,17 @@ pub fn release_state() -> Parameter {
 pub fn after() -> Parameter {
     let Parameter { schema, example, .. } = file_path();
     query("after", "Continue after this `index_path`, the last one of the answer before.", schema, example)
+}
+
+/// The newest commit that a follower has.
+pub fn after_commit() -> Parameter {
+    let schema = json!({ "type": "string", "pattern": "^[0-9a-fA-F]{40}$" });
+    query("after", "Continue after this commit, the newest one that you have.", schema, json!(COMMIT))
+}
+
+pub fn wait_seconds() -> Parameter {
+    let schema = json!({ "type": "integer", "minimum": 0, "maximum": JOURNAL_WAIT_SECONDS });
+    query("wait", "How many seconds to wait for a commit if there is nothing new.", schema, json!(0))
 }
 
 pub fn project_name() -> Parameter {

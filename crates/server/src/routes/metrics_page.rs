@@ -38,6 +38,16 @@ pub(super) fn render(app: &App, kinds: &RequestKinds) -> String {
     let (listeners, sent) = (app.events.listeners(), app.events.sent.get());
     page.value("countersign_event_listeners", "Connections that listen to events.", listeners);
     page.value("countersign_events_sent_total", "Events that were sent, to all listeners.", sent);
+    let followers = &app.followers;
+    let states = [("reading", followers.reading.held()), ("waiting", followers.waiting.held())];
+    page.values(
+        "countersign_journal_followers",
+        "Requests for the journal, by what they do.",
+        "state",
+        states,
+    );
+    let help = "Commits that were sent to followers.";
+    page.value("countersign_journal_commits_sent_total", help, followers.sent.get());
     write_webhooks(&mut page, &app.webhooks, app.store.log().end());
     write_log(&mut page, observe::stats());
     page.0
@@ -84,6 +94,8 @@ fn write_places(page: &mut Page, app: &App) {
         ("fetch_turns", &app.upstream.turns.turns),
         ("release_downloads", &app.upstream.releases.places),
         ("event_listeners", &app.events.places),
+        ("journal_followers", &app.followers.reading),
+        ("waiting_followers", &app.followers.waiting),
         ("large_bodies", &app.large_bodies),
         ("pages", &app.renderings.turns),
     ];

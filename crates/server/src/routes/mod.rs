@@ -6,6 +6,7 @@ pub mod events;
 pub mod files;
 pub mod health;
 pub mod history;
+pub mod journal;
 pub mod keys;
 pub(crate) mod metrics;
 mod metrics_page;

@@ -1,4 +1,5 @@
 //! How routes are made: each with its description, and the path at its end.
 
+pub mod commit_id;
 pub mod route_table;
 pub mod tail;

@@ -49,7 +49,6 @@ fn every_line_has_one_spelling() {
         ("M 100644 inline", "M 644 inline"),
         ("M 100644 inline", "M 120000 inline"),
         ("M 100644 inline", "M 100644 :1"),
-        ("M 100644 inline ", "M 100644 inline  "),
         ("data 3\none", "data 03\none"),
         ("D https", "deleteall\nD https"),
         ("D https", "R https/a/443/b https/a/443/d\nD https"),
