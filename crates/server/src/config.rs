@@ -269,6 +269,12 @@ impl Settings {
         let forges = Forges::new(forges)?;
         let mut allow = overrides.allow_fetch.unwrap_or_else(|| values(file.allow_fetch));
         allow.extend(forges.exceptions());
+        let node = file.database.resolve(overrides.database)?;
+        let mirror = file.mirror.resolve(overrides.mirror_of)?;
+        if node.is_some() && mirror.is_some() {
+            let reason = "a mirror follows its origin, and is no node: leave the table out".to_owned();
+            return Err(ConfigError::Value { key: "database", reason });
+        }
         let proxies = overrides.trusted_proxies.unwrap_or_else(|| values(file.trusted_proxies));
         Ok(Self {
             listen,
@@ -286,8 +292,8 @@ impl Settings {
             limits: file.limits.resolve(dev)?,
             author: file.commits.resolve()?,
             webhooks: webhook::resolve(file.webhook)?,
-            node: file.database.resolve(overrides.database)?,
-            mirror: file.mirror.resolve(overrides.mirror_of)?,
+            node,
+            mirror,
         })
     }
 }

@@ -4,7 +4,7 @@ use std::{error::Error as StdError, time::Duration};
 
 use bytes::Bytes;
 use countersign_api::answers::ErrorResponse;
-use countersign_core::values::shown::shown_text;
+use countersign_core::values::{shown::shown_text, wire};
 use countersign_forge::https::{SetupError, https_client};
 use countersign_store::{
     ObjectId,
@@ -22,8 +22,6 @@ use tokio::time::timeout;
 
 use super::address::OriginAddress;
 
-const JOURNAL_TYPE: &str = "application/x-git-fast-import";
-const HEADER_COMMIT: &str = "x-svc-commit";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// No text of an error is longer.
 const ERROR_BYTES: usize = 64 << 10;
@@ -141,9 +139,10 @@ impl OriginClient {
         }
         let kind = response.headers().get(CONTENT_TYPE).map(|kind| String::from_utf8_lossy(kind.as_bytes()));
         match kind.as_deref() {
-            Some(JOURNAL_TYPE) => {
-                let newest = response.headers().get(HEADER_COMMIT);
+            Some(wire::JOURNAL_TYPE) => {
+                let newest = response.headers().get(wire::HEADER_COMMIT);
                 let newest = newest.and_then(|id| ObjectId::from_hex(id.as_bytes()).ok());
+                let newest = newest.filter(|id| !id.is_null());
                 Ok(JournalAnswer { response, stall: self.stall, newest })
             }
             kind => Err(AskError::NotAJournal(shown_text(kind.unwrap_or("without a type")))),

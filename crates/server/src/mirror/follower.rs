@@ -206,11 +206,16 @@ impl Follower {
 
     fn repeat(&self, entries: Vec<JournalEntry>, promise: Promise) -> Repeating {
         let (store, state) = (Arc::clone(&self.store), Arc::clone(&self.state));
-        let count = entries.len();
+        let count = entries.len() as u64;
         let is_kept = entries.iter().any(|entry| Some(entry.id) == promise.newest);
         Box::pin(async move {
-            store.follow(entries).await?;
-            state.note_followed(count);
+            let followed = store.follow(entries).await;
+            // Also if only some of them were good.
+            if !store.head().commit.is_null() {
+                state.note_first_commit();
+            }
+            followed?;
+            state.followed.add(count);
             if is_kept {
                 state.note_up_to_date(promise.made);
             }

@@ -144,21 +144,22 @@ impl MirrorState {
 
     /// From now on, also after a restart. If that cannot be written down, it holds for this process at least.
     pub(super) fn refuse(&self, refusal: FollowRefusal) {
-        let FollowRefusal { origin, reason, ours, theirs, .. } = &refusal;
+        let written = self.memory.set_refusal(&refusal);
+        let refusal = Arc::new(refusal);
+        self.refusal.store(Some(Arc::clone(&refusal)));
+        let FollowRefusal { origin, reason, ours, theirs, .. } = &*refusal;
         tracing::error!(
             origin, reason, ours, theirs,
             "the mirror stops following and serves what it has; see docs/mirror.md. `countersign admin mirror resume` \
              makes it try again"
         );
-        if let Err(error) = self.memory.set_refusal(&refusal) {
+        if let Err(error) = written {
             let source = std::error::Error::source(&error).map(tracing::field::display);
             tracing::error!(%error, source, "after a restart the mirror will follow again");
         }
-        self.refusal.store(Some(Arc::new(refusal)));
     }
 
-    pub(super) fn note_followed(&self, commits: usize) {
-        self.followed.add(commits as u64);
+    pub(super) fn note_first_commit(&self) {
         self.is_empty.store(false, Ordering::Relaxed);
     }
 
