@@ -94,11 +94,13 @@ impl Follower {
     async fn follow_on(&mut self) {
         let mut resumed = self.state.subscribe_resumed();
         let (mut backoff, mut is_failing) = (Backoff::new(self.retries), false);
+        if let Some(refusal) = self.state.refusal() {
+            let FollowRefusal { origin, at, reason, .. } = &*refusal;
+            tracing::error!(origin, at, reason, "the mirror does not follow, and serves what it has");
+        }
         loop {
             resumed.mark_unchanged();
-            if let Some(refusal) = self.state.refusal() {
-                let FollowRefusal { origin, at, reason, .. } = &*refusal;
-                tracing::error!(origin, at, reason, "the mirror does not follow, and serves what it has");
+            if self.state.refusal().is_some() {
                 let _ = resumed.changed().await;
                 tracing::info!(origin = %self.state.origin, "the operator lets the mirror try again");
                 continue;

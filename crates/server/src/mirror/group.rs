@@ -1,5 +1,7 @@
 //! The commits of a journal in groups, which the store makes durable together.
 
+use std::sync::Arc;
+
 use countersign_store::journal::{
     entry::JournalEntry,
     read::{JournalError, JournalReader},
@@ -28,8 +30,9 @@ impl EntryGroup {
     pub(super) fn fill(&mut self, reader: &mut JournalReader) -> Result<(), JournalError> {
         while self.has_room() {
             let Some(entry) = reader.next()? else { break };
-            let contents = entry.change.files.values().flatten().map(|content| content.len());
-            self.bytes += contents.sum::<usize>() + entry.change.message.len();
+            let content = |content: &Option<Arc<[u8]>>| content.as_ref().map_or(0, |content| content.len());
+            let files = entry.change.files.iter().map(|(path, file)| path.as_str().len() + content(file));
+            self.bytes += files.sum::<usize>() + entry.change.message.len();
             self.entries.push(entry);
         }
         Ok(())

@@ -2,6 +2,9 @@
 
 use std::{sync::mpsc, time::Duration};
 
+use countersign_testing::certificates::FIRST;
+use tempfile::TempDir;
+
 use crate::{
     store::kills_load::{Client, Course},
     support::{
@@ -146,4 +149,24 @@ fn what_is_no_journal_is_no_lie() {
     let mirror = start_mirror(&hostile.url());
     mirror.await_log("something else than a journal", 1);
     assert!(!mirror.data_dir().join("mirror.refused").exists());
+}
+
+#[test]
+fn an_origin_with_a_certificate_that_is_not_trusted_is_not_followed() {
+    let dir = TempDir::new().unwrap();
+    let file = |name: &str| dir.path().join(name).to_str().expect("a plain name").to_owned();
+    for (name, content) in ["cert.pem", "key.pem"].into_iter().zip(FIRST) {
+        std::fs::write(file(name), content).unwrap();
+    }
+    let origin = TestServer::start_with(|launch| {
+        launch.args(["--tls-cert", &file("cert.pem"), "--tls-key", &file("key.pem")])
+    });
+    let url = format!("https://{}", origin.address());
+    let mut mirror = start_mirror(&url);
+    mirror.await_log("cannot follow", 1);
+    assert_eq!(tip_of(&mirror), None);
+    mirror.stop();
+    mirror.change_launch(|dir| Launch::mirror(&url, dir).env("SSL_CERT_FILE", &file("cert.pem")));
+    mirror.start_again();
+    await_same(&mirror, &origin);
 }
