@@ -8,8 +8,8 @@ use crate::{output::ColorChoice, prompt::Confirmation};
 
 pub(crate) use client::*;
 pub(crate) use serve::{
-    AdminCommand, BlockArgs, DropArgs, FileArgs, FsckArgs, MirrorArgs, MirrorCommand, ProjectsArgs,
-    ResetNoncesArgs, ServeArgs, ServiceArgs,
+    AdminCommand, BlockArgs, ClusterArgs, ClusterCommand, DropArgs, FileArgs, FsckArgs, MirrorArgs,
+    MirrorCommand, ProjectsArgs, ResetNoncesArgs, ServeArgs, ServiceArgs,
 };
 pub(crate) use signers::*;
 
@@ -296,11 +296,12 @@ You can also set every flag by its environment variable or in the configuration 
         #[command(subcommand)]
         command: AdminCommand,
     },
-    /// Check that every commit in a server's repository follows the rules
+    /// Check that every commit of a server follows the rules
     #[command(after_help = "\
 Examples:
   countersign fsck countersign-data              the data directory; the server can run meanwhile
   countersign fsck signing-history.git           a clone of its repository
+  countersign fsck https://sign.example.org      a running server, over its journal
   countersign fsck countersign-data --since 4f…  only what came after a checked commit
 
 Replays the whole history by the server's own rules and verifies each change, every signature and every threshold. If \

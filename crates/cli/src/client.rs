@@ -3,6 +3,7 @@
 mod attempts;
 mod exchange;
 mod failures;
+mod journal;
 mod submission;
 mod words;
 
@@ -37,6 +38,7 @@ use reqwest::{
 use serde::Serialize;
 use url::Url;
 
+pub(crate) use self::journal::JournalStream;
 use self::{
     attempts::{Attempts, Repetition},
     exchange::{Answer, exchange},

@@ -77,7 +77,7 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Serve(args) => serve::run(&args.service, args.to_overrides(), output),
         Command::Mirror(args) => serve::run(&args.service, args.to_overrides(), output),
         Command::Admin { command } => admin::run(command, output, confirmation),
-        Command::Fsck(args) => fsck::run(&args, output),
+        Command::Fsck(args) => fsck::run(args, output),
         Command::Config { command } => config::run(command.as_ref(), output),
         Command::Keygen(args) => keygen::run(&global, &args, output),
         Command::Signers { command: SignersCommand::New(args) } => signers::new::run(&args, output),

@@ -1,1 +1,178 @@
-//! x
+//! What the operator asks and does: the state of the cluster, and moving a single server into it.
+
+use std::{
+    error::Error as StdError,
+    time::{Duration, SystemTime},
+};
+
+use countersign_core::values::time::Timestamp;
+use countersign_store::{ObjectId, sequence::SharedBatch};
+use thiserror::Error;
+use tokio_postgres::types::Type;
+use uuid::Uuid;
+
+use crate::{
+    database::{Database, DatabaseSession, Parameter, within},
+    error::DatabaseError,
+    ids::random_uuid,
+    rows::parse_id,
+    schema::{self, SchemaError},
+    times,
+};
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// What is known about the cluster, all of it at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterStatus {
+    pub repository: Uuid,
+    pub format: i32,
+    /// Requests from before are refused.
+    pub nonce_floor: Option<Timestamp>,
+    pub newest: Option<NewestBatch>,
+    /// By name, also those that were here once.
+    pub nodes: Vec<NodeStatus>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewestBatch {
+    pub seq: i64,
+    pub commit: ObjectId,
+    pub at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeStatus {
+    pub name: String,
+    /// The newest batch that the node had published when it was last seen.
+    pub position: i64,
+    pub commit: Option<ObjectId>,
+    /// Batches behind the newest one.
+    pub lag: u64,
+    pub version: String,
+    pub started: Option<Timestamp>,
+    /// How long ago, by the database's clock.
+    pub seen_ago: Duration,
+}
+
+pub async fn read_status(database: &Database) -> Result<ClusterStatus, SchemaError> {
+    let session = database.connect("status", LIMIT).await?;
+    schema::check_format(&session).await?;
+    session
+        .client
+        .batch_execute("begin isolation level repeatable read")
+        .await
+        .map_err(DatabaseError::from)?;
+    Ok(within(LIMIT, read(&session)).await?)
+}
+
+async fn read(session: &DatabaseSession) -> Result<ClusterStatus, DatabaseError> {
+    let rows = session.query("select repo, format, nonce_floor from svc_repository", &[]).await?;
+    let row = rows.first().ok_or_else(|| DatabaseError::Strange("svc_repository is empty".to_owned()))?;
+    let (repository, format) = (row.try_get(0)?, row.try_get(1)?);
+    let nonce_floor = row.try_get::<_, Option<SystemTime>>(2)?.and_then(times::from_system);
+    let rows = session.query("select seq, head, at from svc_batch order by seq desc limit 1", &[]).await?;
+    let newest = match rows.first() {
+        None => None,
+        Some(row) => Some(NewestBatch {
+            seq: row.try_get(0)?,
+            commit: parse_id(row.try_get(1)?)?,
+            at: times::from_system(row.try_get(2)?)
+                .ok_or_else(|| DatabaseError::Strange("a time out of range".to_owned()))?,
+        }),
+    };
+    let newest_seq = newest.as_ref().map_or(0, |newest| newest.seq);
+    let nodes = "select name, coalesce(position, 0), commit, coalesce(version, ''), started, \
+        coalesce(extract(epoch from now() - seen), 0)::bigint from svc_node order by name";
+    let mut statuses = Vec::new();
+    for row in session.query(nodes, &[]).await? {
+        let position: i64 = row.try_get(1)?;
+        statuses.push(NodeStatus {
+            name: row.try_get(0)?,
+            position,
+            commit: row.try_get::<_, Option<&[u8]>>(2)?.map(parse_id).transpose()?,
+            lag: u64::try_from(newest_seq - position).unwrap_or(0),
+            version: row.try_get(3)?,
+            started: row.try_get::<_, Option<SystemTime>>(4)?.and_then(times::from_system),
+            seen_ago: Duration::from_secs(u64::try_from(row.try_get::<_, i64>(5)?).unwrap_or(0)),
+        });
+    }
+    Ok(ClusterStatus { repository, format, nonce_floor, newest, nodes: statuses })
+}
+
+#[derive(Debug, Error)]
+pub enum InitError {
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    #[error(
+        "the database is not empty: its newest batch is number {newest}. Start a node on it, or use an empty database"
+    )]
+    NotEmpty { newest: i64 },
+    #[error("batch {seq} does not continue the one before. The data directory may have changed meanwhile")]
+    Broken { seq: i64 },
+    #[error("the commits cannot be read")]
+    Source(#[source] Box<dyn StdError + Send + Sync>),
+}
+
+/// Puts the batches of a stopped server into an empty database; how many there were. All of them or none: if it is
+/// interrupted, the database is as empty as before. Requests from before `now` are refused, since the nonces of that
+/// server are not known here.
+pub async fn init<E>(
+    database: &Database,
+    node: &str,
+    now: Timestamp,
+    batches: impl Iterator<Item = Result<SharedBatch, E>>,
+) -> Result<i64, InitError>
+where
+    E: StdError + Send + Sync + 'static,
+{
+    schema::prepare(database).await?;
+    let session = database.connect("init", Duration::ZERO).await?;
+    let begin = "begin; lock table svc_batch in exclusive mode";
+    within(LIMIT, async { Ok(session.client.batch_execute(begin).await?) }).await?;
+    let newest = session.query("select coalesce(max(seq), 0) from svc_batch", &[]).await?;
+    let newest: i64 = newest.first().map_or(Ok(0), |row| row.try_get(0)).map_err(DatabaseError::from)?;
+    if newest > 0 {
+        return Err(InitError::NotEmpty { newest });
+    }
+    let (mut seq, mut head) = (0, None);
+    for batch in batches {
+        let batch = batch.map_err(|error| InitError::Source(Box::new(error)))?;
+        seq += 1;
+        if batch.base != head {
+            return Err(InitError::Broken { seq });
+        }
+        head = Some(batch.head);
+        within(LIMIT, put(&session, node, seq, &batch)).await?;
+    }
+    let floor = "update svc_repository set nonce_floor = greatest(nonce_floor, $1)";
+    session.query(floor, &[(&times::to_system(now), Type::TIMESTAMPTZ)]).await?;
+    // The commit of much data can take long, and ending it early would leave it open whether it happened.
+    session.certain(async { Ok(session.client.batch_execute("commit").await?) }).await?;
+    Ok(seq)
+}
+
+async fn put(
+    session: &DatabaseSession,
+    node: &str,
+    seq: i64,
+    batch: &SharedBatch,
+) -> Result<(), DatabaseError> {
+    let insert = "insert into svc_batch (seq, id, node, base, head, commits, body)
+        values ($1, $2, $3, $4, $5, $6, $7)";
+    let base = batch.base.as_ref().map(|base| base.as_slice());
+    let (head, body) = (batch.head.as_slice(), &*batch.body);
+    let (id, commits) = (random_uuid(), i32::try_from(batch.commits).unwrap_or(i32::MAX));
+    let parameters: [Parameter<'_>; 7] = [
+        (&seq, Type::INT8),
+        (&id, Type::UUID),
+        (&node, Type::TEXT),
+        (&base, Type::BYTEA),
+        (&head, Type::BYTEA),
+        (&commits, Type::INT4),
+        (&body, Type::BYTEA),
+    ];
+    session.query(insert, &parameters).await.map(drop)
+}

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use thiserror::Error;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{DbError, Severity, SqlState};
 
 #[derive(Debug, Clone, Error)]
 pub enum DatabaseError {
@@ -20,6 +20,8 @@ pub enum DatabaseError {
     /// It did, but perhaps not on its synchronous standby (SQLSTATE 01000).
     #[error("the database did not wait for its synchronous standby")]
     Unreplicated,
+    #[error("a batch of {0} bytes is too large")]
+    TooLarge(usize),
     #[error("the database answered something that this program cannot read: {0}")]
     Strange(String),
 }
@@ -28,16 +30,27 @@ impl DatabaseError {
     pub fn sql_state(&self) -> Option<&SqlState> {
         match self {
             Self::Query(source) | Self::Connect { source, .. } => source.code(),
-            Self::ConnectTime { .. } | Self::Time(_) | Self::Lost | Self::Unreplicated | Self::Strange(_) => {
-                None
-            }
+            Self::ConnectTime { .. }
+            | Self::Time(_)
+            | Self::Lost
+            | Self::Unreplicated
+            | Self::TooLarge(_)
+            | Self::Strange(_) => None,
         }
     }
 
     /// Whether another try can help: the connection was lost, another server has become the primary, or two
     /// transactions were in each other's way. Everything else stays as it is until an operator acts.
     pub(crate) fn is_passing(&self) -> bool {
-        let Some(code) = self.sql_state() else { return !matches!(self, Self::Strange(_)) };
+        let Some(code) = self.sql_state() else {
+            return !matches!(self, Self::Strange(_) | Self::TooLarge(_));
+        };
+        if let Self::Query(source) = self
+            && source.as_db_error().and_then(DbError::parsed_severity) == Some(Severity::Fatal)
+        {
+            // The connection is gone, for example because it held a turn for too long.
+            return true;
+        }
         // Connection exceptions, rollbacks, resources, operator intervention; a lock; a server that is read-only.
         ["08", "40", "53", "57"].iter().any(|class| code.code().starts_with(class))
             && *code != SqlState::DISK_FULL

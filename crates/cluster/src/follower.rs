@@ -10,7 +10,7 @@ use countersign_store::nonces::NonceStats;
 use tokio::{
     runtime::Handle,
     task::JoinHandle,
-    time::{sleep, timeout},
+    time::{sleep, timeout_at},
 };
 use tokio_postgres::types::Type;
 
@@ -101,11 +101,14 @@ impl Connected {
             if let Err(error) = self.look(&session).await {
                 return error;
             }
-            // Our own batches are published by those who wait for them.
-            match timeout(POLL, session.next_notification()).await {
-                Ok(Some(sender)) if sender != self.node.name() => self.node.wake(),
-                Ok(Some(_)) | Err(_) => {}
-                Ok(None) => return DatabaseError::Lost,
+            let next_look = Instant::now() + POLL;
+            while let Ok(notification) = timeout_at(next_look.into(), session.next_notification()).await {
+                match notification {
+                    Some(sender) if sender != self.node.instance() => self.node.wake(),
+                    // Our own batches are published by the writer that appended them.
+                    Some(_) => {}
+                    None => return DatabaseError::Lost,
+                }
             }
         }
     }

@@ -11,7 +11,7 @@ use std::{
 use countersign_store::{ObjectId, histogram::Histogram};
 use tokio::sync::{Notify, watch};
 
-use crate::error::DatabaseError;
+use crate::{error::DatabaseError, ids::random_uuid};
 
 /// Up to where this node has published.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -36,8 +36,10 @@ pub enum Reachability {
 #[derive(Debug)]
 pub struct NodeState {
     name: String,
+    instance: String,
     applied: watch::Sender<AppliedBatch>,
     newest: AtomicI64,
+    offered: AtomicI64,
     behind_since: Mutex<Option<Instant>>,
     reachability: Mutex<Reachability>,
     wake: Notify,
@@ -51,8 +53,10 @@ impl NodeState {
     pub fn new(name: &str) -> Arc<Self> {
         Arc::new(Self {
             name: name.to_owned(),
+            instance: random_uuid().to_string(),
             applied: watch::Sender::new(AppliedBatch::default()),
             newest: AtomicI64::new(0),
+            offered: AtomicI64::new(0),
             behind_since: Mutex::new(None),
             reachability: Mutex::new(Reachability::Unasked),
             wake: Notify::new(),
@@ -67,6 +71,11 @@ impl NodeState {
 
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Of this run of the program. Two nodes can have the same name by mistake.
+    pub(crate) fn instance(&self) -> &str {
+        &self.instance
     }
 
     pub fn applied(&self) -> AppliedBatch {
@@ -134,6 +143,15 @@ impl NodeState {
     pub(crate) fn note_heard(&self, seq: i64) {
         self.newest.fetch_max(seq, Ordering::Relaxed);
         self.note_lag();
+    }
+
+    /// This node offers a batch with this number, and publishes it if it is the one.
+    pub(crate) fn note_offered(&self, seq: i64) {
+        self.offered.fetch_max(seq, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_offered(&self, seq: i64) -> bool {
+        seq <= self.offered.load(Ordering::Relaxed)
     }
 
     pub(crate) fn note_race_lost(&self) {

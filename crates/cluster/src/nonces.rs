@@ -34,8 +34,11 @@ use crate::{
 
 /// How long a nonce can take to be stored, and then how long this node can take to come as far as the order has.
 pub const NONCE_LIMIT: Duration = Duration::from_secs(5);
-/// After the database could not be reached, requests are refused at once for so long, instead of waiting in a queue.
+/// After the database could not be reached or was silent, requests are refused at once for so long, instead of waiting in a queue.
 const REST: Duration = Duration::from_millis(500);
+
+/// How long the writer may take for its own batches before the follower is woken all the same.
+const OWN_GRACE: Duration = Duration::from_millis(50);
 
 const STORE: &str = "with stored as (
         insert into svc_nonce (nonce, expires)
@@ -142,6 +145,13 @@ impl SharedNonces {
         if applied.borrow_and_update().seq >= seq {
             return Ok(());
         }
+        // The writer publishes what it appended, and catches up after a lost race. To wake the follower for it would
+        // make the writer ask the database for nothing.
+        if self.node.has_offered(seq)
+            && let Ok(Ok(_)) = timeout(OWN_GRACE, applied.wait_for(|applied| applied.seq >= seq)).await
+        {
+            return Ok(());
+        }
         self.node.wake();
         let caught_up = timeout(self.limit, applied.wait_for(|applied| applied.seq >= seq)).await;
         let is_ok = matches!(caught_up, Ok(Ok(_)));
@@ -187,9 +197,10 @@ impl NonceKeeper {
         self.node.note_answer(sent, &answer);
         self.resting = None;
         let answers = answer.map_err(|error| {
+            let is_silent = matches!(error, DatabaseError::Time(_));
             let could_connect = self.session.take().is_some();
             let error = unavailable(error);
-            if !could_connect {
+            if is_silent || !could_connect {
                 self.resting = Some((Instant::now() + REST, error.clone()));
             }
             error

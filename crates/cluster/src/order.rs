@@ -1,9 +1,10 @@
 //! The order of batches: who is next is decided by a primary key in the database (D70).
 
 mod add;
-mod rows;
 
 use std::{
+    future::Future,
+    io,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -13,19 +14,21 @@ use countersign_store::{
     clock::Clock,
     sequence::{Appended, SequenceError, Sequencer, SharedBatch},
 };
-use tokio::{runtime::Handle, time::sleep};
+use futures_util::future::join;
+use tokio::{
+    runtime::{Builder, Runtime},
+    time::sleep,
+};
 use tokio_postgres::{Row, types::Type};
 
-use self::{
-    add::{Attempt, NewBatch},
-    rows::BatchRow,
-};
+use self::add::{Attempt, NewBatch};
 use crate::{
     database::{Database, DatabaseSession, Parameter, within},
     error::DatabaseError,
+    ids::random_uuid,
     node::{AppliedBatch, NodeState},
     recent::{BatchIdentity, RecentBatches},
-    schema::random_uuid,
+    rows::{self, BatchRow},
     times,
 };
 
@@ -33,8 +36,12 @@ use crate::{
 pub const ORDER_LIMIT: Duration = Duration::from_secs(10);
 /// A node that has its turn and does nothing for so long loses it. It may be paused, and all others wait for it.
 pub const TURN_LIMIT: Duration = Duration::from_secs(1);
+/// For so long after a lost race it is better to take turns.
+const CONTENTION: Duration = Duration::from_secs(1);
 /// Of the bodies that one question gives, unless a single one is larger.
 const MAX_GIVEN_BYTES: i64 = 4 << 20;
+/// Of one body. A larger one is neither added nor read: each node has it in memory.
+pub const MAX_BODY_BYTES: usize = 64 << 20;
 const MAX_GIVEN_BATCHES: i64 = 1_000;
 /// Between two tries, growing.
 const PAUSES: [Duration; 4] = [
@@ -49,23 +56,26 @@ const PAUSES: [Duration; 4] = [
 const TAKE_TURN: &str = "begin; select pg_advisory_xact_lock('svc_repository'::regclass::oid::int, 1)";
 
 // The first row is the one before, to see that it is there; its body is not needed. To add up the lengths reads none.
-const GIVE: &str = "select seq, id, node, head, base, commits, case when seq > $1 then body end
+const GIVE: &str =
+    "select seq, id, node, head, base, commits, case when seq > $1 and octet_length(body) <= $4 then body end
     from (
         select *, sum(octet_length(body)) over (order by seq) as total
         from (select * from svc_batch where seq >= $1 order by seq limit $2) as next) as bounded
     where seq <= $1 + 1 or total <= $3
     order by seq";
 
-/// What the store's writer asks. It has a connection of its own.
+/// What the store's writer asks. It has a connection of its own, and moves its bytes in the thread that asks. So a thread
+/// of an async runtime cannot ask.
 #[derive(Debug)]
 pub struct SharedOrder {
-    runtime: Handle,
     order: Order,
+    // After what uses it.
+    runtime: ThreadRuntime,
 }
 
 impl SharedOrder {
-    /// `runtime` must have threads of its own: the writer blocks while it waits for the database.
-    pub fn new(runtime: Handle, database: Database, node: Arc<NodeState>, clock: Clock) -> Self {
+    pub fn new(database: Database, node: Arc<NodeState>, clock: Clock) -> io::Result<Self> {
+        let runtime = ThreadRuntime::new()?;
         let order = Order {
             database,
             node,
@@ -74,8 +84,9 @@ impl SharedOrder {
             recent: RecentBatches::default(),
             session: None,
             turn: Turn::None,
+            contended_until: None,
         };
-        Self { runtime, order }
+        Ok(Self { order, runtime })
     }
 
     /// Instead of [`ORDER_LIMIT`].
@@ -105,6 +116,20 @@ impl Sequencer for SharedOrder {
         given.ok_or(SequenceError::Unknown(commit))
     }
 
+    fn wants_turn(&mut self) -> bool {
+        let is_contended = self.order.contended_until.is_some_and(|until| Instant::now() < until);
+        if is_contended && self.order.turn == Turn::None {
+            self.order.turn = Turn::Wanted;
+        }
+        is_contended
+    }
+
+    fn yield_turn(&mut self) {
+        if self.order.turn != Turn::None {
+            let _ = self.runtime.block_on(self.order.yield_turn());
+        }
+    }
+
     fn note_published(&mut self, head: ObjectId) {
         // Every batch that a node publishes was appended or given just before.
         if let Some(seq) = self.order.recent.seq(&head) {
@@ -112,8 +137,35 @@ impl Sequencer for SharedOrder {
         }
     }
 
+    fn ends_with(&self, commit: &ObjectId) -> bool {
+        self.order.recent.get(commit).is_some()
+    }
+
     fn forget_nonces(&mut self) -> Result<(), SequenceError> {
         self.runtime.block_on(self.order.raise_nonce_floor()).map_err(unavailable)
+    }
+}
+
+/// Runs async code in the thread that calls. Connections rest while no one asks.
+#[derive(Debug)]
+struct ThreadRuntime(Option<Runtime>);
+
+impl ThreadRuntime {
+    fn new() -> io::Result<Self> {
+        Builder::new_current_thread().enable_all().build().map(Some).map(Self)
+    }
+
+    fn block_on<T>(&self, work: impl Future<Output = Result<T, DatabaseError>>) -> Result<T, DatabaseError> {
+        self.0.as_ref().map_or(Err(DatabaseError::Lost), |runtime| runtime.block_on(work))
+    }
+}
+
+/// A runtime must not wait for its end where others run.
+impl Drop for ThreadRuntime {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 
@@ -140,10 +192,14 @@ struct Order {
     recent: RecentBatches,
     session: Option<DatabaseSession>,
     turn: Turn,
+    contended_until: Option<Instant>,
 }
 
 impl Order {
     async fn append(&mut self, batch: &SharedBatch) -> Result<Appended, DatabaseError> {
+        if batch.body.len() > MAX_BODY_BYTES {
+            return Err(DatabaseError::TooLarge(batch.body.len()));
+        }
         let seq = match batch.base {
             None => Some(1),
             Some(base) => self.find_seq(base).await?.map(|seq| seq + 1),
@@ -168,6 +224,7 @@ impl Order {
 
     fn lose(&mut self) -> Appended {
         self.node.note_race_lost();
+        self.contended_until = Some(Instant::now() + CONTENTION);
         if self.turn == Turn::None {
             self.turn = Turn::Wanted;
         }
@@ -177,6 +234,7 @@ impl Order {
     /// Whether the batch is the one with its number. Repeats the same insert until the database says so or the time is
     /// over: while an attempt is under way no question shows it, but an insert waits for it.
     async fn add(&mut self, new: &NewBatch<'_>) -> Result<bool, DatabaseError> {
+        self.node.note_offered(new.seq);
         let mut tries = Tries::new(self.limit);
         let mut attempt = Attempt::First;
         loop {
@@ -260,14 +318,12 @@ impl Order {
     }
 
     async fn give_first(&mut self) -> Result<Vec<SharedBatch>, DatabaseError> {
-        self.take_turn().await;
         let rows = self.read_from(0).await?;
         self.give(&rows)
     }
 
     /// `None` if no batch ends with this commit.
     async fn give_after(&mut self, commit: ObjectId) -> Result<Option<Vec<SharedBatch>>, DatabaseError> {
-        self.take_turn().await;
         if let Some(seq) = self.recent.seq(&commit) {
             let rows = self.read_from(seq).await?;
             if rows::starts_with(&rows, commit)? {
@@ -281,12 +337,27 @@ impl Order {
     }
 
     async fn read_from(&mut self, seq: i64) -> Result<Vec<Row>, DatabaseError> {
-        let bounds: [Parameter<'_>; 3] =
-            [(&seq, Type::INT8), (&MAX_GIVEN_BATCHES, Type::INT8), (&MAX_GIVEN_BYTES, Type::INT8)];
+        let largest = i32::try_from(MAX_BODY_BYTES).unwrap_or(i32::MAX);
+        let bounds: [Parameter<'_>; 4] = [
+            (&seq, Type::INT8),
+            (&MAX_GIVEN_BATCHES, Type::INT8),
+            (&MAX_GIVEN_BYTES, Type::INT8),
+            (&largest, Type::INT4),
+        ];
+        if self.turn == Turn::Wanted {
+            match self.take_turn(GIVE, &bounds).await {
+                Ok(rows) => return Ok(rows),
+                // Without the turn, the node only has to decide again more often.
+                Err(error) => tracing::debug!(%error, "no turn"),
+            }
+        }
         self.ask(GIVE, &bounds).await
     }
 
     fn give(&mut self, rows: &[Row]) -> Result<Vec<SharedBatch>, DatabaseError> {
+        if self.turn == Turn::Held && !rows.is_empty() {
+            self.contended_until = Some(Instant::now() + CONTENTION);
+        }
         let mut given = Vec::with_capacity(rows.len());
         for row in rows {
             given.push(rows::read_batch(row, self.remember(row)?.head)?);
@@ -321,25 +392,37 @@ impl Order {
         }
     }
 
-    /// Without the turn, the node only has to decide again more often.
-    async fn take_turn(&mut self) {
-        if self.turn != Turn::Wanted {
-            return;
-        }
+    /// Waits until it is this node's turn, and reads in it, in one round trip.
+    async fn take_turn(
+        &mut self,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, DatabaseError> {
+        self.turn = Turn::None;
         let share = Tries::new(self.limit).share();
-        let taken = match within(share, self.session()).await {
-            Ok((session, _)) => {
-                within(share, async { Ok(session.client.batch_execute(TAKE_TURN).await?) }).await
+        let (session, _) = within(share, self.session()).await?;
+        let taken = within(share, async {
+            let begun = session.client.batch_execute(TAKE_TURN);
+            let (begun, rows) = join(begun, session.client.query_typed(sql, parameters)).await;
+            begun?;
+            Ok(rows?)
+        });
+        match taken.await {
+            Ok(rows) => {
+                self.turn = Turn::Held;
+                Ok(rows)
             }
-            Err(error) => Err(error),
-        };
-        match taken {
-            Ok(()) => self.turn = Turn::Held,
             Err(error) => {
-                tracing::debug!(%error, "no turn");
                 self.close();
+                Err(error)
             }
         }
+    }
+
+    async fn yield_turn(&mut self) -> Result<(), DatabaseError> {
+        self.release().await;
+        self.turn = Turn::None;
+        Ok(())
     }
 
     /// Lets the others go on, if they wait for this node.

@@ -8,6 +8,7 @@ use tokio_postgres::{error::SqlState, types::Type};
 use crate::{
     database::{Database, DatabaseSession, within},
     error::DatabaseError,
+    ids::random_uuid,
 };
 
 /// Of the tables below. A program refuses a database with a higher one.
@@ -134,7 +135,10 @@ async fn create(session: &DatabaseSession) -> Result<(), DatabaseError> {
     let work = async {
         session.client.batch_execute("begin").await?;
         session.client.batch_execute(SCHEMA_LOCK).await?;
-        let row = session.query("select to_regclass('svc_repository') is null", &[]).await?;
+        // Not `to_regclass`: it would answer from what was known before the lock.
+        let absent = "select not exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace
+            where c.relname = 'svc_repository' and n.nspname = current_schema())";
+        let row = session.query(absent, &[]).await?;
         if row.first().is_some_and(|row| row.try_get(0).unwrap_or(false)) {
             session.client.batch_execute(TABLES).await?;
             let insert = "insert into svc_repository (repo, format) values ($1, $2)";
@@ -145,13 +149,6 @@ async fn create(session: &DatabaseSession) -> Result<(), DatabaseError> {
     };
     // After an error the session is dropped, and the transaction with it.
     within(LIMIT, session.certain(work)).await
-}
-
-/// Of version 4: nothing in it but chance.
-pub(crate) fn random_uuid() -> uuid::Uuid {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).expect("the system gives random bytes");
-    uuid::Builder::from_random_bytes(bytes).into_uuid()
 }
 
 struct ServerFacts {

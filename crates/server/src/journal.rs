@@ -35,7 +35,7 @@ const READING: PlaceRules = PlaceRules {
     strangers: MAX_READING,
     waiting: 2 * MAX_READING,
     max_wait: Duration::from_secs(10),
-    grace: Some(Duration::from_secs(10)),
+    grace: Some(Duration::from_secs(3)),
     pace: Some(MinimumPace { bytes_per_second: 32 << 10, after: Duration::from_secs(3) }),
 };
 const WAITING: PlaceRules = PlaceRules {

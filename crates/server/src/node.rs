@@ -87,9 +87,13 @@ impl UnstartedNode {
         Ok(Self { database, state: NodeState::new(&name), max_lag })
     }
 
-    pub fn store_role(&self, clock: &Clock) -> StoreRole {
-        let (database, state) = (self.database.clone(), Arc::clone(&self.state));
-        StoreRole::Node(Box::new(SharedOrder::new(Handle::current(), database, state, clock.clone())))
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    pub fn store_role(&self, clock: &Clock) -> io::Result<StoreRole> {
+        let order = SharedOrder::new(self.database.clone(), Arc::clone(&self.state), clock.clone())?;
+        Ok(StoreRole::Node(Box::new(order)))
     }
 
     pub fn start(self) -> ClusterNode {
@@ -169,10 +173,10 @@ fn keep_name(file: &Path) -> io::Result<String> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(_) | Err(_) => {}
     }
-    let machine = rustix::system::uname();
-    let machine = machine.nodename().to_string_lossy();
+    let machine = fs::read_to_string("/etc/hostname").unwrap_or_default();
     let machine: String =
-        machine.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(40).collect();
+        machine.trim().chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(40).collect();
+    let machine = if machine.is_empty() { "node" } else { &machine };
     let mut bytes = [0; 3];
     SystemRandom::new().fill(&mut bytes).map_err(|_| io::Error::other("no random bytes"))?;
     let name = format!("{machine}-{:02x}{:02x}{:02x}", bytes[0], bytes[1], bytes[2]);

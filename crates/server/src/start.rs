@@ -189,33 +189,39 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         Some(node) => Some(UnstartedNode::prepare(node, &data_dir.node_name()).await?),
         None => None,
     };
+    let role = match &node {
+        Some(node) => node.store_role(&clock).map_err(StartError::Threads)?,
+        None => StoreRole::Single,
+    };
     let mut opening = OpenSettings {
         author: settings.author,
         clock: clock.clone(),
         budget: settings.limits.storage,
         speaks_for,
-        role: node.as_ref().map_or(StoreRole::Single, |node| node.store_role(&clock)),
+        role,
     };
     let (store, role, webhooks) = match settings.mirror {
         None => {
             mirror::promote(&data_dir)?;
             let opened = open_repository(&data_dir, opening)?;
+            let database = node.as_ref().map(UnstartedNode::database);
+            let webhooks = Webhooks::open(settings.webhooks, &data_dir, &opened.store, database)?;
             let role = match (node, opened.nonces) {
                 (Some(node), _) => ServerRole::Node(node.start()),
                 (None, nonces) => {
                     ServerRole::Single { nonces: nonces.expect("a server on its own has its own nonces") }
                 }
             };
-            (opened.store, role, settings.webhooks)
+            (opened.store, role, webhooks)
         }
         Some(mirror) => {
             (opening.role, opening.budget) = (StoreRole::Follower, None);
             let (store, state) = mirror::open(&data_dir, mirror, opening).await?;
             // The origin sends webhooks.
-            (store, ServerRole::Mirror(state), Vec::new())
+            let webhooks = Webhooks::open(Vec::new(), &data_dir, &store, None)?;
+            (store, ServerRole::Mirror(state), webhooks)
         }
     };
-    let webhooks = Webhooks::open(webhooks, &data_dir, &store)?;
     let blocks = Blocks::open(data_dir.blocks())?;
     let admin = bind_admin(data_dir.path());
     let fetcher = Fetcher::new(settings.guard.clone(), settings.timeouts, Arc::new(SystemResolver))?;

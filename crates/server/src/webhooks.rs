@@ -13,6 +13,7 @@ pub mod stats;
 
 use std::sync::Arc;
 
+use countersign_cluster::{database::Database, webhooks::WebhookProgress};
 use countersign_forge::fetch::Fetcher;
 use countersign_store::{ObjectId, Store, clock::Clock, data_dir::DataDir};
 use tokio::sync::watch;
@@ -20,7 +21,7 @@ use tokio::sync::watch;
 pub use self::secret::{MIN_SECRET_BYTES, Secret, ShortSecret};
 use self::{
     courier::Courier,
-    progress::{ProgressError, ProgressFile},
+    progress::{DeliveryPosition, Progress, ProgressError, ProgressFile},
     settings::Webhook,
     stats::WebhookStats,
 };
@@ -33,20 +34,33 @@ pub struct Webhooks(Vec<Ready>);
 #[derive(Debug)]
 struct Ready {
     webhook: Webhook,
-    progress: ProgressFile,
+    progress: Progress,
+    turns: Option<WebhookProgress>,
     stats: Arc<WebhookStats>,
 }
 
 impl Webhooks {
     /// Reads the progress of each webhook. A new webhook begins at the newest commit, which is on disk when this
     /// returns, so it misses nothing from now on.
-    pub fn open(webhooks: Vec<Webhook>, data_dir: &DataDir, store: &Store) -> Result<Self, ProgressError> {
+    ///
+    /// Nodes keep it in their database, and one of them delivers.
+    pub fn open(
+        webhooks: Vec<Webhook>,
+        data_dir: &DataDir,
+        store: &Store,
+        database: Option<&Database>,
+    ) -> Result<Self, ProgressError> {
         let newest: ObjectId = store.head().commit;
         let dir = data_dir.webhooks();
         let opened = webhooks.into_iter().map(|webhook| {
-            let progress = ProgressFile::open(&dir, &webhook.name, newest)?;
+            let turns =
+                database.map(|database| WebhookProgress::new(database.clone(), webhook.name.as_str()));
+            let progress = match turns {
+                Some(_) => Progress::Shared(DeliveryPosition::after(newest)),
+                None => Progress::File(ProgressFile::open(&dir, &webhook.name, newest)?),
+            };
             let stats = Arc::new(WebhookStats::new(webhook.name.clone()));
-            Ok(Ready { webhook, progress, stats })
+            Ok(Ready { webhook, progress, turns, stats })
         });
         Ok(Self(opened.collect::<Result<_, _>>()?))
     }
@@ -63,11 +77,11 @@ impl Webhooks {
         fetcher: &Fetcher,
     ) -> impl Iterator<Item = impl FnOnce(watch::Receiver<bool>) -> courier::Work> {
         let (store, clock, fetcher) = (Arc::clone(store), clock.clone(), fetcher.clone());
-        self.0.into_iter().map(move |Ready { webhook, progress, stats }| {
+        self.0.into_iter().map(move |Ready { webhook, progress, turns, stats }| {
             let (store, clock, fetcher) = (Arc::clone(&store), clock.clone(), fetcher.clone());
             move |stop| {
                 let said = Default::default();
-                Courier { webhook, progress, stats, store, clock, fetcher, stop, said }.start()
+                Courier { webhook, progress, turns, stats, store, clock, fetcher, stop, said }.start()
             }
         })
     }

@@ -6,6 +6,9 @@ use bytes::Bytes;
 use gix::ObjectId;
 use thiserror::Error;
 
+/// A batch of journal entries that is larger than this gets no more.
+pub const BATCH_BYTES: usize = 1 << 20;
+
 /// Commits that are put into the order together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedBatch {
@@ -43,8 +46,20 @@ pub trait Sequencer: Send + fmt::Debug {
     /// very beginning. Empty if there are no more. [`SequenceError::Unknown`] if no batch ends there.
     fn batches_after(&mut self, commit: Option<ObjectId>) -> Result<Vec<SharedBatch>, SequenceError>;
 
+    /// Whether other nodes were faster lately. A writer that then asks for what is new before it decides need not decide
+    /// twice: the next [`Sequencer::batches_after`] keeps the others waiting until this node appends, or yields.
+    fn wants_turn(&mut self) -> bool {
+        false
+    }
+
+    /// No append follows: lets the others go on, if they wait for this node.
+    fn yield_turn(&mut self) {}
+
     /// This node has published everything up to the end of this batch.
     fn note_published(&mut self, head: ObjectId);
+
+    /// Whether this node has seen a batch that ended with this commit. It ends there again if the database has lost it.
+    fn ends_with(&self, commit: &ObjectId) -> bool;
 
     /// The database has lost batches, and with them nonces: requests signed before now must be refused from here on.
     fn forget_nonces(&mut self) -> Result<(), SequenceError>;

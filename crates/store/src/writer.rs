@@ -32,7 +32,7 @@ use crate::{
         Repository,
         batch::{Batch, NewCommit},
     },
-    sequence::Appended,
+    sequence::{Appended, BATCH_BYTES},
     snapshot::{head::Head, index::Index, places::Places},
     stats::StoreStats,
 };
@@ -151,7 +151,7 @@ impl Writer {
     }
 
     fn is_full(&self, draft: &Draft) -> bool {
-        draft.batch.bytes > MAX_BATCH_BYTES || draft.body.len() > sharing::BODY_BYTES
+        draft.batch.bytes > MAX_BATCH_BYTES || draft.body.len() > BATCH_BYTES
     }
 
     /// With other nodes, a batch counts once it is in the shared order. If another node was first, everything is decided

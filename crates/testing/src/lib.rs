@@ -4,8 +4,9 @@
 pub mod certificates;
 pub mod documents;
 pub mod evidence;
+pub mod linearizable;
 pub mod people;
-mod ports;
+pub mod ports;
 pub mod postgres;
 pub mod proxy;
 pub mod repo;

@@ -10,7 +10,7 @@ const PORTS: u32 = 20_000;
 
 /// A port of loopback where nothing listens. It is below those that the system gives to outgoing connections, so none
 /// of them takes it while the listener is away for a moment.
-pub(crate) fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let start = std::process::id().wrapping_mul(101) % PORTS;
     for _ in 0..PORTS {

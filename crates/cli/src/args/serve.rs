@@ -36,6 +36,11 @@ A block is in force at once and survives a restart. The server answers such chan
     Blocks(FileArgs),
     /// Show how a running server is doing
     Stats(FileArgs),
+    /// Several nodes on one database (docs/cluster.md)
+    Cluster {
+        #[command(subcommand)]
+        command: ClusterCommand,
+    },
     /// Accept requests again after the clock was wrong
     #[command(after_help = "\
 If the server's clock was far ahead for a while, the server can refuse fresh requests until that time comes. Set the \
@@ -62,6 +67,31 @@ The mirror then asks its origin again, from its own newest commit on. It discard
 origin still shows the same. To follow a history that was rewritten, begin with an empty data directory; to keep the \
 mirror's history, promote it with `countersign serve`.")]
     Resume(FileArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClusterCommand {
+    /// Put the data directory of a stopped server into an empty database, so that nodes can go on from there
+    Init(ClusterArgs),
+    /// Show the nodes, how far each came, and how far it lags behind
+    Status(ClusterArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ClusterArgs {
+    /// The database, as for `serve`. With a password in it, set COUNTERSIGN_DATABASE instead
+    /// [env: COUNTERSIGN_DATABASE=]
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+}
+
+impl ClusterArgs {
+    pub(crate) fn database(&self) -> Option<GivenDatabase> {
+        given_database(self.database.as_deref())
+    }
 }
 
 /// What every server has.
@@ -223,9 +253,13 @@ pub(crate) struct FileArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct FsckArgs {
-    /// A server's data directory, its repository, or a clone of it
-    #[arg(value_name = "DATA_DIR")]
-    pub(crate) dir: PathBuf,
+    /// A server's data directory, its repository, a clone of it, or the URL of a running server
+    #[arg(value_name = "DATA_DIR|URL")]
+    pub(crate) target: PathBuf,
+
+    /// Keep the copy that is made of a running server, and only fetch what is new in it next time
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
 
     /// Trust the state at this commit, and check only what came after it
     #[arg(long, value_name = "COMMIT", value_parser = parse_commit)]

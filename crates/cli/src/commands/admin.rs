@@ -1,5 +1,6 @@
 //! `countersign admin`: asks the running server, or works on the data directory of a stopped one.
 
+mod cluster;
 mod socket;
 
 use std::path::{Path, PathBuf};
@@ -37,6 +38,7 @@ pub(crate) fn run(command: AdminCommand, output: Output, confirmation: Confirmat
         AdminCommand::Unblock(args) => change_blocks(args, output, Wish::Unblock),
         AdminCommand::Blocks(args) => show_blocks(args, output),
         AdminCommand::Stats(args) => show_stats(args, output),
+        AdminCommand::Cluster { command } => cluster::run(command, output),
         AdminCommand::ResetNonces(args) => reset_nonces(args, output, confirmation),
         AdminCommand::Mirror { command: MirrorCommand::Resume(args) } => resume_mirror(args, output),
     }
@@ -169,7 +171,7 @@ fn plain(value: &Value) -> String {
 }
 
 /// No budget: an operator can always clean up.
-fn open_stopped(file: &ConfigFile, path: &Path) -> Result<(DataDir, OpenedData), CliError> {
+pub(super) fn open_stopped(file: &ConfigFile, path: &Path) -> Result<(DataDir, OpenedData), CliError> {
     let data_dir = lock_stopped(path)?;
     // A mirror makes no commits of its own, and keeps no nonces.
     let role = if is_mirror(&data_dir)? { StoreRole::Follower } else { StoreRole::Single };

@@ -6,10 +6,12 @@ mod support;
 
 mod api;
 mod client;
+mod cluster;
 mod events;
 mod forges;
 mod fsck;
 mod hostile;
+mod journal;
 mod keys;
 mod limits;
 mod mirror;

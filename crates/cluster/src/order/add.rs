@@ -24,7 +24,7 @@ const ADD: &str = "added as (
 
 // A repetition also writes something else. The batch may be there already, but on this server alone. The commit of what
 // is written now waits until the synchronous standby has both.
-const TOUCH: &str = "touched as (insert into svc_node (name, seen) values ($8, now()) on conflict (name) do update set seen = now())";
+const TOUCH: &str = "touched as (insert into svc_node (name, seen) values ($9, now()) on conflict (name) do update set seen = now())";
 
 #[derive(Debug)]
 pub(super) struct NewBatch<'a> {
@@ -57,8 +57,8 @@ pub(super) async fn send(
     let base = new.batch.base.as_ref().map(|base| base.as_slice());
     let (head, body) = (new.batch.head.as_slice(), &*new.batch.body);
     let commits = i32::try_from(new.batch.commits).unwrap_or(i32::MAX);
-    let sender = new.sender.name();
-    let parameters: [Parameter<'_>; 8] = [
+    let (sender, name) = (new.sender.instance(), new.sender.name());
+    let parameters: [Parameter<'_>; 9] = [
         (&new.seq, Type::INT8),
         (&new.id, Type::UUID),
         (&new.author, Type::TEXT),
@@ -67,6 +67,7 @@ pub(super) async fn send(
         (&commits, Type::INT4),
         (&body, Type::BYTEA),
         (&sender, Type::TEXT),
+        (&name, Type::TEXT),
     ];
     let client = &session.client;
     let work = async {

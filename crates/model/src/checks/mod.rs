@@ -9,6 +9,7 @@ pub mod forge_documents;
 pub mod headers;
 pub mod history;
 pub mod index;
+pub mod journal;
 pub mod key;
 pub mod metadata;
 pub mod path;
@@ -26,7 +27,7 @@ pub mod url;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target except the model.
-pub const TARGETS: [Target; 21] = [
+pub const TARGETS: [Target; 22] = [
     ("answers", answers::check),
     ("bodies", bodies::check),
     ("bundle", bundle::check),
@@ -36,6 +37,7 @@ pub const TARGETS: [Target; 21] = [
     ("headers", headers::check),
     ("history", history::check),
     ("index", index::check),
+    ("journal", journal::check),
     ("key", key::check),
     ("metadata", metadata::check),
     ("path", path::check),

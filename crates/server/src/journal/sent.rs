@@ -21,7 +21,7 @@ use crate::{
 const PART_BYTES: usize = 256 << 10;
 /// After so many bytes a follower takes its place anew. So others have a turn, and a follower that becomes slow cannot
 /// live on how fast it was.
-const LAP_BYTES: usize = 16 << 20;
+const LAP_BYTES: usize = 1 << 20;
 
 /// A journal that is about to be sent.
 #[derive(Debug)]

@@ -4,12 +4,13 @@ use std::{convert::Infallible, pin::Pin, sync::Arc, time::Duration};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header::CONTENT_TYPE};
 use countersign_api::event::{self, Event, EventFilter};
+use countersign_cluster::webhooks::WebhookProgress;
 use countersign_forge::fetch::{Fetcher, Post, SendError, TryAgain};
 use tokio::{sync::watch, time::sleep_until};
 
 use super::{
     commits::{Commits, FoundCommits, Piece},
-    progress::{DeliveryPosition, ProgressFile},
+    progress::{DeliveryPosition, Progress},
     settings::Webhook,
     stats::{DeliveryOutcome, WebhookStats},
 };
@@ -17,16 +18,22 @@ use crate::{
     backoff::{Backoff, chance},
     held_store::HeldStore,
 };
-use countersign_store::{Store, StoreError, clock::Clock, log::Logged};
+use countersign_store::{ObjectId, Store, StoreError, clock::Clock, log::Logged};
 
 /// After a failure to read the repository.
 const UNREADABLE_WAIT: Duration = Duration::from_secs(60);
 const GONE: u16 = 410;
+/// How long a node delivers before another one can go on.
+const TURN_LIMIT: Duration = Duration::from_secs(60);
+/// How often a node that does not deliver asks whether it should.
+const TURN_PAUSE: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(super) struct Courier {
     pub(super) webhook: Webhook,
-    pub(super) progress: ProgressFile,
+    pub(super) progress: Progress,
+    /// Where nodes agree on which of them delivers.
+    pub(super) turns: Option<WebhookProgress>,
     pub(super) stats: Arc<WebhookStats>,
     pub(super) store: Arc<HeldStore>,
     pub(super) clock: Clock,
@@ -52,7 +59,10 @@ impl Courier {
             if let Err(error) = self.fetcher.check_target(&self.webhook.url) {
                 tracing::warn!(webhook = %self.webhook.name, %error, "nothing of this webhook will be delivered");
             }
-            let Err(Stopped) = self.deliver_all().await;
+            let Err(Stopped) = match self.turns.take() {
+                Some(turns) => self.take_turns(turns).await,
+                None => self.deliver_all().await,
+            };
             self.record().await;
         })
     }
@@ -67,6 +77,71 @@ impl Courier {
             match read {
                 Ok(Some(piece)) if piece.commits.is_empty() => self.wait_for(&mut new_commits).await?,
                 Ok(Some(piece)) => self.deliver_piece(piece).await?,
+                Ok(None) => commits = self.find_place().await?,
+                Err(error) => self.wait_after(&error).await?,
+            }
+        }
+    }
+
+    /// Delivers while no other node does.
+    async fn take_turns(&mut self, mut turns: WebhookProgress) -> Result<Infallible, Stopped> {
+        let mut new_commits = self.store.log().subscribe();
+        loop {
+            new_commits.borrow_and_update();
+            let claimed = turns.claim().await;
+            let was_unrecorded = std::mem::replace(&mut self.said.is_unrecorded, claimed.is_err());
+            match claimed {
+                Ok(Some(claim)) => {
+                    let newest = self.store.head().commit;
+                    let begin = claim.commit.unwrap_or(newest);
+                    self.progress.advance(DeliveryPosition::after(begin));
+                    let mut done = begin;
+                    // Not for ever: while a receiver fails, another node may reach it.
+                    let delivering = tokio::time::timeout(TURN_LIMIT, self.deliver_new(&mut done));
+                    let delivered = delivering.await.unwrap_or(Ok(()));
+                    let recorded =
+                        if done.is_null() { claim.release().await } else { claim.finish(done).await };
+                    if let Err(error) = recorded {
+                        let webhook = &self.webhook.name;
+                        tracing::warn!(%webhook, %error, "events of this webhook may be delivered once more");
+                    }
+                    delivered?;
+                }
+                Ok(None) => self.stats.forget_done(),
+                Err(error) => {
+                    let webhook = &self.webhook.name;
+                    if !was_unrecorded {
+                        tracing::warn!(%webhook, %error, "the webhook waits for the database");
+                    }
+                }
+            }
+            tokio::select! {
+                _ = new_commits.changed() => {}
+                () = tokio::time::sleep(TURN_PAUSE) => {}
+                stopped = wait_until_stopped(&mut self.stop) => return Err(stopped),
+            }
+        }
+    }
+
+    /// What there is now. `done` is the last commit that needs nothing more.
+    async fn deliver_new(&mut self, done: &mut ObjectId) -> Result<(), Stopped> {
+        if done.is_null() {
+            return Ok(());
+        }
+        let mut commits = self.find_place().await?;
+        *done = self.progress.place().commit;
+        loop {
+            let read;
+            (read, commits) = read_on(commits).await;
+            match read {
+                Ok(Some(piece)) if piece.commits.is_empty() => return Ok(()),
+                Ok(Some(piece)) => {
+                    for (position, commit) in (piece.begin..).zip(&piece.commits) {
+                        self.deliver_commit(commit).await?;
+                        self.stats.note_done(position);
+                        *done = commit.id;
+                    }
+                }
                 Ok(None) => commits = self.find_place().await?,
                 Err(error) => self.wait_after(&error).await?,
             }

@@ -29,6 +29,47 @@ pub struct DeliveryPosition {
     pub events: Option<usize>,
 }
 
+/// Where a webhook keeps how far it came.
+#[derive(Debug)]
+pub enum Progress {
+    File(ProgressFile),
+    /// In the database that nodes share. This is what is known while this node delivers.
+    Shared(DeliveryPosition),
+}
+
+impl Progress {
+    pub fn place(&self) -> DeliveryPosition {
+        match self {
+            Self::File(file) => file.place(),
+            Self::Shared(place) => *place,
+        }
+    }
+
+    /// Events up to here were delivered or need no delivery. Changes memory only.
+    pub fn advance(&mut self, place: DeliveryPosition) {
+        match self {
+            Self::File(file) => file.advance(place),
+            Self::Shared(known) => *known = place,
+        }
+    }
+
+    /// The latest time to write the file.
+    pub fn due(&self) -> Option<Instant> {
+        match self {
+            Self::File(file) => file.due(),
+            Self::Shared(_) => None,
+        }
+    }
+
+    /// Writes what is known. What nodes share is written when a turn ends.
+    pub async fn record(&mut self) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.record().await,
+            Self::Shared(_) => Ok(()),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub struct ProgressFile {
     path: Arc<Path>,

@@ -54,6 +54,11 @@ impl WebhookStats {
         self.is_failing.store(outcome != DeliveryOutcome::Delivered, Ordering::Relaxed);
     }
 
+    /// Another server delivers.
+    pub(super) fn forget_done(&self) {
+        self.done.store(UNKNOWN, Ordering::Relaxed);
+    }
+
     pub(super) fn note_done(&self, position: i64) {
         self.done.store(position, Ordering::Relaxed);
     }

@@ -12,7 +12,7 @@ use countersign_core::{
             FILE_BYTES, JOURNAL_ENTRY_BYTES, JOURNAL_ENTRY_FILES, JOURNAL_LINE_BYTES, JOURNAL_MESSAGE_BYTES,
         },
         path::RepoPath,
-        shown::quoted,
+        shown::{quoted, shown_text},
         time::Timestamp,
     },
 };
@@ -63,13 +63,13 @@ pub enum JournalFault {
     OddMessage,
     #[error("the path {} is none that a server stores", quoted(.0))]
     Path(String),
-    #[error("the path {0} is not after the one before it")]
+    #[error("the path {} is not after the one before it", shown(.0))]
     Order(RepoPath),
-    #[error("the file {path} has {bytes} bytes, and no stored file has more than {FILE_BYTES}")]
+    #[error("the file {} has {bytes} bytes, and no stored file has more than {FILE_BYTES}", shown(path))]
     LargeFile { path: RepoPath, bytes: u64 },
-    #[error("no line break follows the content of the file {0}")]
+    #[error("no line break follows the content of the file {}", shown(.0))]
     Unended(RepoPath),
-    #[error("the file {path} has the content {content}, which no earlier file of the commit has")]
+    #[error("the file {} has the content {content}, which no earlier file of the commit has", shown(path))]
     UnknownContent { path: RepoPath, content: ObjectId },
     #[error("a commit changes more than {JOURNAL_ENTRY_FILES} files")]
     ManyFiles,
@@ -344,6 +344,10 @@ impl ReadContents {
 
 fn odd_line(expected: &'static str, found: &str) -> JournalFault {
     JournalFault::Line { expected, found: found.to_owned() }
+}
+
+fn shown(path: &RepoPath) -> String {
+    shown_text(path.as_str())
 }
 
 fn place(after: Option<&ObjectId>) -> String {

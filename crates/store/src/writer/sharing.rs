@@ -10,16 +10,14 @@ use crate::{
     error::StoreError,
     follow::FollowError,
     journal::{
+        batches::JournalBatches,
         entry::JournalEntry,
         export::JournalExport,
         read::{JournalError, JournalReader},
-        write::JournalWriter,
     },
     sequence::{Appended, SequenceError, Sequencer, SharedBatch},
 };
 
-/// A batch of journal entries that is larger than this gets no more.
-pub(crate) const BODY_BYTES: usize = 1 << 20;
 /// A database whose content changes this often while a node compares itself with it is left alone for a while.
 const MAX_COMPARISONS: usize = 4;
 
@@ -123,7 +121,7 @@ impl Writer {
                               server and run `countersign admin cluster init`";
                 return Err(StoreError::halted(reason));
             };
-            return self.give_back(common);
+            return self.give_back(common, &own);
         };
         let mut entries = read_entries(&batch)?;
         let known = entries.iter().take_while(|entry| own.contains(&entry.id)).count();
@@ -142,31 +140,19 @@ impl Writer {
 
     /// Appends again what the database has lost, as after a failover to a standby that lagged behind. Used nonces are lost
     /// with it.
-    fn give_back(&mut self, common: ObjectId) -> Result<(), StoreError> {
+    fn give_back(&mut self, common: ObjectId, own: &HashSet<ObjectId>) -> Result<(), StoreError> {
         tracing::warn!(%common, "the database ends with a commit of the past: this node appends again what came after it");
         let Some(sharing) = &mut self.sharing else { return Ok(()) };
         sharing.sequencer.forget_nonces()?;
         let Some(tip) = self.repository.tip else { return Ok(()) };
         let (objects, milestones) = (&self.repository.objects, &self.shared.milestones);
         let export = JournalExport::begin(objects, milestones, Some(common), tip)?;
-        let mut export = export.ok_or_else(|| StoreError::corrupt(common, "it is not in the history"))?;
-        let (mut base, mut body, mut commits) = (common, Vec::new(), 0);
-        let mut writer = JournalWriter::default();
-        while let Some(entry) = export.next_entry()? {
-            writer.write(&entry, &mut body);
-            commits += 1;
-            if body.len() < BODY_BYTES && entry.id != tip {
-                continue;
-            }
-            writer = JournalWriter::default();
-            let batch = SharedBatch {
-                base: Some(base),
-                head: entry.id,
-                commits: mem::take(&mut commits),
-                body: mem::take(&mut body).into(),
-            };
-            base = entry.id;
-            match sharing.sequencer.append(&batch)? {
+        let export = export.ok_or_else(|| StoreError::corrupt(common, "it is not in the history"))?;
+        // With the same ends as before, so that a node that waits for an answer recognises its batch.
+        let ends: HashSet<ObjectId> =
+            own.iter().filter(|commit| sharing.sequencer.ends_with(commit)).copied().collect();
+        for batch in JournalBatches::new(export, Some(common), |commit| ends.contains(commit)) {
+            match sharing.sequencer.append(&batch?)? {
                 Appended::Done => {}
                 // Another node gives them back.
                 Appended::Behind => return Ok(()),

@@ -72,8 +72,8 @@ pub(super) struct ClusterLog(Arc<(Mutex<LogText>, Condvar)>);
 #[derive(Debug, Default)]
 struct LogText {
     text: String,
-    /// No process writes to it.
-    is_closed: bool,
+    /// Pipes that are read into it. That of a process that has ended may be among them for a moment.
+    pipes: usize,
 }
 
 impl ClusterLog {
@@ -90,14 +90,14 @@ impl ClusterLog {
     }
 
     fn read_from(&self, pipe: impl std::io::Read + Send + 'static) {
-        self.lock().is_closed = false;
+        self.lock().pipes += 1;
         let log = self.clone();
         std::thread::spawn(move || {
             for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
                 log.lock().text += &format!("{}\n", String::from_utf8_lossy(&line));
                 log.0.1.notify_all();
             }
-            log.lock().is_closed = true;
+            log.lock().pipes -= 1;
             log.0.1.notify_all();
         });
     }
@@ -108,7 +108,7 @@ impl ClusterLog {
         let mut log = self.lock();
         while !log.text[from..].contains(words) {
             let left = end.saturating_duration_since(Instant::now());
-            if log.is_closed || left.is_zero() {
+            if log.pipes == 0 || left.is_zero() {
                 return false;
             }
             log = self.0.1.wait_timeout(log, left).unwrap_or_else(PoisonError::into_inner).0;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod linearizable;
 mod postgres;
 mod proxy;
 mod proxy_postgres;

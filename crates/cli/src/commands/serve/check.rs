@@ -2,6 +2,7 @@
 
 use std::{error::Error, net::TcpListener};
 
+use countersign_cluster::database::Database;
 use countersign_server::{
     config::{ConfigFile, Overrides, Settings},
     disk_space::DiskSpace,
@@ -68,6 +69,13 @@ fn look_at(settings: Settings, report: &mut Report) {
     {
         if let Err(error) = TcpListener::bind(address) {
             report.wrong.push(format!("cannot listen on {address}: {error}"));
+        }
+    }
+    if let Some(node) = settings.node {
+        let address = node.database.to_string();
+        match Database::new(node.database) {
+            Ok(_) => report.say("database", format!("{address}, shared with other nodes")),
+            Err(error) => report.blame(&error),
         }
     }
     for (host, has_token) in settings.forges.list_configured() {

@@ -6,5 +6,6 @@ mod fifos;
 mod git;
 mod places;
 mod releases;
+mod server;
 mod signers;
 mod sound;

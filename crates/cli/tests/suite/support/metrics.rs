@@ -1,8 +1,13 @@
 //! The metrics of a running server.
 
-use std::net::{SocketAddr, TcpListener};
+use std::{
+    net::{SocketAddr, TcpListener},
+    time::{Duration, Instant},
+};
 
 use super::http::{self, Request};
+
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An address where nothing listens, for a server that cannot say where it listens.
 pub(crate) fn free_address() -> SocketAddr {
@@ -24,5 +29,19 @@ impl Page {
     pub(crate) fn value(&self, sample: &str) -> f64 {
         let line = self.0.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("no {sample} in\n{}", self.0)).parse().unwrap()
+    }
+}
+
+/// Waits until a sample has this value.
+#[track_caller]
+pub(crate) fn await_value(address: SocketAddr, sample: &str, expected: f64) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let found = Page::read(address).value(sample);
+        if found == expected {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{sample} is {found}, not {expected}");
+        std::thread::sleep(Duration::from_millis(10));
     }
 }

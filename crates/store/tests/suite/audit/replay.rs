@@ -1,6 +1,6 @@
 //! A commit is legal where the rules give exactly what it changed, and nowhere else.
 
-use crate::support::replaying::{Recorded, Recorder, replay};
+use crate::support::replaying::{Recorded, Recorder, everything, replay, team};
 use countersign_core::{
     documents::{
         index::PublishedFile,
@@ -12,44 +12,6 @@ use countersign_store::audit::replay::{MAX_FETCH, ReplayFault, Violation};
 use countersign_testing::*;
 
 const REVOKED: &str = "https/github.com/443/acme/app/releases/tag/v1/svc.index.json.revocation.json";
-
-fn team(timestamp: &str) -> Signers {
-    signers(timestamp)
-        .artifact(2, [&alice(), &bob()])
-        .master(1, [&dave()])
-        .revocation(2, [&carol(), &key(5), &key(6)])
-}
-
-/// A history with every kind of commit.
-fn everything() -> Recorder {
-    let mut recorder = Recorder::new();
-    let everyone = [&alice(), &bob(), &carol(), &dave(), &key(5), &key(6)];
-    recorder.register(&team("2026-01-30T10:00:00Z"), &alice());
-    recorder.sign(PENDING, &[&alice()]);
-    recorder.act(World::drop_pending).expect("dropped");
-    recorder.register(&team("2026-01-31T10:00:00Z"), &bob());
-    recorder.world.pass(15 * 24 * 60 * 60);
-    recorder.register(&team("2026-01-31T10:00:00Z"), &alice());
-    recorder.sign(PENDING, &everyone);
-    recorder.act(|world| world.add_release(&release("v1", "one"), &alice())).expect("a release");
-    recorder.sign(INDEX, &[&alice()]);
-    recorder.act(|world| world.add_release(&release("v1", "two"), &bob())).expect("a correction");
-    recorder.sign(INDEX, &[&bob()]);
-    let next = team("2026-02-01T10:00:00Z");
-    recorder.propose(&next, &alice());
-    recorder.sign(PENDING, &[&alice()]);
-    recorder.propose(&team("2026-02-02T10:00:00Z"), &dave());
-    recorder.sign(PENDING, &[&bob()]);
-    recorder.propose(&next, &bob());
-    recorder.sign(PENDING, &[&bob()]);
-    recorder.sign(INDEX, &[&bob(), &alice()]);
-    let document = recorder.world.revocation_document("a bad build");
-    for revoker in [key(5), carol()] {
-        let request = recorder.world.revoke_request(&document, &revoker);
-        recorder.act(|world| world.revoke(&request)).expect("a revocation");
-    }
-    recorder
-}
 
 #[track_caller]
 fn assert_legal(steps: &[Recorded]) {

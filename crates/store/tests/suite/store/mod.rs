@@ -1,2 +1,4 @@
+mod following;
 mod log;
+mod sharing;
 mod transactions;

@@ -3,16 +3,19 @@
 use std::collections::BTreeSet;
 
 use countersign_core::{
-    documents::registration::SignedRequest,
+    documents::{metadata::Origin, registration::SignedRequest},
     rules::{
         auth::sign_request,
         decide::{Proposal, create, update::update},
+        snapshot::Change,
     },
     values::{key::SecretKey, path::RepoPath, time::Timestamp},
 };
 use countersign_store::audit::replay::{CommitStep, Replay, Violation};
 
-use countersign_testing::{Repo, Signers, World, path};
+use countersign_testing::{
+    INDEX, PENDING, Repo, Signers, World, alice, bob, carol, dave, key, path, release, signers,
+};
 
 /// One commit: the states around it, and what it says.
 #[derive(Debug, Clone)]
@@ -104,12 +107,26 @@ impl Recorder {
 }
 
 pub(crate) fn replay() -> Replay {
-    Replay::new(|_, project| {
-        if *project == path(countersign_testing::PROJECT) { Ok(()) } else { Err("it does not".to_owned()) }
-    })
+    Replay::new(speaks_for)
+}
+
+pub(crate) fn speaks_for(_: &Origin, project: &RepoPath) -> Result<(), String> {
+    if *project == path(countersign_testing::PROJECT) { Ok(()) } else { Err("it does not".to_owned()) }
 }
 
 impl Recorded {
+    /// What it changed.
+    pub(crate) fn change(&self) -> Change {
+        let mut change = Change::new(self.message.clone());
+        for path in self.touched() {
+            match self.after.has(path.as_str()) {
+                true => change.write(path.clone(), self.after.bytes(path.as_str())),
+                false => change.delete(path),
+            }
+        }
+        change
+    }
+
     fn touched(&self) -> BTreeSet<RepoPath> {
         let names = self.before.names().into_iter().chain(self.after.names());
         let content = |repo: &Repo, name: &str| repo.has(name).then(|| repo.bytes(name));
@@ -134,4 +151,42 @@ impl Recorded {
     pub(crate) fn violations(&self) -> Vec<Violation> {
         self.check(&mut replay()).expect_err("a violation")
     }
+}
+
+pub(crate) fn team(timestamp: &str) -> Signers {
+    signers(timestamp)
+        .artifact(2, [&alice(), &bob()])
+        .master(1, [&dave()])
+        .revocation(2, [&carol(), &key(5), &key(6)])
+}
+
+/// A history with every kind of commit.
+pub(crate) fn everything() -> Recorder {
+    let mut recorder = Recorder::new();
+    let everyone = [&alice(), &bob(), &carol(), &dave(), &key(5), &key(6)];
+    recorder.register(&team("2026-01-30T10:00:00Z"), &alice());
+    recorder.sign(PENDING, &[&alice()]);
+    recorder.act(World::drop_pending).expect("dropped");
+    recorder.register(&team("2026-01-31T10:00:00Z"), &bob());
+    recorder.world.pass(15 * 24 * 60 * 60);
+    recorder.register(&team("2026-01-31T10:00:00Z"), &alice());
+    recorder.sign(PENDING, &everyone);
+    recorder.act(|world| world.add_release(&release("v1", "one"), &alice())).expect("a release");
+    recorder.sign(INDEX, &[&alice()]);
+    recorder.act(|world| world.add_release(&release("v1", "two"), &bob())).expect("a correction");
+    recorder.sign(INDEX, &[&bob()]);
+    let next = team("2026-02-01T10:00:00Z");
+    recorder.propose(&next, &alice());
+    recorder.sign(PENDING, &[&alice()]);
+    recorder.propose(&team("2026-02-02T10:00:00Z"), &dave());
+    recorder.sign(PENDING, &[&bob()]);
+    recorder.propose(&next, &bob());
+    recorder.sign(PENDING, &[&bob()]);
+    recorder.sign(INDEX, &[&bob(), &alice()]);
+    let document = recorder.world.revocation_document("a bad build");
+    for revoker in [key(5), carol()] {
+        let request = recorder.world.revoke_request(&document, &revoker);
+        recorder.act(|world| world.revoke(&request)).expect("a revocation");
+    }
+    recorder
 }

@@ -9,36 +9,38 @@ use crate::error::DatabaseError;
 
 /// The first four columns of every question about batches.
 #[derive(Debug)]
-pub(super) struct BatchRow {
-    pub(super) seq: i64,
-    pub(super) id: Uuid,
-    pub(super) node: String,
-    pub(super) head: ObjectId,
+pub(crate) struct BatchRow {
+    pub(crate) seq: i64,
+    pub(crate) id: Uuid,
+    pub(crate) node: String,
+    pub(crate) head: ObjectId,
 }
 
 impl BatchRow {
-    pub(super) fn read(row: &Row) -> Result<Self, DatabaseError> {
+    pub(crate) fn read(row: &Row) -> Result<Self, DatabaseError> {
         let head = parse_id(row.try_get(3)?)?;
         Ok(Self { seq: row.try_get(0)?, id: row.try_get(1)?, node: row.try_get(2)?, head })
     }
 }
 
 /// The columns after those.
-pub(super) fn read_batch(row: &Row, head: ObjectId) -> Result<SharedBatch, DatabaseError> {
+pub(crate) fn read_batch(row: &Row, head: ObjectId) -> Result<SharedBatch, DatabaseError> {
     let base = row.try_get::<_, Option<&[u8]>>(4)?.map(parse_id).transpose()?;
     let commits = usize::try_from(row.try_get::<_, i32>(5)?);
     let commits = commits.map_err(|_| DatabaseError::Strange("a negative number of commits".to_owned()))?;
-    let body = Bytes::copy_from_slice(row.try_get::<_, Option<&[u8]>>(6)?.unwrap_or_default());
+    let body = row.try_get::<_, Option<&[u8]>>(6)?.map(Bytes::copy_from_slice);
+    let body =
+        body.ok_or_else(|| DatabaseError::Strange(format!("a batch too large, up to the commit {head}")))?;
     Ok(SharedBatch { base, head, commits, body })
 }
 
-pub(super) fn starts_with(rows: &[Row], head: ObjectId) -> Result<bool, DatabaseError> {
+pub(crate) fn starts_with(rows: &[Row], head: ObjectId) -> Result<bool, DatabaseError> {
     Ok(match rows.first() {
         Some(row) => BatchRow::read(row)?.head == head,
         None => false,
     })
 }
 
-fn parse_id(bytes: &[u8]) -> Result<ObjectId, DatabaseError> {
+pub(crate) fn parse_id(bytes: &[u8]) -> Result<ObjectId, DatabaseError> {
     ObjectId::try_from(bytes).map_err(|_| DatabaseError::Strange(format!("an id of {} bytes", bytes.len())))
 }

@@ -1,0 +1,12 @@
+//! Several nodes on one PostgreSQL, with the real programs, while processes, connections and answers get lost.
+//! Without PostgreSQL these tests say that they are skipped.
+
+mod load;
+mod nodes;
+
+mod database;
+mod failover;
+mod faults;
+mod lies;
+mod lost_answers;
+mod replay;

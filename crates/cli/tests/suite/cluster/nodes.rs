@@ -1,0 +1,138 @@
+//! Nodes of `countersign serve`, each with a way of its own to one database.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    time::{Duration, Instant},
+};
+
+use countersign_testing::{
+    ports::free_port,
+    postgres::{Postgres, PostgresOptions},
+    proxy::Proxy,
+};
+
+use crate::support::{Git, Launch, Person, Reply, Request, TestServer, World, fsck::fsck, http};
+
+/// A cluster that has not come back after this long does not come back by itself.
+pub(super) const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Fields are dropped in this order: nodes end before what they need.
+pub(super) struct Cluster {
+    /// With node 0 as its server.
+    pub(super) world: World,
+    others: Vec<TestServer>,
+    /// The way of each node to the database.
+    pub(super) ways: Vec<Proxy>,
+    pub(super) postgres: Postgres,
+}
+
+impl Cluster {
+    /// `None` where PostgreSQL is not installed; it then says so.
+    pub(super) fn start(nodes: usize) -> Option<Self> {
+        // Processes die in these tests, not the machine.
+        let options =
+            PostgresOptions { skips_fsync: true, needs_password: true, ..PostgresOptions::default() };
+        Some(Self::start_on(Postgres::start_with(options)?, nodes))
+    }
+
+    pub(super) fn start_on(postgres: Postgres, nodes: usize) -> Self {
+        let ways: Vec<_> = (0..nodes).map(|_| Proxy::for_postgres(postgres.address())).collect();
+        let on_database = |launch: Launch, way: &Proxy| {
+            let url = postgres.url_at(way.address());
+            launch.at(new_address()).arg("--dev").env("COUNTERSIGN_DATABASE", &url)
+        };
+        let world = World::start_with(|launch, _| on_database(launch, &ways[0]));
+        let start = |way| TestServer::start_with(|launch| on_database(launch, way));
+        let others = ways[1..].iter().map(start).collect();
+        let cluster = Self { world, others, ways, postgres };
+        cluster.await_ready();
+        cluster
+    }
+
+    pub(super) fn node(&self, node: usize) -> &TestServer {
+        if node == 0 { &self.world.server } else { &self.others[node - 1] }
+    }
+
+    pub(super) fn node_mut(&mut self, node: usize) -> &mut TestServer {
+        if node == 0 { &mut self.world.server } else { &mut self.others[node - 1] }
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = &TestServer> {
+        (0..self.ways.len()).map(|node| self.node(node))
+    }
+
+    /// They stay the same when nodes start again.
+    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
+        self.nodes().map(TestServer::address).collect()
+    }
+
+    pub(super) fn get_as(&self, node: usize, person: &Person, target: &str) -> Reply {
+        self.node(node).send(&person.sign(Request::get(target)))
+    }
+
+    pub(super) fn git(&self, node: usize) -> Git {
+        Git::at(self.node(node).repository())
+    }
+
+    pub(super) fn head(&self, node: usize) -> String {
+        self.git(node).run(&["rev-parse", "main"])
+    }
+
+    #[track_caller]
+    pub(super) fn await_ready(&self) {
+        for node in self.nodes() {
+            await_that("a node is ready", || {
+                let reply = http::try_send(node.address(), &Request::get("/readyz")).ok();
+                reply.is_some_and(|reply| reply.status == 200)
+            });
+        }
+    }
+
+    /// Cuts every connection of a node to the database and lets no new one through.
+    pub(super) fn cut_off(&self, node: usize) {
+        self.ways[node].refuse();
+        self.ways[node].cut();
+    }
+
+    /// Every node is at the same commit, and the commits are what the rules give.
+    #[track_caller]
+    pub(super) fn check_at_rest(&self) {
+        self.await_ready();
+        let nodes = 0..self.ways.len();
+        await_that("all nodes are at the same commit", || {
+            let first = self.head(0);
+            nodes.clone().all(|node| self.head(node) == first)
+        });
+        std::thread::scope(|scope| {
+            for node in nodes {
+                scope.spawn(move || {
+                    self.git(node).assert_sound();
+                    fsck(&self.node(node).repository(), &[]).is_clean();
+                });
+            }
+        });
+    }
+}
+
+/// A file that a node serves to everyone.
+#[track_caller]
+pub(super) fn read(node: &TestServer, path: &str) -> Vec<u8> {
+    let reply = node.get(&format!("/v1/files/{path}"));
+    assert_eq!(reply.status, 200, "{path}: {}", reply.text());
+    reply.body
+}
+
+/// One that a node keeps when it is started again.
+fn new_address() -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, free_port()).into()
+}
+
+/// Asks again until it is so. What other processes do has no event here.
+#[track_caller]
+pub(super) fn await_that(what: &str, is_so: impl Fn() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < end, "not within {PATIENCE:?}: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,191 @@
+//! D67, D68: the journal of a running server.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+use super::{head_of, id, import, new_copy, read_journal, start_with_commits};
+use crate::support::{Git, Person, Request, SignersFile, TestServer, World, http, metrics};
+
+const WAIT: &str = "wait=60";
+/// Far less than a follower waits.
+const PROMPTLY: Duration = Duration::from_secs(20);
+
+fn world() -> (World, Person) {
+    let alice = Person::named("alice");
+    let world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
+    world.add_signed_release("acme/app/v1", &[&alice]);
+    (world, alice)
+}
+
+#[test]
+fn git_imports_it_and_gets_the_same_commits() {
+    let (world, alice) = world();
+    let dir = TempDir::new().unwrap();
+    let copy = new_copy(dir.path());
+    let whole = world.server.get("/v1/journal");
+    assert_eq!(whole.status, 200);
+    assert_eq!(whole.header("content-type"), Some("application/x-git-fast-import"));
+    assert_eq!(whole.header("cache-control"), Some("no-store"));
+    assert_eq!(whole.header("transfer-encoding"), Some("chunked"));
+    let first = head_of(&world.server);
+    assert_eq!(whole.header("x-svc-commit"), Some(first.as_str()));
+    import(&copy, &whole.body);
+    assert_eq!(copy.run(&["rev-parse", "main"]), first);
+
+    // More follows, in a second run.
+    world.add_signed_release("acme/app/v2", &[&alice]);
+    world.revoke(&alice, &world.index_path("acme/app/v1")).ok();
+    let rest = world.server.get(&format!("/v1/journal?after={}", first.to_uppercase()));
+    import(&copy, &rest.body);
+    assert_eq!(copy.run(&["rev-parse", "main"]), head_of(&world.server));
+    assert_eq!(read_journal(&rest.body).first().unwrap().parent, Some(id(&first)));
+    copy.assert_sound();
+    assert_eq!(copy.paths(), world.git().paths());
+}
+
+#[test]
+fn odd_names_arrive_as_they_are() {
+    let names = [
+        "\"quoted\"",
+        "a \"b\" c",
+        " begins with a space",
+        "ends with one ",
+        "日本語/ü",
+        "it's",
+        "M 100644",
+        "a/b c/d",
+    ];
+    let server = start_with_commits(names.map(|name| (name, name.as_bytes().to_vec())));
+    let whole = server.get("/v1/journal").body;
+    let dir = TempDir::new().unwrap();
+    let copy = new_copy(dir.path());
+    import(&copy, &whole);
+    assert_eq!(copy.run(&["rev-parse", "main"]), head_of(&server));
+    copy.assert_sound();
+    for (entry, name) in read_journal(&whole).iter().skip(1).zip(names) {
+        let (path, content) = entry.change.files.first_key_value().unwrap();
+        assert_eq!((path.as_str(), content.as_deref()), (name, Some(name.as_bytes())));
+    }
+}
+
+#[test]
+fn what_is_not_stored_by_a_server_breaks_it_off() {
+    let mut server = start_with_commits([("notes/a", b"a".to_vec())]);
+    let before = head_of(&server);
+    server.stop();
+    Git::at(server.repository()).commit_file("notes/b\\c", b"b");
+    server.start_again();
+    let after = format!("/v1/journal?after={before}");
+    let broken = http::try_send(server.address(), &Request::get(&after));
+    assert!(broken.is_err() || broken.is_ok_and(|reply| reply.body.is_empty()));
+    let log = server.stop_and_read_log();
+    assert!(log.contains("followers get no further") && log.contains("no path can spell this name"), "{log}");
+}
+
+#[test]
+fn the_newest_commit_has_nothing_after_it() {
+    let (world, _) = world();
+    let head = head_of(&world.server);
+    for target in ["", "&wait=0", "&wait=1"] {
+        let reply = world.server.get(&format!("/v1/journal?after={head}{target}"));
+        assert_eq!((reply.status, reply.text()), (200, String::new()));
+        assert_eq!(reply.header("x-svc-commit"), Some(head.as_str()));
+        assert_eq!(reply.header("content-length"), Some("0"));
+    }
+}
+
+#[test]
+fn a_follower_that_waits_hears_of_the_next_commit() {
+    let (world, alice) = world();
+    let head = head_of(&world.server);
+    let asked = Instant::now();
+    thread::scope(|scope| {
+        let followers: Vec<_> = (0..3)
+            .map(|_| scope.spawn(|| world.server.get(&format!("/v1/journal?after={head}&{WAIT}"))))
+            .collect();
+        world.add_release(&alice, "acme/app/v2");
+        for follower in followers {
+            let reply = follower.join().unwrap();
+            let told = read_journal(&reply.body);
+            assert_eq!(told.first().unwrap().parent, Some(id(&head)));
+            assert_eq!(reply.header("x-svc-commit"), Some(told.last().unwrap().id.to_string().as_str()));
+        }
+    });
+    assert!(asked.elapsed() < PROMPTLY, "{:?}", asked.elapsed());
+    // One that is behind waits for nothing.
+    let asked = Instant::now();
+    assert_eq!(
+        read_journal(&world.server.get(&format!("/v1/journal?{WAIT}")).body).len(),
+        world.git().commit_count()
+    );
+    assert!(asked.elapsed() < PROMPTLY);
+}
+
+#[test]
+fn followers_that_wait_hold_up_no_stop() {
+    let mut server = TestServer::start_with(|launch| launch.arg("--dev").with_metrics());
+    let (address, metrics_address) = (server.address(), server.metrics_address());
+    let head = head_of(&server);
+    let request = Request::get(format!("/v1/journal?after={head}&{WAIT}"));
+    let asked = Instant::now();
+    let follower = thread::spawn(move || http::send(address, &request));
+    let waiting = "countersign_journal_followers{state=\"waiting\"}";
+    metrics::await_value(metrics_address, waiting, 1.0);
+    assert_eq!(server.stop().code(), Some(0));
+    let reply = follower.join().unwrap();
+    assert_eq!((reply.status, reply.text()), (200, String::new()));
+    assert!(asked.elapsed() < PROMPTLY, "{:?}", asked.elapsed());
+}
+
+#[test]
+fn followers_are_counted() {
+    let server = start_with_commits([("notes/a", b"a".to_vec()), ("notes/b", b"b".to_vec())]);
+    let metrics_address = server.metrics_address();
+    server.get("/v1/journal");
+    metrics::await_value(metrics_address, "countersign_journal_commits_sent_total", 3.0);
+    metrics::await_value(metrics_address, "countersign_journal_followers{state=\"reading\"}", 0.0);
+}
+
+#[test]
+fn a_head_says_what_would_come() {
+    let (world, _) = world();
+    let head = head_of(&world.server);
+    let reply = world.server.send(&Request::head("/v1/journal"));
+    assert_eq!((reply.status, reply.text()), (200, String::new()));
+    assert_eq!(reply.header("x-svc-commit"), Some(head.as_str()));
+    assert_eq!(reply.header("content-type"), Some("application/x-git-fast-import"));
+}
+
+#[test]
+fn what_is_malformed_or_unknown_is_refused() {
+    let (world, _) = world();
+    let head = head_of(&world.server);
+    let blob = world.git().run(&["rev-parse", "main:svc.repository.json"]);
+    for unknown in ["cafe".repeat(10), blob] {
+        let message = world.server.get(&format!("/v1/journal?after={unknown}&wait=60")).error(404);
+        assert!(message.contains(&unknown) && message.contains("leave out `after`"), "{message}");
+    }
+    for (query, words) in [
+        ("after=", "after: must be the id of a commit, of 40 hexadecimal digits"),
+        ("after=main", "40 hexadecimal digits"),
+        (&head[..39], "is none of"),
+        (&format!("after={}", &head[..39]), "40 hexadecimal digits"),
+        (&format!("after={head}0"), "40 hexadecimal digits"),
+        (&format!("after={}", "a".repeat(64)), "40 hexadecimal digits"),
+        ("wait=", "wait: must be a number of seconds from 0 to 60"),
+        ("wait=61", "from 0 to 60"),
+        ("wait=-1", "from 0 to 60"),
+        ("wait=+1", "from 0 to 60"),
+        ("wait=1.5", "from 0 to 60"),
+        ("wait=99999999999999999999999", "from 0 to 60"),
+        ("wait=1&wait=1", "given more than once"),
+        ("before=1", "is none of"),
+    ] {
+        world.server.get(&format!("/v1/journal?{query}")).refused(400, words);
+    }
+    world.server.send(&Request::new("POST", "/v1/journal")).error(405);
+}

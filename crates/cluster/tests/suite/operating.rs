@@ -1,0 +1,122 @@
+//! Webhooks by one node, the operator's view, and moving into a cluster.
+
+use std::{convert::Infallible, io};
+
+use countersign_cluster::{
+    admin::{InitError, init, read_status},
+    schema::SchemaError,
+    webhooks::WebhookProgress,
+};
+use countersign_store::{clock::Clock, sequence::Sequencer as _};
+use countersign_testing::{
+    postgres::Postgres,
+    proxy::{LossMoment, LostAnswer, Proxy},
+};
+
+use crate::support::{FAST, World, batch, database, new_id, runtime};
+
+#[test]
+fn one_node_at_a_time_delivers_for_a_webhook() {
+    let Some(world) = World::start() else { return };
+    let proxy = Proxy::for_postgres(world.postgres.address());
+    let mut one = WebhookProgress::new(world.database_at(proxy.address()), "chat");
+    let mut two = WebhookProgress::new(world.database(), "chat");
+    let mut other = WebhookProgress::new(world.database(), "another");
+    let first = new_id();
+    world.runtime.block_on(async {
+        let claim = one.claim().await.unwrap().expect("it is free");
+        assert_eq!(claim.commit, None);
+        assert!(two.claim().await.unwrap().is_none());
+        assert!(other.claim().await.unwrap().is_some());
+        claim.finish(first).await.unwrap();
+
+        let claim = two.claim().await.unwrap().expect("it is free again");
+        assert_eq!(claim.commit, Some(first));
+        assert!(one.claim().await.unwrap().is_none());
+        claim.release().await.unwrap();
+
+        // A claim ends with its connection, and what was not noted is not done.
+        let claim = one.claim().await.unwrap().expect("it is free again");
+        proxy.cut();
+        assert!(claim.finish(new_id()).await.is_err());
+    });
+    world.postgres.await_row("select count(*) from pg_locks where relation = 'svc_webhook'::regclass", "0");
+    world.runtime.block_on(async {
+        let claim = two.claim().await.unwrap().expect("it is free again");
+        assert_eq!(claim.commit, Some(first));
+        drop(claim);
+        assert!(one.claim().await.is_ok());
+    });
+}
+
+#[test]
+fn the_status_lists_nodes_with_their_lag() {
+    let Some(world) = World::start() else { return };
+    let read = || world.runtime.block_on(read_status(&world.database())).unwrap();
+    let empty = read();
+    assert_eq!((empty.newest, empty.nodes.len(), empty.format), (None, 0, 1));
+    let mut node = world.node("one");
+    let mut base = None;
+    for _ in 0..3 {
+        node.write(&mut base, "x");
+    }
+    world
+        .postgres
+        .sql("insert into svc_node values ('slow', 1, null, '0.1', now(), now() - interval '1 minute')");
+    node.order.forget_nonces().unwrap();
+    let status = read();
+    let newest = status.newest.unwrap();
+    assert_eq!((newest.seq, Some(newest.commit)), (3, base));
+    assert_eq!((status.nodes[0].name.as_str(), status.nodes[0].lag), ("slow", 2));
+    assert!((59..120).contains(&status.nodes[0].seen_ago.as_secs()), "{:?}", status.nodes[0]);
+    assert!(status.nonce_floor.is_some());
+}
+
+#[test]
+fn the_status_of_an_empty_database_is_none() {
+    let Some(postgres) = Postgres::start_with(FAST) else { return };
+    let status = runtime().block_on(read_status(&database(&postgres.url())));
+    assert!(matches!(status, Err(SchemaError::Absent)), "{status:?}");
+}
+
+#[test]
+fn a_stopped_server_moves_into_an_empty_database_once() {
+    let Some(postgres) = Postgres::start_with(FAST) else { return };
+    let proxy = Proxy::for_postgres(postgres.address());
+    let (runtime, now) = (runtime(), Clock::system().now());
+    let first = batch(None, "first");
+    let second = batch(Some(first.head), "second");
+    let batches = [first, second];
+    let good = || batches.clone().into_iter().map(Ok::<_, Infallible>);
+    let database = database(&postgres.url_at(proxy.address()));
+    let count = || postgres.sql("select count(*) from svc_batch");
+
+    // The source fails in the middle, the connection breaks in the middle, and before the end.
+    let failing = good().map(|batch| batch.map_err(|never| match never {})).take(1);
+    let failing = failing.chain([Err(io::Error::other("the disk"))]);
+    let error = runtime.block_on(init(&database, "one", now, failing)).unwrap_err();
+    assert!(matches!(error, InitError::Source(_)), "{error:?}");
+    assert_eq!(count(), "0");
+    for (statement, nth) in [("insert into svc_batch", 2), ("update svc_repository", 1)] {
+        proxy.lose(LostAnswer { statement, nth, moment: LossMoment::AfterEffect });
+        let error = runtime.block_on(init(&database, "one", now, good())).unwrap_err();
+        assert!(matches!(error, InitError::Database(_)), "{error:?}");
+        postgres.await_row("select count(*) from pg_locks where relation = 'svc_batch'::regclass", "0");
+        assert_eq!(count(), "0");
+    }
+    let broken = batches.iter().rev().cloned().map(Ok::<_, Infallible>);
+    let error = runtime.block_on(init(&database, "one", now, broken)).unwrap_err();
+    assert!(matches!(error, InitError::Broken { seq: 1 }), "{error:?}");
+
+    assert_eq!(runtime.block_on(init(&database, "one", now, good())).unwrap(), 2);
+    let error = runtime.block_on(init(&database, "one", now, good())).unwrap_err();
+    assert!(matches!(error, InitError::NotEmpty { newest: 2 }), "{error:?}");
+    assert!(error.to_string().contains("not empty"), "{error}");
+
+    let world = World { runtime, postgres };
+    let mut node = world.node("one");
+    assert_eq!(node.order.batches_after(None).unwrap(), batches);
+    // The nonces of the server from before are not known here.
+    let floor = "select nonce_floor is not null from svc_repository";
+    assert_eq!(world.postgres.sql(floor), "t");
+}

@@ -1,0 +1,240 @@
+//! The order of batches.
+
+use std::{
+    sync::{Arc, Barrier},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use countersign_cluster::order::MAX_BODY_BYTES;
+use countersign_store::sequence::{Appended, SequenceError, Sequencer as _, SharedBatch};
+
+use crate::support::{World, batch, new_id};
+
+#[test]
+fn batches_come_back_as_they_were_appended() {
+    let Some(world) = World::start() else { return };
+    let mut one = world.node("one");
+    let first = batch(None, "first");
+    let second = SharedBatch { commits: 3, ..batch(Some(first.head), "second") };
+    assert_eq!(one.order.append(&first).unwrap(), Appended::Done);
+    assert_eq!(one.order.append(&second).unwrap(), Appended::Done);
+
+    let mut two = world.node("two");
+    assert_eq!(two.order.batches_after(None).unwrap(), [first.clone(), second.clone()]);
+    assert_eq!(two.order.batches_after(Some(first.head)).unwrap(), std::slice::from_ref(&second));
+    assert_eq!(two.order.batches_after(Some(second.head)).unwrap(), []);
+    let unknown = new_id();
+    let error = two.order.batches_after(Some(unknown)).unwrap_err();
+    assert!(matches!(error, SequenceError::Unknown(id) if id == unknown), "{error:?}");
+}
+
+#[test]
+fn of_two_batches_after_the_same_one_the_first_counts() {
+    let Some(world) = World::start() else { return };
+    let (mut one, mut two) = (world.node("one"), world.node("two"));
+    let (ours, theirs) = (batch(None, "ours"), batch(None, "theirs"));
+    assert_eq!(one.order.append(&ours).unwrap(), Appended::Done);
+    assert_eq!(two.order.append(&theirs).unwrap(), Appended::Behind);
+    assert_eq!(two.state.races_lost(), 1);
+    // As often as it is offered.
+    assert_eq!(two.order.append(&theirs).unwrap(), Appended::Behind);
+    assert_eq!(world.heads(), [ours.head.to_string()]);
+    // The one that is there is there once.
+    assert_eq!(one.order.append(&ours).unwrap(), Appended::Done);
+    assert_eq!(world.heads(), [ours.head.to_string()]);
+}
+
+#[test]
+fn a_node_that_slept_while_others_wrote_cannot_write() {
+    let Some(world) = World::start() else { return };
+    let (mut slow, mut fast) = (world.node("slow"), world.node("fast"));
+    let mut base = None;
+    let first = fast.write(&mut base, "1");
+    slow.catch_up(None);
+    for body in ["2", "3", "4"] {
+        fast.write(&mut base, body);
+    }
+    assert_eq!(slow.order.append(&batch(Some(first), "late")).unwrap(), Appended::Behind);
+    // Nor after what no one has.
+    assert_eq!(slow.order.append(&batch(Some(new_id()), "elsewhere")).unwrap(), Appended::Behind);
+    assert_eq!(world.heads().len(), 4);
+    let mut at_end = slow.catch_up(Some(first));
+    assert_eq!(at_end, base);
+    slow.write(&mut at_end, "5");
+    assert_eq!(world.heads().len(), 5);
+}
+
+#[test]
+fn nodes_that_write_at_once_lose_nothing_and_none_starves() {
+    const NODES: usize = 3;
+    const EACH: usize = 60;
+    let Some(world) = World::start() else { return };
+    let start = Arc::new(Barrier::new(NODES));
+    let writers: Vec<_> = (0..NODES)
+        .map(|number| {
+            let (mut node, start) = (world.node(&format!("node-{number}")), Arc::clone(&start));
+            std::thread::spawn(move || {
+                start.wait();
+                let mut base = None;
+                let written: Vec<_> = (0..EACH).map(|_| node.write(&mut base, "x")).collect();
+                (written, Instant::now())
+            })
+        })
+        .collect();
+    let (mut all, mut ends) = (Vec::new(), Vec::new());
+    for writer in writers {
+        let (written, end) = writer.join().unwrap();
+        all.extend(written.iter().map(ToString::to_string));
+        ends.push(end);
+    }
+    let mut heads = world.heads();
+    heads.sort();
+    all.sort();
+    assert_eq!(heads, all);
+    // Each base is the head before: the order has no gap and no branch.
+    let broken = "select count(*) from svc_batch b where seq > 1 and not exists
+        (select from svc_batch a where a.seq = b.seq - 1 and a.head = b.base)";
+    assert_eq!(world.postgres.sql(broken), "0");
+    // No one was held up until all others were done.
+    let per_node = "select max(first) from (select min(seq) as first from svc_batch group by node) as firsts";
+    let latest_start: usize = world.postgres.sql(per_node).parse().unwrap();
+    assert!(latest_start < EACH, "a node wrote for the first time as number {latest_start}");
+}
+
+#[test]
+fn a_turn_keeps_the_others_waiting_and_ends_by_itself() {
+    let Some(world) = World::start() else { return };
+    let (mut one, mut two) = (world.node("one"), world.node("two"));
+    let mut base = None;
+    one.write(&mut base, "1");
+    assert_eq!(two.order.append(&batch(None, "late")).unwrap(), Appended::Behind);
+    let given = two.order.batches_after(None).unwrap();
+    let ours = batch(Some(given[0].head), "in turn");
+    // The other one comes while it is not its turn, and waits.
+    let mut other = base;
+    let writer = std::thread::spawn(move || (one.write(&mut other, "waits"), one));
+    await_lock(&world);
+    assert_eq!(two.order.append(&ours).unwrap(), Appended::Done);
+    let (waited, mut one) = writer.join().unwrap();
+    assert_eq!(world.heads()[1..], [ours.head.to_string(), waited.to_string()]);
+
+    // A node that finds nothing to do in its turn says so.
+    assert_eq!(two.order.append(&batch(None, "late")).unwrap(), Appended::Behind);
+    assert_eq!(two.order.batches_after(Some(ours.head)).unwrap().len(), 1);
+    two.order.yield_turn();
+    assert_eq!(world.postgres.sql("select count(*) from pg_locks where locktype = 'advisory'"), "0");
+
+    // A node that takes its turn and is never heard of again holds up no one for long.
+    assert_eq!(two.order.append(&batch(None, "late")).unwrap(), Appended::Behind);
+    let rest = two.order.batches_after(Some(ours.head)).unwrap();
+    assert_eq!(rest.len(), 1);
+    let started = Instant::now();
+    one.write(&mut Some(waited), "after the pause");
+    let waited_for = started.elapsed();
+    assert!(waited_for > Duration::from_millis(500) && waited_for < Duration::from_secs(4), "{waited_for:?}");
+    // And that node writes again, once it has read what is new.
+    let mut base = Some(rest[0].head);
+    two.write(&mut base, "back");
+    assert_eq!(world.heads().len(), 5);
+}
+
+fn await_lock(world: &World) {
+    let waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted";
+    let end = Instant::now() + Duration::from_secs(20);
+    while world.postgres.sql(waiting) == "0" {
+        assert!(Instant::now() < end, "no one waits");
+    }
+}
+
+#[test]
+fn the_newest_known_batch_is_found_among_many() {
+    let Some(world) = World::start() else { return };
+    let mut node = world.node("one");
+    assert_eq!(node.order.newest_known(&mut |_| true).unwrap(), None);
+    let mut base = None;
+    let heads: Vec<_> = (0..37).map(|_| node.write(&mut base, "x")).collect();
+    for known in [0, 1, 2, 17, 36, 37] {
+        let mut other = world.node("other");
+        let mut asked = 0;
+        let newest = other.order.newest_known(&mut |id| {
+            asked += 1;
+            heads[..known].contains(id)
+        });
+        assert_eq!(newest.unwrap(), known.checked_sub(1).map(|at| heads[at]));
+        assert_eq!(other.state.applied().seq, known as i64);
+        assert_eq!(other.state.lag(), 37 - known as u64);
+        assert!(asked <= 7, "{asked} questions");
+    }
+}
+
+#[test]
+fn many_large_batches_come_in_pieces() {
+    let Some(world) = World::start() else { return };
+    let mut node = world.node("one");
+    let body = Bytes::from(vec![b'x'; 1 << 20]);
+    let mut base = None;
+    for _ in 0..9 {
+        let batch = SharedBatch { body: body.clone(), ..batch(base, "") };
+        assert_eq!(node.order.append(&batch).unwrap(), Appended::Done);
+        base = Some(batch.head);
+    }
+    let mut other = world.node("other");
+    let (mut after, mut pieces) = (None, Vec::new());
+    loop {
+        let given = other.order.batches_after(after).unwrap();
+        let Some(last) = given.last() else { break };
+        assert!(given.iter().all(|batch| batch.body == body));
+        after = Some(last.head);
+        pieces.push(given.len());
+    }
+    assert_eq!(pieces.iter().sum::<usize>(), 9);
+    assert!(pieces.iter().all(|piece| *piece <= 4), "{pieces:?}");
+}
+
+#[test]
+fn batches_that_the_database_lost_come_back_under_their_ids() {
+    let Some(world) = World::start() else { return };
+    let (mut one, mut two) = (world.node("one"), world.node("two"));
+    let mut base = None;
+    let first = one.write(&mut base, "1");
+    let batches = [batch(Some(first), "2")];
+    let third = batch(Some(batches[0].head), "3");
+    for batch in batches.iter().chain([&third]) {
+        assert_eq!(one.order.append(batch).unwrap(), Appended::Done);
+    }
+    two.catch_up(None);
+    let ids = world.postgres.sql("select seq, id, node from svc_batch order by seq");
+    // A standby that was behind has become the primary.
+    world.postgres.sql("delete from svc_batch where seq > 1");
+    let error = two.order.batches_after(Some(third.head)).unwrap_err();
+    assert!(matches!(error, SequenceError::Unknown(_)), "{error:?}");
+    assert_eq!(two.order.newest_known(&mut |_| true).unwrap(), Some(first));
+    // Both nodes bring them back, and do not get in each other's way.
+    for node in [&mut two, &mut one] {
+        assert_eq!(node.order.append(&batches[0]).unwrap(), Appended::Done);
+        assert_eq!(node.order.append(&third).unwrap(), Appended::Done);
+    }
+    assert_eq!(world.postgres.sql("select seq, id, node from svc_batch order by seq"), ids);
+    two.order.forget_nonces().unwrap();
+    let floor = "select nonce_floor > now() - interval '1 minute' from svc_repository";
+    assert_eq!(world.postgres.sql(floor), "t");
+}
+
+#[test]
+fn a_batch_beyond_its_bound_is_neither_added_nor_read() {
+    let Some(world) = World::start() else { return };
+    let mut node = world.node("one");
+    let body = Bytes::from(vec![b'x'; MAX_BODY_BYTES + 1]);
+    let at_bound = SharedBatch { body: body.slice(..MAX_BODY_BYTES), ..batch(None, "") };
+    assert_eq!(node.order.append(&at_bound).unwrap(), Appended::Done);
+    let beyond = SharedBatch { body, ..batch(Some(at_bound.head), "") };
+    let error = node.order.append(&beyond).unwrap_err();
+    assert!(matches!(error, SequenceError::Unavailable(_)), "{error:?}");
+    assert_eq!(world.heads().len(), 1);
+    assert_eq!(node.order.batches_after(None).unwrap()[0].body.len(), MAX_BODY_BYTES);
+    // A database that was given one by another program.
+    world.postgres.sql("update svc_batch set body = body || '\\x00'");
+    let error = node.order.batches_after(None).unwrap_err();
+    assert!(matches!(error, SequenceError::Unavailable(_)), "{error:?}");
+}

@@ -1,0 +1,153 @@
+//! A database and the nodes on it.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use countersign_cluster::{
+    database::Database,
+    node::NodeState,
+    nonces::SharedNonces,
+    order::SharedOrder,
+    schema::prepare,
+    settings::{DatabaseSettings, UrlSource},
+};
+use countersign_core::values::time::Timestamp;
+use countersign_store::{
+    ObjectId,
+    clock::Clock,
+    sequence::{Appended, Sequencer as _, SharedBatch},
+};
+use countersign_testing::postgres::{Postgres, PostgresOptions};
+use tokio::runtime::{Builder, Runtime};
+
+pub(crate) const FAST: PostgresOptions =
+    PostgresOptions { needs_password: false, certificate: None, skips_fsync: true, settings: &[] };
+
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) runtime: Runtime,
+    pub(crate) postgres: Postgres,
+}
+
+/// A node as the store's writer sees it.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) state: Arc<NodeState>,
+    pub(crate) order: SharedOrder,
+}
+
+impl World {
+    pub(crate) fn start() -> Option<Self> {
+        Self::start_with(FAST)
+    }
+
+    pub(crate) fn start_with(options: PostgresOptions) -> Option<Self> {
+        let postgres = Postgres::start_with(options)?;
+        let runtime = runtime();
+        let world = Self { runtime, postgres };
+        world.runtime.block_on(prepare(&world.database())).expect("an empty database");
+        Some(world)
+    }
+
+    pub(crate) fn database(&self) -> Database {
+        database(&self.postgres.url())
+    }
+
+    pub(crate) fn database_at(&self, address: SocketAddr) -> Database {
+        database(&self.postgres.url_at(address))
+    }
+
+    pub(crate) fn node(&self, name: &str) -> Node {
+        self.node_on(name, self.database())
+    }
+
+    pub(crate) fn node_on(&self, name: &str, database: Database) -> Node {
+        let state = NodeState::new(name);
+        let order = SharedOrder::new(database, Arc::clone(&state), Clock::system()).expect("a runtime");
+        Node { state, order }
+    }
+
+    pub(crate) fn nonces(&self, node: &Node) -> SharedNonces {
+        self.nonces_on(node, self.database())
+    }
+
+    pub(crate) fn nonces_on(&self, node: &Node, database: Database) -> SharedNonces {
+        let limit = Duration::from_secs(2);
+        SharedNonces::start_with_limit(self.runtime.handle(), database, Arc::clone(&node.state), limit)
+    }
+
+    /// The heads of all batches.
+    pub(crate) fn heads(&self) -> Vec<String> {
+        let heads = self.postgres.sql("select encode(head, 'hex') from svc_batch order by seq");
+        heads.lines().map(str::to_owned).collect()
+    }
+}
+
+impl Node {
+    /// As the store does it: append, and if another node was faster, read what is new and try again on that.
+    #[track_caller]
+    pub(crate) fn write(&mut self, base: &mut Option<ObjectId>, body: &str) -> ObjectId {
+        loop {
+            if self.order.wants_turn() {
+                *base = self.catch_up(*base).or(*base);
+            }
+            let batch = batch(*base, body);
+            match self.order.append(&batch).expect("the database is there") {
+                Appended::Done => {
+                    self.order.note_published(batch.head);
+                    *base = Some(batch.head);
+                    return batch.head;
+                }
+                Appended::Behind => {
+                    while let Some(last) = self.catch_up(*base) {
+                        *base = Some(last);
+                    }
+                }
+            }
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn catch_up(&mut self, base: Option<ObjectId>) -> Option<ObjectId> {
+        let given = self.order.batches_after(base).expect("the database is there");
+        let mut last = base;
+        for batch in &given {
+            assert_eq!(batch.base, last, "each batch continues the one before");
+            last = Some(batch.head);
+            self.order.note_published(batch.head);
+        }
+        given.last().map(|batch| batch.head)
+    }
+}
+
+pub(crate) fn runtime() -> Runtime {
+    Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads")
+}
+
+pub(crate) fn database(url: &str) -> Database {
+    let settings = DatabaseSettings::parse(url, UrlSource::File).expect("a good URL");
+    Database::new(settings).expect("its certificates")
+}
+
+/// A commit id that no other has.
+pub(crate) fn new_id() -> ObjectId {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let mut bytes = [7; 20];
+    bytes[..8].copy_from_slice(&NEXT.fetch_add(1, Ordering::Relaxed).to_be_bytes());
+    ObjectId::try_from(&bytes[..]).expect("20 bytes")
+}
+
+pub(crate) fn batch(base: Option<ObjectId>, body: &str) -> SharedBatch {
+    SharedBatch { base, head: new_id(), commits: 1, body: Bytes::copy_from_slice(body.as_bytes()) }
+}
+
+pub(crate) fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_unix_seconds(seconds).expect("a time")
+}

@@ -1,0 +1,120 @@
+//! A store that follows another one has the same commits, or says which one the rules do not give.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use countersign_store::{
+    ObjectId, Options, Repository, Store, StoreRole, clock::Clock, follow::FollowError,
+    journal::entry::JournalEntry,
+};
+
+use crate::support::{
+    Fixture, contents, options, path,
+    replaying::{Recorded, everything, speaks_for},
+};
+
+/// A store with these commits, made at these times.
+pub(super) async fn origin(fixture: &Fixture, steps: &[Recorded]) -> Store {
+    let (times, next): (Vec<_>, _) = (steps.iter().map(|step| step.time).collect(), AtomicUsize::new(0));
+    let clock = Clock::new(move || times[next.fetch_add(1, Ordering::Relaxed)]);
+    let options = Options { clock, initial: steps[0].change(), speaks_for, ..options() };
+    let store = Store::start(Repository::open(&fixture.repository()).unwrap(), options).unwrap();
+    for step in &steps[1..] {
+        let change = step.change();
+        store.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+    }
+    store
+}
+
+fn follower(fixture: &Fixture) -> Store {
+    let options = Options { speaks_for, role: StoreRole::Follower, ..options() };
+    Store::start(Repository::open(&fixture.repository()).unwrap(), options).unwrap()
+}
+
+pub(super) fn entries_of(store: &Store, after: Option<ObjectId>) -> Vec<JournalEntry> {
+    let mut export = store.journal(after).unwrap().unwrap();
+    std::iter::from_fn(|| export.next_entry().unwrap()).collect()
+}
+
+/// The journal of a history with every kind of commit.
+async fn journal() -> Vec<JournalEntry> {
+    let fixture = Fixture::in_memory();
+    entries_of(&origin(&fixture, &everything().steps).await, None)
+}
+
+#[tokio::test]
+async fn it_has_the_same_commits_and_files() {
+    let (fixture, copy) = (Fixture::new(), Fixture::new());
+    let origin = origin(&fixture, &everything().steps).await;
+    let follower = follower(&copy);
+    assert!(follower.head().commit.is_null(), "a follower makes no commit of its own");
+    follower.follow(entries_of(&origin, None)).await.unwrap();
+    assert_eq!(follower.head().commit, origin.head().commit);
+    assert_eq!(contents(&follower.head()), contents(&origin.head()));
+    copy.check(&follower.head());
+}
+
+#[tokio::test]
+async fn it_goes_on_after_a_restart_one_commit_at_a_time() {
+    let entries = journal().await;
+    let copy = Fixture::in_memory();
+    for entry in &entries {
+        follower(&copy).follow(vec![entry.clone()]).await.unwrap();
+    }
+    let store = follower(&copy);
+    assert_eq!(store.head().commit, entries.last().unwrap().id);
+    copy.check(&store.head());
+}
+
+#[tokio::test]
+async fn every_kind_of_commit_with_a_changed_file_is_refused_and_what_came_before_stays() {
+    let (steps, good) = (everything().steps, journal().await);
+    for at in 1..steps.len() {
+        let mut tampered = steps[..=at].to_vec();
+        tampered[at].after.put(&path("extra"), b"{}");
+        let entries = entries_of(&origin(&Fixture::in_memory(), &tampered).await, None);
+        assert_eq!(entries[..at], good[..at]);
+        let copy = Fixture::in_memory();
+        let store = follower(&copy);
+        let refused = store.follow(entries.clone()).await.unwrap_err();
+        assert!(matches!(&refused, FollowError::Illegal { id, .. } if *id == entries[at].id), "{refused}");
+        assert_eq!(store.head().commit, good[at - 1].id);
+        assert!(store.head().file(&path("extra")).is_none());
+        // The right one is welcome afterwards.
+        store.follow(vec![good[at].clone()]).await.unwrap();
+        copy.check(&store.head());
+    }
+}
+
+#[tokio::test]
+async fn an_entry_must_have_the_id_that_it_says_and_continue_the_newest_commit() {
+    let entries = journal().await;
+    let copy = Fixture::in_memory();
+    let store = follower(&copy);
+    let mut other = entries[0].clone();
+    other.id = entries[1].id;
+    let refused = store.follow(vec![other]).await.unwrap_err();
+    assert!(matches!(refused, FollowError::OtherId { made, .. } if made == entries[0].id), "{refused}");
+    let refused = store.follow(vec![entries[1].clone()]).await.unwrap_err();
+    assert!(matches!(refused, FollowError::Elsewhere { newest: None, .. }), "{refused}");
+    store.follow(entries[..2].to_vec()).await.unwrap();
+    let refused = store.follow(vec![entries[1].clone()]).await.unwrap_err();
+    assert!(matches!(refused, FollowError::Elsewhere { .. }), "{refused}");
+    assert_eq!(store.head().commit, entries[1].id);
+}
+
+#[tokio::test]
+async fn a_request_that_was_used_before_the_restart_is_not_accepted_again() {
+    // Registered, dropped, and registered with the same request: only the nonce tells that it is the same one.
+    let mut steps = everything().steps;
+    steps.truncate(4);
+    let again =
+        Recorded { before: steps[3].after.clone(), after: steps[1].after.clone(), ..steps[1].clone() };
+    let again = Recorded { time: steps[3].time, ..again };
+    steps.push(again);
+    let fixture = Fixture::in_memory();
+    let entries = entries_of(&origin(&fixture, &steps).await, None);
+    let copy = Fixture::in_memory();
+    follower(&copy).follow(entries[..4].to_vec()).await.unwrap();
+    let refused = follower(&copy).follow(entries[4..].to_vec()).await.unwrap_err();
+    assert!(refused.to_string().contains("nonce"), "{refused}");
+}

@@ -1,0 +1,242 @@
+//! Nodes that share an order of batches: here it is a list in memory, which can lose answers and batches.
+
+use std::{
+    io,
+    sync::{Arc, Mutex},
+};
+
+use countersign_core::rules::snapshot::Snapshot as _;
+use countersign_store::{
+    Head, ObjectId, Options, Repository, Store, StoreError, StoreRole,
+    clock::Clock,
+    sequence::{Appended, SequenceError, Sequencer, SharedBatch},
+};
+
+use super::following::entries_of;
+use crate::support::{
+    Fixture, contents, options,
+    replaying::{Recorded, everything, speaks_for},
+};
+
+#[derive(Debug, Clone, Default)]
+struct ListedOrder(Arc<Mutex<List>>);
+
+#[derive(Debug, Default)]
+struct List {
+    batches: Vec<SharedBatch>,
+    /// The next answer is lost, after or before the batch was added.
+    loses_answer: Option<Loss>,
+    forgotten: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Loss {
+    BeforeEffect,
+    AfterEffect,
+}
+
+impl Sequencer for ListedOrder {
+    fn append(&mut self, batch: &SharedBatch) -> Result<Appended, SequenceError> {
+        let mut list = self.0.lock().unwrap();
+        let loss = list.loses_answer.take();
+        if matches!(loss, Some(Loss::BeforeEffect)) {
+            return Err(lost());
+        }
+        if list.batches.last().map(|last| last.head) != batch.base {
+            return Ok(Appended::Behind);
+        }
+        list.batches.push(batch.clone());
+        if loss.is_some() { Err(lost()) } else { Ok(Appended::Done) }
+    }
+
+    fn newest_known(
+        &mut self,
+        is_known: &mut dyn FnMut(&ObjectId) -> bool,
+    ) -> Result<Option<ObjectId>, SequenceError> {
+        let list = self.0.lock().unwrap();
+        Ok(list.batches.iter().rev().map(|batch| batch.head).find(|head| is_known(head)))
+    }
+
+    fn batches_after(&mut self, commit: Option<ObjectId>) -> Result<Vec<SharedBatch>, SequenceError> {
+        let list = self.0.lock().unwrap();
+        let Some(commit) = commit else { return Ok(list.batches.clone()) };
+        let at = list.batches.iter().position(|batch| batch.head == commit);
+        Ok(list.batches[at.ok_or(SequenceError::Unknown(commit))? + 1..].to_vec())
+    }
+
+    fn note_published(&mut self, _: ObjectId) {}
+
+    fn ends_with(&self, _: &ObjectId) -> bool {
+        false
+    }
+
+    fn forget_nonces(&mut self) -> Result<(), SequenceError> {
+        self.0.lock().unwrap().forgotten += 1;
+        Ok(())
+    }
+}
+
+fn lost() -> SequenceError {
+    SequenceError::Unavailable(Arc::new(io::Error::other("the answer was lost")))
+}
+
+/// Nodes on machines of their own, with one clock.
+struct Nodes {
+    order: ListedOrder,
+    clock: Arc<Mutex<usize>>,
+    steps: Vec<Recorded>,
+}
+
+impl Nodes {
+    fn new() -> Self {
+        Self { order: ListedOrder::default(), clock: Arc::default(), steps: everything().steps }
+    }
+
+    fn start(&self, fixture: &Fixture) -> Store {
+        let (at, times) =
+            (Arc::clone(&self.clock), self.steps.iter().map(|step| step.time).collect::<Vec<_>>());
+        let options = Options {
+            clock: Clock::new(move || times[*at.lock().unwrap()]),
+            initial: self.steps[0].change(),
+            speaks_for,
+            role: StoreRole::Node(Box::new(self.order.clone())),
+            ..options()
+        };
+        Store::start(Repository::open(&fixture.repository()).unwrap(), options).unwrap()
+    }
+
+    /// Makes this step, unless the node sees that it was made.
+    async fn act(&self, store: &Store, step: usize) -> Result<Result<(), &'static str>, StoreError> {
+        *self.clock.lock().unwrap() = step;
+        let change = self.steps[step].change();
+        let decide = move |head: &Head| {
+            let is_made = change.files.iter().all(|(path, content)| head.read(path).unwrap() == *content);
+            if is_made { Err("it was made already") } else { Ok((change.clone(), ())) }
+        };
+        store.transact(decide).await
+    }
+
+    fn batches(&self) -> usize {
+        self.order.0.lock().unwrap().batches.len()
+    }
+}
+
+#[tokio::test]
+async fn nodes_in_turn_make_one_history() {
+    let (one, other) = (Fixture::new(), Fixture::new());
+    let nodes = Nodes::new();
+    let (first, second) = (nodes.start(&one), nodes.start(&other));
+    first.catch_up().await.unwrap();
+    for step in 1..nodes.steps.len() {
+        // The node has not heard of the step before: its first attempt loses the race, and it decides again.
+        let node = if step % 2 == 0 { &first } else { &second };
+        assert_eq!(nodes.act(node, step).await.unwrap(), Ok(()), "step {step}");
+    }
+    first.catch_up().await.unwrap();
+    second.catch_up().await.unwrap();
+    assert_eq!(first.head().commit, second.head().commit);
+    assert_eq!(contents(&first.head()), contents(&second.head()));
+    assert_eq!(entries_of(&first, None).len(), nodes.steps.len());
+    one.check(&first.head());
+    other.check(&second.head());
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_an_error_and_the_change_is_made_once_or_not_at_all() {
+    for (loss, is_made) in [(Loss::BeforeEffect, false), (Loss::AfterEffect, true)] {
+        let fixture = Fixture::in_memory();
+        let nodes = Nodes::new();
+        let node = nodes.start(&fixture);
+        node.catch_up().await.unwrap();
+        nodes.order.0.lock().unwrap().loses_answer = Some(loss);
+        let unknown = nodes.act(&node, 1).await.unwrap_err();
+        assert!(matches!(unknown, StoreError::Unordered(_)), "{unknown}");
+        let expected = if is_made { Err("it was made already") } else { Ok(()) };
+        assert_eq!(nodes.act(&node, 1).await.unwrap(), expected);
+        node.catch_up().await.unwrap();
+        assert_eq!(nodes.batches(), 2);
+        fixture.check(&node.head());
+    }
+}
+
+#[tokio::test]
+async fn batches_that_the_order_has_lost_are_given_back() {
+    let (one, other) = (Fixture::in_memory(), Fixture::in_memory());
+    let nodes = Nodes::new();
+    let node = nodes.start(&one);
+    node.catch_up().await.unwrap();
+    for step in 1..6 {
+        nodes.act(&node, step).await.unwrap().unwrap();
+    }
+    let tip = node.head().commit;
+    nodes.order.0.lock().unwrap().batches.truncate(3);
+    // Another node starts from what is left, and the one that has more comes back.
+    let late = nodes.start(&other);
+    late.catch_up().await.unwrap();
+    assert_ne!(late.head().commit, tip);
+    node.catch_up().await.unwrap();
+    late.catch_up().await.unwrap();
+    assert_eq!(late.head().commit, tip);
+    assert_eq!(nodes.order.0.lock().unwrap().forgotten, 1);
+}
+
+#[tokio::test]
+async fn a_node_whose_history_went_another_way_stops_and_says_so() {
+    let (one, other) = (Fixture::in_memory(), Fixture::in_memory());
+    let nodes = Nodes::new();
+    let (first, second) = (nodes.start(&one), nodes.start(&other));
+    first.catch_up().await.unwrap();
+    nodes.act(&first, 1).await.unwrap().unwrap();
+    nodes.order.0.lock().unwrap().batches.truncate(1);
+    second.catch_up().await.unwrap();
+    // The same change at another time is another commit.
+    *nodes.clock.lock().unwrap() = 2;
+    let change = nodes.steps[1].change();
+    second.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+    let stopped = first.catch_up().await.unwrap_err();
+    assert!(matches!(stopped, StoreError::Halted(_)), "{stopped}");
+    assert!(stopped.to_string().contains(&second.head().commit.to_string()), "{stopped}");
+    assert_eq!(first.halted().map(|reason| reason.contains("another commit")), Some(true));
+    assert!(matches!(nodes.act(&first, 2).await, Err(StoreError::Halted(_))));
+}
+
+#[tokio::test]
+async fn what_the_rules_do_not_give_stops_a_node_until_the_order_is_right_again() {
+    let fixture = Fixture::in_memory();
+    let nodes = Nodes::new();
+    let node = nodes.start(&fixture);
+    node.catch_up().await.unwrap();
+    for step in 1..4 {
+        nodes.act(&node, step).await.unwrap().unwrap();
+    }
+    let good = nodes.order.0.lock().unwrap().batches.clone();
+    let lied = SharedBatch { body: good[1].body.clone(), ..good[2].clone() };
+    let lies = [
+        ("a batch is missing", vec![good[0].clone(), good[2].clone()]),
+        ("two in another order", vec![good[0].clone(), good[2].clone(), good[1].clone()]),
+        ("the body of another one", vec![good[0].clone(), good[1].clone(), lied]),
+    ];
+    for (lie, batches) in lies {
+        let follower_dir = Fixture::in_memory();
+        nodes.order.0.lock().unwrap().batches = batches;
+        let follower = nodes.start(&follower_dir);
+        let stopped = follower.catch_up().await;
+        assert!(matches!(stopped, Err(StoreError::Halted(_))), "{lie}: {stopped:?}");
+        nodes.order.0.lock().unwrap().batches = good.clone();
+        follower.catch_up().await.unwrap();
+        assert_eq!(follower.halted(), None);
+        assert_eq!(follower.head().commit, node.head().commit, "{lie}");
+    }
+}
+
+#[tokio::test]
+async fn an_empty_order_is_not_filled_with_commits_unasked() {
+    let fixture = Fixture::in_memory();
+    let nodes = Nodes::new();
+    let node = nodes.start(&fixture);
+    node.catch_up().await.unwrap();
+    nodes.order.0.lock().unwrap().batches.clear();
+    let stopped = node.catch_up().await.unwrap_err();
+    assert!(stopped.to_string().contains("admin cluster init"), "{stopped}");
+    assert_eq!(nodes.batches(), 0);
+}

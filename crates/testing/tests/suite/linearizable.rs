@@ -1,0 +1,253 @@
+//! The checker accepts what some order explains, and nothing else. Small histories are compared with all orders.
+
+use std::collections::{BTreeSet, HashSet};
+
+use countersign_testing::{
+    few,
+    linearizable::{CallRecorder, CallResult, Contradiction, RecordedCall, check},
+    steady,
+};
+use proptest::prelude::*;
+
+use CallResult::{Read, ReadKey, Signed, SignedBefore, Unknown};
+
+fn call(start: u64, end: u64, result: CallResult) -> RecordedCall {
+    RecordedCall { node: usize::try_from(start).unwrap() % 3, start, end, result }
+}
+
+fn read(keys: &[usize]) -> CallResult {
+    Read(keys.iter().copied().collect())
+}
+
+#[track_caller]
+fn assert_accepted(calls: &[RecordedCall]) {
+    assert!(explains_some_order(calls), "all orders say otherwise");
+    if let Err(contradiction) = check(calls) {
+        panic!("{contradiction}");
+    }
+}
+
+#[track_caller]
+fn assert_rejected(calls: &[RecordedCall], words: &str) {
+    assert!(!explains_some_order(calls), "all orders say otherwise");
+    let said = check(calls).unwrap_err().to_string();
+    assert!(said.contains(words), "{words:?} is missing in: {said}");
+}
+
+/// Tries all orders, by the definition: a call can be next if none of the others ended before it began.
+fn explains_some_order(calls: &[RecordedCall]) -> bool {
+    fn go_on(
+        calls: &[RecordedCall],
+        done: u64,
+        keys: &BTreeSet<usize>,
+        seen: &mut HashSet<(u64, BTreeSet<usize>)>,
+    ) -> bool {
+        let is_open = |at: &usize| done & (1 << at) == 0;
+        let open: Vec<_> = (0..calls.len()).filter(is_open).collect();
+        // What is unknown can stay out for ever.
+        if open.iter().all(|at| matches!(calls[*at].result, Unknown(_))) {
+            return true;
+        }
+        if !seen.insert((done, keys.clone())) {
+            return false;
+        }
+        let ends = open.iter().filter(|at| !matches!(calls[**at].result, Unknown(_)));
+        let first_end = ends.map(|at| calls[*at].end).min().unwrap_or(u64::MAX);
+        open.iter().filter(|at| calls[**at].start <= first_end).any(|at| {
+            let mut after = keys.clone();
+            let is_possible = match &calls[*at].result {
+                Signed(key) => after.insert(*key),
+                SignedBefore(key) => keys.contains(key),
+                Unknown(key) => {
+                    after.insert(*key);
+                    true
+                }
+                Read(seen) => seen == keys,
+                ReadKey { key, is_there } => keys.contains(key) == *is_there,
+            };
+            is_possible && go_on(calls, done | 1 << at, &after, seen)
+        })
+    }
+    go_on(calls, 0, &BTreeSet::new(), &mut HashSet::new())
+}
+
+#[test]
+fn calls_one_after_the_other_are_accepted() {
+    assert_accepted(&[]);
+    assert_accepted(&[
+        call(0, 1, read(&[])),
+        call(2, 3, Signed(1)),
+        call(4, 5, read(&[1])),
+        call(6, 7, SignedBefore(1)),
+        call(8, 9, Signed(2)),
+        call(10, 11, read(&[1, 2])),
+    ]);
+}
+
+#[test]
+fn calls_at_the_same_time_may_be_seen_in_any_one_order() {
+    assert_accepted(&[
+        call(0, 10, Signed(1)),
+        call(1, 9, Signed(2)),
+        call(2, 3, read(&[2])),
+        call(4, 5, read(&[1, 2])),
+    ]);
+    assert_accepted(&[call(0, 10, Signed(1)), call(1, 2, SignedBefore(1))]);
+}
+
+#[test]
+fn two_readers_may_not_see_two_orders() {
+    let calls =
+        [call(0, 10, Signed(1)), call(1, 9, Signed(2)), call(2, 6, read(&[1])), call(3, 7, read(&[2]))];
+    assert_rejected(&calls, "does not show");
+}
+
+#[test]
+fn a_stale_read_is_rejected_and_shown() {
+    let calls = [call(0, 1, Signed(1)), call(2, 3, Signed(2)), call(4, 5, read(&[1]))];
+    assert_rejected(&calls, "[4..5] node 1 reads {1}\n    comes before the next: it does not show key 2");
+    let Err(Contradiction::Cycle(cycle)) = check(&calls) else { panic!("a cycle") };
+    assert_eq!(cycle.len(), 2, "the shortest explanation");
+}
+
+#[test]
+fn a_lost_write_is_rejected() {
+    let calls = [call(0, 1, Signed(1)), call(2, 3, read(&[1])), call(4, 5, read(&[]))];
+    assert_rejected(&calls, "it does not show key 1");
+}
+
+#[test]
+fn a_read_of_one_key_says_nothing_about_others() {
+    let look = |key, is_there| ReadKey { key, is_there };
+    assert_accepted(&[call(0, 1, Signed(1)), call(2, 3, look(1, true)), call(4, 5, look(2, false))]);
+    assert_rejected(&[call(0, 1, Signed(1)), call(2, 3, look(1, false))], "it does not show key 1");
+    assert_rejected(&[call(0, 1, look(1, true)), call(2, 3, Signed(1))], "that one shows key 1");
+}
+
+#[test]
+fn a_double_success_is_rejected() {
+    assert_rejected(&[call(0, 5, Signed(1)), call(1, 6, Signed(1))], "key 1 succeeded twice");
+}
+
+#[test]
+fn a_refusal_before_any_signature_is_rejected() {
+    assert_rejected(&[call(0, 1, SignedBefore(1))], "no call can have added key 1");
+    assert_rejected(&[call(0, 1, SignedBefore(1)), call(2, 3, Signed(1))], "that one shows key 1");
+}
+
+#[test]
+fn a_key_out_of_nowhere_is_rejected() {
+    assert_rejected(&[call(0, 1, Signed(1)), call(2, 3, read(&[1, 7]))], "no call can have added key 7");
+}
+
+#[test]
+fn an_unknown_call_takes_effect_later_or_never_but_not_before_it_began() {
+    assert_accepted(&[call(0, 1, Unknown(1)), call(2, 3, read(&[])), call(4, 5, read(&[1]))]);
+    assert_accepted(&[call(0, 1, Unknown(1)), call(2, 3, read(&[])), call(4, 5, read(&[]))]);
+    assert_accepted(&[call(0, 1, Unknown(1)), call(2, 3, Signed(1))]);
+    assert_accepted(&[call(0, 1, Unknown(1)), call(2, 3, SignedBefore(1)), call(4, 5, read(&[1]))]);
+    assert_rejected(&[call(0, 1, read(&[1])), call(2, 3, Unknown(1))], "ended before");
+    let back = [call(0, 1, Unknown(1)), call(2, 3, read(&[1])), call(4, 5, read(&[]))];
+    assert_rejected(&back, "it does not show key 1");
+}
+
+#[test]
+fn an_unknown_call_that_was_repeated_with_success_did_nothing_before() {
+    let calls = [call(0, 1, Unknown(1)), call(2, 3, read(&[1])), call(4, 5, Signed(1))];
+    assert_rejected(&calls, "that one shows key 1");
+}
+
+#[test]
+fn hundreds_of_calls_take_no_time() {
+    let recorder = CallRecorder::default();
+    let present = std::sync::Mutex::new(BTreeSet::new());
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let (recorder, present) = (&recorder, &present);
+            scope.spawn(move || {
+                for round in 0..50 {
+                    let key = thread * 50 + round;
+                    recorder.record(thread, || {
+                        Some(if present.lock().unwrap().insert(key) {
+                            Signed(key)
+                        } else {
+                            SignedBefore(key)
+                        })
+                    });
+                    recorder.record(thread, || Some(Read(present.lock().unwrap().clone())));
+                    recorder.record(thread, || None);
+                }
+            });
+        }
+    });
+    let mut calls = recorder.into_calls();
+    assert_eq!(calls.len(), 800);
+    assert_eq!(check(&calls), Ok(()));
+    // The same with one key missing in one of the last reads.
+    let last = calls.iter_mut().max_by_key(|call| (matches!(call.result, Read(_)), call.start)).unwrap();
+    let Read(keys) = &mut last.result else { panic!("a read") };
+    keys.remove(&0);
+    assert!(matches!(check(&calls), Err(Contradiction::Cycle(_))));
+}
+
+fn any_call() -> impl Strategy<Value = (u64, u64, CallResult)> {
+    let result = prop_oneof![
+        (0..3_usize).prop_map(Signed),
+        (0..3_usize).prop_map(SignedBefore),
+        (0..3_usize).prop_map(Unknown),
+        proptest::collection::btree_set(0..3_usize, 0..3).prop_map(Read),
+        (0..3_usize, proptest::bool::ANY).prop_map(|(key, is_there)| ReadKey { key, is_there }),
+    ];
+    (0..12_u64, 1..8_u64, result)
+}
+
+/// A history that a real set gave: each call takes effect at its own time between start and end.
+fn true_history(plan: Vec<(u64, u64, CallResult)>) -> Vec<RecordedCall> {
+    let mut moments: Vec<_> = plan.into_iter().enumerate().collect();
+    moments.sort_by_key(|(at, (start, length, _))| (start + length / 2, *at));
+    let mut keys = BTreeSet::new();
+    let answer = |result| match result {
+        Signed(key) | SignedBefore(key) => {
+            if keys.insert(key) {
+                Signed(key)
+            } else {
+                SignedBefore(key)
+            }
+        }
+        Unknown(key) => {
+            keys.insert(key);
+            Unknown(key)
+        }
+        Read(_) => Read(keys.clone()),
+        ReadKey { key, .. } => ReadKey { key, is_there: keys.contains(&key) },
+    };
+    let mut answer = answer;
+    moments
+        .into_iter()
+        .map(|(_, (start, length, result))| call(start, start + length, answer(result)))
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(few(steady(), 3_000))]
+
+    #[test]
+    fn it_agrees_with_a_search_through_all_orders(plan in proptest::collection::vec(any_call(), 0..8)) {
+        let calls: Vec<_> =
+            plan.into_iter().map(|(start, length, result)| call(start, start + length, result)).collect();
+        prop_assert_eq!(check(&calls).is_ok(), explains_some_order(&calls));
+    }
+
+    #[test]
+    fn it_agrees_about_true_histories_and_those_with_one_lie(
+        plan in proptest::collection::vec(any_call(), 1..10),
+        lie in any_call(),
+        place in 0..10_usize,
+    ) {
+        let mut calls = true_history(plan);
+        prop_assert!(check(&calls).is_ok() && explains_some_order(&calls));
+        let place = place % calls.len();
+        calls[place].result = lie.2;
+        prop_assert_eq!(check(&calls).is_ok(), explains_some_order(&calls));
+    }
+}
