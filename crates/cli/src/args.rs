@@ -8,8 +8,8 @@ use crate::{output::ColorChoice, prompt::Confirmation};
 
 pub(crate) use client::*;
 pub(crate) use serve::{
-    AdminCommand, BlockArgs, ClusterArgs, ClusterCommand, DropArgs, FileArgs, FsckArgs, ProjectsArgs,
-    ResetNoncesArgs, ServeArgs,
+    AdminCommand, BlockArgs, ClusterArgs, ClusterCommand, DropArgs, FileArgs, FsckArgs, MirrorArgs,
+    MirrorCommand, ProjectsArgs, ResetNoncesArgs, ServeArgs, ServiceArgs,
 };
 pub(crate) use signers::*;
 
@@ -272,6 +272,25 @@ Examples:
 You can also set every flag by its environment variable or in the configuration file; docs/configuration.md lists the \
 names. A flag beats the environment, which beats the file.")]
     Serve(ServeArgs),
+    /// Follow another server, check every commit, and serve what is public
+    #[command(after_help = "\
+Examples:
+  countersign mirror https://sign.example.org --listen 0.0.0.0:3000 --data-dir /var/lib/countersign
+  countersign mirror https://sign.example.org --config countersign.toml
+  countersign download FILE_URL --server https://mirror.example.org     as from the origin
+
+A mirror begins with an empty data directory, or with a clone of the origin's repository in it (repo.git). It repeats \
+every commit by the server's own rules and accepts only those that come out the same. It serves reads, pages, events and \
+the journal, so other mirrors can follow it. Signed requests get 403 and the address of the origin.
+
+It remembers what it has seen. If the origin rewrites its past, the mirror stops following, keeps what it has and says so \
+in its log, on its pages and at /readyz, until you decide: `countersign admin mirror resume`. If the origin is away or \
+behind, it waits.
+
+To replace a lost origin, stop the mirror and run `countersign serve` on its data directory.
+
+You can also set every flag by its environment variable or in the configuration file, as for `countersign serve`.")]
+    Mirror(MirrorArgs),
     /// Ask a running server on this machine, or change what is in its data directory
     Admin {
         #[command(subcommand)]

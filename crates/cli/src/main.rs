@@ -74,7 +74,8 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
     use commands::*;
     let confirmation = global.confirmation();
     match command {
-        Command::Serve(args) => serve::run(args, output),
+        Command::Serve(args) => serve::run(&args.service, args.to_overrides(), output),
+        Command::Mirror(args) => serve::run(&args.service, args.to_overrides(), output),
         Command::Admin { command } => admin::run(command, output, confirmation),
         Command::Fsck(args) => fsck::run(args, output),
         Command::Config { command } => config::run(command.as_ref(), output),

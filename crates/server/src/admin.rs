@@ -28,6 +28,7 @@ use tokio::{
 use crate::{
     blocks::{BlockedThing, Blocks},
     disk_space::DiskSpace,
+    mirror::MirrorState,
     state::App,
 };
 
@@ -49,6 +50,7 @@ pub enum AdminRequest {
     Unblock { what: String },
     Blocks {},
     Stats {},
+    ResumeMirror {},
 }
 
 /// The last line of every answer.
@@ -131,6 +133,7 @@ async fn perform(app: &App, request: AdminRequest) -> Result<Vec<Value>, String>
         }
         AdminRequest::Drop { project } => {
             let project = parse_path(&project)?;
+            app.role.check_accepts().map_err(|error| error.to_string())?;
             let dropped = project.clone();
             let decide = move |head: &_| drop::drop_pending(head, &dropped);
             let outcome = app.store.transact(decide).await.map_err(|error| error.to_string())?;
@@ -142,6 +145,7 @@ async fn perform(app: &App, request: AdminRequest) -> Result<Vec<Value>, String>
         AdminRequest::Unblock { what } => change_blocks(app, &what, Blocks::unblock, "unblocked").await,
         AdminRequest::Blocks {} => Ok(list_blocks(&app.blocks)),
         AdminRequest::Stats {} => Ok(vec![describe(app)]),
+        AdminRequest::ResumeMirror {} => resume_mirror(app).await,
     }
 }
 
@@ -157,6 +161,17 @@ async fn change_blocks(
     changed.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
     tracing::info!("the operator {did} {shown}");
     Ok(Vec::new())
+}
+
+async fn resume_mirror(app: &App) -> Result<Vec<Value>, String> {
+    let held = app.clone();
+    let resume = move || held.role.mirror().map(MirrorState::resume);
+    match tokio::task::spawn_blocking(resume).await.map_err(|error| error.to_string())? {
+        None => Err("this server is no mirror".to_owned()),
+        Some(Ok(true)) => Ok(Vec::new()),
+        Some(Ok(false)) => Err("this mirror has not stopped following".to_owned()),
+        Some(Err(error)) => Err(error.to_string()),
+    }
 }
 
 fn parse_path(text: &str) -> Result<RepoPath, String> {
@@ -211,6 +226,9 @@ fn describe(app: &App) -> Value {
         "blocks": app.blocks.list().len(),
         "disk_free_bytes": space.map(|space| space.free),
         "disk_size_bytes": space.map(|space| space.size),
+        "mirror_of": app.role.mirror().map(|mirror| mirror.origin.as_str()),
+        "mirror_lag_seconds": app.role.mirror().map(|mirror| mirror.lag(Instant::now()).as_secs()),
+        "mirror_refused": app.role.mirror().and_then(|mirror| Some(mirror.refusal()?.reason.clone())),
         "log_failing": crate::observe::stats().is_failing(Instant::now()),
     })
 }

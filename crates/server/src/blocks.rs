@@ -3,16 +3,16 @@
 
 use std::{
     collections::BTreeSet,
-    fmt, fs,
-    fs::File,
-    io::{self, Write as _},
-    path::{Path, PathBuf},
+    fmt,
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use arc_swap::ArcSwap;
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text, wire::PUBLIC_KEY_PREFIX};
 use thiserror::Error;
+
+use crate::durable;
 
 /// More than anyone keeps by hand.
 pub const MAX_BLOCKS: usize = 10_000;
@@ -113,12 +113,10 @@ impl Blocks {
     /// Reads the list. The caller holds the lock of the data directory.
     pub fn open(path: PathBuf) -> Result<Self, UnreadableBlocks> {
         let refuse = |reason: String| UnreadableBlocks { path: path.clone(), reason };
-        let list = match fs::metadata(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeSet::new(),
-            Err(error) => return Err(refuse(error.to_string())),
-            Ok(found) if found.len() > MAX_FILE_BYTES => return Err(refuse("it is too large".to_owned())),
-            Ok(_) => {
-                let text = fs::read_to_string(&path).map_err(|error| refuse(error.to_string()))?;
+        let text = durable::read(&path, MAX_FILE_BYTES).map_err(|error| refuse(error.to_string()))?;
+        let list = match text {
+            None => BTreeSet::new(),
+            Some(text) => {
                 let entries = text.lines().filter(|line| !line.trim().is_empty());
                 let entries = entries.map(|line| BlockedThing::parse(line.trim())).collect::<Result<_, _>>();
                 entries.map_err(|error| refuse(error.to_string()))?
@@ -167,19 +165,9 @@ impl Blocks {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut list = BTreeSet::clone(&self.list.load());
         edit(&mut list)?;
-        replace(&self.path, &list).map_err(|error| BlockError::Unwritten(error.to_string()))?;
+        let text: String = list.iter().map(|entry| format!("{}\n", entry.as_str())).collect();
+        durable::replace(&self.path, &text).map_err(|error| BlockError::Unwritten(error.to_string()))?;
         self.list.store(Arc::new(list));
         Ok(())
     }
-}
-
-/// A power cut leaves the old list or the new one.
-fn replace(path: &Path, list: &BTreeSet<BlockedThing>) -> io::Result<()> {
-    let unfinished = path.with_extension("new");
-    let text: String = list.iter().map(|entry| format!("{}\n", entry.as_str())).collect();
-    let mut file = File::create(&unfinished)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&unfinished, path)?;
-    File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }

@@ -3,6 +3,7 @@
 mod database;
 mod error;
 mod log;
+mod mirror;
 mod numbers;
 mod service;
 mod source;
@@ -31,6 +32,7 @@ pub use self::error::{ConfigError, WebhookProblem};
 pub use self::log::{LogFormat, LogLevel, UnknownName};
 use self::{
     database::DatabaseTable,
+    mirror::MirrorTable,
     numbers::table,
     service::{ConnectionsTable, RateLimitsTable, TlsTable},
     source::ConfigSource,
@@ -39,6 +41,7 @@ use self::{
 use crate::{
     limits::{Rates, caps::Caps},
     listen::connections::ConnectionLimits,
+    mirror::{MirrorSettings, address::OriginAddress},
     proxies::{ProxyNet, TrustedProxies},
     tls::TlsFiles,
     webhooks::settings::Webhook,
@@ -76,6 +79,8 @@ pub struct Settings {
     pub webhooks: Vec<Webhook>,
     /// `None`: this server is on its own.
     pub node: Option<NodeSettings>,
+    /// `None`: a server that accepts changes.
+    pub mirror: Option<MirrorSettings>,
 }
 
 #[derive(Debug, Clone)]
@@ -109,6 +114,8 @@ pub struct Overrides {
     pub tls_cert: Option<PathBuf>,
     pub tls_key: Option<PathBuf>,
     pub database: Option<GivenDatabase>,
+    /// Follow this server instead of accepting changes.
+    pub mirror_of: Option<OriginAddress>,
 }
 
 /// The configuration file. Its keys have the names of the flags; only the file has tables.
@@ -142,6 +149,8 @@ pub struct ConfigFile {
     webhook: Vec<WebhookTable>,
     #[serde(default)]
     database: DatabaseTable,
+    #[serde(default)]
+    mirror: MirrorTable,
     /// For messages.
     #[serde(skip)]
     source: Option<ConfigSource>,
@@ -260,6 +269,12 @@ impl Settings {
         let forges = Forges::new(forges)?;
         let mut allow = overrides.allow_fetch.unwrap_or_else(|| values(file.allow_fetch));
         allow.extend(forges.exceptions());
+        let node = file.database.resolve(overrides.database)?;
+        let mirror = file.mirror.resolve(overrides.mirror_of)?;
+        if node.is_some() && mirror.is_some() {
+            let reason = "a mirror follows its origin, and is no node: leave the table out".to_owned();
+            return Err(ConfigError::Value { key: "database", reason });
+        }
         let proxies = overrides.trusted_proxies.unwrap_or_else(|| values(file.trusted_proxies));
         Ok(Self {
             listen,
@@ -277,7 +292,8 @@ impl Settings {
             limits: file.limits.resolve(dev)?,
             author: file.commits.resolve()?,
             webhooks: webhook::resolve(file.webhook)?,
-            node: file.database.resolve(overrides.database)?,
+            node,
+            mirror,
         })
     }
 }

@@ -11,6 +11,7 @@ use axum::{
 };
 use countersign_api::answers::ErrorResponse;
 use countersign_core::{documents::index::IndexTooLarge, values::shown::shown_text};
+use countersign_store::StoreError;
 use url::Url;
 
 use crate::gravity::{Gravity, UpstreamFault};
@@ -41,6 +42,10 @@ impl ApiError {
 
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, message)
+    }
+
+    pub fn no_such_route() -> Self {
+        Self::not_found("no such route")
     }
 
     pub fn no_signers(path: &str) -> Self {
@@ -86,11 +91,18 @@ impl ApiError {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "the server is busy: try again in a moment").retry_after(1)
     }
 
-    /// What a node cannot do without the others.
+    /// For a node that cannot store a nonce, or is not up to date.
     pub fn no_database(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        let message = "the server cannot reach its database at the moment. Whether the change was made is not known: try \
-                       again in a moment";
+        let message = "the server cannot reach its database at the moment, so nothing was changed: try again in a moment";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(2).because(source)
+    }
+
+    /// For a change that a node has sent to the database. The time is longer than clients wait before they repeat a
+    /// request by themselves.
+    pub fn unknown_outcome(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        let message = "the server lost its database before it could confirm the change, so whether it was made is not \
+                       known: look at the state of what you changed, and try again if nothing happened";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(10).because(source)
     }
 
     /// Soon after a start.

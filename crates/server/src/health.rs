@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::mirror::MirrorTrouble;
+
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NotReady {
     #[error("the server is stopping")]
@@ -18,4 +20,6 @@ pub enum NotReady {
     Lagging,
     #[error("this node has stopped following the others: {0}")]
     Halted(Arc<String>),
+    #[error(transparent)]
+    Mirror(#[from] MirrorTrouble),
 }

@@ -1,11 +1,16 @@
-//! How this server stands to others: on its own, or one of several.
+//! How this server stands to others: on its own, one of several, or a mirror.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use countersign_core::{rules::auth, values::time::Timestamp};
 use countersign_store::nonces::{NonceStats, Nonces};
 
-use crate::{error::ApiError, health::NotReady, node::ClusterNode};
+use crate::{
+    error::ApiError,
+    health::NotReady,
+    mirror::{MirrorState, state::NotTheOrigin},
+    node::ClusterNode,
+};
 
 #[derive(Debug)]
 pub enum ServerRole {
@@ -13,9 +18,26 @@ pub enum ServerRole {
     Single { nonces: Nonces },
     /// One of several, which share nonces and the order of changes.
     Node(ClusterNode),
+    /// It follows another server, and accepts nothing.
+    Mirror(Arc<MirrorState>),
 }
 
 impl ServerRole {
+    /// Before anything else of a signed request is looked at.
+    pub fn check_accepts(&self) -> Result<(), NotTheOrigin> {
+        match self {
+            Self::Single { .. } | Self::Node(_) => Ok(()),
+            Self::Mirror(mirror) => Err(mirror.refuse_signed()),
+        }
+    }
+
+    pub fn mirror(&self) -> Option<&MirrorState> {
+        match self {
+            Self::Single { .. } | Self::Node(_) => None,
+            Self::Mirror(mirror) => Some(mirror),
+        }
+    }
+
     /// Uses up the nonce of a request that was signed at this time. After `Ok` no other request has it, and the newest
     /// head has every change that was acknowledged before.
     pub async fn accept(&self, nonce: [u8; 16], signed: Timestamp) -> Result<(), ApiError> {
@@ -25,6 +47,7 @@ impl ServerRole {
                 Ok(nonces.remember(nonce, auth::nonce_expiry(signed)).await?)
             }
             Self::Node(node) => node.accept(nonce, signed).await,
+            Self::Mirror(mirror) => Err(mirror.refuse_signed().into()),
         }
     }
 
@@ -32,6 +55,7 @@ impl ServerRole {
         match self {
             Self::Single { nonces } => Some(nonces.stats()),
             Self::Node(node) => Some(node.nonces()),
+            Self::Mirror(_) => None,
         }
     }
 
@@ -40,12 +64,13 @@ impl ServerRole {
             Self::Single { nonces } if nonces.stats().is_failing(now) => Err(NotReady::Nonces),
             Self::Single { .. } => Ok(()),
             Self::Node(node) => node.readiness(now),
+            Self::Mirror(mirror) => Ok(mirror.check(now)?),
         }
     }
 
     pub fn node(&self) -> Option<&ClusterNode> {
         match self {
-            Self::Single { .. } => None,
+            Self::Single { .. } | Self::Mirror(_) => None,
             Self::Node(node) => Some(node),
         }
     }

@@ -45,6 +45,7 @@ use crate::{
         self, Gate, Lanes,
         connections::{ConnectionLimits, Connections},
     },
+    mirror::{self, MirrorError},
     node::{ClusterNode, NodeError, UnstartedNode},
     openapi::Reference,
     proxies::TrustedProxies,
@@ -89,6 +90,8 @@ pub enum StartError {
     DataDir(#[from] DataDirError),
     #[error(transparent)]
     Data(#[from] OpenDataError),
+    #[error(transparent)]
+    Mirror(#[from] MirrorError),
     #[error(transparent)]
     Fetch(#[from] SetupError),
     #[error(transparent)]
@@ -190,22 +193,33 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         Some(node) => node.store_role(&clock).map_err(StartError::Threads)?,
         None => StoreRole::Single,
     };
-    let opened = open_repository(
-        &data_dir,
-        OpenSettings {
-            author: settings.author,
-            clock: clock.clone(),
-            budget: settings.limits.storage,
-            speaks_for,
-            role,
-        },
-    )?;
-    let database = node.as_ref().map(UnstartedNode::database);
-    let webhooks = Webhooks::open(settings.webhooks, &data_dir, &opened.store, database)?;
-    let role = match (node, opened.nonces) {
-        (Some(node), _) => ServerRole::Node(node.start()),
-        (None, nonces) => {
-            ServerRole::Single { nonces: nonces.expect("a server on its own has its own nonces") }
+    let mut opening = OpenSettings {
+        author: settings.author,
+        clock: clock.clone(),
+        budget: settings.limits.storage,
+        speaks_for,
+        role,
+    };
+    let (store, role, webhooks) = match settings.mirror {
+        None => {
+            mirror::promote(&data_dir)?;
+            let opened = open_repository(&data_dir, opening)?;
+            let database = node.as_ref().map(UnstartedNode::database);
+            let webhooks = Webhooks::open(settings.webhooks, &data_dir, &opened.store, database)?;
+            let role = match (node, opened.nonces) {
+                (Some(node), _) => ServerRole::Node(node.start()),
+                (None, nonces) => {
+                    ServerRole::Single { nonces: nonces.expect("a server on its own has its own nonces") }
+                }
+            };
+            (opened.store, role, webhooks)
+        }
+        Some(mirror) => {
+            (opening.role, opening.budget) = (StoreRole::Follower, None);
+            let (store, state) = mirror::open(&data_dir, mirror, opening).await?;
+            // The origin sends webhooks.
+            let webhooks = Webhooks::open(Vec::new(), &data_dir, &store, None)?;
+            (store, ServerRole::Mirror(state), webhooks)
         }
     };
     let blocks = Blocks::open(data_dir.blocks())?;
@@ -220,10 +234,10 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let listeners = limits.event_listeners.min(connections.limits.total / 2);
     let app = App::new(AppParts {
         role,
-        catalogue: Arc::new(opened.store.catalogue()),
+        catalogue: Arc::new(store.catalogue()),
         questions: Renderings::default(),
-        events: Arc::new(Audience::start(opened.store.log(), listeners)),
-        store: Arc::new(HeldStore { store: opened.store, data_dir }),
+        events: Arc::new(Audience::start(store.log(), listeners)),
+        store: Arc::new(HeldStore { store, data_dir }),
         upstream: Upstream {
             forges: settings.forges,
             file_servers: settings.guard.file_servers,
@@ -271,10 +285,17 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let webhooks = webhooks.work(&app.store, &clock, &fetcher).map(Background::start).collect();
     let catalogue = catalogue::follow(&app.catalogue).map_err(StartError::Threads)?;
     let disk = disk_space::watch(settings.data_dir).map_err(StartError::Threads)?;
-    let following = app.role.node().map(|node| {
-        let (state, store) = (Arc::clone(&node.state), Arc::clone(&app.store));
-        Background::start(|stopped| ClusterNode::follow(state, store, stopped))
-    });
+    let store = Arc::clone(&app.store);
+    let following = match &app.role {
+        ServerRole::Single { .. } => None,
+        ServerRole::Node(node) => {
+            let state = Arc::clone(&node.state);
+            Some(Background::start(|stopped| ClusterNode::follow(state, store, stopped)))
+        }
+        ServerRole::Mirror(state) => {
+            Some(Background::start(mirror::follow(Arc::clone(state), store, clock).map_err(MirrorError::from)?))
+        }
+    };
     let admin = admin.map(|listener| {
         let app = app.clone();
         Background::start(|stopped| admin::serve(listener, app, stopped))

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use axum::{
     Router,
     extract::State,
-    http::{HeaderMap, Method, Uri},
+    http::Method,
     response::{IntoResponse as _, Response},
     routing::get,
 };
@@ -25,7 +25,7 @@ use crate::{
 };
 
 pub fn build(app: App) -> Router {
-    with_common_answers(all().router).with_state(app)
+    web::with_unknown_pages(with_common_answers(all().router)).with_state(app)
 }
 
 const FILES: &str = "/v1/files";
@@ -111,6 +111,6 @@ pub fn answer_read(app: &App, head: RequestHead<'_>) -> Option<Response> {
 /// Errors outside the handlers get the same answers.
 pub fn with_common_answers<S: Clone + Send + Sync + 'static>(routes: Router<S>) -> Router<S> {
     routes
-        .fallback(async |uri: Uri, headers: HeaderMap| web::report_unknown(&uri, &headers))
+        .fallback(async || ApiError::no_such_route())
         .method_not_allowed_fallback(async || ApiError::wrong_method())
 }

@@ -4,7 +4,6 @@
 //! is killed. No request or change waits for a delivery: each webhook has its own task, which reads the commits and
 //! stores its progress on disk.
 
-pub mod backoff;
 mod commits;
 mod courier;
 pub mod progress;
@@ -19,10 +18,7 @@ use countersign_forge::fetch::Fetcher;
 use countersign_store::{ObjectId, Store, clock::Clock, data_dir::DataDir};
 use tokio::sync::watch;
 
-pub use self::{
-    backoff::Retries,
-    secret::{MIN_SECRET_BYTES, Secret, ShortSecret},
-};
+pub use self::secret::{MIN_SECRET_BYTES, Secret, ShortSecret};
 use self::{
     courier::Courier,
     progress::{DeliveryPosition, Progress, ProgressError, ProgressFile},

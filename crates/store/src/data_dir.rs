@@ -19,6 +19,8 @@ const ADMIN_SOCKET: &str = "admin.sock";
 const NODE_FILE: &str = "node";
 const BLOCKS_FILE: &str = "blocks";
 const WEBHOOKS_DIR: &str = "webhooks";
+const MIRROR_ORIGIN_FILE: &str = "mirror.origin";
+const MIRROR_REFUSED_FILE: &str = "mirror.refused";
 
 /// Everything that we keep on disk lies in here. The directory is ours until this value is dropped.
 #[derive(Debug)]
@@ -114,6 +116,16 @@ impl DataDir {
 
     pub fn nonces(&self) -> PathBuf {
         self.path.join(NONCES_FILE)
+    }
+
+    /// The address of the server that a mirror follows; there in the directory of a mirror only.
+    pub fn mirror_origin_at(path: &Path) -> PathBuf {
+        path.join(MIRROR_ORIGIN_FILE)
+    }
+
+    /// Why a mirror has stopped following for ever; there only if it has.
+    pub fn mirror_refused_at(path: &Path) -> PathBuf {
+        path.join(MIRROR_REFUSED_FILE)
     }
 
     /// Where each webhook keeps how far it came.

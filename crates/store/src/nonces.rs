@@ -307,8 +307,9 @@ pub fn reset(path: &Path, now: Timestamp) -> Result<NonceReset, NonceError> {
 
 /// For a server that shares its nonces with others, or has none. The next one that opens them here refuses what was
 /// signed before.
-pub(crate) fn remove(path: &Path) -> Result<(), NonceError> {
-    for ending in ["", "-wal", "-shm"] {
+pub fn remove(path: &Path) -> Result<(), NonceError> {
+    // The database last: the rest alone could not be told from that of a new one.
+    for ending in ["-wal", "-shm", ""] {
         let mut file = path.as_os_str().to_owned();
         file.push(ending);
         ignore_missing(fs::remove_file(file)).map_err(unavailable)?;

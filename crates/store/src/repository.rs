@@ -130,6 +130,11 @@ impl Repository {
         Ok(repository)
     }
 
+    /// The newest commit.
+    pub fn tip(&self) -> Option<ObjectId> {
+        self.tip
+    }
+
     /// Whether there is no commit yet.
     pub fn is_unborn(&self) -> bool {
         self.tip.is_none()

@@ -1,4 +1,4 @@
-//! `serve`, `admin` and `fsck`. Each flag of `serve` has an environment variable and a key in the configuration file.
+//! `serve`, `mirror`, `admin` and `fsck`. Each flag of `serve` has an environment variable and a key in the configuration file.
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -9,6 +9,7 @@ use countersign_forge::{file_server::FileServerRule, guard::AllowFetch};
 use countersign_server::{
     blocks::BlockedThing,
     config::{GivenDatabase, LogFormat, LogLevel, Overrides},
+    mirror::address::OriginAddress,
     proxies::ProxyNet,
 };
 use countersign_store::ObjectId;
@@ -47,6 +48,25 @@ clock right, stop the server, and run this command. From then on the server refu
 clients sign again. A request that was signed for a later time, while the clock was ahead, can be sent again when that \
 time comes.")]
     ResetNonces(ResetNoncesArgs),
+    /// Decide about a mirror that has stopped following
+    Mirror {
+        #[command(subcommand)]
+        command: MirrorCommand,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MirrorCommand {
+    /// Follow the origin again
+    #[command(after_help = "\
+A mirror stops for ever if its origin shows another past than before, or a commit that the rules do not give. The file \
+mirror.refused in the data directory says which commits. Find out what happened first: the origin's operator can have \
+lost commits, or someone can have changed its history.
+
+The mirror then asks its origin again, from its own newest commit on. It discards nothing, and it stops again if the \
+origin still shows the same. To follow a history that was rewritten, begin with an empty data directory; to keep the \
+mirror's history, promote it with `countersign serve`.")]
+    Resume(FileArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -74,14 +94,57 @@ impl ClusterArgs {
     }
 }
 
+/// What every server has.
 #[derive(Debug, Args)]
-pub(crate) struct ServeArgs {
+pub(crate) struct ServiceArgs {
     /// Address and port to listen on; port 0 picks a free one [default: 127.0.0.1:3000]
     #[arg(long, value_name = "ADDR:PORT", env = "COUNTERSIGN_LISTEN", hide_env_values = true)]
     listen: Option<SocketAddr>,
 
     #[command(flatten)]
     pub(crate) files: FileArgs,
+
+    /// Believe the client addresses that this proxy writes into X-Forwarded-For (repeatable)
+    #[arg(
+        long = "trusted-proxy",
+        alias = "trusted-proxies",
+        value_name = "ADDR|CIDR",
+        env = "COUNTERSIGN_TRUSTED_PROXIES",
+        hide_env_values = true,
+        value_delimiter = ','
+    )]
+    trusted_proxies: Option<Vec<ProxyNet>>,
+
+    /// Certificate file (PEM), to serve https without a proxy; SIGHUP reads it again
+    #[arg(long, value_name = "FILE", env = "COUNTERSIGN_TLS_CERT", hide_env_values = true)]
+    tls_cert: Option<PathBuf>,
+
+    /// Key file (PEM) of the certificate
+    #[arg(long, value_name = "FILE", env = "COUNTERSIGN_TLS_KEY", hide_env_values = true)]
+    tls_key: Option<PathBuf>,
+
+    /// Address and port for metrics and health checks; for your own network only [default: none]
+    #[arg(long, value_name = "ADDR:PORT", env = "COUNTERSIGN_METRICS_LISTEN", hide_env_values = true)]
+    metrics_listen: Option<SocketAddr>,
+
+    /// Format of log lines: text or json [default: text]
+    #[arg(long, value_name = "FORMAT", env = "COUNTERSIGN_LOG_FORMAT", hide_env_values = true)]
+    pub(crate) log_format: Option<LogFormat>,
+
+    /// How much to log: error, warn, info or debug [default: info]
+    #[arg(long, value_name = "LEVEL", env = "COUNTERSIGN_LOG_LEVEL", hide_env_values = true)]
+    pub(crate) log_level: Option<LogLevel>,
+
+    /// Read configuration, certificates, data directory and token files, say what the server would do or what is wrong,
+    /// and exit. Changes nothing
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    #[command(flatten)]
+    pub(crate) service: ServiceArgs,
 
     /// For your own machine: fetch from loopback, accept every file server there, set no rate
     /// limits and no budgets
@@ -118,63 +181,52 @@ pub(crate) struct ServeArgs {
     )]
     file_server: Option<Vec<FileServerRule>>,
 
-    /// Believe the client addresses that this proxy writes into X-Forwarded-For (repeatable)
-    #[arg(
-        long = "trusted-proxy",
-        alias = "trusted-proxies",
-        value_name = "ADDR|CIDR",
-        env = "COUNTERSIGN_TRUSTED_PROXIES",
-        hide_env_values = true,
-        value_delimiter = ','
-    )]
-    trusted_proxies: Option<Vec<ProxyNet>>,
-
-    /// Certificate file (PEM), to serve https without a proxy; SIGHUP reads it again
-    #[arg(long, value_name = "FILE", env = "COUNTERSIGN_TLS_CERT", hide_env_values = true)]
-    tls_cert: Option<PathBuf>,
-
-    /// Key file (PEM) of the certificate
-    #[arg(long, value_name = "FILE", env = "COUNTERSIGN_TLS_KEY", hide_env_values = true)]
-    tls_key: Option<PathBuf>,
-
-    /// Address and port for metrics and health checks; for your own network only [default: none]
-    #[arg(long, value_name = "ADDR:PORT", env = "COUNTERSIGN_METRICS_LISTEN", hide_env_values = true)]
-    metrics_listen: Option<SocketAddr>,
-
     /// Be one of several nodes that share this PostgreSQL database, as in
     /// postgres://USER@HOST/NAME. With a password in it, set COUNTERSIGN_DATABASE instead, or
     /// `url_file` in `[database]` (docs/cluster.md) [env: COUNTERSIGN_DATABASE=] [default: none]
     #[arg(long, value_name = "URL")]
     database: Option<String>,
+}
 
-    /// Format of log lines: text or json [default: text]
-    #[arg(long, value_name = "FORMAT", env = "COUNTERSIGN_LOG_FORMAT", hide_env_values = true)]
-    pub(crate) log_format: Option<LogFormat>,
+#[derive(Debug, Args)]
+pub(crate) struct MirrorArgs {
+    /// The server to follow, such as https://sign.example.org; another mirror will do
+    #[arg(value_name = "URL", env = "COUNTERSIGN_MIRROR_OF", hide_env_values = true)]
+    origin: OriginAddress,
 
-    /// Read configuration, certificates, data directory and token files, say what the server would do or what is wrong,
-    /// and exit. Changes nothing
-    #[arg(long)]
-    pub(crate) check: bool,
+    #[command(flatten)]
+    pub(crate) service: ServiceArgs,
+}
 
-    /// How much to log: error, warn, info or debug [default: info]
-    #[arg(long, value_name = "LEVEL", env = "COUNTERSIGN_LOG_LEVEL", hide_env_values = true)]
-    pub(crate) log_level: Option<LogLevel>,
+impl ServiceArgs {
+    fn to_overrides(&self) -> Overrides {
+        Overrides {
+            listen: self.listen,
+            data_dir: self.files.data_dir.clone(),
+            trusted_proxies: self.trusted_proxies.clone(),
+            metrics_listen: self.metrics_listen,
+            tls_cert: self.tls_cert.clone(),
+            tls_key: self.tls_key.clone(),
+            ..Overrides::default()
+        }
+    }
 }
 
 impl ServeArgs {
     pub(crate) fn to_overrides(&self) -> Overrides {
         Overrides {
-            listen: self.listen,
-            data_dir: self.files.data_dir.clone(),
             dev: self.dev,
             allow_fetch: self.allow_fetch.clone(),
             file_servers: self.file_server.clone(),
-            trusted_proxies: self.trusted_proxies.clone(),
-            metrics_listen: self.metrics_listen,
-            tls_cert: self.tls_cert.clone(),
-            tls_key: self.tls_key.clone(),
             database: given_database(self.database.as_deref()),
+            ..self.service.to_overrides()
         }
+    }
+}
+
+impl MirrorArgs {
+    pub(crate) fn to_overrides(&self) -> Overrides {
+        Overrides { mirror_of: Some(self.origin.clone()), ..self.service.to_overrides() }
     }
 }
 

@@ -11,6 +11,7 @@ use countersign_server::{
     admin::{AdminRequest, list_blocks, list_projects},
     blocks::{BlockError, BlockedThing, Blocks},
     config::ConfigFile,
+    mirror::memory::MirrorMemory,
 };
 use countersign_store::{
     StoreRole,
@@ -22,7 +23,7 @@ use countersign_store::{
 use serde_json::{Value, json};
 
 use crate::{
-    args::{AdminCommand, BlockArgs, DropArgs, FileArgs, ProjectsArgs, ResetNoncesArgs},
+    args::{AdminCommand, BlockArgs, DropArgs, FileArgs, MirrorCommand, ProjectsArgs, ResetNoncesArgs},
     error::CliError,
     output::Output,
     prompt::{self, Confirmation},
@@ -39,6 +40,7 @@ pub(crate) fn run(command: AdminCommand, output: Output, confirmation: Confirmat
         AdminCommand::Stats(args) => show_stats(args, output),
         AdminCommand::Cluster { command } => cluster::run(command, output),
         AdminCommand::ResetNonces(args) => reset_nonces(args, output, confirmation),
+        AdminCommand::Mirror { command: MirrorCommand::Resume(args) } => resume_mirror(args, output),
     }
 }
 
@@ -72,7 +74,8 @@ fn drop_pending(args: DropArgs, output: Output) -> Result<(), CliError> {
     let (file, path) = find_data_dir(args.files)?;
     let request = AdminRequest::Drop { project: args.project.to_string() };
     if socket::ask(&path, &request)?.is_none() {
-        let (_data_dir, opened) = open_stopped(&file, &path)?;
+        let (data_dir, opened) = open_stopped(&file, &path)?;
+        refuse_mirror(&data_dir)?;
         let project = args.project.clone();
         let decide = move |head: &_| drop::drop_pending(head, &project);
         setup::runtime()?.block_on(opened.store.transact(decide))??;
@@ -141,6 +144,28 @@ fn show_stats(files: FileArgs, output: Output) -> Result<(), CliError> {
     output.answer(&text, &stats)
 }
 
+fn resume_mirror(files: FileArgs, output: Output) -> Result<(), CliError> {
+    let (_, path) = find_data_dir(files)?;
+    let is_running = socket::ask(&path, &AdminRequest::ResumeMirror {})?.is_some();
+    if !is_running {
+        let data_dir = lock_stopped(&path)?;
+        let memory = MirrorMemory::at(data_dir.path());
+        let unusable = |error| CliError::other("the mirror cannot be resumed", "check the disk").because(error);
+        let shown = path.display();
+        if memory.origin().map_err(unusable)?.is_none() {
+            let message = format!("{shown} is not the data directory of a mirror");
+            return Err(CliError::other(message, "name it with --data-dir"));
+        }
+        if !memory.forget_refusal().map_err(unusable)? {
+            let message = format!("the mirror in {shown} has not stopped following");
+            return Err(CliError::other(message, "there is nothing to decide"));
+        }
+    }
+    let when = if is_running { "now" } else { "when you start it" };
+    let text = format!("The mirror follows its origin again {when}. Its log says what it finds.\n");
+    output.result(&text, &json!({ "resumed": true, "running": is_running }))
+}
+
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
 }
@@ -148,15 +173,25 @@ fn plain(value: &Value) -> String {
 /// No budget: an operator can always clean up.
 pub(super) fn open_stopped(file: &ConfigFile, path: &Path) -> Result<(DataDir, OpenedData), CliError> {
     let data_dir = lock_stopped(path)?;
-    let settings = OpenSettings {
-        author: file.author()?,
-        clock: Clock::system(),
-        budget: None,
-        speaks_for,
-        role: StoreRole::Single,
-    };
+    // A mirror makes no commits of its own, and keeps no nonces.
+    let role = if is_mirror(&data_dir)? { StoreRole::Follower } else { StoreRole::Single };
+    let settings =
+        OpenSettings { author: file.author()?, clock: Clock::system(), budget: None, speaks_for, role };
     let opened = open_repository(&data_dir, settings)?;
     Ok((data_dir, opened))
+}
+
+fn is_mirror(data_dir: &DataDir) -> Result<bool, CliError> {
+    let origin = MirrorMemory::at(data_dir.path()).origin();
+    Ok(origin.map_err(|error| CliError::other(error.to_string(), "check the disk").because(error))?.is_some())
+}
+
+fn refuse_mirror(data_dir: &DataDir) -> Result<(), CliError> {
+    if !is_mirror(data_dir)? {
+        return Ok(());
+    }
+    let message = format!("{} is a mirror's, which accepts no changes", data_dir.path().display());
+    Err(CliError::other(message, "change it on the server that it follows"))
 }
 
 fn open_blocks(data_dir: &DataDir) -> Result<Blocks, CliError> {

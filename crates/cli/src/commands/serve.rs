@@ -1,4 +1,4 @@
-//! `countersign serve`
+//! `countersign serve` and `countersign mirror`
 
 mod check;
 mod memory;
@@ -9,21 +9,21 @@ use std::{
 };
 
 use countersign_server::{
-    config::{ConfigFile, LogFormat, Settings},
+    config::{ConfigFile, LogFormat, Overrides, Settings},
     observe,
     start::{self, Running},
 };
 use countersign_store::clock::Clock;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::{args::ServeArgs, error::CliError, output::Output, setup};
+use crate::{args::ServiceArgs, error::CliError, output::Output, setup};
 
 /// How much longer than its fetches a request under way may take, once the signal to stop came.
 const DRAIN_MARGIN: Duration = Duration::from_secs(15);
 
-pub(crate) fn run(args: ServeArgs, output: Output) -> Result<(), CliError> {
+pub(crate) fn run(args: &ServiceArgs, overrides: Overrides, output: Output) -> Result<(), CliError> {
     if args.check {
-        return check::run(&args, output);
+        return check::run(args, overrides, output);
     }
     memory::settle();
     let file = setup::read_config(&args.files);
@@ -34,7 +34,7 @@ pub(crate) fn run(args: ServeArgs, output: Output) -> Result<(), CliError> {
     });
     let level = args.log_level.or(file.as_ref().ok().map(ConfigFile::log_level)).unwrap_or_default();
     let logging = observe::start_logging(format, level).map_err(broken("the log cannot be started"))?;
-    let served = file.and_then(|file| run_configured(&args, file));
+    let served = file.and_then(|file| run_configured(overrides, file));
     match (served, format) {
         // A log of JSON has nothing else in it.
         (Err(error), LogFormat::Json) if !output.is_json() => {
@@ -48,8 +48,8 @@ pub(crate) fn run(args: ServeArgs, output: Output) -> Result<(), CliError> {
     }
 }
 
-fn run_configured(args: &ServeArgs, file: ConfigFile) -> Result<(), CliError> {
-    let settings = Settings::resolve(args.to_overrides(), file)?;
+fn run_configured(overrides: Overrides, file: ConfigFile) -> Result<(), CliError> {
+    let settings = Settings::resolve(overrides, file)?;
     let runtime = setup::runtime()?;
     let served = runtime.block_on(serve(settings));
     // Not waiting for what may still hang, such as a name that is being resolved.

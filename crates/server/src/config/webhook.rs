@@ -8,9 +8,12 @@ use serde::Deserialize;
 use url::Url;
 
 use super::error::{ConfigError, MAX_SECONDS, WebhookProblem};
-use crate::webhooks::{
-    Retries, Secret,
-    settings::{Webhook, WebhookName},
+use crate::{
+    backoff::Retries,
+    webhooks::{
+        Secret,
+        settings::{Webhook, WebhookName},
+    },
 };
 
 const TIMEOUT: Duration = Duration::from_secs(10);

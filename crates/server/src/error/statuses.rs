@@ -31,6 +31,7 @@ use crate::{
         caps::CapRefusal,
         places::{GaveWay, NoPlace},
     },
+    mirror::state::NotTheOrigin,
     upstream::{UpstreamError, releases::DownloadError},
 };
 
@@ -51,7 +52,7 @@ macro_rules! refused_with {
 
 refused_with! {
     UNAUTHORIZED: AuthRefusal;
-    FORBIDDEN: ChangeBlocked;
+    FORBIDDEN: ChangeBlocked, NotTheOrigin;
     SERVICE_UNAVAILABLE: NotReady;
     BAD_REQUEST: ParseError, UrlRefusal;
 }
@@ -165,7 +166,7 @@ impl From<StoreError> for ApiError {
             StoreError::OverBudget(over) => {
                 return Self::refused(StatusCode::TOO_MANY_REQUESTS, over).retry_after(over.seconds);
             }
-            StoreError::Unordered(_) => return Self::no_database(error),
+            StoreError::Unordered(_) => return Self::unknown_outcome(error),
             StoreError::Halted(_) => {
                 return Self::refused(StatusCode::SERVICE_UNAVAILABLE, &error).retry_after(60);
             }

@@ -61,7 +61,7 @@ pub fn assets() -> Endpoint {
     .with_body::<AssetsBody>(&[("release", "assets.request"), ("checksums", "assets.request.checksums")])
     .answers_with::<AssetsResponse>(200, "registered, and waiting for signatures", &[("release", "assets"), ("replaced", "assets.replaced")])
     .refuses(400, "neither or both of the fields; a URL or address is refused; the URLs do not share a directory; no signers file is in force there; the host is not a known code forge", "assets.400")
-    .refuses(403, "the caller is not in the current signers file; or the operator has blocked the key, the host or the project", "assets.403")
+    .refuses(403, "the caller is not in the current signers file; the operator has blocked the key, the host or the project; or this is a mirror", "assets.403")
     .refuses(409, "the index is complete or revoked, or is collecting with the same content; or the project has too many collecting indexes", "assets.409")
     .can_fail(", or the release could not be fetched or is not valid")
 }
@@ -108,7 +108,7 @@ pub fn submit_signatures() -> Endpoint {
         &[("collecting", "sign"), ("complete", "sign.complete")],
     )
     .refuses(400, "the body is malformed; no such file; the file collects no signatures; a path is missing, or there is one too many; a signature does not verify", "sign.400")
-    .refuses(403, "the signer may not sign this file; or the operator has blocked the key, the host or the project", "sign.403")
+    .refuses(403, "the signer may not sign this file; the operator has blocked the key, the host or the project; or this is a mirror", "sign.403")
     .refuses(409, "the file is complete or revoked, or this key has signed it already", "sign.409")
     .can_fail("")
 }

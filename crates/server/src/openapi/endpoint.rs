@@ -11,6 +11,7 @@ use crate::{
     blocks::{BlockedThing, ChangeBlocked},
     error::ApiError,
     limits::{Limit, Limited},
+    mirror::state::NotTheOrigin,
 };
 
 const TOO_MANY_REQUESTS: u16 = 429;
@@ -226,7 +227,14 @@ impl Endpoint {
     /// For changes that have no other 403.
     pub fn can_be_blocked(self) -> Self {
         let blocked = ChangeBlocked(BlockedThing::Host("dl.example.org".to_owned()));
-        self.fails("the operator has blocked the key, the host or the project", &blocked.into())
+        let about = "the operator has blocked the key, the host or the project; or this is a mirror";
+        self.fails(about, &blocked.into())
+    }
+
+    /// For signed questions that have no other 403.
+    pub fn can_be_elsewhere(self) -> Self {
+        let origin = "https://sign.example.org".to_owned();
+        self.fails("this is a mirror; the message names the origin", &NotTheOrigin { origin }.into())
     }
 
     /// For large answers that wait for room.

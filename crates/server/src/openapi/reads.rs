@@ -26,6 +26,7 @@ pub fn pending_signatures() -> Endpoint {
         "sorted paths",
         &[("one", "pending"), ("revocation", "pending.revocation")],
     )
+    .can_be_elsewhere()
     .can_fail("")
 }
 
@@ -45,7 +46,7 @@ pub fn signature_status() -> Endpoint {
         &[("complete", "status"), ("revoked", "status.revoked")],
     )
     .refuses(400, "invalid path", "path.400")
-    .refuses(403, "the caller is not in the signers file", "status.403")
+    .refuses(403, "the caller is not in the signers file; or this is a mirror", "status.403")
     .refuses(
         404,
         "no such file, a file that collects no signatures, or no signers file for it",
@@ -66,6 +67,7 @@ pub fn files_to_sign() -> Endpoint {
     .with_parameter(file_path())
     .answers_with::<FilesToSignResponse>(200, "the content by path", &[("index", "files_to_sign")])
     .refuses(400, "invalid path", "path.400")
+    .can_be_elsewhere()
     .refuses(404, "no file at the path", "status.404")
     .can_fail("")
 }

@@ -42,10 +42,12 @@ pub fn readyz() -> Endpoint {
         "readyz",
         Section::Watching,
         "Can it accept changes",
-        "Answers 503 while the server stops, or while its disk refuses changes. It has no rate limit.",
+        "Answers 503 while the server stops, or while its disk refuses changes. A mirror also answers 503 before its first \
+         commit, when it has not been up to date for some minutes, and when it has stopped following its origin. It has \
+         no rate limit.",
     )
-    .answers(health("changes are accepted", "ready"))
-    .answers(DescribedAnswer::error(503, "no changes can be accepted at the moment", reason))
+    .answers(health("changes are accepted; or this is a mirror that is up to date", "ready"))
+    .answers(DescribedAnswer::error(503, "the server cannot do all of its work at the moment", reason))
 }
 
 pub fn document() -> Endpoint {

@@ -11,6 +11,7 @@ use crate::{
     gravity::UpstreamFault,
     limits::{Limit, places::SharedPlaces},
     metrics::{BOUNDS, RequestKinds, Requests},
+    mirror::MirrorState,
     observe::{self, LogStats},
     state::App,
     upstream::turns::{FetchKind, FetchOutcome},
@@ -31,6 +32,9 @@ pub(super) fn render(app: &App, kinds: &RequestKinds) -> String {
     write_places(&mut page, app);
     write_store(&mut page, app);
     write_fetches(&mut page, app);
+    if let Some(mirror) = app.role.mirror() {
+        write_mirror(&mut page, mirror, app);
+    }
     let (listeners, sent) = (app.events.listeners(), app.events.sent.get());
     page.value("countersign_event_listeners", "Connections that listen to events.", listeners);
     page.value("countersign_events_sent_total", "Events that were sent, to all listeners.", sent);
@@ -164,6 +168,25 @@ fn write_node(page: &mut Page, node: &NodeState) {
     let (counts, above) = node.latency.counts();
     let counts = counts.map(|(micros, count)| (micros as f64 / 1e6, count));
     page.histogram(name, &[], counts, above, node.latency.sum() as f64 / 1e6);
+}
+
+fn write_mirror(page: &mut Page, mirror: &MirrorState, app: &App) {
+    let help = "Commits that were received from the origin, checked and stored since the start.";
+    page.value("countersign_mirror_commits_total", help, mirror.followed.get());
+    let help = "Bytes of the origin's journal that were received since the start.";
+    page.value("countersign_mirror_received_bytes_total", help, mirror.received_bytes.get());
+    let help = "Questions to the origin that failed since the start.";
+    page.value("countersign_mirror_failures_total", help, mirror.failures.get());
+    let help = "Seconds since the mirror last had everything that the origin had.";
+    page.value("countersign_mirror_lag_seconds", help, mirror.lag(Instant::now()).as_secs_f64());
+    let help = "Whether the mirror has stopped following, until its operator decides.";
+    page.value("countersign_mirror_refused", help, u8::from(mirror.refusal().is_some()));
+    let log = app.store.log();
+    let newest = log.from(log.end() - 1, 1).unwrap_or_default();
+    if let Some(commit) = newest.first() {
+        let help = "When the newest commit was made, in seconds since 1970.";
+        page.value("countersign_mirror_newest_commit_seconds", help, commit.time.unix_seconds());
+    }
 }
 
 fn write_fetches(page: &mut Page, app: &App) {

@@ -9,11 +9,12 @@ use axum::{
     },
     response::{IntoResponse, Response},
 };
+use countersign_core::values::shown::shown_text;
 use maud::{DOCTYPE, Markup, html};
 
 use super::{
     assets::{self, ICON_PATH, PREVIEW_PATH, SCRIPT_ADDRESS, STYLE_ADDRESS},
-    visit::Visit,
+    visit::{Mirrored, Visit},
 };
 
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
@@ -37,6 +38,7 @@ pub struct Page {
     search: String,
     /// Where the visitor reaches the server, and the page on it.
     address: Option<(String, String)>,
+    mirrored: Option<Mirrored>,
 }
 
 impl Page {
@@ -51,6 +53,7 @@ impl Page {
             feed: None,
             search: String::new(),
             address: None,
+            mirrored: None,
         }
     }
 
@@ -77,7 +80,13 @@ impl Page {
 
     /// Previews elsewhere need whole addresses.
     pub(super) fn at(self, visit: &Visit) -> Self {
-        Self { address: visit.origin.clone().map(|origin| (origin, visit.path.clone())), ..self }
+        let address = visit.origin.clone().map(|origin| (origin, visit.path.clone()));
+        Self { address, ..self.on_server(visit) }
+    }
+
+    /// Says whether this is a mirror.
+    pub(super) fn on_server(self, visit: &Visit) -> Self {
+        Self { mirrored: visit.mirrored.clone(), ..self }
     }
 
     fn render(&self) -> Markup {
@@ -88,14 +97,35 @@ impl Page {
                 body {
                     a.skip href="#content" { "Skip to the content" }
                     (self.render_top())
-                    main #content tabindex="-1" { (self.body) }
+                    main #content tabindex="-1" { (self.render_warning()) (self.body) }
                     footer {
+                        @if let Some(Mirrored { origin, .. }) = &self.mirrored {
+                            p {
+                                "This is a mirror of " a href=(origin) { (origin) } ", which accepts signatures and new "
+                                "projects. The mirror repeats every change there by the rules."
+                            }
+                        }
                         p {
                             "These pages show what this server says. " code { "countersign download" } " and "
                             code { "countersign verify" } " check it without trusting the server."
                         }
                     }
                 }
+            }
+        }
+    }
+
+    /// A mirror that no longer follows its origin shows an old state.
+    fn render_warning(&self) -> Markup {
+        let Some(Mirrored { origin, refusal: Some(reason) }) = &self.mirrored else { return html! {} };
+        html! {
+            section.card.hero.is-bad role="alert" aria-labelledby="stopped" {
+                h2 #stopped { "This mirror has stopped following its origin" }
+                p {
+                    "It shows the last state that it could check. " a href=(origin) { (origin) }
+                    " has other commits than this mirror, or commits that the rules do not give:"
+                }
+                p.reason.wrap { bdi { (shown_text(reason)) } }
             }
         }
     }

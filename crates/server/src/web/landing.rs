@@ -51,7 +51,7 @@ pub(super) fn show(log: &Log, head: &Head, visit: &Visit) -> Reply {
                     li { "Publish who signs: " code { "countersign signers new" } }
                     li { "Register the project, and let everyone sign:" }
                 }
-                (parts::command(command::client("register", "https://github.com/acme/app", visit.origin.as_deref())))
+                (parts::command(command::client("register", "https://github.com/acme/app", visit.changing_server())))
             }
             section.card {
                 h2 { "Audit everything" }

@@ -24,11 +24,14 @@ mod timeline;
 mod verify;
 mod visit;
 
-use axum::{extract::State, response::Response};
+use axum::{Router, extract::State, response::Response};
 
 pub use self::frame::Page;
-pub(crate) use self::reply::report_unknown;
-use self::{activity::Scope, reply::reply, visit::Visit};
+use self::{
+    activity::Scope,
+    reply::{reply, report_unknown},
+    visit::Visit,
+};
 use crate::{openapi::pages, routing::route_table::RouteTable, state::App};
 
 /// Contains the files that pages load.
@@ -50,6 +53,11 @@ pub(crate) fn routes() -> RouteTable {
         .get("/favicon.ico", assets::icon, pages::favicon())
         .merge(docs::routes())
         .merge(verify::routes())
+}
+
+/// A page for browsers that ask for an address that is not there.
+pub(crate) fn with_unknown_pages(routes: Router<App>) -> Router<App> {
+    routes.fallback(report_unknown)
 }
 
 async fn home(State(app): State<App>, visit: Visit) -> Response {

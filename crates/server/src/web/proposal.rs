@@ -102,7 +102,7 @@ fn how_to_sign(proposal: &ProposalOverview, visit: &Visit) -> Markup {
         section aria-labelledby="sign" {
             h2 #sign { "Sign" }
             p { "The client shows what would be signed, and asks:" }
-            (parts::command(command::client("sign", path, visit.origin.as_deref())))
+            (parts::command(command::client("sign", path, visit.changing_server())))
         }
     }
 }

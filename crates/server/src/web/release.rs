@@ -100,7 +100,7 @@ fn begun_revocation(revocation: &RevocationOverview, path: &RepoPath, visit: &Vi
             p.reason { q.wrap { bdi { (shown_text(&revocation.reason)) } } }
             @for group in &revocation.groups { (parts::group(group)) }
             p { "Do not use this release until its revokers have decided. They join with:" }
-            (parts::command(command::client("revoke", path.as_str(), visit.origin.as_deref())))
+            (parts::command(command::client("revoke", path.as_str(), visit.changing_server())))
         }
     }
 }
@@ -125,7 +125,7 @@ fn download(release: &ReleaseOverview, visit: &Visit) -> Markup {
             ReleaseState::Collecting => section.card.hero.is-open aria-labelledby="sign" {
                 h2 #sign { "Sign" }
                 p { "Too few have signed, so the client refuses to download it. The client shows what would be signed, and asks:" }
-                (parts::command(command::client("sign", release.path.as_str(), origin)))
+                (parts::command(command::client("sign", release.path.as_str(), visit.changing_server())))
             },
             ReleaseState::Revoked => {}
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     http::{
-        HeaderMap, HeaderValue, StatusCode, Uri,
+        HeaderValue, StatusCode,
         header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS},
     },
     response::{IntoResponse as _, Redirect, Response},
@@ -19,7 +19,7 @@ use super::{
     assets::STYLE_ADDRESS,
     frame::Page,
     links,
-    visit::{Visit, wants_html},
+    visit::Visit,
 };
 use crate::{error::ApiError, state::App};
 use countersign_store::{Head, ObjectId};
@@ -69,7 +69,7 @@ pub(super) async fn reply(
     if visit.knows(&tag) {
         return with_tag(StatusCode::NOT_MODIFIED.into_response(), &tag);
     }
-    let (wants_html, source) = (visit.wants_html, visit.source.clone());
+    let (source, asked) = (visit.source.clone(), visit.clone());
     let shared = app.clone();
     let rendered = app.renderings.run(visit.visitor(), move || {
         let reply = render(&shared, &head, &visit)?;
@@ -88,7 +88,7 @@ pub(super) async fn reply(
     };
     match rendered {
         Ok(response) => with_tag(response, &tag),
-        Err(trouble) => report(trouble, wants_html),
+        Err(trouble) => report(trouble, Some(&asked).filter(|asked| asked.wants_html)),
     }
 }
 
@@ -96,7 +96,7 @@ pub(super) async fn reply(
 /// commit enters the state a moment before the log. An activity page from that moment lacks it.
 fn entity_tag(head: &Head, logged: Option<ObjectId>, visit: &Visit) -> String {
     let program = format!("{} {}", env!("CARGO_PKG_VERSION"), *STYLE_ADDRESS);
-    let others = format!("{program} {logged:?} {:?}", visit.origin);
+    let others = format!("{program} {logged:?} {:?} {:?}", visit.origin, visit.mirrored);
     format!("\"{}-{}\"", head.commit, Sha512::of(others.as_bytes()).short())
 }
 
@@ -111,15 +111,13 @@ fn with_tag(mut response: Response, tag: &str) -> Response {
 }
 
 /// A page for browsers, JSON for programs (D30).
-fn report(trouble: PageTrouble, wants_html: bool) -> Response {
+fn report(trouble: PageTrouble, browser: Option<&Visit>) -> Response {
     let (error, near) = match trouble {
         PageTrouble::Failed(error) => (error, None),
         PageTrouble::Missing { message, near } => (ApiError::not_found(message), near),
     };
-    if !wants_html {
-        return error.into_response();
-    }
-    let page = error_page(&error, near.as_ref());
+    let Some(visit) = browser else { return error.into_response() };
+    let page = error_page(&error, near.as_ref()).on_server(visit);
     // Keeps the part for the log, and `Retry-After`.
     let (told, _) = error.into_response().into_parts();
     let mut response = page.into_response();
@@ -149,9 +147,9 @@ fn error_page(error: &ApiError, near: Option<&RepoPath>) -> Page {
 }
 
 /// For a request that no route answers.
-pub(crate) fn report_unknown(uri: &Uri, headers: &HeaderMap) -> Response {
-    let is_page = wants_html(headers) && !uri.path().starts_with("/v1");
-    report(PageTrouble::Failed(ApiError::not_found("no such route")), is_page)
+pub(super) async fn report_unknown(visit: Visit) -> Response {
+    let browser = Some(&visit).filter(|visit| visit.wants_html && !visit.path.starts_with("/v1"));
+    report(PageTrouble::Failed(ApiError::no_such_route()), browser)
 }
 
 #[cfg(test)]

@@ -10,7 +10,12 @@ use axum::{
 };
 use url::form_urlencoded;
 
-use crate::{limits::places::Claimant, origin::RequestOrigin, state::App};
+use crate::{
+    limits::places::Claimant,
+    mirror::{MirrorState, address::OriginAddress},
+    origin::RequestOrigin,
+    state::App,
+};
 
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 /// A longer search never finds anything.
@@ -23,6 +28,8 @@ pub(super) struct Visit {
     pub(super) wants_html: bool,
     /// Where the visitor reaches the server, such as `https://sign.example.org`; `None` if that is unknown.
     pub(super) origin: Option<String>,
+    /// What is mirrored here; `None` on a server that accepts changes.
+    pub(super) mirrored: Option<Mirrored>,
     /// Counted from 1; `None` if the parameter is not a page number.
     pub(super) page: Option<usize>,
     pub(super) search: String,
@@ -31,7 +38,28 @@ pub(super) struct Visit {
     pub(super) source: Option<RequestOrigin>,
 }
 
+/// What pages of a mirror say about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mirrored {
+    pub(super) origin: OriginAddress,
+    /// Why it no longer follows its origin.
+    pub(super) refusal: Option<String>,
+}
+
+impl Mirrored {
+    fn of(mirror: &MirrorState) -> Self {
+        let refusal = mirror.refusal().map(|refusal| format!("{} ({})", refusal.reason, refusal.at));
+        Self { origin: mirror.origin.clone(), refusal }
+    }
+}
+
 impl Visit {
+    /// The server that accepts changes: the origin of a mirror, or else the one that the visitor reached.
+    pub(super) fn changing_server(&self) -> Option<&str> {
+        let mirrored = self.mirrored.as_ref().map(|mirrored| mirrored.origin.as_str());
+        mirrored.or(self.origin.as_deref())
+    }
+
     pub(super) fn visitor(&self) -> Claimant {
         let client = self.source.as_ref().and_then(|source| source.client.as_ref());
         Claimant::at(client.map(|client| client.network))
@@ -52,7 +80,7 @@ impl Visit {
         self.known_tags.iter().any(|known| known == tag)
     }
 
-    fn of(parts: &Parts, is_tls: bool) -> Self {
+    fn of(parts: &Parts, is_tls: bool, mirror: Option<&MirrorState>) -> Self {
         let query = parts.uri.query().unwrap_or_default();
         let field = |name: &str| find_field(query, name);
         let tags = parts.headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
@@ -61,6 +89,7 @@ impl Visit {
             path: parts.uri.path().to_owned(),
             wants_html: wants_html(&parts.headers),
             origin: read_origin(parts, is_tls),
+            mirrored: mirror.map(Mirrored::of),
             page: field("page").map_or(Some(1), |page| page.parse().ok().filter(|page| *page > 0)),
             search: field("q").unwrap_or_default().trim().chars().take(MAX_SEARCH_CHARS).collect(),
             query: query.to_owned(),
@@ -74,7 +103,7 @@ impl FromRequestParts<App> for Visit {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Self::Rejection> {
-        Ok(Self::of(parts, app.is_tls))
+        Ok(Self::of(parts, app.is_tls, app.role.mirror()))
     }
 }
 
@@ -121,7 +150,7 @@ mod tests {
     fn visit(target: &str, headers: &[(&str, &str)]) -> Visit {
         let request =
             headers.iter().fold(Request::get(target), |request, (name, value)| request.header(*name, *value));
-        Visit::of(&request.body(()).unwrap().into_parts().0, false)
+        Visit::of(&request.body(()).unwrap().into_parts().0, false, None)
     }
 
     #[test]

@@ -6,17 +6,18 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header::CONTENT_TYPE};
 use countersign_api::event::{self, Event, EventFilter};
 use countersign_cluster::webhooks::WebhookProgress;
 use countersign_forge::fetch::{Fetcher, Post, SendError, TryAgain};
-use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::{sync::watch, time::sleep_until};
 
 use super::{
-    backoff::Backoff,
     commits::{Commits, FoundCommits, Piece},
     progress::{DeliveryPosition, Progress},
     settings::Webhook,
     stats::{DeliveryOutcome, WebhookStats},
 };
-use crate::held_store::HeldStore;
+use crate::{
+    backoff::{Backoff, chance},
+    held_store::HeldStore,
+};
 use countersign_store::{ObjectId, Store, StoreError, clock::Clock, log::Logged};
 
 /// After a failure to read the repository.
@@ -342,14 +343,6 @@ fn is_wanted(filters: &[EventFilter], event: &Event, store: &Store) -> bool {
     filters.iter().any(|filter| {
         filter.matches(event) && filter.key.as_ref().is_none_or(|key| event.concerns(&waiting_for(key)))
     })
-}
-
-/// Between 0 and 1.
-fn chance() -> f64 {
-    let mut bytes = [0; 4];
-    // Without it, webhooks that failed together retry together, which does no harm.
-    let _ = SystemRandom::new().fill(&mut bytes);
-    f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)
 }
 
 async fn read_on(mut commits: Commits) -> (Result<Option<Piece>, StoreError>, Commits) {

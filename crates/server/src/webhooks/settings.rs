@@ -6,7 +6,8 @@ use countersign_api::event::EventFilter;
 use thiserror::Error;
 use url::Url;
 
-use super::{backoff::Retries, secret::Secret};
+use super::secret::Secret;
+use crate::backoff::Retries;
 
 const MAX_NAME_BYTES: usize = 64;
 

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod answers;
+mod backoff;
 mod caps;
 mod corpus;
 mod disk_space;

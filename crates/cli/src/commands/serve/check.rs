@@ -4,22 +4,23 @@ use std::{error::Error, net::TcpListener};
 
 use countersign_cluster::database::Database;
 use countersign_server::{
-    config::{ConfigFile, Settings},
+    config::{ConfigFile, Overrides, Settings},
     disk_space::DiskSpace,
+    mirror::{MirrorSettings, memory::MirrorMemory},
     tls::Tls,
 };
 use countersign_store::open::{FoundData, inspect};
 use serde_json::{Map, Value, json};
 
-use crate::{args::ServeArgs, error::CliError, output::Output};
+use crate::{args::ServiceArgs, error::CliError, output::Output};
 
-pub(super) fn run(args: &ServeArgs, output: Output) -> Result<(), CliError> {
+pub(super) fn run(args: &ServiceArgs, overrides: Overrides, output: Output) -> Result<(), CliError> {
     let mut report = Report::default();
     let file = match &args.files.config {
         Some(path) => ConfigFile::read(path),
         None => Ok(ConfigFile::default()),
     };
-    let settings = file.and_then(|file| Settings::resolve(args.to_overrides(), file));
+    let settings = file.and_then(|file| Settings::resolve(overrides, file));
     match &args.files.config {
         Some(path) => report.say("configuration", path.display().to_string()),
         None => report.say("configuration", "no file: flags, environment and defaults".to_owned()),
@@ -54,6 +55,10 @@ fn look_at(settings: Settings, report: &mut Report) {
         Ok(FoundData::InUse) => report.say("data", format!("{dir}, in use by a running server")),
         Err(error) => report.blame(&error),
     }
+    match MirrorMemory::at(&settings.data_dir).origin() {
+        Ok(followed) => report.say_role(settings.mirror.as_ref(), followed),
+        Err(error) => report.blame(&error),
+    }
     if let Ok(space) = DiskSpace::of(&settings.data_dir) {
         let low = if space.is_low() { ": nearly full" } else { "" };
         report.say("disk", format!("{} of {} MiB free{low}", space.free >> 20, space.size >> 20));
@@ -77,7 +82,7 @@ fn look_at(settings: Settings, report: &mut Report) {
         let token = if has_token { ", with a token" } else { "" };
         report.say("forge", format!("{host}{token}"));
     }
-    for webhook in &settings.webhooks {
+    for webhook in settings.webhooks.iter().filter(|_| settings.mirror.is_none()) {
         let host = webhook.url.host_str().unwrap_or_default();
         report.say("webhook", format!("{}, to {host}", webhook.name));
     }
@@ -92,6 +97,19 @@ struct Report {
 impl Report {
     fn say(&mut self, about: &'static str, text: String) {
         self.facts.push((about, text));
+    }
+
+    fn say_role(&mut self, mirror: Option<&MirrorSettings>, followed: Option<String>) {
+        match (mirror, followed) {
+            (None, None) => {}
+            (None, Some(followed)) => {
+                self.say("role", format!("this mirror of {followed} would become a server of its own"));
+            }
+            (Some(MirrorSettings { origin, .. }), Some(followed)) if followed != origin.as_str() => {
+                self.say("role", format!("a mirror of {origin}, which followed {followed} so far"));
+            }
+            (Some(MirrorSettings { origin, .. }), _) => self.say("role", format!("a mirror of {origin}")),
+        }
     }
 
     fn blame(&mut self, error: &dyn Error) {

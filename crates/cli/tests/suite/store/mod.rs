@@ -6,5 +6,5 @@ mod damage;
 mod data_directory;
 mod disk_full;
 mod kills;
-mod kills_load;
+pub(crate) mod kills_load;
 mod restarts;

@@ -55,6 +55,15 @@ pub(crate) enum Lie {
     Swallowed,
     /// Announces more bytes than it sends, then closes.
     BrokenOff(Vec<u8>),
+    /// The beginning of a journal, then nothing more, or the end of the connection.
+    HalfJournal(Vec<u8>, AfterHalf),
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum AfterHalf {
+    /// For as long as the other side waits.
+    Silence,
+    End,
 }
 
 impl Lie {
@@ -68,6 +77,10 @@ impl Lie {
 
     pub(crate) fn error(status: u16, message: &str) -> Self {
         Self::Answer { status, headers: Vec::new(), body: json!({ "error": message }).to_string().into() }
+    }
+
+    pub(crate) fn journal(body: impl Into<Vec<u8>>) -> Self {
+        Self::bytes(body).with_header("content-type", "application/x-git-fast-import")
     }
 
     pub(crate) fn missing() -> Self {
@@ -283,6 +296,19 @@ impl Lie {
                 }
             }
             Self::HungUp | Self::Swallowed => Ok(()),
+            Self::HalfJournal(bytes, after) => {
+                let announced = bytes.len() + 1;
+                write!(
+                    stream,
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/x-git-fast-import\r\ncontent-length: {announced}\r\n\
+                     connection: close\r\n\r\n"
+                )?;
+                stream.write_all(&bytes)?;
+                match after {
+                    AfterHalf::End => Ok(()),
+                    AfterHalf::Silence => stream.read(&mut [0]).map(drop),
+                }
+            }
             Self::BrokenOff(bytes) => {
                 let announced = bytes.len() + 1;
                 write!(

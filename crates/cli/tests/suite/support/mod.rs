@@ -12,6 +12,7 @@ pub(crate) mod http;
 pub(crate) mod keys;
 pub(crate) mod machine_clock;
 pub(crate) mod metrics;
+pub(crate) mod mirrors;
 pub(crate) mod past;
 pub(crate) mod people;
 pub(crate) mod receiver;

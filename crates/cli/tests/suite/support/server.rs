@@ -56,6 +56,13 @@ impl Launch {
         Self::bare().args(["--listen", "127.0.0.1:0"]).args(["--data-dir", path_text(data_dir)])
     }
 
+    /// `mirror` of this server on a free port of loopback with this data directory.
+    pub(crate) fn mirror(origin: &str, data_dir: &Path) -> Self {
+        Self::default()
+            .args(["mirror", origin, "--listen", "127.0.0.1:0"])
+            .args(["--data-dir", path_text(data_dir)])
+    }
+
     /// At an address that it keeps when it is started again.
     pub(crate) fn at(mut self, address: SocketAddr) -> Self {
         let flag = self.args.iter().position(|arg| arg == "--listen").expect("it listens somewhere");
@@ -300,9 +307,19 @@ impl TestServer {
 
     /// A server that is not started yet: its data directory does not exist.
     pub(crate) fn prepare(adapt: impl FnOnce(Launch) -> Launch) -> Self {
+        Self::prepare_as(|data_dir| adapt(Launch::serve(data_dir)))
+    }
+
+    /// The same for a program that is told of its data directory.
+    pub(crate) fn prepare_as(launch: impl FnOnce(&Path) -> Launch) -> Self {
         let dir = TempDir::new().expect("a temporary directory");
-        let launch = adapt(Launch::serve(&dir.path().join("data")));
+        let launch = launch(&dir.path().join("data"));
         Self { launch, process: None, dir }
+    }
+
+    /// Another program on the same data directory, from the next start on.
+    pub(crate) fn change_launch(&mut self, launch: impl FnOnce(&Path) -> Launch) {
+        self.launch = launch(&self.data_dir());
     }
 
     pub(crate) fn data_dir(&self) -> PathBuf {
@@ -315,6 +332,10 @@ impl TestServer {
 
     pub(crate) fn launch(&self) -> &Launch {
         &self.launch
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.process.is_some()
     }
 
     fn process(&self) -> &Process {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign_server::webhooks::{Retries, backoff::Backoff};
+use countersign_server::backoff::{Backoff, Retries};
 
 const SECOND: Duration = Duration::from_secs(1);
 

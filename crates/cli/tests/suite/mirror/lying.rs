@@ -1,0 +1,137 @@
+//! An origin that sends commits which nobody made. The mirror stops before them, says which, and keeps serving.
+
+use tempfile::TempDir;
+
+use crate::support::{
+    Git, Request,
+    fsck::fsck,
+    hostile::{HostileServer, Lie},
+    http::send,
+    mirrors::{commits_of, start_mirror, tip_of, url_of, wait_until},
+    past::past,
+    rewriting::import,
+    server::TestServer,
+};
+
+/// A server on this repository, which does not check its history.
+fn serve(repository: &std::path::Path) -> TestServer {
+    let mut server = TestServer::prepare(|launch| launch.arg("--dev"));
+    std::fs::create_dir(server.data_dir()).unwrap();
+    std::fs::rename(repository, server.repository()).unwrap();
+    server.start_again();
+    server
+}
+
+/// The whole journal of the past that has everything in it, as the real server writes it.
+fn honest_journal() -> String {
+    let dir = TempDir::new().unwrap();
+    let copy = dir.path().join("repo.git");
+    past().git().run(&["clone", "--quiet", "--mirror", ".", copy.to_str().unwrap()]);
+    let server = serve(&copy);
+    let journal = send(server.address(), &Request::get("/v1/journal")).body;
+    String::from_utf8(journal).expect("text")
+}
+
+/// The ids of all commits, oldest first.
+fn ids_in(journal: &str) -> Vec<&str> {
+    journal.lines().filter_map(|line| line.strip_prefix("original-oid ")).collect()
+}
+
+/// Follows an origin that sends this, and must be refused for these words. How many commits it took.
+#[track_caller]
+fn refuses(journal: String, words: &str) -> usize {
+    let hostile = HostileServer::alone();
+    hostile.lie(move |asked| {
+        let is_first = !asked.path.contains("after=");
+        is_first.then(|| Lie::journal(journal.clone()))
+    });
+    let mirror = start_mirror(&hostile.url());
+    assert_refused(&mirror, words)
+}
+
+#[track_caller]
+fn assert_refused(mirror: &TestServer, words: &str) -> usize {
+    mirror.await_log("the mirror stops following", 1);
+    let said = mirror.get("/readyz").error(503);
+    assert!(said.contains(words), "{said}");
+    let kept = std::fs::read_to_string(mirror.data_dir().join("mirror.refused")).unwrap();
+    assert!(kept.contains("\"at\"") && kept.contains("\"theirs\""), "{kept}");
+    let taken = commits_of(mirror);
+    if taken > 0 {
+        Git::at(mirror.repository()).assert_sound();
+        fsck(&mirror.data_dir(), &[]).is_clean();
+    }
+    taken
+}
+
+#[test]
+fn content_that_is_not_the_commits_own_is_refused() {
+    let journal = honest_journal();
+    let changed = journal.replacen("key leaked", "key leakeD", 1);
+    assert_ne!(changed, journal);
+    let taken = refuses(changed, "does not have the content that came with it");
+    let at = journal.find("key leaked").unwrap();
+    assert_eq!(taken, ids_in(&journal[..at]).len() - 1, "everything before it was taken");
+}
+
+#[test]
+fn another_id_is_refused() {
+    let journal = honest_journal();
+    let ids = ids_in(&journal);
+    let lie = "1234567890123456789012345678901234567890";
+    let changed = journal.replacen(ids[5], lie, 1);
+    assert_eq!(refuses(changed, lie), 5);
+}
+
+#[test]
+fn a_commit_that_continues_another_one_is_refused() {
+    let journal = honest_journal();
+    // Without its third commit, the fourth does not continue the second.
+    let starts: Vec<usize> = journal.match_indices("commit refs/heads/main\n").map(|(at, _)| at).collect();
+    let changed = format!("{}{}", &journal[..starts[2]], &journal[starts[3]..]);
+    assert_eq!(refuses(changed, ids_in(&journal)[3]), 2);
+}
+
+/// Each id fits its commit, and Git finds nothing wrong. Only the rules do.
+#[test]
+fn a_commit_that_the_rules_do_not_give_is_refused() {
+    let past = past();
+    let mut commits = past.commits.clone();
+    let index = "acme/app/v4/svc.index.json";
+    let at = past.find("Sign", index);
+    // Complete with one signature, where two are needed.
+    let complete = format!("{}.signatures.json", past.path(index));
+    let pending = format!("{complete}.pending");
+    let set = past.content(at, &pending);
+    commits[at].remove(&pending);
+    commits[at].write(&complete, set);
+    commits[at].message = commits[at].message.replacen("Sign", "Sign and complete", 1);
+    commits.truncate(at + 1);
+    let dir = TempDir::new().unwrap();
+    let ids = import(&dir.path().join("repo.git"), &commits);
+    let origin = serve(&dir.path().join("repo.git"));
+    let mirror = start_mirror(&url_of(&origin));
+    let taken = assert_refused(&mirror, &format!("the rules do not give the commit {}", ids[at]));
+    assert_eq!((taken, tip_of(&mirror).as_deref()), (at, Some(ids[at - 1].as_str())));
+}
+
+#[test]
+fn a_refused_mirror_asks_no_more() {
+    let journal = honest_journal().replacen("key leaked", "key leakeD", 1);
+    let hostile = HostileServer::alone();
+    hostile.lie(move |asked| {
+        let is_first = !asked.path.contains("after=");
+        is_first.then(|| Lie::journal(journal.clone()))
+    });
+    let mut mirror = start_mirror(&hostile.url());
+    mirror.await_log("the mirror stops following", 1);
+    let (asked, tip) = (hostile.asked().len(), tip_of(&mirror));
+    for _ in 0..2 {
+        mirror.restart();
+        mirror.await_log("the mirror does not follow", 1);
+        wait_until("it is not ready", || mirror.get("/readyz").status == 503);
+    }
+    assert_eq!(hostile.asked().len(), asked, "not even after a restart");
+    assert_eq!(tip_of(&mirror), tip);
+    assert_eq!(mirror.get("/projects").status, 200, "it serves what it has");
+}

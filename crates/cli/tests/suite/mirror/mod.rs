@@ -1,0 +1,10 @@
+//! `countersign mirror` (D74–D76).
+
+mod following;
+mod interrupted;
+mod lying;
+mod operator;
+mod pages;
+mod promoted;
+mod rewritten;
+mod speed;

@@ -1,0 +1,28 @@
+//! A mirror: follows another server over its journal, checks every commit by the rules, and serves what is public
+//! (D74–D76).
+
+pub mod address;
+mod divergence;
+mod exchange;
+mod follower;
+mod group;
+pub mod memory;
+mod open;
+pub mod state;
+
+pub(crate) use self::{
+    follower::follow,
+    open::{open, promote},
+};
+pub use self::{
+    open::MirrorError,
+    state::{MirrorState, MirrorTrouble},
+};
+
+/// What the operator sets.
+#[derive(Debug, Clone)]
+pub struct MirrorSettings {
+    pub origin: address::OriginAddress,
+    /// How long a mirror can be out of date before it is not ready.
+    pub max_lag: std::time::Duration,
+}

@@ -1,0 +1,58 @@
+//! The address of the server that a mirror follows.
+
+use std::{fmt, str::FromStr};
+
+use countersign_core::values::shown::shown_text;
+use countersign_store::ObjectId;
+use thiserror::Error;
+use url::Url;
+
+/// It stands on pages and in commands that people paste, so it contains nothing with a special meaning for a shell or a
+/// browser.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OriginAddress {
+    /// Without a slash at its end.
+    text: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{}` is not the address of a signing server: write it as https://HOST or http://HOST:PORT", shown_text(.0))]
+pub struct NotAnOrigin(String);
+
+impl FromStr for OriginAddress {
+    type Err = NotAnOrigin;
+
+    fn from_str(text: &str) -> Result<Self, NotAnOrigin> {
+        let refuse = || NotAnOrigin(text.to_owned());
+        let url = Url::parse(text.trim()).map_err(|_| refuse())?;
+        let is_http = matches!(url.scheme(), "http" | "https");
+        let is_bare = url.query().is_none() && url.fragment().is_none();
+        let text = url.as_str().trim_end_matches('/');
+        let is_plain = |c: char| {
+            c.is_ascii_alphanumeric() || matches!(c, '/' | ':' | '.' | '-' | '_' | '~' | '[' | ']')
+        };
+        // A name or password would have an `@`.
+        if !is_http || !url.has_host() || !is_bare || !text.chars().all(is_plain) {
+            return Err(refuse());
+        }
+        Ok(Self { text: text.to_owned() })
+    }
+}
+
+impl OriginAddress {
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Where it serves the commits after this one, or all of them.
+    pub(super) fn journal_after(&self, commit: Option<ObjectId>, wait_seconds: u64) -> String {
+        let after = commit.map(|commit| format!("after={commit}&")).unwrap_or_default();
+        format!("{}/v1/journal?{after}wait={wait_seconds}", self.text)
+    }
+}
+
+impl fmt::Display for OriginAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}

@@ -1,0 +1,184 @@
+//! One question to the origin's journal, and its answer.
+
+use std::{error::Error as StdError, time::Duration};
+
+use bytes::Bytes;
+use countersign_api::answers::ErrorResponse;
+use countersign_core::values::{shown::shown_text, wire};
+use countersign_forge::https::{SetupError, https_client};
+use countersign_store::{
+    ObjectId,
+    journal::{
+        entry::JournalEntry,
+        read::{JournalError, JournalReader},
+    },
+};
+use reqwest::{
+    Client, Response, StatusCode,
+    header::{CONTENT_TYPE, RETRY_AFTER},
+};
+use thiserror::Error;
+use tokio::time::timeout;
+
+use super::address::OriginAddress;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// No text of an error is longer.
+const ERROR_BYTES: usize = 64 << 10;
+/// The longest wait that an origin can ask for.
+const MAX_ASKED_WAIT: Duration = Duration::from_secs(600);
+/// A mirror that is up to date asks to be told within this time, and expects some bytes within as much again.
+const MAX_PATIENCE: Duration = Duration::from_secs(30);
+/// Both are this part of the lag that the operator accepts.
+const PATIENCE_SHARE: u32 = 10;
+
+/// The origin as a follower asks it.
+#[derive(Debug, Clone)]
+pub(super) struct OriginClient {
+    http: Client,
+    address: OriginAddress,
+    wait: Duration,
+    stall: Duration,
+}
+
+/// Commits after one that the origin knows.
+#[derive(Debug)]
+pub(super) struct JournalAnswer {
+    response: Response,
+    stall: Duration,
+    /// The origin's newest commit when it began to answer.
+    pub(super) newest: Option<ObjectId>,
+}
+
+/// Why there is no journal, or no more of it. None of these says that the origin lies.
+#[derive(Debug, Error)]
+pub(super) enum AskError {
+    #[error("the origin does not know the commit {0}")]
+    UnknownCommit(ObjectId),
+    #[error("the origin cannot be reached")]
+    Transport(#[source] reqwest::Error),
+    #[error("the origin sent nothing for {} seconds", .0.as_secs())]
+    Stalled(Duration),
+    #[error("the origin answered with {status}: {message}")]
+    Status { status: StatusCode, message: String, wait: Option<Duration> },
+    #[error("the origin answered with something else than a journal ({0}): is it a Countersign server?")]
+    NotAJournal(String),
+    #[error("the origin's journal cannot be read")]
+    Journal(#[from] JournalError),
+}
+
+impl AskError {
+    /// How long the origin wants to be left alone.
+    pub(super) fn asked_wait(&self) -> Option<Duration> {
+        match self {
+            Self::Status { wait, .. } => *wait,
+            Self::UnknownCommit(_)
+            | Self::Transport(_)
+            | Self::Stalled(_)
+            | Self::NotAJournal(_)
+            | Self::Journal(_) => None,
+        }
+    }
+}
+
+/// An error with all its causes, on one line.
+pub(super) fn describe(error: &dyn StdError) -> String {
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    shown_text(&causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")))
+}
+
+impl OriginClient {
+    /// The operator named the origin, so it can have any address. A redirect would be another's choice.
+    pub(super) fn new(address: OriginAddress, max_lag: Duration) -> Result<Self, SetupError> {
+        let http = https_client(|builder| {
+            builder
+                .connect_timeout(CONNECT_TIMEOUT)
+                .redirect(reqwest::redirect::Policy::none())
+                .referer(false)
+        })?;
+        let wait = (max_lag / PATIENCE_SHARE).clamp(Duration::from_secs(1), MAX_PATIENCE);
+        Ok(Self { http, address, wait, stall: wait + wait })
+    }
+
+    pub(super) fn address(&self) -> &OriginAddress {
+        &self.address
+    }
+
+    /// How long it can take to be told of a new commit, at most.
+    pub(super) fn patience(&self) -> Duration {
+        self.wait
+    }
+
+    /// What came after this commit. The origin waits for new ones if there are none.
+    pub(super) async fn wait_after(&self, commit: Option<ObjectId>) -> Result<JournalAnswer, AskError> {
+        self.ask(commit, self.wait.as_secs()).await
+    }
+
+    /// The first commit after this one, as the origin names it; `None` if this is its newest one.
+    pub(super) async fn next_after(&self, commit: Option<ObjectId>) -> Result<Option<ObjectId>, AskError> {
+        let mut answer = self.ask(commit, 0).await?;
+        let mut reader = JournalReader::default();
+        loop {
+            if let Some(JournalEntry { id, .. }) = reader.next()? {
+                return Ok(Some(id));
+            }
+            match answer.chunk().await? {
+                Some(bytes) => reader.push(&bytes),
+                None => return Ok(reader.finish().map(|()| None)?),
+            }
+        }
+    }
+
+    async fn ask(&self, commit: Option<ObjectId>, wait_seconds: u64) -> Result<JournalAnswer, AskError> {
+        let asked = self.http.get(self.address.journal_after(commit, wait_seconds)).send();
+        let response = timeout(self.stall, asked).await.map_err(|_| AskError::Stalled(self.stall))?;
+        let response = response.map_err(AskError::Transport)?;
+        let status = response.status();
+        if status != StatusCode::OK {
+            return Err(self.explain(response, commit).await);
+        }
+        let kind = response.headers().get(CONTENT_TYPE).map(|kind| String::from_utf8_lossy(kind.as_bytes()));
+        match kind.as_deref() {
+            Some(wire::JOURNAL_TYPE) => {
+                let newest = response.headers().get(wire::HEADER_COMMIT);
+                let newest = newest.and_then(|id| ObjectId::from_hex(id.as_bytes()).ok());
+                let newest = newest.filter(|id| !id.is_null());
+                Ok(JournalAnswer { response, stall: self.stall, newest })
+            }
+            kind => Err(AskError::NotAJournal(shown_text(kind.unwrap_or("without a type")))),
+        }
+    }
+
+    /// Only a Countersign server can say that it does not know a commit.
+    async fn explain(&self, response: Response, commit: Option<ObjectId>) -> AskError {
+        let status = response.status();
+        let seconds = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        let wait = seconds.map(|seconds| Duration::from_secs(seconds).min(MAX_ASKED_WAIT));
+        let mut answer = JournalAnswer { response, stall: self.stall, newest: None };
+        let mut body = Vec::new();
+        while let Ok(Some(bytes)) = answer.chunk().await {
+            body.extend_from_slice(&bytes);
+            if body.len() > ERROR_BYTES {
+                break;
+            }
+        }
+        let told = ErrorResponse::parse(&body).map(|told| told.error);
+        match (status, commit, &told) {
+            (StatusCode::NOT_FOUND, Some(commit), Some(told)) if told.contains(&commit.to_string()) => {
+                AskError::UnknownCommit(commit)
+            }
+            _ => {
+                let message = told.unwrap_or_else(|| "no text of a Countersign server".to_owned());
+                AskError::Status { status, message: shown_text(&message), wait }
+            }
+        }
+    }
+}
+
+impl JournalAnswer {
+    /// The next bytes; `None` at the end. Can be dropped before it is done, and nothing is lost.
+    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, AskError> {
+        let chunk = timeout(self.stall, self.response.chunk()).await;
+        chunk.map_err(|_| AskError::Stalled(self.stall))?.map_err(AskError::Transport)
+    }
+}

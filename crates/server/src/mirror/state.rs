@@ -1,0 +1,184 @@
+//! How a mirror is doing: shared by the task that follows, health checks, metrics and pages.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use arc_swap::ArcSwapOption;
+use thiserror::Error;
+use tokio::sync::watch;
+
+use super::{
+    address::OriginAddress,
+    memory::{FollowRefusal, MemoryError, MirrorMemory},
+};
+use crate::metrics::Counter;
+
+/// Why a mirror is not ready.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum MirrorTrouble {
+    #[error(
+        "this mirror has stopped following {origin}: {reason}. It serves what it had until then. When the operator has \
+         found out why, `countersign admin mirror resume` makes it try again"
+    )]
+    Refused { origin: String, reason: String },
+    #[error("this mirror has received nothing from {origin} yet")]
+    Empty { origin: String },
+    #[error("{origin} does not have the newest commits of this mirror, and that for {seconds} seconds now")]
+    OriginBehind { origin: String, seconds: u64 },
+    #[error("this mirror has not been up to date with {origin} for {seconds} seconds{}", because(reason))]
+    Lagging { origin: String, seconds: u64, reason: Option<String> },
+}
+
+/// A request that a mirror does not accept.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("this is a mirror of {origin}. It accepts neither changes nor signed questions: send them to {origin}")]
+pub struct NotTheOrigin {
+    pub origin: String,
+}
+
+#[derive(Debug)]
+pub struct MirrorState {
+    pub origin: OriginAddress,
+    pub max_lag: Duration,
+    memory: MirrorMemory,
+    refusal: ArcSwapOption<FollowRefusal>,
+    contact: Mutex<OriginContact>,
+    /// Counts the operator's decisions to try again.
+    resumed: watch::Sender<u64>,
+    is_empty: AtomicBool,
+    pub received_bytes: Counter,
+    /// Commits since the start.
+    pub followed: Counter,
+    pub failures: Counter,
+}
+
+#[derive(Debug, Clone)]
+struct OriginContact {
+    /// When the origin last said that it has nothing more; at first, the start.
+    up_to_date: Instant,
+    is_origin_behind: bool,
+    /// Why it failed the last time.
+    failure: Option<String>,
+}
+
+impl OriginContact {
+    fn at(up_to_date: Instant) -> Self {
+        Self { up_to_date, is_origin_behind: false, failure: None }
+    }
+}
+
+fn because(reason: &Option<String>) -> String {
+    reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default()
+}
+
+impl MirrorState {
+    pub fn new(
+        origin: OriginAddress,
+        max_lag: Duration,
+        memory: MirrorMemory,
+        is_empty: bool,
+    ) -> Result<Self, MemoryError> {
+        let refusal = memory.refusal()?.map(Arc::new);
+        Ok(Self {
+            origin,
+            max_lag,
+            memory,
+            refusal: ArcSwapOption::new(refusal),
+            contact: Mutex::new(OriginContact::at(Instant::now())),
+            resumed: watch::Sender::new(0),
+            is_empty: AtomicBool::new(is_empty),
+            received_bytes: Counter::default(),
+            followed: Counter::default(),
+            failures: Counter::default(),
+        })
+    }
+
+    pub fn refusal(&self) -> Option<Arc<FollowRefusal>> {
+        self.refusal.load_full()
+    }
+
+    /// Since the mirror last had everything that the origin had.
+    pub fn lag(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.lock().up_to_date)
+    }
+
+    pub fn check(&self, now: Instant) -> Result<(), MirrorTrouble> {
+        let origin = self.origin.to_string();
+        let lag = self.lag(now);
+        if let Some(refusal) = self.refusal() {
+            return Err(MirrorTrouble::Refused { origin, reason: refusal.reason.clone() });
+        }
+        if self.is_empty.load(Ordering::Relaxed) {
+            return Err(MirrorTrouble::Empty { origin });
+        }
+        if lag <= self.max_lag {
+            return Ok(());
+        }
+        let (seconds, contact) = (lag.as_secs(), self.lock());
+        if contact.is_origin_behind {
+            return Err(MirrorTrouble::OriginBehind { origin, seconds });
+        }
+        Err(MirrorTrouble::Lagging { origin, seconds, reason: contact.failure.clone() })
+    }
+
+    pub fn refuse_signed(&self) -> NotTheOrigin {
+        NotTheOrigin { origin: self.origin.to_string() }
+    }
+
+    /// The operator's decision to try again. False if the mirror follows anyway.
+    pub fn resume(&self) -> Result<bool, MemoryError> {
+        let was_refused = self.memory.forget_refusal()?;
+        let was_refused = self.refusal.swap(None).is_some() || was_refused;
+        self.resumed.send_modify(|count| *count += 1);
+        Ok(was_refused)
+    }
+
+    pub(super) fn subscribe_resumed(&self) -> watch::Receiver<u64> {
+        self.resumed.subscribe()
+    }
+
+    /// From now on, also after a restart. If that cannot be written down, it holds for this process at least.
+    pub(super) fn refuse(&self, refusal: FollowRefusal) {
+        let written = self.memory.set_refusal(&refusal);
+        let refusal = Arc::new(refusal);
+        self.refusal.store(Some(Arc::clone(&refusal)));
+        let FollowRefusal { origin, reason, ours, theirs, .. } = &*refusal;
+        tracing::error!(
+            origin, reason, ours, theirs,
+            "the mirror stops following and serves what it has; see docs/mirror.md. `countersign admin mirror resume` \
+             makes it try again"
+        );
+        if let Err(error) = written {
+            let source = std::error::Error::source(&error).map(tracing::field::display);
+            tracing::error!(%error, source, "after a restart the mirror will follow again");
+        }
+    }
+
+    pub(super) fn note_first_commit(&self) {
+        self.is_empty.store(false, Ordering::Relaxed);
+    }
+
+    /// The origin had nothing more at this time.
+    pub(super) fn note_up_to_date(&self, at: Instant) {
+        *self.lock() = OriginContact::at(at);
+    }
+
+    /// Whether that is new.
+    pub(super) fn note_origin_behind(&self) -> bool {
+        !std::mem::replace(&mut self.lock().is_origin_behind, true)
+    }
+
+    pub(super) fn note_failure(&self, reason: &str) {
+        self.failures.add(1);
+        self.lock().failure = Some(reason.to_owned());
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, OriginContact> {
+        self.contact.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
