@@ -38,8 +38,8 @@ use reqwest::{
 };
 use url::Url;
 
-pub(crate) use self::journal::JournalStream;
 pub(crate) use self::calls::ServerCall;
+pub(crate) use self::journal::JournalStream;
 use self::{
     attempts::{Attempts, Repetition},
     exchange::{Answer, ExchangeError, exchange},

@@ -277,7 +277,7 @@ pub(super) fn badge(picture: &str, markdown: String) -> Markup {
 }
 
 /// With separators for thousands.
-pub(super) fn number(number: u64) -> String {
+pub fn number(number: u64) -> String {
     let digits = number.to_string();
     let mut shown = String::new();
     for (i, digit) in digits.chars().enumerate() {
@@ -289,7 +289,7 @@ pub(super) fn number(number: u64) -> String {
     shown
 }
 
-pub(super) fn count(number_of: usize, one: &str, many: &str) -> String {
+pub fn count(number_of: usize, one: &str, many: &str) -> String {
     format!("{} {}", number(number_of as u64), if number_of == 1 { one } else { many })
 }
 
@@ -311,18 +311,5 @@ pub(super) fn role_name(role: Role) -> &'static str {
         Role::Admin => "Admins",
         Role::Master => "Masters",
         Role::Revocation => "Revokers",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_easy_to_read() {
-        for (given, shown) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(number(given), shown);
-        }
-        assert_eq!((count(1, "key", "keys"), count(2, "key", "keys")), ("1 key".into(), "2 keys".into()));
     }
 }
