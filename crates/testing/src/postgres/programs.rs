@@ -27,7 +27,6 @@ impl Programs {
         }
         let Some(dir) = on_path().or_else(newest_package) else {
             assert!(env::var_os(NEEDED).is_none(), "PostgreSQL is not installed, and {NEEDED} is set");
-            println!("skipped: PostgreSQL is not installed");
             return None;
         };
         Some(Self { dir, user: user() })

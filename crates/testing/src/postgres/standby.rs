@@ -55,7 +55,7 @@ impl Postgres {
         postgres
     }
 
-    /// Whom commits wait for from now on: the name of a standby, or nobody.
+    /// What commits wait for from now on: the name of a standby, or nothing.
     fn set_synchronous_standby(&self, name: &str) {
         // `alter system` is refused beside another statement, and the first of the two must not wait itself.
         self.sql(&format!("alter system set synchronous_standby_names = '{name}'"));

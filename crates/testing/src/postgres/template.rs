@@ -29,7 +29,11 @@ pub(super) struct Template {
 impl Template {
     pub(super) fn get() -> Option<&'static Self> {
         static TEMPLATE: OnceLock<Option<Template>> = OnceLock::new();
-        TEMPLATE.get_or_init(|| Programs::find().map(Self::make)).as_ref()
+        let template = TEMPLATE.get_or_init(|| Programs::find().map(Self::make)).as_ref();
+        if template.is_none() {
+            println!("skipped: PostgreSQL is not installed");
+        }
+        template
     }
 
     fn make(programs: Programs) -> Self {

@@ -40,6 +40,12 @@ fn a_cluster_has_an_empty_database_whose_owner_is_no_superuser() {
         assert_eq!(postgres.sql(&format!("show {setting}")), "on");
     }
     assert!(says_hello(&connect(&postgres, "")));
+    for url in [postgres.url(), postgres.socket_url()] {
+        let mut psql = postgres.program("psql");
+        assert!(says_hello(
+            &psql.args(["-X", "-A", "-t", "-d", &url, "-c", "select 'hello'"]).output().unwrap()
+        ));
+    }
 }
 
 #[test]

@@ -46,8 +46,11 @@ impl Scene {
     #[track_caller]
     fn check_with_database(&self) {
         self.cluster.await_ready();
+        // A connection can turn out to be dead with the first request on it.
         for node in [0, 1] {
-            self.cluster.get_as(node, &self.alice, "/v1/pending_signatures").ok();
+            await_that("signed requests are answered", || {
+                self.cluster.get_as(node, &self.alice, "/v1/pending_signatures").status == 200
+            });
         }
     }
 }

@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use countersign_testing::postgres::{Postgres, PostgresEnd, PostgresOptions, Standby};
 
-use super::{load::Load, nodes::Cluster};
-use crate::support::{Person, SignersFile};
+use super::{
+    load::Load,
+    nodes::{Cluster, await_that},
+};
+use crate::support::{Person, SignersFile, world::checksums};
 
 fn start(standby: Standby) -> Option<(Cluster, Postgres)> {
     let options = PostgresOptions { skips_fsync: true, ..PostgresOptions::default() };
@@ -52,10 +55,16 @@ fn nodes_give_back_the_rows_that_an_asynchronous_standby_has_lost() {
     move_to(&cluster, &standby);
 
     cluster.await_ready();
-    cluster.world.add_signed_release("acme/app/v3", &[&alice]);
+    // Each node refuses what was signed before it saw the failover, so the first tries can be 401.
+    let url = cluster.world.publish_checksums("acme/app/v3", &checksums("acme/app/v3"));
+    await_that("changes are accepted", || {
+        matches!(cluster.world.register_assets(&alice, &[&url]).status, 200 | 409)
+    });
     cluster.check_at_rest();
     for index in indexes {
-        let status = cluster.get_as(2, &alice, &format!("/v1/signatures/{index}")).ok();
-        assert_eq!(status["is_complete"], true);
+        await_that("the node shows what the standby had lost", || {
+            let reply = cluster.get_as(2, &alice, &format!("/v1/signatures/{index}"));
+            reply.status == 200 && reply.json()["is_complete"] == true
+        });
     }
 }

@@ -111,7 +111,7 @@ fn a_database_that_stands_still_for_a_moment_loses_nothing() {
 }
 
 #[test]
-fn a_slow_way_to_the_database_of_one_node_starves_nobody() {
+fn a_slow_way_to_the_database_of_one_node_keeps_no_client_waiting() {
     check_with(|cluster, acknowledged| {
         cluster.ways[1].delay(Duration::from_millis(30));
         acknowledged.await_more(60, Duration::from_secs(5));

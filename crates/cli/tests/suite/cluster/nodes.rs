@@ -103,14 +103,10 @@ impl Cluster {
             let first = self.head(0);
             nodes.clone().all(|node| self.head(node) == first)
         });
-        std::thread::scope(|scope| {
-            for node in nodes {
-                scope.spawn(move || {
-                    self.git(node).assert_sound();
-                    fsck(&self.node(node).repository(), &[]).is_clean();
-                });
-            }
-        });
+        let last = nodes.end - 1;
+        nodes.for_each(|node| self.git(node).assert_sound());
+        // The same commit on all of them, so the rules say the same of all.
+        fsck(&self.node(last).repository(), &[]).is_clean();
     }
 }
 
