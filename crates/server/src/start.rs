@@ -292,9 +292,9 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
             let state = Arc::clone(&node.state);
             Some(Background::start(|stopped| ClusterNode::follow(state, store, stopped)))
         }
-        ServerRole::Mirror(state) => {
-            Some(Background::start(mirror::follow(Arc::clone(state), store, clock).map_err(MirrorError::from)?))
-        }
+        ServerRole::Mirror(state) => Some(Background::start(
+            mirror::follow(Arc::clone(state), store, clock).map_err(MirrorError::from)?,
+        )),
     };
     let admin = admin.map(|listener| {
         let app = app.clone();

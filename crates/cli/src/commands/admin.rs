@@ -150,7 +150,8 @@ fn resume_mirror(files: FileArgs, output: Output) -> Result<(), CliError> {
     if !is_running {
         let data_dir = lock_stopped(&path)?;
         let memory = MirrorMemory::at(data_dir.path());
-        let unusable = |error| CliError::other("the mirror cannot be resumed", "check the disk").because(error);
+        let unusable =
+            |error| CliError::other("the mirror cannot be resumed", "check the disk").because(error);
         let shown = path.display();
         if memory.origin().map_err(unusable)?.is_none() {
             let message = format!("{shown} is not the data directory of a mirror");

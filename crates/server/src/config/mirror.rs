@@ -15,7 +15,10 @@ table! {
 }
 
 impl MirrorTable {
-    pub(super) fn resolve(self, origin: Option<OriginAddress>) -> Result<Option<MirrorSettings>, ConfigError> {
+    pub(super) fn resolve(
+        self,
+        origin: Option<OriginAddress>,
+    ) -> Result<Option<MirrorSettings>, ConfigError> {
         self.check()?;
         if self.max_lag_seconds > MAX_SECONDS {
             let reason = format!("at most {MAX_SECONDS}, which is a day");

@@ -28,9 +28,8 @@ impl FromStr for OriginAddress {
         let is_http = matches!(url.scheme(), "http" | "https");
         let is_bare = url.query().is_none() && url.fragment().is_none();
         let text = url.as_str().trim_end_matches('/');
-        let is_plain = |c: char| {
-            c.is_ascii_alphanumeric() || matches!(c, '/' | ':' | '.' | '-' | '_' | '~' | '[' | ']')
-        };
+        let is_plain =
+            |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | ':' | '.' | '-' | '_' | '~' | '[' | ']');
         // A name or password would have an `@`.
         if !is_http || !url.has_host() || !is_bare || !text.chars().all(is_plain) {
             return Err(refuse());

@@ -277,9 +277,10 @@ impl Setback {
     fn asked_wait(&self) -> Option<Duration> {
         match self {
             Self::Ask(error) | Self::Compare(CompareError::Ask(error)) => error.asked_wait(),
-            Self::Compare(CompareError::Store(_)) | Self::Store(_) | Self::OriginBehind | Self::Refused(_) => {
-                None
-            }
+            Self::Compare(CompareError::Store(_))
+            | Self::Store(_)
+            | Self::OriginBehind
+            | Self::Refused(_) => None,
         }
     }
 }

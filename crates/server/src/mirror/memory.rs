@@ -45,10 +45,7 @@ pub struct MirrorMemory {
 
 impl MirrorMemory {
     pub fn at(data_dir: &Path) -> Self {
-        Self {
-            origin: DataDir::mirror_origin_at(data_dir),
-            refused: DataDir::mirror_refused_at(data_dir),
-        }
+        Self { origin: DataDir::mirror_origin_at(data_dir), refused: DataDir::mirror_refused_at(data_dir) }
     }
 
     /// The address that this mirror has followed, as it was written; `None` if this is no mirror's directory.

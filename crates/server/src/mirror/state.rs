@@ -36,7 +36,9 @@ pub enum MirrorTrouble {
 
 /// A request that a mirror does not accept.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("this is a mirror of {origin}. It accepts neither changes nor signed questions: send them to {origin}")]
+#[error(
+    "this is a mirror of {origin}. It accepts neither changes nor signed questions: send them to {origin}"
+)]
 pub struct NotTheOrigin {
     pub origin: String,
 }
@@ -149,7 +151,10 @@ impl MirrorState {
         self.refusal.store(Some(Arc::clone(&refusal)));
         let FollowRefusal { origin, reason, ours, theirs, .. } = &*refusal;
         tracing::error!(
-            origin, reason, ours, theirs,
+            origin,
+            reason,
+            ours,
+            theirs,
             "the mirror stops following and serves what it has; see docs/mirror.md. `countersign admin mirror resume` \
              makes it try again"
         );

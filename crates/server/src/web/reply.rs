@@ -15,12 +15,7 @@ use countersign_core::{
 };
 use maud::{Markup, html};
 
-use super::{
-    assets::STYLE_ADDRESS,
-    frame::Page,
-    links,
-    visit::Visit,
-};
+use super::{assets::STYLE_ADDRESS, frame::Page, links, visit::Visit};
 use crate::{error::ApiError, state::App};
 use countersign_store::{Head, ObjectId};
 

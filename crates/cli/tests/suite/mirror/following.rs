@@ -163,8 +163,7 @@ fn a_mirror_that_has_received_nothing_says_so() {
 #[test]
 fn metrics_say_how_far_a_mirror_is() {
     let world = origin();
-    let mut mirror =
-        TestServer::prepare_as(|dir| Launch::mirror(&url_of(&world.server), dir).with_metrics());
+    let mut mirror = TestServer::prepare_as(|dir| Launch::mirror(&url_of(&world.server), dir).with_metrics());
     mirror.start_again();
     await_same(&mirror, &world.server);
     let address = mirror.metrics_address();

@@ -27,7 +27,10 @@ fn pages_name_the_origin_and_commands_that_change_something_ask_it() {
     let landing = page("/");
     let register = format!("countersign register https://github.com/acme/app --server {origin}");
     assert!(landing.contains(&register), "{landing}");
-    assert!(landing.contains("app.tar.gz --server http://localhost"), "downloads go to the mirror: {landing}");
+    assert!(
+        landing.contains("app.tar.gz --server http://localhost"),
+        "downloads go to the mirror: {landing}"
+    );
     let own = world.server.send(&Request::get("/").with_header("accept", "text/html")).text();
     assert!(!own.contains("is a mirror"), "{own}");
 }

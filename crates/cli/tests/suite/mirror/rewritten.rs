@@ -50,8 +50,9 @@ fn resume(data_dir: &Path) -> std::process::Output {
 fn a_past_that_was_replaced_is_refused_until_the_operator_decides() {
     let mut world = origin();
     let url = url_of(&world.server);
-    let mut mirror =
-        TestServer::prepare_as(|dir| launch_impatient(&url, dir, 10).args(["--metrics-listen", "127.0.0.1:0"]));
+    let mut mirror = TestServer::prepare_as(|dir| {
+        launch_impatient(&url, dir, 10).args(["--metrics-listen", "127.0.0.1:0"])
+    });
     mirror.start_again();
     await_same(&mirror, &world.server);
     mirror.stop();

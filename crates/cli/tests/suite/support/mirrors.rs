@@ -76,9 +76,7 @@ pub(crate) fn await_same(mirror: &TestServer, origin: &TestServer) {
 #[track_caller]
 pub(crate) fn await_tip(mirror: &TestServer, tip: &str) {
     let served = || mirror.get(&format!("/v1/journal?after={tip}")).status == 200;
-    wait_until(&format!("{tip} does not arrive"), || {
-        tip_of(mirror).as_deref() == Some(tip) && served()
-    });
+    wait_until(&format!("{tip} does not arrive"), || tip_of(mirror).as_deref() == Some(tip) && served());
 }
 
 /// The answer of `/readyz` once it has this status.
