@@ -198,6 +198,20 @@ test("keys never break inside their prefix, and lead to their pages", () =>
     await page.waitForURL(/\/keys\/svc-pub:[\w-]{43}$/);
     assert.match(await page.locator(".whole-key").textContent(), /^svc-pub:\S{43}$/);
     assert.equal(await page.locator(".whole-key .together").evaluate((prefix) => prefix.getClientRects().length), 1);
+    await open(page, verifyAt("app/1.0"));
+    await page.locator("#file:enabled").setInputFiles(file("pretend that this is a program\n"));
+    await page.locator("#result.verified").waitFor();
+    const keys = page.locator("#result small").filter({ hasText: /^svc-pub:/ });
+    assert.equal(await keys.count(), 2);
+    for (const key of await keys.all()) {
+      const lines = await key.evaluate(({ firstChild: text }) => {
+        const prefix = document.createRange();
+        prefix.setStart(text, 0);
+        prefix.setEnd(text, "svc-pub:".length);
+        return prefix.getClientRects().length;
+      });
+      assert.equal(lines, 1);
+    }
   }));
 
 test("no page of a project is longer than it must be", () =>

@@ -15,6 +15,8 @@ use countersign_core::{
 };
 use serde::{Serialize, Serializer};
 
+use crate::catalogue::WaitingFile;
+
 const SIGNATURES_ROUTE: &str = "/v1/signatures";
 
 /// A signers file waits for signatures.
@@ -200,6 +202,10 @@ pub struct PendingResponse {
     #[schema(value_type = Option<usize>, nullable = false)]
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out: usize,
+    /// Begun revocations that the caller can join, the oldest first, at most 100. Absent if there are none.
+    #[schema(value_type = Option<Vec<WaitingFile>>, nullable = false)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub revocations: Vec<WaitingFile>,
 }
 
 impl PendingResponse {
@@ -208,9 +214,12 @@ impl PendingResponse {
         let object = json.root().open_object()?;
         let paths = object.required("file_paths")?.array()?;
         let left_out = object.optional("left_out").map(|count| count.integer()).transpose()?;
+        let revocations = object.optional("revocations").map(|list| list.array()).transpose()?;
+        let revocations = revocations.unwrap_or_default();
         Ok(Self {
             file_paths: paths.iter().map(|path| path.parsed(RepoPath::parse)).collect::<Result<_, _>>()?,
             left_out: left_out.map_or(0, |count| usize::try_from(count).unwrap_or(usize::MAX)),
+            revocations: revocations.iter().map(WaitingFile::parse_field).collect::<Result<_, _>>()?,
         })
     }
 }

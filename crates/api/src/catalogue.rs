@@ -206,7 +206,7 @@ pub struct WaitingFile {
 }
 
 impl WaitingFile {
-    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+    pub(crate) fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
         let object = field.open_object()?;
         Ok(Self {
             kind: object.required("kind")?.parsed(WaitingKind::parse)?,

@@ -6,6 +6,7 @@ pub mod assembly;
 pub mod catalogue;
 pub mod claim;
 pub mod event;
+pub mod newest;
 pub mod offline;
 pub mod requests;
 pub mod schemas;

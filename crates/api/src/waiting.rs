@@ -68,6 +68,6 @@ impl PendingResponse {
             if bytes <= most_bytes { file_paths.push(path.clone()) } else { left_out += 1 }
         }
         file_paths.sort();
-        Self { file_paths, left_out }
+        Self { file_paths, left_out, revocations: Vec::new() }
     }
 }

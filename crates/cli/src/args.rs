@@ -291,7 +291,7 @@ To replace a lost origin, stop the mirror and run `countersign serve` on its dat
 
 You can also set every flag by its environment variable or in the configuration file, as for `countersign serve`.")]
     Mirror(MirrorArgs),
-    /// Maintain the data directory of a stopped server
+    /// Ask a running server on this machine, or change what is in its data directory
     Admin {
         #[command(subcommand)]
         command: AdminCommand,

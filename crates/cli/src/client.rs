@@ -1,6 +1,7 @@
 //! The signing server, as its client sees it: asked for things, bounded in time and size, and not believed.
 
 mod attempts;
+mod calls;
 mod exchange;
 mod failures;
 mod journal;
@@ -11,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use countersign_api::{
     answers::{ChainResponse, PingResponse},
-    catalogue::{KeyPendingResponse, ProjectsResponse},
+    catalogue::{KeyPendingResponse, ProjectsResponse, ReleasesResponse},
     event::{EventFilter, HEADER_LAST_EVENT_ID},
 };
 use countersign_core::{
@@ -32,25 +33,21 @@ use countersign_core::{
     },
 };
 use reqwest::{
-    Method, Response, StatusCode,
+    Response, StatusCode,
     header::{CONTENT_TYPE, HeaderValue},
 };
-use serde::Serialize;
 use url::Url;
 
+pub(crate) use self::calls::ServerCall;
 pub(crate) use self::journal::JournalStream;
 use self::{
     attempts::{Attempts, Repetition},
-    exchange::{Answer, exchange},
+    exchange::{Answer, ExchangeError, exchange},
 };
-use crate::{error::CliError, keys::SigningKey};
+use crate::{error::CliError, keys::SigningKey, output::Output};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
-/// While the server fetches a signers file from a forge.
-const FETCH_TIMEOUT: Duration = Duration::from_secs(150);
-/// While the server downloads all assets of a release.
-const RELEASE_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
 
 const TOO_OLD: &str =
     "what happened since then can no longer be told: look at the state, and watch without --since";
@@ -67,10 +64,11 @@ pub(crate) struct ListenQuery {
 pub(crate) struct ServerClient {
     base: Url,
     http: reqwest::Client,
+    output: Output,
 }
 
 impl ServerClient {
-    pub(crate) fn new(server: &str) -> Result<Self, CliError> {
+    pub(crate) fn new(server: &str, output: Output) -> Result<Self, CliError> {
         let shown = shown_text(server);
         let malformed = || {
             CliError::usage(
@@ -95,7 +93,7 @@ impl ServerClient {
                 .referer(false)
         });
         let http = http.map_err(CliError::no_https)?;
-        Ok(Self { base, http })
+        Ok(Self { base, http, output })
     }
 
     pub(crate) fn address(&self) -> String {
@@ -156,34 +154,37 @@ impl ServerClient {
         Ok(files.iter().flat_map(SignersFile::keys).collect())
     }
 
-    /// What the catalogue says to everyone about a question in the query.
-    pub(crate) async fn search<T>(
+    /// The releases that a question in the query finds.
+    pub(crate) async fn releases(&self, query: &[(&str, &str)]) -> Result<ReleasesResponse, CliError> {
+        self.look_into_catalogue(&["releases"], query, ReleasesResponse::parse).await
+    }
+
+    /// The projects whose identifiers end like this.
+    pub(crate) async fn projects(&self, name: &str) -> Result<ProjectsResponse, CliError> {
+        self.look_into_catalogue(&["projects"], &[("name", name)], ProjectsResponse::parse).await
+    }
+
+    /// What waits for a key, as everyone may know.
+    pub(crate) async fn pending_of(&self, key: &PublicKey) -> Result<KeyPendingResponse, CliError> {
+        let route = ["keys", &key.to_string(), "pending"];
+        self.look_into_catalogue(&route, &[], KeyPendingResponse::parse).await
+    }
+
+    async fn look_into_catalogue<T>(
         &self,
-        route: &str,
+        route: &[&str],
         query: &[(&str, &str)],
         parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
     ) -> Result<T, CliError> {
-        let mut url = self.route(route, None);
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.push("v1").extend(route);
+        }
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
         let answer = self.get(url, ANSWER_BYTES).await?;
         parse(&answer.bytes).map_err(|error| self.unusable(&"a question", &answer, error))
-    }
-
-    /// The projects whose identifiers end like this.
-    pub(crate) async fn projects(&self, name: &str) -> Result<ProjectsResponse, CliError> {
-        self.search("projects", &[("name", name)], ProjectsResponse::parse).await
-    }
-
-    /// What waits for a key, as everyone may know.
-    pub(crate) async fn pending_of(&self, key: &PublicKey) -> Result<KeyPendingResponse, CliError> {
-        let mut url = self.route("keys", None);
-        if let Ok(mut segments) = url.path_segments_mut() {
-            segments.extend([key.to_string().as_str(), "pending"]);
-        }
-        let answer = self.get(url, ANSWER_BYTES).await?;
-        KeyPendingResponse::parse(&answer.bytes).map_err(|error| self.unusable(key, &answer, error))
     }
 
     /// A request that `key` signs, for an answer that `parse` reads.
@@ -218,7 +219,7 @@ impl ServerClient {
                 .header(wire::HEADER_PUBLIC_KEY, key.public_key().to_string())
                 .body(body.clone());
             let outcome = exchange(request, timeout, ANSWER_BYTES).await;
-            if !attempts.try_again(&outcome, call.repetition()).await {
+            if !self.try_again(attempts, &outcome, call.repetition()).await {
                 break outcome;
             }
         };
@@ -249,25 +250,31 @@ impl ServerClient {
         for (name, value) in parameters.into_iter().filter_map(|(name, value)| Some((name, value?))) {
             url.query_pairs_mut().append_pair(name, &value);
         }
-        let request = self.http.get(url);
-        let request = match &query.after {
-            Some(after) => request.header(HEADER_LAST_EVENT_ID, after),
-            None => request,
-        };
-        // There is no limit for the whole answer, only for its head.
-        let response = tokio::time::timeout(ANSWER_TIMEOUT, request.send()).await;
-        let response = match response.map_err(|_| self.silent())? {
-            Ok(response) => response,
-            Err(error) => return Err(self.unreachable(&error).await),
-        };
-        if !response.status().is_success() {
-            let is_too_old = response.status() == StatusCode::NOT_FOUND && query.after.is_some();
-            let refused = match Answer::read(response, 0).await {
+        let mut attempts = Attempts::default();
+        let response = loop {
+            let request = self.http.get(url.clone());
+            let request = match &query.after {
+                Some(after) => request.header(HEADER_LAST_EVENT_ID, after),
+                None => request,
+            };
+            // There is no limit for the whole answer, only for its head.
+            let begun = tokio::time::timeout(ANSWER_TIMEOUT, request.send()).await;
+            let outcome = match begun.map_err(|_| self.silent())? {
+                Ok(response) if response.status().is_success() => break response,
+                Ok(response) => Answer::read(response, 0).await,
+                Err(error) => Err(ExchangeError::Transport(error)),
+            };
+            if self.try_again(&mut attempts, &outcome, Repetition::Harmless).await {
+                continue;
+            }
+            return Err(match outcome {
+                Ok(answer) if answer.status == StatusCode::NOT_FOUND && query.after.is_some() => {
+                    self.refused(&answer).with_hint(TOO_OLD)
+                }
                 Ok(answer) => self.refused(&answer),
                 Err(error) => self.failed(error).await,
-            };
-            return Err(if is_too_old { refused.with_hint(TOO_OLD) } else { refused });
-        }
+            });
+        };
         let kind = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
         if kind.is_some_and(|kind| kind.starts_with(b"text/event-stream")) {
             return Ok(response);
@@ -313,7 +320,7 @@ impl ServerClient {
         let mut attempts = Attempts::default();
         loop {
             let outcome = exchange(self.http.get(url.clone()), ANSWER_TIMEOUT, max_bytes).await;
-            if attempts.try_again(&outcome, Repetition::Harmless).await {
+            if self.try_again(&mut attempts, &outcome, Repetition::Harmless).await {
                 continue;
             }
             return match outcome {
@@ -321,6 +328,26 @@ impl ServerClient {
                 Err(error) => Err(self.failed(error).await),
             };
         }
+    }
+
+    /// Waits, and says whether to send the request again (D63). A pause that the server asks for is worth a word.
+    async fn try_again(
+        &self,
+        attempts: &mut Attempts,
+        outcome: &Result<Answer, ExchangeError>,
+        repetition: Repetition,
+    ) -> bool {
+        let Some(pause) = attempts.next_pause(outcome, repetition) else { return false };
+        if let Ok(answer) = outcome
+            && answer.retry_after.is_some()
+            && let Some(said) = answer.error_text()
+        {
+            let (address, said) = (self.address(), shown_text(&said));
+            let seconds = pause.as_secs_f32().ceil();
+            self.output.note(&format!("{address}: {said}. Asking again in {seconds} s."));
+        }
+        tokio::time::sleep(pause).await;
+        true
     }
 
     /// Not an event.
@@ -332,64 +359,6 @@ impl ServerClient {
         String::from_utf8(bytes)
             .map_err(|_| self.unusable_content(path, ParseError::new("", "it is not UTF-8")))
     }
-}
-
-/// The requests that are signed.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum ServerCall<'a> {
-    Ping,
-    Register(&'a countersign_api::requests::ProposeBody),
-    Update(&'a countersign_api::requests::ProposeBody),
-    Signatures(&'a countersign_api::requests::SignaturesBody),
-    Assets(&'a countersign_api::requests::AssetsBody),
-    Revoke(&'a countersign_api::requests::RevokeBody),
-}
-
-impl ServerCall<'_> {
-    fn parts(self) -> (Method, &'static str, Duration) {
-        match self {
-            Self::Ping => (Method::GET, "ping", ANSWER_TIMEOUT),
-            Self::Register(_) => (Method::POST, "register_repo", FETCH_TIMEOUT),
-            Self::Update(_) => (Method::POST, "update_signers", FETCH_TIMEOUT),
-            Self::Signatures(_) => (Method::POST, "signatures", ANSWER_TIMEOUT),
-            Self::Assets(_) => (Method::POST, "assets", RELEASE_TIMEOUT),
-            Self::Revoke(_) => (Method::POST, "revoke", ANSWER_TIMEOUT),
-        }
-    }
-
-    /// For messages.
-    fn title(self) -> &'static str {
-        match self {
-            Self::Ping => "a ping",
-            Self::Register(_) => "a registration",
-            Self::Update(_) => "an update of signers",
-            Self::Signatures(_) => "a signature",
-            Self::Assets(_) => "a release",
-            Self::Revoke(_) => "a revocation",
-        }
-    }
-
-    fn repetition(self) -> Repetition {
-        match self {
-            Self::Ping | Self::Signatures(_) | Self::Revoke(_) => Repetition::Harmless,
-            Self::Register(_) | Self::Update(_) | Self::Assets(_) => Repetition::Harmful,
-        }
-    }
-
-    fn body(self) -> Result<String, CliError> {
-        match self {
-            Self::Ping => Ok(String::new()),
-            Self::Register(body) | Self::Update(body) => to_json(body),
-            Self::Signatures(body) => to_json(body),
-            Self::Assets(body) => to_json(body),
-            Self::Revoke(body) => to_json(body),
-        }
-    }
-}
-
-fn to_json(body: &impl Serialize) -> Result<String, CliError> {
-    serde_json::to_string(body)
-        .map_err(|error| CliError::other("the request cannot be written", "report this").because(error))
 }
 
 /// The clock of this computer.

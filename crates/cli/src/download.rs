@@ -81,10 +81,10 @@ impl std::fmt::Display for Expected {
 
 /// A file to download: from where, what it must be, and to where.
 pub(crate) struct WantedFile<'a> {
-    pub(crate) url: &'a SourceUrl,
+    pub(crate) url: SourceUrl,
     pub(crate) file: &'a PublishedFile,
     pub(crate) max_bytes: u64,
-    pub(crate) target: &'a Path,
+    pub(crate) target: PathBuf,
 }
 
 /// What happens to a file that is there already and is another one.
@@ -96,7 +96,7 @@ pub(crate) enum Overwrite {
 
 /// The size of the file, if it is here already.
 pub(crate) fn find_existing(wanted: &WantedFile<'_>, output: Output) -> Option<u64> {
-    check_local(wanted.target, wanted.file, output).ok()
+    check_local(&wanted.target, wanted.file, output).ok()
 }
 
 /// Downloads a file, if it is the one that the index lists. Gives its size.
@@ -105,7 +105,7 @@ pub(crate) async fn download(
     overwrite: Overwrite,
     output: Output,
 ) -> Result<u64, CliError> {
-    let WantedFile { url, file, max_bytes, target } = *wanted;
+    let WantedFile { url, file, max_bytes, target } = wanted;
     let expected = Expected::of(file)?;
     check_replaceable(target)?;
     if target.exists() && overwrite == Overwrite::Deny && find_existing(wanted, output).is_none() {
@@ -115,7 +115,7 @@ pub(crate) async fn download(
         ));
     }
     let fetcher = Fetcher::for_user(Timeouts::default()).map_err(CliError::no_https)?;
-    let opened = fetcher.open_download(url.request_url(), Some(max_bytes)).await.map_err(failed)?;
+    let opened = fetcher.open_download(url.request_url(), Some(*max_bytes)).await.map_err(failed)?;
     let mut opened = opened.ok_or_else(|| {
         CliError::unreachable(
             format!("{url} was not found"),

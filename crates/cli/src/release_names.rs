@@ -127,7 +127,8 @@ fn begins_name(word: &str) -> bool {
 
 fn parse_subject(word: &str) -> Result<NamedSubject, CliError> {
     if word.contains("://") {
-        return Ok(NamedSubject::Url(word.to_owned()));
+        // Of a directory, as a browser shows it.
+        return Ok(NamedSubject::Url(word.trim_end_matches('/').to_owned()));
     }
     if is_path(word) {
         return RepoPath::parse(word)

@@ -9,12 +9,12 @@ use countersign_core::{
     rules::place::{path_of_url, release_tag},
     values::shown::shown_text,
 };
-use countersign_explain::signers::{named_signer, shown_signer};
+use countersign_explain::{progress::Names, signers::named_signer};
 use serde_json::{Value, json};
 
 use crate::{
     download::Expected, error::CliError, evidence::shown_name, output::Output, paths::shown_path,
-    proof::Accepted,
+    people::People, proof::Accepted,
 };
 
 /// A file of a release that is on this computer, and right.
@@ -66,7 +66,7 @@ impl Report<'_> {
             line("file", file.text());
         }
         line("release", release_name(artifact));
-        line("signed by", signer_names(artifact).join(", "));
+        line("signed by", signer_names(artifact));
         line(
             "thresholds",
             artifact.groups().iter().map(GroupCount::to_string).collect::<Vec<_>>().join("; "),
@@ -163,7 +163,7 @@ fn history_text(artifact: &VerifiedArtifact) -> String {
     }
 }
 
-fn signer_names(artifact: &VerifiedArtifact) -> Vec<String> {
-    let signers = &artifact.governing().signers;
-    artifact.signed_by.keys().map(|key| shown_signer(&named_signer(signers, *key))).collect()
+fn signer_names(artifact: &VerifiedArtifact) -> String {
+    let names = Names::of([&artifact.governing().signers]);
+    People { names: &names, you: None }.list(artifact.signed_by.keys().copied())
 }

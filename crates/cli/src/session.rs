@@ -14,6 +14,15 @@ use crate::{
     prompt::Confirmation,
 };
 
+/// Which servers may be asked without a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// A signer knows the server: one on this machine is the default for projects on this machine.
+    Signer,
+    /// A downloader may have met nothing of this before: the project's own signers file names its servers.
+    Downloader,
+}
+
 /// Where `countersign serve` listens if it is not told otherwise.
 const OWN_SERVER: &str = "http://127.0.0.1:3000";
 
@@ -46,26 +55,31 @@ impl Session {
     /// The server for what is in a project: of a stranger's project, one must be chosen.
     pub(crate) fn client_for(&self, path: &RepoPath) -> Result<ServerClient, CliError> {
         match self.chosen_server(Some(path)) {
-            Some(server) => ServerClient::new(server),
-            None if is_on_this_machine(path) => ServerClient::new(OWN_SERVER),
+            Some(server) => ServerClient::new(server, self.output),
+            None if is_on_this_machine(path) => ServerClient::new(OWN_SERVER, self.output),
             None => Err(no_server(path)),
         }
     }
 
     /// The server for what concerns no project.
     pub(crate) fn client(&self) -> Result<ServerClient, CliError> {
-        ServerClient::new(self.chosen_server(None).unwrap_or(OWN_SERVER))
+        ServerClient::new(self.chosen_server(None).unwrap_or(OWN_SERVER), self.output)
     }
 
-    /// Every server that may have something for this user.
-    pub(crate) fn clients(&self) -> Result<Vec<ServerClient>, CliError> {
+    /// Every server that may have something for this user. Signers have one on this machine by default (D79).
+    pub(crate) fn clients(&self, reader: Reader) -> Result<Vec<ServerClient>, CliError> {
         let chosen: Vec<&str> = match &self.global.server {
             Some(server) => vec![server],
             None => self.config.all_servers(),
         };
-        match chosen.as_slice() {
-            [] => Ok(vec![ServerClient::new(OWN_SERVER)?]),
-            chosen => chosen.iter().map(|server| ServerClient::new(server)).collect(),
+        match (chosen.as_slice(), reader) {
+            ([], Reader::Signer) => Ok(vec![ServerClient::new(OWN_SERVER, self.output)?]),
+            ([], Reader::Downloader) => Err(CliError::usage(
+                "no server is set, and no project's server is known yet",
+                "give the URL that the file has on the project's site: its signers file names the server. Or pass \
+                 --server URL, or set one for all projects: `countersign config set server URL`",
+            )),
+            (chosen, _) => chosen.iter().map(|server| ServerClient::new(server, self.output)).collect(),
         }
     }
 

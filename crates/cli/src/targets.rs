@@ -22,7 +22,7 @@ use crate::{
     output::quote,
     prompt,
     release_names::{FORMS, NamedSubject, ReleaseName, split_page},
-    session::{Session, no_server},
+    session::{Reader, Session, no_server},
     trust::TrustFile,
 };
 
@@ -31,15 +31,6 @@ use crate::{
 pub(crate) struct Target {
     pub(crate) client: ServerClient,
     pub(crate) path: RepoPath,
-}
-
-/// Which servers may be asked without a setting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reader {
-    /// A signer knows the server: one on this machine is the default for projects on this machine.
-    Signer,
-    /// A downloader may have met nothing of this before: the project's own signers file names its servers.
-    Downloader,
 }
 
 impl Session {
@@ -75,8 +66,8 @@ impl Session {
     async fn find_url(&self, url: &str, reader: Reader) -> Result<Target, CliError> {
         if let Some(page) = split_page(url) {
             let client = match self.chosen_server(Some(&page.path)) {
-                Some(server) => ServerClient::new(server)?,
-                None => ServerClient::new(&page.server)?,
+                Some(server) => ServerClient::new(server, self.output)?,
+                None => ServerClient::new(&page.server, self.output)?,
             };
             return Ok(Target { client, path: page.path });
         }
@@ -121,7 +112,7 @@ impl Session {
             several => return Err(ambiguous(short, several)),
         }
         let mut found: Vec<Target> = Vec::new();
-        for client in self.clients()? {
+        for client in self.clients(reader)? {
             let answer = client.projects(short).await?;
             found.extend(answer.projects.into_iter().map(|path| Target { client: client.clone(), path }));
         }
@@ -187,7 +178,7 @@ impl Session {
         self.output.note(&format!("The project's signers file, {}, names its servers.", shown_text(&at)));
         let mut failed = None;
         for server in file.servers() {
-            let client = match ServerClient::new(server) {
+            let client = match ServerClient::new(server, self.output) {
                 Ok(client) => client,
                 Err(error) => {
                     failed = failed.or(Some(error));
@@ -252,6 +243,12 @@ async fn find_in_directory(client: &ServerClient, dir: &RepoPath) -> Result<Repo
     let pending = layout::pending_signers(dir);
     if client.document(&pending).await?.is_some() {
         return Ok(pending);
+    }
+    if client.document(&layout::active_signers(dir)).await?.is_some() {
+        return Err(CliError::usage(
+            format!("{dir} is a project whose signers are in force, and no change of them is pending"),
+            "name one of its releases: PROJECT TAG; `countersign chain PROJECT` shows its signers",
+        ));
     }
     Err(CliError::usage(
         format!("{} has neither a release nor a pending signers file at {dir}", client.address()),

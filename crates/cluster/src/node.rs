@@ -107,6 +107,14 @@ impl NodeState {
         self.reachability.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// When the database was found again, or first; `None` while it cannot be reached.
+    pub fn back_since(&self) -> Option<Instant> {
+        match self.reachability() {
+            Reachability::Since(since) => Some(since),
+            Reachability::Unasked | Reachability::NotSince { .. } => None,
+        }
+    }
+
     /// Batches of this node that came second.
     pub fn races_lost(&self) -> u64 {
         self.races_lost.load(Ordering::Relaxed)

@@ -98,6 +98,7 @@ impl SharedNonces {
             floor: Arc::clone(&floor),
             limit,
             session: None,
+            since: Instant::now(),
             resting: None,
         };
         let keeper = runtime.spawn(keeper.run(waiting));
@@ -166,6 +167,8 @@ struct NonceKeeper {
     floor: Arc<ArcSwapOption<Timestamp>>,
     limit: Duration,
     session: Option<DatabaseSession>,
+    /// Since when there is a session, or none because the database did not answer.
+    since: Instant,
     /// Until when nothing is tried, and why.
     resting: Option<(Instant, NonceError)>,
 }
@@ -187,6 +190,10 @@ impl NonceKeeper {
     }
 
     async fn store(&mut self, batch: &[Waiting]) -> Result<Vec<Result<StoredNonce, NonceError>>, NonceError> {
+        // Another connection has found the database again: this one may be dead without knowing.
+        if self.node.back_since().is_some_and(|back| back > self.since) {
+            (self.session, self.resting) = (None, None);
+        }
         if let Some((until, error)) = &self.resting
             && Instant::now() < *until
         {
@@ -201,7 +208,8 @@ impl NonceKeeper {
             let could_connect = self.session.take().is_some();
             let error = unavailable(error);
             if is_silent || !could_connect {
-                self.resting = Some((Instant::now() + REST, error.clone()));
+                self.since = Instant::now();
+                self.resting = Some((self.since + REST, error.clone()));
             }
             error
         })?;
@@ -215,7 +223,10 @@ impl NonceKeeper {
     ) -> Result<Vec<Result<StoredNonce, NonceError>>, DatabaseError> {
         let session = match self.session.take().filter(|session| !session.is_closed()) {
             Some(session) => session,
-            None => self.database.connect("nonces", self.limit).await?,
+            None => {
+                self.since = Instant::now();
+                self.database.connect("nonces", self.limit).await?
+            }
         };
         let session = self.session.insert(session);
         // In order: two nodes that store the same nonces must not wait for each other in a circle.

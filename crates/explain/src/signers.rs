@@ -52,6 +52,6 @@ pub fn rule_text(threshold: usize, size: usize) -> String {
     format!("any {threshold} of {size} key{}", plural(size))
 }
 
-pub(crate) fn plural(count: usize) -> &'static str {
+pub fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }

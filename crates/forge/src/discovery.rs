@@ -197,13 +197,17 @@ fn files_in(dir: &str) -> Vec<String> {
     std::iter::once(format!("{dir}/{}", wire::SIGNERS_FILE)).chain(dirs).collect()
 }
 
-/// In the file's own directory and those above it.
+/// In the file's own directory and those above it; last below the URL itself, which may be that of a directory.
 fn on_file_server(url: &SourceUrl) -> Vec<String> {
     let dirs = url.dir_segments();
     let base = format!("{}://{}", url.scheme().as_str(), url.server());
-    (0..=dirs.len().min(MAX_LEVELS_ABOVE))
-        .flat_map(|above| {
-            let names = dirs[..dirs.len() - above].iter().map(|name| encode(name));
+    let own_and_above =
+        (0..=dirs.len().min(MAX_LEVELS_ABOVE)).map(|above| dirs[..dirs.len() - above].to_vec());
+    let below = url.file_name().map(|name| [dirs, &[name.to_owned()]].concat());
+    own_and_above
+        .chain(below)
+        .flat_map(|names| {
+            let names = names.iter().map(|name| encode(name));
             let dir = std::iter::once(base.clone()).chain(names).collect::<Vec<_>>().join("/");
             [
                 format!("{dir}/{}", wire::SIGNERS_FILE),

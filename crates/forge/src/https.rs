@@ -62,7 +62,13 @@ fn classify(error: &rustls::Error) -> TlsProblem {
     use rustls::{CertificateError as C, Error as E, InvalidMessage as M};
     match error {
         E::InvalidMessage(M::InvalidContentType | M::UnknownProtocolVersion) => TlsProblem::NotTls,
-        E::InvalidCertificate(C::UnknownIssuer) => TlsProblem::UnknownIssuer,
+        // The others: an authority of that name is known, and has another key.
+        E::InvalidCertificate(
+            C::UnknownIssuer
+            | C::BadSignature
+            | C::UnsupportedSignatureAlgorithmContext { .. }
+            | C::UnsupportedSignatureAlgorithmForPublicKeyContext { .. },
+        ) => TlsProblem::UnknownIssuer,
         E::InvalidCertificate(C::Expired | C::ExpiredContext { .. }) => TlsProblem::Expired,
         E::InvalidCertificate(C::NotValidYet | C::NotValidYetContext { .. }) => TlsProblem::NotValidYet,
         E::InvalidCertificate(C::NotValidForName | C::NotValidForNameContext { .. }) => TlsProblem::OtherName,

@@ -20,18 +20,21 @@ pub(crate) fn follow(catalogue: &Arc<Catalogue>) -> io::Result<Rounds> {
     Rounds::start("catalogue", REST, move || catalogue.catch_up())
 }
 
-/// Answers a question outside the runtime, when it is its turn. Soon after a start it waits for the catalogue first.
+/// Soon after a start the catalogue is not there yet.
+pub(crate) async fn wait_until_ready(app: &App) -> Result<(), ApiError> {
+    let mut readiness = app.catalogue.readiness();
+    let waited = timeout(PATIENCE, readiness.wait_for(|is_ready| *is_ready)).await;
+    let is_ready = waited.is_ok_and(|ready| ready.is_ok());
+    if is_ready { Ok(()) } else { Err(ApiError::no_catalogue_yet()) }
+}
+
+/// Answers a question outside the runtime, when it is its turn.
 pub(crate) async fn ask<T: Send + 'static>(
     app: &App,
     origin: Option<&Extension<RequestOrigin>>,
     question: impl FnOnce(&Look<'_>) -> T + Send + 'static,
 ) -> Result<T, ApiError> {
-    let mut readiness = app.catalogue.readiness();
-    let waited =
-        timeout(PATIENCE, readiness.wait_for(|is_ready| *is_ready)).await.is_ok_and(|ready| ready.is_ok());
-    if !waited {
-        return Err(ApiError::no_catalogue_yet());
-    }
+    wait_until_ready(app).await?;
     let client = origin.and_then(|origin| origin.client.as_ref());
     let visitor = Claimant::at(client.map(|client| client.network));
     let catalogue = Arc::clone(&app.catalogue);

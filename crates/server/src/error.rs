@@ -1,4 +1,6 @@
-//! The one mapping from refusals and failures to status codes (spec §7, D25, D30).
+//! What a client reads if it does not get what it asked for.
+
+mod statuses;
 
 use std::error::Error as StdError;
 
@@ -8,42 +10,11 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use countersign_api::answers::ErrorResponse;
-use countersign_core::{
-    documents::index::IndexTooLarge,
-    rules::{
-        auth::AuthRefusal,
-        chain::ChainRefusal,
-        decide::{
-            ProposalFault, assets::AssetsRefusal, register::RegisterRefusal, revoke::RevokeRefusal,
-            sign::SignRefusal, update::UpdateRefusal,
-        },
-        query::StatusRefusal,
-        snapshot::ReadError,
-    },
-    values::{json::ParseError, path::PathError, shown::shown_text},
-};
-use countersign_forge::checksums::file::{ChecksumsError, TooManyFiles};
-use countersign_forge::{fetch::FetchError, url::UrlRefusal};
-
+use countersign_core::{documents::index::IndexTooLarge, values::shown::shown_text};
+use countersign_store::StoreError;
 use url::Url;
 
-use crate::{
-    blocks::ChangeBlocked,
-    gravity::{Gravity, UpstreamFault},
-    health::NotReady,
-    limits::{
-        Limited,
-        caps::CapRefusal,
-        places::{GaveWay, NoPlace},
-    },
-    mirror::state::NotTheOrigin,
-    upstream::{UpstreamError, releases::DownloadError},
-};
-use countersign_store::{StoreError, nonces::NonceError};
-
-/// For a disk that fails. Only the log names the file.
-const NOTHING_STORED: &str = "the server cannot store anything at the moment, so nothing was changed: its disk may be full. Its log says why; \
-     try again later";
+use crate::gravity::{Gravity, UpstreamFault};
 
 /// What the client reads. The text is safe to show; `source` is only for the log.
 #[derive(Debug)]
@@ -120,11 +91,18 @@ impl ApiError {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "the server is busy: try again in a moment").retry_after(1)
     }
 
-    /// What a node cannot do without the others.
+    /// For a node that cannot store a nonce, or is not up to date.
     pub fn no_database(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        let message = "the server cannot reach its database at the moment. Whether the change was made is not known: try \
-                       again in a moment";
+        let message = "the server cannot reach its database at the moment, so nothing was changed: try again in a moment";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(2).because(source)
+    }
+
+    /// For a change that a node has sent to the database. The time is longer than clients wait before they repeat a
+    /// request by themselves.
+    pub fn unknown_outcome(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        let message = "the server lost its database before it could confirm the change, so whether it was made is not \
+                       known: look at the state of what you changed, and try again if nothing happened";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(10).because(source)
     }
 
     /// Soon after a start.
@@ -204,234 +182,4 @@ pub(crate) struct LoggedReason {
 fn describe(error: &(dyn StdError + Send + Sync + 'static)) -> String {
     let causes = std::iter::successors(error.source(), |&cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
-}
-
-/// The same status for every case.
-macro_rules! refused_with {
-    ($($status:ident: $($error:ty),+;)+) => {$($(
-        impl From<$error> for ApiError {
-            fn from(error: $error) -> Self {
-                Self::refused(StatusCode::$status, &error)
-            }
-        }
-    )+)+};
-}
-
-refused_with! {
-    UNAUTHORIZED: AuthRefusal;
-    FORBIDDEN: ChangeBlocked, NotTheOrigin;
-    SERVICE_UNAVAILABLE: NotReady;
-    BAD_REQUEST: ParseError, UrlRefusal;
-}
-
-/// Invalid content from a forge is the forge's fault, not the caller's: 500 (D25). The log gets the causes as well.
-macro_rules! invalid_upstream {
-    ($($error:ty),+) => {$(
-        impl From<$error> for ApiError {
-            fn from(error: $error) -> Self {
-                Self::internal(error.to_string(), error).blaming(UpstreamFault::Invalid)
-            }
-        }
-    )+};
-}
-
-invalid_upstream!(ChecksumsError, TooManyFiles);
-
-impl From<ReadError> for ApiError {
-    fn from(error: ReadError) -> Self {
-        Self::internal(error.to_string(), error)
-    }
-}
-
-impl From<NonceError> for ApiError {
-    fn from(error: NonceError) -> Self {
-        match error {
-            NonceError::Used => Self::unauthorized("the nonce was used before"),
-            NonceError::Forgotten => Self::unauthorized(
-                "whether the nonce was used before is not known any more, since the server's clock was wrong for a \
-                 while: sign the request again; if that is refused as well, the operator can help (docs/operations.md, \
-                 The clock)",
-            ),
-            NonceError::Busy => Self::busy(),
-            error if error.is_disk_full() => Self::disk_full().because(error),
-            error @ NonceError::Unavailable(_) => Self::internal(NOTHING_STORED, error),
-        }
-    }
-}
-
-impl From<Limited> for ApiError {
-    fn from(limited: Limited) -> Self {
-        let refused = Self::refused(StatusCode::TOO_MANY_REQUESTS, &limited).retry_after(limited.seconds);
-        Self { gravity: Gravity::Flood, ..refused }
-    }
-}
-
-impl From<NoPlace> for ApiError {
-    fn from(_: NoPlace) -> Self {
-        Self::busy()
-    }
-}
-
-impl From<GaveWay> for ApiError {
-    fn from(gave_way: GaveWay) -> Self {
-        Self::refused(StatusCode::SERVICE_UNAVAILABLE, &gave_way).retry_after(1)
-    }
-}
-
-impl From<PathError> for ApiError {
-    fn from(error: PathError) -> Self {
-        Self::bad_request(format!("Invalid path: {error}"))
-    }
-}
-
-impl From<FetchError> for ApiError {
-    fn from(error: FetchError) -> Self {
-        if error.is_refused_as_given() {
-            return Self::refused(StatusCode::BAD_REQUEST, &error);
-        }
-        let fault = UpstreamFault::from(&error);
-        Self::internal(error.to_string(), error).blaming(fault)
-    }
-}
-
-impl From<UpstreamError> for ApiError {
-    fn from(error: UpstreamError) -> Self {
-        match error {
-            UpstreamError::Busy => Self::busy(),
-            UpstreamError::GaveWay(gave_way) => gave_way.into(),
-            UpstreamError::Fetch(error) => error.into(),
-            UpstreamError::Download(error) => error.into(),
-            UpstreamError::Missing(url) => Self::missing_upstream(&url),
-        }
-    }
-}
-
-impl From<DownloadError> for ApiError {
-    fn from(error: DownloadError) -> Self {
-        match &error {
-            DownloadError::Release(release) if release.is_refused_as_given() => {
-                Self::refused(StatusCode::BAD_REQUEST, &error)
-            }
-            DownloadError::Busy => Self::busy(),
-            DownloadError::GaveWay => GaveWay.into(),
-            DownloadError::Release(_) | DownloadError::TimedOut(_) | DownloadError::Ended => {
-                let gravity = Gravity::from(&error);
-                Self { gravity, ..Self::internal(error.to_string(), error) }
-            }
-        }
-    }
-}
-
-impl From<StoreError> for ApiError {
-    fn from(error: StoreError) -> Self {
-        let message = match &error {
-            StoreError::Busy => return Self::busy(),
-            StoreError::Conflict { path } => {
-                let message = format!("{path} is a file where a directory is needed, or the reverse");
-                return Self::new(StatusCode::CONFLICT, message);
-            }
-            StoreError::OverBudget(over) => {
-                return Self::refused(StatusCode::TOO_MANY_REQUESTS, over).retry_after(over.seconds);
-            }
-            StoreError::Unordered(_) => return Self::no_database(error),
-            StoreError::Halted(_) => {
-                return Self::refused(StatusCode::SERVICE_UNAVAILABLE, &error).retry_after(60);
-            }
-            StoreError::Io(disk) if disk.is_full() => return Self::disk_full().because(error),
-            StoreError::Io(_) => NOTHING_STORED,
-            // A rule should have refused this earlier.
-            StoreError::TooLarge { .. } => return Self::internal(error.to_string(), error),
-            StoreError::Corrupt { .. } | StoreError::Panicked | StoreError::Closed => {
-                "the change could not be committed to the repository"
-            }
-        };
-        Self::internal(message, error)
-    }
-}
-
-impl From<ProposalFault> for ApiError {
-    fn from(fault: ProposalFault) -> Self {
-        match fault {
-            ProposalFault::NotTheCaller | ProposalFault::TimestampAhead(_) => {
-                Self::refused(StatusCode::BAD_REQUEST, &fault)
-            }
-            // Invalid content from a forge is the forge's fault, not the caller's (D25).
-            ProposalFault::InvalidSigners { .. } => {
-                Self::internal(fault.to_string(), fault).blaming(UpstreamFault::Invalid)
-            }
-        }
-    }
-}
-
-impl From<CapRefusal> for ApiError {
-    fn from(refusal: CapRefusal) -> Self {
-        match refusal {
-            CapRefusal::Registrations { .. } | CapRefusal::Superseded { .. } => {
-                Self::refused(StatusCode::CONFLICT, &refusal)
-            }
-            CapRefusal::Rotations { wait_seconds, .. } => {
-                Self::refused(StatusCode::TOO_MANY_REQUESTS, &refusal).retry_after(wait_seconds)
-            }
-            CapRefusal::Stored(error) => error.into(),
-        }
-    }
-}
-
-/// The status of each case. A case that holds a failure becomes what the failure becomes.
-macro_rules! refusals {
-    ($($refusal:ident { $($status:ident: $cases:pat,)+ => $($failed:ident)|+ })+) => {$(
-        impl From<$refusal> for ApiError {
-            fn from(refusal: $refusal) -> Self {
-                use $refusal as R;
-                let status = match refusal {
-                    $($cases => StatusCode::$status,)+
-                    $(R::$failed(error) => return error.into(),)+
-                };
-                Self::refused(status, &refusal)
-            }
-        }
-    )+};
-}
-
-refusals! {
-    RegisterRefusal {
-        CONFLICT: R::AlreadyRegistered(_) | R::InProgress(_) | R::Overlaps { .. },
-        BAD_REQUEST: R::NotListed(_),
-        => Fault | Stored
-    }
-    UpdateRefusal {
-        BAD_REQUEST: R::NotRegistered(_) | R::NotActive(_) | R::NotListed { .. } | R::TimestampNotLater { .. },
-        CONFLICT: R::OtherPending(_) | R::HistoryFull { .. },
-        => Fault | Stored
-    }
-    SignRefusal {
-        BAD_REQUEST: R::MissingPrimary(_) | R::MissingMetadata(_) | R::UnexpectedPath(_) | R::NotFound(_)
-            | R::NotSignable(_) | R::BadSignature(_),
-        FORBIDDEN: R::NotAllowed { .. },
-        CONFLICT: R::AlreadyComplete(_) | R::Revoked(_) | R::AlreadySigned(_),
-        => Stored
-    }
-    AssetsRefusal {
-        BAD_REQUEST: R::NoSigners(_),
-        FORBIDDEN: R::NotASigner { .. },
-        CONFLICT: R::AlreadyRegistered(_) | R::TooManyCollecting { .. },
-        => Stored
-    }
-    RevokeRefusal {
-        NOT_FOUND: R::NotFound(_),
-        CONFLICT: R::NotComplete(_) | R::OtherPending { .. } | R::AlreadySigned(_),
-        BAD_REQUEST: R::NotRevocable(_) | R::AlreadyRevoked(_) | R::InvalidDocument(_) | R::DigestMismatch(_)
-            | R::BadSignature | R::NotAuthorised { .. } | R::NotCaller | R::SubjectDigestRequired
-            | R::NotInitiator,
-        => Stored
-    }
-    StatusRefusal {
-        NOT_FOUND: R::NotFound(_) | R::NoSigners(_),
-        FORBIDDEN: R::NotASigner { .. },
-        => Stored
-    }
-    ChainRefusal {
-        BAD_REQUEST: R::NotSigned(_),
-        => Stored
-    }
 }

@@ -7,9 +7,6 @@
 mod audience;
 mod listener;
 mod request;
-#[cfg(test)]
-#[path = "../tests/suite/support.rs"]
-pub(crate) mod tests;
 
 pub use self::{
     audience::Audience,

@@ -1,9 +1,5 @@
 //! Countersign's server: HTTP, its limits, pages, events and webhooks, on top of the store.
 
-/// The tests of `web` share helpers with the test program.
-#[cfg(test)]
-extern crate self as countersign_server;
-
 pub mod admin;
 pub mod answer;
 pub mod auth;

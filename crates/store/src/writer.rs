@@ -115,8 +115,7 @@ impl Writer {
 
     /// Returns a job of another kind that came in between.
     fn run_batch(&mut self, first: Box<dyn Decision>, jobs: &Receiver<Job>) -> Option<Job> {
-        if self.sharing.is_some()
-            && self.repository.is_unborn()
+        if self.must_look_first()
             && let Err(error) = self.catch_up()
         {
             first.answer(Err(error));
@@ -175,6 +174,7 @@ impl Writer {
                 self.take(decision, draft, waiting);
             }
         }
+        self.yield_turn();
         Ok(())
     }
 

@@ -41,7 +41,8 @@ fn the_answers_of_our_own_server_are_read() {
     let chain = ChainResponse { history: rotated(PROJECT).history };
     assert_eq!(ChainResponse::parse(&bytes(&chain)), Ok(chain));
     for left_out in [0, 7] {
-        let pending = PendingResponse { file_paths: vec![path(INDEX), path(PENDING)], left_out };
+        let file_paths = vec![path(INDEX), path(PENDING)];
+        let pending = PendingResponse { file_paths, left_out, revocations: Vec::new() };
         let mut expected = json!({"file_paths": [INDEX, PENDING]});
         if left_out > 0 {
             expected["left_out"] = json!(left_out);

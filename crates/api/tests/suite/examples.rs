@@ -137,7 +137,8 @@ fn tell_release(examples: &mut Examples, world: &mut World) {
     examples.add_refusal("revoke.409", world.revoke(&early).expect_err("not complete"));
     world.sign(INDEX, &alice()).expect("a signature");
     examples.add_refusal("sign.409", world.sign(INDEX, &alice()).expect_err("signed before"));
-    examples.add("pending", PendingResponse { file_paths: vec![path(INDEX)], left_out: 0 });
+    let file_paths = vec![path(INDEX)];
+    examples.add("pending", PendingResponse { file_paths, left_out: 0, revocations: Vec::new() });
     let files = query::files_to_sign(&world.repo, &path(INDEX)).expect("a sound repository").expect("a file");
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("a document is text");
     let files = files.iter().map(|(path, bytes)| (path.clone(), text(bytes))).collect();
@@ -184,6 +185,8 @@ fn tell_catalogue(examples: &mut Examples, world: &World) {
         reason,
     };
     let (public_key, pending) = (alice().public_key(), vec![begun.clone()]);
+    let revocations = pending.clone();
+    examples.add("pending.revocation", PendingResponse { file_paths: Vec::new(), left_out: 0, revocations });
     examples.add("key.pending", KeyPendingResponse { public_key, pending, more: false });
     let name = Some("bob".to_owned());
     let signed = SignedRelease {

@@ -13,7 +13,7 @@ use countersign_core::{
 
 #[derive(Debug, Args)]
 pub(crate) struct DownloadArgs {
-    /// The URL of a file, a release, or a project for its newest complete release
+    /// The URL of a file, a release, or a project for its newest release: the highest complete version
     #[arg(value_name = "NAME", num_args = 1..=2, required = true)]
     pub(crate) names: Vec<String>,
 

@@ -33,13 +33,13 @@ impl Attempts {
         self.repeated > 0
     }
 
-    /// Waits, and says whether to try again.
-    pub(super) async fn try_again(
+    /// How long to wait before the next one. `None` if there should be none.
+    pub(super) fn next_pause(
         &mut self,
         outcome: &Result<Answer, ExchangeError>,
         repetition: Repetition,
-    ) -> bool {
-        let Some(pause) = PAUSES.get(self.repeated) else { return false };
+    ) -> Option<Duration> {
+        let pause = *PAUSES.get(self.repeated)?;
         let asked = match outcome {
             Ok(answer) => answer.retry_after,
             Err(_) => None,
@@ -50,11 +50,10 @@ impl Attempts {
             Err(ExchangeError::TooLong { .. }) => false,
         };
         if !can_help || asked.is_some_and(|asked| asked > MAX_RETRY_AFTER) {
-            return false;
+            return None;
         }
         self.repeated += 1;
-        tokio::time::sleep(asked.unwrap_or(*pause).max(*pause)).await;
-        true
+        Some(asked.unwrap_or(pause).max(pause))
     }
 }
 

@@ -22,9 +22,10 @@ impl ServerClient {
         let status = answer.status.as_u16();
         if answer.status.is_redirection() {
             let target = answer.location.as_deref().unwrap_or_default();
+            let other = target.split("/v1/").next().unwrap_or(target);
             return CliError::other(
-                format!("the server {address} redirects to {target}"),
-                "redirects are not followed: if you trust that address, give it with --server",
+                format!("the server {address} redirects to {other}"),
+                format!("redirects are not followed: if you trust that address, use {other} with --server"),
             );
         }
         let Some(said) = answer.error_text() else { return self.refused_by_stranger(answer) };
@@ -37,13 +38,15 @@ impl ServerClient {
             502..=504 => format!("the server {address} cannot answer now: {said}"),
             _ => format!("the server {address} failed: {said}"),
         };
+        const CHECK_KEY: &str =
+            "check --key: only keys that the project's signers file lists for this may do it";
         let (kind, hint) = match status {
+            // The specification wants 400 for this, too.
+            400 if said.contains("may not revoke") => (ErrorKind::Other, CHECK_KEY),
             400 => (ErrorKind::Other, "correct what the message names"),
             401 => (ErrorKind::Other, "check this computer's clock, and that --key names the right key"),
-            403 => (
-                ErrorKind::Other,
-                "check --key: only keys that the project's signers file lists for this may do it",
-            ),
+            403 if said.contains("operator") => (ErrorKind::Other, "ask the server's operator"),
+            403 => (ErrorKind::Other, CHECK_KEY),
             404 => (
                 ErrorKind::Other,
                 "check the name, and --server: `countersign pending` lists what waits for you",
@@ -83,10 +86,10 @@ impl ServerClient {
     }
 
     fn not_countersign(&self, answer: &Answer) -> CliError {
-        let what = if answer.is_web_page() { "a web page" } else { "something else" };
+        let what = if answer.is_web_page() { "with a web page" } else { "in another way than one" };
         CliError::other(
             format!(
-                "{} is no Countersign server: it answers {} with {what}",
+                "{} is no Countersign server: it answers {} {what}",
                 self.address(),
                 answer.status.as_u16()
             ),

@@ -37,7 +37,7 @@ impl ServerClient {
                 Ok(response) => Answer::read(response, 0).await,
                 Err(error) => Err(ExchangeError::Transport(error)),
             };
-            if !attempts.try_again(&outcome, Repetition::Harmless).await {
+            if !self.try_again(&mut attempts, &outcome, Repetition::Harmless).await {
                 break outcome;
             }
         };

@@ -96,7 +96,7 @@ const CONFLICTS: [Conflict; 15] = [
     Conflict {
         said: "Release already registered",
         name: "release_registered",
-        hint: "publish another version under a tag, or in a directory, of its own",
+        hint: "`countersign status NAME` shows how far it is; another version needs a tag or directory of its own",
     },
     Conflict {
         said: "releases that still wait",

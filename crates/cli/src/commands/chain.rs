@@ -13,8 +13,8 @@ use crate::{
     error::CliError,
     proof::{self, Network},
     release_names::ReleaseName,
-    session::Session,
-    targets::{Reader, Target},
+    session::{Reader, Session},
+    targets::Target,
     trust::TrustFile,
 };
 

@@ -60,7 +60,7 @@ fn show(file: &ClientConfigFile, output: Output) -> Result<(), CliError> {
 fn set(file: &ClientConfigFile, args: &ConfigSetArgs, output: Output) -> Result<(), CliError> {
     let value = match args.setting {
         Setting::Server => {
-            ServerClient::new(&args.value)?;
+            ServerClient::new(&args.value, Output::silent())?;
             args.value.clone()
         }
         // Seen from anywhere.

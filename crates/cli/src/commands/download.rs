@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use countersign_api::catalogue::{ReleaseState, ReleasesResponse};
 use countersign_core::{
     documents::{index::PublishedFile, layout},
     proof::verify::{Evidence, VerifiedArtifact},
@@ -23,8 +22,8 @@ use crate::{
     proof::{self, Accepted, Network},
     release_names::{NamedSubject, ReleaseName, split_page},
     report::{CheckedFile, Report},
-    session::Session,
-    targets::{Reader, Target},
+    session::{Reader, Session},
+    targets::Target,
 };
 
 pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), CliError> {
@@ -41,12 +40,11 @@ pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), Cl
     let work = async {
         let mut files = Vec::new();
         for wanted in &wanted {
-            let fetched = wanted.fetched(args.max_size);
             // Of many files, some may have come the last time.
-            let existing = found.file.is_none().then(|| download::find_existing(&fetched, session.output));
+            let existing = found.file.is_none().then(|| download::find_existing(wanted, session.output));
             let size = match existing.flatten() {
                 Some(size) => size,
-                None => download::download(&fetched, overwrite, session.output).await?,
+                None => download::download(wanted, overwrite, session.output).await?,
             };
             files.push(CheckedFile { file: wanted.file, size, path: &wanted.target });
         }
@@ -80,8 +78,9 @@ pub(super) struct NamedFile {
 
 pub(super) async fn find_evidence(session: &Session, name: &ReleaseName) -> Result<FoundEvidence, CliError> {
     if let Some(place) = locate_file(name)? {
-        let index = &place.candidates[0].index;
-        let client = session.client_of_place(index, Some(place.url.as_str()), Reader::Downloader).await?;
+        // What looks like a file may be a project, for which a server is set.
+        let path = name.written_path().unwrap_or_else(|| place.candidates[0].index.clone());
+        let client = session.client_of_place(&path, Some(place.url.as_str()), Reader::Downloader).await?;
         let gathered = evidence::gather(&client, &place).await;
         match gathered {
             Ok(ShownEvidence { evidence, file_name }) => {
@@ -126,7 +125,7 @@ fn is_project(path: &RepoPath) -> bool {
     path.segments().count() == 5
 }
 
-/// The release that is named; of a project alone, its newest complete one.
+/// The release that is named; of a project alone, its newest one (D77).
 pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Result<Target, CliError> {
     if name.tag.is_some() {
         return session.find_signable(name, Reader::Downloader).await;
@@ -139,11 +138,11 @@ pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Resul
     if client.document(&index).await?.is_some() {
         return Ok(Target { client, path: index });
     }
-    let query = [("project", path.as_str()), ("state", ReleaseState::Complete.name())];
-    let answer: ReleasesResponse = client.search("releases", &query, ReleasesResponse::parse).await?;
+    let answer = client.releases(&[("project", path.as_str()), ("newest", "true")]).await?;
     match answer.releases.into_iter().next() {
         Some(newest) if newest.index_path.is_inside(&path) => {
-            session.output.note(&format!("The newest complete release is {}.", newest.index_path));
+            let name = session.name_of(&newest.index_path, Some(&path));
+            session.output.note(&format!("The newest release, the highest complete version, is {name}."));
             Ok(Target { client, path: newest.index_path })
         }
         Some(other) => Err(CliError::unverified(
@@ -176,17 +175,9 @@ async fn warn_of_begun_revocation(
     Ok(())
 }
 
-/// A file, where it comes from and where it goes.
-struct PlannedFile<'a> {
-    file: &'a PublishedFile,
-    url: SourceUrl,
-    target: PathBuf,
-}
-
-impl<'a> PlannedFile<'a> {
-    fn fetched(&'a self, max_size: u64) -> WantedFile<'a> {
-        let max_bytes = self.file.size.unwrap_or(max_size);
-        WantedFile { url: &self.url, file: self.file, max_bytes, target: &self.target }
+impl<'a> WantedFile<'a> {
+    fn new(file: &'a PublishedFile, url: SourceUrl, target: PathBuf, args: &DownloadArgs) -> Self {
+        Self { url, file, max_bytes: file.size.unwrap_or(args.max_size), target }
     }
 }
 
@@ -194,13 +185,13 @@ fn plan_one<'a>(
     args: &DownloadArgs,
     accepted: &'a Accepted,
     named: &NamedFile,
-) -> Result<Vec<PlannedFile<'a>>, CliError> {
+) -> Result<Vec<WantedFile<'a>>, CliError> {
     let file = listed(&accepted.artifact, &named.name)?;
     let target = download::choose_target(args.output.as_deref(), file)?;
-    Ok(vec![PlannedFile { file, url: named.url.clone(), target }])
+    Ok(vec![WantedFile::new(file, named.url.clone(), target, args)])
 }
 
-fn plan_all<'a>(args: &DownloadArgs, accepted: &'a Accepted) -> Result<Vec<PlannedFile<'a>>, CliError> {
+fn plan_all<'a>(args: &DownloadArgs, accepted: &'a Accepted) -> Result<Vec<WantedFile<'a>>, CliError> {
     let artifact = &accepted.artifact;
     let dir = args.output.as_deref().unwrap_or(Path::new("."));
     let files = artifact.index.published_files.iter();
@@ -226,7 +217,7 @@ fn plan_all<'a>(args: &DownloadArgs, accepted: &'a Accepted) -> Result<Vec<Plann
         if let Some(parent) = target.parent() {
             std::fs::create_dir_all(parent).map_err(|error| CliError::file("created", parent, error))?;
         }
-        Ok(PlannedFile { file, url, target })
+        Ok(WantedFile::new(file, url, target, args))
     });
     plan.collect()
 }

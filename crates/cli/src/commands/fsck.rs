@@ -30,7 +30,7 @@ pub(crate) fn run(args: FsckArgs, output: Output) -> Result<(), CliError> {
         }
         return check(&target, since, None, output);
     };
-    let client = ServerClient::new(url)?;
+    let client = ServerClient::new(url, output)?;
     let (dir, temporary) = match keep {
         Some(dir) => (dir, None),
         None => {

@@ -8,7 +8,7 @@ use crate::{
     args::PendingArgs,
     client::{ServerClient, now},
     error::CliError,
-    session::Session,
+    session::{Reader, Session},
     table::{Table, age_text},
 };
 
@@ -18,7 +18,7 @@ pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), Cli
         None => session.public_key()?,
     };
     let mut found: Vec<Waiting> = Vec::new();
-    for client in session.clients()? {
+    for client in session.clients(Reader::Signer)? {
         let KeyPendingResponse { pending, .. } = list(session, &client, &key).await?;
         let server = client.address();
         found.extend(pending.into_iter().map(|file| Waiting { file, server: server.clone() }));
@@ -32,7 +32,7 @@ pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), Cli
         "pending": found.iter().map(Waiting::json).collect::<Vec<_>>(),
     });
     if found.is_empty() {
-        return session.output.answer(&say_nothing(&key), &value);
+        return session.output.result(&say_nothing(&key), &value);
     }
     let text = if session.output.is_terse() {
         found.iter().map(|waiting| format!("{}\n", waiting.file.file_path)).collect()

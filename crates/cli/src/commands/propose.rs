@@ -38,9 +38,12 @@ async fn propose(
     session.remember(&project_id, &client);
     let path = layout::pending_signers(&project_id);
     let keys: Vec<String> = required_signers.iter().map(PublicKey::to_string).collect();
-    // The file that the server fetched has the names.
-    let file = client.parsed(&path, SignersFile::parse).await.ok().flatten();
-    let names = Names::of(&file);
+    // The file in force names those who leave, and the one that the server fetched those who join.
+    let mut files = Vec::new();
+    for path in [&layout::active_signers(&project_id), &path] {
+        files.extend(client.parsed(path, SignersFile::parse).await.ok().flatten());
+    }
+    let names = Names::of(&files);
     let people = People { names: &names, you: Some(key.public_key()) };
     let asked = names.in_order(required_signers).into_iter().map(|signer| people.name(signer.key));
     let text = format!(

@@ -16,6 +16,7 @@ use countersign_core::{
         key::PublicKey,
         path::RepoPath,
         shown::{quoted, shown_text},
+        time::Timestamp,
     },
 };
 use countersign_explain::{progress::Names, tally::Tally};
@@ -25,11 +26,11 @@ use crate::{
     args::RevokeArgs,
     client::{ServerClient, now},
     error::CliError,
-    people::People,
+    people::{People, when_text},
     prompt,
     release_names::ReleaseName,
-    session::Session,
-    targets::{Reader, Target},
+    session::{Reader, Session},
+    targets::Target,
 };
 
 pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliError> {
@@ -44,13 +45,28 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
     if let Some(file) = &args.export {
         return offline::export(session, &client, &path, args, file).await;
     }
-    let key = session.key_at(&client, Some(&path)).await?;
     let shown = read_index(&client, &path).await?;
+    let name = session.name_of(&path, Some(&shown.index.project_id));
+    if let Some(revoked) = client.parsed(&layout::revocation_of(&path), Revocation::parse).await? {
+        let text = format!("{name} is revoked already, for the reason {}", quoted(&revoked.reason));
+        return session.output.result(&text, &json!({"file_path": path.as_str(), "revoked": true}));
+    }
     let pending = find_pending(&client, &path, &shown).await?;
+    if let Some(pending) = &pending {
+        let you = session.public_key_at(&client, &path).await?;
+        if let Some(at) = pending.signed_at(&you).filter(|_| pending.is_meant_by(args)) {
+            let text = format!(
+                "You signed the revocation of {name} on {}: more signatures are needed",
+                when_text(at)
+            );
+            return session.output.result(&text, &json!({"file_path": path.as_str(), "revoked": false}));
+        }
+    }
+    let key = session.key_at(&client, Some(&path)).await?;
     let document = choose_document(args, shown.digest, pending.as_ref(), Some(key.public_key()))?;
     // What is signed is what is read here, also where it came from the server.
     let revocation = read_document(&document)?;
-    let mut lines = describe(&path, &shown.index, shown.digest, &revocation);
+    let mut lines = describe(&name, &shown.index, shown.digest, &revocation);
     if let Some(pending) = pending.as_ref().filter(|pending| pending.text == document) {
         lines.push(describe_progress(&pending.to_revoke, Some(key.public_key())));
     }
@@ -72,14 +88,14 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
     })?;
     session
         .output
-        .result(&say_done(&path, is_revoked), &json!({"file_path": path.as_str(), "revoked": is_revoked}))
+        .result(&say_done(&name, is_revoked), &json!({"file_path": path.as_str(), "revoked": is_revoked}))
 }
 
-fn say_done(path: &RepoPath, is_revoked: bool) -> String {
+fn say_done(name: &str, is_revoked: bool) -> String {
     if is_revoked {
-        format!("Revoked {path}")
+        format!("Revoked {name}")
     } else {
-        format!("Recorded. More signatures are needed, each with `countersign revoke {path}`")
+        format!("Recorded. More signatures are needed, each with `countersign revoke {name}`")
     }
 }
 
@@ -90,10 +106,7 @@ fn choose_document(
     pending: Option<&Pending>,
     initiator: Option<PublicKey>,
 ) -> Result<String, CliError> {
-    let is_meant = |pending: &&Pending| {
-        args.reason.as_ref().is_none_or(|reason| *reason == pending.to_revoke.document.reason)
-    };
-    match pending.filter(is_meant) {
+    match pending.filter(|pending| pending.is_meant_by(args)) {
         Some(pending) => Ok(pending.text.clone()),
         None => begin(args, digest, initiator),
     }
@@ -105,10 +118,10 @@ fn read_document(text: &str) -> Result<Revocation, CliError> {
     })
 }
 
-fn describe(path: &RepoPath, index: &ReleaseIndex, digest: Sha512, revocation: &Revocation) -> Vec<String> {
+fn describe(name: &str, index: &ReleaseIndex, digest: Sha512, revocation: &Revocation) -> Vec<String> {
     let files: Vec<&str> = index.published_files.iter().map(|file| file.file_name.as_str()).collect();
     vec![
-        format!("Revocation of {path}"),
+        format!("Revocation of {name}"),
         format!("  project  {}", index.project_id),
         format!("  files    {}", shown_text(&files.join(", "))),
         format!("  reason   {}", quoted(&revocation.reason)),
@@ -170,6 +183,21 @@ struct Pending {
     text: String,
     request: RevocationRequest,
     to_revoke: ToRevoke,
+}
+
+impl Pending {
+    fn is_meant_by(&self, args: &RevokeArgs) -> bool {
+        args.reason.as_ref().is_none_or(|reason| *reason == self.to_revoke.document.reason)
+    }
+
+    /// When this key signed it. `None` if there is something left for it to do: once a rotation has made the signatures
+    /// enough, any revoker can carry it out (D20).
+    fn signed_at(&self, key: &PublicKey) -> Option<Timestamp> {
+        let Tally { collected, needed } =
+            Tally::of_revocation(&self.to_revoke.chain.last().signers, &self.to_revoke.signed);
+        let signed = self.to_revoke.signed.contains(key) && collected < needed;
+        self.request.collected.entries.get(key).filter(|_| signed).map(|entry| entry.collected_at)
+    }
 }
 
 /// Co-signing signs what others wrote, so it must be about this file, and by somebody who may revoke or once might.

@@ -29,8 +29,8 @@ use crate::{
     proof::{self, Network},
     release_names::ReleaseName,
     review::Review,
-    session::Session,
-    targets::{Reader, Target},
+    session::{Reader, Session},
+    targets::Target,
     trust::TrustFile,
 };
 
@@ -128,7 +128,7 @@ fn after(error: CliError, done: &[Signed]) -> CliError {
 async fn list_pending(session: &Session) -> Result<Vec<Target>, CliError> {
     let key = session.public_key()?;
     let mut targets = Vec::new();
-    for client in session.clients()? {
+    for client in session.clients(Reader::Signer)? {
         let waiting = pending::list(session, &client, &key).await?;
         let signable = waiting.pending.into_iter().filter(|file| file.kind != WaitingKind::Revocation);
         targets.extend(signable.map(|file| Target { client: client.clone(), path: file.file_path }));

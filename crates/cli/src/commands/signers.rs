@@ -114,8 +114,9 @@ fn describe(act: &ActStrength) -> Vec<String> {
         alone => shown_signers(alone),
     };
     lines.push(format!("  alone: {alone}"));
-    lines.push(format!("  stolen keys that do not suffice: any {}", act.harmless_thefts));
-    lines.push(format!("  lost keys that do not prevent it: any {}", act.survivable_losses));
+    let any = |count: usize| if count == 0 { "none".to_owned() } else { format!("any {count}") };
+    lines.push(format!("  stolen keys that do not suffice: {}", any(act.harmless_thefts)));
+    lines.push(format!("  lost keys that do not prevent it: {}", any(act.survivable_losses)));
     lines
 }
 

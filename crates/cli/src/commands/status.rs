@@ -10,8 +10,8 @@ use crate::{
     args::StatusArgs,
     error::CliError,
     release_names::ReleaseName,
-    session::Session,
-    targets::{Reader, Target, short_form},
+    session::{Reader, Session},
+    targets::Target,
 };
 
 pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliError> {
@@ -34,7 +34,7 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
             status.ok_or_else(|| not_pending(path))?
         }
     };
-    let name = short_form(path, &session.known_projects());
+    let name = session.name_of(path, None);
     let you = if session.has_key() { session.public_key().ok() } else { None };
-    session.output.answer(&status.text(path, &name, you, session.output), &status.json(path))
+    session.output.answer(&status.text(&name, you, session.output), &status.json(path))
 }

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use countersign_api::catalogue::{ReleaseState, ReleasesResponse};
+use countersign_api::catalogue::ReleaseState;
 use countersign_core::{
     documents::index::{AssetName, PublishedFile},
     proof::{bundle::Bundle, verify::VerifiedArtifact},
@@ -26,7 +26,7 @@ use crate::{
     proof::{self, Accepted, Network},
     release_names::ReleaseName,
     report::{CheckedFile, Report},
-    session::Session,
+    session::{Reader, Session},
     targets::Target,
 };
 
@@ -98,7 +98,7 @@ fn check_all(
 
 /// The release of each file is found by what the file is. Every file is looked at before one that fails ends the command.
 async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[PathBuf]) -> Result<(), CliError> {
-    let clients = session.clients()?;
+    let clients = session.clients(Reader::Downloader)?;
     // Files of one release are checked together.
     let mut releases: BTreeMap<RepoPath, (ServerClient, Vec<PathBuf>)> = BTreeMap::new();
     let mut failed: Vec<(PathBuf, CliError)> = Vec::new();
@@ -181,8 +181,7 @@ async fn find_by_digest(
     let mut revoked = None;
     for client in clients {
         for (name, hex) in [("sha256", &digests.sha256), ("sha512", &digests.sha512)] {
-            let answer: ReleasesResponse =
-                client.search("releases", &[(name, hex)], ReleasesResponse::parse).await?;
+            let answer = client.releases(&[(name, hex)]).await?;
             let mut complete = None;
             for release in answer.releases {
                 let target = Target { client: client.clone(), path: release.index_path };

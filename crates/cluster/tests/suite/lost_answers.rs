@@ -1,6 +1,9 @@
 //! Answers to appends that never arrive: no change is there twice, and none is lost.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use countersign_store::sequence::{Appended, SequenceError, Sequencer as _};
 use countersign_testing::{
@@ -109,19 +112,23 @@ fn writers_lose_nothing_while_the_database_is_killed_and_connections_are_cut() {
     const EACH: usize = 150;
     let Some(mut world) = World::start() else { return };
     let proxy = proxy(&world);
-    let writers: Vec<_> = ["one", "two"]
-        .map(|name| {
-            let mut node = world.node_on(name, world.database_at(proxy.address()));
-            std::thread::spawn(move || {
-                let mut base = None;
-                (0..EACH).map(|_| node.write(&mut base, "x").to_string()).collect::<Vec<_>>()
-            })
-        })
-        .into();
-    for round in 0..6 {
-        std::thread::sleep(Duration::from_millis(100));
+    let (mut states, mut writers) = (Vec::new(), Vec::new());
+    for name in ["one", "two"] {
+        let mut node = world.node_on(name, world.database_at(proxy.address()));
+        states.push(Arc::clone(&node.state));
+        writers.push(std::thread::spawn(move || {
+            let mut base = None;
+            (0..EACH).map(|_| node.write(&mut base, "x").to_string()).collect::<Vec<_>>()
+        }));
+    }
+    for round in 1..=6 {
+        let end = Instant::now() + Duration::from_secs(60);
+        while states.iter().map(|state| state.applied().seq).max() < Some(round * 40) {
+            assert!(Instant::now() < end, "the writers stand still");
+            std::thread::sleep(Duration::from_millis(1));
+        }
         proxy.cut();
-        if round % 3 == 2 {
+        if round % 3 == 0 {
             world.postgres.restart(PostgresEnd::Crash);
         }
     }

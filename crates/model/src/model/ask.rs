@@ -1,5 +1,7 @@
 //! Requests that change nothing.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use super::{
@@ -73,6 +75,14 @@ impl Player<'_> {
         {
             let root = self.place.root() + "/";
             paths.retain(|path| path.as_str().is_some_and(|path| path.starts_with(&root)));
+            if let Some(revocations) = body.as_object_mut().and_then(|body| body.remove("revocations")) {
+                let begun = revocations.as_array().into_iter().flatten();
+                let paths = begun.filter_map(|begun| begun["file_path"].as_str());
+                let paths: BTreeSet<&str> = paths.filter(|path| path.starts_with(&root)).collect();
+                if !paths.is_empty() {
+                    body["revocations"] = json!(paths);
+                }
+            }
             answer.body = body.to_string().into_bytes();
         }
         compare(&request, &expected, &answer);

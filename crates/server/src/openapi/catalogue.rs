@@ -15,7 +15,7 @@ pub fn releases() -> Endpoint {
         Section::Reading,
         "Find releases",
         "Which complete or revoked releases list a file with this digest, the oldest first; or the releases of a \
-         project, the newest first. Give exactly one of `sha256`, `sha512` and `project`. Two projects can list the \
+         project, the last registered first. Give exactly one of `sha256`, `sha512` and `project`. Two projects can list the \
          same file, so look at `project_id`. An answer has at most 100 releases.\n\nThe server read these facts from \
          the stored files. To rely on a release, check it: its files, signatures and signers are all public.",
     )
@@ -24,6 +24,7 @@ pub fn releases() -> Endpoint {
     .with_parameter(parameters::project())
     .with_parameter(parameters::tag())
     .with_parameter(parameters::release_state())
+    .with_parameter(parameters::newest())
     .with_parameter(parameters::after())
     .answers_with::<ReleasesResponse>(200, "the releases", &[("digest", "releases")]);
     catalogued(endpoint, "give exactly one of `sha256`, `sha512` and `project`")

@@ -139,6 +139,12 @@ pub fn release_state() -> Parameter {
     query("state", "Only releases in this state. Goes only with `project`.", schema, json!("complete"))
 }
 
+pub fn newest() -> Parameter {
+    let about = "Only the newest release: the highest complete version that no one has begun to revoke. Goes only with \
+                 `project`, and without `tag`, `state` and `after`.";
+    query("newest", about, json!({ "type": "string", "enum": ["true"] }), json!("true"))
+}
+
 pub fn after() -> Parameter {
     let Parameter { schema, example, .. } = file_path();
     query("after", "Continue after this `index_path`, the last one of the answer before.", schema, example)

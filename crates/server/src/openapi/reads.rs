@@ -17,10 +17,15 @@ pub fn pending_signatures() -> Endpoint {
         Section::Signing,
         "What waits for my signature",
         "The files that collect signatures, and that the caller can sign and has not signed. Master keys see only \
-         signers files.",
+         signers files. `revocations` lists begun revocations that the caller can join, with the same fields as \
+         `GET /v1/keys/{key}/pending`.",
     )
     .signed()
-    .answers_with::<PendingResponse>(200, "sorted paths", &[("one", "pending")])
+    .answers_with::<PendingResponse>(
+        200,
+        "sorted paths",
+        &[("one", "pending"), ("revocation", "pending.revocation")],
+    )
     .can_be_elsewhere()
     .can_fail("")
 }

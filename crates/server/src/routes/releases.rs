@@ -17,6 +17,7 @@ pub(crate) async fn list(
     let found = ask(&app, origin.as_ref(), move |look| match wanted {
         Wanted::Digest(digest) => look.releases_with(&digest, after.as_ref()),
         Wanted::Project(wanted) => look.releases_of(&wanted, after.as_ref()),
+        Wanted::Newest(project) => Ok(look.newest_release_of(&project)),
     });
     let found = found.await?.map_err(bad("after"))?;
     send(&app, &found, origin.as_deref()).await
@@ -42,24 +43,26 @@ struct ReleasesQuery {
 enum Wanted {
     Digest(FileDigest),
     Project(WantedReleases),
+    /// Of this project.
+    Newest(RepoPath),
 }
 
 impl ReleasesQuery {
     fn parse(text: &str) -> Result<Self, ApiError> {
-        let query = Query::parse(text, &["sha256", "sha512", "project", "tag", "state", "after"])?;
+        let query = Query::parse(text, &["sha256", "sha512", "project", "tag", "state", "newest", "after"])?;
         let after = query.get("after").map(RepoPath::parse).transpose().map_err(bad("after"))?;
         let asked = ["sha256", "sha512", "project"].map(|name| query.get(name));
         let wanted = match asked {
             [Some(hex), None, None] => Wanted::Digest(FileDigest::Sha256(parse_digest("sha256", hex)?)),
             [None, Some(hex), None] => Wanted::Digest(FileDigest::Sha512(parse_digest("sha512", hex)?)),
-            [None, None, Some(project)] => Wanted::Project(parse_project(&query, project)?),
+            [None, None, Some(project)] => parse_project(&query, project)?,
             _ => {
                 let message = "give exactly one of `sha256`, `sha512` and `project`";
                 return Err(ApiError::bad_request(message));
             }
         };
         if matches!(wanted, Wanted::Digest(_))
-            && let Some(name) = ["tag", "state"].into_iter().find(|name| query.get(name).is_some())
+            && let Some(name) = ["tag", "state", "newest"].into_iter().find(|name| query.get(name).is_some())
         {
             return Err(ApiError::bad_request(format!("{name}: goes only with `project`")));
         }
@@ -67,15 +70,24 @@ impl ReleasesQuery {
     }
 }
 
-fn parse_project(query: &Query, project: &str) -> Result<WantedReleases, ApiError> {
+fn parse_project(query: &Query, project: &str) -> Result<Wanted, ApiError> {
     let project = RepoPath::parse(project).map_err(bad("project"))?;
+    if let Some(newest) = query.get("newest") {
+        if newest != "true" {
+            return Err(ApiError::bad_request("newest: must be true"));
+        }
+        if let Some(name) = ["tag", "state", "after"].into_iter().find(|name| query.get(name).is_some()) {
+            return Err(ApiError::bad_request(format!("{name}: does not go with `newest`")));
+        }
+        return Ok(Wanted::Newest(project));
+    }
     // A plus sign in a query means a space, unless it is written as %2B. No tag has a space.
     let tag = query.get("tag").map(|tag| tag.replace(' ', "+"));
     if let Some(tag) = &tag {
         RepoPath::parse(tag).map_err(bad("tag"))?;
     }
     let state = query.get("state").map(ReleaseState::parse).transpose().map_err(bad("state"))?;
-    Ok(WantedReleases { project, tag, state })
+    Ok(Wanted::Project(WantedReleases { project, tag, state }))
 }
 
 /// In either letter case, as programs print them.

@@ -230,18 +230,24 @@ fn filter_form(scope: Scope<'_>, wanted: &Wanted) -> Markup {
     html! {
         form.filter action=(scope.address()) method="get" {
             @if let Scope::Server = scope {
-                label for="project" { "Project" }
-                input #project name="project" autocomplete="off" maxlength="1024" placeholder="https://github.com/acme/app";
-            }
-            label for="type" { "What" }
-            select #type name="type" {
-                option value="" { "everything" }
-                @for kind in EventKind::ALL {
-                    option value=(kind.name()) selected[wanted.kind() == Some(kind)] { (word_of(kind)) }
+                span.field {
+                    label for="project" { "Project" }
+                    input #project name="project" autocomplete="off" maxlength="1024" placeholder="https://github.com/acme/app";
                 }
             }
-            label for="key" { "Key" }
-            input #key name="key" value=(by) autocomplete="off" maxlength="200" placeholder="svc-pub:…";
+            span.field {
+                label for="type" { "What" }
+                select #type name="type" {
+                    option value="" { "everything" }
+                    @for kind in EventKind::ALL {
+                        option value=(kind.name()) selected[wanted.kind() == Some(kind)] { (word_of(kind)) }
+                    }
+                }
+            }
+            span.field {
+                label for="key" { "Key" }
+                input #key name="key" value=(by) autocomplete="off" maxlength="200" placeholder="svc-pub:…";
+            }
             button { "Filter" }
         }
     }

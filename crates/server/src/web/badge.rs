@@ -1,7 +1,5 @@
 //! Small pictures that say how far something is signed, for use on other sites.
 
-use std::sync::Arc;
-
 use crate::web::overview::{
     Tally,
     project::{ProjectState, project_state},
@@ -23,9 +21,9 @@ use countersign_core::{
 };
 use maud::{Markup, html};
 
-use super::{parts, visit::Visit};
+use super::{parts, projects::count_releases, visit::Visit};
 use crate::{routing::tail::parse_tail, state::App};
-use countersign_store::{Head, catalogue::Catalogue};
+use countersign_store::Head;
 
 const HEIGHT: usize = 20;
 /// The average in the font of the badge. The text is fitted to it.
@@ -54,10 +52,7 @@ pub(super) async fn show(State(app): State<App>, visit: Visit) -> Response {
     let path = visit.path.strip_prefix("/badge/").and_then(|tail| tail.strip_suffix(".svg"));
     let found = match path.map(parse_tail) {
         // Reading a large index takes time.
-        Some(Ok(path)) => {
-            let catalogue = Arc::clone(&app.catalogue);
-            app.renderings.run(visit.visitor(), move || find(&head, &catalogue, &path)).await
-        }
+        Some(Ok(path)) => app.renderings.run(visit.visitor(), move || find(&head, &path)).await,
         Some(Err(_)) | None => Ok(Ok(None)),
     };
     match found.and_then(|found| Ok(found?)) {
@@ -67,14 +62,14 @@ pub(super) async fn show(State(app): State<App>, visit: Visit) -> Response {
     }
 }
 
-fn find(head: &Head, catalogue: &Catalogue, path: &RepoPath) -> Result<Option<Badge>, ReadError> {
+fn find(head: &Head, path: &RepoPath) -> Result<Option<Badge>, ReadError> {
     match layout::signable(path) {
         Some(Signable::Index) => Ok(summarise_release(head, path)?.map(Badge::of_release)),
         Some(Signable::PendingSigners { project }) => {
             Ok(tally_proposal(head, &project)?.map(|tally| Badge::collecting("signers", tally)))
         }
         None if head.index.is_project(path) => {
-            let is_revoking = catalogue.is_ready() && !catalogue.look().begun_revocations(path).is_empty();
+            let is_revoking = count_releases(head, path).count().revoking > 0;
             let badge = project_state(head, path)?.map(Badge::of_project);
             Ok(badge.map(|badge| if is_revoking { badge.with_revocation() } else { badge }))
         }

@@ -100,19 +100,8 @@ fn waiting(known: &KeyResponse, pending: &KeyPendingResponse) -> Markup {
 }
 
 fn waiting_table(files: &[WaitingFile]) -> Markup {
-    html! {
-        table.releases role="table" {
-            thead role="rowgroup" {
-                tr role="row" {
-                    th scope="col" role="columnheader" { "What" }
-                    th scope="col" role="columnheader" { "Kind" }
-                    th scope="col" role="columnheader" { "Progress" }
-                    th scope="col" role="columnheader" { "Since" }
-                }
-            }
-            tbody role="rowgroup" { @for file in files { (waiting_row(file)) } }
-        }
-    }
+    let rows = html! { @for file in files { (waiting_row(file)) } };
+    parts::release_table(&["What", "Kind", "Progress", "Since"], &rows)
 }
 
 fn waiting_row(file: &WaitingFile) -> Markup {
@@ -164,20 +153,12 @@ fn listing_item(key: PublicKey, listing: &KeyListing) -> Markup {
 }
 
 fn signatures(known: &KeyResponse) -> Markup {
+    let rows = html! { @for release in &known.signed { (signed_row(release)) } };
     html! {
         @if !known.signed.is_empty() {
             section aria-labelledby="signed" {
                 h2 #signed { "Signed" }
-                table.releases role="table" {
-                    thead role="rowgroup" {
-                        tr role="row" {
-                            th scope="col" role="columnheader" { "Release" }
-                            th scope="col" role="columnheader" { "State" }
-                            th scope="col" role="columnheader" { "When" }
-                        }
-                    }
-                    tbody role="rowgroup" { @for release in &known.signed { (signed_row(release)) } }
-                }
+                (parts::release_table(&["Release", "State", "When"], &rows))
                 @if known.signed.len() < known.signed_count {
                     p.meta { "These are the last " (known.signed.len()) "." }
                 }

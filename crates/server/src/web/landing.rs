@@ -14,14 +14,7 @@ use countersign_store::{
 use maud::{Markup, html};
 use url::form_urlencoded;
 
-use super::{
-    command,
-    frame::Page,
-    overview::release::{ReleaseSummary, summarise_release},
-    parts,
-    reply::Reply,
-    visit::Visit,
-};
+use super::{command, frame::Page, overview::release::summarise_release, parts, reply::Reply, visit::Visit};
 
 /// How many commits about releases are looked at: each release has several.
 const COMMITS: usize = 200;
@@ -109,35 +102,13 @@ fn release_table(head: &Head, releases: &[RepoPath]) -> Markup {
         .filter_map(|path| Some((path, head.governing_project(path)?, summarise_release(head, path).ok()??)))
         .collect();
     rows.sort_by_key(|(_, _, summary)| summary.begun.is_none());
-    html! {
-        table.releases role="table" {
-            thead role="rowgroup" {
-                tr role="row" {
-                    th scope="col" role="columnheader" { "Release" }
-                    th scope="col" role="columnheader" { "State" }
-                    th scope="col" role="columnheader" { "Progress" }
-                    th scope="col" role="columnheader" { "Last signature" }
-                }
-            }
-            tbody role="rowgroup" {
-                @for (path, project, summary) in &rows { (release_row(path, project, summary)) }
+    let rows = html! {
+        @for (path, project, summary) in &rows {
+            tr role="row" {
+                th.wrap scope="row" role="rowheader" { (parts::release_link(project, path)) }
+                (parts::standing_cells(summary))
             }
         }
-    }
-}
-
-fn release_row(path: &RepoPath, project: &RepoPath, summary: &ReleaseSummary) -> Markup {
-    let shown = summary.begun.unwrap_or(summary.tally);
-    html! {
-        tr role="row" {
-            th.wrap scope="row" role="rowheader" {
-                (parts::release_link(project, path))
-            }
-            td role="cell" {
-                @if summary.begun.is_some() { (parts::revocation_begun()) } @else { (parts::state(summary.state)) }
-            }
-            td role="cell" { (parts::progress(shown.collected, shown.needed)) }
-            td role="cell" { @match summary.last_signed_at { Some(at) => (parts::when(at)), None => "none yet" } }
-        }
-    }
+    };
+    parts::release_table(&parts::STANDING_COLUMNS, &rows)
 }

@@ -4,25 +4,25 @@ mod activity;
 mod assets;
 mod badge;
 mod changes;
-mod command;
+pub mod command;
 mod docs;
 mod feed;
 mod frame;
 mod keys;
 mod landing;
-mod links;
+pub mod links;
 pub mod overview;
-mod paging;
-mod parts;
+pub mod paging;
+pub mod parts;
 mod places;
 mod project;
 mod projects;
 mod proposal;
 mod release;
-mod reply;
+pub mod reply;
 mod timeline;
 mod verify;
-mod visit;
+pub mod visit;
 
 use axum::{Router, extract::State, response::Response};
 
@@ -73,7 +73,7 @@ async fn key(State(app): State<App>, visit: Visit) -> Response {
 }
 
 async fn place(State(app): State<App>, visit: Visit) -> Response {
-    reply(app, visit, |app, head, visit| places::show(app.store.log(), head, visit)).await
+    reply(app, visit, |app, head, visit| places::show(app, head, visit)).await
 }
 
 async fn all_activity(State(app): State<App>, visit: Visit) -> Response {

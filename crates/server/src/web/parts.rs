@@ -1,7 +1,10 @@
 //! Building blocks of pages. Every text from a stranger passes `shown_text` or one of its relatives (D39), stands in a
 //! `bdi`, and the templates escape it. A name never appears without its key, short and with a link to its page (D54).
 
-use crate::web::overview::{GroupProgress, Member, release::ReleaseState};
+use crate::web::overview::{
+    GroupProgress, Member,
+    release::{ReleaseState, ReleaseSummary},
+};
 use countersign_core::{
     documents::signers::{Group, Role, Signer},
     values::{key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp},
@@ -57,6 +60,32 @@ pub(super) fn state(state: ReleaseState) -> Markup {
         ReleaseState::Collecting => html! { span.state.open { "collecting" } },
         ReleaseState::Complete => html! { span.state.good { "complete" } },
         ReleaseState::Revoked => html! { span.state.bad { "revoked" } },
+    }
+}
+
+/// On a narrow screen the rows become blocks. The roles keep it a table for those who do not see it.
+pub(super) fn release_table(columns: &[&str], rows: &Markup) -> Markup {
+    html! {
+        table.releases role="table" {
+            thead role="rowgroup" {
+                tr role="row" { @for column in columns { th scope="col" role="columnheader" { (column) } } }
+            }
+            tbody role="rowgroup" { (rows) }
+        }
+    }
+}
+
+/// The columns of `standing_cells`.
+pub(super) const STANDING_COLUMNS: [&str; 4] = ["Release", "State", "Progress", "Last signature"];
+
+/// How far a release is. A begun revocation takes the place of the rest.
+pub(super) fn standing_cells(summary: &ReleaseSummary) -> Markup {
+    let ReleaseSummary { state: reached, tally, begun, last_signed_at } = summary;
+    let shown = begun.unwrap_or(*tally);
+    html! {
+        td role="cell" { @if begun.is_some() { (revocation_begun()) } @else { (state(*reached)) } }
+        td role="cell" { (progress(shown.collected, shown.needed)) }
+        td role="cell" { @match last_signed_at { Some(at) => (when(*at)), None => "none yet" } }
     }
 }
 
@@ -223,8 +252,18 @@ pub(super) fn outside(url: &str) -> Markup {
 pub(super) fn command(line: Option<String>) -> Markup {
     html! {
         @match line {
-            Some(line) => div.command { pre tabindex="0" data-copies="the command" { code { (line) } } },
+            Some(line) => div.command { pre tabindex="0" data-copies="the command" { code { (unbroken_flags(&line)) } } },
             None => p { "Not shown, since it would contain invisible characters." },
+        }
+    }
+}
+
+/// Browsers break lines after hyphens.
+fn unbroken_flags(line: &str) -> Markup {
+    html! {
+        @for (i, word) in line.split(' ').enumerate() {
+            @if i > 0 { " " }
+            @if word.starts_with("--") { span.together { (word) } } @else { (word) }
         }
     }
 }
@@ -238,7 +277,7 @@ pub(super) fn badge(picture: &str, markdown: String) -> Markup {
 }
 
 /// With separators for thousands.
-pub(super) fn number(number: u64) -> String {
+pub fn number(number: u64) -> String {
     let digits = number.to_string();
     let mut shown = String::new();
     for (i, digit) in digits.chars().enumerate() {
@@ -250,7 +289,7 @@ pub(super) fn number(number: u64) -> String {
     shown
 }
 
-pub(super) fn count(number_of: usize, one: &str, many: &str) -> String {
+pub fn count(number_of: usize, one: &str, many: &str) -> String {
     format!("{} {}", number(number_of as u64), if number_of == 1 { one } else { many })
 }
 
@@ -272,18 +311,5 @@ pub(super) fn role_name(role: Role) -> &'static str {
         Role::Admin => "Admins",
         Role::Master => "Masters",
         Role::Revocation => "Revokers",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_easy_to_read() {
-        for (given, shown) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(number(given), shown);
-        }
-        assert_eq!((count(1, "key", "keys"), count(2, "key", "keys")), ("1 key".into(), "2 keys".into()));
     }
 }

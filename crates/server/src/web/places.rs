@@ -12,10 +12,11 @@ use super::{
     timeline,
     visit::Visit,
 };
-use crate::routing::tail::parse_tail;
-use countersign_store::{Head, log::Log};
+use crate::{routing::tail::parse_tail, state::App};
+use countersign_store::Head;
 
-pub(super) fn show(log: &Log, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
+pub(super) fn show(app: &App, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
+    let log = app.store.log();
     let tail = visit.path.strip_prefix("/p/").unwrap_or_default();
     let path = parse_tail(tail)?;
     let canonical = links::page(&path);
@@ -40,7 +41,7 @@ pub(super) fn show(log: &Log, head: &Head, visit: &Visit) -> Result<Reply, PageT
             None => None,
         },
         _ if head.index.is_project(&path) => Some(project::show(head, &path, visit)?),
-        _ => match projects::show_below(head, &path, visit)? {
+        _ => match projects::show_below(&app.catalogue, head, &path, visit)? {
             Some(list) => Some(list),
             None => find_elsewhere(head, &path),
         },

@@ -113,10 +113,8 @@ fn lead(project: &ProjectOverview) -> Markup {
     }
 }
 
-/// The highest version that is complete, and that no one wants to revoke.
 fn find_newest(head: &Head, releases: &ReleaseList) -> Option<ReleaseOverview> {
-    let newest = releases.highest(|entry| entry.state == ReleaseState::Complete && !entry.is_revoking)?;
-    let index = layout::index_in(&RepoPath::parse(&newest.dir).ok()?);
+    let index = index_of(releases.find_newest()?)?;
     // An error in one release must not hide the project.
     describe_release(head, &index).ok().flatten()
 }
@@ -139,7 +137,7 @@ fn newest_release(id: &RepoPath, release: &ReleaseOverview, visit: &Visit) -> Ma
                 (parts::command(command::client("download", source, visit.origin.as_deref())))
             }
             p.meta {
-                a href=(page) { (parts::count(files.len(), "file", "files")) " and their digests" } " · "
+                a href=(page) { (parts::count(files.len(), "file and its digests", "files and their digests")) } " · "
                 a href=(links::verify(&release.path)) { "Check a file in the browser" }
             }
         }
@@ -232,19 +230,8 @@ fn no_releases(counts: ReleaseCounts, wanted: &Wanted) -> Markup {
 }
 
 fn release_table(head: &Head, id: &RepoPath, releases: &[ReleaseEntry]) -> Markup {
-    html! {
-        table.releases role="table" {
-            thead role="rowgroup" {
-                tr role="row" {
-                    th scope="col" role="columnheader" { "Release" }
-                    th scope="col" role="columnheader" { "State" }
-                    th scope="col" role="columnheader" { "Progress" }
-                    th scope="col" role="columnheader" { "Last signature" }
-                }
-            }
-            tbody role="rowgroup" { @for entry in releases { (release_row(head, id, entry)) } }
-        }
-    }
+    let rows = html! { @for entry in releases { (release_row(head, id, entry)) } };
+    parts::release_table(&parts::STANDING_COLUMNS, &rows)
 }
 
 fn release_row(head: &Head, id: &RepoPath, entry: &ReleaseEntry) -> Markup {
@@ -254,19 +241,13 @@ fn release_row(head: &Head, id: &RepoPath, entry: &ReleaseEntry) -> Markup {
             th.wrap scope="row" role="rowheader" {
                 a href=(links::page(&index)) { bdi { (links::release_name(id, &index)) } }
             }
-            td role="cell" {
-                @if entry.is_revoking { (parts::revocation_begun()) } @else { (parts::state(entry.state)) }
-            }
             @match summarise_release(head, &index) {
-                Ok(Some(ReleaseSummary { tally, begun, last_signed_at, .. })) => {
-                    @let shown = begun.unwrap_or(tally);
-                    td role="cell" { (parts::progress(shown.collected, shown.needed)) }
-                    td role="cell" {
-                        @match last_signed_at { Some(at) => (parts::when(at)), None => "none yet" }
-                    }
-                }
+                Ok(Some(summary)) => (parts::standing_cells(&summary)),
                 // An error in one must not hide the others.
-                Ok(None) | Err(_) => td role="cell" colspan="2" { "cannot be read" },
+                Ok(None) | Err(_) => {
+                    td role="cell" { (parts::state(entry.state)) }
+                    td role="cell" colspan="2" { "cannot be read" }
+                }
             }
         }
     }

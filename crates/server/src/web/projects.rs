@@ -35,12 +35,9 @@ pub(super) fn show_all(catalogue: &Catalogue, head: &Head, visit: &Visit) -> Res
         return show_listing(catalogue, &digest, visit);
     }
     let search = Search::parse(&visit.search);
-    let found: Vec<&RepoPath> = head
-        .index
-        .projects()
-        .filter(|(folded, _)| search.matches(folded))
-        .map(|(_, project)| project)
-        .collect();
+    let projects = head.index.projects().filter(|(folded, _)| search.matches(folded));
+    let mut found: Vec<&RepoPath> = projects.map(|(_, project)| project).collect();
+    put_revoking_first(catalogue, &mut found);
     let paging = Paging::of(visit.page, PAGE_ROWS, found.len()).ok_or_else(no_such_page)?;
     let query = form_urlencoded::Serializer::new(String::new()).append_pair("q", &visit.search).finish();
     let target =
@@ -68,6 +65,15 @@ pub(super) fn show_all(catalogue: &Catalogue, head: &Head, visit: &Visit) -> Res
     Ok(Reply::Page(Page::new(title, body).with_search(&visit.search)))
 }
 
+/// Projects in which a revocation waits for signatures. Soon after a start no one can tell yet, without a look at all.
+fn put_revoking_first(catalogue: &Catalogue, projects: &mut [&RepoPath]) {
+    if catalogue.is_ready() {
+        let look = catalogue.look();
+        let revoking = look.revoking_projects();
+        projects.sort_by_key(|project| !revoking.contains(project));
+    }
+}
+
 fn read_digest(text: &str) -> Option<FileDigest> {
     let text = text.strip_prefix("sha256:").or_else(|| text.strip_prefix("sha512:")).unwrap_or(text);
     let short = || Sha256::parse_any_case(text).map(FileDigest::Sha256);
@@ -79,6 +85,7 @@ fn show_listing(catalogue: &Catalogue, digest: &FileDigest, visit: &Visit) -> Re
     let look = keys::look_into(catalogue)?;
     let found = look.releases_with(digest, None).map_or_else(|_| Vec::new(), |found| found.releases);
     drop(look);
+    let rows = html! { @for release in &found { (listing_row(release)) } };
     let body = html! {
         h1 { "Releases with this file" }
         p.lede.wrap { code { (visit.search) } }
@@ -86,16 +93,7 @@ fn show_listing(catalogue: &Catalogue, digest: &FileDigest, visit: &Visit) -> Re
             p { "No release on this server lists a file with this digest." }
         } @else {
             p { "Anyone can list any digest. Look at the project, and " a href="/verify" { "verify the file" } "." }
-            table.releases role="table" {
-                thead role="rowgroup" {
-                    tr role="row" {
-                        th scope="col" role="columnheader" { "Release" }
-                        th scope="col" role="columnheader" { "File" }
-                        th scope="col" role="columnheader" { "State" }
-                    }
-                }
-                tbody role="rowgroup" { @for release in &found { (listing_row(release)) } }
-            }
+            (parts::release_table(&["Release", "File", "State"], &rows))
         }
     };
     Ok(Reply::Page(Page::new("Releases with a file", body).with_search(&visit.search)))
@@ -115,13 +113,19 @@ fn listing_row(release: &ListedRelease) -> Markup {
 }
 
 /// `None` if no project lies below.
-pub(super) fn show_below(head: &Head, dir: &RepoPath, visit: &Visit) -> Result<Option<Reply>, PageTrouble> {
+pub(super) fn show_below(
+    catalogue: &Catalogue,
+    head: &Head,
+    dir: &RepoPath,
+    visit: &Visit,
+) -> Result<Option<Reply>, PageTrouble> {
     let found = head.index.projects_below(dir);
     if found.is_empty() {
         return Ok(None);
     }
+    let mut found: Vec<&RepoPath> = found.iter().collect();
+    put_revoking_first(catalogue, &mut found);
     let paging = Paging::of(visit.page, PAGE_ROWS, found.len()).ok_or_else(no_such_page)?;
-    let shown: Vec<&RepoPath> = found[paging.range()].iter().collect();
     let name = links::shown_path(dir);
     let body = html! {
         (parts::crumbs(dir.parent().as_ref()))
@@ -130,7 +134,7 @@ pub(super) fn show_below(head: &Head, dir: &RepoPath, visit: &Visit) -> Result<O
             (parts::count(found.len(), "project", "projects")) " here · "
             a href=(links::activity(dir)) { "Activity" }
         }
-        (list(head, &shown))
+        (list(head, &found[paging.range()]))
         (paging.links("projects", &format!("{}?page=", links::page(dir))))
     };
     Ok(Some(Reply::Page(Page::new(name, body).with_feed(links::feed(dir)))))

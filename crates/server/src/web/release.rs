@@ -99,7 +99,7 @@ fn begun_revocation(revocation: &RevocationOverview, path: &RepoPath, visit: &Vi
             h2 #revocation { "A revocation waits for signatures" }
             p.reason { q.wrap { bdi { (shown_text(&revocation.reason)) } } }
             @for group in &revocation.groups { (parts::group(group)) }
-            p { "Signers who can revoke join with:" }
+            p { "Do not use this release until its revokers have decided. They join with:" }
             (parts::command(command::client("revoke", path.as_str(), visit.changing_server())))
         }
     }

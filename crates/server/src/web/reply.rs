@@ -89,7 +89,7 @@ pub(super) async fn reply(
 
 /// Covers everything that a page depends on: the state, the log, the program, and how the visitor reaches the server. A
 /// commit enters the state a moment before the log. An activity page from that moment lacks it.
-fn entity_tag(head: &Head, logged: Option<ObjectId>, visit: &Visit) -> String {
+pub fn entity_tag(head: &Head, logged: Option<ObjectId>, visit: &Visit) -> String {
     let program = format!("{} {}", env!("CARGO_PKG_VERSION"), *STYLE_ADDRESS);
     let others = format!("{program} {logged:?} {:?} {:?}", visit.origin, visit.mirrored);
     format!("\"{}-{}\"", head.commit, Sha512::of(others.as_bytes()).short())
@@ -145,38 +145,4 @@ fn error_page(error: &ApiError, near: Option<&RepoPath>) -> Page {
 pub(super) async fn report_unknown(visit: Visit) -> Response {
     let browser = Some(&visit).filter(|visit| visit.wants_html && !visit.path.starts_with("/v1"));
     report(PageTrouble::Failed(ApiError::no_such_route()), browser)
-}
-
-#[cfg(test)]
-mod tests {
-    use axum::{
-        extract::FromRequestParts as _,
-        http::{Request, StatusCode, header::IF_NONE_MATCH},
-    };
-
-    use super::*;
-    use crate::events::tests::{INDEX, commit, start};
-
-    /// The writer publishes a commit and then logs it. A page from between the two must not count as a page from after
-    /// both.
-    #[tokio::test]
-    async fn a_page_from_before_a_commit_was_logged_is_not_kept_after_it() {
-        let (_dir, running) = start().await;
-        let app = running.app();
-        let (_, before) = app.store.log().newest();
-        commit(app, &format!("Add {INDEX}")).await;
-        let visit = async |tag: &str| {
-            let request = Request::get("/activity").header(IF_NONE_MATCH, tag).body(()).unwrap();
-            Visit::from_request_parts(&mut request.into_parts().0, app).await.unwrap()
-        };
-        let between = entity_tag(&app.store.head(), before, &visit("").await);
-        let (_, after) = app.store.log().newest();
-        let now = entity_tag(&app.store.head(), after, &visit("").await);
-        for (tag, status) in [(between, StatusCode::OK), (now, StatusCode::NOT_MODIFIED)] {
-            let page = Page::new("Activity", html! {});
-            let replied = reply(app.clone(), visit(&tag).await, |_, _, _| Ok(Reply::Page(page))).await;
-            assert_eq!(replied.status(), status);
-        }
-        running.stop().await.unwrap();
-    }
 }

@@ -14,4 +14,5 @@ mod overview;
 mod overview_lists;
 mod support;
 mod upstream;
+mod web;
 mod webhooks;

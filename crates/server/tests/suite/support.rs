@@ -1,6 +1,6 @@
 //! A server inside the test program.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
+use std::net::SocketAddr;
 
 use countersign_core::{rules::snapshot::Change, values::path::RepoPath};
 use countersign_server::{
@@ -10,6 +10,10 @@ use countersign_server::{
 };
 use countersign_store::clock::Clock;
 use tempfile::TempDir;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
 
 pub(crate) const INDEX: &str = "https/dl.example.org/443/acme/app/v1/svc.index.json";
 const KEY: &str = "svc-pub:6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw";
@@ -37,4 +41,21 @@ pub(crate) async fn commit(app: &App, message: &str) -> String {
     change.write(RepoPath::parse(&name).unwrap(), name.into_bytes());
     app.store.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
     app.store.head().commit.to_string()
+}
+
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: String,
+}
+
+/// Asks as a browser does. `headers` are whole lines.
+pub(crate) async fn get(address: SocketAddr, target: &str, headers: &str) -> Answer {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET {target} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n{headers}\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    Answer { status, body: body.to_owned() }
 }

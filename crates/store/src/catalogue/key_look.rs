@@ -65,6 +65,13 @@ impl Look<'_> {
         KeyPendingResponse { public_key: *key, pending: list.entries, more }
     }
 
+    /// Begun revocations that this key can join, the oldest first.
+    pub fn revocations_for(&self, key: &PublicKey) -> Vec<WaitingFile> {
+        let mut list = List::of(&self.head);
+        self.list_revocations(key, &mut list);
+        list.entries
+    }
+
     /// Where this key is listed, what it signed last, and which revocations it began or joined.
     pub fn describe_key(&self, key: &PublicKey) -> KeyResponse {
         let id = self.tables.key_id(key);

@@ -8,8 +8,9 @@ use std::{
     sync::{Arc, RwLockReadGuard},
 };
 
-use countersign_api::catalogue::{
-    ListedRelease, ProjectsResponse, ReleaseState, ReleasesResponse, WaitingFile,
+use countersign_api::{
+    catalogue::{ListedRelease, ProjectsResponse, ReleaseState, ReleasesResponse},
+    newest::{ReleaseVersion, find_newest},
 };
 use countersign_core::{
     documents::{
@@ -164,6 +165,22 @@ impl<'a> Look<'a> {
         Ok(self.list(found, describe))
     }
 
+    /// The newest release of a project (D77), if it has one.
+    pub fn newest_release_of(&self, project: &RepoPath) -> ReleasesResponse {
+        let project = self.head.index.find_project(project);
+        let complete = project.and_then(|project| self.tables.project_id(project)).map(|id| {
+            let row = |seconds, release| (id, ReleaseState::Complete, Reverse(seconds), Reverse(release));
+            self.tables.by_project.range(row(Seconds::MAX, ReleaseId::MAX)..=row(0, 0))
+        });
+        let complete = complete.into_iter().flatten().map(|(_, state, _, Reverse(id))| (*id, *state));
+        let newest = find_newest(complete, |(id, state)| ReleaseVersion {
+            dir: self.tables.release(*id).dir(),
+            state: *state,
+            is_revoking: self.tables.is_begun(*id),
+        });
+        self.list(newest.map(|(id, _)| id), describe)
+    }
+
     /// One more than fit into a list, from each state in turn the newest.
     fn newest_of(
         &self,
@@ -186,12 +203,6 @@ impl<'a> Look<'a> {
         found.into_iter().map(|(_, Reverse(id))| id).collect()
     }
 
-    /// Complete releases of all projects, the newest first.
-    pub fn newest_releases(&self, most: usize) -> Vec<ListedRelease> {
-        let newest = self.tables.complete.iter().take(most).map(|(_, Reverse(id))| *id);
-        self.list(newest, describe).releases
-    }
-
     /// Those with signers in force; if there are none, those that are being registered.
     pub fn projects_named(&self, ProjectName(name): &ProjectName) -> ProjectsResponse {
         let prefix = reversed_name(name.as_str());
@@ -211,20 +222,9 @@ impl<'a> Look<'a> {
         ProjectsResponse { projects, more }
     }
 
-    /// Revocations of a project's releases that wait for more signatures, the oldest first.
-    pub fn begun_revocations(&self, project: &RepoPath) -> Vec<WaitingFile> {
-        let mut list = List::of(&self.head);
-        for path in self.tables.begun_in(project) {
-            if list.is_full() {
-                break;
-            }
-            let Some((_, release)) = self.known_at(&path) else { continue };
-            list.add(|reading| {
-                let begun = release.read_begun(reading)?;
-                Ok(begun.map(|begun| release.describe_begun(&begun, Vec::new())))
-            });
-        }
-        list.entries
+    /// The projects in which a revocation waits for more signatures.
+    pub fn revoking_projects(&self) -> BTreeSet<&RepoPath> {
+        self.tables.begun.keys().map(|(project, _, _)| self.tables.project(*project)).collect()
     }
 
     fn find_after(&self, after: &RepoPath) -> Result<(ReleaseId, Seconds), UnknownAfter> {

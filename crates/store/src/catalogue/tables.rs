@@ -33,8 +33,6 @@ pub(super) struct Tables {
     pub(super) digests: BTreeSet<(u64, Seconds, ReleaseId)>,
     /// The newest first.
     pub(super) by_project: BTreeSet<(ProjectId, ReleaseState, Reverse<Seconds>, Reverse<ReleaseId>)>,
-    /// Complete ones of all projects, the newest first.
-    pub(super) complete: BTreeSet<(Reverse<Seconds>, Reverse<ReleaseId>)>,
     /// Who has signed what, the newest signature first.
     pub(super) signed: BTreeSet<(KeyId, Reverse<Seconds>, ReleaseId)>,
     collecting: HashMap<ReleaseId, CollectingRow>,
@@ -56,7 +54,6 @@ struct Bulk {
     release_ids: Vec<(u64, ReleaseId)>,
     digests: Vec<(u64, Seconds, ReleaseId)>,
     by_project: Vec<(ProjectId, ReleaseState, Reverse<Seconds>, Reverse<ReleaseId>)>,
-    complete: Vec<(Reverse<Seconds>, Reverse<ReleaseId>)>,
     signed: Vec<(KeyId, Reverse<Seconds>, ReleaseId)>,
 }
 
@@ -81,6 +78,13 @@ struct ProjectRow {
     path: RepoPath,
     listed: Box<[KeyId]>,
     proposed_at: Option<Seconds>,
+}
+
+impl ReleaseRow {
+    /// Its directory, below that of the project.
+    pub(super) fn dir(&self) -> &str {
+        self.tail.trim_end_matches('/')
+    }
 }
 
 impl Tables {
@@ -132,6 +136,11 @@ impl Tables {
     /// Who registered a release that collects signatures, where that is known.
     pub(super) fn registered_by(&self, id: ReleaseId) -> Option<PublicKey> {
         self.collecting.get(&id)?.by
+    }
+
+    /// Whether a revocation of this release waits for more signatures.
+    pub(super) fn is_begun(&self, release: ReleaseId) -> bool {
+        self.begun_since.contains_key(&release)
     }
 
     /// The releases of a project whose revocation was begun.
@@ -187,17 +196,14 @@ impl Tables {
         };
         let digests = facts.digests.iter().map(|digest| (*digest, facts.registered_at, id));
         let listed = (project, facts.state, Reverse(facts.registered_at), Reverse(id));
-        let complete = (facts.state == ReleaseState::Complete).then_some((listed.2, listed.3));
         match &mut self.bulk {
             Some(bulk) => {
                 bulk.digests.extend(digests);
                 bulk.by_project.push(listed);
-                bulk.complete.extend(complete);
             }
             None => {
                 self.digests.extend(digests);
                 self.by_project.insert(listed);
-                self.complete.extend(complete);
             }
         }
         if let Some(begun) = &facts.begun {
@@ -231,7 +237,6 @@ impl Tables {
         self.releases[id as usize].state = None;
         if let Some(state) = state {
             self.by_project.remove(&(project, state, Reverse(registered_at), Reverse(id)));
-            self.complete.remove(&(Reverse(registered_at), Reverse(id)));
         }
         if let Some(since) = self.begun_since.remove(&id) {
             self.begun.remove(&(project, since, id));
@@ -274,7 +279,6 @@ impl Tables {
         self.release_ids = bulk.release_ids.into_iter().collect();
         self.digests = bulk.digests.into_iter().collect();
         self.by_project = bulk.by_project.into_iter().collect();
-        self.complete = bulk.complete.into_iter().collect();
         self.signed = bulk.signed.into_iter().collect();
         self.releases.shrink_to_fit();
     }

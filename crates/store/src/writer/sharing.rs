@@ -44,6 +44,18 @@ impl Writer {
         Ok(sharing.sequencer.append(&batch)?)
     }
 
+    /// A node that would lose the next race, or has nothing yet, asks for what is new before it decides.
+    pub(crate) fn must_look_first(&mut self) -> bool {
+        let is_unborn = self.repository.is_unborn();
+        self.sharing.as_mut().is_some_and(|sharing| is_unborn || sharing.sequencer.wants_turn())
+    }
+
+    pub(crate) fn yield_turn(&mut self) {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.sequencer.yield_turn();
+        }
+    }
+
     pub(crate) fn note_published(&mut self) {
         if let (Some(sharing), Some(tip)) = (&mut self.sharing, self.repository.tip) {
             sharing.sequencer.note_published(tip);

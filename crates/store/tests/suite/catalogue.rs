@@ -126,11 +126,13 @@ async fn a_begun_revocation_shows_in_lists_until_it_is_in_force() {
     assert_eq!(begun.revocation_begun, Some(SignatureCount { collected: 1, needed: 2 }));
     assert_eq!(begun.revocation_reason.as_deref(), Some("a bad build"));
     assert_eq!(begun.revoked_at, None);
-    assert_eq!(team.catalogue.look().begun_revocations(&path(APP)).len(), 1);
+    assert_eq!(team.catalogue.look().revoking_projects(), BTreeSet::from([&path(APP)]));
+    assert_eq!(team.catalogue.look().revocations_for(&bob().public_key()).len(), 1);
+    assert_eq!(team.catalogue.look().revocations_for(&carol().public_key()), []);
     assert!(team.revoke(&index, &document, &bob()).await);
     let revoked = found(&team, &sha256("one")).remove(0);
     assert_eq!((revoked.state, revoked.revocation_begun), (ReleaseState::Revoked, None));
-    assert_eq!(team.catalogue.look().begun_revocations(&path(APP)), []);
+    assert_eq!(team.catalogue.look().revoking_projects(), BTreeSet::new());
 }
 
 #[tokio::test]
@@ -155,8 +157,9 @@ async fn the_releases_of_a_project_come_newest_first_by_state_and_by_tag() {
         assert_eq!(listed(team, &tag("v2")), [""; 0]);
         let other = WantedReleases { state: Some(ReleaseState::Revoked), ..tag("v3") };
         assert_eq!(listed(team, &other), [""; 0]);
-        let newest = team.catalogue.look().newest_releases(10);
+        let newest = team.catalogue.look().newest_release_of(&path(APP)).releases;
         assert_eq!(texts(newest.iter().map(|release| &release.index_path)), [third.as_str()]);
+        assert_eq!(team.catalogue.look().newest_release_of(&path(TOOL)).releases, []);
         let unsigned = team.catalogue.look().releases_of(&tag("v2/rc"), None).unwrap().releases.remove(0);
         assert_eq!(unsigned.tag.as_deref(), Some("v2/rc"));
         assert_eq!((unsigned.completed_at, unsigned.file_name), (None, None));
@@ -164,6 +167,28 @@ async fn the_releases_of_a_project_come_newest_first_by_state_and_by_tag() {
     };
     check(&team);
     check(&team.restart());
+}
+
+/// As on pages: by version, not by time.
+#[tokio::test]
+async fn the_newest_release_is_the_highest_complete_version_that_no_one_revokes() {
+    let team = Team::new();
+    let file = one_signer().revocation(2, [&bob(), &carol()]);
+    team.activate(APP, &file, &[&alice(), &bob(), &carol()]).await;
+    let newest = |team: &Team| -> Vec<String> {
+        let answer = team.catalogue.look().newest_release_of(&path(APP));
+        assert!(!answer.more);
+        texts(answer.releases.iter().map(|release| &release.index_path))
+    };
+    assert_eq!(newest(&team), [""; 0]);
+    let second = team.add_signed(APP, "v1.9", &["two"], &[&alice()]).await;
+    let third = team.add_signed(APP, "v1.10", &["three"], &[&alice()]).await;
+    team.add_signed(APP, "v1.8.7", &["a late fix of an old line"], &[&alice()]).await;
+    team.add(APP, "v2", &["not signed"], &alice()).await;
+    assert_eq!(newest(&team), [third.as_str()]);
+    team.revoke(&third, &team.revocation(&third, "bad"), &bob()).await;
+    assert_eq!(newest(&team), [second.as_str()]);
+    assert_eq!(newest(&team.restart()), [second.as_str()]);
 }
 
 #[tokio::test]
@@ -313,10 +338,11 @@ fn all_answers(catalogue: &Catalogue, world: &World, store: &Store) -> Vec<Strin
     for project in &world.projects {
         let mut releases = look.releases_of(&of(project.as_str()), None).unwrap().releases;
         releases.sort_by(|a, b| a.index_path.cmp(&b.index_path));
-        answers.push(format!("{releases:?} {:?}", look.begun_revocations(project)));
+        answers.push(format!("{releases:?} {:?}", look.newest_release_of(project)));
         let named = look.projects_named(&ProjectName::parse(project.as_str()).unwrap());
         answers.push(format!("{named:?}"));
     }
+    answers.push(format!("{:?}", look.revoking_projects()));
     for key in world.keys.iter().map(|key| key.public_key()) {
         answers.push(format!("{:?}", look.pending_for(&key)));
         answers.push(format!("{:?}", look.describe_key(&key)));

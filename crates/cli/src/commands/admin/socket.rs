@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::error::CliError;
 
-pub(super) const HINT: &str = "`countersign admin --help` shows what an operator can do";
+pub(super) const HINT: &str = "`countersign admin projects` lists projects and what is pending; `countersign admin --help` lists all commands";
 /// More than the server takes for an answer.
 const PATIENCE: Duration = Duration::from_secs(70);
 /// Far more than the longest answer.

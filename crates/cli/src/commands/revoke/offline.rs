@@ -48,9 +48,9 @@ pub(super) async fn export(
     // What would be refused offline is refused here already.
     check(&request)?;
     write(file, &offline::write_revocation_requests(&[request]))?;
-    let shown = shown_path(file);
+    let (name, shown) = (session.name_of(path, None), shown_path(file));
     let text = format!(
-        "Wrote a revocation of {path} to {shown}\nWhere the key is: countersign revoke --detached {shown} -o revocation.json"
+        "Wrote a revocation of {name} to {shown}\nWhere the key is: countersign revoke --detached {shown} -o revocation.json"
     );
     let value = json!({"export": file.display().to_string(), "file_paths": [path.as_str()]});
     session.output.result(&text, &value)
@@ -76,7 +76,8 @@ pub(super) fn sign(session: &Session, file: &Path, output: &Path) -> Result<(), 
                 "check --key; `countersign signers check` on the project's signers file shows who may",
             ));
         }
-        let mut lines = describe(path, &to_revoke.index, to_revoke.index_digest, &to_revoke.document);
+        let name = session.name_of(path, Some(&to_revoke.index.project_id));
+        let mut lines = describe(&name, &to_revoke.index, to_revoke.index_digest, &to_revoke.document);
         lines.push(describe_progress(to_revoke, Some(you)));
         session.output.show_question(&lines.join("\n"), session.confirmation());
         if prompt::ask(session.confirmation(), "Sign the revocation of this release, for good?")? {
@@ -108,7 +109,7 @@ pub(super) async fn submit(session: &Session, file: &Path) -> Result<(), CliErro
         let key = session.key_at(&client, Some(&body.file_path)).await?;
         let done = client.submit_revocation(&key, body).await;
         let is_revoked = done.map_err(|error| error.after(&revoked))?;
-        session.output.line(&say_done(&body.file_path, is_revoked));
+        session.output.line(&say_done(&session.name_of(&body.file_path, None), is_revoked));
         revoked.push((&body.file_path, (body.public_key, is_revoked)));
     }
     let revoked = revoked.iter().map(|(path, (key, is_revoked))| {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use countersign_api::offline;
 use countersign_core::{proof::to_sign::SigningRequest, values::key::PublicKey};
+use countersign_explain::signers::plural;
 use serde_json::json;
 
 use super::{Gathered, Signing, check, find_signed, review_and_sign, say_signed, state_text};
@@ -29,8 +30,9 @@ pub(super) fn export(session: &Session, gathered: &[Gathered], file: &Path) -> R
     let shown = shown_path(file);
     let paths: Vec<&str> = requests.iter().map(|request| request.path.as_str()).collect();
     let text = format!(
-        "Wrote {} file(s) to sign to {shown}\nWhere the key is: countersign sign --detached {shown} -o signatures.json",
-        paths.len()
+        "Wrote {} file{} to sign to {shown}\nWhere the key is: countersign sign --detached {shown} -o signatures.json",
+        paths.len(),
+        plural(paths.len())
     );
     session.output.result(&text, &json!({"export": file.display().to_string(), "file_paths": paths}))
 }

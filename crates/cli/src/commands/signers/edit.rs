@@ -24,8 +24,8 @@ use crate::{
     keys,
     proof::{self, Network},
     release_names::ReleaseName,
-    session::Session,
-    targets::{Reader, Target},
+    session::{Reader, Session},
+    targets::Target,
     trust::TrustFile,
 };
 

@@ -14,6 +14,7 @@ use countersign_explain::{
         ConditionProgress, GroupProgress, Names, WayProgress, condition_text, describe_conditions,
         describe_groups, way_name,
     },
+    signers::plural,
     tally::Tally,
 };
 use serde_json::{Map, Value, json};
@@ -21,7 +22,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     client::ServerClient,
     error::CliError,
-    output::{Output, quote},
+    output::Output,
     people::{People, keep_verifying},
 };
 
@@ -62,15 +63,15 @@ pub(super) enum SigningState {
 }
 
 impl Status {
-    /// `name`: what can be typed for the path.
-    pub(super) fn text(&self, path: &RepoPath, name: &str, you: Option<PublicKey>, output: Output) -> String {
+    /// `name`: what can be typed for the file.
+    pub(super) fn text(&self, name: &str, you: Option<PublicKey>, output: Output) -> String {
         let people = People { names: &self.names, you };
         let state = match &self.state {
             SigningState::Collecting => output.strong("collecting signatures"),
             SigningState::Complete => output.good("complete"),
             SigningState::Revoked { .. } => output.bad("REVOKED"),
         };
-        let mut lines = vec![format!("{path}: {state}")];
+        let mut lines = vec![format!("{name}: {state}")];
         if let SigningState::Revoked { reason } = &self.state {
             lines.push(format!("  reason      {}", quoted(reason)));
         }
@@ -79,7 +80,8 @@ impl Status {
                 lines.extend(groups.iter().map(|group| format!("  needs       {group}")));
             }
             Needs::Conditions(conditions) => {
-                lines.push(format!("  needs       {}, in {} conditions", self.tally, conditions.len()));
+                let (count, s) = (conditions.len(), plural(conditions.len()));
+                lines.push(format!("  needs       {}, in {count} condition{s}", self.tally));
                 lines.extend(conditions.iter().flat_map(|condition| describe(condition, &people, output)));
             }
         }
@@ -89,10 +91,9 @@ impl Status {
         }
         if let Some(Begun { reason, signed, tally }) = &self.begun {
             lines.push(format!(
-                "  revocation  begun by {}, {tally}, for the reason {}; co-sign it with `countersign revoke {}`",
+                "  revocation  begun by {}, {tally}, for the reason {}; co-sign it with `countersign revoke {name}`",
                 people.list(signed.iter().copied()),
                 quoted(reason),
-                name.split(' ').map(quote).collect::<Vec<_>>().join(" "),
             ));
         }
         lines.join("\n")

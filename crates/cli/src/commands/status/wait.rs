@@ -35,6 +35,7 @@ pub(super) async fn run(
     timeout: Option<Duration>,
 ) -> Result<(), CliError> {
     let path = &target.path;
+    let name = session.name_of(path, None);
     let waiting = async {
         wait(session, target, subject).await.map_err(|error| match error.is_refusal() {
             true => error.with_kind(ErrorKind::Refused),
@@ -42,13 +43,13 @@ pub(super) async fn run(
         })
     };
     match timeout {
-        Some(timeout) => tokio::time::timeout(timeout, waiting).await.map_err(|_| too_late(path))??,
+        Some(timeout) => tokio::time::timeout(timeout, waiting).await.map_err(|_| too_late(&name))??,
         None => waiting.await?,
     }
     let (done, text) = match subject {
-        Signable::Index => ("complete", format!("{path}: {}", session.output.good("complete"))),
+        Signable::Index => ("complete", format!("{name}: {}", session.output.good("complete"))),
         Signable::PendingSigners { .. } => {
-            ("in force", format!("{path}: {}", session.output.good("in force")))
+            ("in force", format!("{name}: {}", session.output.good("in force")))
         }
     };
     session.output.answer(&text, &json!({"file_path": path.as_str(), "is_complete": true, "state": done}))
@@ -157,14 +158,15 @@ fn show_progress(
     }
     let people = People { names: &status.names, you: None };
     let signed = people.list_or(status.signed.iter().copied(), "no one yet");
-    session.output.note(&format!("{path}: signed by {signed}; {}", status.tally));
+    let name = session.name_of(path, None);
+    session.output.note(&format!("{name}: signed by {signed}; {}", status.tally));
     *told = Some(status.signed.clone());
 }
 
-fn too_late(path: &RepoPath) -> CliError {
+fn too_late(name: &str) -> CliError {
     CliError::new(
         ErrorKind::TimedOut,
-        format!("{path} is not complete, and the time is over"),
-        "`countersign status NAME` shows who is missing; --timeout sets the time",
+        format!("{name} is not complete, and the time is over"),
+        format!("`countersign status {name}` shows who is missing; --timeout sets the time"),
     )
 }

@@ -141,6 +141,10 @@ fn a_parameter_that_is_wrong_is_named() {
         (format!("/v1/releases?project={project}&state=done"), "state: must be collecting, complete or"),
         (format!("/v1/releases?sha256={hex}&state=complete"), "state: goes only with `project`"),
         (format!("/v1/releases?sha256={hex}&tag=v1"), "tag: goes only with `project`"),
+        (format!("/v1/releases?sha256={hex}&newest=true"), "newest: goes only with `project`"),
+        (format!("/v1/releases?project={project}&newest=false"), "newest: must be true"),
+        (format!("/v1/releases?project={project}&newest=true&tag=v1"), "tag: does not go with `newest`"),
+        (format!("/v1/releases?project={project}&newest=true&state=complete"), "state: does not go with"),
         (format!("/v1/releases?project={project}&after=.."), "after: "),
         (format!("/v1/releases?project={project}&after={project}"), "after: no release has its index at"),
         (format!("/v1/releases?sha256={hex}&after={project}"), "after: no release has its index at"),
@@ -204,6 +208,11 @@ fn anyone_can_ask_what_waits_for_a_key_in_any_of_its_forms() {
     assert_eq!(pending(&world, &alice.key())["pending"][1]["by"], json!(bob.key()));
     world.server.restart();
     assert_eq!(pending(&world, &alice.key())["pending"][1]["by"], json!(bob.key()));
+    // A signer who asks with her signature is told of the same revocations.
+    let asked = |person: &Person| world.get_as(person, "/v1/pending_signatures").ok();
+    assert_eq!(asked(&alice)["file_paths"], json!([second]));
+    assert_eq!(asked(&alice)["revocations"], json!([pending(&world, &alice.key())["pending"][0]]));
+    assert_eq!(asked(&bob), json!({ "file_paths": [] }));
     let stranger = Person::named("mallory");
     assert_eq!(pending(&world, &stranger.key())["pending"], json!([]));
     assert_eq!(of_key(&world, &stranger.key())["listed"], json!([]));

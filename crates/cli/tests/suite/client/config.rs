@@ -130,6 +130,17 @@ fn the_server_of_a_project_is_remembered_at_its_first_use() {
     run(&computer, &["download", &url]).ok();
 }
 
+/// Nothing says whom to ask: not even a server on this machine is asked (D79).
+#[test]
+fn a_downloader_without_a_server_is_told_what_is_missing() {
+    let computer = Computer::offline();
+    computer.write("app", "content");
+    for args in [&["verify", "app"][..], &["download", "acme/app"], &["download", "acme/app", "1.0"]] {
+        let ran = Ran::of(&mut computer.newcomer(args)).failed(2);
+        ran.says(&["no server is set", "--server", "config set server"]);
+    }
+}
+
 #[test]
 fn only_a_project_on_this_machine_has_a_server_on_this_machine_by_default() {
     let computer = Computer::offline();

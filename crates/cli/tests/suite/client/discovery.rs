@@ -69,6 +69,15 @@ fn a_file_server_shows_its_signers_file_above_the_download() {
     let user = Computer::offline();
     download(&user, &world.files.url("/acme/app/1.0/app")).ok().says(&["Verified"]);
     assert_eq!(user.read("app"), b"content");
+    // The addresses of directories, as a browser shows them.
+    for (target, dir) in
+        [("/acme/app", "a"), ("/acme/app/", "b"), ("/acme/app/1.0", "c"), ("/acme/app/1.0/", "d")]
+    {
+        let args = ["download", &world.files.url(target), "-o", dir];
+        Ran::of(&mut user.newcomer(&args)).ok().says(&["Verified"]);
+        Ran::of(&mut Computer::offline().newcomer(&args)).ok().says(&["names its servers", "Verified"]);
+        assert_eq!(user.read(&format!("{dir}/app")), b"content", "{target}");
+    }
 }
 
 #[test]

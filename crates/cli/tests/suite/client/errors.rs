@@ -86,6 +86,14 @@ fn a_server_that_is_no_countersign_server_is_told_as_such() {
 }
 
 #[test]
+fn a_redirect_names_the_address_to_use() {
+    let server = HostileServer::alone();
+    server.answer("/v1/ping", Lie::redirect(301, "https://sign.example.org/v1/ping"));
+    let ran = Computer::offline().run(&["ping", "--server", &server.url()]).failed(1);
+    ran.says(&["redirects to https://sign.example.org\n", "use https://sign.example.org with --server"]);
+}
+
+#[test]
 fn what_a_proxy_answers_is_not_taken_for_the_servers_word() {
     let (_world, computer) = project();
     let proxy = HostileServer::alone();

@@ -91,7 +91,16 @@ fn a_name_that_fits_nothing_or_too_much_is_told_with_the_forms() {
         &world.id("acme/app"),
         &world.id("mirror/acme/app"),
     ]);
-    computer.run(&["status", "mirror/acme/app"]).failed(2).says(&["neither a release nor"]);
+    computer.run(&["status", &world.id("acme")]).failed(2).says(&["neither a release nor"]);
+}
+
+#[test]
+fn a_project_of_which_nothing_is_pending_is_told_as_such() {
+    let (_world, computer) = released();
+    for command in ["status", "sign"] {
+        let ran = computer.run_as("alice", &[command, "acme/app"]).failed(2);
+        ran.says(&["signers are in force", "PROJECT TAG", "countersign chain"]);
+    }
 }
 
 #[test]

@@ -226,6 +226,8 @@ fn quiet_leaves_errors_and_what_was_asked_for() {
     quiet(&["trust", "list"]).ok().says(&["acme/app"]);
     quiet(&["chain", &index]).ok().says(&["acme/app"]);
     quiet(&["download", &world.files.url("/acme/app/2.0/app")]).failed(3);
+    quiet(&["sign", "acme/app", "2.0", "--yes"]).ok();
+    silent(quiet(&["pending"]));
 }
 
 #[test]

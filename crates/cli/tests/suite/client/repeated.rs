@@ -8,7 +8,7 @@ use std::sync::{
 use crate::support::{
     Person, SignersFile, World,
     client::{Computer, put_release},
-    hostile::{HostileServer, Lie},
+    hostile::{Asked, HostileServer, Lie},
 };
 
 /// A project of alice and bob with an unsigned release, and a server in between.
@@ -28,13 +28,17 @@ fn collecting() -> (World, Computer, HostileServer, String) {
 fn lie_at_first(server: &HostileServer, path: &str, times: usize, lie: Lie) {
     let (path, told) = (path.to_owned(), Arc::new(AtomicUsize::new(0)));
     server.lie(move |asked| {
-        let is_meant = asked.path == path && told.fetch_add(1, Ordering::Relaxed) < times;
+        let is_meant = is_at(asked, &path) && told.fetch_add(1, Ordering::Relaxed) < times;
         is_meant.then(|| lie.clone())
     });
 }
 
 fn count(server: &HostileServer, path: &str) -> usize {
-    server.asked().iter().filter(|asked| asked.path == path).count()
+    server.asked().iter().filter(|asked| is_at(asked, path)).count()
+}
+
+fn is_at(asked: &Asked, path: &str) -> bool {
+    asked.path.split('?').next() == Some(path)
 }
 
 #[test]
@@ -52,6 +56,44 @@ fn a_question_is_asked_three_times() {
     between.answer("/v1/ping", Lie::error(503, "the server is busy"));
     computer.run(&["ping", "--server", &between.url()]).failed(5).says(&["the server is busy"]);
     assert_eq!(count(&between, "/v1/ping"), 3, "and no more");
+}
+
+#[test]
+fn a_stream_of_events_is_begun_in_three_tries() {
+    let (world, computer, between, index) = collecting();
+    let stream = Lie::bytes(": a sign of life\n\n").with_header("content-type", "text/event-stream");
+    for lie in [Lie::HungUp, Lie::error(502, "x"), Lie::error(503, "x").with_header("retry-after", "1")] {
+        between.answer("/v1/events", stream.clone());
+        lie_at_first(&between, "/v1/events", 2, lie);
+        let running = computer.start(&["watch", "--server", &between.url()]);
+        running.await_note("Watching http://");
+        between.be_honest();
+    }
+    world.sign_all(&index, &[&Person::named("alice"), &Person::named("bob")]);
+    between.lie(move |asked| is_at(asked, "/v1/events").then(|| stream.clone()));
+    lie_at_first(&between, "/v1/events", 2, Lie::HungUp);
+    computer.run(&["status", "--wait", &index, "--server", &between.url()]).ok().says(&["complete"]);
+    between.be_honest();
+    let before = count(&between, "/v1/events");
+    between.answer("/v1/events", Lie::error(503, "too many others listen"));
+    computer.run(&["watch", "--server", &between.url()]).failed(5).says(&["too many others listen"]);
+    assert_eq!(count(&between, "/v1/events"), before + 3, "and no more");
+}
+
+/// So soon after its start, a server with many files cannot find any of them by their digests.
+#[test]
+fn a_pause_that_the_server_asks_for_is_told() {
+    let (world, computer, between, index) = collecting();
+    world.sign_all(&index, &[&Person::named("alice"), &Person::named("bob")]);
+    computer.write("app", "content");
+    let starting = Lie::error(503, "the server has just started").with_header("retry-after", "1");
+    lie_at_first(&between, "/v1/releases", 1, starting.clone());
+    let told = ["the server has just started. Asking again in 1 s.", "Verified app"];
+    computer.run(&["verify", "app", "--server", &between.url()]).ok().says(&told);
+    between.be_honest();
+    lie_at_first(&between, "/v1/releases", 1, starting);
+    let quiet = computer.run(&["verify", "app", "--quiet", "--server", &between.url()]).ok();
+    assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));
 }
 
 #[test]

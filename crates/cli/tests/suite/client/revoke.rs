@@ -46,7 +46,8 @@ fn one_admin_is_enough_where_no_revocation_keys_are_listed() {
         "{document}"
     );
     computer.download(&url(&world)).failed(4).says(&["bad build"]);
-    computer.run_as("alice", &["revoke", &index, "--reason", "bad build", "--yes"]).failed(1);
+    let again = computer.run_as("alice", &["revoke", &index, "--reason", "bad build", "--yes"]).ok();
+    again.says(&["is revoked already"]);
 }
 
 #[test]
@@ -72,9 +73,23 @@ fn a_differing_reason_is_refused_and_signs_nothing() {
     began.says(&["More signatures", "countersign revoke"]);
     let refused = computer.run_as("ron", &["revoke", &index, "--reason", "bad build", "--yes"]).failed(1);
     refused.says(&["key leaked", "--reason"]);
-    computer.run_as("rita", &["revoke", &index, "--yes"]).failed(1);
     computer.download(&url(&world)).ok();
     computer.run_as("ruth", &["revoke", &index, "--yes"]).ok().says(&["Revoked"]);
+}
+
+/// Before anything is shown or asked.
+#[test]
+fn who_has_revoked_it_is_told_so() {
+    let (_world, computer, index) = released();
+    computer.run_as("alice", &["revoke", &index, "--reason", "x", "--yes"]).failed(1).says(&["check --key"]);
+    computer.run_as("rita", &["revoke", &index, "--reason", "key leaked", "--yes"]).ok();
+    for args in [&["revoke", &index][..], &["revoke", &index, "--reason", "key leaked"]] {
+        let again = computer.run_as("rita", args).ok();
+        again.says(&["You signed the revocation", "more signatures are needed"]).says_nothing_of(&["digest"]);
+    }
+    computer.run_as("ruth", &["revoke", &index, "--yes"]).ok();
+    let late = computer.run_as("ron", &["revoke", &index, "--reason", "bad build"]).ok();
+    late.says(&["is revoked already", "key leaked"]).says_nothing_of(&["digest"]);
 }
 
 #[test]

@@ -46,13 +46,30 @@ fn only_what_fits_is_downloaded() {
         .says(&["--only", "app-linux"]);
 }
 
+/// The client, the page and its command agree on which one that is (D77).
 #[test]
-fn a_project_means_its_newest_complete_release() {
-    let (world, computer) = released();
-    add_files(&world, "acme/app/2.0", &[("app-new", b"new")], &[&alice()]);
-    world.add_release(&alice(), "acme/app/3.0");
-    computer.run(&["download", &world.id("acme/app")]).ok().says(&["2.0", "Verified"]);
-    assert_eq!(computer.listing(), ["app-new"]);
+fn a_project_means_its_newest_release() {
+    let [alice, bob] = [alice(), Person::named("bob")];
+    let file = SignersFile::of(1, &[&alice]).revocation(2, &[&alice, &bob]);
+    let world = World::with_project(&file, &[&alice, &bob]);
+    let computer = Computer::of(&world.server);
+    let project = world.id("acme/app");
+    computer.run(&["download", &project]).failed(1).says(&["no complete release"]);
+    let url = |version: &str, file: &str| world.files.url(&format!("/acme/app/{version}/{file}"));
+    let newest_is = |version: &str, file: &str| {
+        computer.run(&["download", &project, "-o", version]).ok().says(&[version, "Verified", file]);
+        let page = world.server.get(&format!("/p/{project}")).text();
+        assert!(page.contains(&format!("countersign download {}", url(version, file))), "{page}");
+    };
+    add_files(&world, "acme/app/1.9", &[("app-old", b"old")], &[&alice]);
+    newest_is("1.9", "app-old");
+    let tenth = add_files(&world, "acme/app/1.10", &[("app-new", b"new")], &[&alice]);
+    // A late fix of an old line, and one that no one has signed yet.
+    add_files(&world, "acme/app/1.8.1", &[("app-fix", b"fix")], &[&alice]);
+    world.add_release(&alice, "acme/app/3.0");
+    newest_is("1.10", "app-new");
+    world.revoke(&alice, &tenth);
+    newest_is("1.9", "app-old");
 }
 
 #[test]

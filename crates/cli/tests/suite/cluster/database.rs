@@ -53,7 +53,6 @@ impl Scene {
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn nodes_go_on_without_the_database_and_come_back_by_themselves() {
     let Some(mut scene) = Scene::start() else { return };
     for end in [PostgresEnd::Fast, PostgresEnd::Crash] {
@@ -69,7 +68,6 @@ fn nodes_go_on_without_the_database_and_come_back_by_themselves() {
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn a_database_that_says_nothing_is_as_good_as_none() {
     let Some(scene) = Scene::start() else { return };
     scene.cluster.ways[1].blackhole();
@@ -80,7 +78,6 @@ fn a_database_that_says_nothing_is_as_good_as_none() {
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn a_node_that_was_away_catches_up_before_it_answers_those_who_sign_in() {
     let Some(mut scene) = Scene::start() else { return };
     scene.cluster.node_mut(1).kill9();
@@ -96,7 +93,6 @@ fn a_node_that_was_away_catches_up_before_it_answers_those_who_sign_in() {
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn a_new_node_fills_itself_and_any_directory_serves_alone() {
     let Some(postgres) = Postgres::start_with(PostgresOptions { skips_fsync: true, ..Default::default() })
     else {
@@ -109,9 +105,9 @@ fn a_new_node_fills_itself_and_any_directory_serves_alone() {
     // The other way to name the database; it carries no password here.
     let url = cluster.postgres.url().replace(&format!(":{}", countersign_testing::postgres::PASSWORD), "");
     let mut second = TestServer::start_with(|launch| launch.args(["--dev", "--database", &url]));
-    await_that("the new node has everything", || second.get(&format!("/v1/files/{index}")).status == 200);
     let head = |server: &TestServer| Git::at(server.repository()).run(&["rev-parse", "main"]);
-    assert_eq!(head(&second), cluster.head(0));
+    await_that("the new node has the release", || second.get(&format!("/v1/files/{index}")).status == 200);
+    await_that("the new node has everything", || head(&second) == cluster.head(0));
 
     // The way out: any node's directory, without the database.
     assert_eq!(cluster.node_mut(0).stop().code(), Some(0));

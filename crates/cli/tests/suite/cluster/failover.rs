@@ -23,7 +23,6 @@ fn move_to(cluster: &Cluster, standby: &Postgres) {
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn a_synchronous_standby_takes_over_under_load_and_nothing_is_lost() {
     let Some((mut cluster, standby)) = start(Standby::Synchronous) else { return };
     let load = Load::prepare(&cluster.world);
@@ -37,7 +36,6 @@ fn a_synchronous_standby_takes_over_under_load_and_nothing_is_lost() {
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn nodes_give_back_the_rows_that_an_asynchronous_standby_has_lost() {
     let Some((mut cluster, mut standby)) = start(Standby::Asynchronous) else { return };
     let alice = Person::named("alice");

@@ -44,13 +44,11 @@ fn two_servers_that_share_nothing_are_found_out() {
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn three_nodes_agree_and_count_each_key_once() {
     check_with(|_, _| {});
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn nodes_that_are_killed_lose_and_repeat_nothing() {
     check_with(|cluster, acknowledged| {
         for node in [0, 1, 2, 1] {
@@ -61,7 +59,6 @@ fn nodes_that_are_killed_lose_and_repeat_nothing() {
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn nodes_that_are_paused_do_no_harm_when_they_go_on() {
     check_with(|cluster, acknowledged| {
         for node in [0, 1, 2] {
@@ -74,7 +71,6 @@ fn nodes_that_are_paused_do_no_harm_when_they_go_on() {
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn nodes_that_are_cut_off_from_the_database_come_back_by_themselves() {
     check_with(|cluster, acknowledged| {
         for node in [0, 1, 2] {
@@ -93,7 +89,6 @@ fn nodes_that_are_cut_off_from_the_database_come_back_by_themselves() {
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn a_database_that_crashes_and_starts_again_loses_nothing() {
     check_with(|cluster, acknowledged| {
         for _ in 0..2 {
@@ -104,7 +99,6 @@ fn a_database_that_crashes_and_starts_again_loses_nothing() {
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn a_database_that_stands_still_for_a_moment_loses_nothing() {
     check_with(|cluster, acknowledged| {
         for _ in 0..2 {
@@ -117,7 +111,6 @@ fn a_database_that_stands_still_for_a_moment_loses_nothing() {
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn a_slow_way_to_the_database_of_one_node_starves_nobody() {
     check_with(|cluster, acknowledged| {
         cluster.ways[1].delay(Duration::from_millis(30));

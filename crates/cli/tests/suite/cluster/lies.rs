@@ -33,14 +33,12 @@ fn check_lie(name: &str, tamper: &str, accepted: usize) {
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn a_row_whose_content_was_changed_stops_a_node_before_it() {
     let tamper = "update svc_batch set body = set_byte(body, length(body) - 20, 88) where seq = FIRST + 1";
     check_lie("changed", tamper, 1);
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn rows_in_another_order_stop_a_node_before_the_first_of_them() {
     let tamper = "update svc_batch as one set body = other.body, base = other.base, head = other.head \
                   from svc_batch as other \
@@ -49,13 +47,11 @@ fn rows_in_another_order_stop_a_node_before_the_first_of_them() {
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn a_row_that_was_removed_stops_a_node_before_it() {
     check_lie("removed", "delete from svc_batch where seq = FIRST + 1", 1);
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn a_row_that_repeats_an_old_one_stops_a_node_before_it() {
     let tamper = "update svc_batch set body = (select body from svc_batch where seq = FIRST - 1) \
                   where seq = FIRST + 2";
@@ -63,7 +59,6 @@ fn a_row_that_repeats_an_old_one_stops_a_node_before_it() {
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn a_row_without_content_stops_a_node_before_it() {
     check_lie("emptied", "update svc_batch set body = '' where seq = FIRST + 1", 1);
 }

@@ -17,7 +17,6 @@ fn lost(statement: &'static str, moment: LossMoment) -> LostAnswer {
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn a_signature_whose_append_lost_its_answer_is_there_once() {
     let Some(cluster) = Cluster::start(2) else { return };
     let people: Vec<_> = (0..8).map(|n| Person::named(&format!("signer {n}"))).collect();
@@ -44,7 +43,6 @@ fn a_signature_whose_append_lost_its_answer_is_there_once() {
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn appends_that_lose_their_answers_under_load_lose_and_repeat_nothing() {
     for moment in [LossMoment::BeforeEffect, LossMoment::AfterEffect] {
         let Some(cluster) = Cluster::start(3) else { return };
@@ -60,7 +58,6 @@ fn appends_that_lose_their_answers_under_load_lose_and_repeat_nothing() {
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn a_request_whose_nonce_got_no_answer_is_503_and_its_nonce_is_never_accepted_later() {
     let Some(cluster) = Cluster::start(2) else { return };
     let alice = Person::named("alice");

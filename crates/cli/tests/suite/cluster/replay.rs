@@ -25,7 +25,6 @@ fn send_to_both(cluster: &Cluster, request: &Request) -> [u16; 2] {
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn one_request_on_two_nodes_at_once_is_accepted_once() {
     let Some(cluster) = Cluster::start(2) else { return };
     let alice = Person::named("alice");
@@ -47,7 +46,6 @@ fn one_request_on_two_nodes_at_once_is_accepted_once() {
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn a_nonce_stays_used_after_all_nodes_were_killed() {
     let Some(mut cluster) = Cluster::start(2) else { return };
     let alice = Person::named("alice");
@@ -61,7 +59,6 @@ fn a_nonce_stays_used_after_all_nodes_were_killed() {
 }
 
 #[test]
-#[ignore = "`serve --database` does not exist yet"]
 fn what_one_node_acknowledged_every_node_shows_at_once_to_those_who_sign_in() {
     let Some(cluster) = Cluster::start(3) else { return };
     let (alice, bob) = (Person::named("alice"), Person::named("bob"));

@@ -192,7 +192,11 @@ fn a_revocation_that_lacks_signatures_shows_how_to_join() {
         .says(&["A revocation of 1.0 waits for signatures 1 of 2 signatures", "Newest release 2.0 complete"]);
     project.says(&["Last signature 1.0 revocation begun 1 of 2 signatures"]);
     open(&world.server, "/").says(&["acme/app 1.0 revocation begun 1 of 2 signatures"]);
-    open(&world.server, "/projects").says(&["1 revocation begun 2 complete"]);
+    world.activate("aaa/first", &team.file(), &team.everyone());
+    let projects = open(&world.server, "/projects");
+    projects.says(&["1 revocation begun 2 complete"]);
+    let at = |name: &str| projects.text.find(&format!("{name}</bdi>")).expect(name);
+    assert!(at("acme/app") < at("aaa/first"), "the one with the revocation comes first");
     open(&world.server, &key_page(&team.carol))
         .says(&["Waits for this key", "acme/app 1.0 revocation begun"]);
     open(&world.server, &key_page(&team.bob)).says(&["Revocations that it signed, and that wait for others"]);

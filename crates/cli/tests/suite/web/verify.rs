@@ -20,7 +20,7 @@ fn the_file_comes_first_and_the_address_is_asked_for_only_later() {
     let html = open_with_script(&server, "/verify", SCRIPT);
     assert_eq!(places(&html), [""; 0]);
     html.says(&["Drop the file here", "finds its release", "Where the file was downloaded from"]);
-    html.says(&["not protect against this server", "countersign verify FILE --url URL --server SERVER"]);
+    html.says(&["not protect against this server", "countersign verify FILE --server URL"]);
     assert!(html.text.contains("<form class=\"ask\" id=\"ask\" action=\"/verify\" hidden>"), "{}", html.text);
     assert!(html.text.contains("<label for=\"url\">") && html.text.contains("id=\"url\" name=\"url\""));
     assert_eq!(open_with_script(&server, "/verify?url=&path=", SCRIPT).words, html.words);

@@ -59,7 +59,12 @@ impl Spec {
             }
         }
         paths.sort();
-        ok(json!({ "file_paths": paths }))
+        let mut body = json!({ "file_paths": paths });
+        let begun: Vec<String> = self.begun_revocations(caller).collect();
+        if !begun.is_empty() {
+            body["revocations"] = json!(begun);
+        }
+        ok(body)
     }
 
     pub(crate) fn file(&self, path: &str) -> ExpectedAnswer {

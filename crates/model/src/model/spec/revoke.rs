@@ -10,7 +10,10 @@ use super::{
     signed_by,
     signers::{is_met, people_of},
 };
-use crate::model::people::{Person, signature};
+use crate::model::{
+    paths::index_in,
+    people::{Person, signature},
+};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Revoking {
@@ -35,6 +38,19 @@ impl Spec {
         let pending = self.indexes.get(dir).and_then(|index| index.revocation.as_ref());
         let signed = pending.map(|pending| signed_by(&pending.signatures)).unwrap_or_default();
         authorised(current).difference(&signed).copied().collect()
+    }
+
+    /// The indexes whose begun revocation a person can join or, once it has enough signatures, carry out.
+    pub(crate) fn begun_revocations(&self, person: Person) -> impl Iterator<Item = String> {
+        let is_asked = move |dir: &str, begun: &RevocationOf| {
+            let Some((_, current)) = self.governing(dir) else { return false };
+            let signed = signed_by(&begun.signatures);
+            authorised(current).contains(&person)
+                && (!signed.contains(&person) || is_enough(current, &signed))
+        };
+        let complete = self.indexes.iter().filter(|(_, index)| index.state == ModelIndexState::Complete);
+        let begun = complete.filter_map(|(dir, index)| Some((dir, index.revocation.as_ref()?)));
+        begun.filter(move |(dir, begun)| is_asked(dir, begun)).map(|(dir, _)| index_in(dir))
     }
 
     pub(crate) fn revoke(&mut self, revoking: &Revoking) -> ExpectedAnswer {

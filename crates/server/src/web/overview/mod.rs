@@ -1,6 +1,5 @@
 //! What people see of projects, releases and proposals. These modules count; the pages lay out.
 
-pub mod order;
 pub mod project;
 pub mod proposal;
 pub mod release;

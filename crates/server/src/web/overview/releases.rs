@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::{order::compare_versions, release::ReleaseState};
+use super::release::ReleaseState;
+use countersign_api::newest::{ReleaseVersion, compare_versions, find_newest};
 use countersign_core::values::{path::RepoPath, wire};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,11 +73,13 @@ impl ReleaseList {
         })
     }
 
-    /// The highest version that `is_wanted`.
-    pub fn highest(&self, is_wanted: impl Fn(&ReleaseEntry) -> bool) -> Option<&ReleaseEntry> {
+    /// The one that is offered to visitors (D77).
+    pub fn find_newest(&self) -> Option<&ReleaseEntry> {
         let at = self.dir.as_str().len();
-        let wanted = self.entries.iter().filter(|entry| is_wanted(entry));
-        wanted.max_by(|a, b| compare_versions(&a.dir[at..], &b.dir[at..]))
+        find_newest(&self.entries, |entry| {
+            let ReleaseEntry { dir, state, is_revoking } = *entry;
+            ReleaseVersion { dir: &dir[at..], state: *state, is_revoking: *is_revoking }
+        })
     }
 
     /// Keeps those in a state, whose directory below the project contains `words` in any letter case.

@@ -5,11 +5,17 @@ import { parseJson } from "./json.mjs";
 import { decodeText, hash, toHex } from "./keys.mjs";
 import { attempt, digestOf, refuseIf } from "./rules.mjs";
 
-// `null` where there is nothing.
-async function ask(target) {
-  const options = { cache: "no-store", redirect: "error", signal: AbortSignal.timeout(60_000) };
+// `null` where there is nothing. A starting server asks us to wait.
+async function ask(target, tell, more = 2) {
+  const options = { cache: "no-store", redirect: "error", signal: AbortSignal.timeout(6e4) };
   const response = await fetch(`/v1/${target}`, options);
   if (response.status === 404) return null;
+  const pause = response.headers.get("retry-after") * 1e3;
+  if (more && pause && pause < 9e3) {
+    tell?.();
+    await new Promise((go) => setTimeout(go, pause));
+    return ask(target, tell, more - 1);
+  }
   refuseIf(!response.ok, `The server answers ${response.status} for ${target}`);
   const bytes = await response.arrayBuffer();
   return attempt(target, () => decodeText(bytes));
@@ -18,8 +24,9 @@ async function ask(target) {
 const askAt = (route, path) => ask(`${route}/${path.split("/").map(encodeURIComponent).join("/")}`);
 
 // Where to look; nothing of it is believed.
-export async function findReleases({ sha256, sha512 }) {
-  const answers = [await ask(`releases?sha256=${sha256}`), await ask(`releases?sha512=${sha512}`)];
+export async function findReleases(digests, tell) {
+  const find = (kind) => ask(`releases?${kind}=${digests[kind]}`, tell);
+  const answers = await Promise.all(["sha256", "sha512"].map(find));
   const releases = answers.flatMap((answer) => JSON.parse(answer).releases);
   releases.sort((a, b) => (a.state === "revoked") - (b.state === "revoked"));
   return releases.map(({ index_path: index, project_id: project }) => ({ index, project }));
@@ -33,7 +40,7 @@ export async function gatherEvidence(places) {
     if (!name || files.some((file) => file.file_name === name)) return { name, ...(await gatherFor(path, index)) };
     if (only) break;
   }
-  return refuseIf(true, "This server has no index that lists the file");
+  throw new Error("This server has no index that lists the file");
 }
 
 async function gatherFor(path, index) {
@@ -69,7 +76,7 @@ export function checkFile({ name: own, size, sha256, sha512 }, files, wanted, pa
   const isSame = ({ size: listed, digests: { sha256: short = sha256, sha512: long = sha512 } }) =>
     (listed ?? size) === size && short === sha256 && long === sha512;
   const named = files.filter(({ file_name: name }) => (wanted ? name === wanted : name.split("/").at(-1) === own));
-  const one = named.length === 1 && named[0];
+  const one = !named[1] && named[0];
   const found = (one ? named : files).find(isSame);
   const yours = spell({ size, digests: one && !one.digests.sha256 ? { sha512 } : { sha256 } });
   const details = [one && `signed: ${spell(one)}`, `yours: ${yours}`].filter(Boolean);

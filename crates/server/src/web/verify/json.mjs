@@ -11,19 +11,17 @@ export function parseJson(source) {
   let [kept, written] = [-1, 0];
   const json = JSON.parse(source, function (name, value) {
     if (typeof value === "string" && /\p{Cs}/u.test(value)) fail("", "half a character");
-    kept += Array.isArray(this) ? 0 : 1;
+    kept += !Array.isArray(this);
     return value;
   });
   const rest = source.replace(STRING, (string, colon) => {
-    written += colon ? 1 : 0;
+    written += !!colon;
     return "";
   });
   if (/[-+.]|\d[eE]/.test(rest)) fail("", "a number is not in plain digits");
   if (kept !== written) fail("", "a name occurs twice in one object");
   return json;
 }
-
-// Shapes read a value of this name.
 
 export const integer = (value, at) => (Number.isSafeInteger(value) ? value : fail(at, "must be a whole number"));
 
@@ -41,7 +39,7 @@ export const list = (shape) => (value, at) =>
   Array.isArray(value) ? value.map((item, i) => shape(item, `${at}[${i}]`)) : fail(at, "must be a list");
 
 const entriesOf = (value, at) => {
-  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+  const isObject = Object(value) === value && !Array.isArray(value);
   return isObject ? Object.entries(value) : fail(at, "must be an object");
 };
 

@@ -3,7 +3,7 @@
 import { checkFile, findReleases, gatherEvidence, readFacts } from "./evidence.mjs";
 import { hasEd25519 } from "./keys.mjs";
 import { refuseIf, verifyEvidence } from "./rules.mjs";
-import { shownSigner, shownText } from "./values.mjs";
+import { shownName, shownText } from "./values.mjs";
 
 const [input, result, form] = ["file", "result", "ask"].map((id) => document.getElementById(id));
 const given = [...document.querySelectorAll("[data-index]")].map((item) => item.dataset);
@@ -37,12 +37,13 @@ function askWhich(file, places) {
 async function verify(file, places) {
   const run = ++runs;
   const lines = [];
-  const passed = (text) => lines.push(["✓", text]);
+  const passed = (text, ...details) => lines.push(["✓", text, details]);
   let [outcome, heading, about] = ["verified", `Verified: ${file.name}`];
   show("busy", `Checking ${file.name} …`);
   try {
     const facts = await readFacts(file);
-    const found = places.length ? places : await findReleases(facts);
+    const tell = () => run === runs && show("busy", "Waiting for the server …");
+    const found = places.length ? places : await findReleases(facts, tell);
     if (run !== runs) return;
     form.hidden = found.length;
     refuseIf(!found.length, "No release on this server lists this file", `yours: sha256 ${facts.sha256}`);
@@ -50,7 +51,7 @@ async function verify(file, places) {
     const evidence = await gatherEvidence(found);
     about = `Release: ${evidence.path.replace(/\/[^/]*$/, "")}`;
     const { index, governing, signedBy } = await verifyEvidence(evidence, passed);
-    for (const key of signedBy) passed(`Signed by ${shownSigner(key, governing.names.get(key))}`);
+    for (const key of signedBy) passed(`Signed by ${shownName(governing.names.get(key))}`, key);
     checkFile(facts, index.published_files, evidence.name, passed);
   } catch (error) {
     [outcome, heading] = ["refused", `Do not use ${file.name}`];

@@ -21,7 +21,7 @@ function placeOf(url) {
   const [, host, written = port] = /^(.*?)(?::([^:\]]*))?$/.exec(authority);
   if (!HOST.test(host) || !isPort(written)) return null;
   try {
-    const segments = path === "" ? [] : path.split("/").map((segment) => decodePercent(segment, true));
+    const segments = path ? path.split("/").map((segment) => decodePercent(segment, true)) : [];
     const server = `${lowerAscii(scheme).slice(0, -1)}/${lowerAscii(host)}/${written}`;
     return segments.some(isDots) ? null : { server, segments };
   } catch {

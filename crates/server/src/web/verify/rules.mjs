@@ -43,7 +43,7 @@ async function verifySignatures(what, text, signatures) {
 export async function verifyChain(history, project) {
   const links = [];
   for (const entry of history) links.push(await verifyLink(entry, project, links.at(-1), `Signers file ${links.length + 1}`));
-  refuseIf(!links.length, "The chain has no signers file");
+  refuseIf(!links[0], "The chain has no signers file");
   return links;
 }
 

@@ -52,7 +52,4 @@ export const shownText = (text) =>
 
 export const quoted = (text) => `"${text.replace(/[\\"]/g, "\\$&")}"`;
 
-export function shownSigner(key, name) {
-  if (!name) return key;
-  return `${/^[\p{Alphabetic}\p{N}\-_.@+]*$/u.test(name) ? name : quoted(name)} (${key})`;
-}
+export const shownName = (name = "") => (/^[\p{Alphabetic}\p{N}\-_.@+]*$/u.test(name) ? name : quoted(name));

@@ -1,6 +1,32 @@
-//! The order that people expect of versions: `v1.10` comes after `v1.9`, and `v2.0-rc1` before `v2.0`.
+//! Which release of a project is the newest (D77), and the order that people expect of versions: `v1.10` comes after
+//! `v1.9`, and `v2.0-rc1` before `v2.0`.
 
 use std::cmp::Ordering;
+
+use crate::catalogue::ReleaseState;
+
+/// What the choice of the newest release depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReleaseVersion<'a> {
+    /// The directory of the release, below that of its project.
+    pub dir: &'a str,
+    pub state: ReleaseState,
+    /// A revocation waits for more signatures.
+    pub is_revoking: bool,
+}
+
+/// The highest version that is complete, and that no one has begun to revoke.
+pub fn find_newest<'a, T>(
+    releases: impl IntoIterator<Item = T>,
+    version_of: impl Fn(&T) -> ReleaseVersion<'a>,
+) -> Option<T> {
+    let is_offered = |release: &T| {
+        let ReleaseVersion { state, is_revoking, .. } = version_of(release);
+        state == ReleaseState::Complete && !is_revoking
+    };
+    let offered = releases.into_iter().filter(is_offered);
+    offered.max_by(|a, b| compare_versions(version_of(a).dir, version_of(b).dir))
+}
 
 /// Compares names, with numbers in them compared as numbers. Only equal names are equal.
 pub fn compare_versions(left: &str, right: &str) -> Ordering {

@@ -1,0 +1,72 @@
+//! The requests that are signed.
+
+use std::time::Duration;
+
+use countersign_api::requests::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody};
+use reqwest::Method;
+use serde::Serialize;
+
+use super::{ANSWER_TIMEOUT, attempts::Repetition};
+use crate::error::CliError;
+
+/// While the server fetches a signers file from a forge.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(150);
+/// While the server downloads all assets of a release.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ServerCall<'a> {
+    Ping,
+    Register(&'a ProposeBody),
+    Update(&'a ProposeBody),
+    Signatures(&'a SignaturesBody),
+    Assets(&'a AssetsBody),
+    Revoke(&'a RevokeBody),
+}
+
+impl ServerCall<'_> {
+    pub(super) fn parts(self) -> (Method, &'static str, Duration) {
+        match self {
+            Self::Ping => (Method::GET, "ping", ANSWER_TIMEOUT),
+            Self::Register(_) => (Method::POST, "register_repo", FETCH_TIMEOUT),
+            Self::Update(_) => (Method::POST, "update_signers", FETCH_TIMEOUT),
+            Self::Signatures(_) => (Method::POST, "signatures", ANSWER_TIMEOUT),
+            Self::Assets(_) => (Method::POST, "assets", RELEASE_TIMEOUT),
+            Self::Revoke(_) => (Method::POST, "revoke", ANSWER_TIMEOUT),
+        }
+    }
+
+    /// For messages.
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Ping => "a ping",
+            Self::Register(_) => "a registration",
+            Self::Update(_) => "an update of signers",
+            Self::Signatures(_) => "a signature",
+            Self::Assets(_) => "a release",
+            Self::Revoke(_) => "a revocation",
+        }
+    }
+
+    pub(super) fn repetition(self) -> Repetition {
+        match self {
+            Self::Ping | Self::Signatures(_) | Self::Revoke(_) => Repetition::Harmless,
+            Self::Register(_) | Self::Update(_) | Self::Assets(_) => Repetition::Harmful,
+        }
+    }
+
+    pub(super) fn body(self) -> Result<String, CliError> {
+        match self {
+            Self::Ping => Ok(String::new()),
+            Self::Register(body) | Self::Update(body) => to_json(body),
+            Self::Signatures(body) => to_json(body),
+            Self::Assets(body) => to_json(body),
+            Self::Revoke(body) => to_json(body),
+        }
+    }
+}
+
+fn to_json(body: &impl Serialize) -> Result<String, CliError> {
+    serde_json::to_string(body)
+        .map_err(|error| CliError::other("the request cannot be written", "report this").because(error))
+}

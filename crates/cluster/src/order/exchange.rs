@@ -1,0 +1,356 @@
+//! What the order asks the database, and when it asks again.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use countersign_store::{
+    ObjectId,
+    clock::Clock,
+    sequence::{Appended, SharedBatch},
+};
+use futures_util::future::join;
+use tokio_postgres::{Row, types::Type};
+
+use super::{
+    add::{self, Attempt, NewBatch},
+    tries::Tries,
+};
+use crate::{
+    database::{Database, DatabaseSession, Parameter, within},
+    error::DatabaseError,
+    ids::random_uuid,
+    node::{AppliedBatch, NodeState},
+    recent::{BatchIdentity, RecentBatches},
+    rows::{self, BatchRow},
+    times,
+};
+
+/// A node that has its turn and does nothing for so long loses it. It may be paused, and all others wait for it.
+pub const TURN_LIMIT: Duration = Duration::from_secs(1);
+/// For so long after a lost race it is better to take turns.
+const CONTENTION: Duration = Duration::from_secs(1);
+/// Of the bodies that one question gives, unless a single one is larger.
+const MAX_GIVEN_BYTES: i64 = 4 << 20;
+/// Of one body. A larger one is neither added nor read: each node has it in memory.
+pub const MAX_BODY_BYTES: usize = 16 << 20;
+const MAX_GIVEN_BATCHES: i64 = 1_000;
+// Appends share this lock; a node whose turn it is has it alone, and the queue for it is fair. The lock only saves work:
+// the primary key decides.
+const TAKE_TURN: &str = "begin; select pg_advisory_xact_lock('svc_repository'::regclass::oid::int, 1)";
+
+// The first row is the one before, to see that it is there; its body is not needed. To add up the lengths reads none.
+const GIVE: &str =
+    "select seq, id, node, head, base, commits, case when seq > $1 and octet_length(body) <= $4 then body end
+    from (
+        select *, sum(octet_length(body)) over (order by seq) as total
+        from (select * from svc_batch where seq >= $1 order by seq limit $2) as next) as bounded
+    where seq <= $1 + 1 or total <= $3
+    order by seq";
+
+/// Whether this node goes before others (D70).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    None,
+    /// Another node was faster: the next time this node reads what is new, it keeps the others from appending.
+    Wanted,
+    /// A transaction is open on the session, and holds the lock.
+    Held,
+}
+
+#[derive(Debug)]
+pub(super) struct OrderExchange {
+    database: Database,
+    pub(super) node: Arc<NodeState>,
+    clock: Clock,
+    pub(super) limit: Duration,
+    pub(super) recent: RecentBatches,
+    session: Option<DatabaseSession>,
+    turn: Turn,
+    contended_until: Option<Instant>,
+}
+
+impl OrderExchange {
+    pub(super) fn new(database: Database, node: Arc<NodeState>, clock: Clock, limit: Duration) -> Self {
+        Self {
+            database,
+            node,
+            clock,
+            limit,
+            recent: RecentBatches::default(),
+            session: None,
+            turn: Turn::None,
+            contended_until: None,
+        }
+    }
+
+    pub(super) fn want_turn(&mut self) -> bool {
+        let is_contended = self.contended_until.is_some_and(|until| Instant::now() < until);
+        if is_contended && self.turn == Turn::None {
+            self.turn = Turn::Wanted;
+        }
+        is_contended
+    }
+
+    pub(super) async fn append(&mut self, batch: &SharedBatch) -> Result<Appended, DatabaseError> {
+        if batch.body.len() > MAX_BODY_BYTES {
+            return Err(DatabaseError::TooLarge(batch.body.len()));
+        }
+        let seq = match batch.base {
+            None => Some(1),
+            Some(base) => self.find_seq(base).await?.map(|seq| seq + 1),
+        };
+        let Some(seq) = seq else { return Ok(self.lose()) };
+        let known = self.recent.get(&batch.head).cloned();
+        let identity = known.unwrap_or_else(|| BatchIdentity {
+            id: random_uuid(),
+            node: self.node.name().to_owned(),
+            seq: None,
+        });
+        // Before it is sent: if the answer never comes, the batch keeps its id.
+        self.recent.put(batch.head, identity.clone());
+        let new =
+            NewBatch { batch, seq, id: identity.id, author: &identity.node, sender: &self.node.clone() };
+        if self.add(&new).await? {
+            self.recent.put(batch.head, BatchIdentity { seq: Some(seq), ..identity });
+            return Ok(Appended::Done);
+        }
+        Ok(self.lose())
+    }
+
+    fn lose(&mut self) -> Appended {
+        self.node.note_race_lost();
+        self.contended_until = Some(Instant::now() + CONTENTION);
+        if self.turn == Turn::None {
+            self.turn = Turn::Wanted;
+        }
+        Appended::Behind
+    }
+
+    /// Whether the batch is the one with its number. Repeats the same insert until the database says so or the time is
+    /// over: while an attempt is under way no question shows it, but an insert waits for it.
+    async fn add(&mut self, new: &NewBatch<'_>) -> Result<bool, DatabaseError> {
+        self.node.note_offered(new.seq);
+        let mut tries = Tries::new(self.limit);
+        let mut attempt = Attempt::First;
+        loop {
+            let sent = Instant::now();
+            let answer = match within(tries.left(), self.session()).await {
+                Ok((session, turn)) => {
+                    let in_turn = std::mem::replace(turn, Turn::None) == Turn::Held;
+                    within(tries.share(), add::send(session, new, attempt, in_turn)).await
+                }
+                Err(error) => Err(error),
+            };
+            self.node.note_answer(sent, &answer);
+            let error = match answer {
+                Ok(is_ours) => return Ok(is_ours),
+                Err(error) => error,
+            };
+            tracing::warn!(seq = new.seq, %error, "an append has no answer");
+            self.close();
+            tries.pause(error).await?;
+            self.node.note_repeated();
+            attempt = Attempt::Repeated;
+        }
+    }
+
+    pub(super) async fn find_newest_known(
+        &mut self,
+        is_known: &mut dyn FnMut(&ObjectId) -> bool,
+    ) -> Result<Option<ObjectId>, DatabaseError> {
+        self.release().await;
+        let newest = self.find_row_up_to(i64::MAX).await?;
+        self.node.note_newest(newest.as_ref().map_or(0, |row| row.seq));
+        let mut known = AppliedBatch::default();
+        // A node that knows a batch knows all before it. Nothing after `checked` and up to `unknown` was looked at.
+        let (mut checked, mut unknown) = (0, 0);
+        if let Some(newest) = newest {
+            if is_known(&newest.head) {
+                known = AppliedBatch { seq: newest.seq, head: Some(newest.head) };
+            } else {
+                unknown = newest.seq;
+            }
+        }
+        while checked + 1 < unknown {
+            let middle = checked + (unknown - checked) / 2;
+            match self.find_row_up_to(middle).await?.filter(|row| row.seq > checked) {
+                Some(row) if is_known(&row.head) => {
+                    known = AppliedBatch { seq: row.seq, head: Some(row.head) };
+                    checked = middle;
+                }
+                Some(row) => unknown = row.seq,
+                // Rows are missing.
+                None => checked = middle,
+            }
+        }
+        self.node.note_applied(known);
+        Ok(known.head)
+    }
+
+    async fn find_row_up_to(&mut self, seq: i64) -> Result<Option<BatchRow>, DatabaseError> {
+        let find = "select seq, id, node, head from svc_batch where seq <= $1 order by seq desc limit 1";
+        let rows = self.ask(find, &[(&seq, Type::INT8)]).await?;
+        rows.first().map(|row| self.remember(row)).transpose()
+    }
+
+    async fn find_seq(&mut self, head: ObjectId) -> Result<Option<i64>, DatabaseError> {
+        match self.recent.seq(&head) {
+            Some(seq) => Ok(Some(seq)),
+            None => self.look_up(head).await,
+        }
+    }
+
+    async fn look_up(&mut self, head: ObjectId) -> Result<Option<i64>, DatabaseError> {
+        let find = "select seq, id, node, head from svc_batch where head = $1";
+        let rows = self.ask(find, &[(&head.as_slice(), Type::BYTEA)]).await?;
+        rows.first().map(|row| self.remember(row).map(|row| row.seq)).transpose()
+    }
+
+    fn remember(&mut self, row: &Row) -> Result<BatchRow, DatabaseError> {
+        let row = BatchRow::read(row)?;
+        self.recent.put(row.head, BatchIdentity { id: row.id, node: row.node.clone(), seq: Some(row.seq) });
+        Ok(row)
+    }
+
+    pub(super) async fn give_first(&mut self) -> Result<Vec<SharedBatch>, DatabaseError> {
+        let rows = self.read_from(0).await?;
+        self.give(&rows)
+    }
+
+    /// `None` if no batch ends with this commit.
+    pub(super) async fn give_after(
+        &mut self,
+        commit: ObjectId,
+    ) -> Result<Option<Vec<SharedBatch>>, DatabaseError> {
+        if let Some(seq) = self.recent.seq(&commit) {
+            let rows = self.read_from(seq).await?;
+            if rows::starts_with(&rows, commit)? {
+                return self.give(&rows[1..]).map(Some);
+            }
+        }
+        // The database has lost it, or has it in another place since.
+        let Some(seq) = self.look_up(commit).await? else { return Ok(None) };
+        let rows = self.read_from(seq).await?;
+        if rows::starts_with(&rows, commit)? { self.give(&rows[1..]).map(Some) } else { Ok(None) }
+    }
+
+    async fn read_from(&mut self, seq: i64) -> Result<Vec<Row>, DatabaseError> {
+        let largest = i32::try_from(MAX_BODY_BYTES).unwrap_or(i32::MAX);
+        let bounds: [Parameter<'_>; 4] = [
+            (&seq, Type::INT8),
+            (&MAX_GIVEN_BATCHES, Type::INT8),
+            (&MAX_GIVEN_BYTES, Type::INT8),
+            (&largest, Type::INT4),
+        ];
+        if self.turn == Turn::Wanted {
+            match self.take_turn(GIVE, &bounds).await {
+                Ok(rows) => return Ok(rows),
+                // Without the turn, the node only has to decide again more often.
+                Err(error) => tracing::debug!(%error, "no turn"),
+            }
+        }
+        self.ask(GIVE, &bounds).await
+    }
+
+    fn give(&mut self, rows: &[Row]) -> Result<Vec<SharedBatch>, DatabaseError> {
+        if self.turn == Turn::Held && !rows.is_empty() {
+            self.contended_until = Some(Instant::now() + CONTENTION);
+        }
+        let mut given = Vec::with_capacity(rows.len());
+        for row in rows {
+            given.push(rows::read_batch(row, self.remember(row)?.head)?);
+        }
+        Ok(given)
+    }
+
+    pub(super) async fn raise_nonce_floor(&mut self) -> Result<(), DatabaseError> {
+        self.release().await;
+        let raise = "update svc_repository set nonce_floor = greatest(nonce_floor, $1)";
+        let now = times::to_system(self.clock.now());
+        self.ask(raise, &[(&now, Type::TIMESTAMPTZ)]).await.map(drop)
+    }
+
+    /// One statement that can be repeated.
+    async fn ask(&mut self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>, DatabaseError> {
+        let mut tries = Tries::new(self.limit);
+        loop {
+            let sent = Instant::now();
+            let answer = match within(tries.left(), self.session()).await {
+                Ok((session, _)) => within(tries.share(), session.query(sql, parameters)).await,
+                Err(error) => Err(error),
+            };
+            self.node.note_answer(sent, &answer);
+            match answer {
+                Ok(rows) => return Ok(rows),
+                Err(error) => {
+                    self.close();
+                    tries.pause(error).await?;
+                }
+            }
+        }
+    }
+
+    /// Waits until it is this node's turn, and reads in it, in one round trip.
+    async fn take_turn(
+        &mut self,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, DatabaseError> {
+        self.turn = Turn::None;
+        let share = Tries::new(self.limit).share();
+        let (session, _) = within(share, self.session()).await?;
+        let taken = within(share, async {
+            let begun = session.client.batch_execute(TAKE_TURN);
+            let (begun, rows) = join(begun, session.client.query_typed(sql, parameters)).await;
+            begun?;
+            Ok(rows?)
+        });
+        match taken.await {
+            Ok(rows) => {
+                self.turn = Turn::Held;
+                Ok(rows)
+            }
+            Err(error) => {
+                self.close();
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) async fn yield_turn(&mut self) -> Result<(), DatabaseError> {
+        self.release().await;
+        self.turn = Turn::None;
+        Ok(())
+    }
+
+    /// Lets the others go on, if they wait for this node.
+    async fn release(&mut self) {
+        let Some(session) = self.session.as_ref().filter(|_| self.turn == Turn::Held) else { return };
+        let share = Tries::new(self.limit).share();
+        let released = within(share, async { Ok(session.client.batch_execute("rollback").await?) }).await;
+        self.turn = Turn::None;
+        if released.is_err() {
+            self.close();
+        }
+    }
+
+    async fn session(&mut self) -> Result<(&DatabaseSession, &mut Turn), DatabaseError> {
+        let session = match self.session.take().filter(|session| !session.is_closed()) {
+            Some(session) => session,
+            None => {
+                if self.turn == Turn::Held {
+                    self.turn = Turn::None;
+                }
+                self.database.connect("order", TURN_LIMIT).await?
+            }
+        };
+        Ok((self.session.insert(session), &mut self.turn))
+    }
+
+    fn close(&mut self) {
+        self.session = None;
+        self.turn = Turn::None;
+    }
+}
