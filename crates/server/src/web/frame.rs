@@ -1,5 +1,7 @@
 //! The frame of every page: head, navigation, and headers that let it load only our own files.
 
+use std::sync::Arc;
+
 use axum::{
     http::{
         HeaderValue, StatusCode,
@@ -38,7 +40,7 @@ pub struct Page {
     search: String,
     /// Where the visitor reaches the server, and the page on it.
     address: Option<(String, String)>,
-    mirrored: Option<Mirrored>,
+    mirrored: Option<Arc<Mirrored>>,
 }
 
 impl Page {
@@ -99,7 +101,7 @@ impl Page {
                     (self.render_top())
                     main #content tabindex="-1" { (self.render_warning()) (self.body) }
                     footer {
-                        @if let Some(Mirrored { origin, .. }) = &self.mirrored {
+                        @if let Some(Mirrored { origin, .. }) = self.mirrored.as_deref() {
                             p {
                                 "This is a mirror of " a href=(origin) { (origin) } ", which accepts signatures and new "
                                 "projects. The mirror repeats every change there by the rules."
@@ -117,7 +119,9 @@ impl Page {
 
     /// A mirror that no longer follows its origin shows an old state.
     fn render_warning(&self) -> Markup {
-        let Some(Mirrored { origin, refusal: Some(reason) }) = &self.mirrored else { return html! {} };
+        let Some(Mirrored { origin, refusal: Some(reason) }) = self.mirrored.as_deref() else {
+            return html! {};
+        };
         html! {
             section.card.hero.is-bad role="alert" aria-labelledby="stopped" {
                 h2 #stopped { "This mirror has stopped following its origin" }

@@ -1,5 +1,7 @@
 //! What a page can know about its request.
 
+use std::sync::Arc;
+
 use axum::{
     extract::FromRequestParts,
     http::{
@@ -29,7 +31,7 @@ pub struct Visit {
     /// Where the visitor reaches the server, such as `https://sign.example.org`; `None` if that is unknown.
     pub origin: Option<String>,
     /// What is mirrored here; `None` on a server that accepts changes.
-    pub(super) mirrored: Option<Mirrored>,
+    pub(super) mirrored: Option<Arc<Mirrored>>,
     /// Counted from 1; `None` if the parameter is not a page number.
     pub page: Option<usize>,
     pub search: String,
@@ -89,7 +91,7 @@ impl Visit {
             path: parts.uri.path().to_owned(),
             wants_html: wants_html(&parts.headers),
             origin: read_origin(parts, is_tls),
-            mirrored: mirror.map(Mirrored::of),
+            mirrored: mirror.map(Mirrored::of).map(Arc::new),
             page: field("page").map_or(Some(1), |page| page.parse().ok().filter(|page| *page > 0)),
             search: field("q").unwrap_or_default().trim().chars().take(MAX_SEARCH_CHARS).collect(),
             query: query.to_owned(),

@@ -48,7 +48,7 @@ fn look_at(settings: Settings, report: &mut Report) {
     }
     let dir = settings.data_dir.display();
     let found = inspect(&settings.data_dir);
-    let is_running = matches!(found, Ok(FoundData::InUse));
+    let (is_running, is_usable) = (matches!(found, Ok(FoundData::InUse)), found.is_ok());
     match found {
         Ok(FoundData::New) => report.say("data", format!("{dir}, which the server would make or fill")),
         Ok(FoundData::Present) => report.say("data", format!("{dir}, with a repository of a known format")),
@@ -57,6 +57,8 @@ fn look_at(settings: Settings, report: &mut Report) {
     }
     match MirrorMemory::at(&settings.data_dir).origin() {
         Ok(followed) => report.say_role(settings.mirror.as_ref(), followed),
+        // It was told above.
+        Err(_) if !is_usable => {}
         Err(error) => report.blame(&error),
     }
     if let Ok(space) = DiskSpace::of(&settings.data_dir) {
