@@ -141,7 +141,7 @@ impl Writer {
             let other = entries.get(known).map_or(batch.head, |entry| entry.id);
             let reason = format!(
                 "the database holds another commit, {other}, where this data directory went on to {tip}: one of the two \
-                 has to be thrown away (docs/cluster.md, When histories differ)"
+                 has to be thrown away (docs/cluster.md, What can get lost)"
             );
             return Err(StoreError::halted(reason));
         }

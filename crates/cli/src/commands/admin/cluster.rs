@@ -71,7 +71,8 @@ fn find_database(
         )
     })?;
     Database::new(node.database).map_err(|error| {
-        CliError::other(error.to_string(), "see docs/cluster.md, The connection").because(error)
+        CliError::other(error.to_string(), "docs/cluster.md, The settings, says what is needed")
+            .because(error)
     })
 }
 
@@ -142,7 +143,7 @@ fn explain(error: SchemaError, address: &str) -> CliError {
             format!("no node has used the database {address} yet"),
             "start one with `countersign serve --database URL`, or move a server there with `countersign admin cluster init`",
         ),
-        error => CliError::other(error.to_string(), "see docs/cluster.md"),
+        error => CliError::other(error.to_string(), "docs/cluster.md says what a database needs"),
     }
 }
 

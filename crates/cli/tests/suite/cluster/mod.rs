@@ -9,4 +9,5 @@ mod failover;
 mod faults;
 mod lies;
 mod lost_answers;
+mod moving;
 mod replay;

@@ -1,0 +1,161 @@
+//! A server moves into a database, operators look at the nodes, and others follow or are told of what they do.
+
+use std::path::Path;
+
+use countersign_testing::postgres::{Postgres, PostgresOptions};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::nodes::{Cluster, await_that, read};
+use crate::support::{
+    Person, Request, SignersFile, TestServer, World,
+    mirrors::{await_tip, start_mirror, tip_of, url_of},
+    receiver::{Manner, Receiver},
+    server::Launch,
+    webhooks::webhook,
+};
+
+fn postgres() -> Option<Postgres> {
+    Postgres::start_with(PostgresOptions {
+        skips_fsync: true,
+        needs_password: true,
+        ..PostgresOptions::default()
+    })
+}
+
+fn admin(postgres: &Postgres, command: &str, data_dir: &Path) -> Launch {
+    let data_dir = data_dir.to_str().expect("a plain name");
+    let args = ["--json", "admin", "cluster", command, "--data-dir", data_dir];
+    Launch::default().args(args).env("COUNTERSIGN_DATABASE", &postgres.url())
+}
+
+#[track_caller]
+fn answer(launch: &Launch) -> Value {
+    let output = launch.output();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("a JSON answer")
+}
+
+fn start_node(server: &mut TestServer, postgres: &Postgres) {
+    let url = postgres.url();
+    server.change_launch(|dir| Launch::serve(dir).arg("--dev").env("COUNTERSIGN_DATABASE", &url));
+    server.start_again();
+}
+
+#[test]
+fn a_stopped_server_moves_into_an_empty_database_and_nowhere_else() {
+    let Some(postgres) = postgres() else { return };
+    let alice = Person::named("alice");
+    let mut world = World::start();
+    world.activate("acme/app", &SignersFile::of(1, &[&alice]), &[&alice]);
+    let index = world.add_signed_release("acme/app/v1", &[&alice]);
+    let dir = world.server.data_dir();
+    let running = admin(&postgres, "init", &dir).output();
+    assert!(!running.status.success(), "a running server cannot move");
+
+    // Started on an empty database, it fills nothing unasked, and goes on reading.
+    world.server.stop();
+    start_node(&mut world.server, &postgres);
+    await_that("the way in is told", || {
+        let reply = world.server.get("/readyz");
+        reply.status == 503 && reply.text().contains("admin cluster init")
+    });
+    read(&world.server, &index);
+    let signed = alice.sign(Request::get(format!("/v1/signatures/{index}")));
+    assert_eq!(world.server.send(&signed).status, 503);
+    assert_eq!(postgres.sql("select count(*) from svc_batch"), "0");
+    world.server.stop();
+
+    let tip = tip_of(&world.server);
+    assert_eq!(answer(&admin(&postgres, "init", &dir))["commit"].as_str(), tip.as_deref());
+    let again = admin(&postgres, "init", &dir).output();
+    assert!(String::from_utf8_lossy(&again.stderr).contains("not empty"), "{again:?}");
+
+    start_node(&mut world.server, &postgres);
+    let second =
+        TestServer::start_with(|launch| launch.arg("--dev").env("COUNTERSIGN_DATABASE", &postgres.url()));
+    await_that("both nodes are ready", || {
+        [&world.server, &second].iter().all(|node| node.get("/readyz").status == 200)
+    });
+    world.add_signed_release("acme/app/v2", &[&alice]);
+    let tip = tip_of(&world.server).expect("commits");
+    await_tip(&second, &tip);
+    let status = answer(&admin(&postgres, "status", &dir));
+    assert_eq!(status["newest"]["commit"], tip.as_str());
+    assert_eq!(status["nodes"].as_array().map(Vec::len), Some(2), "{status}");
+}
+
+#[test]
+fn a_server_of_another_repository_stops_at_a_database_that_is_in_use() {
+    let Some(cluster) = Cluster::start(1) else { return };
+    let alice = Person::named("alice");
+    let mut other = World::start();
+    other.activate("acme/other", &SignersFile::of(1, &[&alice]), &[&alice]);
+    let index = other.add_signed_release("acme/other/v1", &[&alice]);
+    other.server.stop();
+    start_node(&mut other.server, &cluster.postgres);
+    await_that("it says that the histories differ", || {
+        let reply = other.server.get("/readyz");
+        reply.status == 503 && reply.text().contains("another commit")
+    });
+    read(&other.server, &index);
+    assert_eq!(cluster.node(0).get("/readyz").status, 200);
+}
+
+#[test]
+fn a_mirror_follows_any_node_and_has_the_same_commits() {
+    let Some(cluster) = Cluster::start(2) else { return };
+    let alice = Person::named("alice");
+    let mirror = start_mirror(&url_of(cluster.node(1)));
+    cluster.world.activate("acme/app", &SignersFile::of(1, &[&alice]), &[&alice]);
+    for n in 1..5 {
+        cluster.world.add_signed_release(&format!("acme/app/v{n}"), &[&alice]);
+    }
+    cluster.check_at_rest();
+    await_tip(&mirror, &cluster.head(0));
+}
+
+#[test]
+fn one_node_delivers_each_event_and_another_goes_on_when_it_dies() {
+    let Some(postgres) = postgres() else { return };
+    let (receiver, dir) = (Receiver::start(Manner::Accept), TempDir::new().expect("a temporary directory"));
+    let config = dir.path().join("countersign.toml");
+    std::fs::write(&config, webhook("ci", &receiver, "")).expect("a writable directory");
+    let config = config.to_str().expect("a plain name");
+    let adapt = |launch: Launch| {
+        launch.args(["--dev", "--config", config]).env("COUNTERSIGN_DATABASE", &postgres.url())
+    };
+    let mut world = World::start_with(|launch, _| adapt(launch));
+    let mut second = TestServer::start_with(adapt);
+    let alice = Person::named("alice");
+    await_that("both nodes are ready", || {
+        [&world.server, &second].iter().all(|node| node.get("/readyz").status == 200)
+    });
+    await_that("the webhook has begun", || postgres.sql("select count(commit) from svc_webhook") == "1");
+    world.activate("acme/app", &SignersFile::of(1, &[&alice]), &[&alice]);
+    world.add_signed_release("acme/app/v1", &[&alice]);
+    let events = |node: &TestServer| {
+        let head = node.get("/v1/journal").header("x-svc-commit").expect("a commit").to_owned();
+        await_that("everything was delivered", || {
+            postgres.sql("select encode(commit, 'hex') from svc_webhook") == head
+        });
+        receiver.accepted().iter().map(|delivery| delivery.id().to_owned()).collect::<Vec<_>>()
+    };
+    let mut delivered = events(&world.server);
+    let count = delivered.len();
+    delivered.sort();
+    delivered.dedup();
+    assert_eq!(delivered.len(), count, "each event once");
+    assert!(count >= 4, "{delivered:?}");
+    // Whichever of them delivered.
+    second.kill9();
+    world.add_signed_release("acme/app/v2", &[&alice]);
+    assert!(events(&world.server).len() > count);
+    second.start_again();
+    world.server.kill9();
+    await_that("the other one is ready", || second.get("/readyz").status == 200);
+    world.server = second;
+    world.add_signed_release("acme/app/v3", &[&alice]);
+    let before = receiver.accepted().len();
+    assert!(events(&world.server).len() >= before.min(count + 4));
+}
