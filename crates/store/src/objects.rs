@@ -1,6 +1,7 @@
 //! Reading objects. Readers share one list of open packs, which is replaced as a whole when packs come or go. No reader
 //! waits, and a pack that was folded away stays readable for those who still hold the old list.
 
+pub(crate) mod bases;
 pub mod delta;
 pub mod filter;
 pub mod folded;
@@ -36,6 +37,7 @@ use quick_cache::{Weighter, sync::Cache};
 use crate::{
     error::StoreError,
     objects::{
+        bases::{BasesInPack, DeltaBases},
         folded::Folded,
         packs::{Pack, list_packs},
         spot::{Known, Spot},
@@ -216,6 +218,17 @@ impl Objects {
         self.check(id, found, kind)
     }
 
+    /// The same for a reader that goes through many versions.
+    pub(crate) fn read_after(
+        &self,
+        id: &ObjectId,
+        kind: Kind,
+        bases: &mut DeltaBases,
+    ) -> Result<Vec<u8>, StoreError> {
+        let found = self.find_packed_after(id, Some(bases))?.map_or_else(|| self.find_elsewhere(id), Ok)?;
+        self.check(id, found, kind)
+    }
+
     /// A commit that a stranger named; `None` if there is none with this id. Does not look at the disk again.
     pub(crate) fn find_commit(&self, id: &ObjectId) -> Result<Option<Vec<u8>>, StoreError> {
         let found = match self.find_packed(id)? {
@@ -337,11 +350,25 @@ impl Objects {
     }
 
     fn find_packed(&self, id: &ObjectId) -> Result<Option<FoundObject>, StoreError> {
+        self.find_packed_after(id, None)
+    }
+
+    fn find_packed_after(
+        &self,
+        id: &ObjectId,
+        bases: Option<&mut DeltaBases>,
+    ) -> Result<Option<FoundObject>, StoreError> {
         let packs = self.packs.load();
         let Some((pack, at)) = find_newest(&packs, id) else { return Ok(None) };
         let mut data = Vec::new();
         let kind = INFLATE.with_borrow_mut(|inflate| {
-            let found = pack.bundle.get_object_by_index(at, &mut data, inflate, &mut odb_pack::cache::Never);
+            let found = match bases {
+                Some(bases) => {
+                    let mut known = BasesInPack { bases, pack: pack.number };
+                    pack.bundle.get_object_by_index(at, &mut data, inflate, &mut known)
+                }
+                None => pack.bundle.get_object_by_index(at, &mut data, inflate, &mut odb_pack::cache::Never),
+            };
             found.map(|(data, _)| data.kind).map_err(|error| explain(id, error))
         })?;
         Ok(Some(FoundObject { kind, data }))

@@ -20,8 +20,8 @@ use crate::{
 /// Read at a time. A part has one more file at most.
 const PART_BYTES: usize = 256 << 10;
 /// After so many bytes a follower takes its place anew. So others have a turn, and a follower that becomes slow cannot
-/// live on how fast it was.
-const LAP_BYTES: usize = 1 << 20;
+/// live on how fast it was: at the slowest pace, this takes four seconds.
+const LAP_BYTES: u64 = 128 << 10;
 
 /// A journal that is about to be sent.
 #[derive(Debug)]
@@ -88,7 +88,6 @@ impl SentJournal {
 
     async fn send_all(self, pieces: &Pieces) -> Result<(), BrokenOff> {
         let Self { followers, mut export, mut place, claimant } = self;
-        let (mut meter, mut lap) = (place.meter(), 0);
         loop {
             let read = followers.read(move || {
                 let part = export.next_part(PART_BYTES);
@@ -100,21 +99,18 @@ impl SentJournal {
             let Some(JournalPart { bytes, commits }) = part.map_err(BrokenOff::Unreadable)? else {
                 return Ok(());
             };
-            lap += bytes.len();
             let mut rest = Bytes::from(bytes);
             while !rest.is_empty() {
                 let piece = rest.split_to(rest.len().min(PIECE_BYTES));
                 let length = piece.len() as u64;
                 let sent = place.keep(pieces.send(Ok(piece))).await;
                 sent.map_err(|GaveWay| BrokenOff::GaveWay)?.map_err(|_| BrokenOff::Gone)?;
-                meter.add(length);
+                if place.meter().add(length) + length >= LAP_BYTES {
+                    drop(place);
+                    place = followers.reading.take(claimant.clone()).await.map_err(|_| BrokenOff::GaveWay)?;
+                }
             }
             followers.sent.add(commits as u64);
-            if lap >= LAP_BYTES {
-                drop(place);
-                place = followers.reading.take(claimant.clone()).await.map_err(|_| BrokenOff::GaveWay)?;
-                (meter, lap) = (place.meter(), 0);
-            }
         }
     }
 }

@@ -6,6 +6,7 @@ mod caps;
 mod corpus;
 mod disk_space;
 mod events;
+mod journal;
 mod limits;
 mod listen;
 mod model;

@@ -9,17 +9,23 @@ use countersign_core::values::{
 use gix::{
     ObjectId,
     hash::Kind as HashKind,
-    hashtable,
     objs::{
         Kind, TreeRefIter,
         tree::{EntryKind, EntryRef},
     },
 };
 
-use crate::{error::StoreError, objects::Objects, tree::names::addressable};
+use crate::{
+    error::StoreError,
+    objects::{
+        Objects,
+        bases::{DeltaBases, RecentObject, RecentObjects},
+    },
+    tree::names::addressable,
+};
 
-/// Directories in memory, for one reader.
-const KEPT_BYTES: usize = 4 << 20;
+/// Directories in memory, for one reader; and as much again of what differences are to.
+const RECENT_BYTES: usize = 4 << 20;
 
 /// New blobs by path; `None` for files that are gone.
 pub(super) type DifferingFiles = BTreeMap<RepoPath, Option<ObjectId>>;
@@ -28,13 +34,13 @@ pub(super) type DifferingFiles = BTreeMap<RepoPath, Option<ObjectId>>;
 #[derive(Debug)]
 pub(super) struct TreeReader {
     objects: Arc<Objects>,
-    kept: hashtable::HashMap<ObjectId, Arc<[u8]>>,
-    kept_bytes: usize,
+    recent: RecentObjects<ObjectId>,
+    bases: DeltaBases,
 }
 
 impl TreeReader {
     pub(super) fn new(objects: Arc<Objects>) -> Self {
-        Self { objects, kept: hashtable::HashMap::default(), kept_bytes: 0 }
+        Self { objects, recent: RecentObjects::new(RECENT_BYTES), bases: DeltaBases::new(RECENT_BYTES) }
     }
 
     pub(super) fn compare(
@@ -52,16 +58,11 @@ impl TreeReader {
         let Some(id) = id.filter(|id| *id != ObjectId::empty_tree(HashKind::Sha1)) else {
             return Ok(Arc::default());
         };
-        if let Some(bytes) = self.kept.get(&id) {
-            return Ok(Arc::clone(bytes));
+        if let Some(tree) = self.recent.get(&id) {
+            return Ok(tree.into_content());
         }
-        let bytes: Arc<[u8]> = self.objects.read(&id, Kind::Tree)?.into();
-        if self.kept_bytes + bytes.len() > KEPT_BYTES {
-            self.kept.clear();
-            self.kept_bytes = 0;
-        }
-        self.kept_bytes += bytes.len();
-        self.kept.insert(id, Arc::clone(&bytes));
+        let bytes: Arc<[u8]> = self.objects.read_after(&id, Kind::Tree, &mut self.bases)?.into();
+        self.recent.insert(id, RecentObject::tree(Arc::clone(&bytes)));
         Ok(bytes)
     }
 }

@@ -19,10 +19,13 @@ use countersign_server::{
 };
 use serde_json::Value;
 
-use crate::support::{
-    Request, TestServer,
-    html::open,
-    reference::{check_instance, document, rows},
+use crate::{
+    journal::read_journal,
+    support::{
+        Request, TestServer,
+        html::open,
+        reference::{check_instance, document, rows},
+    },
 };
 
 const METHODS: [&str; 8] = ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "QUERY"];
@@ -194,6 +197,11 @@ fn examples_are_read_by_the_server_and_by_the_client() {
                         example.as_str().and_then(|text| text.lines().find_map(|l| l.strip_prefix("data: ")));
                     let event = EventBody::parse(data.expect("an event has data").as_bytes());
                     event.map(|event| drop(event.expect("a kind that the client knows")))
+                }
+                "journal" => {
+                    let text = example.as_str().expect("the example is text");
+                    assert_eq!(read_journal(text.as_bytes()).len(), 1);
+                    continue;
                 }
                 "releases" => ReleasesResponse::parse(&bytes).map(drop),
                 "projects" => ProjectsResponse::parse(&bytes).map(drop),

@@ -12,7 +12,7 @@ use countersign_store::{
 use crate::support::{Git, TestServer};
 
 /// Everything in a journal that arrived whole.
-pub(super) fn read_journal(stream: &[u8]) -> Vec<JournalEntry> {
+pub(crate) fn read_journal(stream: &[u8]) -> Vec<JournalEntry> {
     let mut reader = JournalReader::default();
     reader.push(stream);
     let entries = std::iter::from_fn(|| reader.next().expect("a journal")).collect();
