@@ -4,7 +4,7 @@ mod attempts;
 mod calls;
 mod exchange;
 mod failures;
-mod journal;
+pub(crate) mod journal;
 mod submission;
 mod words;
 
@@ -39,15 +39,13 @@ use reqwest::{
 use url::Url;
 
 pub(crate) use self::calls::ServerCall;
-pub(crate) use self::journal::JournalStream;
 use self::{
     attempts::{Attempts, Repetition},
-    exchange::{Answer, ExchangeError, exchange},
+    exchange::{ANSWER_TIMEOUT, Answer, ExchangeError, exchange},
 };
 use crate::{error::CliError, keys::SigningKey, output::Output};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 const TOO_OLD: &str =
     "what happened since then can no longer be told: look at the state, and watch without --since";

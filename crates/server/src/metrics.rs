@@ -1,8 +1,8 @@
 //! Counters of requests. Each component keeps its own counters; the metrics route names them.
 
-mod counter;
+pub(crate) mod counter;
 mod kinds;
-mod names;
+pub(crate) mod names;
 mod requests;
 
 pub(crate) use self::names::named;

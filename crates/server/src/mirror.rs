@@ -8,6 +8,7 @@ mod follower;
 mod group;
 pub mod memory;
 mod open;
+pub mod settings;
 pub mod state;
 
 pub(crate) use self::{
@@ -16,13 +17,6 @@ pub(crate) use self::{
 };
 pub use self::{
     open::MirrorError,
+    settings::MirrorSettings,
     state::{MirrorState, MirrorTrouble},
 };
-
-/// What the operator sets.
-#[derive(Debug, Clone)]
-pub struct MirrorSettings {
-    pub origin: address::OriginAddress,
-    /// How long a mirror can be out of date before it is not ready.
-    pub max_lag: std::time::Duration,
-}

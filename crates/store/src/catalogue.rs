@@ -4,6 +4,7 @@
 //! it. The tables say where to look; every answer is read from the head.
 
 mod describe;
+mod digests;
 mod facts;
 mod key_look;
 mod look;
@@ -13,7 +14,6 @@ mod tables;
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     fmt,
-    hash::{BuildHasher as _, RandomState},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicBool, Ordering},
@@ -22,17 +22,14 @@ use std::{
 
 use countersign_core::{
     documents::layout::{self, Signable},
-    values::{
-        digest::{Sha256, Sha512},
-        key::PublicKey,
-        path::RepoPath,
-        wire,
-    },
+    values::{key::PublicKey, path::RepoPath, wire},
 };
 use tokio::sync::watch;
 
+pub use self::digests::FileDigest;
 pub use self::look::{Look, ProjectName, UnknownAfter, WantedReleases};
 use self::{
+    digests::DigestHasher,
     facts::{ProjectFacts, ReleaseFacts},
     reading::Reading,
     tables::Tables,
@@ -65,23 +62,6 @@ struct Following {
     position: i64,
     /// Indexes whose registration was not found in the log yet.
     unattributed: HashSet<RepoPath>,
-}
-
-/// A digest of a published file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FileDigest {
-    Sha256(Sha256),
-    Sha512(Sha512),
-}
-
-/// Keyed: a checksums file can name any digests, so strangers could make up many that begin alike.
-#[derive(Clone, Default)]
-pub(crate) struct DigestHasher(RandomState);
-
-impl DigestHasher {
-    fn hash(&self, digest: &FileDigest) -> u64 {
-        self.0.hash_one(digest)
-    }
 }
 
 impl Catalogue {

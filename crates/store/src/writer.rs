@@ -3,12 +3,9 @@
 
 mod repeating;
 mod sharing;
+mod work;
 
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, mpsc::Receiver},
-    time::Instant,
-};
+use std::{sync::Arc, time::Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use countersign_core::{
@@ -18,21 +15,20 @@ use countersign_core::{
 };
 use gix::{ObjectId, hash::Kind as HashKind};
 
-pub(crate) use self::{repeating::Repeating, sharing::Sharing};
 use crate::{
+    audit::replay::{Replay, SpeaksFor},
     budget::{Charge, Need, StorageBudget},
     clock::Clock,
     commit::Author,
     error::StoreError,
     fold::Folder,
-    jobs::{Decision, Job},
-    journal::{entry::JournalEntry, milestones::Milestones, write::JournalWriter},
+    journal::{entry::JournalEntry, lately, milestones::Milestones, write::JournalWriter},
     log::{Log, Logged},
     repository::{
         Repository,
         batch::{Batch, NewCommit},
     },
-    sequence::{Appended, BATCH_BYTES},
+    sequence::Sequencer,
     snapshot::{head::Head, index::Index, places::Places},
     stats::StoreStats,
 };
@@ -51,6 +47,35 @@ pub(crate) struct Writer {
     pub(crate) repeating: Repeating,
     /// The order that this node shares with others; `None` for a server on its own.
     pub(crate) sharing: Option<Sharing>,
+}
+
+/// For commits that other machines made.
+#[derive(Debug)]
+pub(crate) struct Repeating {
+    pub(crate) speaks_for: SpeaksFor,
+    /// It remembers the requests of the last day; `None` before they are read back.
+    pub(crate) replay: Option<Replay>,
+}
+
+impl Repeating {
+    pub(crate) fn new(speaks_for: SpeaksFor) -> Self {
+        Self { speaks_for, replay: None }
+    }
+
+    /// A commit of this machine's own.
+    pub(crate) fn note_own(&mut self, entry: &JournalEntry) {
+        if let Some(replay) = &mut self.replay {
+            lately::requests_in(&entry.change).for_each(|request| replay.note_request(request, entry.time));
+        }
+    }
+}
+
+/// For a node among others.
+#[derive(Debug)]
+pub(crate) struct Sharing {
+    pub(crate) sequencer: Box<dyn Sequencer>,
+    /// The first commit, if no node has made it.
+    pub(crate) initial: Change,
 }
 
 /// What the writer shares with those who ask.
@@ -80,102 +105,12 @@ pub(crate) struct Draft {
     body: Vec<u8>,
 }
 
-/// Those who wait for the fate of a draft, each with what was wrong with its own change.
-type Waiting = Vec<(Box<dyn Decision>, Result<(), StoreError>)>;
-
 impl Writer {
-    /// Works until every sender of `jobs` is gone and the queue is empty.
-    pub(crate) fn run(mut self, jobs: &Receiver<Job>) {
-        let mut put_off = None;
-        while let Some(job) = put_off.take().or_else(|| self.next_job(|| jobs.recv().ok())) {
-            if let Err(error) = self.recover() {
-                self.shared.stats.note_failed();
-                refuse(job, &error);
-                continue;
-            }
-            match job {
-                Job::Decide(decision) => put_off = self.run_batch(decision, jobs),
-                // A caller that has gone away does not matter.
-                Job::Follow { entries, reply } => drop(reply.send(self.follow(&entries))),
-                Job::CatchUp { reply } => drop(reply.send(self.catch_up())),
-            }
-        }
-    }
-
-    fn next_job(&self, receive: impl FnOnce() -> Option<Job>) -> Option<Job> {
-        receive().inspect(|_| self.shared.stats.note_taken())
-    }
-
     /// The very first commit of a server on its own, before any other can be asked for.
     pub(crate) fn commit_initial(&mut self, change: &Change) -> Result<(), StoreError> {
         let mut draft = self.draft();
         self.extend(&mut draft, change)?;
         self.publish(&mut draft)
-    }
-
-    /// Returns a job of another kind that came in between.
-    fn run_batch(&mut self, first: Box<dyn Decision>, jobs: &Receiver<Job>) -> Option<Job> {
-        if self.must_look_first()
-            && let Err(error) = self.catch_up()
-        {
-            first.answer(Err(error));
-            return None;
-        }
-        let mut draft = self.draft();
-        let (mut waiting, mut put_off) = (Waiting::new(), None);
-        let mut next = Some(first);
-        let mut taken = 0;
-        while let Some(decision) = next.take() {
-            self.take(decision, &mut draft, &mut waiting);
-            taken += 1;
-            if taken == MAX_CHANGES || self.is_full(&draft) {
-                break;
-            }
-            match self.next_job(|| jobs.try_recv().ok()) {
-                Some(Job::Decide(decision)) => next = Some(decision),
-                other => put_off = other,
-            }
-        }
-        let published = self.share_and_publish(&mut draft, &mut waiting);
-        // Answers that were decided on top of unpublished changes share the fate of those, refusals too.
-        for (decision, own) in waiting {
-            decision.answer(published.clone().and(own));
-        }
-        if published.is_err() {
-            self.discard(draft);
-            // So that readers see where the branch is. If it fails, the next batch tries again.
-            let _ = self.recover();
-        }
-        put_off
-    }
-
-    fn is_full(&self, draft: &Draft) -> bool {
-        draft.batch.bytes > MAX_BATCH_BYTES || draft.body.len() > BATCH_BYTES
-    }
-
-    /// With other nodes, a batch counts once it is in the shared order. If another node was first, everything is decided
-    /// again on top of what that one did.
-    fn share_and_publish(&mut self, draft: &mut Draft, waiting: &mut Waiting) -> Result<(), StoreError> {
-        while !draft.commits.is_empty() {
-            match self.share(draft)? {
-                Appended::Done => {
-                    self.publish(draft)?;
-                    draft.entries.iter().for_each(|entry| self.repeating.note_own(entry));
-                    self.note_published();
-                    return Ok(());
-                }
-                Appended::Behind => {}
-            }
-            let lost = std::mem::replace(draft, self.draft());
-            self.discard(lost);
-            self.catch_up()?;
-            *draft = self.draft();
-            for (decision, _) in std::mem::take(waiting) {
-                self.take(decision, draft, waiting);
-            }
-        }
-        self.yield_turn();
-        Ok(())
     }
 
     pub(crate) fn draft(&self) -> Draft {
@@ -196,26 +131,6 @@ impl Writer {
     pub(crate) fn discard(&self, draft: Draft) {
         drop(draft);
         self.repository.objects.unstage(None);
-    }
-
-    fn take(&self, mut decision: Box<dyn Decision>, draft: &mut Draft, waiting: &mut Waiting) {
-        let change = match decision.decide(&draft.head) {
-            Ok(change) => change,
-            Err(error) => return decision.answer(Err(error)),
-        };
-        let Some(change) = change else {
-            if draft.commits.is_empty() {
-                // It saw nothing but what is published.
-                decision.answer(Ok(()));
-            } else {
-                waiting.push((decision, Ok(())));
-            }
-            return;
-        };
-        // A panic here would be ours and not the decision's; it must not stop all writing either. What it leaves in
-        // the batch are objects that nothing refers to.
-        let extended = catch_unwind(AssertUnwindSafe(|| self.extend(draft, &change)));
-        waiting.push((decision, extended.unwrap_or(Err(StoreError::Panicked))));
     }
 
     /// Adds one more commit to `draft`. On an error it is as it was, but for objects that nothing refers to.
@@ -287,15 +202,6 @@ impl Draft {
         self.head = self.head.next(commit, root, &touched);
         self.commits.push(Logged::new(commit, time.to_whole_seconds(), change.recorded_message()));
         self.content_bytes += content_bytes;
-    }
-}
-
-fn refuse(job: Job, error: &StoreError) {
-    // Callers that have gone away do not matter.
-    match job {
-        Job::Decide(decision) => decision.answer(Err(error.clone())),
-        Job::Follow { reply, .. } => drop(reply.send(Err(error.clone().into()))),
-        Job::CatchUp { reply } => drop(reply.send(Err(error.clone()))),
     }
 }
 

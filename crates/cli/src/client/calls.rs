@@ -6,7 +6,7 @@ use countersign_api::requests::{AssetsBody, ProposeBody, RevokeBody, SignaturesB
 use reqwest::Method;
 use serde::Serialize;
 
-use super::{ANSWER_TIMEOUT, attempts::Repetition};
+use super::{attempts::Repetition, exchange::ANSWER_TIMEOUT};
 use crate::error::CliError;
 
 /// While the server fetches a signers file from a forge.

@@ -9,6 +9,7 @@ use reqwest::{
     header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER},
 };
 
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// No text of an error is longer.
 const ERROR_BYTES: usize = 64 << 10;
 /// Of our server it has 25 characters.

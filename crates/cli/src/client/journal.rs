@@ -5,9 +5,9 @@ use countersign_store::ObjectId;
 use reqwest::{Response, StatusCode};
 
 use super::{
-    ANSWER_TIMEOUT, ServerClient,
+    ServerClient,
     attempts::{Attempts, Repetition},
-    exchange::{Answer, ExchangeError},
+    exchange::{ANSWER_TIMEOUT, Answer, ExchangeError},
 };
 use crate::error::CliError;
 

@@ -24,7 +24,7 @@ macro_rules! table {
         }
 
         impl $table {
-            $vis fn check(&self) -> Result<(), $crate::config::ConfigError> {
+            $vis fn check(&self) -> Result<(), $crate::config::error::ConfigError> {
                 let keys = [$((concat!(stringify!($name), ".", stringify!($key)), self.$key == 0),)+];
                 $crate::config::numbers::refuse_zero(&keys)
             }

@@ -10,7 +10,7 @@ use countersign_store::{
 use futures_util::stream;
 use tokio::sync::{mpsc, watch};
 
-use super::Followers;
+use super::followers::Followers;
 use crate::{
     limits::places::{Claimant, GaveWay, HeldPlace},
     patience::Listening,

@@ -12,9 +12,9 @@ use countersign_store::{
 use thiserror::Error;
 
 use super::{
-    MirrorSettings,
     exchange::{AskError, OriginClient, describe},
     memory::{MemoryError, MirrorMemory},
+    settings::MirrorSettings,
     state::MirrorState,
 };
 

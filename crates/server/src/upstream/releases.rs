@@ -28,7 +28,7 @@ use tokio::{sync::watch, task::JoinHandle};
 
 use crate::{
     limits::places::{Claimant, GaveWay, HeldPlace, MinimumPace, PlaceRules, SharedPlaces},
-    metrics::Counter,
+    metrics::counter::Counter,
 };
 
 /// How long a download continues while no client waits, and how long its result is kept for clients that come back.

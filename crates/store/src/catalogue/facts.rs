@@ -20,7 +20,10 @@ use gix::ObjectId;
 use serde::Deserialize;
 use smol_str::SmolStr;
 
-use super::{DigestHasher, FileDigest, reading::Reading};
+use super::{
+    digests::{DigestHasher, FileDigest},
+    reading::Reading,
+};
 
 /// Seconds since 1970: enough until 2106, and half the memory.
 pub(super) type Seconds = u32;

@@ -29,8 +29,8 @@ use countersign_core::{
 use thiserror::Error;
 
 use super::{
-    DigestHasher, FileDigest,
     describe::KnownRelease,
+    digests::{DigestHasher, FileDigest},
     facts::Seconds,
     reading::Reading,
     tables::{ProjectId, ReleaseId, Tables, reversed_name},

@@ -1,6 +1,7 @@
 //! Text as entries. The text may come from a hostile server or database: everything in it is checked and bounded, and
 //! there is one spelling of each entry. Whether the entry is true, the rules decide.
 
+mod fault;
 mod lines;
 
 use std::{collections::HashMap, mem, sync::Arc};
@@ -12,13 +13,13 @@ use countersign_core::{
             FILE_BYTES, JOURNAL_ENTRY_BYTES, JOURNAL_ENTRY_FILES, JOURNAL_LINE_BYTES, JOURNAL_MESSAGE_BYTES,
         },
         path::RepoPath,
-        shown::{quoted, shown_text},
         time::Timestamp,
     },
 };
 use gix::{ObjectId, objs::Kind};
 use thiserror::Error;
 
+pub use self::fault::JournalFault;
 use self::lines::{FileChange, parse_author, parse_data, parse_file, parse_id};
 use crate::{commit::Author, journal::entry::JournalEntry, objects::sums::hash, repository::refs::BRANCH};
 
@@ -43,38 +44,6 @@ pub struct JournalError {
     /// The last commit that was read whole.
     pub after: Option<ObjectId>,
     pub fault: JournalFault,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum JournalFault {
-    #[error("it ends in the middle of a commit")]
-    Cut,
-    #[error("a line is longer than {JOURNAL_LINE_BYTES} bytes")]
-    LongLine,
-    #[error("{} stands where {expected} must stand", quoted(found))]
-    Line { expected: &'static str, found: String },
-    #[error("the committer is another one than the author, or the time is another one")]
-    OtherCommitter,
-    #[error("only the first commit of a stream names the one before it; the others continue it")]
-    NamesParent,
-    #[error("the message has {0} bytes, and no more than {JOURNAL_MESSAGE_BYTES} are read")]
-    LongMessage(u64),
-    #[error("the message is not written as a server records it")]
-    OddMessage,
-    #[error("the path {} is none that a server stores", quoted(.0))]
-    Path(String),
-    #[error("the path {} is not after the one before it", shown(.0))]
-    Order(RepoPath),
-    #[error("the file {} has {bytes} bytes, and no stored file has more than {FILE_BYTES}", shown(path))]
-    LargeFile { path: RepoPath, bytes: u64 },
-    #[error("no line break follows the content of the file {}", shown(.0))]
-    Unended(RepoPath),
-    #[error("the file {} has the content {content}, which no earlier file of the commit has", shown(path))]
-    UnknownContent { path: RepoPath, content: ObjectId },
-    #[error("a commit changes more than {JOURNAL_ENTRY_FILES} files")]
-    ManyFiles,
-    #[error("a commit has more than {JOURNAL_ENTRY_BYTES} bytes")]
-    LargeEntry,
 }
 
 /// What comes next.
@@ -344,10 +313,6 @@ impl ReadContents {
 
 fn odd_line(expected: &'static str, found: &str) -> JournalFault {
     JournalFault::Line { expected, found: found.to_owned() }
-}
-
-fn shown(path: &RepoPath) -> String {
-    shown_text(path.as_str())
 }
 
 fn place(after: Option<&ObjectId>) -> String {

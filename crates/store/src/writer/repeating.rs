@@ -7,31 +7,11 @@ use countersign_core::values::path::RepoPath;
 
 use super::{Draft, MAX_BATCH_BYTES, MAX_CHANGES, Writer};
 use crate::{
-    audit::replay::{CommitStep, Replay, SpeaksFor, Violation},
+    audit::replay::{CommitStep, Replay, Violation},
     error::StoreError,
     follow::FollowError,
     journal::{entry::JournalEntry, lately},
 };
-
-#[derive(Debug)]
-pub(crate) struct Repeating {
-    speaks_for: SpeaksFor,
-    /// It remembers the requests of the last day; `None` before they are read back.
-    replay: Option<Replay>,
-}
-
-impl Repeating {
-    pub(crate) fn new(speaks_for: SpeaksFor) -> Self {
-        Self { speaks_for, replay: None }
-    }
-
-    /// A commit of this machine's own.
-    pub(crate) fn note_own(&mut self, entry: &JournalEntry) {
-        if let Some(replay) = &mut self.replay {
-            lately::requests_in(&entry.change).for_each(|request| replay.note_request(request, entry.time));
-        }
-    }
-}
 
 impl Writer {
     /// Publishes as many of the entries as the rules give. An error is about the first of the others.

@@ -2,7 +2,6 @@
 
 use std::{collections::HashSet, mem};
 
-use countersign_core::rules::snapshot::Change;
 use gix::ObjectId;
 
 use super::{Draft, Writer};
@@ -15,18 +14,11 @@ use crate::{
         export::JournalExport,
         read::{JournalError, JournalReader},
     },
-    sequence::{Appended, SequenceError, Sequencer, SharedBatch},
+    sequence::{Appended, SequenceError, SharedBatch},
 };
 
 /// A database whose content changes this often while a node compares itself with it is left alone for a while.
 const MAX_COMPARISONS: usize = 4;
-
-#[derive(Debug)]
-pub(crate) struct Sharing {
-    pub(crate) sequencer: Box<dyn Sequencer>,
-    /// The first commit, if no node has made it.
-    pub(crate) initial: Change,
-}
 
 impl Writer {
     /// Puts a draft into the shared order. A server on its own needs no one's leave.

@@ -14,7 +14,7 @@ use countersign_store::{
 use indicatif::ProgressBar;
 
 use crate::{
-    client::{JournalStream, ServerClient},
+    client::{ServerClient, journal::JournalStream},
     error::CliError,
     paths::shown_path,
 };

@@ -3,7 +3,7 @@
 use countersign_core::values::{path::RepoPath, time::Timestamp};
 use gix::ObjectId;
 
-use super::JournalFault;
+use super::fault::JournalFault;
 use crate::{commit::Author, journal::write::quote, tree::names::addressable};
 
 /// What a line says about a file.

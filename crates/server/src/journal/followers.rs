@@ -1,0 +1,117 @@
+//! How many can follow at a time, and in what order they read.
+
+use std::{sync::Arc, thread, time::Duration};
+
+use countersign_store::{ObjectId, Store};
+use tokio::{
+    sync::{Semaphore, watch},
+    time::timeout,
+};
+
+use crate::{
+    error::ApiError,
+    limits::places::{Claimant, MinimumPace, PlaceRules, SharedPlaces},
+    metrics::Counter,
+    sending::run_beside,
+};
+
+/// Followers that read at the same time, and those of one address.
+pub const MAX_READING: usize = 32;
+pub const MAX_READING_PER_ADDRESS: usize = 8;
+/// Followers that wait for a commit, and those of one address.
+pub const MAX_WAITING: usize = 512;
+pub const MAX_WAITING_PER_ADDRESS: usize = 64;
+
+/// A follower that is slower than this loses its place, if others want it.
+const READING: PlaceRules = PlaceRules {
+    total: MAX_READING,
+    share: MAX_READING_PER_ADDRESS,
+    strangers: MAX_READING,
+    waiting: 2 * MAX_READING,
+    max_wait: Duration::from_secs(10),
+    grace: Some(Duration::from_secs(3)),
+    pace: Some(MinimumPace { bytes_per_second: 32 << 10, after: Duration::from_secs(3) }),
+};
+const WAITING: PlaceRules = PlaceRules {
+    total: MAX_WAITING,
+    share: MAX_WAITING_PER_ADDRESS,
+    strangers: MAX_WAITING,
+    waiting: 0,
+    max_wait: Duration::ZERO,
+    grace: Some(Duration::ZERO),
+    pace: None,
+};
+
+#[derive(Debug)]
+pub struct Followers {
+    pub reading: Arc<SharedPlaces>,
+    pub waiting: Arc<SharedPlaces>,
+    /// How many read from disk at the same time.
+    turns: Arc<Semaphore>,
+    /// Commits that were sent, to all of them.
+    pub sent: Counter,
+}
+
+/// What a follower asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FollowRequest {
+    /// The newest commit that it has. `None`: it has nothing.
+    pub after: Option<ObjectId>,
+    /// How long it waits if there is nothing new.
+    pub wait: Duration,
+}
+
+/// Tells of new commits, and of the end of the server.
+#[derive(Debug)]
+pub struct CommitNews {
+    pub end: watch::Receiver<i64>,
+    pub is_stopping: watch::Receiver<bool>,
+}
+
+impl Default for Followers {
+    fn default() -> Self {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            reading: SharedPlaces::new(READING),
+            waiting: SharedPlaces::new(WAITING),
+            turns: Arc::new(Semaphore::new((processors / 2).max(1))),
+            sent: Counter::default(),
+        }
+    }
+}
+
+impl Followers {
+    /// Returns when there is something after what the follower has, or when its time is over.
+    pub async fn wait(
+        &self,
+        store: &Store,
+        request: FollowRequest,
+        claimant: Claimant,
+        mut news: CommitNews,
+    ) -> Result<(), ApiError> {
+        let is_up_to_date = || {
+            let head = store.glance().commit;
+            if head.is_null() { request.after.is_none() } else { request.after == Some(head) }
+        };
+        if request.wait.is_zero() || !is_up_to_date() {
+            return Ok(());
+        }
+        let place = self.waiting.try_take(claimant).map_err(|_| ApiError::too_many_followers())?;
+        let told = async { while is_up_to_date() && news.end.changed().await.is_ok() {} };
+        tokio::select! {
+            _ = timeout(request.wait, told) => {}
+            _ = news.is_stopping.wait_for(|is_stopping| *is_stopping) => {}
+            () = place.lost() => return Err(ApiError::too_many_followers()),
+        }
+        Ok(())
+    }
+
+    /// Reads outside the runtime, when it is its turn.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let turn = Arc::clone(&self.turns).acquire_owned().await;
+        run_beside(turn, read).await
+    }
+}

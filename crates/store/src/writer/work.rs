@@ -1,0 +1,150 @@
+//! What the writer does all day: it takes what waits, decides, publishes and answers.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::mpsc::Receiver,
+};
+
+use super::{Draft, MAX_BATCH_BYTES, MAX_CHANGES, Writer};
+use crate::{
+    error::StoreError,
+    jobs::{Decision, Job},
+    sequence::{Appended, BATCH_BYTES},
+};
+
+/// Those who wait for the fate of a draft, each with what was wrong with its own change.
+type Waiting = Vec<(Box<dyn Decision>, Result<(), StoreError>)>;
+
+impl Writer {
+    /// Works until every sender of `jobs` is gone and the queue is empty.
+    pub(crate) fn run(mut self, jobs: &Receiver<Job>) {
+        let mut put_off = None;
+        while let Some(job) = put_off.take().or_else(|| self.next_job(|| jobs.recv().ok())) {
+            if let Err(error) = self.recover() {
+                self.shared.stats.note_failed();
+                refuse(job, &error);
+                continue;
+            }
+            match job {
+                Job::Decide(decision) => put_off = self.run_batch(decision, jobs),
+                // A caller that has gone away does not matter.
+                Job::Follow { entries, reply } => {
+                    let followed = self.survive(|writer| writer.follow(&entries));
+                    drop(reply.send(followed.unwrap_or_else(|panicked| Err(panicked.into()))));
+                }
+                Job::CatchUp { reply } => drop(reply.send(self.look())),
+            }
+        }
+    }
+
+    /// What other machines sent may lead to a panic. It must not stop all writing.
+    fn survive<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> Result<T, StoreError> {
+        catch_unwind(AssertUnwindSafe(|| work(self))).map_err(|_| {
+            self.repeating.replay = None;
+            self.repository.objects.unstage(None);
+            StoreError::Panicked
+        })
+    }
+
+    fn look(&mut self) -> Result<(), StoreError> {
+        self.survive(Self::catch_up).unwrap_or_else(Err)
+    }
+
+    fn next_job(&self, receive: impl FnOnce() -> Option<Job>) -> Option<Job> {
+        receive().inspect(|_| self.shared.stats.note_taken())
+    }
+
+    /// Returns a job of another kind that came in between.
+    fn run_batch(&mut self, first: Box<dyn Decision>, jobs: &Receiver<Job>) -> Option<Job> {
+        if self.must_look_first()
+            && let Err(error) = self.look()
+        {
+            first.answer(Err(error));
+            return None;
+        }
+        let mut draft = self.draft();
+        let (mut waiting, mut put_off) = (Waiting::new(), None);
+        let mut next = Some(first);
+        let mut taken = 0;
+        while let Some(decision) = next.take() {
+            self.take(decision, &mut draft, &mut waiting);
+            taken += 1;
+            if taken == MAX_CHANGES || self.is_full(&draft) {
+                break;
+            }
+            match self.next_job(|| jobs.try_recv().ok()) {
+                Some(Job::Decide(decision)) => next = Some(decision),
+                other => put_off = other,
+            }
+        }
+        let published = self.share_and_publish(&mut draft, &mut waiting);
+        // Answers that were decided on top of unpublished changes share the fate of those, refusals too.
+        for (decision, own) in waiting {
+            decision.answer(published.clone().and(own));
+        }
+        if published.is_err() {
+            self.discard(draft);
+            // So that readers see where the branch is. If it fails, the next batch tries again.
+            let _ = self.recover();
+        }
+        put_off
+    }
+
+    fn is_full(&self, draft: &Draft) -> bool {
+        draft.batch.bytes > MAX_BATCH_BYTES || draft.body.len() > BATCH_BYTES
+    }
+
+    /// With other nodes, a batch counts once it is in the shared order. If another node was first, everything is decided
+    /// again on top of what that one did.
+    fn share_and_publish(&mut self, draft: &mut Draft, waiting: &mut Waiting) -> Result<(), StoreError> {
+        while !draft.commits.is_empty() {
+            match self.share(draft)? {
+                Appended::Done => {
+                    self.publish(draft)?;
+                    draft.entries.iter().for_each(|entry| self.repeating.note_own(entry));
+                    self.note_published();
+                    return Ok(());
+                }
+                Appended::Behind => {}
+            }
+            let lost = std::mem::replace(draft, self.draft());
+            self.discard(lost);
+            self.look()?;
+            *draft = self.draft();
+            for (decision, _) in std::mem::take(waiting) {
+                self.take(decision, draft, waiting);
+            }
+        }
+        self.yield_turn();
+        Ok(())
+    }
+
+    fn take(&self, mut decision: Box<dyn Decision>, draft: &mut Draft, waiting: &mut Waiting) {
+        let change = match decision.decide(&draft.head) {
+            Ok(change) => change,
+            Err(error) => return decision.answer(Err(error)),
+        };
+        let Some(change) = change else {
+            if draft.commits.is_empty() {
+                // It saw nothing but what is published.
+                decision.answer(Ok(()));
+            } else {
+                waiting.push((decision, Ok(())));
+            }
+            return;
+        };
+        // A panic here would be ours and not the decision's; it must not stop all writing either. What it leaves in
+        // the batch are objects that nothing refers to.
+        let extended = catch_unwind(AssertUnwindSafe(|| self.extend(draft, &change)));
+        waiting.push((decision, extended.unwrap_or(Err(StoreError::Panicked))));
+    }
+}
+
+fn refuse(job: Job, error: &StoreError) {
+    // Callers that have gone away do not matter.
+    match job {
+        Job::Decide(decision) => decision.answer(Err(error.clone())),
+        Job::Follow { reply, .. } => drop(reply.send(Err(error.clone().into()))),
+        Job::CatchUp { reply } => drop(reply.send(Err(error.clone()))),
+    }
+}
