@@ -16,6 +16,7 @@ use countersign_core::{
         wire,
     },
 };
+use countersign_store::StoreError;
 use http_body_util::BodyExt as _;
 
 use crate::{
@@ -123,6 +124,10 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
     };
     let verified = claimed.verify(&body)?;
     observe::note(RequestFact::Key, &verified.public_key);
+    if let Some(reason) = app.store.halted() {
+        // What it has is not what the other nodes have.
+        return Err(StoreError::Halted(reason).into());
+    }
     app.role.accept(verified.nonce.0, verified.timestamp).await?;
     if let Some(client) = &client {
         // Only now: a replayed request must not use up the allowance of the key that signed it.

@@ -3,7 +3,10 @@
 use std::{
     fs, io,
     path::Path,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -37,6 +40,8 @@ const RETRY: Duration = Duration::from_millis(500);
 pub struct ClusterNode {
     pub state: Arc<NodeState>,
     nonces: SharedNonces,
+    /// Whether this node has compared itself with the database.
+    has_caught_up: Arc<AtomicBool>,
     max_lag: Duration,
     _follower: ClusterFollower,
 }
@@ -103,7 +108,8 @@ impl UnstartedNode {
         let version = env!("CARGO_PKG_VERSION");
         let stats = Arc::clone(nonces.stats());
         let follower = ClusterFollower::start(&runtime, database, Arc::clone(&state), version, stats);
-        ClusterNode { state, nonces, max_lag, _follower: follower }
+        let has_caught_up = Arc::new(AtomicBool::new(false));
+        ClusterNode { state, nonces, has_caught_up, max_lag, _follower: follower }
     }
 }
 
@@ -111,6 +117,9 @@ impl ClusterNode {
     /// Uses up the nonce of a request that was signed at this time, and waits until this node has every change that was
     /// confirmed before, by whichever node.
     pub async fn accept(&self, nonce: [u8; 16], signed: Timestamp) -> Result<(), ApiError> {
+        if !self.has_caught_up() {
+            return Err(ApiError::no_database(io::Error::other("this node has not caught up yet")));
+        }
         let stored = self.nonces.remember(nonce, auth::nonce_expiry(signed), signed).await;
         stored.map_err(|error| match error {
             NonceError::Unavailable(_) => ApiError::no_database(error),
@@ -127,20 +136,34 @@ impl ClusterNode {
             Reachability::NotSince { .. } => return Err(NotReady::Database),
             Reachability::Unasked | Reachability::Since(_) => {}
         }
-        if self.state.lag_time(now) > self.max_lag {
+        if !self.has_caught_up() || self.state.lag_time(now) > self.max_lag {
             return Err(NotReady::Lagging);
         }
         Ok(())
     }
 
+    fn has_caught_up(&self) -> bool {
+        self.has_caught_up.load(Ordering::Relaxed)
+    }
+
     /// Repeats what other nodes do, until the server stops.
-    pub async fn follow(state: Arc<NodeState>, store: Arc<HeldStore>, mut stop: watch::Receiver<bool>) {
-        loop {
-            let caught_up = store.catch_up().await;
-            tokio::select! {
-                () = state.await_news() => {}
-                () = sleep(RETRY), if caught_up.is_err() => {}
-                _ = stop.wait_for(|is_stopping| *is_stopping) => return,
+    pub fn follow(
+        &self,
+        store: Arc<HeldStore>,
+        mut stop: watch::Receiver<bool>,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let (state, has_caught_up) = (Arc::clone(&self.state), Arc::clone(&self.has_caught_up));
+        async move {
+            loop {
+                let caught_up = store.catch_up().await;
+                if caught_up.is_ok() {
+                    has_caught_up.store(true, Ordering::Relaxed);
+                }
+                tokio::select! {
+                    () = state.await_news() => {}
+                    () = sleep(RETRY), if caught_up.is_err() => {}
+                    _ = stop.wait_for(|is_stopping| *is_stopping) => return,
+                }
             }
         }
     }

@@ -46,7 +46,7 @@ use crate::{
         connections::{ConnectionLimits, Connections},
     },
     mirror::{self, MirrorError},
-    node::{ClusterNode, NodeError, UnstartedNode},
+    node::{NodeError, UnstartedNode},
     openapi::Reference,
     proxies::TrustedProxies,
     rendering::Renderings,
@@ -288,10 +288,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let store = Arc::clone(&app.store);
     let following = match &app.role {
         ServerRole::Single { .. } => None,
-        ServerRole::Node(node) => {
-            let state = Arc::clone(&node.state);
-            Some(Background::start(|stopped| ClusterNode::follow(state, store, stopped)))
-        }
+        ServerRole::Node(node) => Some(Background::start(|stopped| node.follow(store, stopped))),
         ServerRole::Mirror(state) => Some(Background::start(
             mirror::follow(Arc::clone(state), store, clock).map_err(MirrorError::from)?,
         )),

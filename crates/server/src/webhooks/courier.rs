@@ -123,27 +123,23 @@ impl Courier {
         }
     }
 
-    /// What there is now. `done` is the last commit that needs nothing more.
+    /// What there is now. `done` is the last commit that needs nothing more; it stays as it is if this node does not have
+    /// it yet, so that another one delivers.
     async fn deliver_new(&mut self, done: &mut ObjectId) -> Result<(), Stopped> {
-        if done.is_null() {
-            return Ok(());
-        }
-        let mut commits = self.find_place().await?;
-        *done = self.progress.place().commit;
+        let (log, commit, stop) = (Arc::clone(self.store.log()), *done, self.stop.clone());
+        let found = in_background(move || Commits::find(&log, &commit, || *stop.borrow())).await;
+        let Ok(FoundCommits::At(mut commits)) = found else { return Ok(()) };
         loop {
             let read;
             (read, commits) = read_on(commits).await;
-            match read {
-                Ok(Some(piece)) if piece.commits.is_empty() => return Ok(()),
-                Ok(Some(piece)) => {
-                    for (position, commit) in (piece.begin..).zip(&piece.commits) {
-                        self.deliver_commit(commit).await?;
-                        self.stats.note_done(position);
-                        *done = commit.id;
-                    }
-                }
-                Ok(None) => commits = self.find_place().await?,
-                Err(error) => self.wait_after(&error).await?,
+            let Ok(Some(piece)) = read else { return Ok(()) };
+            if piece.commits.is_empty() {
+                return Ok(());
+            }
+            for (position, commit) in (piece.begin..).zip(&piece.commits) {
+                self.deliver_commit(commit).await?;
+                self.stats.note_done(position);
+                *done = commit.id;
             }
         }
     }

@@ -32,7 +32,11 @@ impl Writer {
                     let followed = self.survive(|writer| writer.follow(&entries));
                     drop(reply.send(followed.unwrap_or_else(|panicked| Err(panicked.into()))));
                 }
-                Job::CatchUp { reply } => drop(reply.send(self.look())),
+                Job::CatchUp { reply } => {
+                    let caught_up = self.look();
+                    self.yield_turn();
+                    drop(reply.send(caught_up));
+                }
             }
         }
     }
@@ -60,6 +64,7 @@ impl Writer {
             && let Err(error) = self.look()
         {
             first.answer(Err(error));
+            self.yield_turn();
             return None;
         }
         let mut draft = self.draft();

@@ -152,7 +152,7 @@ fn explain_init(error: InitError, address: &str) -> CliError {
         InitError::Schema(error) => explain(error, address),
         InitError::Database(error) => unreachable(error, address),
         error @ (InitError::NotEmpty { .. } | InitError::Broken { .. } | InitError::Source(_)) => {
-            CliError::other(error.to_string(), "nothing was changed").because(error)
+            CliError::other(error.to_string(), "nothing was changed")
         }
     }
 }

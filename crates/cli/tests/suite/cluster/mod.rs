@@ -11,3 +11,4 @@ mod lies;
 mod lost_answers;
 mod moving;
 mod replay;
+mod speed;

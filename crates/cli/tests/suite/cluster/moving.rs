@@ -69,7 +69,7 @@ fn a_stopped_server_moves_into_an_empty_database_and_nowhere_else() {
     let tip = tip_of(&world.server);
     assert_eq!(answer(&admin(&postgres, "init", &dir))["commit"].as_str(), tip.as_deref());
     let again = admin(&postgres, "init", &dir).output();
-    assert!(String::from_utf8_lossy(&again.stderr).contains("not empty"), "{again:?}");
+    assert!(String::from_utf8_lossy(&again.stdout).contains("not empty"), "{again:?}");
 
     start_node(&mut world.server, &postgres);
     let second =
@@ -89,6 +89,7 @@ fn a_stopped_server_moves_into_an_empty_database_and_nowhere_else() {
 fn a_server_of_another_repository_stops_at_a_database_that_is_in_use() {
     let Some(cluster) = Cluster::start(1) else { return };
     let alice = Person::named("alice");
+    cluster.world.activate("acme/app", &SignersFile::of(1, &[&alice]), &[&alice]);
     let mut other = World::start();
     other.activate("acme/other", &SignersFile::of(1, &[&alice]), &[&alice]);
     let index = other.add_signed_release("acme/other/v1", &[&alice]);
