@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use countersign_core::values::bounds::SHARED_BATCH_BYTES;
 use countersign_store::{
     ObjectId,
     clock::Clock,
@@ -34,7 +35,7 @@ const CONTENTION: Duration = Duration::from_secs(1);
 /// Of the bodies that one question gives, unless a single one is larger.
 const MAX_GIVEN_BYTES: i64 = 4 << 20;
 /// Of one body. A larger one is neither added nor read: each node has it in memory.
-pub const MAX_BODY_BYTES: usize = 16 << 20;
+pub const MAX_BODY_BYTES: usize = SHARED_BATCH_BYTES;
 const MAX_GIVEN_BATCHES: i64 = 1_000;
 // Appends share this lock; a node whose turn it is has it alone, and the queue for it is fair. The lock only saves work:
 // the primary key decides.

@@ -64,3 +64,5 @@ pub const JOURNAL_ENTRY_FILES: usize = 100_000;
 pub const JOURNAL_ENTRY_BYTES: usize = 64 << 20;
 /// How long a follower can let the server wait for the next commit, in seconds.
 pub const JOURNAL_WAIT_SECONDS: usize = 60;
+/// Of a batch of commits in the database that nodes share.
+pub const SHARED_BATCH_BYTES: usize = 16 << 20;

@@ -14,8 +14,8 @@ use countersign_core::{
             INDEX_BYTES, INDEX_FILES, INDEX_NAMES_BYTES, JOURNAL_ENTRY_BYTES, JOURNAL_ENTRY_FILES,
             JOURNAL_LINE_BYTES, JOURNAL_MESSAGE_BYTES, JOURNAL_WAIT_SECONDS, KEPT_REQUEST_BYTES, KEY_ENTRIES,
             LIST_ENTRIES, LIST_READ_BYTES, METADATA_BYTES, PAGE_EVENTS, PAGE_FILES, PAGE_ROWS, PAGE_STEPS,
-            PENDING_LIST_BYTES, REVOCATION_BYTES, SERVER_URL_BYTES, SIGNATURES, SIGNERS_FILE_BYTES,
-            SIGNERS_FILE_ENTRIES, SIGNERS_FILE_SERVERS,
+            PENDING_LIST_BYTES, REVOCATION_BYTES, SERVER_URL_BYTES, SHARED_BATCH_BYTES, SIGNATURES,
+            SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES, SIGNERS_FILE_SERVERS,
         },
         digest::{Sha256, Sha512},
     },
@@ -147,6 +147,7 @@ const TABLE: &[Bound] = &[
         JOURNAL_WAIT_SECONDS,
         "proxies close a connection that is silent for longer",
     ),
+    bytes("a batch of commits that nodes share", SHARED_BATCH_BYTES, "a node reads each one whole"),
 ];
 
 /// `2 MiB`, `1,000`: as the documentation writes it.
