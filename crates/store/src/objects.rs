@@ -229,7 +229,7 @@ impl Objects {
         self.check(id, found, kind)
     }
 
-    /// A commit that a stranger named; `None` if there is none with this id. Does not look at the disk again.
+    /// A commit that a stranger named; `None` if no commit has this id. Does not look at the disk again.
     pub(crate) fn find_commit(&self, id: &ObjectId) -> Result<Option<Vec<u8>>, StoreError> {
         let found = match self.find_packed(id)? {
             Some(found) => Some(found),

@@ -36,7 +36,7 @@ pub trait Sequencer: Send + fmt::Debug {
     /// did not help in time: the batch may still turn up as one of those that [`Sequencer::batches_after`] gives.
     fn append(&mut self, batch: &SharedBatch) -> Result<Appended, SequenceError>;
 
-    /// The end of the newest batch for which `is_known` says yes; `None` if it does for none, or if there is none.
+    /// The end of the newest batch for which `is_known` says yes; `None` if no such batch exists.
     fn newest_known(
         &mut self,
         is_known: &mut dyn FnMut(&ObjectId) -> bool,

@@ -3,9 +3,10 @@
 use countersign_cluster::{
     admin::{self, ClusterStatus, InitError, NodeStatus},
     database::Database,
+    error::DatabaseError,
     schema::SchemaError,
 };
-use countersign_server::config::ConfigFile;
+use countersign_server::config::{ConfigFile, GivenDatabase};
 use countersign_store::{clock::Clock, journal::batches::JournalBatches};
 use serde_json::{Value, json};
 
@@ -59,10 +60,7 @@ fn show_status(args: &ClusterArgs, output: Output) -> Result<(), CliError> {
     output.answer(&describe(&status, &address), &to_json(&status))
 }
 
-fn find_database(
-    file: &ConfigFile,
-    given: Option<countersign_server::config::GivenDatabase>,
-) -> Result<Database, CliError> {
+fn find_database(file: &ConfigFile, given: Option<GivenDatabase>) -> Result<Database, CliError> {
     let node = file.database(given)?;
     let node = node.ok_or_else(|| {
         CliError::usage(
@@ -157,7 +155,7 @@ fn explain_init(error: InitError, address: &str) -> CliError {
     }
 }
 
-fn unreachable(error: countersign_cluster::error::DatabaseError, address: &str) -> CliError {
+fn unreachable(error: DatabaseError, address: &str) -> CliError {
     CliError::unreachable(
         format!("the database {address} cannot be used"),
         "check the URL, and that the database runs and accepts connections from here",

@@ -141,7 +141,7 @@ fn servers_are_listed_and_are_not_those_that_are_asked() {
     let new = ["signers", "new", "--artifact", &key, "--artifact-threshold", "1"];
     let ran = computer.run(&[&new[..], &["--server", first]].concat()).ok();
     assert_eq!(printed(&ran)["servers"], json!([first]));
-    // COUNTERSIGN_SERVER is set here, and is none that the user listed.
+    // COUNTERSIGN_SERVER is set here. The user did not list that server.
     assert_eq!(printed(&computer.run(&new).ok())["servers"], json!(null));
     computer.run(&[&new[..], &["--server", "ftp://x"]].concat()).failed(2);
 }

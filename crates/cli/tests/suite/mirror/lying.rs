@@ -1,4 +1,4 @@
-//! An origin that sends commits which nobody made. The mirror stops before them, says which, and keeps serving.
+//! An origin that sends commits that it made up. The mirror stops before them, says which, and keeps serving.
 
 use tempfile::TempDir;
 

@@ -26,7 +26,7 @@ pub enum JournalFault {
     LongMessage(u64),
     #[error("the message is not written as a server records it")]
     OddMessage,
-    #[error("the path {} is none that a server stores", quoted(.0))]
+    #[error("a server stores no file at the path {}", quoted(.0))]
     Path(String),
     #[error("the path {} is not after the one before it", shown(.0))]
     Order(RepoPath),
