@@ -3,7 +3,12 @@
 use gix::ObjectId;
 use thiserror::Error;
 
-use crate::error::StoreError;
+use crate::{
+    error::StoreError,
+    journal::entry::JournalEntry,
+    repository::batch::{Batch, NewCommit},
+    snapshot::head::Head,
+};
 
 #[derive(Debug, Clone, Error)]
 pub enum FollowError {
@@ -15,6 +20,24 @@ pub enum FollowError {
     Illegal { id: ObjectId, reason: String },
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// The commit of an entry, made again on top of `head`: it must continue that one, and have the id that it claims.
+pub(crate) fn prepare_again<'a>(
+    batch: &Batch,
+    head: &Head,
+    entry: &'a JournalEntry,
+) -> Result<NewCommit<'a>, FollowError> {
+    let JournalEntry { id, parent, author, time, change } = entry;
+    let newest = Some(head.commit).filter(|commit| !commit.is_null());
+    if *parent != newest {
+        return Err(FollowError::Elsewhere { id: *id, parent: *parent, newest });
+    }
+    let new = batch.prepare(head, change, &author.at(*time))?;
+    if new.tip != *id {
+        return Err(FollowError::OtherId { claimed: *id, made: new.tip });
+    }
+    Ok(new)
 }
 
 fn name(parent: Option<&ObjectId>) -> String {

@@ -7,7 +7,7 @@ use gix::{ObjectId, hash::Kind as HashKind};
 
 use crate::{
     error::StoreError,
-    follow::FollowError,
+    follow::{FollowError, prepare_again},
     journal::entry::JournalEntry,
     repository::{OpenError, Repository, batch::Batch},
     snapshot::head::Head,
@@ -39,18 +39,11 @@ impl JournalCopy {
 
     /// Makes the next commit. It is on disk after [`JournalCopy::publish`] at the latest.
     pub fn add(&mut self, entry: &JournalEntry) -> Result<(), FollowError> {
-        let JournalEntry { id, parent, author, time, change } = entry;
-        if *parent != self.newest() {
-            return Err(FollowError::Elsewhere { id: *id, parent: *parent, newest: self.newest() });
-        }
-        let new = self.batch.prepare(&self.head, change, &author.at(*time))?;
-        let (root, made) = (new.root.clone(), new.tip);
-        if made != *id {
-            return Err(FollowError::OtherId { claimed: *id, made });
-        }
+        let new = prepare_again(&self.batch, &self.head, entry)?;
+        let root = new.root.clone();
         self.batch.add_commit(&self.head.objects, new);
-        let touched: Vec<_> = change.files.keys().cloned().collect();
-        self.head = self.head.next(made, root, &touched);
+        let touched: Vec<_> = entry.change.files.keys().cloned().collect();
+        self.head = self.head.next(entry.id, root, &touched);
         if self.batch.bytes > MAX_PACK_BYTES {
             self.publish()?;
         }

@@ -9,7 +9,7 @@ use super::{Draft, MAX_BATCH_BYTES, MAX_CHANGES, Writer};
 use crate::{
     audit::replay::{CommitStep, Replay, Violation},
     error::StoreError,
-    follow::FollowError,
+    follow::{FollowError, prepare_again},
     journal::{entry::JournalEntry, lately},
 };
 
@@ -73,16 +73,9 @@ impl Writer {
 
 /// Adds the commit to `draft`. On an error, only its objects may be there as well.
 fn repeat(draft: &mut Draft, entry: &JournalEntry, replay: Option<&mut Replay>) -> Result<(), FollowError> {
-    let JournalEntry { id, parent, author, time, change } = entry;
+    let JournalEntry { id, parent, time, change, .. } = entry;
     let before = draft.head.clone();
-    let newest = Some(before.commit).filter(|commit| !commit.is_null());
-    if *parent != newest {
-        return Err(FollowError::Elsewhere { id: *id, parent: *parent, newest });
-    }
-    let new = draft.batch.prepare(&before, change, &author.at(*time))?;
-    if new.tip != *id {
-        return Err(FollowError::OtherId { claimed: *id, made: new.tip });
-    }
+    let new = prepare_again(&draft.batch, &before, entry)?;
     draft.add(new, change, *time);
     let Some(replay) = replay else { return Ok(()) };
     let after = &draft.head;
