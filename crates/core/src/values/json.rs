@@ -3,7 +3,7 @@
 //! Duplicate names are refused at every depth, integers are plain digits, and a document that says which fields it
 //! has refuses all others. Errors name the field, as in `artifact_signers[0].threshold`.
 
-use std::{collections::HashSet, fmt};
+use std::{borrow::Cow, collections::HashSet, fmt};
 
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -37,25 +37,26 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
+/// A document as it was read. Text that is written without escapes stays where it was read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Json {
+pub enum Json<'a> {
     Null,
     Bool(bool),
     Integer(u64),
     /// Negative, fractional, or too large for us.
     OtherNumber,
-    String(String),
-    Array(Vec<Json>),
-    Object(Vec<(String, Json)>),
+    String(Cow<'a, str>),
+    Array(Vec<Json<'a>>),
+    Object(Vec<(Cow<'a, str>, Json<'a>)>),
 }
 
-impl Json {
-    pub fn parse(bytes: &[u8]) -> Result<Json, ParseError> {
+impl<'a> Json<'a> {
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         serde_json::from_slice(bytes).map_err(|error| ParseError::new("", format!("not valid JSON: {error}")))
     }
 
     pub fn root(&self) -> Field<'_> {
-        Field { path: String::new(), value: self }
+        Field { path: Path::default(), value: self }
     }
 }
 
@@ -80,21 +81,66 @@ pub fn write_versioned(version: u64, document: &impl Serialize) -> Vec<u8> {
 /// A value inside a document, which knows its own name.
 #[derive(Debug, Clone)]
 pub struct Field<'a> {
-    path: String,
-    value: &'a Json,
+    path: Path<'a>,
+    value: &'a Json<'a>,
+}
+
+/// No document of ours is deeper.
+const MAX_STEPS: usize = 10;
+
+/// How to get to a value from the root. It becomes text only in errors: most documents have none.
+#[derive(Debug, Clone, Copy, Default)]
+struct Path<'a> {
+    steps: [Step<'a>; MAX_STEPS],
+    depth: usize,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+enum Step<'a> {
+    #[default]
+    Root,
+    Member(&'a str),
+    /// A member of an object that is used as a map.
+    Entry(&'a str),
+    Item(usize),
+}
+
+impl<'a> Path<'a> {
+    fn then(mut self, step: Step<'a>) -> Self {
+        if let Some(place) = self.steps.get_mut(self.depth) {
+            *place = step;
+            self.depth += 1;
+        }
+        self
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, step) in self.steps[..self.depth].iter().enumerate() {
+            match step {
+                Step::Root => {}
+                Step::Member(name) if at == 0 => f.write_str(name)?,
+                Step::Member(name) => write!(f, ".{name}")?,
+                Step::Entry(name) => write!(f, "[{name:?}]")?,
+                Step::Item(number) => write!(f, "[{number}]")?,
+            }
+        }
+        Ok(())
+    }
 }
 
 impl<'a> Field<'a> {
     pub fn error(&self, reason: impl fmt::Display) -> ParseError {
-        ParseError::new(&self.path, reason.to_string())
+        ParseError::new(self.path.to_string(), reason.to_string())
     }
 
     /// An object that has no other fields than these.
     pub fn object(&self, known: &[&str]) -> Result<Object<'a>, ParseError> {
         let object = self.open_object()?;
         for (name, _) in object.members {
-            if !known.contains(&name.as_str()) {
-                return Err(ParseError::new(object.name(name), "unknown field"));
+            if !known.contains(&&**name) {
+                return Err(object.error(name, "unknown field"));
             }
         }
         Ok(object)
@@ -103,7 +149,7 @@ impl<'a> Field<'a> {
     /// An object whose unknown fields are ignored: request bodies only (D5).
     pub fn open_object(&self) -> Result<Object<'a>, ParseError> {
         match self.value {
-            Json::Object(members) => Ok(Object { path: self.path.clone(), members }),
+            Json::Object(members) => Ok(Object { path: self.path, members }),
             _ => Err(self.error("must be an object")),
         }
     }
@@ -111,9 +157,10 @@ impl<'a> Field<'a> {
     /// An object used as a map: its names are data.
     pub fn entries(&self) -> Result<impl Iterator<Item = (&'a str, Field<'a>)>, ParseError> {
         let object = self.open_object()?;
-        Ok(object.members.iter().map(move |(name, value)| {
-            (name.as_str(), Field { path: format!("{}[{name:?}]", object.path), value })
-        }))
+        let field = move |(name, value): &'a (Cow<'a, str>, Json<'a>)| {
+            (&**name, Field { path: object.path.then(Step::Entry(name)), value })
+        };
+        Ok(object.members.iter().map(field))
     }
 
     pub fn array(&self) -> Result<Vec<Field<'a>>, ParseError> {
@@ -121,7 +168,7 @@ impl<'a> Field<'a> {
             Json::Array(items) => Ok(items
                 .iter()
                 .enumerate()
-                .map(|(i, value)| Field { path: format!("{}[{i}]", self.path), value })
+                .map(|(i, value)| Field { path: self.path.then(Step::Item(i)), value })
                 .collect()),
             _ => Err(self.error("must be a list")),
         }
@@ -175,19 +222,19 @@ impl<'a> Field<'a> {
 
 #[derive(Debug)]
 pub struct Object<'a> {
-    path: String,
-    members: &'a [(String, Json)],
+    path: Path<'a>,
+    members: &'a [(Cow<'a, str>, Json<'a>)],
 }
 
 impl<'a> Object<'a> {
     pub fn required(&self, name: &str) -> Result<Field<'a>, ParseError> {
-        self.optional(name).ok_or_else(|| ParseError::new(self.name(name), "missing"))
+        self.optional(name).ok_or_else(|| self.error(name, "missing"))
     }
 
     /// `None` where the name does not occur; a `null` is a value like another.
     pub fn optional(&self, name: &str) -> Option<Field<'a>> {
-        let (_, value) = self.members.iter().find(|(member, _)| member == name)?;
-        Some(Field { path: self.name(name), value })
+        let (name, value) = self.members.iter().find(|(member, _)| member == name)?;
+        Some(Field { path: self.path.then(Step::Member(name)), value })
     }
 
     /// The `version` that all our documents begin with.
@@ -199,12 +246,13 @@ impl<'a> Object<'a> {
         }
     }
 
-    fn name(&self, member: &str) -> String {
-        if self.path.is_empty() { member.to_owned() } else { format!("{}.{member}", self.path) }
+    fn error(&self, member: &str, reason: &str) -> ParseError {
+        let path: Path<'_> = self.path;
+        ParseError::new(path.then(Step::Member(member)).to_string(), reason)
     }
 }
 
-impl<'de> Deserialize<'de> for Json {
+impl<'de> Deserialize<'de> for Json<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(JsonVisitor)
     }
@@ -213,37 +261,41 @@ impl<'de> Deserialize<'de> for Json {
 struct JsonVisitor;
 
 impl<'de> Visitor<'de> for JsonVisitor {
-    type Value = Json;
+    type Value = Json<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON value")
     }
 
-    fn visit_unit<E>(self) -> Result<Json, E> {
+    fn visit_unit<E>(self) -> Result<Json<'de>, E> {
         Ok(Json::Null)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
+    fn visit_bool<E>(self, value: bool) -> Result<Json<'de>, E> {
         Ok(Json::Bool(value))
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Json, E> {
+    fn visit_u64<E>(self, number: u64) -> Result<Json<'de>, E> {
         Ok(Json::Integer(number))
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Json, E> {
+    fn visit_i64<E>(self, _: i64) -> Result<Json<'de>, E> {
         Ok(Json::OtherNumber)
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Json, E> {
+    fn visit_f64<E>(self, _: f64) -> Result<Json<'de>, E> {
         Ok(Json::OtherNumber)
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Json, E> {
-        Ok(Json::String(text.to_owned()))
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Json<'de>, E> {
+        Ok(Json::String(Cow::Borrowed(text)))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
+    fn visit_str<E>(self, text: &str) -> Result<Json<'de>, E> {
+        Ok(Json::String(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json<'de>, A::Error> {
         let mut array = Vec::new();
         while let Some(item) = items.next_element()? {
             array.push(item);
@@ -251,15 +303,53 @@ impl<'de> Visitor<'de> for JsonVisitor {
         Ok(Json::Array(array))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Json, A::Error> {
-        let mut object = Vec::new();
-        let mut names = HashSet::new();
-        while let Some((name, value)) = members.next_entry::<String, Json>()? {
-            if !names.insert(name.clone()) {
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Json<'de>, A::Error> {
+        let mut object: Vec<(Cow<'de, str>, Json<'de>)> = Vec::new();
+        let mut names: HashSet<Cow<'de, str>> = HashSet::new();
+        while let Some(Name(name)) = members.next_key()? {
+            // Most objects are small, and to look at each name costs less than to hash it.
+            let is_repeated = if object.len() < SMALL_OBJECT {
+                object.iter().any(|(other, _)| *other == name)
+            } else {
+                if names.is_empty() {
+                    names.extend(object.iter().map(|(name, _)| name.clone()));
+                }
+                !names.insert(name.clone())
+            };
+            if is_repeated {
                 return Err(A::Error::custom(format!("the name {name:?} occurs twice in one object")));
             }
-            object.push((name, value));
+            object.push((name, members.next_value()?));
         }
         Ok(Json::Object(object))
+    }
+}
+
+const SMALL_OBJECT: usize = 16;
+
+/// The name of a member.
+struct Name<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Name<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(NameVisitor)
+    }
+}
+
+struct NameVisitor;
+
+impl<'de> Visitor<'de> for NameVisitor {
+    type Value = Name<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Name<'de>, E> {
+        Ok(Name(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Name<'de>, E> {
+        Ok(Name(Cow::Owned(text.to_owned())))
     }
 }

@@ -81,7 +81,8 @@ impl PublicKey {
     pub fn parse_recorded(text: &str) -> Result<Self, KeyError> {
         let encoded = text.strip_prefix(wire::PUBLIC_KEY_PREFIX).ok_or(KeyError::MissingPrefix)?;
         let key = Self(decode_array(encoded).ok_or(KeyError::Encoding)?);
-        if key.to_string() == text { Ok(key) } else { Err(KeyError::NotCanonical) }
+        // The decoder accepts no other alphabet and no stray bits: padding is the only choice.
+        if encoded.ends_with('=') { Err(KeyError::NotCanonical) } else { Ok(key) }
     }
 
     pub fn from_bytes(bytes: [u8; 32]) -> Result<Self, KeyError> {
@@ -206,15 +207,19 @@ pub fn encode_base64(bytes: &[u8]) -> String {
 
 /// Standard alphabet, padded or not (D1).
 pub fn decode_base64(text: &str) -> Option<Vec<u8>> {
-    // Padding is all there or not at all; the decoder alone would accept half of it.
-    if text.ends_with('=') && !text.len().is_multiple_of(4) {
-        return None;
-    }
-    BASE64.decode(text).ok()
+    if is_half_padded(text) { None } else { BASE64.decode(text).ok() }
 }
 
 fn decode_array<const N: usize>(text: &str) -> Option<[u8; N]> {
-    decode_base64(text)?.try_into().ok()
+    // Room for the longest of them, a signature, and for what the decoder wants beyond it.
+    let mut buffer = [0; 72];
+    let length = if is_half_padded(text) { None } else { BASE64.decode_slice(text, &mut buffer).ok() }?;
+    buffer[..length].try_into().ok()
+}
+
+/// Padding is all there or not at all; the decoder alone would accept half of it.
+fn is_half_padded(text: &str) -> bool {
+    text.ends_with('=') && !text.len().is_multiple_of(4)
 }
 
 /// Whether the coordinate in an encoded point is below the field's prime, 2^255 - 19. A few points have a second
