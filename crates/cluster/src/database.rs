@@ -112,7 +112,7 @@ impl Database {
 /// append may be reported as done without being replicated.
 #[derive(Debug)]
 pub(crate) struct DatabaseSession {
-    pub(crate) client: Client,
+    pub(crate) client: Arc<Client>,
     unreplicated: Arc<AtomicBool>,
     notifications: mpsc::Receiver<String>,
     driver: AbortHandle,
@@ -133,7 +133,7 @@ impl DatabaseSession {
         // One is enough: it says that there is something, and the payload only whether to look.
         let (notify, notifications) = mpsc::channel(64);
         let driver = tokio::spawn(drive(connection, Arc::clone(&unreplicated), notify)).abort_handle();
-        Self { client, unreplicated, notifications, driver }
+        Self { client: Arc::new(client), unreplicated, notifications, driver }
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use countersign_store::{ObjectId, histogram::Histogram};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, futures::Notified, watch};
 
 use crate::{error::DatabaseError, ids::random_uuid};
 
@@ -43,6 +43,7 @@ pub struct NodeState {
     behind_since: Mutex<Option<Instant>>,
     reachability: Mutex<Reachability>,
     wake: Notify,
+    news: Notify,
     races_lost: AtomicU64,
     resolved: AtomicU64,
     /// How long the database took to answer, in microseconds.
@@ -60,6 +61,7 @@ impl NodeState {
             behind_since: Mutex::new(None),
             reachability: Mutex::new(Reachability::Unasked),
             wake: Notify::new(),
+            news: Notify::new(),
             races_lost: AtomicU64::new(0),
             resolved: AtomicU64::new(0),
             latency: Histogram::new([
@@ -130,9 +132,15 @@ impl NodeState {
         self.wake.notified().await;
     }
 
-    /// Lets the one who waits in [`NodeState::await_news`] look.
+    /// The same, for news that come from now on; any number of waiters.
+    pub(crate) fn hear_news(&self) -> Notified<'_> {
+        self.news.notified()
+    }
+
+    /// Lets those look who wait for news.
     pub fn wake(&self) {
         self.wake.notify_one();
+        self.news.notify_waiters();
     }
 
     pub(crate) fn note_applied(&self, applied: AppliedBatch) {

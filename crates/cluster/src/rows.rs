@@ -41,6 +41,15 @@ pub(crate) fn starts_with(rows: &[Row], head: ObjectId) -> Result<bool, Database
     })
 }
 
+/// Whether there is nothing after the batch `seq`.
+pub(crate) fn ends_with(rows: &[Row], seq: i64) -> Result<bool, DatabaseError> {
+    Ok(match rows {
+        [] => seq == 0,
+        [row] => BatchRow::read(row)?.seq == seq,
+        [_, _, ..] => false,
+    })
+}
+
 pub(crate) fn parse_id(bytes: &[u8]) -> Result<ObjectId, DatabaseError> {
     ObjectId::try_from(bytes).map_err(|_| DatabaseError::Strange(format!("an id of {} bytes", bytes.len())))
 }

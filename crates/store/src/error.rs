@@ -21,6 +21,9 @@ pub enum StoreError {
     OverBudget(#[from] OverBudget),
     #[error("the order of changes, which nodes share, cannot be reached")]
     Unordered(#[from] SequenceError),
+    /// The change was sent there, and may turn up later.
+    #[error("the order of changes, which nodes share, did not confirm the change")]
+    Unconfirmed(#[source] SequenceError),
     /// Until the database gives this node something else.
     #[error("this node has stopped following the others: {0}")]
     Halted(Arc<String>),

@@ -16,7 +16,7 @@ use std::{
     collections::HashMap,
     fmt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
 use arc_swap::ArcSwap;
@@ -39,6 +39,7 @@ use crate::{
     objects::{
         bases::{BasesInPack, DeltaBases},
         folded::Folded,
+        pack::PackObject,
         packs::{Pack, list_packs},
         spot::{Known, Spot},
         sums::hash,
@@ -68,6 +69,8 @@ pub(crate) struct Objects {
     pub(crate) entry_facts: Cache<ObjectId, EntryFacts>,
     /// Blobs of changes that are decided and not yet published: only the writer's own head names them.
     staged: RwLock<HashMap<ObjectId, Arc<[u8]>>>,
+    /// Objects that are published, and will be in the next pack: a node writes them to disk in groups.
+    held: RwLock<HashMap<ObjectId, (Kind, Bytes)>>,
     /// Whether what is read must hash to its id. The server trusts its disk; a check does not.
     pub(crate) verifies: bool,
 }
@@ -124,6 +127,7 @@ impl Objects {
             ),
             entry_facts: Cache::new(MAX_ENTRY_FACTS),
             staged: RwLock::default(),
+            held: RwLock::default(),
             verifies,
         };
         objects.rescan()?;
@@ -185,7 +189,7 @@ impl Objects {
         let found = match self.find_packed(id)? {
             Some(found) => found,
             None => {
-                let staged = self.staged.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
+                let staged = read(&self.staged).get(id).cloned();
                 if let Some(blob) = staged {
                     return Ok(blob);
                 }
@@ -239,27 +243,49 @@ impl Objects {
         commit.map(|found| self.check(id, found, Kind::Commit)).transpose()
     }
 
-    /// Whether a blob is in the repository, durably. Does not look at the disk again: what it does not know is only
-    /// written once more.
+    /// Whether a blob is in the repository, or will be before anything that is published later. Does not look at the disk
+    /// again: what it does not know is only written once more.
     pub(crate) fn has_blob(&self, id: &ObjectId) -> bool {
-        self.recent.contains_key(id) || find_newest(&self.packs.load(), id).is_some()
+        self.recent.contains_key(id)
+            || read(&self.held).contains_key(id)
+            || find_newest(&self.packs.load(), id).is_some()
     }
 
     pub(crate) fn stage(&self, id: ObjectId, blob: Arc<[u8]>) {
-        self.staged.write().unwrap_or_else(PoisonError::into_inner).insert(id, blob);
+        write(&self.staged).insert(id, blob);
     }
 
-    /// The staged blobs are in `pack` now, or (`None`) will never be.
-    pub(crate) fn unstage(&self, pack: Option<Pack>) {
-        let published = pack.is_some();
-        if let Some(pack) = pack {
-            self.replace(&[], pack);
-        }
-        let staged = std::mem::take(&mut *self.staged.write().unwrap_or_else(PoisonError::into_inner));
-        if published {
-            // So that what was just written, and will be read next, need not be read from its pack.
-            staged.into_iter().for_each(|(id, blob)| self.recent.insert(id, blob));
-        }
+    /// The staged blobs will never be published.
+    pub(crate) fn unstage(&self) {
+        write(&self.staged).clear();
+    }
+
+    /// These objects are published, the staged blobs among them. They are in no pack yet.
+    pub(crate) fn hold(&self, objects: &[PackObject]) {
+        let mut held = write(&self.held);
+        objects.iter().for_each(|object| {
+            held.insert(object.id, (object.kind, object.data.clone()));
+        });
+        drop(held);
+        self.keep_staged();
+    }
+
+    /// What was staged or held is in `pack` now.
+    pub(crate) fn add_pack(&self, pack: Pack) {
+        self.replace(&[], pack);
+        self.keep_staged();
+        self.release();
+    }
+
+    /// Holds nothing any more. What was held is in a pack, or gone.
+    pub(crate) fn release(&self) {
+        *write(&self.held) = HashMap::default();
+    }
+
+    /// So that what was just published, and will be read next, need not be read from its pack.
+    fn keep_staged(&self) {
+        let staged = std::mem::take(&mut *write(&self.staged));
+        staged.into_iter().for_each(|(id, blob)| self.recent.insert(id, blob));
     }
 
     /// Puts `new` in the place of `old`, which it contains.
@@ -349,6 +375,7 @@ impl Objects {
         content.map(copy)
     }
 
+    /// In a pack, or on the way into one.
     fn find_packed(&self, id: &ObjectId) -> Result<Option<FoundObject>, StoreError> {
         self.find_packed_after(id, None)
     }
@@ -358,6 +385,10 @@ impl Objects {
         id: &ObjectId,
         bases: Option<&mut DeltaBases>,
     ) -> Result<Option<FoundObject>, StoreError> {
+        // Before the packs: what is held comes into one before it is let go of.
+        if let Some((kind, data)) = read(&self.held).get(id) {
+            return Ok(Some(FoundObject { kind: *kind, data: data.to_vec() }));
+        }
         let packs = self.packs.load();
         let Some((pack, at)) = find_newest(&packs, id) else { return Ok(None) };
         let mut data = Vec::new();
@@ -399,6 +430,14 @@ impl fmt::Debug for Objects {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Objects").field("packs", &self.packs.load().len()).finish_non_exhaustive()
     }
+}
+
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The newest pack that holds an object, and where in its index that is.

@@ -5,9 +5,10 @@ pub(crate) mod refs;
 mod remotes;
 
 use std::{
-    fs,
+    fs, mem,
     path::{Path, PathBuf},
     sync::Arc,
+    time::{Duration, Instant},
 };
 
 use countersign_core::{documents::repository::RepositoryMarker, values::wire};
@@ -31,6 +32,10 @@ use crate::{
 };
 
 const CACHE_BYTES: u64 = 64 << 20;
+/// A node holds in memory what its database keeps safe already, up to so many bytes, and for so long after it wrote to
+/// disk the last time.
+const HELD_FOR: Duration = Duration::from_millis(100);
+const HELD_BYTES: usize = 16 << 20;
 /// Ends the names of files that are not complete yet. Not `tmp_…`, which `git prune` removes under our hands, and
 /// neither `.pack` nor `.idx`, which Git would read.
 const UNFINISHED: &str = "countersign-tmp";
@@ -44,8 +49,14 @@ pub struct Repository {
     pub(crate) disk: Disk,
     pub(crate) objects: Arc<Objects>,
     branch: Branch,
+    /// The newest commit that is published.
     pub(crate) tip: Option<ObjectId>,
     pub(crate) root: Arc<Dir>,
+    /// Where we left the branch: behind `tip` for as long as something is held.
+    on_branch: Option<ObjectId>,
+    held: Batch,
+    /// When something came to disk last.
+    written: Instant,
     /// A publish that failed: its pack, and where the branch may point because of it.
     unsettled: Option<Unsettled>,
 }
@@ -122,7 +133,18 @@ impl Repository {
         let branch = Branch::of(dir);
         let tip = branch.read()?;
         let (dir, root) = (dir.to_owned(), Dir::empty());
-        let mut repository = Self { dir, disk, objects, branch, tip, root, unsettled: None };
+        let mut repository = Self {
+            dir,
+            disk,
+            objects,
+            branch,
+            tip,
+            root,
+            on_branch: tip,
+            held: Batch::default(),
+            written: Instant::now(),
+            unsettled: None,
+        };
         if let Some(tip) = tip {
             repository.root = repository.load(tip)?;
             repository.check_ours()?;
@@ -152,6 +174,37 @@ impl Repository {
     /// Puts the commits of `batch`, the last of which is `tip`, on the branch. After `Ok` they are on disk; after an error
     /// nothing is known until [`Repository::settle`].
     pub(crate) fn publish(&mut self, batch: &Batch, tip: ObjectId) -> Result<(), StoreError> {
+        self.write(batch, tip)?;
+        self.tip = Some(tip);
+        Ok(())
+    }
+
+    /// The same for commits that are durable elsewhere: they are written to disk later, many batches at once.
+    pub(crate) fn hold(&mut self, batch: Batch, tip: ObjectId) {
+        self.objects.hold(&batch.objects);
+        self.held.absorb(batch);
+        self.tip = Some(tip);
+    }
+
+    /// When what is held is to be written; `None` if there is nothing.
+    pub(crate) fn write_held_at(&self) -> Option<Instant> {
+        let is_much = self.held.bytes > HELD_BYTES;
+        (!self.held.objects.is_empty()).then(|| if is_much { self.written } else { self.written + HELD_FOR })
+    }
+
+    /// Puts what is held on the branch. After an error it is still held; as after a failed publish, [`Repository::settle`]
+    /// comes first.
+    pub(crate) fn write_held(&mut self) -> Result<(), StoreError> {
+        let Some(tip) = self.tip.filter(|_| !self.held.objects.is_empty()) else { return Ok(()) };
+        let held = mem::take(&mut self.held);
+        let written = self.write(&held, tip);
+        if written.is_err() {
+            self.held = held;
+        }
+        written
+    }
+
+    fn write(&mut self, batch: &Batch, tip: ObjectId) -> Result<(), StoreError> {
         let encoded = pack::encode(&batch.objects);
         let stem = self.pack_dir().join(format!("pack-{}", encoded.id));
         self.unsettled = Some(Unsettled { stem: stem.clone(), tip });
@@ -160,18 +213,19 @@ impl Repository {
         finish_pack(&self.disk, &stem)?;
         let pack = Pack::open(stem)?;
         // A crash from here on leaves a pack that nothing refers to: harmless, and folded with the others.
-        self.branch.move_to(&self.disk, self.tip, tip)?;
+        self.branch.move_to(&self.disk, self.on_branch, tip)?;
         self.unsettled = None;
-        self.tip = Some(tip);
-        self.objects.unstage(Some(pack));
+        self.on_branch = Some(tip);
+        self.written = Instant::now();
+        self.objects.add_pack(pack);
         Ok(())
     }
 
     /// After a failed publish: finds out where the branch is, makes that durable, and removes what came to nothing.
-    /// Returns whether the branch is where it was.
+    /// Returns whether what is published stays as it was.
     pub(crate) fn settle(&mut self) -> Result<bool, StoreError> {
         let Some(Unsettled { stem, tip }) = self.unsettled.clone() else { return Ok(true) };
-        self.objects.unstage(None);
+        self.objects.unstage();
         self.branch.unlock(&self.disk)?;
         let now = self.branch.read()?;
         if now == Some(tip) {
@@ -186,14 +240,19 @@ impl Repository {
             self.disk.sync_dir(&self.pack_dir())?;
         }
         self.objects.rescan()?;
-        if now != self.tip {
+        let (is_unmoved, is_published) = (now == self.on_branch, now == self.tip);
+        if !is_unmoved && !is_published {
             let moved = now.ok_or_else(|| StoreError::corrupt(BRANCH, "it is gone"))?;
             self.root = self.load(moved)?;
+            self.tip = now;
         }
-        let unmoved = now == self.tip;
-        self.tip = now;
+        if !is_unmoved {
+            self.held = Batch::default();
+            self.objects.release();
+        }
+        self.on_branch = now;
         self.unsettled = None;
-        Ok(unmoved)
+        Ok(is_unmoved || is_published)
     }
 
     fn load(&self, commit: ObjectId) -> Result<Arc<Dir>, StoreError> {

@@ -5,7 +5,7 @@ mod repeating;
 mod sharing;
 mod work;
 
-use std::{sync::Arc, time::Instant};
+use std::{mem, sync::Arc, time::Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use countersign_core::{
@@ -130,7 +130,7 @@ impl Writer {
     /// What it staged will never be published.
     pub(crate) fn discard(&self, draft: Draft) {
         drop(draft);
-        self.repository.objects.unstage(None);
+        self.repository.objects.unstage();
     }
 
     /// Adds one more commit to `draft`. On an error it is as it was, but for objects that nothing refers to.
@@ -169,14 +169,42 @@ impl Writer {
         Ok(Some(budget.charge(&need, Instant::now())?))
     }
 
+    /// On a node, what is published is in the database, and need not be on disk yet.
     pub(crate) fn publish(&mut self, draft: &mut Draft) -> Result<(), StoreError> {
+        if self.sharing.is_some() {
+            self.repository.hold(mem::take(&mut draft.batch), draft.head.commit);
+        } else {
+            let made = self.repository.publish(&draft.batch, draft.head.commit);
+            made.inspect_err(|_| self.shared.stats.note_failed())?;
+        }
         let StoreState { published, stats, log, .. } = &*self.shared;
-        let made = self.repository.publish(&draft.batch, draft.head.commit);
-        made.inspect_err(|_| stats.note_failed())?;
         published.store(Arc::new(draft.head.clone()));
         stats.note_published(draft.commits.len(), draft.content_bytes);
         draft.charges.drain(..).for_each(Charge::keep);
         log.append(draft.commits.drain(..));
+        self.folder.wake();
+        self.write_held_if_due();
+        Ok(())
+    }
+
+    /// A failure is no one's: the database has everything, and it is tried again.
+    fn write_held_if_due(&mut self) {
+        if self.is_write_due()
+            && let Err(error) = self.write_held()
+        {
+            self.shared.stats.note_failed();
+            tracing::error!(%error, source = std::error::Error::source(&error), "commits are not on disk yet");
+        }
+    }
+
+    fn is_write_due(&self) -> bool {
+        self.repository.write_held_at().is_some_and(|at| at <= Instant::now())
+    }
+
+    /// Puts what a node holds on disk.
+    fn write_held(&mut self) -> Result<(), StoreError> {
+        self.recover()?;
+        self.repository.write_held()?;
         self.folder.wake();
         Ok(())
     }

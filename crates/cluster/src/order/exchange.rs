@@ -11,7 +11,7 @@ use countersign_store::{
     clock::Clock,
     sequence::{Appended, SharedBatch},
 };
-use futures_util::future::join;
+use tokio::task::JoinHandle;
 use tokio_postgres::{Row, types::Type};
 
 use super::{
@@ -51,11 +51,13 @@ const GIVE: &str =
     order by seq";
 
 /// Whether this node goes before others (D70).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 enum Turn {
     None,
     /// Another node was faster: the next time this node reads what is new, it keeps the others from appending.
     Wanted,
+    /// The database was asked for it. Meanwhile this node goes on reading what is new.
+    Asked(JoinHandle<Result<(), tokio_postgres::Error>>),
     /// A transaction is open on the session, and holds the lock.
     Held,
 }
@@ -68,6 +70,8 @@ pub(super) struct OrderExchange {
     pub(super) limit: Duration,
     pub(super) recent: RecentBatches,
     session: Option<DatabaseSession>,
+    /// To read with while the other one waits for its turn.
+    reader: Option<DatabaseSession>,
     turn: Turn,
     contended_until: Option<Instant>,
 }
@@ -81,6 +85,7 @@ impl OrderExchange {
             limit,
             recent: RecentBatches::default(),
             session: None,
+            reader: None,
             turn: Turn::None,
             contended_until: None,
         }
@@ -88,7 +93,7 @@ impl OrderExchange {
 
     pub(super) fn want_turn(&mut self) -> bool {
         let is_contended = self.contended_until.is_some_and(|until| Instant::now() < until);
-        if is_contended && self.turn == Turn::None {
+        if is_contended && matches!(self.turn, Turn::None) {
             self.turn = Turn::Wanted;
         }
         is_contended
@@ -123,7 +128,7 @@ impl OrderExchange {
     fn lose(&mut self) -> Appended {
         self.node.note_race_lost();
         self.contended_until = Some(Instant::now() + CONTENTION);
-        if self.turn == Turn::None {
+        if matches!(self.turn, Turn::None) {
             self.turn = Turn::Wanted;
         }
         Appended::Behind
@@ -139,7 +144,7 @@ impl OrderExchange {
             let sent = Instant::now();
             let answer = match within(tries.left(), self.session()).await {
                 Ok((session, turn)) => {
-                    let in_turn = std::mem::replace(turn, Turn::None) == Turn::Held;
+                    let in_turn = matches!(std::mem::replace(turn, Turn::None), Turn::Held);
                     within(tries.share(), add::send(session, new, attempt, in_turn)).await
                 }
                 Err(error) => Err(error),
@@ -245,18 +250,22 @@ impl OrderExchange {
             (&MAX_GIVEN_BYTES, Type::INT8),
             (&largest, Type::INT4),
         ];
-        if self.turn == Turn::Wanted {
-            match self.take_turn(GIVE, &bounds).await {
+        if matches!(self.turn, Turn::Wanted | Turn::Asked(_)) {
+            let limit = Tries::new(self.limit).share();
+            match within(limit, self.read_in_turn(seq, &bounds)).await {
                 Ok(rows) => return Ok(rows),
                 // Without the turn, the node only has to decide again more often.
-                Err(error) => tracing::debug!(%error, "no turn"),
+                Err(error) => {
+                    tracing::debug!(%error, "no turn");
+                    self.close();
+                }
             }
         }
         self.ask(GIVE, &bounds).await
     }
 
     fn give(&mut self, rows: &[Row]) -> Result<Vec<SharedBatch>, DatabaseError> {
-        if self.turn == Turn::Held && !rows.is_empty() {
+        if matches!(self.turn, Turn::Held | Turn::Asked(_)) && !rows.is_empty() {
             self.contended_until = Some(Instant::now() + CONTENTION);
         }
         let mut given = Vec::with_capacity(rows.len());
@@ -293,31 +302,43 @@ impl OrderExchange {
         }
     }
 
-    /// Waits until it is this node's turn, and reads in it, in one round trip.
-    async fn take_turn(
-        &mut self,
-        sql: &str,
-        parameters: &[Parameter<'_>],
-    ) -> Result<Vec<Row>, DatabaseError> {
-        self.turn = Turn::None;
-        let share = Tries::new(self.limit).share();
-        let (session, _) = within(share, self.session()).await?;
-        let taken = within(share, async {
-            let begun = session.client.batch_execute(TAKE_TURN);
-            let (begun, rows) = join(begun, session.client.query_typed(sql, parameters)).await;
-            begun?;
-            Ok(rows?)
-        });
-        match taken.await {
-            Ok(rows) => {
-                self.turn = Turn::Held;
-                Ok(rows)
+    /// What is new, as soon as there is something, and at the latest when it is this node's turn. So in its turn, while all
+    /// others wait, a node has little to read.
+    async fn read_in_turn(&mut self, seq: i64, bounds: &[Parameter<'_>]) -> Result<Vec<Row>, DatabaseError> {
+        let mut asked = match std::mem::replace(&mut self.turn, Turn::None) {
+            Turn::Asked(asked) => asked,
+            Turn::None | Turn::Wanted | Turn::Held => {
+                let client = Arc::clone(&self.session().await?.0.client);
+                tokio::spawn(async move { client.batch_execute(TAKE_TURN).await })
             }
-            Err(error) => {
-                self.close();
-                Err(error)
+        };
+        let node = Arc::clone(&self.node);
+        let reader = match self.reader.take().filter(|reader| !reader.is_closed()) {
+            Some(reader) => reader,
+            None => self.database.connect("reader", TURN_LIMIT).await?,
+        };
+        let reader = self.reader.insert(reader);
+        let granted = loop {
+            if asked.is_finished() {
+                break asked.await;
             }
-        }
+            // From here on no news is missed.
+            let news = node.hear_news();
+            let rows = reader.query(GIVE, bounds).await?;
+            if !rows::ends_with(&rows, seq)? {
+                self.turn = Turn::Asked(asked);
+                return Ok(rows);
+            }
+            tokio::select! {
+                granted = &mut asked => break granted,
+                () = news => {}
+            }
+        };
+        granted.map_err(|_| DatabaseError::Lost)??;
+        let session = self.session.as_ref().ok_or(DatabaseError::Lost)?;
+        let rows = session.query(GIVE, bounds).await?;
+        self.turn = Turn::Held;
+        Ok(rows)
     }
 
     pub(super) async fn yield_turn(&mut self) -> Result<(), DatabaseError> {
@@ -328,7 +349,11 @@ impl OrderExchange {
 
     /// Lets the others go on, if they wait for this node.
     async fn release(&mut self) {
-        let Some(session) = self.session.as_ref().filter(|_| self.turn == Turn::Held) else { return };
+        if matches!(self.turn, Turn::Asked(_)) {
+            self.close();
+        }
+        let is_held = matches!(self.turn, Turn::Held);
+        let Some(session) = self.session.as_ref().filter(|_| is_held) else { return };
         let share = Tries::new(self.limit).share();
         let released = within(share, async { Ok(session.client.batch_execute("rollback").await?) }).await;
         self.turn = Turn::None;
@@ -337,11 +362,15 @@ impl OrderExchange {
         }
     }
 
+    /// The session for statements. One that waits for its turn is of no use for them.
     async fn session(&mut self) -> Result<(&DatabaseSession, &mut Turn), DatabaseError> {
+        if matches!(self.turn, Turn::Asked(_)) {
+            self.close();
+        }
         let session = match self.session.take().filter(|session| !session.is_closed()) {
             Some(session) => session,
             None => {
-                if self.turn == Turn::Held {
+                if matches!(self.turn, Turn::Held) {
                     self.turn = Turn::None;
                 }
                 self.database.connect("order", TURN_LIMIT).await?
@@ -351,7 +380,7 @@ impl OrderExchange {
     }
 
     fn close(&mut self) {
-        self.session = None;
+        (self.session, self.reader) = (None, None);
         self.turn = Turn::None;
     }
 }

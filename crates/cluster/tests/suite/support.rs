@@ -96,7 +96,7 @@ impl Node {
     pub(crate) fn write(&mut self, base: &mut Option<ObjectId>, body: &str) -> ObjectId {
         loop {
             if self.order.wants_turn() {
-                *base = self.catch_up(*base).or(*base);
+                *base = self.read_all(*base);
             }
             let batch = batch(*base, body);
             match self.order.append(&batch).expect("the database is there") {
@@ -105,13 +105,19 @@ impl Node {
                     *base = Some(batch.head);
                     return batch.head;
                 }
-                Appended::Behind => {
-                    while let Some(last) = self.catch_up(*base) {
-                        *base = Some(last);
-                    }
-                }
+                Appended::Behind => *base = self.read_all(*base),
             }
         }
+    }
+
+    /// Up to the newest batch. Then it is this node's turn, if it wants one.
+    #[track_caller]
+    pub(crate) fn read_all(&mut self, base: Option<ObjectId>) -> Option<ObjectId> {
+        let mut last = base;
+        while let Some(next) = self.catch_up(last) {
+            last = Some(next);
+        }
+        last
     }
 
     #[track_caller]

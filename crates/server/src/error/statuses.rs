@@ -166,7 +166,8 @@ impl From<StoreError> for ApiError {
             StoreError::OverBudget(over) => {
                 return Self::refused(StatusCode::TOO_MANY_REQUESTS, over).retry_after(over.seconds);
             }
-            StoreError::Unordered(_) => return Self::unknown_outcome(error),
+            StoreError::Unconfirmed(_) => return Self::unknown_outcome(error),
+            StoreError::Unordered(_) => return Self::no_database(error),
             StoreError::Halted(_) => {
                 return Self::refused(StatusCode::SERVICE_UNAVAILABLE, &error).retry_after(60);
             }

@@ -1,7 +1,7 @@
 //! Changes that wait to be published together: each becomes its own commit, all of them one pack.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, hash_map::Entry},
     sync::Arc,
 };
 
@@ -26,7 +26,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) objects: Vec<PackObject>,
-    ids: HashSet<ObjectId>,
+    /// Where in `objects` each one is.
+    places: HashMap<ObjectId, usize>,
     /// The newest version of each directory that the batch touched, as a position in `objects`.
     newest_trees: HashMap<String, usize>,
     /// The same for files, as far as they are worth a difference.
@@ -77,7 +78,7 @@ impl Batch {
         // The same signers file lies beside every release of a project: what is there already is not written again.
         let mut seen = HashSet::new();
         let mut is_new =
-            |id: &ObjectId| !self.ids.contains(id) && !head.objects.has_blob(id) && seen.insert(*id);
+            |id: &ObjectId| !self.places.contains_key(id) && !head.objects.has_blob(id) && seen.insert(*id);
         let contents = change.files.values().map(Option::as_ref);
         let blobs =
             edits.iter().zip(contents).filter_map(|((path, id), bytes)| Some((*path, (*id)?, bytes?)));
@@ -101,7 +102,7 @@ impl Batch {
     }
 
     fn add_tree(&mut self, tree: EncodedTree) {
-        if !self.ids.contains(&tree.id) {
+        if !self.places.contains_key(&tree.id) {
             let base = self.newest_trees.get(&tree.path).copied();
             self.newest_trees.insert(tree.path, self.objects.len());
             self.add(Kind::Tree, tree.id, tree.bytes.into(), base);
@@ -109,9 +110,19 @@ impl Batch {
     }
 
     fn add(&mut self, kind: Kind, id: ObjectId, data: Bytes, base: Option<usize>) {
-        if self.ids.insert(id) {
+        if let Entry::Vacant(place) = self.places.entry(id) {
+            place.insert(self.objects.len());
             self.bytes += data.len();
             self.objects.push(PackObject { kind, id, data, base });
+        }
+    }
+
+    /// Takes in the objects of a batch that came after this one.
+    pub(crate) fn absorb(&mut self, later: Self) {
+        let mut places = Vec::with_capacity(later.objects.len());
+        for PackObject { kind, id, data, base } in later.objects {
+            self.add(kind, id, data, base.map(|base| places[base]));
+            places.push(self.places[&id]);
         }
     }
 }

@@ -33,7 +33,7 @@ impl Writer {
             commits: draft.commits.len(),
             body: mem::take(&mut draft.body).into(),
         };
-        Ok(sharing.sequencer.append(&batch)?)
+        sharing.sequencer.append(&batch).map_err(StoreError::Unconfirmed)
     }
 
     /// A node that would lose the next race, or has nothing yet, asks for what is new before it decides.

@@ -2,7 +2,8 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::mpsc::Receiver,
+    sync::mpsc::{Receiver, RecvTimeoutError},
+    time::{Duration, Instant},
 };
 
 use super::{Draft, MAX_BATCH_BYTES, MAX_CHANGES, Writer};
@@ -12,6 +13,9 @@ use crate::{
     sequence::{Appended, BATCH_BYTES},
 };
 
+/// After a failure, what is held is written again so much later, or with the next job.
+const RETRY: Duration = Duration::from_secs(1);
+
 /// Those who wait for the fate of a draft, each with what was wrong with its own change.
 type Waiting = Vec<(Box<dyn Decision>, Result<(), StoreError>)>;
 
@@ -19,9 +23,8 @@ impl Writer {
     /// Works until every sender of `jobs` is gone and the queue is empty.
     pub(crate) fn run(mut self, jobs: &Receiver<Job>) {
         let mut put_off = None;
-        while let Some(job) = put_off.take().or_else(|| self.next_job(|| jobs.recv().ok())) {
-            if let Err(error) = self.recover() {
-                self.shared.stats.note_failed();
+        while let Some(job) = put_off.take().or_else(|| self.wait(jobs)) {
+            if let Err(error) = self.prepare() {
                 refuse(job, &error);
                 continue;
             }
@@ -39,13 +42,37 @@ impl Writer {
                 }
             }
         }
+        // If that fails, the next start gets it from the database.
+        let _ = self.write_held();
+    }
+
+    /// The next job. Meanwhile what is held comes to disk when its time has come.
+    fn wait(&mut self, jobs: &Receiver<Job>) -> Option<Job> {
+        let mut next_try = Instant::now();
+        while let Some(at) = self.repository.write_held_at() {
+            match jobs.recv_timeout(at.max(next_try).saturating_duration_since(Instant::now())) {
+                Ok(job) => return self.next_job(|| Some(job)),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {
+                    self.write_held_if_due();
+                    next_try = Instant::now() + RETRY;
+                }
+            }
+        }
+        self.next_job(|| jobs.recv().ok())
+    }
+
+    /// Nothing new is begun while the disk does not take what came before.
+    fn prepare(&mut self) -> Result<(), StoreError> {
+        let prepared = if self.is_write_due() { self.write_held() } else { self.recover() };
+        prepared.inspect_err(|_| self.shared.stats.note_failed())
     }
 
     /// What other machines sent may lead to a panic. It must not stop all writing.
     fn survive<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> Result<T, StoreError> {
         catch_unwind(AssertUnwindSafe(|| work(self))).map_err(|_| {
             self.repeating.replay = None;
-            self.repository.objects.unstage(None);
+            self.repository.objects.unstage();
             StoreError::Panicked
         })
     }
@@ -58,7 +85,7 @@ impl Writer {
         receive().inspect(|_| self.shared.stats.note_taken())
     }
 
-    /// Returns a job of another kind that came in between.
+    /// Returns a job that has to wait for the end of this batch.
     fn run_batch(&mut self, first: Box<dyn Decision>, jobs: &Receiver<Job>) -> Option<Job> {
         if self.must_look_first()
             && let Err(error) = self.look()
@@ -68,7 +95,7 @@ impl Writer {
             return None;
         }
         let mut draft = self.draft();
-        let (mut waiting, mut put_off) = (Waiting::new(), None);
+        let (mut waiting, mut put_off, mut catching_up) = (Waiting::new(), None, Vec::new());
         let mut next = Some(first);
         let mut taken = 0;
         while let Some(decision) = next.take() {
@@ -77,20 +104,32 @@ impl Writer {
             if taken == MAX_CHANGES || self.is_full(&draft) {
                 break;
             }
-            match self.next_job(|| jobs.try_recv().ok()) {
-                Some(Job::Decide(decision)) => next = Some(decision),
-                other => put_off = other,
+            while next.is_none() && put_off.is_none() {
+                match self.next_job(|| jobs.try_recv().ok()) {
+                    Some(Job::Decide(decision)) => next = Some(decision),
+                    Some(Job::CatchUp { reply }) => catching_up.push(reply),
+                    Some(job @ Job::Follow { .. }) => put_off = Some(job),
+                    None => break,
+                }
             }
         }
+        let is_shared = !draft.commits.is_empty();
         let published = self.share_and_publish(&mut draft, &mut waiting);
         // Answers that were decided on top of unpublished changes share the fate of those, refusals too.
         for (decision, own) in waiting {
             decision.answer(published.clone().and(own));
         }
-        if published.is_err() {
+        let is_published = published.is_ok();
+        if !is_published {
             self.discard(draft);
             // So that readers see where the branch is. If it fails, the next batch tries again.
             let _ = self.recover();
+        }
+        if !catching_up.is_empty() {
+            // A batch is the next one only if its node has all before it.
+            let caught_up = if is_shared && is_published { Ok(()) } else { self.look() };
+            self.yield_turn();
+            catching_up.into_iter().for_each(|reply| drop(reply.send(caught_up.clone())));
         }
         put_off
     }

@@ -1,20 +1,22 @@
 //! Nodes that share an order of batches: here it is a list in memory, which can lose answers and batches.
 
 use std::{
-    io,
+    fs, io,
     sync::{Arc, Mutex},
 };
 
 use countersign_core::rules::snapshot::Snapshot as _;
 use countersign_store::{
-    Head, ObjectId, Options, Repository, Store, StoreError, StoreRole,
+    Disk, DiskStep, Head, ObjectId, Options, Repository, Store, StoreError, StoreRole,
     clock::Clock,
     sequence::{Appended, SequenceError, Sequencer, SharedBatch},
 };
 
 use super::following::entries_of;
 use crate::support::{
-    Fixture, contents, options,
+    Fixture, contents,
+    faults::{Actor, Faults, Kind, Taken, Target},
+    options,
     replaying::{Recorded, everything, speaks_for},
 };
 
@@ -93,6 +95,10 @@ impl Nodes {
     }
 
     fn start(&self, fixture: &Fixture) -> Store {
+        self.start_on(fixture, Disk::default())
+    }
+
+    fn start_on(&self, fixture: &Fixture, disk: Disk) -> Store {
         let (at, times) =
             (Arc::clone(&self.clock), self.steps.iter().map(|step| step.time).collect::<Vec<_>>());
         let options = Options {
@@ -102,7 +108,7 @@ impl Nodes {
             role: StoreRole::Node(Box::new(self.order.clone())),
             ..options()
         };
-        Store::start(Repository::open(&fixture.repository()).unwrap(), options).unwrap()
+        Store::start(Repository::open_on(disk, &fixture.repository()).unwrap(), options).unwrap()
     }
 
     /// Makes this step, unless the node sees that it was made.
@@ -137,8 +143,10 @@ async fn nodes_in_turn_make_one_history() {
     assert_eq!(first.head().commit, second.head().commit);
     assert_eq!(contents(&first.head()), contents(&second.head()));
     assert_eq!(entries_of(&first, None).len(), nodes.steps.len());
-    one.check(&first.head());
-    other.check(&second.head());
+    let head = first.head();
+    drop((first, second));
+    one.check(&head);
+    other.check(&head);
 }
 
 #[tokio::test]
@@ -150,12 +158,14 @@ async fn a_lost_answer_is_an_error_and_the_change_is_made_once_or_not_at_all() {
         node.catch_up().await.unwrap();
         nodes.order.0.lock().unwrap().loses_answer = Some(loss);
         let unknown = nodes.act(&node, 1).await.unwrap_err();
-        assert!(matches!(unknown, StoreError::Unordered(_)), "{unknown}");
+        assert!(matches!(unknown, StoreError::Unconfirmed(_)), "{unknown}");
         let expected = if is_made { Err("it was made already") } else { Ok(()) };
         assert_eq!(nodes.act(&node, 1).await.unwrap(), expected);
         node.catch_up().await.unwrap();
         assert_eq!(nodes.batches(), 2);
-        fixture.check(&node.head());
+        let head = node.head();
+        drop(node);
+        fixture.check(&head);
     }
 }
 
@@ -239,4 +249,97 @@ async fn an_empty_order_is_not_filled_with_commits_unasked() {
     let stopped = node.catch_up().await.unwrap_err();
     assert!(stopped.to_string().contains("admin cluster init"), "{stopped}");
     assert_eq!(nodes.batches(), 0);
+}
+
+#[tokio::test]
+async fn what_is_not_on_disk_yet_is_read_like_the_rest() {
+    let (one, other) = (Fixture::new(), Fixture::in_memory());
+    let nodes = Nodes::new();
+    let faults = Faults::new(None);
+    let node = nodes.start_on(&one, faults.disk());
+    node.catch_up().await.unwrap();
+    for step in 1..nodes.steps.len() {
+        nodes.act(&node, step).await.unwrap().unwrap();
+    }
+    let (head, entries) = (node.head(), entries_of(&node, None));
+    assert_eq!(entries.len(), nodes.steps.len());
+    // What a node holds is as good for others as what it has written.
+    let alone = nodes.start(&other);
+    alone.catch_up().await.unwrap();
+    assert_eq!(contents(&alone.head()), contents(&head));
+    let logged: Vec<_> = node.log().read_back(head.commit).map(|commit| commit.unwrap().id).collect();
+    assert_eq!(logged.len(), entries.len());
+    drop(node);
+    let rounds = faults.taken().iter().filter(|taken| is_branch_moved(taken)).count();
+    assert!(rounds < entries.len(), "{rounds} rounds of fsync for {} batches", entries.len());
+    one.check(&head);
+}
+
+#[tokio::test]
+async fn what_a_node_holds_comes_to_disk_by_itself() {
+    let fixture = Fixture::new();
+    let nodes = Nodes::new();
+    let faults = Faults::new(None);
+    let node = nodes.start_on(&fixture, faults.disk());
+    node.catch_up().await.unwrap();
+    for step in 1..4 {
+        nodes.act(&node, step).await.unwrap().unwrap();
+    }
+    let head = node.head().commit.to_string();
+    let branch = fixture.repository().join("refs/heads/main");
+    faults.await_step(|_| fs::read_to_string(&branch).is_ok_and(|id| id.trim() == head));
+}
+
+/// Every step by which a node writes what it holds goes wrong in every way.
+#[tokio::test]
+async fn a_node_whose_disk_fails_loses_nothing_that_is_in_the_order() {
+    let steps = {
+        let fixture = Fixture::in_memory();
+        let (nodes, faults) = (Nodes::new(), Faults::new(None));
+        hold_and_write(&nodes, &fixture, &faults).await;
+        faults.taken()
+    };
+    let steps: Vec<_> = steps.iter().filter(|taken| taken.actor == Actor::Writer).collect();
+    assert!(steps.len() > 5, "{steps:?}");
+    let (mut tried, mut blown) = (0, 0);
+    for taken in steps {
+        for kind in Kind::ALL.into_iter().filter(|kind| kind.applies_to(taken.step)) {
+            let fixture = Fixture::in_memory();
+            let nodes = Nodes::new();
+            let target = Target { actor: Actor::Writer, number: taken.number, kind };
+            let faults = Faults::new(Some(target));
+            let what = format!("{kind:?} at {taken:?}");
+            hold_and_write(&nodes, &fixture, &faults).await;
+            tried += 1;
+            blown += usize::from(faults.has_blown());
+            if kind.kills() {
+                faults.lose_what_is_not_durable();
+            }
+            let node = nodes.start(&fixture);
+            node.catch_up().await.unwrap_or_else(|error| panic!("{what}: {error}"));
+            let head = node.head();
+            assert_eq!(
+                Some(head.commit),
+                nodes.order.0.lock().unwrap().batches.last().map(|batch| batch.head)
+            );
+            drop(node);
+            fixture.check(&head);
+        }
+    }
+    // A slow machine takes a step more or less.
+    assert!(2 * blown > tried, "{blown} of {tried}");
+}
+
+/// Batches that come so close together that the node holds some, and then writes.
+async fn hold_and_write(nodes: &Nodes, fixture: &Fixture, faults: &Faults) {
+    let node = nodes.start_on(fixture, faults.disk());
+    // A disk that has failed refuses them: then they are in no order either.
+    let _ = node.catch_up().await;
+    for step in 1..6 {
+        let _ = nodes.act(&node, step).await;
+    }
+}
+
+fn is_branch_moved(taken: &Taken) -> bool {
+    taken.step == DiskStep::Rename && taken.path.ends_with("refs/heads/main")
 }

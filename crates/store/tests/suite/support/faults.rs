@@ -93,6 +93,18 @@ enum Mode {
 }
 
 impl Kind {
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Fails,
+        Self::DoneButFails,
+        Self::ShortWrite,
+        Self::DiskFull,
+        Self::DiskDead,
+        Self::Crash,
+        Self::CrashMidway,
+        Self::PowerCut,
+        Self::PowerCutInPart,
+    ];
+
     /// Whether the process is over.
     pub(crate) fn kills(self) -> bool {
         match self {
