@@ -16,3 +16,9 @@ pub fn count(group: &Group, signed: &BTreeSet<PublicKey>) -> usize {
     let members: BTreeSet<PublicKey> = group.signers.iter().map(|signer| signer.key).collect();
     members.intersection(signed).count()
 }
+
+/// Whether so many members are there, where a member can be a group itself: the witnesses of a policy (D85). Its reader
+/// has seen to it that each key is a member in one place only.
+pub fn is_reached<M>(threshold: usize, members: &[M], is_there: impl Fn(&M) -> bool) -> bool {
+    members.iter().filter(|member| is_there(member)).count() >= threshold
+}

@@ -66,3 +66,18 @@ pub const JOURNAL_ENTRY_BYTES: usize = 64 << 20;
 pub const JOURNAL_WAIT_SECONDS: usize = 60;
 /// Of a batch of commits in the database that nodes share.
 pub const SHARED_BATCH_BYTES: usize = 16 << 20;
+/// Of a signed note, such as a checkpoint. Sixteen signatures that withstand a quantum computer fit, as C2SP asks.
+pub const NOTE_BYTES: usize = 64 << 10;
+/// Signatures of one note.
+pub const NOTE_SIGNATURES: usize = 100;
+/// Of the name of a log or witness.
+pub const KEY_NAME_BYTES: usize = 255;
+/// Hashes of a proof in a log: more than a tree of 2^63 leaves needs.
+pub const PROOF_HASHES: usize = 63;
+/// Of what a log asks a witness to cosign: a note, and a proof before it.
+pub const WITNESS_REQUEST_BYTES: usize = NOTE_BYTES + (4 << 10);
+/// Of a policy file, and logs, witnesses, or groups in it.
+pub const POLICY_BYTES: usize = 64 << 10;
+pub const POLICY_ENTRIES: usize = 64;
+/// Of a staple: its records name nine paths, its checkpoint can have a cosignature of each witness of a policy.
+pub const STAPLE_BYTES: usize = 64 << 10;

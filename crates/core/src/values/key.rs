@@ -124,6 +124,13 @@ impl PublicKey {
         let signature = ed25519_dalek::Signature::from_bytes(&signature.0);
         key.verify_strict(digest.as_bytes(), &signature).map_err(|_| BadSignature)
     }
+
+    /// Checks a signature over the text of a note itself, as strictly (D84). Only `log` asks for this.
+    pub(crate) fn verify_text(&self, text: &[u8], signature: &Signature) -> Result<(), BadSignature> {
+        let key = ed25519_dalek::VerifyingKey::from_bytes(&self.0).map_err(|_| BadSignature)?;
+        let signature = ed25519_dalek::Signature::from_bytes(&signature.0);
+        key.verify_strict(text, &signature).map_err(|_| BadSignature)
+    }
 }
 
 impl fmt::Display for PublicKey {
@@ -152,6 +159,10 @@ impl Signature {
 
     pub fn from_bytes(bytes: [u8; 64]) -> Self {
         Self(bytes)
+    }
+
+    pub fn as_bytes(&self) -> &[u8; 64] {
+        &self.0
     }
 
     /// Padded base64: the spelling inside JSON (D1).
@@ -192,6 +203,11 @@ impl SecretKey {
     pub fn sign(&self, digest: &Sha512) -> Signature {
         Signature(self.0.sign(digest.as_bytes()).to_bytes())
     }
+
+    /// Over the text of a note itself (D84). A signer's key never signs like this: it signs 64 bytes of a digest.
+    pub(crate) fn sign_text(&self, text: &[u8]) -> Signature {
+        Signature(self.0.sign(text).to_bytes())
+    }
 }
 
 impl fmt::Debug for SecretKey {
@@ -208,6 +224,11 @@ pub fn encode_base64(bytes: &[u8]) -> String {
 /// Standard alphabet, padded or not (D1).
 pub fn decode_base64(text: &str) -> Option<Vec<u8>> {
     if is_half_padded(text) { None } else { BASE64.decode(text).ok() }
+}
+
+/// Padded, in the one spelling of these bytes: for texts that have one form only.
+pub fn decode_padded_base64(text: &str) -> Option<Vec<u8>> {
+    decode_base64(text).filter(|bytes| encode_base64(bytes) == text)
 }
 
 fn decode_array<const N: usize>(text: &str) -> Option<[u8; N]> {

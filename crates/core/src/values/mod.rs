@@ -9,4 +9,5 @@ pub mod path;
 pub mod shown;
 pub mod time;
 pub mod url;
+pub mod verifier_key;
 pub mod wire;

@@ -1,0 +1,193 @@
+//! Checkpoints of a log (c2sp.org/tlog-checkpoint), and what witnesses add to them (tlog-cosignature).
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+use crate::{
+    log::{
+        note::{MAX_NUMBER, Note, NoteError, NoteSignature, NoteSigner, parse_number},
+        tree::{Hash, TreeHead, empty_root, parse_hash, write_hash},
+    },
+    values::{
+        bounds::KEY_NAME_BYTES,
+        key::{PublicKey, SecretKey},
+        shown::{is_unseen, quoted},
+        verifier_key::{KeyKind, VerifierKey},
+    },
+};
+
+/// The whole log at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// Which log it is: the name of its key.
+    pub origin: String,
+    pub size: u64,
+    pub root: Hash,
+}
+
+/// A checkpoint with the log's signature, which was verified, and with cosignatures, which were verified too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedCheckpoint {
+    checkpoint: Checkpoint,
+    /// With the extension lines that other logs have. Ours writes none.
+    text: String,
+    log: NoteSigner,
+    /// The newest of each witness, by its key.
+    cosignatures: BTreeMap<PublicKey, Cosignature>,
+}
+
+/// At `time`, by the word of the witness, this was the largest tree that it had seen of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cosignature {
+    pub witness: VerifierKey,
+    /// Unix seconds.
+    pub time: u64,
+    pub line: NoteSignature,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CheckpointError {
+    #[error("malformed: {0}")]
+    Form(&'static str),
+    #[error(transparent)]
+    Note(#[from] NoteError),
+    #[error("the log {} is not known", quoted(.0))]
+    UnknownOrigin(String),
+    #[error("no known key of the log {} has signed its checkpoint", quoted(.0))]
+    NotSigned(String),
+}
+
+impl Checkpoint {
+    /// A checkpoint as our logs write it: three lines, and no extension.
+    pub fn parse(text: &str) -> Result<Self, CheckpointError> {
+        let checkpoint = Self::parse_extended(text)?;
+        let is_whole = checkpoint.text() == text;
+        if is_whole { Ok(checkpoint) } else { Err(CheckpointError::Form("it has extension lines")) }
+    }
+
+    /// A checkpoint of any log: lines that we do not know can follow.
+    pub fn parse_extended(text: &str) -> Result<Self, CheckpointError> {
+        let form = CheckpointError::Form;
+        let lines = text.strip_suffix('\n').ok_or(form("its last line has no end"))?;
+        let lines: Vec<&str> = lines.split('\n').collect();
+        let [origin, size, root, extension @ ..] = lines.as_slice() else {
+            return Err(form("it must have three lines: origin, size and root"));
+        };
+        if origin.is_empty() || origin.len() > KEY_NAME_BYTES || origin.chars().any(is_unseen) {
+            return Err(form("its origin is empty, too long, or has invisible characters"));
+        }
+        if extension.iter().any(|line| line.is_empty()) {
+            return Err(form("it has an empty line"));
+        }
+        let size = parse_number(size).ok_or(form("its size is not a number in plain digits"))?;
+        let root = parse_hash(root).ok_or(form("its root is not base64 of 32 bytes"))?;
+        if size == 0 && root != empty_root() {
+            return Err(form("it is empty, but its root is not that of the empty tree"));
+        }
+        Ok(Self { origin: (*origin).to_owned(), size, root })
+    }
+
+    /// What the log signs.
+    pub fn text(&self) -> String {
+        format!("{}\n{}\n{}\n", self.origin, self.size, write_hash(&self.root))
+    }
+
+    pub fn head(&self) -> TreeHead {
+        TreeHead { size: self.size, root: self.root }
+    }
+
+    /// With a key in memory, whose name is the origin. With another signer, such as an agent, make the note of `text` and
+    /// `NoteSignature::of_log`, and open it.
+    pub fn sign(self, key: &VerifierKey, secret: &SecretKey) -> SignedCheckpoint {
+        let text = self.text();
+        let log =
+            NoteSigner { key: key.clone(), time: None, line: NoteSignature::sign(&text, key, secret, 0) };
+        SignedCheckpoint { checkpoint: self, text, log, cosignatures: BTreeMap::new() }
+    }
+}
+
+impl SignedCheckpoint {
+    /// Opens a note that one of `logs` has signed, and verifies the cosignatures of `witnesses`. A log signs under its own
+    /// origin only.
+    pub fn open(
+        note: &Note,
+        logs: &[VerifierKey],
+        witnesses: &[VerifierKey],
+    ) -> Result<Self, CheckpointError> {
+        let checkpoint = Checkpoint::parse_extended(note.text())?;
+        let origin = &checkpoint.origin;
+        let is_its_key = |key: &&VerifierKey| key.kind() == KeyKind::Log && key.name() == origin;
+        let logs: Vec<VerifierKey> = logs.iter().filter(is_its_key).cloned().collect();
+        if logs.is_empty() {
+            return Err(CheckpointError::UnknownOrigin(origin.clone()));
+        }
+        let log = note.signers(&logs)?.into_iter().next();
+        let log = log.ok_or_else(|| CheckpointError::NotSigned(origin.clone()))?;
+        let text = note.text().to_owned();
+        let mut signed = Self { checkpoint, text, log, cosignatures: BTreeMap::new() };
+        signed.add_cosignatures(note.signatures(), witnesses)?;
+        Ok(signed)
+    }
+
+    /// Adds the cosignatures of known witnesses among these lines, and gives them. A witness keeps its newest one.
+    pub fn add_cosignatures(
+        &mut self,
+        lines: &[NoteSignature],
+        witnesses: &[VerifierKey],
+    ) -> Result<Vec<Cosignature>, NoteError> {
+        let mut note = Note::new(self.text.clone());
+        lines.iter().for_each(|line| note.add(line.clone()));
+        let mut added = Vec::new();
+        for signer in note.signers(witnesses)? {
+            // Only witnesses sign with a time.
+            let Some(time) = signer.time else { continue };
+            let cosignature = Cosignature { witness: signer.key, time, line: signer.line };
+            let key = cosignature.witness.key();
+            if self.cosignatures.get(&key).is_none_or(|newest| newest.time < time) {
+                self.cosignatures.insert(key, cosignature.clone());
+            }
+            added.push(cosignature);
+        }
+        Ok(added)
+    }
+
+    pub fn checkpoint(&self) -> &Checkpoint {
+        &self.checkpoint
+    }
+
+    /// The exact text that was signed.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The key of the log that signed it.
+    pub fn log_key(&self) -> &VerifierKey {
+        &self.log.key
+    }
+
+    pub fn cosignatures(&self) -> impl Iterator<Item = &Cosignature> {
+        self.cosignatures.values()
+    }
+
+    /// With the log's signature only, as witnesses get it.
+    pub fn log_note(&self) -> Note {
+        let mut note = Note::new(self.text.clone());
+        note.add(self.log.line.clone());
+        note
+    }
+
+    /// With the log's signature and all cosignatures.
+    pub fn note(&self) -> Note {
+        let mut note = self.log_note();
+        self.cosignatures().for_each(|cosignature| note.add(cosignature.line.clone()));
+        note
+    }
+
+    /// A witness's cosignature with a key in memory.
+    pub fn cosign(&self, witness: &VerifierKey, secret: &SecretKey, time: u64) -> Cosignature {
+        let time = time.clamp(1, MAX_NUMBER);
+        let line = NoteSignature::sign(&self.text, witness, secret, time);
+        Cosignature { witness: witness.clone(), time, line }
+    }
+}

@@ -1,0 +1,13 @@
+//! Log: what happened, in an order that no one can change unseen. Leaves and statuses follow from the commits, and
+//! witnesses cosign the root of all leaves.
+
+pub mod checkpoint;
+pub mod leaf;
+pub mod note;
+pub mod policy;
+pub mod proofs;
+pub mod quorum_tree;
+pub mod record;
+pub mod status;
+pub mod tree;
+pub mod trie;

@@ -1,0 +1,201 @@
+//! Signed notes (c2sp.org/signed-note): a text, an empty line, and a line for each signature (D84).
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::values::{
+    bounds::{NOTE_BYTES, NOTE_SIGNATURES},
+    key::{SecretKey, Signature, decode_padded_base64, encode_base64},
+    shown::quoted,
+    verifier_key::{KeyKind, VerifierKey},
+};
+
+/// The largest size of a tree, and the latest time: what every implementation can hold.
+pub const MAX_NUMBER: u64 = (1 << 63) - 1;
+const LINE_BEGINNING: &str = "— ";
+
+/// A text with signatures. Well-formed; which of them are right only `signers` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    text: String,
+    signatures: Vec<NoteSignature>,
+}
+
+/// One line: `— NAME base64(id ‖ signature)`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoteSignature {
+    name: String,
+    id: [u8; 4],
+    bytes: Vec<u8>,
+}
+
+/// A known key whose signature on a note was verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoteSigner {
+    pub key: VerifierKey,
+    /// When a witness signed, by its own word. A log says no time.
+    pub time: Option<u64>,
+    pub line: NoteSignature,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum NoteError {
+    #[error("a signed note has at most {NOTE_BYTES} bytes")]
+    TooLarge,
+    #[error("a signed note has at most {NOTE_SIGNATURES} signatures")]
+    TooManySignatures,
+    #[error("not a signed note: {0}")]
+    Form(&'static str),
+    #[error("the signature of {} does not verify", quoted(.0))]
+    BadSignature(String),
+}
+
+impl Note {
+    /// A note that no one has signed. The text must be one of ours, of whole lines.
+    pub fn new(text: String) -> Self {
+        Self { text, signatures: Vec::new() }
+    }
+
+    pub fn parse(bytes: &[u8]) -> Result<Self, NoteError> {
+        let note = parse_text(bytes)?;
+        // The text itself can have empty lines.
+        let (text, lines) = note.rsplit_once("\n\n").ok_or(NoteError::Form("it has no empty line"))?;
+        Ok(Self { text: format!("{text}\n"), signatures: parse_lines(lines)? })
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub fn signatures(&self) -> &[NoteSignature] {
+        &self.signatures
+    }
+
+    pub fn add(&mut self, signature: NoteSignature) {
+        self.signatures.push(signature);
+    }
+
+    /// Those of the `known` keys that have signed. Signatures of other keys are ignored, but one wrong signature of a
+    /// known key refuses the note: someone has tampered with it.
+    pub fn signers(&self, known: &[VerifierKey]) -> Result<Vec<NoteSigner>, NoteError> {
+        let mut signers = Vec::new();
+        for line in &self.signatures {
+            let Some(key) = known.iter().find(|key| key.name() == line.name && key.id() == line.id) else {
+                continue;
+            };
+            let time = line.verify(&self.text, key);
+            let time = time.ok_or_else(|| NoteError::BadSignature(line.name.clone()))?;
+            signers.push(NoteSigner { key: key.clone(), time, line: line.clone() });
+        }
+        Ok(signers)
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.text)?;
+        self.signatures.iter().try_for_each(|line| write!(f, "{line}"))
+    }
+}
+
+impl NoteSignature {
+    /// What a witness answers: lines alone.
+    pub fn parse_lines(bytes: &[u8]) -> Result<Vec<Self>, NoteError> {
+        parse_lines(parse_text(bytes)?)
+    }
+
+    /// A log's signature over the text of a note.
+    pub fn of_log(key: &VerifierKey, signature: Signature) -> Self {
+        Self { name: key.name().to_owned(), id: key.id(), bytes: signature.as_bytes().to_vec() }
+    }
+
+    /// A witness's signature over what [`cosigned_text`] gives.
+    pub fn of_witness(key: &VerifierKey, time: u64, signature: Signature) -> Self {
+        let bytes = [time.to_be_bytes().as_slice(), signature.as_bytes()].concat();
+        Self { name: key.name().to_owned(), id: key.id(), bytes }
+    }
+
+    /// Signs with a key in memory. `time` is left out of a log's signature.
+    pub fn sign(text: &str, key: &VerifierKey, secret: &SecretKey, time: u64) -> Self {
+        match key.kind() {
+            KeyKind::Log => Self::of_log(key, secret.sign_text(text.as_bytes())),
+            KeyKind::Witness => {
+                Self::of_witness(key, time, secret.sign_text(cosigned_text(text, time).as_bytes()))
+            }
+        }
+    }
+
+    /// The time if there is one; `None` if the signature does not verify.
+    fn verify(&self, text: &str, key: &VerifierKey) -> Option<Option<u64>> {
+        let (time, signature) = match key.kind() {
+            KeyKind::Log => (None, self.bytes.as_slice()),
+            KeyKind::Witness => {
+                let (time, signature) = self.bytes.split_first_chunk()?;
+                // No time means that the witness does not say that this was its largest tree.
+                let time = Some(u64::from_be_bytes(*time)).filter(|time| (1..=MAX_NUMBER).contains(time))?;
+                (Some(time), signature)
+            }
+        };
+        let signature = Signature::from_bytes(signature.try_into().ok()?);
+        let verified = match time {
+            None => key.key().verify_text(text.as_bytes(), &signature),
+            Some(time) => key.key().verify_text(cosigned_text(text, time).as_bytes(), &signature),
+        };
+        verified.ok().map(|()| time)
+    }
+}
+
+/// With its line break.
+impl fmt::Display for NoteSignature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = [self.id.as_slice(), &self.bytes].concat();
+        writeln!(f, "{LINE_BEGINNING}{} {}", self.name, encode_base64(&bytes))
+    }
+}
+
+/// What a witness signs: a time, and the text of a checkpoint.
+pub fn cosigned_text(text: &str, time: u64) -> String {
+    format!("cosignature/v1\ntime {time}\n{text}")
+}
+
+/// A number of a log, in the one spelling that it has.
+pub fn parse_number(text: &str) -> Option<u64> {
+    let number: u64 = text.parse().ok().filter(|number| *number <= MAX_NUMBER)?;
+    // `parse` accepts a plus sign and leading zeros.
+    (number.to_string() == text).then_some(number)
+}
+
+fn parse_text(bytes: &[u8]) -> Result<&str, NoteError> {
+    if bytes.len() > NOTE_BYTES {
+        return Err(NoteError::TooLarge);
+    }
+    let text = std::str::from_utf8(bytes).map_err(|_| NoteError::Form("it is not UTF-8"))?;
+    if text.bytes().any(|byte| byte < b' ' && byte != b'\n') {
+        return Err(NoteError::Form("it has a control character"));
+    }
+    Ok(text)
+}
+
+fn parse_lines(text: &str) -> Result<Vec<NoteSignature>, NoteError> {
+    let lines = text.strip_suffix('\n').ok_or(NoteError::Form("its last line has no end"))?;
+    let mut signatures = Vec::new();
+    for line in lines.split('\n') {
+        if signatures.len() == NOTE_SIGNATURES {
+            return Err(NoteError::TooManySignatures);
+        }
+        signatures.push(parse_line(line).ok_or(NoteError::Form("a line of it is not a signature"))?);
+    }
+    Ok(signatures)
+}
+
+fn parse_line(line: &str) -> Option<NoteSignature> {
+    let (name, encoded) = line.strip_prefix(LINE_BEGINNING)?.split_once(' ')?;
+    if name.is_empty() || name.chars().any(|c| c.is_whitespace() || c == '+') {
+        return None;
+    }
+    let decoded = decode_padded_base64(encoded)?;
+    let (id, bytes) = decoded.split_first_chunk()?;
+    // An empty signature is none.
+    (!bytes.is_empty()).then(|| NoteSignature { name: name.to_owned(), id: *id, bytes: bytes.to_vec() })
+}

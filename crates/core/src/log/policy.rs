@@ -1,0 +1,312 @@
+//! Policies (c2sp.org/tlog-policy): which logs and witnesses count, and how many of them (D85).
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use thiserror::Error;
+
+use crate::{
+    log::quorum_tree::{QuorumTree, Tolerance},
+    values::{
+        bounds::{POLICY_BYTES, POLICY_ENTRIES},
+        key::PublicKey,
+        shown::quoted,
+        verifier_key::{KeyKind, VerifierKey, VerifierKeyError},
+    },
+};
+
+/// The name that stands for "no cosignature is needed".
+const NONE: &str = "none";
+
+/// Which logs are believed, and which witnesses must have cosigned. No key occurs twice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    logs: Vec<PolicyLog>,
+    witnesses: Vec<PolicyWitness>,
+    groups: Vec<PolicyGroup>,
+    quorum: String,
+    /// `None` where no cosignature is needed.
+    tree: Option<QuorumTree>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyLog {
+    pub key: VerifierKey,
+    pub url: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyWitness {
+    /// In this policy only; the name under which it signs is its key's.
+    pub name: String,
+    pub key: VerifierKey,
+    pub url: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PolicyGroup {
+    name: String,
+    threshold: usize,
+    members: Vec<String>,
+}
+
+/// Line 0 stands for the whole policy.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{}{fault}", if *.line == 0 { String::new() } else { format!("line {line} of the policy: ") })]
+pub struct PolicyError {
+    pub line: usize,
+    pub fault: PolicyFault,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PolicyFault {
+    #[error("a policy has at most {POLICY_BYTES} bytes")]
+    TooLarge,
+    #[error("a policy has at most {POLICY_ENTRIES} logs, witnesses, or groups")]
+    TooMany,
+    #[error("a policy is UTF-8 without control characters")]
+    NotText,
+    #[error(
+        "a line is `log KEY [URL]`, `witness NAME KEY [URL]`, `group NAME all|any|COUNT MEMBER…` or `quorum NAME`"
+    )]
+    Form,
+    #[error("{0}")]
+    Key(#[from] VerifierKeyError),
+    #[error("the key of {} occurs twice; each log and each witness needs a key of its own", quoted(.0))]
+    KeyTwice(String),
+    #[error("the name {} is taken", quoted(.0))]
+    NameTaken(String),
+    #[error("the name {} is not defined above", quoted(.0))]
+    Unknown(String),
+    #[error("{} is a member already, and can count only once", quoted(.0))]
+    MemberTwice(String),
+    #[error("the count must be between 1 and {0}, the number of members")]
+    Threshold(usize),
+    #[error("a policy has exactly one line `quorum`")]
+    Quorum,
+}
+
+impl Policy {
+    pub fn parse(bytes: &[u8]) -> Result<Self, PolicyError> {
+        let whole = |fault| PolicyError { line: 0, fault };
+        if bytes.len() > POLICY_BYTES {
+            return Err(whole(PolicyFault::TooLarge));
+        }
+        let text = std::str::from_utf8(bytes).map_err(|_| whole(PolicyFault::NotText))?;
+        let mut reader = PolicyReader::default();
+        for (number, line) in (1..).zip(text.split('\n')) {
+            reader.read(line).map_err(|fault| PolicyError { line: number, fault })?;
+        }
+        reader.finish().map_err(whole)
+    }
+
+    /// One log, and groups of witnesses that must all reach their thresholds: the form of a signers file.
+    pub fn of_groups(log: VerifierKey, groups: &[(usize, Vec<VerifierKey>)]) -> Result<Self, PolicyFault> {
+        let mut reader = PolicyReader::default();
+        reader.add_log(log, None)?;
+        let mut names = Vec::new();
+        for (number, (threshold, keys)) in (1..).zip(groups) {
+            let members: Vec<String> = keys.iter().map(VerifierKey::short).collect();
+            for (name, key) in members.iter().zip(keys) {
+                reader.add_witness(name, key.clone(), None)?;
+            }
+            names.push(format!("group-{number}"));
+            reader.add_group(&format!("group-{number}"), *threshold, &members)?;
+        }
+        match names.as_slice() {
+            [] => reader.set_quorum(NONE)?,
+            [only] => reader.set_quorum(only)?,
+            [..] => {
+                reader.add_group("all-groups", names.len(), &names)?;
+                reader.set_quorum("all-groups")?;
+            }
+        }
+        reader.finish()
+    }
+
+    pub fn logs(&self) -> &[PolicyLog] {
+        &self.logs
+    }
+
+    pub fn witnesses(&self) -> &[PolicyWitness] {
+        &self.witnesses
+    }
+
+    pub fn log_keys(&self) -> Vec<VerifierKey> {
+        self.logs.iter().map(|log| log.key.clone()).collect()
+    }
+
+    pub fn witness_keys(&self) -> Vec<VerifierKey> {
+        self.witnesses.iter().map(|witness| witness.key.clone()).collect()
+    }
+
+    /// Of logs and witnesses. None of them may be a signer's (D84).
+    pub fn public_keys(&self) -> BTreeSet<PublicKey> {
+        let witnesses = self.witnesses.iter().map(|witness| witness.key.key());
+        self.logs.iter().map(|log| log.key.key()).chain(witnesses).collect()
+    }
+
+    /// Whether these keys are enough. They are a set: no witness counts twice.
+    pub fn is_met(&self, cosigned: &BTreeSet<PublicKey>) -> bool {
+        self.tree.as_ref().is_none_or(|tree| tree.is_met(cosigned))
+    }
+
+    /// The latest time at which enough witnesses had seen this as the newest state: the largest T such that the
+    /// cosignatures of time ≥ T meet the quorum. `None` if they do not, or if none is needed.
+    pub fn as_of(&self, cosignatures: impl IntoIterator<Item = (PublicKey, u64)>) -> Option<u64> {
+        let tree = self.tree.as_ref()?;
+        let mut newest_first: Vec<(u64, PublicKey)> =
+            cosignatures.into_iter().map(|(key, time)| (time, key)).collect();
+        newest_first.sort_unstable_by(|a, b| b.cmp(a));
+        let mut cosigned = BTreeSet::new();
+        newest_first.into_iter().find_map(|(time, key)| {
+            cosigned.insert(key);
+            tree.is_met(&cosigned).then_some(time)
+        })
+    }
+
+    /// The keys that count for the quorum. A policy can name other witnesses too.
+    pub fn quorum_keys(&self) -> BTreeSet<PublicKey> {
+        self.tree.as_ref().map(QuorumTree::keys).unwrap_or_default()
+    }
+
+    /// What the quorum withstands; `None` if it needs no witness.
+    pub fn tolerance(&self) -> Option<Tolerance> {
+        self.tree.as_ref().map(QuorumTree::tolerance)
+    }
+}
+
+/// As a file, in which every name stands above where it is used.
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let after = |url: &Option<String>| url.as_ref().map(|url| format!(" {url}")).unwrap_or_default();
+        for PolicyLog { key, url } in &self.logs {
+            writeln!(f, "log {key}{}", after(url))?;
+        }
+        for PolicyWitness { name, key, url } in &self.witnesses {
+            writeln!(f, "witness {name} {key}{}", after(url))?;
+        }
+        for PolicyGroup { name, threshold, members } in &self.groups {
+            writeln!(f, "group {name} {threshold} {}", members.join(" "))?;
+        }
+        writeln!(f, "quorum {}", self.quorum)
+    }
+}
+
+/// A policy in the making.
+#[derive(Default)]
+struct PolicyReader {
+    logs: Vec<PolicyLog>,
+    witnesses: Vec<PolicyWitness>,
+    groups: Vec<PolicyGroup>,
+    quorum: Option<(String, Option<QuorumTree>)>,
+    defined: BTreeMap<String, QuorumTree>,
+    members: BTreeSet<String>,
+    keys: BTreeSet<PublicKey>,
+    /// Names and ids as they stand in signatures. Two keys with both alike could not be told apart there.
+    ids: BTreeSet<String>,
+}
+
+impl PolicyReader {
+    fn read(&mut self, line: &str) -> Result<(), PolicyFault> {
+        if line.bytes().any(|byte| (byte < b' ' && byte != b'\t') || byte == 0x7f) {
+            return Err(PolicyFault::NotText);
+        }
+        let words: Vec<&str> = line.split([' ', '\t']).filter(|word| !word.is_empty()).collect();
+        match words.as_slice() {
+            [] => Ok(()),
+            [first, ..] if first.starts_with('#') => Ok(()),
+            ["log", key, url @ ..] => {
+                self.add_log(VerifierKey::parse_kind(key, KeyKind::Log)?, parse_url(url)?)
+            }
+            ["witness", name, key, url @ ..] => {
+                self.add_witness(name, VerifierKey::parse_kind(key, KeyKind::Witness)?, parse_url(url)?)
+            }
+            ["group", name, threshold, members @ ..] => {
+                let members: Vec<String> = members.iter().map(|name| (*name).to_owned()).collect();
+                let threshold = match *threshold {
+                    "all" => members.len(),
+                    "any" => 1,
+                    count => parse_count(count).ok_or(PolicyFault::Form)?,
+                };
+                self.add_group(name, threshold, &members)
+            }
+            ["quorum", name] => self.set_quorum(name),
+            [..] => Err(PolicyFault::Form),
+        }
+    }
+
+    fn add_log(&mut self, key: VerifierKey, url: Option<String>) -> Result<(), PolicyFault> {
+        self.add_key(&key)?;
+        self.logs.push(PolicyLog { key, url });
+        check_count(self.logs.len())
+    }
+
+    fn add_witness(&mut self, name: &str, key: VerifierKey, url: Option<String>) -> Result<(), PolicyFault> {
+        self.add_key(&key)?;
+        self.define(name, QuorumTree::Witness(key.key()))?;
+        self.witnesses.push(PolicyWitness { name: name.to_owned(), key, url });
+        check_count(self.witnesses.len())
+    }
+
+    fn add_group(&mut self, name: &str, threshold: usize, members: &[String]) -> Result<(), PolicyFault> {
+        let mut trees = Vec::new();
+        for member in members {
+            let tree = self.defined.get(member).ok_or_else(|| PolicyFault::Unknown(member.clone()))?;
+            trees.push(tree.clone());
+            if !self.members.insert(member.clone()) {
+                return Err(PolicyFault::MemberTwice(member.clone()));
+            }
+        }
+        if threshold == 0 || threshold > members.len() {
+            return Err(PolicyFault::Threshold(members.len()));
+        }
+        self.define(name, QuorumTree::Group { threshold, members: trees })?;
+        self.groups.push(PolicyGroup { name: name.to_owned(), threshold, members: members.to_vec() });
+        check_count(self.groups.len())
+    }
+
+    fn set_quorum(&mut self, name: &str) -> Result<(), PolicyFault> {
+        let unknown = || PolicyFault::Unknown(name.to_owned());
+        let tree =
+            if name == NONE { None } else { Some(self.defined.get(name).cloned().ok_or_else(unknown)?) };
+        match self.quorum.replace((name.to_owned(), tree)) {
+            None => Ok(()),
+            Some(_) => Err(PolicyFault::Quorum),
+        }
+    }
+
+    fn add_key(&mut self, key: &VerifierKey) -> Result<(), PolicyFault> {
+        let is_new = self.keys.insert(key.key()) && self.ids.insert(key.short());
+        if is_new { Ok(()) } else { Err(PolicyFault::KeyTwice(key.name().to_owned())) }
+    }
+
+    fn define(&mut self, name: &str, tree: QuorumTree) -> Result<(), PolicyFault> {
+        let is_new = name != NONE && self.defined.insert(name.to_owned(), tree).is_none();
+        if is_new { Ok(()) } else { Err(PolicyFault::NameTaken(name.to_owned())) }
+    }
+
+    fn finish(self) -> Result<Policy, PolicyFault> {
+        let (quorum, tree) = self.quorum.ok_or(PolicyFault::Quorum)?;
+        Ok(Policy { logs: self.logs, witnesses: self.witnesses, groups: self.groups, quorum, tree })
+    }
+}
+
+fn parse_url(words: &[&str]) -> Result<Option<String>, PolicyFault> {
+    match words {
+        [] => Ok(None),
+        [url] => Ok(Some((*url).to_owned())),
+        [..] => Err(PolicyFault::Form),
+    }
+}
+
+/// In plain digits.
+fn parse_count(text: &str) -> Option<usize> {
+    text.parse().ok().filter(|count: &usize| count.to_string() == text)
+}
+
+fn check_count(count: usize) -> Result<(), PolicyFault> {
+    if count > POLICY_ENTRIES { Err(PolicyFault::TooMany) } else { Ok(()) }
+}

@@ -1,0 +1,263 @@
+//! The status map: what is complete, revoked and newest after each commit, as the changes alone say (D83).
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use thiserror::Error;
+
+use crate::{
+    documents::layout::{self, Signable},
+    log::{
+        record::{
+            LoggedState, NEWEST_RELEASES, ProjectRecord, Record, ReleaseRecord, project_key, release_key,
+        },
+        tree::Hash,
+        trie::{Trie, TrieKey, TriePath},
+    },
+    rules::snapshot::Change,
+    values::{digest::Sha512, path::RepoPath},
+};
+
+/// The map after one commit. A clone is a pointer, and versions share what they have in common.
+#[derive(Debug, Clone, Default)]
+pub struct Statuses {
+    trie: Trie<Held>,
+}
+
+/// What the map must remember to go on. There are many releases, so they are held without path and digest: the one who
+/// asks for a record has both.
+#[derive(Debug, Clone)]
+enum Held {
+    Release { number: u32, revocation: Option<Arc<Sha512>> },
+    Project(Arc<ProjectRecord>),
+}
+
+/// The records of a release and of its project, with their paths in the map.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusProof {
+    pub release: ReleaseRecord,
+    pub release_path: TriePath,
+    pub project: ProjectRecord,
+    pub project_path: TriePath,
+}
+
+/// A commit that no rules make. The log stops before it.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the log cannot include a change of {path}: {fault}")]
+pub struct StatusError {
+    pub path: RepoPath,
+    pub fault: StatusFault,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum StatusFault {
+    #[error("its signers are new, but the history has no entry for them")]
+    NoHistoryEntry,
+    #[error("it is in no project that has active signers")]
+    NoProject,
+    #[error("its index is missing")]
+    NoIndex,
+    #[error("its index is not the one that was completed")]
+    OtherIndex,
+    #[error("it was completed before")]
+    CompletedTwice,
+    #[error("it was never completed, or it was revoked before")]
+    NotComplete,
+    #[error("its project has too many releases")]
+    TooMany,
+}
+
+impl Statuses {
+    /// The map of these records; of several with one key, the last counts.
+    pub fn of_records(records: impl IntoIterator<Item = Record>) -> Self {
+        let mut newest: HashMap<TrieKey, (Hash, Held)> = HashMap::new();
+        for record in records {
+            let (key, hash) = record.leaf();
+            newest.insert(key, (hash, Held::of(&record)));
+        }
+        Self { trie: Trie::build(newest.into_iter().map(|(key, (hash, held))| (key, hash, held))) }
+    }
+
+    pub fn insert_record(&self, record: &Record) -> Self {
+        let (key, hash) = record.leaf();
+        Self { trie: self.trie.insert(key, hash, Held::of(record)) }
+    }
+
+    /// The map after a commit that makes `change`, with the records that are new in it. `read_index` reads an index as it
+    /// is after the commit, or at any time later: a completed one never changes.
+    pub fn apply(
+        &self,
+        change: &Change,
+        read_index: impl Fn(&RepoPath) -> Option<Arc<[u8]>>,
+    ) -> Result<(Self, Vec<Record>), StatusError> {
+        let mut next = Derivation { change, read_index, statuses: self.clone(), records: Vec::new() };
+        // New signers come first: a project must be there before its releases.
+        for (path, content) in written(change) {
+            if let Some(project) = layout::project_of_active_signers(path) {
+                next.rotate(project, Sha512::of(content))?;
+            }
+        }
+        let indexes: BTreeSet<RepoPath> =
+            written(change).filter_map(|(path, _)| index_behind(path)).collect();
+        for index in indexes {
+            let content = |path: &RepoPath| change.files.get(path).and_then(Option::as_deref);
+            if content(&layout::signatures_of(&index)).is_some() {
+                next.complete(&index)?;
+            }
+            if let Some(revocation) = content(&layout::revocation_of(&index)) {
+                next.revoke(&index, Sha512::of(revocation))?;
+            }
+        }
+        Ok((next.statuses, next.records))
+    }
+
+    pub fn root(&self) -> Hash {
+        self.trie.root()
+    }
+
+    /// The number of a completed release, and its state.
+    pub fn release(&self, index: &RepoPath) -> Option<(u32, LoggedState)> {
+        match self.trie.get(&release_key(index))? {
+            Held::Release { number, revocation: None } => Some((*number, LoggedState::Complete)),
+            Held::Release { number, revocation: Some(digest) } => {
+                Some((*number, LoggedState::Revoked(**digest)))
+            }
+            Held::Project(_) => None,
+        }
+    }
+
+    pub fn project(&self, path: &RepoPath) -> Option<&ProjectRecord> {
+        match self.trie.get(&project_key(path))? {
+            Held::Project(project) => Some(project),
+            Held::Release { .. } => None,
+        }
+    }
+
+    /// The nearest project above an index. Projects do not lie in each other (D35).
+    pub fn project_of(&self, index: &RepoPath) -> Option<&ProjectRecord> {
+        index.self_and_ancestors().find_map(|dir| self.project(&dir))
+    }
+
+    /// `None` if no release with this index was completed.
+    pub fn prove_release(&self, index: &RepoPath, digest: Sha512) -> Option<StatusProof> {
+        let (number, state) = self.release(index)?;
+        let release = ReleaseRecord { path: index.clone(), number, index: digest, state };
+        let (key, hash) = Record::Release(release.clone()).leaf();
+        let release_path = self.trie.prove(&key).filter(|_| self.trie.holds(&key, &hash))?;
+        let project = self.project_of(index)?;
+        let project_path = self.trie.prove(&project_key(&project.path))?;
+        Some(StatusProof { release, release_path, project: project.clone(), project_path })
+    }
+}
+
+impl Held {
+    fn of(record: &Record) -> Self {
+        match record {
+            Record::Release(ReleaseRecord { number, state, .. }) => Self::Release {
+                number: *number,
+                revocation: match state {
+                    LoggedState::Complete => None,
+                    LoggedState::Revoked(digest) => Some(Arc::new(*digest)),
+                },
+            },
+            Record::Project(project) => Self::Project(Arc::new(project.clone())),
+        }
+    }
+}
+
+/// One commit on its way into the map.
+struct Derivation<'a, R> {
+    change: &'a Change,
+    read_index: R,
+    statuses: Statuses,
+    records: Vec<Record>,
+}
+
+impl<R: Fn(&RepoPath) -> Option<Arc<[u8]>>> Derivation<'_, R> {
+    fn rotate(&mut self, project: RepoPath, signers: Sha512) -> Result<(), StatusError> {
+        let history = history_length(self.change, &project);
+        let history = history.ok_or_else(|| StatusFault::NoHistoryEntry.of(&project))?;
+        let before = self.statuses.project(&project);
+        let record = ProjectRecord {
+            completed: before.map_or(0, |before| before.completed),
+            newest: before.map(|before| before.newest.clone()).unwrap_or_default(),
+            path: project,
+            signers,
+            history,
+        };
+        self.put(Record::Project(record));
+        Ok(())
+    }
+
+    fn complete(&mut self, index: &RepoPath) -> Result<(), StatusError> {
+        if self.statuses.release(index).is_some() {
+            return Err(StatusFault::CompletedTwice.of(index));
+        }
+        let project = self.statuses.project_of(index).ok_or_else(|| StatusFault::NoProject.of(index))?;
+        let mut project = project.clone();
+        project.completed = project.completed.checked_add(1).ok_or_else(|| StatusFault::TooMany.of(index))?;
+        project.newest.truncate(NEWEST_RELEASES - 1);
+        project.newest.insert(0, index.clone());
+        let release = ReleaseRecord {
+            path: index.clone(),
+            number: project.completed,
+            index: self.digest_index(index)?,
+            state: LoggedState::Complete,
+        };
+        self.put(Record::Release(release));
+        self.put(Record::Project(project));
+        Ok(())
+    }
+
+    fn revoke(&mut self, index: &RepoPath, revocation: Sha512) -> Result<(), StatusError> {
+        let Some((number, LoggedState::Complete)) = self.statuses.release(index) else {
+            return Err(StatusFault::NotComplete.of(index));
+        };
+        let digest = self.digest_index(index)?;
+        let release =
+            ReleaseRecord { path: index.clone(), number, index: digest, state: LoggedState::Complete };
+        let (key, hash) = Record::Release(release.clone()).leaf();
+        if !self.statuses.trie.holds(&key, &hash) {
+            return Err(StatusFault::OtherIndex.of(index));
+        }
+        self.put(Record::Release(ReleaseRecord { state: LoggedState::Revoked(revocation), ..release }));
+        Ok(())
+    }
+
+    fn digest_index(&self, index: &RepoPath) -> Result<Sha512, StatusError> {
+        let written = self.change.files.get(index).cloned().flatten();
+        let bytes = written.or_else(|| (self.read_index)(index));
+        Ok(Sha512::of(&bytes.ok_or_else(|| StatusFault::NoIndex.of(index))?))
+    }
+
+    fn put(&mut self, record: Record) {
+        self.statuses = self.statuses.insert_record(&record);
+        self.records.push(record);
+    }
+}
+
+impl StatusFault {
+    fn of(self, path: &RepoPath) -> StatusError {
+        StatusError { path: path.clone(), fault: self }
+    }
+}
+
+/// The files that a change writes, without those that it deletes.
+fn written(change: &Change) -> impl Iterator<Item = (&RepoPath, &Arc<[u8]>)> {
+    change.files.iter().filter_map(|(path, content)| Some((path, content.as_ref()?)))
+}
+
+/// The index whose signatures, revocation and so on `path` belongs to.
+fn index_behind(path: &RepoPath) -> Option<RepoPath> {
+    layout::signable_behind(path).filter(|file| layout::signable(file) == Some(Signable::Index))
+}
+
+/// As the entry says that comes with new signers.
+fn history_length(change: &Change, project: &RepoPath) -> Option<u32> {
+    let dir = layout::history_dir(project);
+    let entries = written(change).filter(|(path, _)| path.is_inside(&dir));
+    let numbers = entries.filter_map(|(path, _)| path.file_name().strip_suffix(".json")?.parse().ok());
+    numbers.filter(|number| *number > 0).max()
+}

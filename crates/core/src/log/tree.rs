@@ -1,0 +1,247 @@
+//! The Merkle tree of RFC 6962: roots, and proofs that a leaf is in a tree or that a tree continues another.
+
+use std::ops::Range;
+
+use thiserror::Error;
+
+use crate::values::{
+    digest::Sha256,
+    key::{decode_padded_base64, encode_base64},
+};
+
+pub type Hash = Sha256;
+
+/// The height of a tile: each of its hashes stands for 256 of the tile below.
+const TILE_HEIGHT: usize = 8;
+
+/// A log in memory, to which leaves are only added. It keeps the hash of every complete subtree, some 64 bytes a leaf, so
+/// that roots and proofs of all earlier sizes are a matter of a few look-ups.
+#[derive(Debug, Clone, Default)]
+pub struct Tree {
+    /// At `levels[height][n]` the hash of the n-th subtree of 2^height leaves.
+    levels: Vec<Vec<Hash>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the proof does not lead to the root")]
+pub struct BadProof;
+
+pub fn leaf_hash(data: &[u8]) -> Hash {
+    Sha256::of(&[&[0], data].concat())
+}
+
+pub fn node_hash(left: &Hash, right: &Hash) -> Hash {
+    let mut node = [1; 65];
+    node[1..33].copy_from_slice(left.as_bytes());
+    node[33..].copy_from_slice(right.as_bytes());
+    Sha256::of(&node)
+}
+
+/// The root of a tree without leaves.
+pub fn empty_root() -> Hash {
+    Sha256::of(&[])
+}
+
+/// In base64, as checkpoints and proofs write it.
+pub fn write_hash(hash: &Hash) -> String {
+    encode_base64(hash.as_bytes())
+}
+
+pub fn parse_hash(text: &str) -> Option<Hash> {
+    decode_padded_base64(text)?.try_into().ok().map(Hash::from_bytes)
+}
+
+impl Tree {
+    pub fn len(&self) -> u64 {
+        self.levels.first().map_or(0, |leaves| leaves.len() as u64)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds the hash of a leaf, and of the subtrees that it completes.
+    pub fn push(&mut self, leaf: Hash) {
+        let mut hash = leaf;
+        for height in 0.. {
+            if height == self.levels.len() {
+                self.levels.push(Vec::new());
+            }
+            let level = &mut self.levels[height];
+            level.push(hash);
+            match level.as_slice() {
+                [.., left, right] if level.len().is_multiple_of(2) => hash = node_hash(left, right),
+                _ => return,
+            }
+        }
+    }
+
+    /// Forgets the leaves from `len` on.
+    pub fn truncate(&mut self, len: u64) {
+        for (height, level) in self.levels.iter_mut().enumerate() {
+            level.truncate(usize::try_from(len >> height).unwrap_or(usize::MAX));
+        }
+        self.levels.retain(|level| !level.is_empty());
+    }
+
+    /// The root of the first `size` leaves; `None` if there are not so many.
+    pub fn root(&self, size: u64) -> Option<Hash> {
+        match size {
+            0 => Some(empty_root()),
+            _ if size > self.len() => None,
+            _ => Some(self.range_root(0, size)),
+        }
+    }
+
+    /// The proof that the leaf `index` is one of the first `size`: the sibling of the leaf first.
+    pub fn inclusion(&self, index: u64, size: u64) -> Option<Vec<Hash>> {
+        if index >= size || size > self.len() {
+            return None;
+        }
+        let (mut start, mut end, mut proof) = (0, size, Vec::new());
+        while end - start > 1 {
+            let middle = start + split(end - start);
+            if index < middle {
+                proof.push(self.range_root(middle, end));
+                end = middle;
+            } else {
+                proof.push(self.range_root(start, middle));
+                start = middle;
+            }
+        }
+        proof.reverse();
+        Some(proof)
+    }
+
+    /// The proof that the first `size` leaves begin with the first `old`.
+    pub fn consistency(&self, old: u64, size: u64) -> Option<Vec<Hash>> {
+        if old > size || size > self.len() {
+            return None;
+        }
+        if old == 0 || old == size {
+            return Some(Vec::new());
+        }
+        let (mut start, mut end, mut proof) = (0, size, Vec::new());
+        // Down to the subtree that ends where the old tree ended.
+        while end != old {
+            let middle = start + split(end - start);
+            if old <= middle {
+                proof.push(self.range_root(middle, end));
+                end = middle;
+            } else {
+                proof.push(self.range_root(start, middle));
+                start = middle;
+            }
+        }
+        // The verifier knows it already if it is the whole old tree.
+        if start > 0 {
+            proof.push(self.range_root(start, end));
+        }
+        proof.reverse();
+        Some(proof)
+    }
+
+    /// Hashes of a level of tiles: level 0 has those of the leaves. `None` if not all of them are complete.
+    pub fn tile_hashes(&self, level: usize, range: Range<u64>) -> Option<&[Hash]> {
+        let hashes = self.levels.get(level.checked_mul(TILE_HEIGHT)?)?;
+        hashes.get(usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?)
+    }
+
+    /// The root of a range that begins where a subtree of at least its length does. It falls into complete subtrees, the
+    /// largest first; there are leaves up to `end`.
+    fn range_root(&self, start: u64, end: u64) -> Hash {
+        let (mut at, mut root) = (end, None);
+        while at > start {
+            let height = (at - start).trailing_zeros();
+            at -= 1 << height;
+            let left = self.levels[height as usize][(at >> height) as usize];
+            root = Some(root.map_or(left, |right| node_hash(&left, &right)));
+        }
+        root.unwrap_or_else(empty_root)
+    }
+}
+
+/// The largest power of two below `length`, which is at least 2: so many leaves are left of the root.
+fn split(length: u64) -> u64 {
+    1 << (length - 1).ilog2()
+}
+
+/// Checks that `leaf` is the hash at `index` in the tree of this size and root (RFC 9162, 2.1.3.2).
+pub fn verify_inclusion(
+    leaf: &Hash,
+    index: u64,
+    size: u64,
+    proof: &[Hash],
+    root: &Hash,
+) -> Result<(), BadProof> {
+    if index >= size {
+        return Err(BadProof);
+    }
+    // The place of the current subtree in its level, and that of the last one.
+    let (mut place, mut last, mut hash) = (index, size - 1, *leaf);
+    for sibling in proof {
+        if last == 0 {
+            return Err(BadProof);
+        }
+        if place % 2 == 1 || place == last {
+            hash = node_hash(sibling, &hash);
+            // A last subtree without a right neighbour goes up as it is.
+            while place.is_multiple_of(2) && place != 0 {
+                (place, last) = (place >> 1, last >> 1);
+            }
+        } else {
+            hash = node_hash(&hash, sibling);
+        }
+        (place, last) = (place >> 1, last >> 1);
+    }
+    if last == 0 && hash == *root { Ok(()) } else { Err(BadProof) }
+}
+
+/// A tree by its size and root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TreeHead {
+    pub size: u64,
+    pub root: Hash,
+}
+
+/// Checks that the tree `new` begins with the tree `old` (RFC 9162, 2.1.4.2).
+pub fn verify_consistency(old: &TreeHead, new: &TreeHead, proof: &[Hash]) -> Result<(), BadProof> {
+    let holds = |condition: bool| if condition { Ok(()) } else { Err(BadProof) };
+    if old.size == 0 {
+        // Every tree continues the empty one.
+        let is_empty = new.size > 0 || new.root == empty_root();
+        return holds(proof.is_empty() && old.root == empty_root() && is_empty);
+    }
+    if old.size == new.size {
+        return holds(proof.is_empty() && old.root == new.root);
+    }
+    if old.size > new.size {
+        return Err(BadProof);
+    }
+    // An old tree that is one complete subtree is where the proof begins, and not in it.
+    let (first, rest) = match proof.split_first() {
+        _ if old.size.is_power_of_two() => (old.root, proof),
+        Some((first, rest)) => (*first, rest),
+        None => return Err(BadProof),
+    };
+    let (mut place, mut last) = (old.size - 1, new.size - 1);
+    while place % 2 == 1 {
+        (place, last) = (place >> 1, last >> 1);
+    }
+    let (mut old_root, mut new_root) = (first, first);
+    for sibling in rest {
+        if last == 0 {
+            return Err(BadProof);
+        }
+        if place % 2 == 1 || place == last {
+            (old_root, new_root) = (node_hash(sibling, &old_root), node_hash(sibling, &new_root));
+            while place.is_multiple_of(2) && place != 0 {
+                (place, last) = (place >> 1, last >> 1);
+            }
+        } else {
+            new_root = node_hash(&new_root, sibling);
+        }
+        (place, last) = (place >> 1, last >> 1);
+    }
+    holds(last == 0 && old_root == old.root && new_root == new.root)
+}

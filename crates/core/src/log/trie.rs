@@ -1,0 +1,218 @@
+//! A map whose root is a hash, with proofs of what it holds: a crit-bit trie (D83). Versions share their nodes.
+
+use std::{fmt, sync::Arc};
+
+use thiserror::Error;
+
+use crate::{log::tree::Hash, values::digest::Sha256};
+
+pub type TrieKey = [u8; 32];
+
+const LEAF: u8 = 2;
+const INNER: u8 = 3;
+/// The root of an empty map.
+pub const EMPTY: [u8; 32] = [0; 32];
+
+/// Changing it makes a new version and leaves this one as it is. A clone is a pointer.
+pub struct Trie<V> {
+    root: Option<Link<V>>,
+}
+
+/// Two kinds of nodes behind pointers of their own, because one of them is much larger.
+enum Link<V> {
+    Leaf(Arc<LeafNode<V>>),
+    Inner(Arc<InnerNode<V>>),
+}
+
+struct LeafNode<V> {
+    key: TrieKey,
+    hash: Hash,
+    value: V,
+}
+
+struct InnerNode<V> {
+    /// The first bit, counted from the highest of the first byte, in which the keys below differ.
+    bit: u8,
+    hash: Hash,
+    /// Those that have this bit not set, and those that have it set.
+    children: [Link<V>; 2],
+}
+
+/// The siblings on the way from the root to a leaf, each with the bit at which the way turns.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TriePath {
+    pub siblings: Vec<(u8, Hash)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the bits of a path in the status map must rise")]
+pub struct BitsDoNotRise;
+
+impl TriePath {
+    /// The root of a map that holds this record under this key. The key alone says at each bit on which side the sibling
+    /// stands, so a root gives each key one record at most.
+    pub fn root(&self, key: &TrieKey, record: &[u8]) -> Result<Hash, BitsDoNotRise> {
+        if !self.siblings.is_sorted_by(|(above, _), (below, _)| above < below) {
+            return Err(BitsDoNotRise);
+        }
+        let mut hash = leaf_hash(key, record);
+        for (bit, sibling) in self.siblings.iter().rev() {
+            let is_set = has_bit(key, *bit);
+            let (left, right) = if is_set { (sibling, &hash) } else { (&hash, sibling) };
+            hash = inner_hash(*bit, left, right);
+        }
+        Ok(hash)
+    }
+}
+
+impl<V> Trie<V> {
+    /// Of records with distinct keys, in one go: some ten times faster than one insertion each.
+    pub fn build(records: impl IntoIterator<Item = (TrieKey, Hash, V)>) -> Self {
+        let leaves = records.into_iter().map(|(key, hash, value)| Arc::new(LeafNode { key, hash, value }));
+        let mut leaves: Vec<_> = leaves.collect();
+        leaves.sort_unstable_by_key(|leaf| leaf.key);
+        Self { root: build(&leaves) }
+    }
+
+    /// A version in which `key` has this value; `hash` is what [`leaf_hash`] gives for its record.
+    pub fn insert(&self, key: TrieKey, hash: Hash, value: V) -> Self {
+        let leaf = Link::Leaf(Arc::new(LeafNode { key, hash, value }));
+        let root = match &self.root {
+            None => leaf,
+            Some(root) => insert(root, &leaf, &key, first_difference(&root.nearest(&key).key, &key)),
+        };
+        Self { root: Some(root) }
+    }
+
+    pub fn get(&self, key: &TrieKey) -> Option<&V> {
+        self.leaf(key).map(|leaf| &leaf.value)
+    }
+
+    /// Whether `key` has the record with this hash.
+    pub fn holds(&self, key: &TrieKey, hash: &Hash) -> bool {
+        self.leaf(key).is_some_and(|leaf| leaf.hash == *hash)
+    }
+
+    pub fn root(&self) -> Hash {
+        self.root.as_ref().map_or(Hash::from_bytes(EMPTY), |root| *root.hash())
+    }
+
+    /// The proof of what `key` has; `None` if it has nothing.
+    pub fn prove(&self, key: &TrieKey) -> Option<TriePath> {
+        let (mut link, mut siblings) = (self.root.as_ref()?, Vec::new());
+        while let Link::Inner(inner) = link {
+            let side = usize::from(has_bit(key, inner.bit));
+            siblings.push((inner.bit, *inner.children[1 - side].hash()));
+            link = &inner.children[side];
+        }
+        (link.nearest(key).key == *key).then_some(TriePath { siblings })
+    }
+
+    fn leaf(&self, key: &TrieKey) -> Option<&LeafNode<V>> {
+        self.root.as_ref().map(|root| root.nearest(key)).filter(|leaf| leaf.key == *key)
+    }
+}
+
+impl<V> Link<V> {
+    fn inner(bit: u8, children: [Self; 2]) -> Self {
+        let [left, right] = &children;
+        let hash = inner_hash(bit, left.hash(), right.hash());
+        Self::Inner(Arc::new(InnerNode { bit, hash, children }))
+    }
+
+    fn hash(&self) -> &Hash {
+        match self {
+            Self::Leaf(leaf) => &leaf.hash,
+            Self::Inner(inner) => &inner.hash,
+        }
+    }
+
+    /// The leaf to which the bits of `key` lead. If any leaf has this key, it is this one.
+    fn nearest(&self, key: &TrieKey) -> &LeafNode<V> {
+        let mut link = self;
+        loop {
+            match link {
+                Self::Leaf(leaf) => return leaf,
+                Self::Inner(inner) => link = &inner.children[usize::from(has_bit(key, inner.bit))],
+            }
+        }
+    }
+}
+
+/// A copy of the way to `leaf`, which is new at `bit`, or takes the place of one with the same key.
+fn insert<V>(link: &Link<V>, leaf: &Link<V>, key: &TrieKey, bit: Option<u8>) -> Link<V> {
+    match (link, bit) {
+        (Link::Inner(inner), _) if bit.is_none_or(|bit| inner.bit < bit) => {
+            let mut children = inner.children.clone();
+            let child = &mut children[usize::from(has_bit(key, inner.bit))];
+            *child = insert(child, leaf, key, bit);
+            Link::inner(inner.bit, children)
+        }
+        (_, None) => leaf.clone(),
+        (_, Some(bit)) if has_bit(key, bit) => Link::inner(bit, [link.clone(), leaf.clone()]),
+        (_, Some(bit)) => Link::inner(bit, [leaf.clone(), link.clone()]),
+    }
+}
+
+/// Of leaves in the order of their keys.
+fn build<V>(leaves: &[Arc<LeafNode<V>>]) -> Option<Link<V>> {
+    let (first, last) = (leaves.first()?, leaves.last()?);
+    // Without a difference there is one leaf, or one of several with the same key.
+    let Some(bit) = first_difference(&first.key, &last.key) else {
+        return Some(Link::Leaf(Arc::clone(last)));
+    };
+    let (left, right) = leaves.split_at(leaves.partition_point(|leaf| !has_bit(&leaf.key, bit)));
+    Some(Link::inner(bit, [build(left)?, build(right)?]))
+}
+
+pub fn leaf_hash(key: &TrieKey, record: &[u8]) -> Hash {
+    let record = Sha256::of(record);
+    Sha256::of(&[&[LEAF], key.as_slice(), record.as_bytes()].concat())
+}
+
+fn inner_hash(bit: u8, left: &Hash, right: &Hash) -> Hash {
+    let mut node = [0; 66];
+    node[..2].copy_from_slice(&[INNER, bit]);
+    node[2..34].copy_from_slice(left.as_bytes());
+    node[34..].copy_from_slice(right.as_bytes());
+    Sha256::of(&node)
+}
+
+fn has_bit(key: &TrieKey, bit: u8) -> bool {
+    key[usize::from(bit / 8)] & (0x80 >> (bit % 8)) != 0
+}
+
+/// The first bit in which two keys differ.
+fn first_difference(a: &TrieKey, b: &TrieKey) -> Option<u8> {
+    let (byte, (a, b)) = (0_u8..32).zip(a.iter().zip(b)).find(|(_, (a, b))| a != b)?;
+    // At most 31 × 8 + 7.
+    let within = u8::try_from((a ^ b).leading_zeros()).unwrap_or_default();
+    Some(byte * 8 + within)
+}
+
+impl<V> Clone for Trie<V> {
+    fn clone(&self) -> Self {
+        Self { root: self.root.clone() }
+    }
+}
+
+impl<V> Default for Trie<V> {
+    fn default() -> Self {
+        Self { root: None }
+    }
+}
+
+impl<V> fmt::Debug for Trie<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Trie({})", self.root())
+    }
+}
+
+impl<V> Clone for Link<V> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Leaf(leaf) => Self::Leaf(Arc::clone(leaf)),
+            Self::Inner(inner) => Self::Inner(Arc::clone(inner)),
+        }
+    }
+}
