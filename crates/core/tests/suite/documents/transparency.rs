@@ -7,6 +7,7 @@ use countersign_core::{
     values::{
         bounds::{PROOF_AGE_SECONDS, SIGNERS_FILE_WITNESSES},
         json::ParseError,
+        key::SecretKey,
         verifier_key::{KeyKind, VerifierKey},
     },
 };
@@ -169,6 +170,26 @@ fn a_public_key_occurs_once_whatever_its_name_and_role() {
 fn one_name_can_have_two_keys_of_different_ids() {
     let second = VerifierKey::new(witness_key(1).name(), KeyKind::Witness, key(111).public_key()).unwrap();
     assert!(parse(&with("/witnesses/0/keys/2", &json!(text(&second)))).is_ok());
+}
+
+/// Two keys for which the name `twin.example` gives the same id.
+fn twins() -> [VerifierKey; 2] {
+    [94_678_u32, 107_095].map(|n| {
+        let mut seed = [0; 32];
+        seed[..4].copy_from_slice(&n.to_le_bytes());
+        VerifierKey::new("twin.example", KeyKind::Witness, SecretKey::from_seed(&seed).public_key()).unwrap()
+    })
+}
+
+#[test]
+fn keys_that_a_checkpoint_cannot_tell_apart_are_refused() {
+    let [first, second] = twins();
+    assert_eq!(first.short(), second.short());
+    assert_ne!(first, second);
+    let mut object = with("/witnesses/0/keys/1", &json!(text(&first)));
+    assert!(parse(&object).is_ok());
+    object["witnesses"][0]["keys"][2] = json!(text(&second));
+    assert_refused(&object, &["transparency.witnesses[0].keys[2]", "already"]);
 }
 
 #[test]
