@@ -93,13 +93,13 @@ impl fmt::Display for LogStrength {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "log: {}", shown_verifier_key(self.transparency.log()))?;
         for group in self.transparency.witnesses() {
-            writeln!(f, "  {}", shown_witness_group(group))?;
+            writeln!(f, "{}", shown_witness_group(group))?;
         }
         if let Some(age) = self.transparency.max_age() {
-            writeln!(f, "  a proof can be at most {} old", shown_age(age))?;
-            writeln!(f, "  witnesses that can be down: {}", self.outage_text())?;
+            writeln!(f, "a proof can be at most {} old", shown_age(age))?;
+            writeln!(f, "witnesses that can be down: {}", self.outage_text())?;
         }
-        write!(f, "  who can show different people different states: {}", self.collusion_text())
+        write!(f, "who can show different people different states: {}", self.collusion_text())
     }
 }
 
