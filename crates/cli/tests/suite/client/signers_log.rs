@@ -188,6 +188,22 @@ fn check_says_what_the_witnesses_withstand() {
 }
 
 #[test]
+fn the_name_of_a_log_is_text_on_pages_and_quoted_in_the_terminal() {
+    let alice = Person::named("alice");
+    let name = "<script>alert(1)</script>.example,(and";
+    let log = VerifierKey::new(name, KeyKind::Log, key(99).public_key()).unwrap().to_string();
+    let file = SignersFile::of(1, &[&alice]).with("transparency", json!({ "log": log }));
+    let world = World::start();
+    world.register(&alice, "acme/app", &file).ok();
+    for path in [world.id("acme/app"), world.pending_path("acme/app")] {
+        let page = open(&world.server, &format!("/p/{path}"));
+        assert!(!page.text.contains("<script>alert") && page.text.contains("&lt;script&gt;alert"), "{path}");
+    }
+    let reviewed = Computer::of(&world.server).run_as("alice", &["sign", "--all", "--yes"]).ok();
+    reviewed.says(&[&format!("log: \"{log}\"; no witnesses")]);
+}
+
+#[test]
 fn a_server_registers_serves_and_rotates_it_and_pages_show_it() {
     let (alice, bob) = (Person::named("alice"), Person::named("bob"));
     let world = World::start();
