@@ -16,12 +16,13 @@ use crate::{openapi::pages, routing::route_table::RouteTable};
 
 /// The whole script. It needs no build: the browser loads these modules as they are. Each has its path, and its name in
 /// the reference.
-const MODULES: [(&str, &str, &str); 8] = [
+const MODULES: [(&str, &str, &str); 9] = [
     (SCRIPT_PATH, "script_page", include_str!("verify/page.mjs")),
     ("/assets/verify/evidence.mjs", "script_evidence", include_str!("verify/evidence.mjs")),
     ("/assets/verify/rules.mjs", "script_rules", include_str!("verify/rules.mjs")),
     ("/assets/verify/place.mjs", "script_place", include_str!("verify/place.mjs")),
     ("/assets/verify/documents.mjs", "script_documents", include_str!("verify/documents.mjs")),
+    ("/assets/verify/log.mjs", "script_log", include_str!("verify/log.mjs")),
     ("/assets/verify/values.mjs", "script_values", include_str!("verify/values.mjs")),
     ("/assets/verify/keys.mjs", "script_keys", include_str!("verify/keys.mjs")),
     ("/assets/verify/json.mjs", "script_json", include_str!("verify/json.mjs")),

@@ -14,6 +14,7 @@ mod hostile_staples;
 mod staples;
 mod value_documents;
 mod value_places;
+mod value_transparency;
 mod values;
 
 use countersign_testing as support;
