@@ -188,8 +188,9 @@ impl Repository {
 
     /// When what is held is to be written; `None` if there is nothing.
     pub(crate) fn write_held_at(&self) -> Option<Instant> {
-        let is_much = self.held.bytes > HELD_BYTES;
-        (!self.held.objects.is_empty()).then(|| if is_much { self.written } else { self.written + HELD_FOR })
+        let is_urgent = self.on_branch.is_none() || self.held.bytes > HELD_BYTES;
+        let is_held = !self.held.objects.is_empty();
+        is_held.then(|| if is_urgent { self.written } else { self.written + HELD_FOR })
     }
 
     /// Puts what is held on the branch. After an error it is still held; as after a failed publish, [`Repository::settle`]

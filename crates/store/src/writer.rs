@@ -183,15 +183,13 @@ impl Writer {
         draft.charges.drain(..).for_each(Charge::keep);
         log.append(draft.commits.drain(..));
         self.folder.wake();
-        self.write_held_if_due();
+        self.write_held_if(self.is_write_due());
         Ok(())
     }
 
     /// A failure is no one's: the database has everything, and it is tried again.
-    fn write_held_if_due(&mut self) {
-        if self.is_write_due()
-            && let Err(error) = self.write_held()
-        {
+    pub(crate) fn write_held_if(&mut self, is_time: bool) {
+        if is_time && let Err(error) = self.write_held() {
             self.shared.stats.note_failed();
             tracing::error!(%error, source = std::error::Error::source(&error), "commits are not on disk yet");
         }

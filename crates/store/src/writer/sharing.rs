@@ -65,6 +65,7 @@ impl Writer {
                 self.shared.halted.store(None);
             }
             Err(StoreError::Halted(reason)) if halted.as_ref() != Some(reason) => {
+                self.write_held_if(true);
                 tracing::error!(%reason, "this node does not follow the others any more, and accepts no changes");
                 self.shared.halted.store(Some(reason.clone()));
             }

@@ -38,6 +38,7 @@ impl Writer {
                 Job::CatchUp { reply } => {
                     let caught_up = self.look();
                     self.yield_turn();
+                    self.write_held_if(self.shared.stats.waiting() == 0);
                     drop(reply.send(caught_up));
                 }
             }
@@ -54,7 +55,7 @@ impl Writer {
                 Ok(job) => return self.next_job(|| Some(job)),
                 Err(RecvTimeoutError::Disconnected) => return None,
                 Err(RecvTimeoutError::Timeout) => {
-                    self.write_held_if_due();
+                    self.write_held_if(self.is_write_due());
                     next_try = Instant::now() + RETRY;
                 }
             }
@@ -145,6 +146,8 @@ impl Writer {
             match self.share(draft)? {
                 Appended::Done => {
                     self.publish(draft)?;
+                    // With nothing else to do, the disk has it before the caller hears of it.
+                    self.write_held_if(self.shared.stats.waiting() == 0);
                     draft.entries.iter().for_each(|entry| self.repeating.note_own(entry));
                     self.note_published();
                     return Ok(());
