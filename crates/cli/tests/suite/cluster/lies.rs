@@ -62,3 +62,13 @@ fn a_row_that_repeats_an_old_one_stops_a_node_before_it() {
 fn a_row_without_content_stops_a_node_before_it() {
     check_lie("emptied", "update svc_batch set body = '' where seq = FIRST + 1", 1);
 }
+
+#[test]
+fn a_row_of_another_project_stops_a_node_before_it() {
+    let Some(other) = Cluster::start(1) else { return };
+    let bob = Person::named("bob");
+    other.world.activate("acme/other", &SignersFile::of(1, &[&bob]), &[&bob]);
+    let body = other.postgres.sql("select encode(body, 'hex') from svc_batch order by seq desc limit 1");
+    let tamper = format!("update svc_batch set body = decode('{body}', 'hex') where seq = FIRST + 1");
+    check_lie("another project's", &tamper, 1);
+}
