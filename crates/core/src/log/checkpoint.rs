@@ -13,7 +13,7 @@ use crate::{
         bounds::KEY_NAME_BYTES,
         key::{PublicKey, SecretKey},
         shown::{is_unseen, quoted},
-        verifier_key::VerifierKey,
+        verifier_key::{KeyKind, VerifierKey},
     },
 };
 
@@ -117,7 +117,8 @@ impl SignedCheckpoint {
     ) -> Result<Self, CheckpointError> {
         let checkpoint = Checkpoint::parse_extended(note.text())?;
         let origin = &checkpoint.origin;
-        let logs: Vec<VerifierKey> = logs.iter().filter(|key| key.name() == origin).cloned().collect();
+        let is_its_key = |key: &&VerifierKey| key.kind() == KeyKind::Log && key.name() == origin;
+        let logs: Vec<VerifierKey> = logs.iter().filter(is_its_key).cloned().collect();
         if logs.is_empty() {
             return Err(CheckpointError::UnknownOrigin(origin.clone()));
         }

@@ -1,6 +1,8 @@
 //! Proof: from evidence to something verified, and what may be signed.
 
 pub mod bundle;
+pub mod freshness;
+pub mod staple;
 pub mod to_revoke;
 pub mod to_sign;
 pub mod trust;

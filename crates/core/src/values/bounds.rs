@@ -79,3 +79,5 @@ pub const WITNESS_REQUEST_BYTES: usize = NOTE_BYTES + (4 << 10);
 /// Of a policy file, and logs, witnesses, or groups in it.
 pub const POLICY_BYTES: usize = 64 << 10;
 pub const POLICY_ENTRIES: usize = 64;
+/// Of a staple: its records name nine paths, its checkpoint can have a cosignature of each witness of a policy.
+pub const STAPLE_BYTES: usize = 64 << 10;

@@ -1,0 +1,276 @@
+//! What a staple proves about a release (D86): as of when, by which witnesses, and whether it is revoked or the newest.
+
+use std::collections::BTreeSet;
+
+use thiserror::Error;
+
+use crate::{
+    log::{
+        checkpoint::{Checkpoint, CheckpointError, Cosignature, SignedCheckpoint},
+        note::Note,
+        policy::Policy,
+        proofs::InclusionProof,
+        record::{LoggedState, ProjectRecord, Record, ReleaseRecord},
+        status::StatusProof,
+        tree,
+        trie::{BitsDoNotRise, TriePath},
+    },
+    proof::{staple::Staple, verify::VerifiedArtifact},
+    values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp, verifier_key::VerifierKey},
+};
+
+/// Clocks differ. A witness further ahead than this is wrong, or lies about how fresh the state is.
+const MAX_AHEAD_SECONDS: i64 = 300;
+
+/// What the staple should be about: a release that was verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StapleSubject {
+    pub index_path: RepoPath,
+    pub index_digest: Sha512,
+    pub project: RepoPath,
+    /// All signers files of the project's chain, in their order.
+    pub signers: Vec<Sha512>,
+    /// All keys in them.
+    pub signer_keys: BTreeSet<PublicKey>,
+}
+
+/// Which log and which witnesses are believed.
+#[derive(Debug, Clone, Copy)]
+pub enum LogTrust<'a> {
+    Policy(&'a Policy),
+    /// A log's key that was pinned, or that the server names: no witness is known.
+    Key(&'a VerifierKey),
+    /// Nothing is: all of it is the server's word.
+    Unknown,
+}
+
+/// What a staple proves, or, without witnesses, what the server says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Freshness {
+    /// To be pinned: a later one must continue it.
+    pub checkpoint: Checkpoint,
+    /// The log's key, if one was known and has signed.
+    pub log_key: Option<VerifierKey>,
+    /// The latest time at which enough witnesses had seen no newer state. `None`: by the word of log or server alone.
+    pub as_of: Option<Timestamp>,
+    /// Of all known witnesses, at most one each.
+    pub cosignatures: Vec<Cosignature>,
+    pub quorum: QuorumCount,
+    /// Of the release.
+    pub state: LoggedState,
+    /// It was the n-th release of its project to be completed.
+    pub number: u32,
+    /// So many were completed after it; 0 if it is the newest.
+    pub newer: u32,
+    /// The indexes of the newest of those, the newest first.
+    pub newer_indexes: Vec<RepoPath>,
+    pub signers: LoggedSigners,
+}
+
+/// Witnesses whose cosignatures count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QuorumCount {
+    /// The fewest that can be enough.
+    pub needed: usize,
+    pub cosigned: usize,
+    pub witnesses: usize,
+}
+
+/// The project's signers in the log, compared with the chain that was shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoggedSigners {
+    /// The chain ends with the newest.
+    Newest,
+    /// There are newer ones, which the chain does not show. `history` counts all.
+    Replaced { history: u32 },
+    /// The chain shows newer ones, which were not yet in force then.
+    Earlier { history: u32 },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum StapleError {
+    #[error("its checkpoint cannot be used: {0}")]
+    Checkpoint(#[from] CheckpointError),
+    #[error("the key {0} is a signer's and also a log's or a witness's; each needs a key of its own")]
+    SignersKey(PublicKey),
+    #[error("the time of the witness {witness} is more than five minutes ahead; check your clock")]
+    FromTheFuture { witness: String },
+    #[error(
+        "too few witnesses have cosigned its checkpoint: {} of {}, and at least {} are needed",
+        .0.cosigned, .0.witnesses, .0.needed
+    )]
+    TooFewWitnesses(QuorumCount),
+    #[error("its leaf is not the last one in the log; the state that it shows is older than its checkpoint")]
+    NotTheLastLeaf,
+    #[error("its leaf is not in the log")]
+    NotInTheLog,
+    #[error(transparent)]
+    Bits(#[from] BitsDoNotRise),
+    #[error("its record of the {0} is not in the status map")]
+    NotInTheMap(&'static str),
+    #[error("it is about another release")]
+    OtherRelease,
+    #[error("it is about another index of this release")]
+    OtherIndex,
+    #[error("it is about another project")]
+    OtherProject,
+    #[error("its records contradict each other")]
+    Contradiction,
+    #[error("the signers file in the log is not the one in the project's chain")]
+    OtherSigners,
+}
+
+/// Checks everything but the age, of which the caller knows how much is too much. That the release is revoked, not the
+/// newest, or signed by replaced signers, is a result and no error.
+pub fn verify(
+    staple: &Staple,
+    subject: &StapleSubject,
+    trust: LogTrust<'_>,
+    now: Timestamp,
+) -> Result<Freshness, StapleError> {
+    let checkpoint = Checkpoint::parse(staple.proof.note.text())?;
+    let attested = verify_checkpoint(&staple.proof.note, subject, trust, now)?;
+    verify_places(staple, &checkpoint)?;
+    let StatusProof { release, project, .. } = &staple.statuses;
+    check_subject(release, project, subject)?;
+    // The path of the release proves its number, and that of the project the count; the log could still lie about one.
+    let newer = project.completed.checked_sub(release.number).ok_or(StapleError::Contradiction)?;
+    if project.newest().any(|(number, index)| (number == release.number) != (*index == release.path)) {
+        return Err(StapleError::Contradiction);
+    }
+    let is_newer = |(number, index): (u32, &RepoPath)| (number > release.number).then(|| index.clone());
+    Ok(Freshness {
+        checkpoint,
+        log_key: attested.log_key,
+        as_of: attested.as_of,
+        cosignatures: attested.cosignatures,
+        quorum: attested.quorum,
+        state: release.state,
+        number: release.number,
+        newer,
+        newer_indexes: project.newest().filter_map(is_newer).collect(),
+        signers: compare_signers(project, &subject.signers)?,
+    })
+}
+
+fn verify_checkpoint(
+    note: &Note,
+    subject: &StapleSubject,
+    trust: LogTrust<'_>,
+    now: Timestamp,
+) -> Result<Attested, StapleError> {
+    let (logs, witnesses) = match trust {
+        LogTrust::Policy(policy) => (policy.log_keys(), policy.witness_keys()),
+        LogTrust::Key(key) => (vec![key.clone()], Vec::new()),
+        LogTrust::Unknown => return Ok(Attested::default()),
+    };
+    let mut keys = logs.iter().chain(&witnesses).map(VerifierKey::key);
+    if let Some(key) = keys.find(|key| subject.signer_keys.contains(key)) {
+        return Err(StapleError::SignersKey(key));
+    }
+    let signed = SignedCheckpoint::open(note, &logs, &witnesses)?;
+    let cosignatures: Vec<Cosignature> = signed.cosignatures().cloned().collect();
+    if let Some(ahead) = cosignatures.iter().find(|cosignature| is_ahead(cosignature.time, now)) {
+        return Err(StapleError::FromTheFuture { witness: ahead.witness.name().to_owned() });
+    }
+    let log_key = Some(signed.log_key().clone());
+    let (as_of, quorum) = match trust {
+        LogTrust::Policy(policy) => count_witnesses(policy, &cosignatures)?,
+        LogTrust::Key(_) | LogTrust::Unknown => (None, QuorumCount::default()),
+    };
+    Ok(Attested { log_key, as_of, cosignatures, quorum })
+}
+
+/// The leaf is the last one in the tree, and both records are in its map.
+fn verify_places(staple: &Staple, checkpoint: &Checkpoint) -> Result<(), StapleError> {
+    let InclusionProof { index, hashes, .. } = &staple.proof;
+    // An older leaf is in the tree too, and has an older state.
+    if index + 1 != checkpoint.size {
+        return Err(StapleError::NotTheLastLeaf);
+    }
+    tree::verify_inclusion(&staple.leaf.hash(), *index, checkpoint.size, hashes, &checkpoint.root)
+        .map_err(|_| StapleError::NotInTheLog)?;
+    let StatusProof { release, release_path, project, project_path } = &staple.statuses;
+    let is_in_map = |record: Record, path: &TriePath| {
+        path.root(&record.key(), record.text().as_bytes()).map(|root| root == staple.leaf.state)
+    };
+    if !is_in_map(Record::Release(release.clone()), release_path)? {
+        return Err(StapleError::NotInTheMap("release"));
+    }
+    if !is_in_map(Record::Project(project.clone()), project_path)? {
+        return Err(StapleError::NotInTheMap("project"));
+    }
+    Ok(())
+}
+
+impl StapleSubject {
+    pub fn of(artifact: &VerifiedArtifact) -> Self {
+        let links = &artifact.chain.links;
+        Self {
+            index_path: artifact.path.clone(),
+            index_digest: artifact.index_digest,
+            project: artifact.chain.project.clone(),
+            signers: links.iter().map(|link| link.digest).collect(),
+            signer_keys: links.iter().flat_map(|link| link.signers.keys()).collect(),
+        }
+    }
+}
+
+/// What is known of a checkpoint beside its text.
+#[derive(Default)]
+struct Attested {
+    log_key: Option<VerifierKey>,
+    as_of: Option<Timestamp>,
+    cosignatures: Vec<Cosignature>,
+    quorum: QuorumCount,
+}
+
+fn is_ahead(time: u64, now: Timestamp) -> bool {
+    let time = i64::try_from(time).unwrap_or(i64::MAX);
+    time.saturating_sub(now.unix_seconds()) > MAX_AHEAD_SECONDS
+}
+
+fn count_witnesses(
+    policy: &Policy,
+    cosignatures: &[Cosignature],
+) -> Result<(Option<Timestamp>, QuorumCount), StapleError> {
+    let times = cosignatures.iter().map(|cosignature| (cosignature.witness.key(), cosignature.time));
+    let cosigned: BTreeSet<PublicKey> = times.clone().map(|(key, _)| key).collect();
+    let quorum = policy.tolerance().map_or(QuorumCount::default(), |tolerance| QuorumCount {
+        needed: tolerance.needed,
+        cosigned: policy.quorum_keys().intersection(&cosigned).count(),
+        witnesses: tolerance.witnesses,
+    });
+    if !policy.is_met(&cosigned) {
+        return Err(StapleError::TooFewWitnesses(quorum));
+    }
+    // A time that is not ahead of the clock is one of the calendar.
+    let as_of = policy.as_of(times).and_then(|time| i64::try_from(time).ok());
+    Ok((as_of.and_then(|time| Timestamp::from_unix_seconds(time).ok()), quorum))
+}
+
+fn check_subject(
+    release: &ReleaseRecord,
+    project: &ProjectRecord,
+    subject: &StapleSubject,
+) -> Result<(), StapleError> {
+    if release.path != subject.index_path {
+        return Err(StapleError::OtherRelease);
+    }
+    if release.index != subject.index_digest {
+        return Err(StapleError::OtherIndex);
+    }
+    if project.path != subject.project { Err(StapleError::OtherProject) } else { Ok(()) }
+}
+
+/// The n-th signers file in the log must be the n-th of the chain. A chain that ends earlier does not show the newest.
+fn compare_signers(project: &ProjectRecord, chain: &[Sha512]) -> Result<LoggedSigners, StapleError> {
+    let history = project.history;
+    let length = usize::try_from(history).unwrap_or(usize::MAX);
+    match chain.get(length.saturating_sub(1)) {
+        None => Ok(LoggedSigners::Replaced { history }),
+        Some(signers) if *signers != project.signers => Err(StapleError::OtherSigners),
+        Some(_) if length == chain.len() => Ok(LoggedSigners::Newest),
+        Some(_) => Ok(LoggedSigners::Earlier { history }),
+    }
+}
