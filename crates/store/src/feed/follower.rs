@@ -6,7 +6,13 @@ use bytes::Bytes;
 use gix::{ObjectId, objs::Kind};
 
 use crate::{
-    error::StoreError, feed::FeedNews, journal::export::JournalExport, snapshot::head::Head,
+    error::StoreError,
+    feed::FeedNews,
+    journal::{
+        entry::JournalEntry,
+        export::{JournalExport, read_commit},
+    },
+    snapshot::head::Head,
     writer::StoreState,
 };
 
@@ -56,6 +62,15 @@ impl CommitFeed {
     /// The object of a commit, as in [`PublishedCommit::object`]. Reads from disk.
     pub fn commit_object(&self, id: &ObjectId) -> Result<Bytes, StoreError> {
         Ok(self.store.published.load().objects.read(id, Kind::Commit)?.into())
+    }
+
+    /// A commit with its content, as the repository has it. Reads from disk.
+    pub fn read_entry(&self, id: &ObjectId) -> Result<JournalEntry, StoreError> {
+        let objects = &self.store.published.load().objects;
+        let parent = read_commit(objects, *id)?.parents.first().copied();
+        let export = JournalExport::begin(objects, &self.store.milestones, parent, *id)?;
+        let entry = export.map(|mut export| export.next_entry()).transpose()?.flatten();
+        entry.ok_or_else(|| StoreError::corrupt(id, "it does not continue the commit before it"))
     }
 
     pub fn waker(&self) -> FeedWaker {
