@@ -6,6 +6,7 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::{Builder, JoinHandle},
+    time::Instant,
 };
 
 use arc_swap::ArcSwapOption;
@@ -65,6 +66,7 @@ impl TransparencyLog {
             covered: AtomicU64::new(0),
             rounds: watch::Sender::default(),
             last_round: Mutex::new(None),
+            started: Instant::now(),
             trouble: ArcSwapOption::empty(),
             witnessed: Mutex::new(None),
             is_allowed_to_sign: AtomicBool::new(!waits_for_witnesses),
