@@ -196,6 +196,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         Some(node) => Some(UnstartedNode::prepare(node, &data_dir.node_name()).await?),
         None => None,
     };
+    let database = node.as_ref().map(|node| node.database().clone());
     let role = match &node {
         Some(node) => node.store_role(&clock).map_err(StartError::Threads)?,
         None => StoreRole::Single,
@@ -229,7 +230,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
             (store, ServerRole::Mirror(state), webhooks)
         }
     };
-    let log = settings.log.map(|log| transparency::start(&store, &data_dir, log)).transpose()?;
+    let log = settings.log.map(|log| transparency::start(&store, &data_dir, database, log)).transpose()?;
     let blocks = Blocks::open(data_dir.blocks())?;
     let admin = bind_admin(data_dir.path());
     let fetcher = Fetcher::new(settings.guard.clone(), settings.timeouts, Arc::new(SystemResolver))?;
