@@ -1,0 +1,272 @@
+//! The checkpoints that matter: the newest one that its witnesses have cosigned as the policy demands, and those after
+//! it, which wait for them. Each comes with what proofs need.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use countersign_core::{
+    log::{
+        checkpoint::{Checkpoint, Cosignature, SignedCheckpoint},
+        leaf::Leaf,
+        note::{Note, NoteError, NoteSignature},
+        policy::Policy,
+        proofs::InclusionProof,
+        status::Statuses,
+        tree::Hash,
+    },
+    values::verifier_key::VerifierKey,
+};
+use thiserror::Error;
+
+use crate::{
+    keeper::{CheckpointKeeper, KeepError},
+    settings::MAX_WAITING,
+};
+
+/// Told whenever witnesses should be asked: for a new checkpoint, and for the same one again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CheckpointRound {
+    /// Of the newest checkpoint; 0 before the first one.
+    pub size: u64,
+    /// Differs each time.
+    pub round: u64,
+}
+
+#[derive(Debug, Clone, Error)]
+pub enum CosignError {
+    #[error(
+        "no checkpoint of {0} commits waits for witnesses: it is older than the newest cosigned one, or was never made"
+    )]
+    NotWaiting(u64),
+    #[error(transparent)]
+    Note(#[from] NoteError),
+    #[error("none of the signatures is of a witness that this log knows")]
+    UnknownWitness,
+    #[error(transparent)]
+    Keep(#[from] KeepError),
+}
+
+/// What proofs for one checkpoint are made of.
+#[derive(Debug)]
+pub(crate) struct CheckpointView {
+    /// The last one that the checkpoint covers.
+    pub(crate) leaf: Leaf,
+    pub(crate) inclusion: Vec<Hash>,
+    pub(crate) statuses: Statuses,
+}
+
+/// A checkpoint that was stored.
+#[derive(Debug, Clone)]
+pub(crate) struct Issued {
+    pub(crate) signed: SignedCheckpoint,
+    /// `None` until the log has been derived so far.
+    pub(crate) view: Option<Arc<CheckpointView>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Checkpoints {
+    /// Of the log.
+    key: VerifierKey,
+    keeper: Box<dyn CheckpointKeeper>,
+    policy: Option<Policy>,
+    witnesses: Vec<VerifierKey>,
+    cosigned: Option<Issued>,
+    /// Newer than that, oldest first.
+    waiting: VecDeque<Issued>,
+    /// Up to where the caches go, if that is not the newest one.
+    cached: Option<Checkpoint>,
+}
+
+impl Checkpoints {
+    pub(crate) fn new(key: VerifierKey, keeper: Box<dyn CheckpointKeeper>, policy: Option<Policy>) -> Self {
+        let witnesses = policy.as_ref().map(Policy::witness_keys).unwrap_or_default();
+        Self { key, keeper, policy, witnesses, cosigned: None, waiting: VecDeque::new(), cached: None }
+    }
+
+    /// Reads what was kept. Each must be signed by the log's key.
+    pub(crate) fn load(&mut self) -> Result<(), KeepError> {
+        let kept = self.keeper.load()?;
+        let key = &self.key;
+        let open = |bytes: Vec<u8>| {
+            let note = Note::parse(&bytes).map_err(|error| error.to_string())?;
+            // A witness that was replaced since then does not count any more, and does not matter either.
+            SignedCheckpoint::open(&note, std::slice::from_ref(key), &self.witnesses)
+                .map_err(|error| error.to_string())
+        };
+        let unusable =
+            |reason| KeepError::Unusable { place: self.keeper.place(), key: key.to_string(), reason };
+        let newest = kept.newest.map(open).transpose().map_err(unusable)?;
+        self.cached =
+            kept.cached.and_then(|bytes| open(bytes).ok()).map(|cached| cached.checkpoint().clone());
+        let issue = |signed: SignedCheckpoint| Issued { signed, view: None };
+        // Without the cosigned one staples wait for witnesses, and nothing else happens.
+        let cosigned = kept.cosigned.and_then(|bytes| open(bytes).ok());
+        let cosigned = cosigned.filter(|cosigned| self.meets_quorum(cosigned));
+        self.waiting = newest.map(issue).into_iter().collect();
+        self.cosigned = cosigned.map(issue).filter(|cosigned| self.newest_size() >= cosigned.size());
+        // A crash between the two leaves the newest one without the last cosignatures.
+        if let (Some(cosigned), Some(newest)) = (&self.cosigned, self.waiting.back())
+            && cosigned.checkpoint() == newest.checkpoint()
+        {
+            self.waiting.clear();
+        }
+        self.promote();
+        Ok(())
+    }
+
+    /// Looks for what other nodes have signed. Whether there is anything new.
+    pub(crate) fn refresh(&mut self) -> Result<bool, KeepError> {
+        let key = &self.key;
+        let Some(bytes) = self.keeper.load()?.newest else { return Ok(false) };
+        let unusable =
+            |reason: String| KeepError::Unusable { place: self.keeper.place(), key: key.to_string(), reason };
+        let note = Note::parse(&bytes).map_err(|error| unusable(error.to_string()))?;
+        let signed = SignedCheckpoint::open(&note, std::slice::from_ref(key), &self.witnesses)
+            .map_err(|error| unusable(error.to_string()))?;
+        let size = signed.checkpoint().size;
+        if size > self.newest_size() {
+            self.push(Issued { signed, view: None });
+            return Ok(true);
+        }
+        if size < self.newest_size() {
+            // The database has lost the newest one, as after a failover to a standby that lagged behind.
+            let newest = self.newest().map(|newest| newest.signed.note().to_string());
+            match self.keeper.keep_newest(size, &newest.unwrap_or_default()) {
+                Ok(()) | Err(KeepError::Overtaken) => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        let witnesses = self.witnesses.clone();
+        let Some(issued) = self.of_size(size) else { return Ok(false) };
+        let before = issued.signed.note();
+        // Verified a moment ago.
+        let _ = issued.signed.add_cosignatures(note.signatures(), &witnesses);
+        let is_new = issued.signed.note() != before;
+        self.promote();
+        Ok(is_new)
+    }
+
+    pub(crate) fn is_shared(&self) -> bool {
+        self.keeper.is_shared()
+    }
+
+    /// The caches go up to the checkpoint of this size.
+    pub(crate) fn note_cached(&mut self, size: u64) -> Result<(), KeepError> {
+        let Some(note) = self.of_size(size).map(|issued| issued.signed.note().to_string()) else {
+            return Ok(());
+        };
+        self.keeper.note_cached(&note)
+    }
+
+    pub(crate) fn cached(&self) -> Option<&Checkpoint> {
+        self.cached.as_ref()
+    }
+
+    /// Those that do not have what proofs need.
+    pub(crate) fn sizes_without_view(&self) -> Vec<u64> {
+        let issued = self.cosigned.iter().chain(&self.waiting).filter(|issued| issued.view.is_none());
+        issued.map(Issued::size).collect()
+    }
+
+    pub(crate) fn policy(&self) -> Option<&Policy> {
+        self.policy.as_ref()
+    }
+
+    pub(crate) fn newest(&self) -> Option<&Issued> {
+        self.waiting.back().or(self.cosigned.as_ref())
+    }
+
+    pub(crate) fn newest_size(&self) -> u64 {
+        self.newest().map_or(0, Issued::size)
+    }
+
+    /// The newest one that meets the quorum.
+    pub(crate) fn cosigned(&self) -> Option<&Issued> {
+        self.cosigned.as_ref()
+    }
+
+    /// The one with this size, if it is kept.
+    pub(crate) fn of_size(&mut self, size: u64) -> Option<&mut Issued> {
+        self.cosigned.iter_mut().chain(&mut self.waiting).find(|issued| issued.size() == size)
+    }
+
+    /// Keeps a new checkpoint, durably. Nobody has seen it before this returns.
+    pub(crate) fn issue(&mut self, signed: SignedCheckpoint, view: CheckpointView) -> Result<(), KeepError> {
+        self.keeper.keep_newest(self.newest_size(), &signed.note().to_string())?;
+        self.push(Issued { signed, view: Some(Arc::new(view)) });
+        Ok(())
+    }
+
+    fn push(&mut self, issued: Issued) {
+        self.waiting.push_back(issued);
+        if self.waiting.len() > MAX_WAITING {
+            self.waiting.pop_front();
+        }
+        self.promote();
+    }
+
+    /// Adds what witnesses say about the checkpoint of this size. Gives those cosignatures that are of known witnesses.
+    pub(crate) fn add_cosignatures(
+        &mut self,
+        size: u64,
+        lines: &[NoteSignature],
+    ) -> Result<Vec<Cosignature>, CosignError> {
+        if self.is_shared() {
+            // Other nodes may have heard of other witnesses.
+            self.refresh()?;
+        }
+        let witnesses = self.witnesses.clone();
+        let newest_size = self.newest_size();
+        let issued = self.of_size(size).ok_or(CosignError::NotWaiting(size))?;
+        let mut signed = issued.signed.clone();
+        let added = signed.add_cosignatures(lines, &witnesses)?;
+        if added.is_empty() {
+            return Err(CosignError::UnknownWitness);
+        }
+        // First on disk: a restart must not go back to an older time.
+        let note = signed.note().to_string();
+        if self.meets_quorum(&signed) {
+            self.keeper.keep_cosigned(&note)?;
+        }
+        if size == newest_size {
+            match self.keeper.keep_newest(newest_size, &note) {
+                // It is not the newest one any more.
+                Err(KeepError::Overtaken) => {}
+                kept => kept?,
+            }
+        }
+        if let Some(issued) = self.of_size(size) {
+            issued.signed = signed;
+        }
+        self.promote();
+        Ok(added)
+    }
+
+    /// The newest one that meets the quorum takes the place of the last such one; those before it wait no longer.
+    fn promote(&mut self) {
+        let met = self.waiting.iter().rposition(|issued| self.meets_quorum(&issued.signed));
+        if let Some(met) = met {
+            self.cosigned = self.waiting.drain(..=met).next_back();
+        }
+    }
+
+    fn meets_quorum(&self, signed: &SignedCheckpoint) -> bool {
+        let keys = signed.cosignatures().map(|cosignature| cosignature.witness.key()).collect();
+        self.policy.as_ref().is_none_or(|policy| policy.is_met(&keys))
+    }
+}
+
+impl Issued {
+    pub(crate) fn size(&self) -> u64 {
+        self.signed.checkpoint().size
+    }
+
+    pub(crate) fn checkpoint(&self) -> &Checkpoint {
+        self.signed.checkpoint()
+    }
+
+    /// The proof that its tree ends with the leaf of the view.
+    pub(crate) fn proof(&self) -> Option<InclusionProof> {
+        let hashes = self.view.as_ref()?.inclusion.clone();
+        Some(InclusionProof { index: self.size().checked_sub(1)?, hashes, note: self.signed.note() })
+    }
+}
