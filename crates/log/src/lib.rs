@@ -13,6 +13,7 @@ mod shared;
 mod signer;
 mod staples;
 mod tiles;
+mod witness;
 
 pub use crate::{
     checkpoints::{CheckpointRound, CosignError},
@@ -24,4 +25,8 @@ pub use crate::{
     signer::LogSigner,
     staples::NoStaple,
     tiles::{NoTile, TileName},
+    witness::{
+        CosignRefusal, CosignStep, LogReplay, LogWitness, StepHook, WitnessMemoryError, WitnessSigner,
+        WitnessStop, WitnessedFigures, WitnessedLog, forget_stops,
+    },
 };

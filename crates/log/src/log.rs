@@ -64,6 +64,7 @@ impl TransparencyLog {
             newest: ArcSwapOption::empty(),
             covered: AtomicU64::new(0),
             rounds: watch::Sender::default(),
+            sizes: watch::Sender::default(),
             last_round: Mutex::new(None),
             trouble: ArcSwapOption::empty(),
             witnessed: Mutex::new(None),
@@ -107,6 +108,16 @@ impl TransparencyLog {
     /// Tells when witnesses should be asked: whenever there is a new checkpoint, and again at each heartbeat.
     pub fn rounds(&self) -> watch::Receiver<CheckpointRound> {
         self.shared.rounds.subscribe()
+    }
+
+    /// Tells how many commits have a leaf, signed or not.
+    pub fn sizes(&self) -> watch::Receiver<u64> {
+        self.shared.sizes.subscribe()
+    }
+
+    /// The root of the first `size` commits, signed or not; `None` before there are so many.
+    pub fn root_at(&self, size: u64) -> Option<Hash> {
+        self.shared.tree().root(size)
     }
 
     /// The proof that the first `size` commits begin with the first `old`; `None` if a checkpoint does not cover them.
