@@ -11,10 +11,10 @@ use std::{
 use arc_swap::ArcSwapOption;
 use countersign_core::{
     log::{
-        checkpoint::{Cosignature, SignedCheckpoint},
+        checkpoint::{Checkpoint, Cosignature, SignedCheckpoint},
         note::NoteSignature,
         policy::Policy,
-        tree::{Hash, Tree},
+        tree::{Hash, Tree, empty_root},
     },
     proof::staple::Staple,
     values::{path::RepoPath, verifier_key::VerifierKey},
@@ -38,6 +38,7 @@ use crate::{
 pub struct TransparencyLog {
     shared: Arc<LogState>,
     digests: IndexDigests,
+    empty: Option<SignedCheckpoint>,
     waker: FeedWaker,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -55,6 +56,9 @@ impl TransparencyLog {
             waits_for_witnesses,
         } = options;
         let cache = LogCache::open(&dir)?;
+        // It contradicts nothing, so it can be signed at any time.
+        let empty = Checkpoint { origin: signer.key().name().to_owned(), size: 0, root: empty_root() };
+        let empty = waits_for_witnesses.then(|| signer.sign(empty).ok()).flatten();
         let shared = Arc::new(LogState {
             key: signer.key().clone(),
             tree: RwLock::new(Tree::default()),
@@ -77,7 +81,7 @@ impl TransparencyLog {
         let follower = LogFollower::new(Arc::clone(&shared), feed, cache, signer, pace);
         let thread = Builder::new().name("log-follower".to_owned()).spawn(move || follower.run());
         let thread = Mutex::new(Some(thread.map_err(LogError::cache(&dir))?));
-        Ok(Self { shared, digests: IndexDigests::default(), waker, thread })
+        Ok(Self { shared, digests: IndexDigests::default(), empty, waker, thread })
     }
 
     /// The key that verifies its checkpoints. Its name is the origin.
@@ -98,6 +102,11 @@ impl TransparencyLog {
     /// The newest checkpoint, for witnesses to cosign.
     pub fn newest_checkpoint(&self) -> Option<SignedCheckpoint> {
         self.shared.checkpoints().newest().map(|newest| newest.signed.clone())
+    }
+
+    /// The checkpoint of no commits, to ask a witness what it has seen. Only if the log waits for witnesses.
+    pub fn empty_checkpoint(&self) -> Option<SignedCheckpoint> {
+        self.empty.clone()
     }
 
     /// The newest checkpoint with enough cosignatures, for which staples are made.
