@@ -41,7 +41,7 @@ pub(crate) struct LogFollower {
     shared: Arc<LogState>,
     feed: CommitFeed,
     cache: LogCache,
-    signer: LogSigner,
+    signer: Arc<LogSigner>,
     pace: LogPace,
     /// After the newest commit.
     statuses: Statuses,
@@ -63,7 +63,7 @@ impl LogFollower {
         shared: Arc<LogState>,
         feed: CommitFeed,
         cache: LogCache,
-        signer: LogSigner,
+        signer: Arc<LogSigner>,
         pace: LogPace,
     ) -> Self {
         Self {

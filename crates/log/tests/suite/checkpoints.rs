@@ -119,7 +119,7 @@ fn a_checkpoint_of_another_key_or_origin_stops_the_log() {
     for origin in ["sign.example.org/log", "sign.example.org/other"] {
         let secret = countersign_core::values::key::SecretKey::from_seed(&[9; 32]);
         let key = VerifierKey::new(origin, KeyKind::Log, secret.public_key()).unwrap();
-        let options = LogOptions { signer: LogSigner::with_key(key, secret), ..fixture.options() };
+        let options = LogOptions { signer: Arc::new(LogSigner::with_key(key, secret)), ..fixture.options() };
         let log = TransparencyLog::start(fixture.store(), options).unwrap();
         let trouble = wait_for(&log, TransparencyLog::trouble).to_string();
         assert_mentions(&trouble, &["log/checkpoint", origin, "move the old checkpoint away"]);
@@ -231,7 +231,7 @@ fn a_signer_that_fails_or_lies_signs_nothing() {
                 Ok(Signature::from_bytes(bytes))
             }
         });
-    let options = LogOptions { signer, ..fixture.options() };
+    let options = LogOptions { signer: Arc::new(signer), ..fixture.options() };
     let log = TransparencyLog::start(fixture.store(), options).unwrap();
     let trouble = wait_for(&log, TransparencyLog::trouble).to_string();
     assert_mentions(&trouble, &["key cannot sign", "the agent is locked"]);
@@ -280,7 +280,7 @@ fn a_change_does_not_wait_for_the_log() {
         let _ = held.lock().map(|held| held.recv());
         Err("too late".to_owned())
     });
-    let options = LogOptions { signer, ..fixture.options() };
+    let options = LogOptions { signer: Arc::new(signer), ..fixture.options() };
     let log = TransparencyLog::start(fixture.store(), options).unwrap();
     begun.recv().unwrap();
     for number in 0..40 {

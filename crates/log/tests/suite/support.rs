@@ -5,6 +5,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -164,7 +165,7 @@ impl Fixture {
         let key = log_key();
         LogOptions {
             dir: self.log_dir(),
-            signer: LogSigner::with_key(key.public, key.secret),
+            signer: Arc::new(LogSigner::with_key(key.public, key.secret)),
             keeper: Box::new(CheckpointFiles::new(&self.log_dir())),
             checkpoint_every: Duration::ZERO,
             heartbeat_every: Duration::from_secs(3_600),
