@@ -5,5 +5,5 @@ mod open;
 mod settings;
 mod watching;
 
-pub(crate) use self::{cosigning::cosign, open::open, watching::watch};
+pub(crate) use self::{cosigning::cosign, open::open, watching::{WatchParts, watch}};
 pub use self::{open::WitnessError, settings::WitnessSettings};

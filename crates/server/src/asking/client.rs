@@ -25,7 +25,6 @@ pub(crate) struct BriefClient {
 #[derive(Debug)]
 pub(crate) struct BriefAnswer {
     pub(crate) status: u16,
-    pub(crate) content_type: Option<String>,
     /// How long the other side wants to be left alone.
     pub(crate) retry_after: Option<Duration>,
     pub(crate) body: Vec<u8>,
@@ -66,7 +65,6 @@ impl BriefClient {
     async fn read(&self, request: RequestBuilder) -> Result<BriefAnswer, BriefError> {
         let mut response = request.send().await.map_err(|error| unreachable(&error))?;
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
-        let content_type = header(CONTENT_TYPE).map(ToOwned::to_owned);
         let seconds = header(RETRY_AFTER).and_then(|value| value.parse().ok());
         let retry_after = seconds.map(|seconds| Duration::from_secs(seconds).min(MAX_ASKED_WAIT));
         let (status, mut body) = (response.status().as_u16(), Vec::new());
@@ -76,7 +74,7 @@ impl BriefClient {
                 return Err(BriefError::TooLarge(self.max_bytes));
             }
         }
-        Ok(BriefAnswer { status, content_type, retry_after, body })
+        Ok(BriefAnswer { status, retry_after, body })
     }
 }
 

@@ -6,19 +6,36 @@ use std::{
     time::Duration,
 };
 
-use countersign_core::{log::policy::Policy, values::key::PublicKey};
+use countersign_core::{
+    log::policy::Policy,
+    values::{key::PublicKey, time::Timestamp},
+};
 use countersign_log::TransparencyLog;
 
 use super::settings::AskedWitness;
+use crate::role::ServerRole;
 
 /// Twice as long as one question can take.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// The first start after a restore may not be the one that succeeds.
+const RECENTLY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Whether the data directory is a copy, or was a mirror's. Then its log may have been ahead of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Restored {
     Yes,
     NotKnown,
+}
+
+impl Restored {
+    /// A copy without nonces knows when it was made (D31).
+    pub(crate) fn of(role: &ServerRole, now: Timestamp) -> Self {
+        let ServerRole::Single { nonces } = role else { return Self::NotKnown };
+        match nonces.floor() {
+            Some(floor) if now < floor.later(RECENTLY) => Self::Yes,
+            Some(_) | None => Self::NotKnown,
+        }
+    }
 }
 
 #[derive(Debug)]
