@@ -6,8 +6,8 @@ pub mod settings;
 pub mod stats;
 mod task;
 
+pub(crate) use self::{first_answers::Restored, task::ask_all};
 pub use self::{
     settings::{AskedWitness, BadWitnessUrl},
     stats::CosigningStats,
 };
-pub(crate) use self::{first_answers::Restored, task::ask_all};

@@ -215,7 +215,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         role,
     };
     let witness_dir = data_dir.witness();
-    let witness = settings.witness.as_ref().map(|witness| witness::open(&witness_dir, witness)).transpose()?;
+    let witness =
+        settings.witness.as_ref().map(|witness| witness::open(&witness_dir, witness)).transpose()?;
     let (store, role, webhooks) = match settings.mirror {
         None => {
             mirror::promote(&data_dir)?;
@@ -320,8 +321,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         let (stats, restored) = (app.cosigning.clone(), Restored::of(&app.role, app.now()));
         witnessing.push(Background::start(asking::ask_all(log, asked, stats, restored)?));
     }
-    if let (Some(witness), Some(settings), Some(mirror)) =
-        (&app.witness, settings.witness, app.role.mirror())
+    if let (Some(witness), Some(settings), Some(mirror)) = (&app.witness, settings.witness, app.role.mirror())
     {
         witnessing.push(Background::start(witness::watch(WatchParts {
             witness: Arc::clone(witness),

@@ -5,5 +5,9 @@ mod open;
 mod settings;
 mod watching;
 
-pub(crate) use self::{cosigning::cosign, open::open, watching::{WatchParts, watch}};
+pub(crate) use self::{
+    cosigning::cosign,
+    open::open,
+    watching::{WatchParts, watch},
+};
 pub use self::{open::WitnessError, settings::WitnessSettings};

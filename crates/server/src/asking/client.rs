@@ -88,5 +88,7 @@ impl BriefAnswer {
 
 fn unreachable(error: &reqwest::Error) -> BriefError {
     let causes = std::iter::successors(error.source(), |&cause| cause.source());
-    BriefError::Transport(shown_text(&causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))))
+    BriefError::Transport(shown_text(
+        &causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")),
+    ))
 }

@@ -77,7 +77,10 @@ impl FirstAnswers {
         let names = names.map(|witness| witness.name.as_str()).collect::<Vec<_>>().join(", ");
         match self.restored {
             Restored::NotKnown => {
-                tracing::warn!(witnesses = names, "witnesses do not answer: the log signs without their word");
+                tracing::warn!(
+                    witnesses = names,
+                    "witnesses do not answer: the log signs without their word"
+                );
                 self.log.allow_signing();
             }
             Restored::Yes => tracing::error!(

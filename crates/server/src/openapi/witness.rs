@@ -5,7 +5,8 @@ use countersign_log::{CosignError, CosignRefusal};
 use serde_json::json;
 
 use super::endpoint::{
-    CACHE_CONTROL, Content, ContentSchema, DescribedAnswer, Endpoint, JSON, Parameter, ParameterPlace, Section,
+    CACHE_CONTROL, Content, ContentSchema, DescribedAnswer, Endpoint, JSON, Parameter, ParameterPlace,
+    Section,
 };
 use crate::error::ApiError;
 use countersign_core::values::wire;
@@ -61,7 +62,11 @@ pub fn witnessed_checkpoint() -> Endpoint {
 }
 
 pub fn cosignature() -> Endpoint {
-    let accepted = Content { media_type: JSON, schema: ContentSchema::Object, examples: vec![("accepted", json!({ "size": 1 }))] };
+    let accepted = Content {
+        media_type: JSON,
+        schema: ContentSchema::Object,
+        examples: vec![("accepted", json!({ "size": 1 }))],
+    };
     let form = CheckpointError::Form("it must have three lines: origin, size and root");
     let endpoint = Endpoint::new(
         "log_cosignature",

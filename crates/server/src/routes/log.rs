@@ -19,7 +19,8 @@ use countersign_log::{CosignRefusal, TileName, TransparencyLog};
 use serde_json::json;
 
 use crate::{
-    asking::CosigningStats, auth::read_public_body, error::ApiError, routing::tail::Tail, state::App, transparency,
+    asking::CosigningStats, auth::read_public_body, error::ApiError, routing::tail::Tail, state::App,
+    transparency,
 };
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");

@@ -43,7 +43,12 @@ pub(crate) fn open(dir: &Path, settings: &WitnessSettings) -> Result<Arc<LogWitn
     }
     for stop in witness.stops() {
         let countersign_log::WitnessStop { origin, reason, evidence } = stop;
-        tracing::error!(log = origin, reason, evidence, "this witness cosigns nothing of a log that has forked");
+        tracing::error!(
+            log = origin,
+            reason,
+            evidence,
+            "this witness cosigns nothing of a log that has forked"
+        );
     }
     tracing::info!(key = %witness.key(), "this is a witness");
     Ok(Arc::new(witness))

@@ -51,7 +51,9 @@ pub(crate) struct WatchParts {
 }
 
 /// Works until it is told to stop.
-pub(crate) fn watch(parts: WatchParts) -> Result<impl FnOnce(watch::Receiver<bool>) -> WatchWork, SetupError> {
+pub(crate) fn watch(
+    parts: WatchParts,
+) -> Result<impl FnOnce(watch::Receiver<bool>) -> WatchWork, SetupError> {
     let client = BriefClient::new(NOTE_BYTES)?;
     let watcher = Watcher { parts, client, replay: None, is_failing: false, posted: None };
     Ok(|stop| Box::pin(watcher.run(stop)) as WatchWork)
