@@ -20,3 +20,4 @@ mod requests;
 mod store;
 mod web;
 mod webhooks;
+mod witness;

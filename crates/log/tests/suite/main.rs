@@ -6,3 +6,4 @@ mod derivation;
 mod staples;
 mod support;
 mod tiles;
+mod witness;

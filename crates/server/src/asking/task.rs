@@ -217,9 +217,8 @@ impl AskFailure {
     fn asked_wait(&self) -> Option<Duration> {
         match self {
             Self::Status { wait, .. } => *wait,
-            // Its operator has to act first.
-            Self::UnknownLog { .. } => Some(Duration::from_secs(60)),
             Self::Exchange(_)
+            | Self::UnknownLog { .. }
             | Self::Contradicted(_)
             | Self::NoSize
             | Self::Malformed(_)

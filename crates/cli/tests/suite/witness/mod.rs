@@ -1,0 +1,8 @@
+//! `countersign witness`, and servers that ask witnesses (D93–D96).
+
+mod asking;
+mod cosigning;
+mod forks;
+mod kills;
+mod polling;
+mod restored;
