@@ -12,6 +12,7 @@ use std::{
     collections::BTreeMap,
     path::Path,
     sync::{Arc, Mutex, OnceLock, PoisonError, RwLock},
+    time::Instant,
 };
 
 use countersign_core::{
@@ -237,6 +238,9 @@ impl LogWitness {
             match replay.root_at(size) {
                 None => return Err(CosignRefusal::NotReplayed { size, replayed: replay.len() }),
                 Some(own) if own != root => return Err(CosignRefusal::OtherRoot(size)),
+                Some(_) if replay.has_withheld(size, Instant::now()) => {
+                    return Err(CosignRefusal::Withheld { size });
+                }
                 Some(_) => {}
             }
         }

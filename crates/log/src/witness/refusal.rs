@@ -28,6 +28,11 @@ pub enum CosignRefusal {
         "this witness has replayed {replayed} commits so far, and the checkpoint has {size}: try again in a few seconds"
     )]
     NotReplayed { size: u64, replayed: u64 },
+    #[error(
+        "the checkpoint has {size} commits, and the journal of the log has had more for over two minutes: this witness does \
+         not say that this is the newest state"
+    )]
+    Withheld { size: u64 },
     #[error("this witness cannot record the checkpoint")]
     Memory(#[from] WitnessMemoryError),
     #[error("the key of this witness cannot sign: {0}")]

@@ -1,6 +1,11 @@
 //! A log that is derived here from what a mirror has received.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use countersign_core::{log::tree::Hash, values::verifier_key::VerifierKey};
 use countersign_store::Store;
@@ -17,9 +22,17 @@ use crate::{
 /// It signs nothing, so it never has anything to do but follow.
 const IDLE: Duration = Duration::from_secs(60);
 
+/// How long commits can be in the journal of a log before a checkpoint has to cover them.
+const WITHHELD_AFTER: Duration = Duration::from_secs(120);
+/// Sizes that are remembered, each with its time.
+const SAMPLE_EVERY: Duration = Duration::from_secs(5);
+const MAX_SAMPLES: usize = 64;
+
 #[derive(Debug, Clone)]
 pub struct LogReplay {
     log: Arc<TransparencyLog>,
+    /// How many commits there were, oldest first.
+    samples: Arc<Mutex<VecDeque<(Instant, u64)>>>,
 }
 
 /// Nothing of it outlives the process; it is derived again at each start.
@@ -38,7 +51,7 @@ impl LogReplay {
             policy: None,
             waits_for_witnesses: true,
         };
-        Ok(Self { log: Arc::new(TransparencyLog::start(store, options)?) })
+        Ok(Self { log: Arc::new(TransparencyLog::start(store, options)?), samples: Arc::default() })
     }
 
     pub fn key(&self) -> &VerifierKey {
@@ -57,6 +70,25 @@ impl LogReplay {
     /// Of the first `size` commits; `None` before there are so many.
     pub fn root_at(&self, size: u64) -> Option<Hash> {
         self.log.root_at(size)
+    }
+
+    /// Remembers how many commits there are at this time. To be called every few seconds.
+    pub fn note_size(&self, now: Instant) {
+        let mut samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = samples.back().is_none_or(|(at, _)| now.saturating_duration_since(*at) >= SAMPLE_EVERY);
+        if is_due {
+            samples.push_back((now, self.len()));
+        }
+        if samples.len() > MAX_SAMPLES {
+            samples.pop_front();
+        }
+    }
+
+    /// Whether the journal has had more than `size` commits for so long that the log hides them.
+    pub fn has_withheld(&self, size: u64, now: Instant) -> bool {
+        let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = samples.iter().find(|(_, len)| *len > size);
+        since.is_some_and(|(at, _)| now.saturating_duration_since(*at) > WITHHELD_AFTER)
     }
 
     /// Tells how many commits were replayed.

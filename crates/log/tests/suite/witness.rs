@@ -8,6 +8,8 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    thread,
+    time::{Duration, Instant},
 };
 
 use countersign_core::log::{
@@ -15,10 +17,10 @@ use countersign_core::log::{
     proofs::WitnessRequest,
     tree::{Tree, leaf_hash},
 };
-use countersign_log::{CosignRefusal, LogWitness, WitnessSigner};
+use countersign_log::{CosignRefusal, LogReplay, LogWitness, WitnessSigner};
 use tempfile::TempDir;
 
-use crate::support::{ORIGIN, log_key, witness};
+use crate::support::{Fixture, ORIGIN, SOON, complete, log_key, publish, register, revoke, witness};
 
 /// Set for the process that dies.
 const DIR: &str = "COUNTERSIGN_TEST_WITNESS_DIR";
@@ -123,4 +125,42 @@ fn an_agent_that_signs_something_else_is_found_out() {
     witness.add_log(vec![log_key().public]).unwrap();
     let refused = witness.add_checkpoint(&request(&tree("honest"), 0, 5), NOW);
     assert!(matches!(refused, Err(CosignRefusal::Signer(_))), "{refused:?}");
+}
+
+#[test]
+fn a_log_that_hides_commits_of_its_journal_gets_no_cosignature() {
+    let fixture = Fixture::new();
+    let release = "https/a.example/443/one/releases/v1";
+    for change in [register("https/a.example/443/one"), publish(release), complete(release)] {
+        fixture.commit(change);
+    }
+    let dir = TempDir::new().unwrap();
+    let replay = LogReplay::start(fixture.store(), &dir.path().join("replay"), log_key().public).unwrap();
+    let own = witness(1);
+    let witness = LogWitness::open(dir.path(), WitnessSigner::with_key(own.public, own.secret)).unwrap();
+    witness.add_replay(replay.clone()).unwrap();
+    let await_size = |size| {
+        let begun = Instant::now();
+        while replay.len() < size {
+            assert!(begun.elapsed() < SOON);
+            thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let ask = |old, size| {
+        let checkpoint = Checkpoint { origin: ORIGIN.to_owned(), size, root: replay.root_at(size).unwrap() };
+        let note = checkpoint.sign(&log_key().public, &log_key().secret).log_note();
+        witness.add_checkpoint(&WitnessRequest { old, proof: Vec::new(), note }, NOW)
+    };
+    await_size(4);
+    ask(0, 4).unwrap();
+    fixture.commit(revoke(release));
+    await_size(5);
+    ask(4, 4).unwrap();
+    // As if the revocation had been there for two minutes.
+    let long_ago = Instant::now().checked_sub(Duration::from_secs(121)).expect("the machine has run so long");
+    replay.note_size(long_ago);
+    let refused = ask(4, 4);
+    assert!(matches!(refused, Err(CosignRefusal::Withheld { size: 4 })), "{refused:?}");
+    assert!(!replay.has_withheld(4, long_ago + Duration::from_secs(120)), "not earlier");
+    assert!(!replay.has_withheld(5, Instant::now()), "a checkpoint that covers it");
 }

@@ -192,7 +192,7 @@ impl From<CosignRefusal> for ApiError {
             CosignRefusal::BadProof | CosignRefusal::OtherRoot(_) => {
                 Self::refused(StatusCode::UNPROCESSABLE_ENTITY, &error)
             }
-            CosignRefusal::NotReplayed { .. } => {
+            CosignRefusal::NotReplayed { .. } | CosignRefusal::Withheld { .. } => {
                 Self::refused(StatusCode::SERVICE_UNAVAILABLE, &error).retry_after(5)
             }
             CosignRefusal::Memory(_) => Self::internal("this witness cannot record the checkpoint", error),

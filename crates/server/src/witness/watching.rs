@@ -1,7 +1,12 @@
 //! The task of a witness: learns the key of the origin's log, has it replayed, and looks at what the origin shows everyone.
 //! With `--poll` it also cosigns that, and posts the cosignature.
 
-use std::{path::PathBuf, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    path::PathBuf,
+    pin::Pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use countersign_core::{
     log::note::{Note, NoteError},
@@ -103,6 +108,9 @@ impl Watcher {
     async fn look_on(&mut self) {
         let mut backoff = Backoff::new(RETRIES);
         loop {
+            if let Some(replay) = &self.replay {
+                replay.note_size(Instant::now());
+            }
             match self.look().await {
                 Ok(()) => {
                     backoff = Backoff::new(RETRIES);
