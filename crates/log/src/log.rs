@@ -6,6 +6,7 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::{Builder, JoinHandle},
+    time::Instant,
 };
 
 use arc_swap::ArcSwapOption;
@@ -70,6 +71,7 @@ impl TransparencyLog {
             rounds: watch::Sender::default(),
             sizes: watch::Sender::default(),
             last_round: Mutex::new(None),
+            started: Instant::now(),
             trouble: ArcSwapOption::empty(),
             witnessed: Mutex::new(None),
             is_allowed_to_sign: AtomicBool::new(!waits_for_witnesses),

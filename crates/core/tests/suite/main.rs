@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod documents;
+mod log;
 mod proof;
 mod rules;
 mod values;

@@ -224,11 +224,8 @@ fn write_checkpoints(page: &mut Page, figures: LogFigures) {
     page.value("countersign_log_cosigned_size", help, cosigned_size);
     let help = "Commits that are in the log, and that no checkpoint covers yet.";
     page.value("countersign_log_lag_commits", help, size.saturating_sub(signed_size));
-    if let Some(age) = since_checkpoint {
-        let help =
-            "Seconds since a checkpoint was last made, or the newest one was given to witnesses again.";
-        page.value("countersign_log_checkpoint_age_seconds", help, age.as_secs_f64());
-    }
+    let help = "Seconds since a checkpoint was last made, or the newest one was given to witnesses again.";
+    page.value("countersign_log_checkpoint_age_seconds", help, since_checkpoint.as_secs_f64());
     let help = "Whether the log does not go on, or signs nothing; the server's log says why.";
     page.value("countersign_log_stopped", help, u8::from(is_in_trouble));
 }

@@ -13,9 +13,11 @@ use countersign_core::{
             ANSWER_BYTES, ASSET_NAME_BYTES, BUNDLE_BYTES, FILE_BYTES, FIRST_PAGE_RELEASES, HISTORY_BYTES,
             INDEX_BYTES, INDEX_FILES, INDEX_NAMES_BYTES, JOURNAL_ENTRY_BYTES, JOURNAL_ENTRY_FILES,
             JOURNAL_LINE_BYTES, JOURNAL_MESSAGE_BYTES, JOURNAL_WAIT_SECONDS, KEPT_REQUEST_BYTES, KEY_ENTRIES,
-            LIST_ENTRIES, LIST_READ_BYTES, METADATA_BYTES, PAGE_EVENTS, PAGE_FILES, PAGE_ROWS, PAGE_STEPS,
-            PENDING_LIST_BYTES, REVOCATION_BYTES, SERVER_URL_BYTES, SHARED_BATCH_BYTES, SIGNATURES,
-            SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES, SIGNERS_FILE_SERVERS,
+            KEY_NAME_BYTES, LIST_ENTRIES, LIST_READ_BYTES, METADATA_BYTES, NOTE_BYTES, NOTE_SIGNATURES,
+            PAGE_EVENTS, PAGE_FILES, PAGE_ROWS, PAGE_STEPS, PENDING_LIST_BYTES, POLICY_BYTES, POLICY_ENTRIES,
+            PROOF_HASHES, REVOCATION_BYTES, SERVER_URL_BYTES, SHARED_BATCH_BYTES, SIGNATURES,
+            SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES, SIGNERS_FILE_SERVERS, STAPLE_BYTES,
+            WITNESS_REQUEST_BYTES,
         },
         digest::{Sha256, Sha512},
     },
@@ -148,6 +150,18 @@ const TABLE: &[Bound] = &[
         "proxies close a connection that is silent for longer",
     ),
     bytes("a batch of commits that nodes share", SHARED_BATCH_BYTES, "a node reads each one whole"),
+    bytes("a signed note", NOTE_BYTES, "sixteen signatures that withstand a quantum computer, as C2SP asks"),
+    count("signatures of a note", NOTE_SIGNATURES, "each signature of a known key is verified"),
+    bytes("the name of a log or witness", KEY_NAME_BYTES, "it stands in every checkpoint and staple"),
+    count("hashes of a proof in a log", PROOF_HASHES, "more than a tree of 2^63 leaves needs"),
+    bytes("what a log asks a witness to cosign", WITNESS_REQUEST_BYTES, "a note and a proof"),
+    bytes("a policy file", POLICY_BYTES, "an operator writes it by hand"),
+    count(
+        "logs, witnesses, or groups of a policy",
+        POLICY_ENTRIES,
+        "C2SP asks for 32; a server asks every witness",
+    ),
+    bytes("a staple", STAPLE_BYTES, "nine paths, two proofs, and a cosignature of each witness"),
 ];
 
 /// `2 MiB`, `1,000`: as the documentation writes it.

@@ -1,0 +1,253 @@
+//! Policies: their syntax, and how witnesses are counted.
+
+use std::collections::BTreeSet;
+
+use countersign_core::{
+    log::{
+        policy::{Policy, PolicyFault},
+        quorum_tree::Tolerance,
+    },
+    values::{
+        bounds::{POLICY_BYTES, POLICY_ENTRIES},
+        key::PublicKey,
+        verifier_key::{KeyKind, VerifierKey, VerifierKeyError},
+    },
+};
+use countersign_testing::{assert_mentions, key};
+
+fn of_kind(kind: KeyKind, n: u8) -> VerifierKey {
+    VerifierKey::new(&format!("example.com/{n}"), kind, key(n).public_key()).expect("a key")
+}
+
+/// A policy in which `L1` stands for the key of log 1, and `W2` for that of witness 2.
+fn text(short: &str) -> String {
+    let word = |word: &str| {
+        let number = |prefix| word.strip_prefix(prefix).and_then(|number| number.parse().ok());
+        match (number("L"), number("W")) {
+            (Some(n), _) => of_kind(KeyKind::Log, n).to_string(),
+            (_, Some(n)) => of_kind(KeyKind::Witness, n).to_string(),
+            (None, None) => word.to_owned(),
+        }
+    };
+    let line = |line: &str| line.split(' ').map(word).collect::<Vec<_>>().join(" ") + "\n";
+    short.split("; ").map(line).collect()
+}
+
+fn policy(short: &str) -> Policy {
+    Policy::parse(text(short).as_bytes()).expect(short)
+}
+
+fn fault(short: &str) -> (usize, PolicyFault) {
+    let error = Policy::parse(text(short).as_bytes()).expect_err(short);
+    (error.line, error.fault)
+}
+
+fn keys(numbers: &[u8]) -> BTreeSet<PublicKey> {
+    numbers.iter().map(|n| key(*n).public_key()).collect()
+}
+
+const NESTED: &str = "log L99; witness a W1; witness b W2; witness c W3; group x 2 a b c; witness d W4; witness e W5; \
+    group y any d e; witness f W6; group z all x y f; quorum z";
+
+#[test]
+fn the_example_of_c2sp_counts_as_it_says() {
+    let policy = policy(
+        "log L99 https://log.example/; witness X1 W1; witness X2 W2; witness X3 W3; group X-witnesses 2 X1 X2 X3; \
+         witness Y1 W4 https://w4.example/; witness Y2 W5; witness Y3 W6; group Y-witnesses any Y1 Y2 Y3; \
+         group X-and-Y all X-witnesses Y-witnesses; quorum X-and-Y",
+    );
+    for (cosigned, is_met) in [
+        ([1, 2, 4].as_slice(), true),
+        (&[1, 3, 6], true),
+        (&[1, 2, 3, 4, 5, 6], true),
+        (&[1, 2], false),
+        (&[1, 4, 5, 6], false),
+        (&[], false),
+        (&[99, 50, 51], false),
+    ] {
+        assert_eq!(policy.is_met(&keys(cosigned)), is_met, "{cosigned:?}");
+    }
+    assert_eq!(policy.logs()[0].url.as_deref(), Some("https://log.example/"));
+    assert_eq!(policy.witnesses()[3].name, "Y1");
+    assert_eq!((policy.log_keys().len(), policy.witness_keys().len(), policy.public_keys().len()), (1, 6, 7));
+}
+
+#[test]
+fn a_policy_is_written_and_read_as_the_same() {
+    for short in
+        [NESTED, "quorum none", "log L1 http://a; quorum none", "witness a W1 u; witness b W2; quorum a"]
+    {
+        let policy = policy(short);
+        assert_eq!(Policy::parse(policy.to_string().as_bytes()), Ok(policy), "{short}");
+    }
+    let loose = "# a comment\n\n \t \n  quorum\tnone  \n\t# another";
+    assert_eq!(Policy::parse(loose.as_bytes()).unwrap().to_string(), "quorum none\n");
+}
+
+#[test]
+fn every_fault_of_a_policy_is_named_with_its_line() {
+    let owned = |name: &str| name.to_owned();
+    let table = [
+        ("", (0, PolicyFault::Quorum)),
+        ("quorum none; quorum none", (2, PolicyFault::Quorum)),
+        ("nonsense", (1, PolicyFault::Form)),
+        ("log", (1, PolicyFault::Form)),
+        ("log L1 url more; quorum none", (1, PolicyFault::Form)),
+        ("witness a; quorum none", (1, PolicyFault::Form)),
+        ("witness a W1 url more; quorum none", (1, PolicyFault::Form)),
+        ("quorum", (1, PolicyFault::Form)),
+        ("quorum none none", (1, PolicyFault::Form)),
+        ("witness a W1; group g; quorum a", (2, PolicyFault::Form)),
+        ("witness a W1; group g some a; quorum g", (2, PolicyFault::Form)),
+        ("witness a W1; group g 01 a; quorum g", (2, PolicyFault::Form)),
+        ("witness a W1; group g +1 a; quorum g", (2, PolicyFault::Form)),
+        ("log W1; quorum none", (1, VerifierKeyError::OtherKind(KeyKind::Witness, KeyKind::Log).into())),
+        ("witness a L1; quorum a", (1, VerifierKeyError::OtherKind(KeyKind::Log, KeyKind::Witness).into())),
+        ("log x; quorum none", (1, VerifierKeyError::Form.into())),
+        ("log L1; log L1; quorum none", (2, PolicyFault::KeyTwice(owned("example.com/1")))),
+        ("log L1; witness a W1; quorum a", (2, PolicyFault::KeyTwice(owned("example.com/1")))),
+        ("witness a W1; witness b W1; quorum a", (2, PolicyFault::KeyTwice(owned("example.com/1")))),
+        ("witness a W1; witness a W2; quorum a", (2, PolicyFault::NameTaken(owned("a")))),
+        ("witness a W1; group a any a; quorum a", (2, PolicyFault::NameTaken(owned("a")))),
+        ("witness none W1; quorum none", (1, PolicyFault::NameTaken(owned("none")))),
+        ("quorum a; witness a W1", (1, PolicyFault::Unknown(owned("a")))),
+        ("group g any a; witness a W1; quorum g", (1, PolicyFault::Unknown(owned("a")))),
+        ("group g any none; quorum g", (1, PolicyFault::Unknown(owned("none")))),
+        ("group g any g; quorum g", (1, PolicyFault::Unknown(owned("g")))),
+        ("witness a W1; group g any a a; quorum g", (2, PolicyFault::MemberTwice(owned("a")))),
+        ("witness a W1; group g any a; group h any a; quorum h", (3, PolicyFault::MemberTwice(owned("a")))),
+        ("witness a W1; group g 0 a; quorum g", (2, PolicyFault::Threshold(1))),
+        ("witness a W1; group g 2 a; quorum g", (2, PolicyFault::Threshold(1))),
+        ("group g all; quorum g", (1, PolicyFault::Threshold(0))),
+        ("quorum none\r", (1, PolicyFault::NotText)),
+        ("# \u{7f}", (1, PolicyFault::NotText)),
+    ];
+    for (short, expected) in table {
+        assert_eq!(fault(short), expected, "{short:?}");
+    }
+    assert_eq!(Policy::parse(b"\xff").unwrap_err().fault, PolicyFault::NotText);
+    let error = Policy::parse(text("quorum none; log x").as_bytes()).unwrap_err();
+    assert_mentions(&error.to_string(), &["line 2", "NAME+ID+KEY"]);
+    let invisible = Policy::parse("quorum a\u{200b}".as_bytes()).unwrap_err().to_string();
+    assert!(!invisible.contains('\u{200b}'), "{invisible}");
+}
+
+#[test]
+fn one_key_under_two_names_is_refused() {
+    let second = VerifierKey::new("example.com/other", KeyKind::Witness, key(1).public_key()).unwrap();
+    let text = text("witness a W1; witness b SECOND; group g 2 a b; quorum g")
+        .replace("SECOND", &second.to_string());
+    let error = Policy::parse(text.as_bytes()).unwrap_err();
+    assert_eq!(error.fault, PolicyFault::KeyTwice("example.com/other".to_owned()));
+    let groups = [(2, vec![of_kind(KeyKind::Witness, 1), second])];
+    let of_groups = Policy::of_groups(of_kind(KeyKind::Log, 9), &groups);
+    assert_eq!(of_groups, Err(PolicyFault::KeyTwice("example.com/other".to_owned())));
+}
+
+#[test]
+fn a_policy_has_a_largest_size_and_number_of_entries() {
+    let many = |count: u8| {
+        let lines: Vec<String> = (1..=count).map(|n| format!("witness w{n} W{n}")).collect();
+        lines.join("; ") + "; quorum w1"
+    };
+    let most = u8::try_from(POLICY_ENTRIES).unwrap();
+    assert_eq!(policy(&many(most)).witnesses().len(), POLICY_ENTRIES);
+    assert_eq!(fault(&many(most + 1)), (POLICY_ENTRIES + 1, PolicyFault::TooMany));
+    let logs = |count: u8| {
+        let lines: Vec<String> = (1..=count).map(|n| format!("log L{n}")).collect();
+        lines.join("; ") + "; quorum none"
+    };
+    assert_eq!(policy(&logs(most)).logs().len(), POLICY_ENTRIES);
+    assert_eq!(fault(&logs(most + 1)), (POLICY_ENTRIES + 1, PolicyFault::TooMany));
+    let chain = |count: usize| {
+        let groups = (1..=count).map(|n| {
+            format!("group g{n} any {}", if n == 1 { "w".to_owned() } else { format!("g{}", n - 1) })
+        });
+        format!("witness w W1; {}; quorum g{count}", groups.collect::<Vec<_>>().join("; "))
+    };
+    assert!(policy(&chain(POLICY_ENTRIES)).is_met(&keys(&[1])));
+    assert_eq!(fault(&chain(POLICY_ENTRIES + 1)).1, PolicyFault::TooMany);
+    let padded = |bytes: usize| format!("quorum none\n#{}", "x".repeat(bytes - 13));
+    assert!(Policy::parse(padded(POLICY_BYTES).as_bytes()).is_ok());
+    assert_eq!(Policy::parse(padded(POLICY_BYTES + 1).as_bytes()).unwrap_err().fault, PolicyFault::TooLarge);
+}
+
+#[test]
+fn groups_of_a_signers_file_must_all_reach_their_thresholds() {
+    let witnesses =
+        |numbers: &[u8]| numbers.iter().map(|n| of_kind(KeyKind::Witness, *n)).collect::<Vec<_>>();
+    let log = of_kind(KeyKind::Log, 9);
+    let two = Policy::of_groups(log.clone(), &[(2, witnesses(&[1, 2, 3])), (1, witnesses(&[4, 5]))]).unwrap();
+    assert!(
+        two.is_met(&keys(&[1, 2, 5])) && !two.is_met(&keys(&[1, 4, 5])) && !two.is_met(&keys(&[1, 2, 3]))
+    );
+    let one = Policy::of_groups(log.clone(), &[(1, witnesses(&[1]))]).unwrap();
+    assert!(one.is_met(&keys(&[1])) && !one.is_met(&keys(&[])));
+    let none = Policy::of_groups(log.clone(), &[]).unwrap();
+    assert!(none.is_met(&keys(&[])) && none.tolerance().is_none());
+    for policy in [two, one, none] {
+        assert_eq!(Policy::parse(policy.to_string().as_bytes()), Ok(policy));
+    }
+    assert_eq!(Policy::of_groups(log.clone(), &[(3, witnesses(&[1, 2]))]), Err(PolicyFault::Threshold(2)));
+    assert_eq!(Policy::of_groups(log, &[(0, vec![])]), Err(PolicyFault::Threshold(0)));
+}
+
+const POLICIES: [&str; 8] = [
+    NESTED,
+    "witness a W1; quorum a",
+    "witness a W1; witness b W2; witness c W3; group g any a b c; quorum g",
+    "witness a W1; witness b W2; witness c W3; group g all a b c; quorum g",
+    "witness a W1; witness b W2; witness c W3; witness d W4; group g 3 a b c d; quorum g",
+    "witness a W1; witness b W2; group g all a b; witness c W3; witness d W4; group h 2 g c d; quorum h",
+    "witness a W1; witness b W2; group g all a b; witness c W3; witness d W4; group h all c d; group i any g h; quorum i",
+    "witness a W1; witness b W2; witness c W3; group g 2 a b c; witness d W4; witness e W5; group h 2 d e; \
+     witness f W6; group i 2 g h f; quorum i",
+];
+
+fn subsets() -> impl Iterator<Item = Vec<u8>> {
+    (0..64_u8).map(|bits| (1..=6).filter(|n| bits >> (n - 1) & 1 == 1).collect())
+}
+
+#[test]
+fn as_of_is_the_largest_time_that_enough_witnesses_reach() {
+    for (number, short) in POLICIES.iter().enumerate() {
+        let policy = policy(short);
+        for subset in subsets() {
+            // Times in another order for each policy, some of them alike.
+            let time = |n: u8| 100 + u64::from(n) * (number as u64 * 2 + 1) % 5;
+            let cosigned: Vec<_> = subset.iter().map(|n| (key(*n).public_key(), time(*n))).collect();
+            let reached = |t: u64| {
+                let late = cosigned.iter().filter(|(_, time)| *time >= t).map(|(key, _)| *key);
+                policy.is_met(&late.collect())
+            };
+            let expected = (90..110).rev().find(|t| reached(*t));
+            assert!(!reached(110));
+            assert_eq!(policy.as_of(cosigned), expected, "{short}: {subset:?}");
+        }
+    }
+    let policy = policy("witness a W1; witness b W2; group g 2 a b; quorum g");
+    // One witness many times is one witness.
+    let [a, b] = [1, 2].map(|n| key(n).public_key());
+    assert_eq!(policy.as_of([(a, 9), (a, 8), (a, 7)]), None);
+    assert_eq!(policy.as_of([(a, 9), (a, 8), (b, 5), (b, 7)]), Some(7));
+    assert_eq!(Policy::parse(b"quorum none").unwrap().as_of([(a, 9)]), None);
+}
+
+#[test]
+fn what_a_quorum_withstands_is_what_all_subsets_say() {
+    for short in POLICIES {
+        let policy = policy(short);
+        let members = policy.quorum_keys();
+        let met: Vec<_> = subsets().map(|subset| keys(&subset)).filter(|set| policy.is_met(set)).collect();
+        let relevant =
+            |set: &BTreeSet<PublicKey>| set.intersection(&members).copied().collect::<BTreeSet<_>>();
+        let needed = met.iter().map(|set| relevant(set).len()).min().unwrap();
+        let down = |set: &BTreeSet<PublicKey>| policy.is_met(&members.difference(set).copied().collect());
+        let blocking = subsets().map(|subset| relevant(&keys(&subset))).filter(|set| !down(set));
+        let may_be_down = blocking.map(|set| set.len()).min().unwrap() - 1;
+        let pairs = met.iter().flat_map(|a| met.iter().map(move |b| relevant(&(a & b)).len()));
+        let expected =
+            Tolerance { witnesses: members.len(), needed, may_be_down, must_collude: pairs.min().unwrap() };
+        assert_eq!(policy.tolerance(), Some(expected), "{short}");
+    }
+}
