@@ -132,13 +132,6 @@ impl TestWitness {
         witness
     }
 
-    #[track_caller]
-    pub(crate) fn start(origin: SocketAddr, name: &str, extra: &[&str]) -> Self {
-        let mut witness = Self::prepare(origin, name, extra);
-        witness.server.start_again();
-        witness
-    }
-
     pub(crate) fn add_checkpoint(&self, request: &WitnessRequest) -> Reply {
         self.post(request.write())
     }

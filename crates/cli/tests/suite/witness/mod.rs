@@ -3,6 +3,7 @@
 mod asking;
 mod cosigning;
 mod forks;
+mod hostile;
 mod kills;
 mod polling;
 mod restored;
