@@ -1,6 +1,12 @@
 //! What a witness answers, and what witnesses send.
 
-use countersign_core::log::checkpoint::CheckpointError;
+use countersign_core::{
+    log::checkpoint::CheckpointError,
+    values::{
+        bounds::{NOTE_BYTES, WITNESS_REQUEST_BYTES},
+        wire,
+    },
+};
 use countersign_log::{CosignError, CosignRefusal};
 use serde_json::json;
 
@@ -9,9 +15,9 @@ use super::endpoint::{
     Section,
 };
 use crate::error::ApiError;
-use countersign_core::values::wire;
 
 const TEXT: &str = "text/plain";
+const COUNTED_AS: &str = "witness";
 
 pub fn add_checkpoint() -> Endpoint {
     let lines = Content { examples: vec![("cosignature", json!(LINE))], ..Content::text(TEXT) };
@@ -26,9 +32,20 @@ pub fn add_checkpoint() -> Endpoint {
          that the witness has seen, a consistency proof, an empty line, and the checkpoint. Of the log that it replays, a \
          witness cosigns only a checkpoint whose root it has counted itself.",
     )
-    .answers(DescribedAnswer::new(200, "the cosignature, as a line of a signed note").with_header(CACHE_CONTROL).with_content(lines))
-    .fails("the body is malformed, or the old size is larger than the checkpoint's", &CosignRefusal::Malformed(form).into())
-    .fails("no known key of the log has signed it, or the witness has stopped for this log", &CosignRefusal::NotSigned(unsigned).into())
+    .counted_as(COUNTED_AS)
+    .answers(
+        DescribedAnswer::new(200, "the cosignature, as a line of a signed note")
+            .with_header(CACHE_CONTROL)
+            .with_content(lines),
+    )
+    .fails(
+        "the body is malformed, or the old size is larger than the checkpoint's",
+        &CosignRefusal::Malformed(form).into(),
+    )
+    .fails(
+        "no known key of the log has signed it, or the witness has stopped for this log",
+        &CosignRefusal::NotSigned(unsigned).into(),
+    )
     .fails("the witness does not know this log; or this is no witness", &ApiError::no_witness())
     .fails("the body did not arrive in time", &ApiError::too_slow())
     .answers(
@@ -36,10 +53,16 @@ pub fn add_checkpoint() -> Endpoint {
             .with_header(CACHE_CONTROL)
             .with_content(size),
     )
-    .fails("the body is too large", &ApiError::too_large(countersign_core::values::bounds::WITNESS_REQUEST_BYTES))
+    .fails(
+        "the body is too large",
+        &ApiError::too_large(WITNESS_REQUEST_BYTES),
+    )
     .fails("the checkpoint does not continue what the witness has seen", &CosignRefusal::BadProof.into())
     .can_fail("")
-    .fails("the witness has not come that far yet; try again", &CosignRefusal::NotReplayed { size: 8, replayed: 7 }.into())
+    .fails(
+        "the witness has not come that far yet; try again",
+        &CosignRefusal::NotReplayed { size: 8, replayed: 7 }.into(),
+    )
     .limited();
     Endpoint { body: Some(request_body(REQUEST)), ..endpoint }
 }
@@ -55,9 +78,13 @@ pub fn witnessed_checkpoint() -> Endpoint {
         "The newest checkpoint that a witness has cosigned",
         "Only a witness has this. It is a signed note with the signature of the log and the cosignature of the witness.",
     )
+    .counted_as(COUNTED_AS)
     .with_parameter(Parameter { name: "origin", place: ParameterPlace::Path, about, schema, example })
     .answers(DescribedAnswer::new(200, "the checkpoint").with_header(CACHE_CONTROL).with_content(note))
-    .fails("the witness has cosigned nothing of such a log; or this is no witness", &ApiError::nothing_cosigned())
+    .fails(
+        "the witness has cosigned nothing of such a log; or this is no witness",
+        &ApiError::nothing_cosigned(),
+    )
     .limited()
 }
 
@@ -77,11 +104,17 @@ pub fn cosignature() -> Endpoint {
     )
     .answers(DescribedAnswer::new(200, "the cosignature was kept").with_content(accepted))
     .fails("the body is malformed", &CosignRefusal::Malformed(form).into())
-    .fails("no configured witness has signed it, or it is of another log", &CosignError::UnknownWitness.into())
+    .fails(
+        "no configured witness has signed it, or it is of another log",
+        &CosignError::UnknownWitness.into(),
+    )
     .fails("this server keeps no log", &ApiError::no_log())
     .fails("the body did not arrive in time", &ApiError::too_slow())
-    .fails("the checkpoint is not one that waits for witnesses: fetch the newest one", &CosignError::NotWaiting(7).into())
-    .fails("the body is too large", &ApiError::too_large(countersign_core::values::bounds::NOTE_BYTES))
+    .fails(
+        "the checkpoint is not one that waits for witnesses: fetch the newest one",
+        &CosignError::NotWaiting(7).into(),
+    )
+    .fails("the body is too large", &ApiError::too_large(NOTE_BYTES))
     .can_fail("")
     .fails("too many large bodies at a time; try again", &ApiError::busy())
     .limited();
