@@ -34,6 +34,8 @@ pub(crate) struct LogState {
     /// Leaves that the newest checkpoint covers and that are there.
     pub(crate) covered: AtomicU64,
     pub(crate) rounds: watch::Sender<CheckpointRound>,
+    /// Leaves that there are.
+    pub(crate) sizes: watch::Sender<u64>,
     pub(crate) last_round: Mutex<Option<Instant>>,
     pub(crate) started: Instant,
     /// Why the log does not go on or does not sign.

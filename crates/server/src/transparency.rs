@@ -3,11 +3,20 @@
 use std::{io, sync::Arc};
 
 use countersign_cluster::{checkpoints::SharedCheckpoints, database::Database};
-use countersign_log::{CheckpointFiles, CheckpointKeeper, LogError, LogOptions, TransparencyLog};
+use countersign_core::log::{
+    checkpoint::{Checkpoint, Cosignature},
+    note::Note,
+};
+use countersign_log::{
+    CheckpointFiles, CheckpointKeeper, CosignError, LogError, LogOptions, TransparencyLog,
+};
 use countersign_store::{Store, data_dir::DataDir};
 use thiserror::Error;
 
-use crate::config::LogSettings;
+use crate::{
+    asking::{AskedWitness, BadWitnessUrl},
+    config::LogSettings,
+};
 
 #[derive(Debug, Error)]
 pub enum LogStartError {
@@ -17,7 +26,12 @@ pub enum LogStartError {
     Log(#[from] LogError),
     #[error("the log cannot speak to the database")]
     Runtime(#[from] io::Error),
+    #[error(transparent)]
+    Witness(#[from] BadWitnessUrl),
 }
+
+/// A log, and the witnesses to ask.
+pub(crate) type LogWithWitnesses = (Arc<TransparencyLog>, Vec<AskedWitness>);
 
 /// Begins to follow the store. Nothing waits for it. Nodes share a database, and with it the checkpoints.
 pub(crate) fn start(
@@ -25,13 +39,14 @@ pub(crate) fn start(
     data_dir: &DataDir,
     database: Option<Database>,
     settings: LogSettings,
-) -> Result<Arc<TransparencyLog>, LogStartError> {
+) -> Result<LogWithWitnesses, LogStartError> {
     let LogSettings { signer, checkpoint_every, heartbeat_every, witnesses, .. } = settings;
     let dir = data_dir.log();
     let keeper: Box<dyn CheckpointKeeper> = match database {
         None => Box::new(CheckpointFiles::new(&dir)),
         Some(database) => Box::new(SharedCheckpoints::new(database, &dir)?),
     };
+    let asked = witnesses.as_ref().map(AskedWitness::list).transpose()?.unwrap_or_default();
     let options = LogOptions {
         keeper,
         dir,
@@ -39,7 +54,22 @@ pub(crate) fn start(
         checkpoint_every,
         heartbeat_every,
         policy: witnesses,
-        waits_for_witnesses: false,
+        waits_for_witnesses: !asked.is_empty(),
     };
-    Ok(Arc::new(TransparencyLog::start(store, options)?))
+    Ok((Arc::new(TransparencyLog::start(store, options)?), asked))
+}
+
+/// A cosignature that a witness sends by itself. One of more commits than there are stops the log (D93).
+pub(crate) fn take_cosignature(
+    log: &TransparencyLog,
+    checkpoint: &Checkpoint,
+    note: &Note,
+) -> Result<Vec<Cosignature>, CosignError> {
+    let witnesses = log.policy().map(|policy| policy.witness_keys()).unwrap_or_default();
+    let signers = note.signers(&witnesses)?;
+    if signers.is_empty() || checkpoint.origin != log.key().name() {
+        return Err(CosignError::UnknownWitness);
+    }
+    signers.iter().for_each(|signer| log.note_witnessed(&signer.key, checkpoint.size));
+    log.add_cosignatures(checkpoint.size, note.signatures())
 }

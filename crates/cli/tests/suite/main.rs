@@ -21,3 +21,4 @@ mod requests;
 mod store;
 mod web;
 mod webhooks;
+mod witness;
