@@ -51,12 +51,16 @@ export async function judgeValues({ base, files }) {
   const { checkPlace } = await import(`${base}/place.mjs`);
   const { parseAssetName, parsePath, parseTime } = await import(`${base}/values.mjs`);
 
-  const orNull = (read) => {
+  const orNull = async (read) => {
     try {
-      return read();
+      return await read();
     } catch {
       return null;
     }
+  };
+  const spellSigners = ({ keys, log }) => {
+    const groups = log?.groups.map((group) => ` ${group.threshold}/${group.keys.length}`).join("");
+    return `${keys.size}${log ? `, log ${log.key.name}, witnesses${groups}, age ${log.age ?? "none"}` : ""}`;
   };
   const faults = {
     "this is not the path of an index": "not an index",
@@ -70,9 +74,9 @@ export async function judgeValues({ base, files }) {
     times: ({ text }) => ({ text, reads_as: parseTime(text)?.toString() ?? null }),
     paths: ({ text }) => ({ text, reads_as: parsePath(text) }),
     names: ({ text }) => ({ text, reads_as: parseAssetName(text) }),
-    json: ({ text }) => ({ text, reads_as: orNull(() => `${signatures(parseJson(text), "").size}`) }),
-    signers: ({ text }) => ({ text, reads_as: orNull(() => `${readSigners(text).keys.size}`) }),
-    indexes: ({ text }) => ({ text, reads_as: orNull(() => `${readIndex(text).published_files.length}`) }),
+    json: async ({ text }) => ({ text, reads_as: await orNull(() => `${signatures(parseJson(text), "").size}`) }),
+    signers: async ({ text }) => ({ text, reads_as: await orNull(() => readSigners(text).then(spellSigners)) }),
+    indexes: async ({ text }) => ({ text, reads_as: await orNull(() => `${readIndex(text).published_files.length}`) }),
     signatures: async ({ key, signature }) =>
       ({ key, signature, verifies: await isSignedBy(key, content, parseSignature(signature)) }),
     places: ({ path, index }) =>

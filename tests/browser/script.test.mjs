@@ -34,12 +34,12 @@ test("signers files are limited in size", async () => {
   const { readSigners } = await import(`${base}/documents.mjs`);
   const { "signers.json": { cases } } = readVectors("values");
   const good = cases[0].text;
-  assert.equal(readSigners(good + " ".repeat(256 * 1024 - good.length)).keys.size, 2);
-  assert.throws(() => readSigners(good + " ".repeat(256 * 1024 - good.length + 1)), /at most 256 KiB/);
+  assert.equal((await readSigners(good + " ".repeat(256 * 1024 - good.length))).keys.size, 2);
+  await assert.rejects(readSigners(good + " ".repeat(256 * 1024 - good.length + 1)), /at most 256 KiB/);
   const group = JSON.stringify(JSON.parse(good).artifact_signers[0]);
   const groups = (count) => good.replace(group, Array(count).fill(group).join(","));
-  assert.equal(readSigners(groups(500)).artifact.length, 500);
-  assert.throws(() => readSigners(groups(501)), /more than 1,000/);
+  assert.equal((await readSigners(groups(500))).artifact.length, 500);
+  await assert.rejects(readSigners(groups(501)), /more than 1,000/);
 });
 
 test("indexes and sets of signatures are limited as the client limits them", async () => {

@@ -14,7 +14,10 @@ use countersign_core::{
     values::{digest::Sha512, json::ParseError},
 };
 
-use super::{PROJECT, alice, at, bob, carol, dave, origin, path, published, signed_request, signers};
+use super::{
+    PROJECT, alice, at, bob, carol, dave, log_key, origin, path, published, signed_request, signers,
+    witness_key,
+};
 
 /// Reads a document of one kind and writes it again.
 pub type Rewrite = fn(&[u8]) -> Result<Vec<u8>, ParseError>;
@@ -92,6 +95,7 @@ fn signers_file() -> Vec<u8> {
         .admin(1, [&bob()])
         .master(1, [&dave()])
         .revocation(1, [&alice()])
+        .log(&log_key(), &[(1, &[witness_key(1), witness_key(2)]), (1, &[witness_key(3)])])
         .text();
     let named = text.replacen("}}", "}, \"name\": \"alice\"}", 1);
     SignersFile::parse(named.as_bytes()).expect("the example is valid").write()

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use countersign_core::values::key::{PublicKey, SecretKey};
+use countersign_core::values::{
+    key::{PublicKey, SecretKey},
+    verifier_key::{KeyKind, VerifierKey},
+};
 
 /// The key that grows from the seed of 32 times `n`.
 pub fn key(n: u8) -> SecretKey {
@@ -34,15 +37,27 @@ pub fn public<const N: usize>(keys: [&SecretKey; N]) -> std::collections::BTreeS
     keys.into_iter().map(SecretKey::public_key).collect()
 }
 
+/// The key of the log `sign.example.org/log`.
+pub fn log_key() -> VerifierKey {
+    VerifierKey::new("sign.example.org/log", KeyKind::Log, key(100).public_key()).expect("a name")
+}
+
+/// The key of the witness `witnessN.example/w`.
+pub fn witness_key(n: u8) -> VerifierKey {
+    let name = format!("witness{n}.example/w");
+    VerifierKey::new(&name, KeyKind::Witness, key(100 + n).public_key()).expect("a name")
+}
+
 /// A signers file in the making.
 #[derive(Debug, Clone)]
 pub struct Signers {
     timestamp: String,
     roles: Vec<(&'static str, Vec<String>)>,
+    transparency: Option<String>,
 }
 
 pub fn signers(timestamp: &str) -> Signers {
-    Signers { timestamp: timestamp.to_owned(), roles: Vec::new() }
+    Signers { timestamp: timestamp.to_owned(), roles: Vec::new(), transparency: None }
 }
 
 impl Signers {
@@ -85,10 +100,29 @@ impl Signers {
         self
     }
 
+    /// A log and its witnesses, in groups of a threshold and keys; with witnesses, a proof can be a day old.
+    pub fn log(mut self, log: &VerifierKey, groups: &[(usize, &[VerifierKey])]) -> Self {
+        let quoted = |key: &VerifierKey| format!("\"{key}\"");
+        let mut text = format!(r#"{{"log": {}"#, quoted(log));
+        let group = |(threshold, keys): &(usize, &[VerifierKey])| {
+            let keys: Vec<String> = keys.iter().map(quoted).collect();
+            format!(r#"{{"threshold": {threshold}, "keys": [{}]}}"#, keys.join(", "))
+        };
+        let groups: Vec<String> = groups.iter().map(group).collect();
+        if !groups.is_empty() {
+            text += &format!(r#", "witnesses": [{}], "max_age_seconds": 86400"#, groups.join(", "));
+        }
+        self.transparency = Some(text + "}");
+        self
+    }
+
     pub fn text(&self) -> String {
         let mut text = format!(r#"{{"version": 1, "timestamp": "{}""#, self.timestamp);
         for (role, groups) in &self.roles {
             write!(text, ", \"{role}\": [{}]", groups.join(", ")).expect("a string takes all");
+        }
+        if let Some(transparency) = &self.transparency {
+            write!(text, ", \"transparency\": {transparency}").expect("a string takes all");
         }
         text + "}\n"
     }

@@ -9,3 +9,4 @@ pub mod repository;
 pub mod revocation;
 pub mod signatures;
 pub mod signers;
+pub mod transparency;

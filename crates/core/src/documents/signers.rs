@@ -8,12 +8,15 @@ use std::{
 
 use serde::{Serialize, Serializer};
 
-use crate::values::{
-    bounds::{SERVER_URL_BYTES, SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES, SIGNERS_FILE_SERVERS},
-    json::{self, Field, Json, ParseError},
-    key::PublicKey,
-    shown::is_unseen,
-    time::Timestamp,
+use crate::{
+    documents::transparency::Transparency,
+    values::{
+        bounds::{SERVER_URL_BYTES, SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES, SIGNERS_FILE_SERVERS},
+        json::{self, Field, Json, ParseError},
+        key::PublicKey,
+        shown::{is_unseen, quoted},
+        time::Timestamp,
+    },
 };
 
 const MAX_NAME_CHARS: usize = 64;
@@ -34,6 +37,8 @@ pub struct SignersFile {
     revocation_keys: Option<Vec<Group>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     servers: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transparency: Option<Transparency>,
 }
 
 /// Distinct keys, of which `threshold` must sign.
@@ -82,6 +87,7 @@ impl fmt::Display for Role {
 }
 
 const SERVERS: &str = "servers";
+const TRANSPARENCY: &str = "transparency";
 
 impl SignersFile {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
@@ -90,7 +96,7 @@ impl SignersFile {
         }
         let json = Json::parse(bytes)?;
         let [artifact, admin, master, revocation] = Role::ALL.map(Role::field);
-        let fields = ["version", "timestamp", artifact, admin, master, revocation, SERVERS];
+        let fields = ["version", "timestamp", artifact, admin, master, revocation, SERVERS, TRANSPARENCY];
         let object = json.root().object(&fields)?;
         object.require_version(VERSION)?;
         let optional_role = |name| object.optional(name).map(parse_role).transpose();
@@ -101,10 +107,12 @@ impl SignersFile {
             master_keys: optional_role(master)?,
             revocation_keys: optional_role(revocation)?,
             servers: object.optional(SERVERS).map(parse_servers).transpose()?.unwrap_or_default(),
+            transparency: object.optional(TRANSPARENCY).map(Transparency::parse).transpose()?,
         };
         file.check_entry_count()?;
         file.check_names()?;
         file.check_master_keys()?;
+        file.check_log_keys()?;
         Ok(file)
     }
 
@@ -119,6 +127,11 @@ impl SignersFile {
     /// The signing servers to ask about this project, the best first (D61). Empty if the file names none.
     pub fn servers(&self) -> &[String] {
         &self.servers
+    }
+
+    /// The log that proves the newest state of the project, and its witnesses (D91).
+    pub fn transparency(&self) -> Option<&Transparency> {
+        self.transparency.as_ref()
     }
 
     pub fn artifact_groups(&self) -> &[Group] {
@@ -206,6 +219,24 @@ impl SignersFile {
             }
         }
         Ok(())
+    }
+
+    /// What one key signs is never taken for what another kind of key signs (D34, D84).
+    fn check_log_keys(&self) -> Result<(), ParseError> {
+        let keys = self.keys();
+        match self
+            .transparency
+            .iter()
+            .flat_map(Transparency::verifier_keys)
+            .find(|key| keys.contains(&key.key()))
+        {
+            None => Ok(()),
+            Some(key) => {
+                let reason =
+                    format!("the key of the {} {} is also a signer's", key.kind(), quoted(key.name()));
+                Err(ParseError::new(TRANSPARENCY, reason))
+            }
+        }
     }
 }
 

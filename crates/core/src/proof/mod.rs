@@ -2,6 +2,7 @@
 
 pub mod bundle;
 pub mod freshness;
+mod signers_policy;
 pub mod staple;
 pub mod to_revoke;
 pub mod to_sign;

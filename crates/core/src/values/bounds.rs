@@ -20,6 +20,10 @@ pub const SIGNERS_FILE_ENTRIES: usize = 1_000;
 /// Servers that a signers file names, and the length of each address.
 pub const SIGNERS_FILE_SERVERS: usize = 8;
 pub const SERVER_URL_BYTES: usize = 255;
+/// Witnesses that a signers file names, in all groups together.
+pub const SIGNERS_FILE_WITNESSES: usize = 32;
+/// The age of a proof that a signers file allows, in seconds: 10 years of 365 days.
+pub const PROOF_AGE_SECONDS: usize = 10 * 365 * 86_400;
 /// Signatures on one file: a rotation may have those of the signers before and after it.
 pub const SIGNATURES: usize = 2 * SIGNERS_FILE_ENTRIES;
 /// Of the metadata of a signers file: two URLs of 2 KiB, percent-encoded, and a path.

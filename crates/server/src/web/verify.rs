@@ -22,6 +22,7 @@ const MODULES: [(&str, &str, &str); 8] = [
     ("/assets/verify/rules.mjs", "script_rules", include_str!("verify/rules.mjs")),
     ("/assets/verify/place.mjs", "script_place", include_str!("verify/place.mjs")),
     ("/assets/verify/documents.mjs", "script_documents", include_str!("verify/documents.mjs")),
+    ("/assets/verify/log.mjs", "script_log", include_str!("verify/log.mjs")),
     ("/assets/verify/values.mjs", "script_values", include_str!("verify/values.mjs")),
     ("/assets/verify/keys.mjs", "script_keys", include_str!("verify/keys.mjs")),
     ("/assets/verify/json.mjs", "script_json", include_str!("verify/json.mjs")),

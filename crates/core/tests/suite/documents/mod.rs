@@ -2,3 +2,4 @@ mod kept_apart;
 mod reading_and_writing;
 mod signature_sets;
 mod signers_file;
+mod transparency;

@@ -1,6 +1,6 @@
 //! Bundles that hold: verified, or rightly revoked.
 
-use countersign_core::proof::verify::Evidence;
+use countersign_core::{proof::verify::Evidence, values::verifier_key::VerifierKey};
 
 use super::{
     Expect::{Revoked, Verified},
@@ -11,7 +11,7 @@ use super::{
             Past, checksums_index, evidence, file, founded, founders, good, noon, release_index,
             revocation_by_request, revocation_of, revoked, rotated, signed_by,
         },
-        key, mallory, path, signer_text, signers,
+        key, log_key, mallory, path, signer_text, signers, witness_key,
     },
 };
 
@@ -61,6 +61,12 @@ pub(super) fn all() -> Vec<Vector> {
             "The signers file spells its keys as bare base64 and as an OpenSSH line; keys compare by their bytes.",
             Verified,
             other_spellings(),
+        ),
+        bundle(
+            "good-signers-file-with-a-log",
+            "The signers file names a log, two groups of witnesses and how old a proof can be.",
+            Verified,
+            with_log(),
         ),
         bundle(
             "good-gitlab-release-with-a-slash-in-its-tag",
@@ -142,6 +148,14 @@ fn other_spellings() -> Evidence {
         entries.join(", ")
     );
     let past = Past::of(PROJECT).then_text(text, &[&alice(), &bob()]);
+    evidence(&past, INDEX, &release_index("v1"), &[&alice(), &bob()])
+}
+
+fn with_log() -> Evidence {
+    let groups: &[(usize, &[VerifierKey])] =
+        &[(2, &[witness_key(1), witness_key(2), witness_key(3)]), (1, &[witness_key(4)])];
+    let everyone = [&alice(), &bob(), &carol(), &dave()];
+    let past = Past::of(PROJECT).then(&founders().log(&log_key(), groups), &everyone);
     evidence(&past, INDEX, &release_index("v1"), &[&alice(), &bob()])
 }
 

@@ -10,6 +10,7 @@ mod hostile_bundles;
 mod hostile_revocations;
 mod value_documents;
 mod value_places;
+mod value_transparency;
 mod values;
 
 use countersign_testing as support;

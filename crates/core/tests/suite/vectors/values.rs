@@ -6,6 +6,7 @@ use countersign_core::{
         index::{AssetName, ReleaseIndex},
         signatures::SignatureSet,
         signers::SignersFile,
+        transparency::WitnessGroup,
     },
     values::{
         digest::Sha512,
@@ -21,6 +22,7 @@ use super::{
     support::{SMALL_ORDER, alice, bob},
     value_documents::{documents, indexes, signers},
     value_places::places,
+    value_transparency::transparencies,
 };
 
 /// Each file: its name, what it is about, and its cases with what came out.
@@ -35,7 +37,11 @@ pub(crate) fn all() -> Vec<(&'static str, &'static str, Vec<Value>)> {
             "Lists of signatures: what is not strict JSON is refused.",
             read_all(&documents(), read_document),
         ),
-        ("signers", "Signers files, and how many keys are in them.", read_all(&signers(), read_signers)),
+        (
+            "signers",
+            "Signers files, how many keys are in them, and their log, witness groups and age.",
+            read_all(&[signers(), transparencies()].concat(), read_signers),
+        ),
         ("indexes", "Indexes, and how many files are in them.", read_all(&indexes(), read_index)),
         ("signatures", "Signatures over the SHA-512 digest of `content`.", signatures()),
         ("places", "Whether an index with one file is about the place where it lies.", places()),
@@ -68,7 +74,14 @@ fn read_document(text: &str) -> Option<String> {
 }
 
 fn read_signers(text: &str) -> Option<String> {
-    SignersFile::parse(text.as_bytes()).ok().map(|file| file.keys().len().to_string())
+    let file = SignersFile::parse(text.as_bytes()).ok()?;
+    let log = file.transparency().map(|found| {
+        let group = |group: &WitnessGroup| format!(" {}/{}", group.threshold, group.keys.len());
+        let groups: String = found.witnesses().iter().map(group).collect();
+        let age = found.max_age().map_or_else(|| "none".to_owned(), |age| age.as_secs().to_string());
+        format!(", log {}, witnesses{groups}, age {age}", found.log().name())
+    });
+    Some(format!("{}{}", file.keys().len(), log.unwrap_or_default()))
 }
 
 fn read_index(text: &str) -> Option<String> {

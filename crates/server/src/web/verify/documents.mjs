@@ -2,6 +2,7 @@
 
 import { fail, integer, list, map, object, oneOf, orNull, parseJson, text } from "./json.mjs";
 import { parseKey, parseRecordedKey, parseSignature, toHex, utf8 } from "./keys.mjs";
+import { checkIds, transparency } from "./log.mjs";
 import { parseAssetName, parseDigest, parseHex, parsePath, parseSignerName, parseTime } from "./values.mjs";
 
 function parseBounded(source, kib) {
@@ -43,17 +44,22 @@ const servers = (value, at) => {
 
 const roles = { artifact_signers: role, "admin_keys?": role, "master_keys?": role, "revocation_keys?": role };
 
-export function readSigners(source) {
+const others = { "servers?": servers, "transparency?": transparency };
+
+export async function readSigners(source) {
   const json = parseBounded(source, 256);
-  const read = object({ version: oneOf(1), timestamp: time, ...roles, "servers?": servers })(json, "");
-  const { version, timestamp, servers: asked, ...file } = read;
+  const read = object({ version: oneOf(1), timestamp: time, ...roles, ...others })(json, "");
+  const { version, timestamp, servers: asked, transparency: log, ...file } = read;
   const { artifact_signers: artifact, admin_keys: admin = artifact, master_keys: master = [], ...rest } = file;
   const all = Object.values(file).flat();
   if (membersOf(all).length > 1000) fail("signers", "more than 1,000");
   const names = checkNames(file);
-  const others = new Set(keysOf([...artifact, ...admin, ...Object.values(rest).flat()]));
-  if (keysOf(master).some((key) => others.has(key))) fail("master_keys", "one has another role");
-  return { timestamp, dated: json.timestamp, artifact, admin, master, names, keys: new Set(keysOf(all)) };
+  const plain = new Set(keysOf([...artifact, ...admin, ...Object.values(rest).flat()]));
+  if (keysOf(master).some((key) => plain.has(key))) fail("master_keys", "one has another role");
+  const keys = new Set(keysOf(all));
+  if (log?.keys.some(({ key }) => keys.has(key))) fail("transparency", "one of its keys is also a signer's");
+  await checkIds(log?.keys ?? []);
+  return { timestamp, dated: json.timestamp, artifact, admin, master, names, keys, log };
 }
 
 // One name per key, one key per name.

@@ -36,7 +36,7 @@ export async function gatherEvidence(places) {
   for (const { index: path, name, only } of places) {
     const index = await askAt("files", path);
     if (index === null) continue;
-    const { published_files: files } = attempt("The index", () => readIndex(index));
+    const { published_files: files } = await attempt("The index", () => readIndex(index));
     if (!name || files.some((file) => file.file_name === name)) return { name, ...(await gatherFor(path, index)) };
     if (only) break;
   }
@@ -54,9 +54,9 @@ async function gatherFor(path, index) {
   return {
     path,
     index,
-    signatures: attempt("The list of signatures", () => signatures(parseJson(signed), "")),
+    signatures: await attempt("The list of signatures", () => signatures(parseJson(signed), "")),
     governedBy: await digestOf(copy ?? ""),
-    history: attempt("The signers chain", () => history(parseJson(chain).history, "history")),
+    history: await attempt("The signers chain", () => history(parseJson(chain).history, "history")),
     revocation,
   };
 }

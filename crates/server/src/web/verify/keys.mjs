@@ -13,10 +13,10 @@ export const toHex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).pa
 export const hash = async (kind, bytes) => new Uint8Array(await crypto.subtle.digest(kind, bytes));
 
 export const decodeText = (bytes, fatal = true) => new TextDecoder("utf-8", { fatal, ignoreBOM: true }).decode(bytes);
-const toBytes = (binary) => Uint8Array.from(binary, (c) => c.charCodeAt(0));
+export const toBytes = (binary) => Uint8Array.from(binary, (c) => c.charCodeAt(0));
 
 // All of the padding or none, no stray bits.
-function decode(text, length) {
+export function decode(text, length) {
   const body = text.replace(/={1,2}$/, "");
   const isShaped = /^[A-Za-z0-9+/]*$/.test(body) && body.length % 4 !== 1;
   if (!isShaped || (body !== text && text.length % 4)) return null;
@@ -32,7 +32,7 @@ export function parseKey(text) {
   return blob?.startsWith(SSH_HEAD) ? toKey(blob.slice(SSH_HEAD.length)) : null;
 }
 
-const toKey = (binary) => binary && isStrictPoint(toBytes(binary)) ? PREFIX + btoa(binary).replace("=", "") : null;
+export const toKey = (binary) => binary && isStrictPoint(toBytes(binary)) ? PREFIX + btoa(binary).replace("=", "") : null;
 
 // Verifying shows if it is usable.
 export function parseRecordedKey(text) {

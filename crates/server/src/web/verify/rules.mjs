@@ -9,9 +9,9 @@ export function refuseIf(is, sentence, ...details) {
   if (is) throw Object.assign(new Error(sentence), { details });
 }
 
-export function attempt(what, read) {
+export async function attempt(what, read) {
   try {
-    return read();
+    return await read();
   } catch (error) {
     throw new Error(`${what} is not valid: ${error.message}`);
   }
@@ -48,8 +48,8 @@ export async function verifyChain(history, project) {
 }
 
 async function verifyLink(entry, project, previous, what) {
-  const signers = attempt(what, () => readSigners(entry.signers_config));
-  const metadata = attempt(`${what}, its metadata,`, () => readMetadata(entry.metadata));
+  const signers = await attempt(what, () => readSigners(entry.signers_config));
+  const metadata = await attempt(`${what}, its metadata,`, () => readMetadata(entry.metadata));
   const digest = await digestOf(entry.signers_config);
   refuseIf(metadata.project_id !== project, `${what} belongs to another project`);
   refuseIf(metadata.signers_file_digest !== digest, `${what} has the metadata of another`);
@@ -65,7 +65,7 @@ async function verifyLink(entry, project, previous, what) {
 }
 
 export async function verifyEvidence({ path, index: text, signatures, governedBy, history, revocation }, passed) {
-  const index = attempt("The index", () => readIndex(text));
+  const index = await attempt("The index", () => readIndex(text));
   const fault = checkPlace(index, path);
   refuseIf(fault, `The index does not belong where it lies: ${fault}`);
   passed(`The index belongs where it lies, at ${path}`);
@@ -81,7 +81,7 @@ export async function verifyEvidence({ path, index: text, signatures, governedBy
   refuseIf(!isMet(governing.artifact, signed), `Too few of the right keys have signed: ${counts.join("; ")}`);
   passed(`Enough of the right keys have signed: ${counts.join("; ")}`);
   // Valid or not.
-  const reason = attempt("The revocation", () => JSON.parse(revocation)?.reason);
+  const reason = await attempt("The revocation", () => JSON.parse(revocation)?.reason);
   refuseIf(revocation !== null, `The release is revoked: ${quoted(`${reason}`)}`);
   passed("The server shows no revocation");
   return { index, governing, signedBy: keysOf(governing.artifact).filter((key) => signed.delete(key)) };

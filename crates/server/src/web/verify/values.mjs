@@ -35,7 +35,7 @@ export function parseTime(text) {
 export const parseHex = (bytes) => (text) => text.length === 2 * bytes && /^[0-9a-f]*$/.test(text) ? text : null;
 export const parseDigest = (text) => (text.startsWith("sha512:") ? parseHex(64)(text.slice(7)) : null);
 
-const isSeen = (text) => text.search(UNSEEN) < 0;
+export const isSeen = (text) => text.search(UNSEEN) < 0;
 
 // D24.
 export function parseAssetName(text) {

@@ -1,0 +1,150 @@
+//! The object `transparency` of a signers file (D91): which log proves the newest state of the project, which witnesses must
+//! have seen it, and how old a proof can be.
+
+use std::{collections::BTreeSet, ops::RangeInclusive, time::Duration};
+
+use serde::{Serialize, Serializer, ser::SerializeSeq};
+
+use crate::values::{
+    bounds::{PROOF_AGE_SECONDS, SIGNERS_FILE_WITNESSES},
+    json::{Field, ParseError},
+    key::PublicKey,
+    shown::quoted,
+    verifier_key::{KeyKind, VerifierKey},
+};
+
+/// In seconds.
+const MAX_AGES: RangeInclusive<u64> = 60..=PROOF_AGE_SECONDS as u64;
+
+/// No public key occurs twice in it, and no pair of name and id. A maximum age is there exactly if witnesses are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Transparency {
+    #[serde(serialize_with = "write_key")]
+    log: VerifierKey,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    witnesses: Vec<WitnessGroup>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_age_seconds: Option<u64>,
+}
+
+/// Witnesses, of which `threshold` must have cosigned.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WitnessGroup {
+    pub threshold: usize,
+    #[serde(serialize_with = "write_keys")]
+    pub keys: Vec<VerifierKey>,
+}
+
+impl Transparency {
+    pub(super) fn parse(field: Field<'_>) -> Result<Self, ParseError> {
+        let object = field.object(&["log", "witnesses", "max_age_seconds"])?;
+        let log = parse_key(&object.required("log")?, KeyKind::Log)?;
+        let witnesses = object.optional("witnesses").map(|field| parse_groups(&field, &log)).transpose()?;
+        let max_age = object.optional("max_age_seconds");
+        if witnesses.is_some() && max_age.is_none() {
+            object.required("max_age_seconds")?;
+        }
+        if let (None, Some(max_age)) = (&witnesses, &max_age) {
+            return Err(max_age.error("needs witnesses: without them nothing proves a time"));
+        }
+        Ok(Self {
+            log,
+            witnesses: witnesses.unwrap_or_default(),
+            max_age_seconds: max_age.map(|field| parse_max_age(&field)).transpose()?,
+        })
+    }
+
+    pub fn log(&self) -> &VerifierKey {
+        &self.log
+    }
+
+    /// All groups must reach their thresholds. Without groups, the log's word is enough.
+    pub fn witnesses(&self) -> &[WitnessGroup] {
+        &self.witnesses
+    }
+
+    /// How old a proof can be. `None` without witnesses.
+    pub fn max_age(&self) -> Option<Duration> {
+        self.max_age_seconds.map(Duration::from_secs)
+    }
+
+    /// Of the log and of all witnesses.
+    pub fn verifier_keys(&self) -> impl Iterator<Item = &VerifierKey> {
+        [&self.log].into_iter().chain(self.witnesses.iter().flat_map(|group| &group.keys))
+    }
+}
+
+fn parse_key(field: &Field<'_>, kind: KeyKind) -> Result<VerifierKey, ParseError> {
+    field.parsed(|text| VerifierKey::parse_kind(text, kind))
+}
+
+fn parse_groups(field: &Field<'_>, log: &VerifierKey) -> Result<Vec<WitnessGroup>, ParseError> {
+    let mut seen = SeenKeys::default();
+    seen.insert(log);
+    let mut groups = Vec::new();
+    for entry in field.array()? {
+        groups.push(parse_group(&entry, &mut seen)?);
+    }
+    match groups.iter().map(|group| group.keys.len()).sum() {
+        1..=SIGNERS_FILE_WITNESSES => Ok(groups),
+        0 => Err(field.error("must have at least one group; leave the field out for no witnesses")),
+        _ => Err(field.error(format!("must name at most {SIGNERS_FILE_WITNESSES} witnesses"))),
+    }
+}
+
+fn parse_group(field: &Field<'_>, seen: &mut SeenKeys) -> Result<WitnessGroup, ParseError> {
+    let object = field.object(&["threshold", "keys"])?;
+    let list = object.required("keys")?;
+    let mut keys = Vec::new();
+    for entry in list.array()? {
+        let key = parse_key(&entry, KeyKind::Witness)?;
+        if !seen.insert(&key) {
+            let name = quoted(key.name());
+            return Err(entry.error(format!("the key of {name} is the log's or another witness's already")));
+        }
+        keys.push(key);
+    }
+    if keys.is_empty() {
+        return Err(list.error("must have at least one witness"));
+    }
+    let threshold_field = object.required("threshold")?;
+    let threshold = usize::try_from(threshold_field.integer()?).unwrap_or(usize::MAX);
+    if threshold == 0 || threshold > keys.len() {
+        return Err(threshold_field.error(format!("must be between 1 and {}", keys.len())));
+    }
+    Ok(WitnessGroup { threshold, keys })
+}
+
+fn parse_max_age(field: &Field<'_>) -> Result<u64, ParseError> {
+    let seconds = field.integer()?;
+    if MAX_AGES.contains(&seconds) {
+        return Ok(seconds);
+    }
+    Err(field.error(format!("must be between {} and {} (10 years)", MAX_AGES.start(), MAX_AGES.end())))
+}
+
+/// Two keys with the same name and id could not be told apart in a checkpoint.
+#[derive(Default)]
+struct SeenKeys {
+    keys: BTreeSet<PublicKey>,
+    short: BTreeSet<String>,
+}
+
+impl SeenKeys {
+    /// Whether the key is new.
+    fn insert(&mut self, key: &VerifierKey) -> bool {
+        self.keys.insert(key.key()) && self.short.insert(key.short())
+    }
+}
+
+fn write_key<S: Serializer>(key: &VerifierKey, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(key)
+}
+
+fn write_keys<S: Serializer>(keys: &[VerifierKey], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut list = serializer.serialize_seq(Some(keys.len()))?;
+    for key in keys {
+        list.serialize_element(&key.to_string())?;
+    }
+    list.end()
+}
