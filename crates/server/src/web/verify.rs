@@ -16,7 +16,7 @@ use crate::{openapi::pages, routing::route_table::RouteTable};
 
 /// The whole script. It needs no build: the browser loads these modules as they are. Each has its path, and its name in
 /// the reference.
-const MODULES: [(&str, &str, &str); 8] = [
+const MODULES: [(&str, &str, &str); 9] = [
     (SCRIPT_PATH, "script_page", include_str!("verify/page.mjs")),
     ("/assets/verify/evidence.mjs", "script_evidence", include_str!("verify/evidence.mjs")),
     ("/assets/verify/rules.mjs", "script_rules", include_str!("verify/rules.mjs")),
