@@ -1,4 +1,5 @@
 mod bundle;
+mod freshness;
 mod to_revoke;
 mod to_sign;
 mod trust;

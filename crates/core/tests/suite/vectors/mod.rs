@@ -1,4 +1,4 @@
-//! Test vectors of bundles and chains, each named after an attack, for us and for other implementations.
+//! Test vectors of bundles, chains and staples, each named after an attack, for us and for other implementations.
 //!
 //! A file says itself what it is: `description`, what to `expect` (`verified`, `revoked` or `refused`), by which `rule`
 //! and why (`reason`), the `project`, and a `bundle` or a `history`. The files are made here, from fixed seeds and times:
@@ -7,7 +7,10 @@
 mod chains;
 mod good_bundles;
 mod hostile_bundles;
+mod hostile_checkpoints;
 mod hostile_revocations;
+mod hostile_staples;
+mod staples;
 mod value_documents;
 mod value_places;
 mod value_transparency;
