@@ -2,6 +2,7 @@ mod checkpoints;
 mod derivation;
 mod notes;
 mod policies;
+mod ranges;
 mod records;
 mod trees;
 mod tries;
