@@ -29,6 +29,35 @@ pub struct SignersConfig {
     #[schema(nullable = false, min_items = 1, max_items = 8)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub servers: Option<Vec<String>>,
+    /// The log that proves the newest state of the project; without it, none does.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transparency: Option<SignersTransparency>,
+}
+
+/// None of its keys occurs twice, and none is a signer's.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct SignersTransparency {
+    /// The verifier key of the log, `NAME+ID+KEY`.
+    pub log: String,
+    /// Every group has to reach its threshold; without the field, the log's word is enough.
+    #[schema(nullable = false, min_items = 1, max_items = 32)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub witnesses: Option<Vec<SignersWitnessGroup>>,
+    /// How old a proof can be. It is there exactly if there are witnesses.
+    #[schema(nullable = false, minimum = 60, maximum = 315_360_000)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_age_seconds: Option<u64>,
+}
+
+/// Witnesses, of which `threshold` must have cosigned.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct SignersWitnessGroup {
+    #[schema(minimum = 1)]
+    pub threshold: u64,
+    /// Verifier keys, `NAME+ID+KEY`.
+    #[schema(min_items = 1, max_items = 32)]
+    pub keys: Vec<String>,
 }
 
 /// Distinct keys, of which `threshold` must sign.

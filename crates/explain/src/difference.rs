@@ -12,6 +12,7 @@ use countersign_core::{
 };
 
 use crate::{
+    log_change::{LogChange, list_log_changes},
     signers::{named_signer, rule_text, shown_group, shown_groups, shown_signer, shown_signers},
     strength::{KeyCount, count_needed, effective_groups},
 };
@@ -75,6 +76,8 @@ pub enum SignersChange {
     },
     /// The servers that clients ask about the project, the best first.
     Servers(Vec<String>),
+    /// Of the log and its witnesses.
+    Log(LogChange),
 }
 
 /// A group of a role that changes, and keeps some of its keys.
@@ -94,15 +97,20 @@ pub fn list_changes(current: Option<&SignersFile>, proposed: &SignersFile) -> Ve
         None => {
             let mut changes = Role::ALL.map(|role| found_role(proposed, role)).to_vec();
             changes.extend(compare_servers(&[], proposed.servers()));
+            changes.extend(compare_logs(None, proposed));
             changes
         }
         Some(current) => {
             let pair = Pair { current, proposed };
             let mut changes = pair.list_moved_names();
             changes.extend(Role::ALL.into_iter().filter_map(|role| pair.find_weakening(role)));
+            let (alarming, plain): (Vec<_>, Vec<_>) =
+                compare_logs(Some(current), proposed).partition(SignersChange::is_alarming);
+            changes.extend(alarming);
             changes.extend(pair.list_people());
             changes.extend(Role::ALL.into_iter().flat_map(|role| pair.list_group_changes(role)));
             changes.extend(compare_servers(current.servers(), proposed.servers()));
+            changes.extend(plain);
             changes
         }
     }
@@ -114,6 +122,7 @@ impl SignersChange {
         match self {
             Self::NameMoved { .. } | Self::Weakened { .. } => true,
             Self::Renamed { before, .. } => before.name.is_some(),
+            Self::Log(change) => change.is_alarming(),
             Self::Founded { .. }
             | Self::Joined { .. }
             | Self::Left { .. }
@@ -149,6 +158,14 @@ fn found_role(file: &SignersFile, role: Role) -> SignersChange {
 
 fn compare_servers(before: &[String], after: &[String]) -> Option<SignersChange> {
     (before != after).then(|| SignersChange::Servers(after.to_vec()))
+}
+
+fn compare_logs(
+    current: Option<&SignersFile>,
+    proposed: &SignersFile,
+) -> impl Iterator<Item = SignersChange> {
+    let before = current.and_then(SignersFile::transparency);
+    list_log_changes(before, proposed.transparency()).into_iter().map(SignersChange::Log)
 }
 
 struct Pair<'a> {
@@ -347,6 +364,7 @@ impl fmt::Display for SignersChange {
                 }
             },
             Self::GroupChanged(change) => change.fmt(f),
+            Self::Log(change) => change.fmt(f),
             Self::GroupAdded { role, group } => {
                 write!(f, "{role}: one more group must agree, {}", shown_group(group))
             }

@@ -12,7 +12,10 @@ use countersign_core::{
     values::key::PublicKey,
 };
 
-use crate::signers::{named_signer, shown_groups, shown_signers};
+use crate::{
+    log_strength::{LogStrength, LogWarning},
+    signers::{named_signer, shown_groups, shown_signers},
+};
 
 /// How many entries of groups a search looks at before it settles for bounds: a fraction of a second.
 const MAX_SEARCH_WORK: usize = 1_000_000;
@@ -22,6 +25,8 @@ pub struct Strength {
     pub release: ActStrength,
     pub rotate: ActStrength,
     pub revoke: ActStrength,
+    /// Where the file names a log.
+    pub log: Option<LogStrength>,
     pub warnings: Vec<Warning>,
 }
 
@@ -85,12 +90,16 @@ pub enum Warning {
     NoMasterKeys,
     /// Keys that people have to recognise by their letters alone.
     NoNames(Vec<PublicKey>),
+    /// Of the log and its witnesses.
+    Log(LogWarning),
 }
 
 pub fn assess(file: &SignersFile) -> Strength {
     let [release, rotate, revoke] = [Act::Release, Act::Rotate, Act::Revoke].map(|act| assess_act(file, act));
-    let warnings = collect_warnings(file, [&release, &rotate, &revoke]);
-    Strength { release, rotate, revoke, warnings }
+    let log = file.transparency().map(LogStrength::of);
+    let mut warnings = collect_warnings(file, [&release, &rotate, &revoke]);
+    warnings.extend(log.iter().flat_map(LogStrength::list_warnings).map(Warning::Log));
+    Strength { release, rotate, revoke, log, warnings }
 }
 
 /// The groups that speak for a role, with the defaults of D8. Where any one admin key may revoke (D20), that is one
@@ -387,6 +396,7 @@ impl fmt::Display for Warning {
                 let keys: Vec<String> = keys.iter().map(PublicKey::to_string).collect();
                 write!(f, "without a name: {}", keys.join(", "))
             }
+            Self::Log(warning) => warning.fmt(f),
         }
     }
 }

@@ -336,7 +336,7 @@ fn parse_commit(text: &str) -> Result<String, &'static str> {
     is_id.then(|| text.to_ascii_lowercase()).ok_or("write all 40 hexadecimal digits of the commit")
 }
 
-fn parse_duration(text: &str) -> Result<Duration, &'static str> {
+pub(super) fn parse_duration(text: &str) -> Result<Duration, &'static str> {
     const WRONG: &str = "write a number and a unit, as in 90s, 30m, 2h or 1d";
     let end = text.find(|c: char| !c.is_ascii_digit()).ok_or(WRONG)?;
     let (number, unit) = text.split_at(end);

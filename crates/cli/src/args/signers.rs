@@ -1,11 +1,13 @@
 //! The arguments of `countersign signers`.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{
     Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand, parser::ValueSource, value_parser,
 };
 use countersign_core::documents::signers::Role;
+
+use super::client::parse_duration;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SignersCommand {
@@ -18,7 +20,16 @@ KEY is a .pub file, a svc-pub: string or an ssh-ed25519 line. A name in front is
 A role can have several groups, which must all agree. Give each its keys and then its threshold:
 
   countersign signers new --artifact alice=a.pub bob=b.pub --artifact-threshold 1 \\
-    --artifact build=build.pub --artifact-threshold 1 -o FILE")]
+    --artifact build=build.pub --artifact-threshold 1 -o FILE
+
+A log proves which release is the newest, and that it is not revoked. Witnesses see to it that the log shows everyone \
+the same. Keys of both have the form NAME+ID+KEY; a server with a log shows its key at /log/key:
+
+  countersign signers new --artifact alice=a.pub bob=b.pub --artifact-threshold 2 \\
+    --log \"$(curl -s https://sign.example.org/log/key)\" \\
+    --witness KEY KEY KEY --witness-threshold 2 --max-age 24h -o FILE
+
+Let more than half of the witnesses be needed. Otherwise the log alone can show different people different states.")]
     New(SignersNewArgs),
     /// Make the next signers file from the one in force
     #[command(after_help = "\
@@ -26,12 +37,15 @@ Examples:
   countersign signers edit acme/app --add dave=dave.pub --threshold 2 -o next.json
   countersign signers edit acme/app --replace bob=bob-new.pub -o next.json     a lost key
   countersign signers edit svc.signers.json --remove carol --add admin:dave=dave.pub
+  countersign signers edit acme/app --log KEY --witness KEY KEY KEY --witness-threshold 2
+  countersign signers edit acme/app --max-age 7d
 
 ROLE is artifact, admin, master or revocation; without one it is artifact. Of several groups, artifact.2 is the second. \
 The command shows what changes and what the new file withstands. Publish the file, and propose it with \
 `countersign update`.")]
     Edit(SignersEditArgs),
-    /// Validate a signers file; show who can act alone, and how many keys can be lost or stolen
+    /// Validate a signers file; show who can act alone, how many keys can be lost or stolen, and how many witnesses
+    /// must collude to deceive
     Check {
         /// The signers file
         #[arg(value_name = "FILE")]
@@ -43,6 +57,9 @@ The command shows what changes and what the new file withstands. Publish the fil
 pub(crate) struct SignersNewArgs {
     #[command(flatten)]
     pub(crate) groups: GroupArgs,
+
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
 
     #[command(flatten)]
     pub(crate) servers: ListedServerArgs,
@@ -73,6 +90,13 @@ pub(crate) struct SignersEditArgs {
     /// How many signatures a role needs, as in 2 or admin:1; can be repeated
     #[arg(long, value_name = "[ROLE:]N")]
     pub(crate) threshold: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+
+    /// Remove the log and its witnesses; with --log, before the new one is added
+    #[arg(long)]
+    pub(crate) no_log: bool,
 
     #[command(flatten)]
     pub(crate) servers: ListedServerArgs,
@@ -166,6 +190,69 @@ impl FromArgMatches for GroupArgs {
             }
         };
         Ok(Self { roles: Role::ALL.map(read).into() })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// The log that a signers file is to name, its witnesses in the order in which they were given, and the age of proofs.
+#[derive(Debug, Default)]
+pub(crate) struct LogArgs {
+    pub(crate) log: Option<String>,
+    /// One list for each time that the option was given.
+    pub(crate) witnesses: Vec<Vec<String>>,
+    pub(crate) thresholds: Vec<usize>,
+    pub(crate) max_age: Option<Duration>,
+}
+
+const LOG: &str = "log";
+const MAX_AGE: &str = "max-age";
+/// The names of the two options, as with roles.
+pub(crate) const WITNESS_OPTIONS: [&str; 2] = ["witness", "witness-threshold"];
+
+impl Args for LogArgs {
+    fn augment_args(command: Command) -> Command {
+        let [witness, threshold] = WITNESS_OPTIONS;
+        let option = |name| Arg::new(name).long(name);
+        command
+            .arg(option(LOG).value_name("VKEY").help(
+                "The key of the log that proves the newest state of the project, as in sign.example.org/log+ID+KEY",
+            ))
+            .arg(option(witness).value_name("VKEY").num_args(1..).action(ArgAction::Append).help(
+                "The keys of all witnesses of the log; can be repeated",
+            ))
+            .arg(
+                option(threshold)
+                    .value_name("N")
+                    .action(ArgAction::Append)
+                    .value_parser(value_parser!(usize))
+                    .help("How many of them must have seen a state"),
+            )
+            .arg(option(MAX_AGE).value_name("TIME").value_parser(parse_duration).help(
+                "How old a proof can be, as in 30m, 24h or 7d [default, with new witnesses: 24h]",
+            ))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for LogArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let [witness, threshold] = WITNESS_OPTIONS;
+        let groups = matches.get_occurrences::<String>(witness);
+        let groups = groups.map(|groups| groups.map(|keys| keys.cloned().collect()).collect());
+        let thresholds = matches.get_many::<usize>(threshold);
+        Ok(Self {
+            log: matches.get_one(LOG).cloned(),
+            witnesses: groups.unwrap_or_default(),
+            thresholds: thresholds.map(|thresholds| thresholds.copied().collect()).unwrap_or_default(),
+            max_age: matches.get_one(MAX_AGE).copied(),
+        })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

@@ -1,6 +1,7 @@
 //! `countersign signers`
 
 pub(crate) mod edit;
+mod log;
 pub(crate) mod new;
 
 use std::{collections::BTreeMap, fs, path::Path};
@@ -10,11 +11,13 @@ use countersign_core::{
     values::digest::Sha512,
 };
 use countersign_explain::{
+    log_strength::LogStrength,
     signers::shown_signers,
     strength::{self, ActStrength, Strength},
 };
 use serde_json::{Map, Value, json};
 
+use self::log::LogDraft;
 use crate::{client::now, error::CliError, files::write_new, output::Output, paths::shown_path};
 
 pub(crate) fn check(path: &Path, output: Output) -> Result<(), CliError> {
@@ -51,6 +54,7 @@ fn read(path: &Path) -> Result<(SignersFile, Vec<u8>), CliError> {
 struct Draft {
     roles: BTreeMap<Role, Vec<Group>>,
     servers: Vec<String>,
+    log: Option<LogDraft>,
 }
 
 impl Draft {
@@ -65,14 +69,34 @@ impl Draft {
         if !self.servers.is_empty() {
             file.insert("servers".to_owned(), json!(self.servers));
         }
+        if let Some(log) = &self.log {
+            file.insert("transparency".to_owned(), log.to_json());
+        }
         SignersFile::parse(Value::Object(file).to_string().as_bytes()).map_err(|error| {
             CliError::usage(
                 "these keys and thresholds make no signers file",
-                "correct the keys, thresholds or servers that the message names",
+                "correct what the message names",
             )
             .because(error)
         })
     }
+}
+
+/// One threshold is that of all keys. With more, each is that of the keys before it.
+fn group_keys(
+    [keys, threshold]: [&str; 2],
+    given: &[Vec<String>],
+    thresholds: &[usize],
+) -> Result<Vec<(usize, Vec<String>)>, CliError> {
+    let all = [given.concat()];
+    let groups = if thresholds.len() == 1 { &all[..] } else { given };
+    if groups.len() != thresholds.len() {
+        return Err(CliError::usage(
+            format!("--{keys} is given {} times, and --{threshold} {} times", groups.len(), thresholds.len()),
+            format!("give each group its threshold: --{keys} KEY… --{threshold} N"),
+        ));
+    }
+    Ok(thresholds.iter().copied().zip(groups.iter().cloned()).collect())
 }
 
 /// Prints the file, or writes it to a path that does not exist yet.
@@ -102,6 +126,10 @@ fn deliver(
 
 fn describe_strength(strength: &Strength, output: Output) -> Vec<String> {
     let mut lines: Vec<String> = strength.acts().into_iter().flat_map(describe).collect();
+    if let Some(log) = &strength.log {
+        lines.push("To prove the newest state:".to_owned());
+        lines.extend(log.to_string().lines().map(|line| format!("  {line}")));
+    }
     lines.extend(strength.warnings.iter().map(|warning| format!("{} {warning}", output.bad("warning:"))));
     lines
 }
@@ -121,8 +149,18 @@ fn describe(act: &ActStrength) -> Vec<String> {
 }
 
 fn add_strength(value: &mut Value, strength: &Strength) {
+    if let Some(log) = &strength.log {
+        value["log"] = log_to_json(log);
+    }
     value["acts"] = strength.acts().into_iter().map(to_json).collect();
     value["warnings"] = strength.warnings.iter().map(|warning| json!(warning.to_string())).collect();
+}
+
+fn log_to_json(log: &LogStrength) -> Value {
+    let mut value = json!(log.transparency);
+    value["must_collude"] = json!(log.tolerance.map_or(0, |tolerance| tolerance.must_collude));
+    value["may_be_down"] = json!(log.tolerance.map_or(0, |tolerance| tolerance.may_be_down));
+    value
 }
 
 fn to_json(act: &ActStrength) -> Value {

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod difference;
+mod logs;
 mod progress;
 mod strength;
 mod tally;

@@ -3,12 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_core::{
-    documents::signers::{Group, Role, SignersFile, keys_of},
-    values::{key::PublicKey, shown::is_unseen},
+    documents::{
+        signers::{Group, Role, SignersFile, keys_of},
+        transparency::Transparency,
+    },
+    values::{key::PublicKey, shown::is_unseen, verifier_key::VerifierKey},
 };
 use countersign_explain::signers::shown_groups;
 use countersign_explain::{
     difference::list_changes,
+    log_strength::LogStrength,
     strength::{assess, effective_groups},
 };
 
@@ -52,8 +56,26 @@ fn check_one(data: &[u8]) -> Option<SignersFile> {
     let masters: BTreeSet<PublicKey> = keys_of(file.master_groups()).collect();
     let others = roles.iter().filter(|(role, _)| *role != Role::Master);
     assert!(others.flat_map(|(_, groups)| keys_of(groups)).all(|key| !masters.contains(&key)));
+    if let Some(transparency) = file.transparency() {
+        check_log(&file, transparency);
+    }
     check_told(&file);
     Some(file)
+}
+
+/// Each key has one place in the file (D91).
+fn check_log(file: &SignersFile, transparency: &Transparency) {
+    let keys: Vec<PublicKey> = transparency.verifier_keys().map(VerifierKey::key).collect();
+    assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), keys.len(), "a key stands once");
+    assert!(keys.len() <= 33 && keys.iter().all(|key| !file.lists(key)));
+    assert_eq!(transparency.max_age().is_some(), keys.len() > 1);
+    assert!(transparency.max_age().is_none_or(|age| (60..=315_360_000).contains(&age.as_secs())));
+    let policy = transparency.policy();
+    assert_eq!(policy.public_keys(), keys.iter().copied().collect());
+    assert!(policy.is_met(&policy.quorum_keys()));
+    assert_eq!(policy.is_met(&BTreeSet::new()), keys.len() == 1);
+    let strength = LogStrength::of(transparency);
+    assert!(!strength.to_string().chars().any(|c| c != '\n' && is_unseen(c)));
 }
 
 /// Enough keys are enough, and all keys together always are.

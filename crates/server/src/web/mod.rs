@@ -11,6 +11,7 @@ mod frame;
 mod keys;
 mod landing;
 pub mod links;
+mod log_facts;
 pub mod overview;
 pub mod paging;
 pub mod parts;

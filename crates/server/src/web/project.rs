@@ -18,6 +18,7 @@ use super::{
     command,
     frame::Page,
     links,
+    log_facts::log_facts,
     paging::Paging,
     parts, projects,
     proposal::condition_summary,
@@ -65,6 +66,9 @@ pub(super) fn show(head: &Head, id: &RepoPath, visit: &Visit) -> Result<Reply, P
             }
             aside aria-label="About the project" {
                 (signers(&project))
+                @if let Some(log) = &project.log {
+                    section.card aria-labelledby="log" { h2 #log { "Log" } dl.facts { (log_facts(log)) } }
+                }
                 (facts(&project, visit))
             }
         }

@@ -9,7 +9,9 @@ use super::{
     changes::change_list,
     command,
     frame::Page,
-    links, parts,
+    links,
+    log_facts::log_facts,
+    parts,
     reply::{PageTrouble, Reply},
     visit::Visit,
 };
@@ -108,7 +110,7 @@ fn how_to_sign(proposal: &ProposalOverview, visit: &Visit) -> Markup {
 }
 
 fn about(proposal: &ProposalOverview) -> Markup {
-    let ProposalOverview { path, origin, submitter, digest, .. } = proposal;
+    let ProposalOverview { path, origin, submitter, digest, log, .. } = proposal;
     html! {
         section aria-labelledby="about" {
             h2 #about { "About this file" }
@@ -119,6 +121,7 @@ fn about(proposal: &ProposalOverview) -> Markup {
                 dd { (parts::when(origin.retrieved_at)) " from " (parts::outside(&origin.url)) }
                 dt { "Digest" }
                 dd { (parts::digest(&digest.to_prefixed(), "the digest")) }
+                @if let Some(log) = log { (log_facts(log)) }
                 dt { "Files" }
                 dd {
                     a href=(links::file(path)) { "signers file" } ", "

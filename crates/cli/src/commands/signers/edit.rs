@@ -16,7 +16,7 @@ use countersign_explain::{
 };
 use serde_json::json;
 
-use super::{Draft, add_strength, deliver, describe_strength, read};
+use super::{Draft, add_strength, deliver, describe_strength, log::LogDraft, read};
 use crate::{
     args::{GlobalArgs, SignersEditArgs, role_options},
     client_config::ClientConfigFile,
@@ -60,7 +60,7 @@ pub(crate) async fn run(session: &Session, args: &SignersEditArgs) -> Result<(),
     if changes.is_empty() {
         return Err(CliError::usage(
             "nothing changes",
-            "say what to change with --add, --remove, --replace, --threshold or --server",
+            "say what to change with --add, --remove, --replace, --threshold, --log, --witness, --max-age or --server",
         ));
     }
     let strength = strength::assess(&next);
@@ -108,7 +108,11 @@ async fn find_current(session: &Session, source: &str) -> Result<SignersFile, Cl
 impl Draft {
     fn of(file: &SignersFile) -> Self {
         let listed = |role| Some((role, file.explicit_groups(role)?.to_vec()));
-        Self { roles: Role::ALL.into_iter().filter_map(listed).collect(), servers: file.servers().to_vec() }
+        Self {
+            roles: Role::ALL.into_iter().filter_map(listed).collect(),
+            servers: file.servers().to_vec(),
+            log: file.transparency().map(LogDraft::of),
+        }
     }
 
     /// Keys leave before others come, so that a name can be given again.
@@ -152,6 +156,10 @@ impl Draft {
         if !args.servers.urls.is_empty() {
             self.servers.clone_from(&args.servers.urls);
         }
+        if args.no_log {
+            self.log = None;
+        }
+        self.set_log(&args.log)?;
         Ok(())
     }
 

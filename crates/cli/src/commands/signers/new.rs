@@ -3,7 +3,7 @@
 use countersign_core::documents::signers::Group;
 use serde_json::json;
 
-use super::{Draft, deliver};
+use super::{Draft, deliver, group_keys};
 use crate::{
     args::{RoleArgs, SignersNewArgs, role_options},
     error::CliError,
@@ -16,27 +16,15 @@ pub(crate) fn run(args: &SignersNewArgs, output: Output) -> Result<(), CliError>
     for role in args.groups.roles.iter().filter(|role| !role.keys.is_empty()) {
         draft.roles.insert(role.role, read_groups(role)?);
     }
+    draft.set_log(&args.log)?;
     deliver(&draft.finish()?, args.output.as_deref(), output, json!({}))
 }
 
-/// One threshold is that of all keys of a role. With more, each is that of the keys before it.
 fn read_groups(given: &RoleArgs) -> Result<Vec<Group>, CliError> {
-    let [keys, threshold] = role_options(given.role);
-    let all = vec![given.keys.concat()];
-    let groups = if given.thresholds.len() == 1 { &all } else { &given.keys };
-    if groups.len() != given.thresholds.len() {
-        return Err(CliError::usage(
-            format!(
-                "--{keys} is given {} times, and --{threshold} {} times",
-                groups.len(),
-                given.thresholds.len()
-            ),
-            format!("give each group its threshold: --{keys} KEY… --{threshold} N"),
-        ));
-    }
-    let group = |(keys, threshold): (&Vec<String>, &usize)| {
+    let group = |(threshold, keys): (usize, Vec<String>)| {
         let signers = keys.iter().map(|key| keys::parse_signer(key)).collect::<Result<_, _>>()?;
-        Ok(Group { threshold: *threshold, signers })
+        Ok(Group { threshold, signers })
     };
-    groups.iter().zip(&given.thresholds).map(group).collect()
+    let groups = group_keys(role_options(given.role), &given.keys, &given.thresholds)?;
+    groups.into_iter().map(group).collect()
 }

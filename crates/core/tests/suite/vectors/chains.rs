@@ -2,7 +2,11 @@
 
 use countersign_core::{
     documents::history::{History, HistoryEntry},
-    values::{digest::Sha512, key::SecretKey},
+    values::{
+        digest::Sha512,
+        key::SecretKey,
+        verifier_key::{KeyKind, VerifierKey},
+    },
 };
 
 use super::{
@@ -338,5 +342,15 @@ fn of_texts() -> Vec<Vector> {
             refused("chain, entry 1: signers file, master_keys", "a master key has no other role"),
             rewritten(&alice().public_key().to_string(), &dave().public_key().to_string()),
         ),
+        chain(
+            "log-key-of-a-signer",
+            "The key of the log in the second file is also an artifact signer's.",
+            refused("chain, entry 1: signers file, transparency", "a log's key is no signer's"),
+            rewritten("{", &format!("{{\"transparency\": {{\"log\": \"{}\"}}, ", log_of_signer())),
+        ),
     ]
+}
+
+fn log_of_signer() -> VerifierKey {
+    VerifierKey::new("sign.example.org/log", KeyKind::Log, key(5).public_key()).expect("a name")
 }

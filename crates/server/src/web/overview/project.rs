@@ -17,7 +17,7 @@ use countersign_core::{
     },
     values::{digest::Sha512, path::RepoPath},
 };
-use countersign_explain::strength::effective_groups;
+use countersign_explain::{log_strength::LogStrength, strength::effective_groups};
 
 #[derive(Debug, Clone)]
 pub struct ProjectOverview {
@@ -30,6 +30,8 @@ pub struct ProjectOverview {
     pub steps: usize,
     /// From the signers file in force, or else from the proposed one.
     pub roles: Vec<RoleOverview>,
+    /// From the same file.
+    pub log: Option<LogStrength>,
     pub proposal: Option<ProposalOverview>,
 }
 
@@ -68,7 +70,8 @@ pub fn describe_project(
     };
     Ok(shown.map(|shown| {
         let roles = list_roles(&shown);
-        ProjectOverview { id: id.clone(), roles, signers, digest, steps, proposal }
+        let log = shown.transparency().map(LogStrength::of);
+        ProjectOverview { id: id.clone(), roles, log, signers, digest, steps, proposal }
     }))
 }
 

@@ -12,6 +12,7 @@ use countersign_core::{
 };
 use countersign_explain::{
     difference::{SignersChange, list_changes},
+    log_strength::LogStrength,
     progress::{ConditionProgress, describe_conditions},
 };
 
@@ -26,6 +27,8 @@ pub struct ProposalOverview {
     /// The signer whose request proposed it.
     pub submitter: Signer,
     pub changes: Vec<SignersChange>,
+    /// That the file names, new or not.
+    pub log: Option<LogStrength>,
     /// All must be met.
     pub conditions: Vec<ConditionProgress>,
     pub signed: Vec<Member>,
@@ -56,6 +59,7 @@ pub fn describe_proposal(
         origin: proposal.metadata.origin.clone(),
         submitter: names.signer(request.public_key),
         changes: list_changes(current.as_deref(), &proposal.signers),
+        log: proposal.signers.transparency().map(LogStrength::of),
         tally: Tally::of_consent(&consent, &signed),
         conditions: describe_conditions(&consent, set, &names),
         signed: names.list_signed(set),

@@ -1,0 +1,94 @@
+//! The log and the witnesses of a signers file in the making (D91).
+
+use countersign_core::documents::transparency::Transparency;
+use serde_json::{Value, json};
+
+use super::{Draft, group_keys};
+use crate::{
+    args::{LogArgs, WITNESS_OPTIONS},
+    error::CliError,
+};
+
+/// A day: long enough for witnesses that are down, short enough that a hidden revocation comes to light.
+const DEFAULT_MAX_AGE_SECONDS: u64 = 86_400;
+
+/// Keys are text, because the one reader of signers files says what is wrong with them.
+#[derive(Debug, Default)]
+pub(super) struct LogDraft {
+    log: String,
+    /// Thresholds and keys.
+    groups: Vec<(usize, Vec<String>)>,
+    max_age_seconds: Option<u64>,
+}
+
+impl LogDraft {
+    pub(super) fn of(file: &Transparency) -> Self {
+        let groups = file.witnesses().iter();
+        Self {
+            log: file.log().to_string(),
+            groups: groups
+                .map(|group| (group.threshold, group.keys.iter().map(ToString::to_string).collect()))
+                .collect(),
+            max_age_seconds: file.max_age().map(|age| age.as_secs()),
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let mut value = json!({ "log": self.log });
+        if !self.groups.is_empty() {
+            let group =
+                |(threshold, keys): &(usize, Vec<String>)| json!({ "threshold": threshold, "keys": keys });
+            value["witnesses"] = self.groups.iter().map(group).collect();
+        }
+        if let Some(seconds) = self.max_age_seconds {
+            value["max_age_seconds"] = json!(seconds);
+        }
+        value
+    }
+
+    /// Witnesses take the place of all that there were. A threshold alone changes that of an only group.
+    fn set_witnesses(&mut self, args: &LogArgs) -> Result<(), CliError> {
+        if !args.witnesses.is_empty() {
+            self.groups = group_keys(WITNESS_OPTIONS, &args.witnesses, &args.thresholds)?;
+            self.max_age_seconds = self.max_age_seconds.or(Some(DEFAULT_MAX_AGE_SECONDS));
+            return Ok(());
+        }
+        match (args.thresholds.as_slice(), self.groups.as_mut_slice()) {
+            ([], _) => Ok(()),
+            ([threshold], [(of_group, _)]) => {
+                *of_group = *threshold;
+                Ok(())
+            }
+            (_, groups) => Err(CliError::usage(
+                format!(
+                    "--witness-threshold alone needs one group of witnesses, and there are {}",
+                    groups.len()
+                ),
+                "name the witnesses as well: --witness KEY… --witness-threshold N",
+            )),
+        }
+    }
+}
+
+impl Draft {
+    pub(super) fn set_log(&mut self, args: &LogArgs) -> Result<(), CliError> {
+        if let Some(key) = &args.log {
+            self.log.get_or_insert_default().log.clone_from(key);
+        }
+        let has_more = !args.witnesses.is_empty() || !args.thresholds.is_empty() || args.max_age.is_some();
+        match &mut self.log {
+            None if has_more => Err(CliError::usage(
+                "there are witnesses or an age of proofs, but no log",
+                "name the log with --log KEY; a server with a log shows its key at /log/key",
+            )),
+            None => Ok(()),
+            Some(log) => {
+                log.set_witnesses(args)?;
+                if let Some(age) = args.max_age {
+                    log.max_age_seconds = Some(age.as_secs());
+                }
+                Ok(())
+            }
+        }
+    }
+}

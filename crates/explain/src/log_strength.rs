@@ -1,0 +1,141 @@
+//! What the log and the witnesses of a signers file withstand (D92).
+
+use std::{fmt, time::Duration};
+
+use countersign_core::{
+    documents::transparency::Transparency,
+    log::quorum_tree::Tolerance,
+    values::{shown::quoted, verifier_key::VerifierKey},
+};
+
+use crate::logs::{shown_age, shown_verifier_key, shown_witness_count, shown_witness_group};
+
+/// A log says at least so often that it is still there; more often is hard on its witnesses.
+const PLAUSIBLE_HEARTBEAT: Duration = Duration::from_secs(10 * 60);
+const LONG_AGE: Duration = Duration::from_secs(30 * 86_400);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogStrength {
+    pub transparency: Transparency,
+    /// `None` without witnesses.
+    pub tolerance: Option<Tolerance>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LogWarning {
+    NoWitnesses,
+    OneWitness,
+    /// Two sets of witnesses that have none in common are both enough.
+    LogAloneSplits(Tolerance),
+    /// More than one, and each is needed at some place.
+    NoneMayBeDown,
+    /// Its name has the host of the log's name.
+    OwnWitness(VerifierKey),
+    ShortAge(Duration),
+    LongAge(Duration),
+}
+
+impl LogStrength {
+    pub fn of(transparency: &Transparency) -> Self {
+        Self { transparency: transparency.clone(), tolerance: transparency.policy().tolerance() }
+    }
+
+    pub fn list_warnings(&self) -> Vec<LogWarning> {
+        let mut warnings = Vec::new();
+        match self.tolerance {
+            None => warnings.push(LogWarning::NoWitnesses),
+            Some(Tolerance { witnesses: 1, .. }) => warnings.push(LogWarning::OneWitness),
+            Some(tolerance) => {
+                if tolerance.must_collude == 0 {
+                    warnings.push(LogWarning::LogAloneSplits(tolerance));
+                }
+                if tolerance.may_be_down == 0 {
+                    warnings.push(LogWarning::NoneMayBeDown);
+                }
+            }
+        }
+        let host = host_of(self.transparency.log());
+        let witnesses = self.transparency.witnesses().iter().flat_map(|group| &group.keys);
+        let own = witnesses.filter(|key| host_of(key) == host);
+        warnings.extend(own.cloned().map(LogWarning::OwnWitness));
+        match self.transparency.max_age() {
+            Some(age) if age < PLAUSIBLE_HEARTBEAT => warnings.push(LogWarning::ShortAge(age)),
+            Some(age) if age > LONG_AGE => warnings.push(LogWarning::LongAge(age)),
+            Some(_) | None => {}
+        }
+        warnings
+    }
+
+    /// How many witnesses have to deceive together with the log.
+    pub fn collusion_text(&self) -> String {
+        match self.tolerance.map_or(0, |tolerance| tolerance.must_collude) {
+            0 => "the log alone".to_owned(),
+            count => format!("the log and at least {}", shown_witness_count(count)),
+        }
+    }
+
+    /// How many witnesses can be down, whichever they are.
+    pub fn outage_text(&self) -> String {
+        match self.tolerance.map_or(0, |tolerance| tolerance.may_be_down) {
+            0 => "none".to_owned(),
+            count => format!("any {count}"),
+        }
+    }
+}
+
+/// The names of logs and witnesses are addresses without a scheme.
+fn host_of(key: &VerifierKey) -> &str {
+    key.name().split(['/', ':']).next().unwrap_or_default()
+}
+
+/// Several lines, without a newline at the end.
+impl fmt::Display for LogStrength {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "log: {}", shown_verifier_key(self.transparency.log()))?;
+        for group in self.transparency.witnesses() {
+            writeln!(f, "{}", shown_witness_group(group))?;
+        }
+        if let Some(age) = self.transparency.max_age() {
+            writeln!(f, "a proof can be at most {} old", shown_age(age))?;
+            writeln!(f, "witnesses that can be down: {}", self.outage_text())?;
+        }
+        write!(f, "who can show different people different states: {}", self.collusion_text())
+    }
+}
+
+impl fmt::Display for LogWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoWitnesses => f.write_str(
+                "the log has no witnesses: it alone can show different people different states, and no proof has a time",
+            ),
+            Self::OneWitness => f.write_str(
+                "the log has one witness: while it is down, no one gets a fresh proof, and it can deceive together with the log",
+            ),
+            Self::LogAloneSplits(Tolerance { needed, witnesses, .. }) => write!(
+                f,
+                "{needed} of {} are enough: the log alone can show different people different states, each to other \
+                 witnesses; let more than half of a group be needed",
+                shown_witness_count(*witnesses)
+            ),
+            Self::NoneMayBeDown => {
+                f.write_str("one witness that is down is enough, and no one gets a fresh proof")
+            }
+            Self::OwnWitness(key) => write!(
+                f,
+                "the witness {} has the host of the log's name: if the same people run both, it adds nothing",
+                quoted(key.name())
+            ),
+            Self::ShortAge(age) => write!(
+                f,
+                "a proof can be only {} old: a log that is silent for longer, or witnesses that lag, stop all downloads",
+                shown_age(*age)
+            ),
+            Self::LongAge(age) => write!(
+                f,
+                "a proof can be {} old: for so long a revocation can be hidden from someone",
+                shown_age(*age)
+            ),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Logs and witnesses in words, as messages and pages name them (D91).
+
+use std::time::Duration;
+
+use countersign_core::{
+    documents::transparency::WitnessGroup,
+    values::{shown::quoted, verifier_key::VerifierKey},
+};
+
+use crate::signers::plural;
+
+const MINUTE: u64 = 60;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+
+/// In full, because a name alone proves nothing (D39). One whose name could read as part of our sentence is quoted.
+pub fn shown_verifier_key(key: &VerifierKey) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':');
+    if key.name().chars().all(is_plain) { key.to_string() } else { quoted(&key.to_string()) }
+}
+
+/// As in `any 2 of 3 witnesses: NAME+ID+KEY, …`.
+pub fn shown_witness_group(group: &WitnessGroup) -> String {
+    let keys: Vec<String> = group.keys.iter().map(shown_verifier_key).collect();
+    format!("{}: {}", witness_rule(group), keys.join(", "))
+}
+
+pub fn shown_witness_groups(groups: &[WitnessGroup]) -> String {
+    groups.iter().map(shown_witness_group).collect::<Vec<_>>().join("; and ")
+}
+
+/// As in `any 2 of 3 witnesses`.
+pub fn witness_rule(group: &WitnessGroup) -> String {
+    format!("any {} of {}", group.threshold, shown_witness_count(group.keys.len()))
+}
+
+/// As in `3 witnesses`.
+pub fn shown_witness_count(count: usize) -> String {
+    match count {
+        1 => "1 witness".to_owned(),
+        count => format!("{count} witnesses"),
+    }
+}
+
+/// In the largest unit that says it exactly, as in `7 days`.
+pub fn shown_age(age: Duration) -> String {
+    let seconds = age.as_secs();
+    let units = [(DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"), (1, "second")];
+    let (unit, name) =
+        units.into_iter().find(|(unit, _)| seconds.is_multiple_of(*unit)).unwrap_or((1, "second"));
+    let count = seconds / unit;
+    format!("{count} {name}{}", plural(usize::try_from(count).unwrap_or(usize::MAX)))
+}

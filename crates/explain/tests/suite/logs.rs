@@ -1,0 +1,294 @@
+//! Logs and witnesses of signers files, in words (D91, D92).
+
+use std::time::Duration;
+
+use countersign_core::{
+    documents::signers::SignersFile,
+    values::verifier_key::{KeyKind, VerifierKey},
+};
+use countersign_explain::{
+    difference::{SignersChange, list_changes},
+    log_strength::{LogStrength, LogWarning},
+    logs::{shown_age, shown_verifier_key},
+    strength::{Strength, Warning, assess},
+};
+use countersign_testing::{alice, assert_mentions, bob, key, log_key, signers, witness_key};
+
+type WitnessNumbers<'a> = &'a [(usize, &'a [u8])];
+
+/// A log with these witnesses, and an age in seconds.
+fn logged(groups: WitnessNumbers<'_>, age: u64) -> SignersFile {
+    let keys: Vec<(usize, Vec<VerifierKey>)> = groups
+        .iter()
+        .map(|(threshold, numbers)| (*threshold, numbers.iter().map(|n| witness_key(*n)).collect()))
+        .collect();
+    let groups: Vec<(usize, &[VerifierKey])> =
+        keys.iter().map(|(threshold, keys)| (*threshold, keys.as_slice())).collect();
+    with_log(&log_key(), &groups, age)
+}
+
+fn with_log(log: &VerifierKey, groups: &[(usize, &[VerifierKey])], age: u64) -> SignersFile {
+    let text = signers("2026-01-31T10:00:00Z").artifact(2, [&alice(), &bob()]).log(log, groups).text();
+    parse(&text.replace("86400", &age.to_string()))
+}
+
+fn unlogged() -> SignersFile {
+    parse(&signers("2026-01-31T10:00:00Z").artifact(2, [&alice(), &bob()]).text())
+}
+
+fn parse(text: &str) -> SignersFile {
+    SignersFile::parse(text.as_bytes()).expect("a valid file")
+}
+
+const DAY: u64 = 86_400;
+
+/// What is told, with `log` and `w1` for the keys, and `!` before what alarms.
+fn told(current: Option<&SignersFile>, proposed: &SignersFile) -> Vec<String> {
+    let shorten = |text: String| {
+        (1..10).fold(text.replace(&log_key().to_string(), "LOG"), |text, n| {
+            text.replace(&witness_key(n).to_string(), &format!("w{n}"))
+        })
+    };
+    let only_logs = |change: &SignersChange| match change {
+        SignersChange::Log(_) => true,
+        SignersChange::Founded { .. } => false,
+        other => panic!("only the log changes, not {other}"),
+    };
+    let tell = |change: SignersChange| {
+        let mark = if change.is_alarming() { "!" } else { "" };
+        format!("{mark}{}", shorten(change.to_string()))
+    };
+    list_changes(current, proposed).into_iter().filter(only_logs).map(tell).collect()
+}
+
+fn log_warnings(strength: &Strength) -> Vec<LogWarning> {
+    let of_log = |warning: &Warning| match warning {
+        Warning::Log(warning) => Some(warning.clone()),
+        Warning::OneKeyIsEnough(..)
+        | Warning::RotationIsEasier { .. }
+        | Warning::OneLossBlocks { .. }
+        | Warning::NotIndependent(_)
+        | Warning::NoMasterKeys
+        | Warning::NoNames(_) => None,
+    };
+    strength.warnings.iter().filter_map(of_log).collect()
+}
+
+fn strength(file: &SignersFile) -> LogStrength {
+    assess(file).log.expect("the file has a log")
+}
+
+#[test]
+fn the_same_log_changes_nothing_whatever_the_order() {
+    let file = logged(&[(1, &[1, 2]), (1, &[3])], DAY);
+    assert!(told(Some(&file), &file).is_empty());
+    assert!(told(Some(&file), &logged(&[(1, &[3]), (1, &[2, 1])], DAY)).is_empty());
+    assert!(told(Some(&unlogged()), &unlogged()).is_empty());
+}
+
+#[test]
+fn a_log_that_comes_is_told_with_its_witnesses_and_age() {
+    let file = logged(&[(2, &[1, 2, 3]), (1, &[4])], 7 * DAY);
+    let text = "log: LOG; any 2 of 3 witnesses: w1, w2, w3; and any 1 of 1 witness: w4; a proof can be at most 7 days old";
+    assert_eq!(told(Some(&unlogged()), &file), [text]);
+    assert_eq!(told(None, &file), [text], "also in a first file");
+    assert_eq!(told(Some(&unlogged()), &logged(&[], DAY)), ["log: LOG; no witnesses"]);
+}
+
+#[test]
+fn a_log_that_goes_is_weaker() {
+    let [line] = told(Some(&logged(&[(1, &[1])], DAY)), &unlogged()).try_into().unwrap();
+    assert_mentions(&line, &["!WEAKER: no log", "it was LOG"]);
+}
+
+#[test]
+fn another_log_is_a_warning() {
+    let other = VerifierKey::new("other.example/log", KeyKind::Log, key(99).public_key()).unwrap();
+    let [line] = told(Some(&logged(&[], DAY)), &with_log(&other, &[], DAY)).try_into().unwrap();
+    assert_mentions(&line, &["!WARNING: another log", "it was LOG", "is to be other.example/log+"]);
+}
+
+#[test]
+fn fewer_cosignatures_and_fewer_colluders_are_weaker_and_more_are_stronger() {
+    let (strict, loose) = (logged(&[(3, &[1, 2, 3])], DAY), logged(&[(2, &[1, 2, 3])], DAY));
+    assert_eq!(
+        told(Some(&strict), &loose),
+        [
+            "!WEAKER: it takes 2 witnesses to prove a state; before, it took 3",
+            "!WEAKER: the log with 1 witness can show different people different states; before, the log with 3 witnesses could",
+            "witnesses: any 3 of 3 witnesses becomes any 2 of 3 witnesses",
+        ]
+    );
+    assert_eq!(
+        told(Some(&loose), &strict),
+        [
+            "stronger: it takes 3 witnesses to prove a state; before, it took 2",
+            "stronger: the log with 3 witnesses can show different people different states; before, the log with 1 witness could",
+            "witnesses: any 2 of 3 witnesses becomes any 3 of 3 witnesses",
+        ]
+    );
+}
+
+#[test]
+fn one_more_witness_can_make_a_quorum_weaker() {
+    let lines = told(Some(&logged(&[(2, &[1, 2, 3])], DAY)), &logged(&[(2, &[1, 2, 3, 4])], DAY));
+    assert_eq!(
+        lines,
+        [
+            "!WEAKER: the log alone can show different people different states; before, the log with 1 witness could",
+            "w4 joins as witness",
+            "witnesses: any 2 of 3 witnesses becomes any 2 of 4 witnesses",
+        ]
+    );
+}
+
+#[test]
+fn a_replaced_witness_is_told_by_its_keys() {
+    let lines = told(Some(&logged(&[(2, &[1, 2, 3])], DAY)), &logged(&[(2, &[1, 2, 4])], DAY));
+    assert_eq!(lines, ["w4 joins as witness", "w3 leaves, and was witness"]);
+    let two_groups = [logged(&[(1, &[1, 2]), (1, &[3])], DAY), logged(&[(1, &[1, 3]), (1, &[2])], DAY)];
+    let [line] = told(Some(&two_groups[0]), &two_groups[1]).try_into().unwrap();
+    assert_eq!(line, "witnesses: any 1 of 2 witnesses: w1, w3; and any 1 of 1 witness: w2");
+}
+
+#[test]
+fn witnesses_that_go_are_weaker_and_that_come_stronger() {
+    let (with, without) = (logged(&[(1, &[1])], DAY), logged(&[], DAY));
+    let lines = told(Some(&with), &without);
+    assert_mentions(&lines[0], &["!WEAKER: no witness", "before, it took 1 witness"]);
+    assert_eq!(lines[1..], ["w1 leaves, and was witness"]);
+    assert_eq!(
+        told(Some(&without), &with),
+        [
+            "stronger: it takes 1 witness to prove a state; before, it took none",
+            "w1 joins as witness",
+            "witnesses: any 1 of 1 witness: w1",
+            "a proof can be at most 1 day old",
+        ]
+    );
+}
+
+#[test]
+fn an_older_proof_is_weaker_and_a_younger_one_stronger() {
+    let [day, week] = [DAY, 7 * DAY].map(|age| logged(&[(1, &[1])], age));
+    assert_eq!(told(Some(&day), &week), ["!WEAKER: a proof can be 7 days old; before, 1 day"]);
+    assert_eq!(told(Some(&week), &day), ["stronger: a proof can be 1 day old; before, 7 days"]);
+}
+
+#[test]
+fn what_alarms_comes_before_what_people_do() {
+    let before = logged(&[(2, &[1, 2])], DAY);
+    let after = signers("2026-02-01T10:00:00Z").artifact(2, [&alice(), &key(3)]).text();
+    let changes = list_changes(Some(&before), &parse(&after));
+    assert!(
+        matches!(changes.first(), Some(SignersChange::Log(change)) if change.is_alarming()),
+        "{changes:?}"
+    );
+    assert!(changes.len() > 1);
+}
+
+#[test]
+fn how_many_must_collude_and_how_many_can_be_down_is_told() {
+    let found = strength(&logged(&[(2, &[1, 2, 3]), (1, &[4])], DAY));
+    let tolerance = found.tolerance.expect("there are witnesses");
+    assert_eq!((tolerance.needed, tolerance.must_collude, tolerance.may_be_down), (3, 2, 0));
+    let found = strength(&logged(&[(3, &[1, 2, 3, 4])], DAY));
+    assert_eq!(
+        (found.collusion_text().as_str(), found.outage_text().as_str()),
+        ("the log and at least 2 witnesses", "any 1")
+    );
+    assert_mentions(
+        &found.to_string(),
+        &[
+            "log: sign.example.org/log+",
+            "any 3 of 4 witnesses: witness1.example/w+",
+            "at most 1 day old",
+            "can be down: any 1",
+            "different states: the log and at least 2 witnesses",
+        ],
+    );
+    let alone = strength(&logged(&[], DAY));
+    assert_eq!(alone.collusion_text(), "the log alone");
+    assert_eq!(alone.to_string().lines().count(), 2);
+    assert_eq!(assess(&unlogged()).log, None);
+}
+
+#[test]
+fn a_sound_policy_brings_no_warning() {
+    for age in [600, 30 * DAY] {
+        assert_eq!(log_warnings(&assess(&logged(&[(2, &[1, 2, 3])], age))), []);
+    }
+    assert_eq!(log_warnings(&assess(&unlogged())), []);
+}
+
+#[test]
+fn weak_policies_bring_warnings() {
+    let of = |groups: WitnessNumbers<'_>, age| log_warnings(&assess(&logged(groups, age)));
+    assert_eq!(of(&[], DAY), [LogWarning::NoWitnesses]);
+    assert_eq!(of(&[(1, &[1])], DAY), [LogWarning::OneWitness]);
+    let [LogWarning::LogAloneSplits(found)] = of(&[(1, &[1, 2, 3])], DAY)[..] else { panic!("a split") };
+    assert_eq!((found.needed, found.witnesses), (1, 3));
+    assert!(matches!(of(&[(2, &[1, 2, 3, 4])], DAY)[..], [LogWarning::LogAloneSplits(_)]));
+    assert_eq!(of(&[(2, &[1, 2])], DAY), [LogWarning::NoneMayBeDown]);
+    assert_eq!(of(&[(2, &[1, 2, 3])], 599), [LogWarning::ShortAge(Duration::from_secs(599))]);
+    assert_eq!(
+        of(&[(2, &[1, 2, 3])], 30 * DAY + 1),
+        [LogWarning::LongAge(Duration::from_secs(30 * DAY + 1))]
+    );
+}
+
+#[test]
+fn a_witness_at_the_logs_own_host_is_warned_of() {
+    let own = |name: &str| VerifierKey::new(name, KeyKind::Witness, key(90).public_key()).unwrap();
+    for name in ["sign.example.org", "sign.example.org/witness", "sign.example.org:8443/w"] {
+        let file = with_log(&log_key(), &[(2, &[witness_key(1), witness_key(2), own(name)])], DAY);
+        let warnings = log_warnings(&assess(&file));
+        assert_eq!(warnings, [LogWarning::OwnWitness(own(name))]);
+        assert_mentions(&warnings[0].to_string(), &[name, "the same people"]);
+    }
+    let other = own("sign.example.org.other.example");
+    let file = with_log(&log_key(), &[(2, &[witness_key(1), witness_key(2), other])], DAY);
+    assert_eq!(log_warnings(&assess(&file)), []);
+}
+
+#[test]
+fn every_warning_is_a_sentence_with_its_figures() {
+    let all = [
+        logged(&[], DAY),
+        logged(&[(1, &[1])], DAY),
+        logged(&[(1, &[1, 2])], DAY),
+        logged(&[(2, &[1, 2])], 60),
+        logged(&[(2, &[1, 2, 3])], 60 * DAY),
+    ];
+    let told: Vec<String> =
+        all.iter().flat_map(|file| log_warnings(&assess(file))).map(|warning| warning.to_string()).collect();
+    let expected: [&[&str]; 6] = [
+        &["no witnesses", "no proof has a time"],
+        &["one witness"],
+        &["1 of 2 witnesses are enough", "more than half"],
+        &["one witness that is down"],
+        &["only 1 minute old"],
+        &["60 days old", "hidden"],
+    ];
+    assert_eq!(told.len(), expected.len(), "{told:?}");
+    for (text, parts) in told.iter().zip(expected) {
+        assert_mentions(text, parts);
+    }
+}
+
+#[test]
+fn a_name_that_could_read_as_our_words_is_quoted() {
+    let plain = witness_key(1);
+    assert_eq!(shown_verifier_key(&plain), plain.to_string());
+    let odd = VerifierKey::new("w.example,(and", KeyKind::Witness, key(9).public_key()).unwrap();
+    assert_eq!(shown_verifier_key(&odd), format!("\"{odd}\""));
+}
+
+#[test]
+fn an_age_is_told_in_the_largest_exact_unit() {
+    let ages = [(60, "1 minute"), (61, "61 seconds"), (3_600, "1 hour"), (5_400, "90 minutes")];
+    let longer = [(DAY, "1 day"), (36 * 3_600, "36 hours"), (7 * DAY, "7 days")];
+    for (seconds, text) in ages.into_iter().chain(longer) {
+        assert_eq!(shown_age(Duration::from_secs(seconds)), text);
+    }
+}
