@@ -11,23 +11,28 @@ pub mod history;
 pub mod index;
 pub mod journal;
 pub mod key;
+pub mod log_records;
 pub mod metadata;
+pub mod note;
 pub mod path;
+pub mod policy;
 pub mod promises;
 pub mod registration;
 pub mod revocation;
 pub mod rules;
 pub mod signatures;
 pub mod signers;
+pub mod staple;
 pub mod timestamp;
 pub mod to_sign;
 pub mod trust;
 pub mod url;
+pub mod witness_request;
 
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target except the model.
-pub const TARGETS: [Target; 22] = [
+pub const TARGETS: [Target; 27] = [
     ("answers", answers::check),
     ("bodies", bodies::check),
     ("bundle", bundle::check),
@@ -39,15 +44,20 @@ pub const TARGETS: [Target; 22] = [
     ("index", index::check),
     ("journal", journal::check),
     ("key", key::check),
+    ("log_records", log_records::check),
     ("metadata", metadata::check),
+    ("note", note::check),
     ("path", path::check),
+    ("policy", policy::check),
     ("registration", registration::check),
     ("revocation", revocation::check),
     ("rules", rules::check),
     ("signatures", signatures::check),
     ("signers", signers::check),
+    ("staple", staple::check),
     ("timestamp", timestamp::check),
     ("to_sign", to_sign::check),
     ("trust", trust::check),
     ("url", url::check),
+    ("witness_request", witness_request::check),
 ];

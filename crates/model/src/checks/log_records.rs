@@ -1,0 +1,32 @@
+//! Leaves and records of the status map (D82, D83).
+
+use countersign_core::log::{
+    leaf::Leaf,
+    record::{NEWEST_RELEASES, Record},
+    status::Statuses,
+};
+
+use super::promises::assert_path;
+
+pub fn check(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Ok(leaf) = Leaf::parse(text) {
+        assert_eq!(leaf.text(), text, "a leaf has one spelling");
+    }
+    let Ok(record) = Record::parse(text) else { return };
+    assert_eq!(record.text(), text, "a record has one spelling");
+    let statuses = Statuses::of_records([record.clone()]);
+    assert_eq!(statuses.root(), record.hash(), "the only leaf is the root");
+    assert_eq!(Statuses::default().insert_record(&record).root(), statuses.root());
+    match &record {
+        Record::Release(release) => {
+            assert_path(&release.path);
+            assert_eq!(statuses.release(&release.path), Some((release.number, release.state)));
+        }
+        Record::Project(project) => {
+            project.newest.iter().for_each(assert_path);
+            assert!(project.newest.len() <= NEWEST_RELEASES);
+            assert_eq!(statuses.project(&project.path), Some(project));
+        }
+    }
+}
