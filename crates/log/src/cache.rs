@@ -115,7 +115,7 @@ impl LogCache {
         self.new_leaves.clear();
         self.new_records.clear();
         self.truncate_leaves(0)?;
-        self.records.set_len(0).map_err(LogError::cache(&self.records_path))?;
+        cut(&self.records, 0).map_err(LogError::cache(&self.records_path))?;
         self.records_bytes = 0;
         Ok(())
     }
@@ -204,14 +204,14 @@ impl LogCache {
         let first = Statuses::of_records(first);
         let end = records.bytes;
         let whole = later.iter().fold(first.clone(), |statuses, record| statuses.insert_record(record));
-        self.records.set_len(end).map_err(&fail)?;
+        cut(&self.records, end).map_err(&fail)?;
         self.records_bytes = end;
         Ok((wish.earlier.map(|_| first), whole))
     }
 
     fn truncate_leaves(&mut self, size: u64) -> Result<(), LogError> {
         let LeafFile { path, file } = &self.leaves;
-        file.set_len(size * LEAF_BYTES as u64).map_err(LogError::cache(path))?;
+        cut(file, size * LEAF_BYTES as u64).map_err(LogError::cache(path))?;
         self.leaves_written = size;
         Ok(())
     }
@@ -281,6 +281,11 @@ impl CachedLeaf {
             state: digest(2),
         }
     }
+}
+
+/// A file that is as long is not touched.
+fn cut(file: &File, length: u64) -> io::Result<()> {
+    if file.metadata()?.len() == length { Ok(()) } else { file.set_len(length) }
 }
 
 fn write_record(leaf: u64, record: &Record, out: &mut Vec<u8>) {

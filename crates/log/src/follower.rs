@@ -27,22 +27,22 @@ use crate::{
     checkpoints::CheckpointView,
     error::{LogError, LogRefusal},
     recount::Recount,
-    shared::{Shared, lock},
     signer::LogSigner,
+    state::{LogState, lock},
 };
 
 /// How long to wait before trying again what has failed.
-const RETRY: Duration = Duration::from_secs(5);
+const RETRY: Duration = Duration::from_secs(1);
 /// Leaves that are read back from disk at a time, to count them again.
 const RECOUNT_LEAVES: u64 = 4_096;
 
 #[derive(Debug)]
 pub(crate) struct LogFollower {
-    shared: Arc<Shared>,
+    shared: Arc<LogState>,
     feed: CommitFeed,
     cache: LogCache,
-    signer: LogSigner,
-    pace: Pace,
+    signer: Arc<LogSigner>,
+    pace: LogPace,
     /// After the newest commit.
     statuses: Statuses,
     last: Option<CachedLeaf>,
@@ -53,18 +53,18 @@ pub(crate) struct LogFollower {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
+pub(crate) struct LogPace {
     pub(crate) checkpoint_every: Duration,
     pub(crate) heartbeat_every: Duration,
 }
 
 impl LogFollower {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<LogState>,
         feed: CommitFeed,
         cache: LogCache,
-        signer: LogSigner,
-        pace: Pace,
+        signer: Arc<LogSigner>,
+        pace: LogPace,
     ) -> Self {
         Self {
             shared,
@@ -164,7 +164,7 @@ impl LogFollower {
         }
         *self.shared.tree_mut() = tree;
         for (size, leaf, statuses) in versions {
-            self.show_view(size, &leaf, statuses);
+            self.show_view(size, &leaf, statuses)?;
         }
         (self.statuses, self.last, self.recount) = (statuses, Some(last), recount);
         Ok(())
@@ -226,23 +226,29 @@ impl LogFollower {
         };
         (self.statuses, self.last) = (statuses, Some(leaf));
         if size <= self.shared.checkpoints().newest_size() {
-            self.show_view(size, &leaf, self.statuses.clone());
+            self.show_view(size, &leaf, self.statuses.clone())?;
         }
         Ok(())
     }
 
     /// If a checkpoint of this size waits for what proofs need, it gets it.
-    fn show_view(&self, size: u64, leaf: &CachedLeaf, statuses: Statuses) {
+    fn show_view(&mut self, size: u64, leaf: &CachedLeaf, statuses: Statuses) -> Result<(), LogError> {
         let mut checkpoints = self.shared.checkpoints();
-        let Some(issued) = checkpoints.of_size(size).filter(|issued| issued.view.is_none()) else { return };
-        let tree = self.shared.tree();
-        if tree.root(size) == Some(issued.checkpoint().root)
-            && let Some(inclusion) = tree.inclusion(size - 1, size)
-        {
+        let Some(issued) = checkpoints.of_size(size).filter(|issued| issued.view.is_none()) else {
+            return Ok(());
+        };
+        let inclusion = {
+            let tree = self.shared.tree();
+            let is_same = tree.root(size) == Some(issued.checkpoint().root);
+            tree.inclusion(size - 1, size).filter(|_| is_same)
+        };
+        if let Some(inclusion) = inclusion {
+            // From here on others read the leaves; and the next start finds the caches up to here.
+            self.cache.sync()?;
             issued.view = Some(Arc::new(CheckpointView { leaf: leaf.leaf(), inclusion, statuses }));
-            drop(tree);
             self.shared.show(&checkpoints);
         }
+        Ok(())
     }
 
     /// A log that does not continue what it has signed, or what witnesses have seen, must not sign (D88).

@@ -9,9 +9,9 @@ mod keeper;
 mod log;
 mod recount;
 mod settings;
-mod shared;
 mod signer;
 mod staples;
+mod state;
 mod tiles;
 
 pub use crate::{
@@ -20,8 +20,8 @@ pub use crate::{
     keeper::{CheckpointFiles, CheckpointKeeper, KeepError, KeptNotes},
     log::TransparencyLog,
     settings::{LogOptions, MAX_WAITING},
-    shared::LogFigures,
     signer::LogSigner,
     staples::NoStaple,
+    state::LogFigures,
     tiles::{NoTile, TileName},
 };

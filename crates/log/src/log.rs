@@ -26,17 +26,17 @@ use crate::{
     cache::LogCache,
     checkpoints::{CheckpointRound, Checkpoints, CosignError},
     error::LogError,
-    follower::{LogFollower, Pace},
+    follower::{LogFollower, LogPace},
     settings::LogOptions,
-    shared::{LogFigures, Shared, lock},
     staples::{IndexDigests, NoStaple},
+    state::{LogFigures, LogState, lock},
     tiles::{NoTile, TileName},
 };
 
 /// Dropping it ends its thread.
 #[derive(Debug)]
 pub struct TransparencyLog {
-    shared: Arc<Shared>,
+    shared: Arc<LogState>,
     digests: IndexDigests,
     waker: FeedWaker,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -55,7 +55,7 @@ impl TransparencyLog {
             waits_for_witnesses,
         } = options;
         let cache = LogCache::open(&dir)?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(LogState {
             key: signer.key().clone(),
             tree: RwLock::new(Tree::default()),
             leaves: OnceLock::from(cache.leaves().clone()),
@@ -72,7 +72,7 @@ impl TransparencyLog {
         });
         let feed = store.follow_commits();
         let waker = feed.waker();
-        let pace = Pace { checkpoint_every, heartbeat_every };
+        let pace = LogPace { checkpoint_every, heartbeat_every };
         let follower = LogFollower::new(Arc::clone(&shared), feed, cache, signer, pace);
         let thread = Builder::new().name("log-follower".to_owned()).spawn(move || follower.run());
         let thread = Mutex::new(Some(thread.map_err(LogError::cache(&dir))?));

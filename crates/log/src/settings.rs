@@ -1,6 +1,6 @@
 //! What a log needs to begin.
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use countersign_core::log::policy::Policy;
 
@@ -13,7 +13,7 @@ pub const MAX_WAITING: usize = 64;
 pub struct LogOptions {
     /// For the caches.
     pub dir: PathBuf,
-    pub signer: LogSigner,
+    pub signer: Arc<LogSigner>,
     pub keeper: Box<dyn CheckpointKeeper>,
     /// The least time between two checkpoints.
     pub checkpoint_every: Duration,

@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use crate::{
     error::LogError,
-    shared::{ProvenState, Shared},
+    state::{LogState, ProvenState},
 };
 
 /// Digests of indexes, which can have megabytes. About 100 bytes each.
@@ -66,7 +66,7 @@ impl IndexDigests {
     }
 }
 
-impl Shared {
+impl LogState {
     /// `head` is any state since the checkpoint: a completed index never changes.
     pub(crate) fn staple(
         &self,

@@ -4,7 +4,7 @@ use std::{ops::Range, sync::atomic::Ordering};
 
 use thiserror::Error;
 
-use crate::{error::LogError, shared::Shared};
+use crate::{error::LogError, state::LogState};
 
 /// Hashes or entries in a full tile.
 const WIDTH: u64 = 256;
@@ -80,7 +80,7 @@ impl TileName {
     }
 }
 
-impl Shared {
+impl LogState {
     pub(crate) fn tile(&self, name: &TileName) -> Result<Vec<u8>, NoTile> {
         let covered = self.covered.load(Ordering::Acquire);
         if covered == 0 {

@@ -22,7 +22,7 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct LogState {
     pub(crate) key: VerifierKey,
     pub(crate) tree: RwLock<Tree>,
     pub(crate) leaves: OnceLock<LeafFile>,
@@ -66,7 +66,7 @@ pub struct LogFigures {
     pub is_in_trouble: bool,
 }
 
-impl Shared {
+impl LogState {
     pub(crate) fn tree(&self) -> RwLockReadGuard<'_, Tree> {
         self.tree.read().unwrap_or_else(PoisonError::into_inner)
     }
