@@ -108,6 +108,17 @@ The bundle covers all files of the release. To verify it on a computer that does
 that this command prints, from a place that you trust:
   countersign verify FILE --bundle BUNDLE --signers-digest sha512:…")]
     Bundle(BundleArgs),
+    /// Save what the log proves of a release now, in its bundle or in a file
+    #[command(after_help = "\
+Examples:
+  countersign staple app.bundle.json                                  a new staple for a bundle
+  countersign staple https/github.com/443/acme/app v1.0 -o app.staple.json
+  countersign verify app.tar.gz --bundle app.bundle.json --staple app.staple.json --max-age 1d
+
+A staple of a few kilobytes shows, offline, that witnesses of the server's log saw the release complete and not revoked, \
+when, and whether it was the newest. Put it beside the files of the release, on any host, and renew it as often as your \
+users want it to be fresh.")]
+    Staple(StapleArgs),
     /// Show the history of a project's signers, verified link by link
     #[command(after_help = "\
 Examples:
@@ -116,12 +127,12 @@ Examples:
 
 PATH can also be a URL.")]
     Chain(ChainArgs),
-    /// Show or forget the projects that this computer has accepted
+    /// Show or forget the projects and logs that this computer has accepted
     Trust {
         #[command(subcommand)]
         command: TrustCommand,
     },
-    /// Show or set which server and key are used, for all projects, a host or one project
+    /// Show or set which server, key and policy are used, for all projects, a host or one project
     #[command(after_help = "\
 Examples:
   countersign config                                          show everything that is set
@@ -139,6 +150,15 @@ The settings are in config.toml in the configuration directory, and you can edit
   [projects.\"https/github.com/443/acme/app\"]
   server = \"https://sign.acme.example\"
   key = \"~/.ssh/id_release\"
+  policy = \"acme.policy\"
+
+A policy file (c2sp.org/tlog-policy) says which log and witnesses must show the newest state, whatever signers files say:
+
+  log sign.acme.example/log+7a5b3c2d+AQ…
+  witness alpha witness.example.org/alpha+1b2c3d4e+BA…
+  witness beta beta.example.net+5f6a7b8c+BA…
+  group both all alpha beta
+  quorum both
 
 A project's setting beats its host's, which beats the one for all. The client remembers a project's server when it first \
 meets the project. --server, --key and their environment variables beat the file.")]

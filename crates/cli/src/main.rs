@@ -12,8 +12,13 @@ mod error;
 mod events;
 mod evidence;
 mod files;
+mod freshness;
 mod glob;
 mod keys;
+mod log_memory;
+mod log_policy;
+mod log_report;
+mod log_tiles;
 mod output;
 mod paths;
 mod people;
@@ -94,6 +99,7 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Download(args) => ask(global, output, async |session| download::run(session, &args).await),
         Command::Verify(args) => ask(global, output, async |session| verify::run(session, &args).await),
         Command::Bundle(args) => ask(global, output, async |session| bundle::run(session, &args).await),
+        Command::Staple(args) => ask(global, output, async |session| staple::run(session, &args).await),
         Command::Chain(args) => ask(global, output, async |session| chain::run(session, &args).await),
         Command::Register(args) => {
             ask(global, output, async |session| propose::register(session, &args).await)

@@ -11,7 +11,10 @@ use thiserror::Error;
 use crate::{
     documents::metadata::{parse_by_path, parse_digest},
     log::note::Note,
-    proof::{log_pin::LogPin, verify::RevokedArtifact},
+    proof::{
+        log_pin::LogPin,
+        verify::{RevokedArtifact, VerifiedArtifact},
+    },
     rules::chain::{VerifiedChain, VerifiedLink},
     values::{
         digest::Sha512,
@@ -70,7 +73,7 @@ pub struct PinnedLink {
 pub struct SeenRevocation {
     pub index_digest: Sha512,
     pub reason: String,
-    /// As the document says.
+    /// As the document says; of one that only a log showed, when witnesses had seen it.
     pub revoked_at: Timestamp,
 }
 
@@ -227,6 +230,20 @@ impl TrustStore {
                     revoked_at: revocation.document.timestamp,
                 },
             );
+        }
+    }
+
+    /// Remembers a revocation that witnesses of a log have proven, of which the document was not shown.
+    pub fn remember_logged_revocation(
+        &mut self,
+        artifact: &VerifiedArtifact,
+        reason: &str,
+        as_of: Timestamp,
+    ) {
+        let index_digest = artifact.index_digest;
+        if let Some(pin) = self.projects.get_mut(&artifact.chain.project) {
+            let seen = SeenRevocation { index_digest, reason: reason.to_owned(), revoked_at: as_of };
+            pin.revocations.entry(artifact.path.clone()).or_insert(seen);
         }
     }
 }
