@@ -17,6 +17,7 @@ mod limits;
 mod mirror;
 mod operation;
 mod requests;
+mod staple;
 mod store;
 mod web;
 mod webhooks;
