@@ -48,7 +48,7 @@ pub struct Cosignature {
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CheckpointError {
-    #[error("not a checkpoint: {0}")]
+    #[error("malformed: {0}")]
     Form(&'static str),
     #[error(transparent)]
     Note(#[from] NoteError),

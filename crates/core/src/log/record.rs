@@ -87,9 +87,10 @@ impl Record {
         }
     }
 
-    /// What the leaf of the map has as its hash.
-    pub fn hash(&self) -> Hash {
-        trie::leaf_hash(&self.key(), self.text().as_bytes())
+    /// Its key and its hash, as a leaf of the map has them.
+    pub fn leaf(&self) -> (TrieKey, Hash) {
+        let key = self.key();
+        (key, trie::leaf_hash(&key, self.text().as_bytes()))
     }
 }
 

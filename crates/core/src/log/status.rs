@@ -74,13 +74,15 @@ impl Statuses {
     pub fn of_records(records: impl IntoIterator<Item = Record>) -> Self {
         let mut newest: HashMap<TrieKey, (Hash, Held)> = HashMap::new();
         for record in records {
-            newest.insert(record.key(), (record.hash(), Held::of(&record)));
+            let (key, hash) = record.leaf();
+            newest.insert(key, (hash, Held::of(&record)));
         }
         Self { trie: Trie::build(newest.into_iter().map(|(key, (hash, held))| (key, hash, held))) }
     }
 
     pub fn insert_record(&self, record: &Record) -> Self {
-        Self { trie: self.trie.insert(record.key(), record.hash(), Held::of(record)) }
+        let (key, hash) = record.leaf();
+        Self { trie: self.trie.insert(key, hash, Held::of(record)) }
     }
 
     /// The map after a commit that makes `change`, with the records that are new in it. `read_index` reads an index as it
@@ -142,9 +144,8 @@ impl Statuses {
     pub fn prove_release(&self, index: &RepoPath, digest: Sha512) -> Option<StatusProof> {
         let (number, state) = self.release(index)?;
         let release = ReleaseRecord { path: index.clone(), number, index: digest, state };
-        let record = Record::Release(release.clone());
-        let release_path =
-            self.trie.prove(&record.key()).filter(|_| self.trie.holds(&record.key(), &record.hash()))?;
+        let (key, hash) = Record::Release(release.clone()).leaf();
+        let release_path = self.trie.prove(&key).filter(|_| self.trie.holds(&key, &hash))?;
         let project = self.project_of(index)?;
         let project_path = self.trie.prove(&project_key(&project.path))?;
         Some(StatusProof { release, release_path, project: project.clone(), project_path })
@@ -217,8 +218,8 @@ impl<R: Fn(&RepoPath) -> Option<Arc<[u8]>>> Derivation<'_, R> {
         let digest = self.digest_index(index)?;
         let release =
             ReleaseRecord { path: index.clone(), number, index: digest, state: LoggedState::Complete };
-        let before = Record::Release(release.clone());
-        if !self.statuses.trie.holds(&before.key(), &before.hash()) {
+        let (key, hash) = Record::Release(release.clone()).leaf();
+        if !self.statuses.trie.holds(&key, &hash) {
             return Err(StatusFault::OtherIndex.of(index));
         }
         self.put(Record::Release(ReleaseRecord { state: LoggedState::Revoked(revocation), ..release }));

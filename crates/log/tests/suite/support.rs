@@ -1,7 +1,5 @@
 //! A store with commits such as the rules make, and a log behind it.
 
-#![allow(clippy::unwrap_used, reason = "a helper of tests")]
-
 use std::{
     fs,
     path::{Path, PathBuf},

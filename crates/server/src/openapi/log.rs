@@ -11,6 +11,8 @@ use super::{
 use crate::error::ApiError;
 
 const TEXT: &str = "text/plain";
+/// What monitors and witnesses read, together.
+const COUNTED_AS: &str = "log";
 
 pub fn checkpoint() -> Endpoint {
     let note = Content { examples: vec![("checkpoint", json!(CHECKPOINT))], ..Content::text(TEXT) };
@@ -33,6 +35,7 @@ pub fn key() -> Endpoint {
         "The verifier key of the log, as `c2sp.org/signed-note` writes it. Take it from another source if you can: this is \
          the server's word.",
     )
+    .counted_as(COUNTED_AS)
     .answers(cached("the verifier key, and a line break").with_content(key))
     .fails("this server keeps no log", &ApiError::no_log())
     .limited()
@@ -86,7 +89,9 @@ fn tiles(id: &'static str, summary: &'static str, about: &str, name: Parameter) 
 }
 
 fn described(id: &'static str, summary: &'static str, about: &str) -> Endpoint {
+    let counted_as = if id == "proof" { id } else { COUNTED_AS };
     Endpoint::new(id, Section::Reading, summary, about)
+        .counted_as(counted_as)
         .fails(
             "the log catches up after a start, waits for witnesses, or has stopped",
             &ApiError::no_log_yet(),

@@ -1,5 +1,6 @@
 mod checkpoints;
 mod derivation;
+mod go;
 mod notes;
 mod policies;
 mod ranges;

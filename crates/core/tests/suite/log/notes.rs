@@ -60,7 +60,7 @@ fn the_vector_of_the_design_is_made_and_read_byte_for_byte() {
 #[test]
 fn unknown_signatures_are_ignored_and_a_wrong_one_of_a_known_key_refuses_the_note() {
     let log = log_key();
-    let refused = Err(NoteError::BadSignature("example.com/log".to_owned()));
+    let bad = NoteError::BadSignature("example.com/log".to_owned());
     let with = |line: &NoteSignature| note(&format!("{DESIGN_NOTE}{line}"));
     // Another key of the same name, and the same key under another name: neither is known.
     let strangers = [
@@ -72,12 +72,12 @@ fn unknown_signatures_are_ignored_and_a_wrong_one_of_a_known_key_refuses_the_not
         assert_eq!(with(stranger).signers(std::slice::from_ref(&log)).unwrap().len(), 1);
     }
     let wrong = NoteSignature::sign("other\n", &log, &seed(0), 0);
-    assert_eq!(with(&wrong).signers(std::slice::from_ref(&log)), refused);
+    assert_eq!(with(&wrong).signers(std::slice::from_ref(&log)), Err(bad.clone()));
     assert!(with(&wrong).signers(&[witness_key()]).is_ok());
     // A changed text is what no one has signed.
     let changed = note(&DESIGN_NOTE.replacen("\n1\n", "\n2\n", 1));
-    assert_eq!(changed.signers(&[log]), refused);
-    assert_mentions(&refused.unwrap_err().to_string(), &["example.com/log"]);
+    assert_eq!(changed.signers(&[log]), Err(bad.clone()));
+    assert_mentions(&bad.to_string(), &["example.com/log"]);
 }
 
 #[test]

@@ -10,6 +10,8 @@ use countersign_core::{
     values::digest::Sha256,
 };
 
+type Siblings = Vec<(u8, Hash)>;
+
 /// Small and seeded (SplitMix64): the operations are the same each time.
 struct Random(u64);
 
@@ -164,7 +166,7 @@ fn bits_must_rise_and_every_part_of_a_path_matters() {
     let (key, path) = (keys[7], trie.prove(&keys[7]).unwrap());
     assert!(path.siblings.len() > 8, "{}", path.siblings.len());
     for n in 0..path.siblings.len() {
-        let edited = |edit: &dyn Fn(&mut Vec<(u8, Hash)>)| {
+        let edited = |edit: &dyn Fn(&mut Siblings)| {
             let mut path = path.clone();
             edit(&mut path.siblings);
             path.root(&key, &record(7))

@@ -1,7 +1,8 @@
 //! Test vectors of bundles, chains and staples, each named after an attack, for us and for other implementations.
 //!
 //! A file says itself what it is: `description`, what to `expect` (`verified`, `revoked` or `refused`), by which `rule`
-//! and why (`reason`), the `project`, and a `bundle` or a `history`. The files are made here, from fixed seeds and times:
+//! and why (`reason`), the `project`, and a `bundle` or a `history`; `staples` says what its
+//! files have. The files are made here, from fixed seeds and times:
 //! `COUNTERSIGN_WRITE_VECTORS=1 cargo test -p countersign-core --test suite vectors` writes them anew.
 
 mod chains;
