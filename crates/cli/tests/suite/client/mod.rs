@@ -22,6 +22,7 @@ mod rotation;
 mod sign;
 mod signers;
 mod signers_edit;
+mod signers_log;
 mod terminal;
 mod trust;
 mod wait;

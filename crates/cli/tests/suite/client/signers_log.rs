@@ -1,0 +1,241 @@
+//! The log and the witnesses of a signers file: made, edited, checked, proposed, signed, and used.
+
+use countersign_core::values::{
+    key::PublicKey,
+    verifier_key::{KeyKind, VerifierKey},
+};
+use countersign_testing::{key, log_key, witness_key};
+use serde_json::{Value, json};
+
+use crate::support::{
+    Person, SignersFile, World,
+    client::{Computer, Ran},
+    days_ago,
+    fsck::fsck,
+    html::open,
+};
+
+fn witnesses() -> [String; 3] {
+    [1, 2, 3].map(|n| witness_key(n).to_string())
+}
+
+/// Two of three witnesses, a day.
+fn transparency() -> Value {
+    json!({
+        "log": log_key().to_string(),
+        "witnesses": [{ "threshold": 2, "keys": witnesses() }],
+        "max_age_seconds": 86_400,
+    })
+}
+
+fn file() -> SignersFile {
+    SignersFile::of(2, &[&Person::named("alice"), &Person::named("bob")]).with("transparency", transparency())
+}
+
+/// `signers new` with one signer and these arguments.
+fn new(computer: &Computer, args: &[&str]) -> Ran {
+    let alice = Person::named("alice").key();
+    let signer = ["signers", "new", "--artifact", &alice, "--artifact-threshold", "1"];
+    computer.run(&[&signer[..], args].concat())
+}
+
+fn edit(computer: &Computer, args: &[&str]) -> Ran {
+    computer.run(&[&["signers", "edit", "s.json"], args].concat())
+}
+
+/// The object in the file that was printed.
+#[track_caller]
+fn printed(ran: &Ran) -> Value {
+    let file: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+    file["transparency"].clone()
+}
+
+#[test]
+fn a_new_file_names_log_witnesses_and_age() {
+    let computer = Computer::offline();
+    let (log, [a, b, c]) = (log_key().to_string(), witnesses());
+    let together = ["--log", &log, "--witness", &a, &b, &c, "--witness-threshold", "2"];
+    assert_eq!(
+        printed(&new(&computer, &together).ok()),
+        transparency(),
+        "a proof is a day old if nothing is said"
+    );
+    let repeated =
+        ["--witness", &a, "--witness", &b, "--witness-threshold", "2", "--witness", &c, "--log", &log];
+    assert_eq!(printed(&new(&computer, &repeated).ok()), transparency());
+    let week = new(&computer, &[&together[..], &["--max-age", "7d"]].concat()).ok();
+    assert_eq!(printed(&week)["max_age_seconds"], 7 * 86_400);
+    assert_eq!(printed(&new(&computer, &["--log", &log]).ok()), json!({ "log": log }));
+    assert_eq!(printed(&new(&computer, &[]).ok()), Value::Null);
+    let groups = [
+        &["--log", &log, "--witness", &a, &b, "--witness-threshold", "1"][..],
+        &["--witness", &c, "--witness-threshold", "1"],
+    ];
+    let expected = json!([{ "threshold": 1, "keys": [a, b] }, { "threshold": 1, "keys": [c] }]);
+    assert_eq!(printed(&new(&computer, &groups.concat()).ok())["witnesses"], expected);
+}
+
+#[test]
+fn what_makes_no_log_is_refused_with_the_way_out() {
+    let computer = Computer::offline();
+    let (log, [a, b, _]) = (log_key().to_string(), witnesses());
+    let alices = Person::named("alice");
+    let (_, encoded) = log.rsplit_once('+').unwrap();
+    let cases: [(&[&str], &str); 11] = [
+        (&["--witness", &a, "--witness-threshold", "1"], "--log KEY"),
+        (&["--max-age", "1d"], "--log KEY"),
+        (&["--log", &log, "--max-age", "1d"], "needs witnesses"),
+        (&["--log", &log, "--witness", &a], "--witness-threshold N"),
+        (&["--log", &log, "--witness-threshold", "1"], "--witness KEY"),
+        (&["--log", &log, "--witness", &a, "--witness-threshold", "2"], "between 1 and 1"),
+        (&["--log", &log, "--witness", &a, &a, "--witness-threshold", "1"], "already"),
+        (&["--log", &log, "--witness", &a, &b, "--witness-threshold", "1", "--max-age", "59s"], "between 60"),
+        (&["--log", &a], "transparency.log"),
+        (&["--log", encoded], "NAME+ID+KEY"),
+        (&["--log", &alices.key()], "NAME+ID+KEY"),
+    ];
+    for (args, word) in cases {
+        new(&computer, args).failed(2).says(&[word]);
+    }
+    let ran = new(&computer, &["--log", &log, "--max-age", "day"]).says(&["30m, 2h or 1d"]);
+    assert_eq!(ran.code, 2);
+}
+
+#[test]
+fn an_edit_changes_what_it_names_and_keeps_the_rest() {
+    let computer = Computer::offline();
+    computer.write("s.json", file().bytes());
+    let mut expected = transparency();
+    expected["max_age_seconds"] = json!(3_600);
+    let ran = edit(&computer, &["--max-age", "1h"]).ok();
+    assert_eq!(printed(&ran), expected);
+    ran.says(&[
+        "stronger: a proof can be 1 hour old; before, 1 day",
+        "What the new file withstands:",
+        "can be down",
+    ]);
+
+    let mut expected = transparency();
+    expected["witnesses"][0]["threshold"] = json!(1);
+    let ran = edit(&computer, &["--witness-threshold", "1"]).ok();
+    assert_eq!(printed(&ran), expected);
+    ran.says(&[
+        "WEAKER: it takes 1 witness",
+        "WEAKER: the log alone",
+        "warning: 1 of 3 witnesses are enough",
+    ]);
+
+    let other =
+        VerifierKey::new("other.example/log", KeyKind::Log, key(99).public_key()).unwrap().to_string();
+    let ran = edit(&computer, &["--log", &other]).ok();
+    assert_eq!(
+        (&printed(&ran)["log"], &printed(&ran)["witnesses"]),
+        (&json!(other), &transparency()["witnesses"])
+    );
+    ran.says(&["WARNING: another log", &log_key().to_string(), &other]);
+
+    let only = witness_key(4).to_string();
+    let ran = edit(&computer, &["--witness", &only, "--witness-threshold", "1"]).ok();
+    assert_eq!(printed(&ran)["witnesses"], json!([{ "threshold": 1, "keys": [only] }]));
+    ran.says(&["joins as witness", "leaves, and was witness", "the log has one witness"]);
+
+    let ran = edit(&computer, &["--no-log"]).ok().says(&["WEAKER: no log"]);
+    assert_eq!(printed(&ran), Value::Null);
+    let log = log_key().to_string();
+    let ran = edit(&computer, &["--no-log", "--log", &log]).ok().says(&["WEAKER: no witness"]);
+    assert_eq!(printed(&ran), json!({ "log": log }));
+    edit(&computer, &["--add", &format!("carol={}", Person::named("carol").key())]).ok();
+    edit(&computer, &["--log", &log]).failed(2).says(&["nothing changes"]);
+}
+
+#[test]
+fn a_log_is_added_to_a_file_that_has_none() {
+    let computer = Computer::offline();
+    computer.write("s.json", file().without("transparency").bytes());
+    let (log, [a, b, c]) = (log_key().to_string(), witnesses());
+    let ran = edit(&computer, &["--log", &log, "--witness", &a, &b, &c, "--witness-threshold", "2"]).ok();
+    assert_eq!(printed(&ran), transparency());
+    ran.says(&["log: sign.example.org/log+", "any 2 of 3 witnesses", "at most 1 day old"]);
+    edit(&computer, &["--witness-threshold", "1"]).failed(2).says(&["--log KEY"]);
+    edit(&computer, &["--no-log"]).failed(2).says(&["nothing changes"]);
+}
+
+#[test]
+fn check_says_what_the_witnesses_withstand() {
+    let computer = Computer::offline();
+    computer.write("s.json", file().bytes());
+    let log = log_key().to_string();
+    computer.run(&["signers", "check", "s.json"]).ok().says(&[
+        "To prove the newest state:",
+        &format!("  log: {log}"),
+        "  any 2 of 3 witnesses: witness1.example/w+",
+        "  a proof can be at most 1 day old",
+        "  witnesses that can be down: any 1",
+        "  who can show different people different states: the log and at least 1 witness",
+    ]);
+    let checked = computer.json(&["signers", "check", "s.json"]);
+    let mut expected = transparency();
+    (expected["must_collude"], expected["may_be_down"]) = (json!(1), json!(1));
+    assert_eq!(checked["log"], expected);
+    let plain = SignersFile::of(1, &[&Person::named("alice")]);
+    computer.write("s.json", plain.bytes());
+    assert_eq!(computer.json(&["signers", "check", "s.json"])["log"], Value::Null);
+    let alices =
+        VerifierKey::new("a.example", KeyKind::Log, PublicKey::parse(&Person::named("alice").key()).unwrap())
+            .unwrap();
+    computer.write("s.json", plain.with("transparency", json!({ "log": alices.to_string() })).bytes());
+    computer.run(&["signers", "check", "s.json"]).failed(1).says(&["transparency", "also a signer's"]);
+}
+
+#[test]
+fn the_name_of_a_log_is_text_on_pages_and_quoted_in_the_terminal() {
+    let alice = Person::named("alice");
+    let name = "<script>alert(1)</script>.example,(and";
+    let log = VerifierKey::new(name, KeyKind::Log, key(99).public_key()).unwrap().to_string();
+    let file = SignersFile::of(1, &[&alice]).with("transparency", json!({ "log": log }));
+    let world = World::start();
+    world.register(&alice, "acme/app", &file).ok();
+    for path in [world.id("acme/app"), world.pending_path("acme/app")] {
+        let page = open(&world.server, &format!("/p/{path}"));
+        assert!(!page.text.contains("<script>alert") && page.text.contains("&lt;script&gt;alert"), "{path}");
+    }
+    let reviewed = Computer::of(&world.server).run_as("alice", &["sign", "--all", "--yes"]).ok();
+    reviewed.says(&[&format!("log: \"{log}\"; no witnesses")]);
+}
+
+#[test]
+fn a_server_registers_serves_and_rotates_it_and_pages_show_it() {
+    let (alice, bob) = (Person::named("alice"), Person::named("bob"));
+    let world = World::start();
+    let bad = file().with("transparency", json!({ "log": "x" }));
+    world.files.put("/acme/app/svc.signers.json", bad.bytes());
+    let url = world.files.url("/acme/app/svc.signers.json");
+    world.register_url(&alice, &url).refused(500, "transparency.log");
+
+    let plain = file().without("transparency");
+    world.activate("acme/app", &plain, &[&alice, &bob]);
+    let project = format!("/p/{}", world.id("acme/app"));
+    open(&world.server, &project).lacks(&["Witnesses", "sign.example.org/log"]);
+
+    let next = plain.redated(days_ago(5)).with("transparency", transparency());
+    world.propose(&alice, "acme/app", &next).ok();
+    let pending = world.pending_path("acme/app");
+    let facts = ["any 2 of 3 witnesses", "1 day", "the log and at least 1 witness"];
+    open(&world.server, &format!("/p/{pending}"))
+        .says(&["log: sign.example.org/log+", "a proof can be at most 1 day old", "Oldest proof that counts"])
+        .says(&facts);
+    let computer = Computer::of(&world.server);
+    let reviewed = computer.run_as("alice", &["sign", "--all", "--yes"]).ok();
+    reviewed.says(&["log: sign.example.org/log+", "any 2 of 3 witnesses", "at most 1 day old"]);
+    world.sign(&bob, &pending).ok();
+
+    assert_eq!(world.read(&world.active_path("acme/app")), next.bytes());
+    let page = open(&world.server, &project);
+    page.says(&["Log that proves the newest state", &log_key().to_string(), &witness_key(3).to_string()])
+        .says(&facts);
+    let ran = computer.run(&["signers", "edit", &world.id("acme/app"), "--max-age", "2d"]).ok();
+    assert_eq!(printed(&ran)["max_age_seconds"], 2 * 86_400);
+    ran.says(&["WEAKER: a proof can be 2 days old; before, 1 day"]);
+    computer.run(&["chain", &world.id("acme/app")]).ok();
+    fsck(&world.server.repository(), &[]).is_clean();
+}
