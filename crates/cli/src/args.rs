@@ -30,7 +30,7 @@ Download:   countersign download https://github.com/acme/app/releases/download/v
 Sign:       countersign pending; countersign sign --all
 
 Exit codes: 0 success, 1 other error, 2 usage, 3 verification failed, 4 revoked, 5 not reachable; and of \
-`status --wait`: 6 the time is over, 7 replaced, 8 dropped or refused."
+`status --wait`: 6 the time is over, 7 replaced, 8 dropped or refused; and of `monitor --once`: 9 something changed."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -259,8 +259,24 @@ With a key on a computer without a network:
   countersign revoke --detached request.json -o revocation.json            offline, with your key
   countersign revoke --submit revocation.json                              online, with any key
 
-If the signers file has no revocation keys, one admin is enough. You cannot undo a revocation.")]
+If the signers file has no revocation keys, one admin is enough. You cannot undo a revocation.
+
+If the signers file names witnesses of a log, the command then waits until they have seen the revocation. It says until \
+when a server can still show the release as if it were not revoked. If the time is over before that, the exit code is 6; \
+the release is revoked all the same.")]
     Revoke(RevokeArgs),
+    /// Follow a server's log, and report every change of your projects
+    #[command(after_help = "\
+Examples:
+  countersign monitor https://sign.example.org --key ~/.ssh/id_release.pub
+  countersign monitor https://sign.example.org https/github.com/443/acme/app --once
+  countersign monitor https://sign.example.org --key ME.pub --exec 'mail -s \"acme/app changed\" me@example.org'
+
+Reports new signers, completed releases and revocations, so that you learn of one that was not yours. It reads every new \
+commit, compares it with the log, and checks that the log only grows. The first time, it begins with what comes next. \
+What it has told it remembers, and continues there. A log that contradicts itself ends the command with exit code 3, and \
+is reported as well.")]
+    Monitor(MonitorArgs),
     /// Check that the server answers and, with --key, that it accepts your signature
     Ping,
     /// See everything at work on this computer, in a few seconds

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use countersign_api::{
     answers::{ChainResponse, PingResponse},
-    catalogue::{KeyPendingResponse, ProjectsResponse, ReleasesResponse},
+    catalogue::{KeyPendingResponse, KeyResponse, ProjectsResponse, ReleasesResponse},
     event::{EventFilter, HEADER_LAST_EVENT_ID},
 };
 use countersign_core::{
@@ -167,6 +167,11 @@ impl ServerClient {
     pub(crate) async fn pending_of(&self, key: &PublicKey) -> Result<KeyPendingResponse, CliError> {
         let route = ["keys", &key.to_string(), "pending"];
         self.look_into_catalogue(&route, &[], KeyPendingResponse::parse).await
+    }
+
+    /// What everyone may know about a key.
+    pub(crate) async fn key(&self, key: &PublicKey) -> Result<KeyResponse, CliError> {
+        self.look_into_catalogue(&["keys", &key.to_string()], &[], KeyResponse::parse).await
     }
 
     async fn look_into_catalogue<T>(

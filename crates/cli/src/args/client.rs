@@ -345,6 +345,45 @@ pub(crate) struct RevokeArgs {
     /// Where --detached writes the signature
     #[arg(long, short = 'o', value_name = "SIGNATURES", conflicts_with_all = ["names", "submit"])]
     pub(crate) output: Option<PathBuf>,
+
+    /// Do not wait until witnesses of the log have seen the revocation
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+
+    /// Wait for them no longer than this, as in 90s, 30m, 2h or 1d
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2m")]
+    pub(crate) timeout: Duration,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MonitorArgs {
+    /// The server whose log to follow
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+
+    /// The projects to watch [default: those whose signers files list your --key, now or later]
+    #[arg(value_name = "PROJECT", value_parser = parse_path)]
+    pub(crate) projects: Vec<RepoPath>,
+
+    /// Look once; exit code 9 if something changed
+    #[arg(long)]
+    pub(crate) once: bool,
+
+    /// How often to look, as in 90s, 30m, 2h or 1d
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "60s", conflicts_with = "once")]
+    pub(crate) interval: Duration,
+
+    /// Send each change there, as JSON in a POST request
+    #[arg(long, value_name = "URL")]
+    pub(crate) webhook: Option<String>,
+
+    /// Run this in a shell for each change, with the change as text on standard input, and as JSON in COUNTERSIGN_CHANGE
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) exec: Option<String>,
+
+    /// Where to remember how far it is [default: a file in the configuration directory]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -10,6 +10,7 @@ pub(crate) mod download;
 pub(crate) mod fsck;
 pub(crate) mod keygen;
 pub(crate) mod man;
+pub(crate) mod monitor;
 pub(crate) mod pending;
 pub(crate) mod ping;
 pub(crate) mod propose;

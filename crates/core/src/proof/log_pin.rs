@@ -5,12 +5,14 @@ use thiserror::Error;
 
 use crate::{
     log::{
-        checkpoint::{Checkpoint, CheckpointError, SignedCheckpoint},
+        checkpoint::{Checkpoint, CheckpointError, Cosignature, SignedCheckpoint},
         note::Note,
+        policy::Policy,
         tree::TreeHead,
     },
     values::{
         json::{Field, ParseError},
+        key::PublicKey,
         time::Timestamp,
         verifier_key::VerifierKey,
     },
@@ -108,4 +110,16 @@ impl LogPin {
             false => Err(LogPinFault::Smaller { seen: before.size, shown: after.size }),
         }
     }
+}
+
+/// The latest time that a quorum can still prove for an older state than the one with these cosignatures (D99). A witness
+/// cosigns nothing older after it has cosigned this. `None`: the other witnesses are enough to go on for ever.
+pub fn latest_older_proof(policy: &Policy, cosignatures: &[Cosignature]) -> Option<Timestamp> {
+    let time_of = |key: PublicKey| {
+        let cosignature = cosignatures.iter().find(|cosignature| cosignature.witness.key() == key);
+        cosignature.map_or(u64::MAX, |cosignature| cosignature.time)
+    };
+    let times = policy.witness_keys().into_iter().map(|witness| (witness.key(), time_of(witness.key())));
+    let latest = policy.as_of(times)?;
+    Timestamp::from_unix_seconds(i64::try_from(latest).ok()?).ok()
 }
