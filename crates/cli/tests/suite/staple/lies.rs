@@ -1,6 +1,6 @@
 //! A server that shows something else than the newest state, one test for each lie.
 
-use countersign_core::proof::staple::Staple;
+use countersign_core::{documents::layout, proof::staple::Staple, values::path::RepoPath};
 use serde_json::json;
 
 use crate::support::{
@@ -28,7 +28,8 @@ fn an_old_staple_is_refused_by_its_age_however_complete_the_release_then_was() {
 /// The server shows the release as it was before its revocation, with this staple.
 fn hide_revocation(scene: &LogScene, version: &str, staple: &Staple) {
     let index = scene.index(version);
-    let signatures = scene.world.read(&format!("{index}.revoked.signatures.json"));
+    let path = RepoPath::parse(&index).unwrap();
+    let signatures = scene.world.read(layout::revoked_signatures_of(&path).as_str());
     scene.hostile.hide_file(&format!("{index}.revocation.json"));
     scene.hostile.show_file(&format!("{index}.signatures.json"), signatures);
     scene.show(version, staple);

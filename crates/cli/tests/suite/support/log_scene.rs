@@ -113,9 +113,9 @@ impl LogScene {
     /// The server's own staple, once its checkpoint covers all commits.
     #[track_caller]
     pub(crate) fn staple(&self, version: &str) -> Staple {
-        let newest = self.world.git().run(&["rev-parse", "main"]);
         let begin = std::time::Instant::now();
         loop {
+            let newest = self.world.git().run(&["rev-parse", "main"]);
             let reply = self.world.server.get(&format!("/v1/proof/{}", self.index(version)));
             if reply.status == 200 {
                 let staple = Staple::parse(&reply.body).expect("a staple");
