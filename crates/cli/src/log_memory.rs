@@ -10,7 +10,7 @@ use countersign_core::{
     },
     proof::{
         log_pin::{Continuation, LogPin, LogPinFault},
-        trust::TrustError,
+        trust::OtherLog,
     },
     values::{path::RepoPath, verifier_key::VerifierKey},
 };
@@ -164,22 +164,19 @@ fn write_evidence(key: &VerifierKey, fault: &str, seen: &str, shown: &Note) -> R
 }
 
 /// Another log than the one that this computer knows, which no policy names.
-pub(crate) fn other_log(error: TrustError) -> CliError {
-    let (origin, names) = match &error {
-        TrustError::OtherLog { accepted, shown, .. } => {
-            (accepted.name().to_owned(), [accepted, shown].map(shown_verifier_key).to_vec())
-        }
-        TrustError::Overlaps { .. } | TrustError::ChangedPast { .. } | TrustError::OlderHistory { .. } => {
-            (String::new(), Vec::new())
-        }
-    };
+pub(crate) fn other_log(error: OtherLog) -> CliError {
+    let OtherLog { project, accepted, shown } = &error;
     CliError::unverified(
-        format!("THE LOG HAS CHANGED: {error}"),
+        format!(
+            "THE LOG HAS CHANGED: the state of {project} was shown by the log {}, and is now shown by the log {}",
+            shown_verifier_key(accepted),
+            shown_verifier_key(shown)
+        ),
         format!(
             "somebody may want to show you another history. Only if the server's operator says, in a place that you trust, \
              that the log began anew: `countersign trust forget-log {}`",
-            quote(&origin)
+            quote(accepted.name())
         ),
     )
-    .with_detail("logs", json!(names))
+    .with_detail("logs", json!([accepted.to_string(), shown.to_string()]))
 }

@@ -102,8 +102,7 @@ fn finish(session: &Session, accepted: &Accepted, log: &LogReport, target: &Path
 /// As in `app-v1.0.staple.json`.
 fn default_name(artifact: &VerifiedArtifact) -> PathBuf {
     let project: &RepoPath = &artifact.chain.project;
-    let name = project.segments().last().unwrap_or_default();
-    let stem = format!("{name}-{}", short_name(&artifact.path, project));
+    let stem = format!("{}-{}", project.file_name(), short_name(&artifact.path, project));
     let plain = |c: char| if c.is_alphanumeric() || "._+-".contains(c) { c } else { '-' };
     let stem: String = stem.trim_end_matches('-').chars().map(plain).collect();
     PathBuf::from(format!("{}.staple.json", stem.trim_start_matches(['.', '-'])))

@@ -101,11 +101,17 @@ pub enum TrustError {
          {missing}", shown_text(.project.as_str())
     )]
     OlderHistory { project: RepoPath, accepted: usize, shown: usize, missing: String },
-    #[error(
-        "the state of {} was shown by the log {accepted}, and is now shown by the log {shown}",
-        shown_text(.project.as_str())
-    )]
-    OtherLog { project: RepoPath, accepted: VerifierKey, shown: VerifierKey },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "the state of {} was shown by the log {accepted}, and is now shown by the log {shown}",
+    shown_text(.project.as_str())
+)]
+pub struct OtherLog {
+    pub project: RepoPath,
+    pub accepted: Box<VerifierKey>,
+    pub shown: Box<VerifierKey>,
 }
 
 impl TrustStore {
@@ -177,7 +183,7 @@ impl TrustStore {
 
     /// A log that the server names must be the one that it was: of the project, and of its origin. What a policy names
     /// needs no check, because the policy decides.
-    pub fn check_log(&self, project: &RepoPath, shown: &VerifierKey) -> Result<(), TrustError> {
+    pub fn check_log(&self, project: &RepoPath, shown: &VerifierKey) -> Result<(), OtherLog> {
         let of_project = self.projects.get(project).and_then(|pin| pin.log.clone());
         let of_origin = || self.logs.keys().filter_map(|key| VerifierKey::parse(key).ok());
         let accepted = of_project.or_else(|| {
@@ -185,9 +191,11 @@ impl TrustStore {
             same_origin.find(|key| key != shown)
         });
         match accepted {
-            Some(accepted) if accepted != *shown => {
-                Err(TrustError::OtherLog { project: project.clone(), accepted, shown: shown.clone() })
-            }
+            Some(accepted) if accepted != *shown => Err(OtherLog {
+                project: project.clone(),
+                accepted: Box::new(accepted),
+                shown: Box::new(shown.clone()),
+            }),
             Some(_) | None => Ok(()),
         }
     }

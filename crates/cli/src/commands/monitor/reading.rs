@@ -138,8 +138,9 @@ impl LogPart<'_> {
                 && let Some(entry) =
                     reader.next().map_err(|error| self.untrue("its journal is none").because(error))?
             {
-                if entry.id.to_string() != leaf.commit || digest_changes(&entry.change) != leaf.changes {
-                    let why = format!("its journal shows {} where the log has {}", entry.id, leaf.commit);
+                let id = entry.id.to_string();
+                if id != leaf.commit || digest_changes(&entry.change) != leaf.changes {
+                    let why = format!("its journal shows {id} where the log has {}", leaf.commit);
                     return Err(self.untrue(&why));
                 }
                 changes.extend(watching.find(&entry));
