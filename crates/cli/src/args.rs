@@ -10,6 +10,7 @@ pub(crate) use client::*;
 pub(crate) use serve::{
     AdminCommand, BlockArgs, ClusterArgs, ClusterCommand, DropArgs, FileArgs, FsckArgs, LogCommand,
     LogInitArgs, MirrorArgs, MirrorCommand, ProjectsArgs, ResetNoncesArgs, ServeArgs, ServiceArgs,
+    WitnessArgs, WitnessCommand, WitnessInitArgs,
 };
 pub(crate) use signers::*;
 
@@ -327,6 +328,25 @@ To replace a lost origin, stop the mirror and run `countersign serve` on its dat
 
 You can also set every flag by its environment variable or in the configuration file, as for `countersign serve`.")]
     Mirror(MirrorArgs),
+    /// Be a witness of a server's log: replay every commit, and cosign the log's checkpoints
+    #[command(after_help = "\
+Examples:
+  countersign admin witness init --key witness.key --name witness.example.org
+  countersign witness https://sign.example.org --key witness.key --data-dir witness --listen 0.0.0.0:3010
+  countersign witness https://sign.example.org --key witness.key --data-dir witness --poll
+
+A witness is a mirror (see `countersign mirror`), and serves all that a mirror serves. It also derives the log of all \
+commits itself. If the server's log shows a checkpoint, the witness compares it with its own, records it, and only then \
+cosigns it with the time. So the server cannot show different people different histories without the witness noticing.
+
+The server asks the witness at /add-checkpoint (c2sp.org/tlog-witness). With --poll nothing needs to reach the witness: it \
+fetches checkpoints and posts its cosignatures. It can also cosign other logs, those of --policy, as an ordinary witness.
+
+If a log contradicts itself, the witness writes both checkpoints to witness/evidence-… in the data directory, and cosigns \
+nothing more of this log until you decide: `countersign admin witness resume`.
+
+Keep the data directory: a witness that forgets what it has cosigned can contradict itself.")]
+    Witness(WitnessArgs),
     /// Ask a running server on this machine, or change what is in its data directory
     Admin {
         #[command(subcommand)]

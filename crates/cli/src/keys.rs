@@ -15,7 +15,7 @@ use countersign_core::{
         wire,
     },
 };
-use countersign_log::LogSigner;
+use countersign_log::{LogSigner, WitnessSigner};
 
 use crate::{args::GlobalArgs, error::CliError, output::Output, paths::shown_path};
 use agent::{AgentError, AgentKey};
@@ -77,17 +77,23 @@ impl SigningKey {
         }
     }
 
+    /// Cosigns checkpoints under the name in `key`, which is its own public half.
+    pub(crate) fn into_witness_signer(self, key: VerifierKey) -> WitnessSigner {
+        match self {
+            Self::File(secret) => WitnessSigner::with_key(key, secret),
+            Self::Agent(held) => {
+                WitnessSigner::elsewhere(key, move |text| held.sign_text(text).map_err(explain_agent))
+            }
+        }
+    }
+
     /// Signs checkpoints under the name in `key`, which is its own public half.
     pub(crate) fn into_log_signer(self, key: VerifierKey) -> LogSigner {
         match self {
             Self::File(secret) => LogSigner::with_key(key, secret),
-            Self::Agent(held) => LogSigner::elsewhere(key, move |text| {
-                held.sign_text(text).map_err(|error| {
-                    let mut parts = vec![error.to_string()];
-                    parts.extend(error.causes().iter().map(ToString::to_string));
-                    parts.join(": ")
-                })
-            }),
+            Self::Agent(held) => {
+                LogSigner::elsewhere(key, move |text| held.sign_text(text).map_err(explain_agent))
+            }
         }
     }
 
@@ -105,6 +111,25 @@ impl SigningKey {
             Self::Agent(key) => key.sign(digest),
         }
     }
+}
+
+fn explain_agent(error: CliError) -> String {
+    let mut parts = vec![error.to_string()];
+    parts.extend(error.causes().iter().map(ToString::to_string));
+    parts.join(": ")
+}
+
+/// What the file says about the key: who it belongs to, as a rule. `None` if it says nothing.
+pub(crate) fn read_comment(path: &Path) -> Result<Option<String>, CliError> {
+    let content = SecretBytes::read(path, MAX_KEY_FILE_BYTES)?;
+    let comment = match KeyFile::parse(content.as_bytes()).map_err(|error| unusable(path, &error))? {
+        KeyFile::Private(key) => key.comment().to_owned(),
+        KeyFile::Public(_) => {
+            let text = String::from_utf8_lossy(content.as_bytes());
+            text.split_ascii_whitespace().skip(2).collect::<Vec<_>>().join(" ")
+        }
+    };
+    Ok(Some(comment).filter(|comment| !comment.is_empty()))
 }
 
 /// The file itself, or its public half where only that is here.

@@ -81,7 +81,8 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
     match command {
         Command::Serve(args) => serve::run(&args.service, args.to_overrides(), output),
         Command::Mirror(args) => serve::run(&args.service, args.to_overrides(), output),
-        Command::Admin { command } => admin::run(command, output, confirmation),
+        Command::Witness(args) => witness::run(&global, &args, output),
+        Command::Admin { command } => admin::run(command, &global, output),
         Command::Fsck(args) => fsck::run(args, output),
         Command::Config { command } => config::run(command.as_ref(), output),
         Command::Keygen(args) => keygen::run(&global, &args, output),

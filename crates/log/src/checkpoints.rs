@@ -96,6 +96,12 @@ impl Checkpoints {
         let cosigned = cosigned.filter(|cosigned| self.meets_quorum(cosigned));
         self.waiting = newest.map(issue).into_iter().collect();
         self.cosigned = cosigned.map(issue).filter(|cosigned| self.newest_size() >= cosigned.size());
+        // A crash between the two leaves the newest one without the last cosignatures.
+        if let (Some(cosigned), Some(newest)) = (&self.cosigned, self.waiting.back())
+            && cosigned.checkpoint() == newest.checkpoint()
+        {
+            self.waiting.clear();
+        }
         self.promote();
         Ok(())
     }

@@ -119,6 +119,8 @@ impl LogFollower {
                 FeedNews::Behind => self.catch_up()?,
             }
         }
+        let size = self.shared.tree().len();
+        self.shared.sizes.send_if_modified(|known| std::mem::replace(known, size) != size);
         if self.shared.is_stopping() {
             return Ok(());
         }

@@ -87,8 +87,13 @@ impl CheckpointFiles {
 
 impl CheckpointKeeper for CheckpointFiles {
     fn load(&mut self) -> Result<KeptNotes, KeepError> {
-        // A kill may have come between a rename and its fsync. What is read now must not go back later.
-        let synced = fs::create_dir_all(&self.dir).and_then(|()| File::open(&self.dir)?.sync_all());
+        // A kill may have come between a rename and its fsync. What is read now must not go back later; neither must the
+        // directory itself.
+        let synced = fs::create_dir_all(&self.dir).and_then(|()| {
+            let above = self.dir.parent().filter(|above| !above.as_os_str().is_empty());
+            File::open(above.unwrap_or(Path::new(".")))?.sync_all()?;
+            File::open(&self.dir)?.sync_all()
+        });
         synced.map_err(|source| KeepError::File { path: self.dir.clone(), source: Arc::new(source) })?;
         Ok(KeptNotes { newest: self.read(Self::NEWEST)?, cosigned: self.read(Self::COSIGNED)? })
     }

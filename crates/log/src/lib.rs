@@ -13,6 +13,7 @@ mod signer;
 mod staples;
 mod state;
 mod tiles;
+mod witness;
 
 pub use crate::{
     checkpoints::{CheckpointRound, CosignError},
@@ -24,4 +25,8 @@ pub use crate::{
     staples::NoStaple,
     state::LogFigures,
     tiles::{NoTile, TileName},
+    witness::{
+        CosignRefusal, CosignStep, LogReplay, LogWitness, StepHook, WitnessMemoryError, WitnessSigner,
+        WitnessStop, WitnessedFigures, WitnessedLog, forget_stops,
+    },
 };

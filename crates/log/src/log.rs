@@ -6,15 +6,16 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::{Builder, JoinHandle},
+    time::Instant,
 };
 
 use arc_swap::ArcSwapOption;
 use countersign_core::{
     log::{
-        checkpoint::{Cosignature, SignedCheckpoint},
+        checkpoint::{Checkpoint, Cosignature, SignedCheckpoint},
         note::NoteSignature,
         policy::Policy,
-        tree::{Hash, Tree},
+        tree::{Hash, Tree, empty_root},
     },
     proof::staple::Staple,
     values::{path::RepoPath, verifier_key::VerifierKey},
@@ -38,6 +39,7 @@ use crate::{
 pub struct TransparencyLog {
     shared: Arc<LogState>,
     digests: IndexDigests,
+    empty: Option<SignedCheckpoint>,
     waker: FeedWaker,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -55,6 +57,9 @@ impl TransparencyLog {
             waits_for_witnesses,
         } = options;
         let cache = LogCache::open(&dir)?;
+        // It contradicts nothing, so it can be signed at any time.
+        let empty = Checkpoint { origin: signer.key().name().to_owned(), size: 0, root: empty_root() };
+        let empty = waits_for_witnesses.then(|| signer.sign(empty).ok()).flatten();
         let shared = Arc::new(LogState {
             key: signer.key().clone(),
             tree: RwLock::new(Tree::default()),
@@ -64,7 +69,9 @@ impl TransparencyLog {
             newest: ArcSwapOption::empty(),
             covered: AtomicU64::new(0),
             rounds: watch::Sender::default(),
+            sizes: watch::Sender::default(),
             last_round: Mutex::new(None),
+            started: Instant::now(),
             trouble: ArcSwapOption::empty(),
             witnessed: Mutex::new(None),
             is_allowed_to_sign: AtomicBool::new(!waits_for_witnesses),
@@ -76,7 +83,7 @@ impl TransparencyLog {
         let follower = LogFollower::new(Arc::clone(&shared), feed, cache, signer, pace);
         let thread = Builder::new().name("log-follower".to_owned()).spawn(move || follower.run());
         let thread = Mutex::new(Some(thread.map_err(LogError::cache(&dir))?));
-        Ok(Self { shared, digests: IndexDigests::default(), waker, thread })
+        Ok(Self { shared, digests: IndexDigests::default(), empty, waker, thread })
     }
 
     /// The key that verifies its checkpoints. Its name is the origin.
@@ -99,6 +106,11 @@ impl TransparencyLog {
         self.shared.checkpoints().newest().map(|newest| newest.signed.clone())
     }
 
+    /// The checkpoint of no commits, to ask a witness what it has seen. Only if the log waits for witnesses.
+    pub fn empty_checkpoint(&self) -> Option<SignedCheckpoint> {
+        self.empty.clone()
+    }
+
     /// The newest checkpoint with enough cosignatures, for which staples are made.
     pub fn cosigned_checkpoint(&self) -> Option<SignedCheckpoint> {
         self.shared.checkpoints().cosigned().map(|cosigned| cosigned.signed.clone())
@@ -107,6 +119,16 @@ impl TransparencyLog {
     /// Tells when witnesses should be asked: whenever there is a new checkpoint, and again at each heartbeat.
     pub fn rounds(&self) -> watch::Receiver<CheckpointRound> {
         self.shared.rounds.subscribe()
+    }
+
+    /// Tells how many commits have a leaf, signed or not.
+    pub fn sizes(&self) -> watch::Receiver<u64> {
+        self.shared.sizes.subscribe()
+    }
+
+    /// The root of the first `size` commits, signed or not; `None` before there are so many.
+    pub fn root_at(&self, size: u64) -> Option<Hash> {
+        self.shared.tree().root(size)
     }
 
     /// The proof that the first `size` commits begin with the first `old`; `None` if a checkpoint does not cover them.

@@ -34,7 +34,10 @@ pub(crate) struct LogState {
     /// Leaves that the newest checkpoint covers and that are there.
     pub(crate) covered: AtomicU64,
     pub(crate) rounds: watch::Sender<CheckpointRound>,
+    /// Leaves that there are.
+    pub(crate) sizes: watch::Sender<u64>,
     pub(crate) last_round: Mutex<Option<Instant>>,
+    pub(crate) started: Instant,
     /// Why the log does not go on or does not sign.
     pub(crate) trouble: ArcSwapOption<LogError>,
     /// The most that any witness says it has seen, with its name.
@@ -60,8 +63,8 @@ pub struct LogFigures {
     pub signed_size: u64,
     /// The same for the newest one with enough cosignatures.
     pub cosigned_size: u64,
-    /// Since when witnesses have not been asked, or a checkpoint signed. `None` before the first time.
-    pub since_checkpoint: Option<Duration>,
+    /// Since a checkpoint was made or given to witnesses again; before the first time, since the start.
+    pub since_checkpoint: Duration,
     /// Whether the log does not go on or does not sign.
     pub is_in_trouble: bool,
 }
@@ -127,7 +130,7 @@ impl LogState {
             size: self.tree().len(),
             signed_size,
             cosigned_size,
-            since_checkpoint: lock(&self.last_round).map(|at| at.elapsed()),
+            since_checkpoint: lock(&self.last_round).unwrap_or(self.started).elapsed(),
             is_in_trouble: self.trouble.load().is_some(),
         }
     }

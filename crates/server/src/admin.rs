@@ -51,6 +51,7 @@ pub enum AdminRequest {
     Blocks {},
     Stats {},
     ResumeMirror {},
+    ResumeWitness {},
 }
 
 /// The last line of every answer.
@@ -146,6 +147,7 @@ async fn perform(app: &App, request: AdminRequest) -> Result<Vec<Value>, String>
         AdminRequest::Blocks {} => Ok(list_blocks(&app.blocks)),
         AdminRequest::Stats {} => Ok(vec![describe(app)]),
         AdminRequest::ResumeMirror {} => resume_mirror(app).await,
+        AdminRequest::ResumeWitness {} => resume_witness(app).await,
     }
 }
 
@@ -171,6 +173,18 @@ async fn resume_mirror(app: &App) -> Result<Vec<Value>, String> {
         Some(Ok(true)) => Ok(Vec::new()),
         Some(Ok(false)) => Err("this mirror has not stopped following".to_owned()),
         Some(Err(error)) => Err(error.to_string()),
+    }
+}
+
+async fn resume_witness(app: &App) -> Result<Vec<Value>, String> {
+    let Some(witness) = app.witness.clone() else { return Err("this server is no witness".to_owned()) };
+    match tokio::task::spawn_blocking(move || witness.resume()).await.map_err(|error| error.to_string())? {
+        Ok(true) => {
+            tracing::warn!("the operator lets the witness cosign a log again that has forked");
+            Ok(Vec::new())
+        }
+        Ok(false) => Err("this witness has not stopped for any log".to_owned()),
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -229,6 +243,8 @@ fn describe(app: &App) -> Value {
         "mirror_of": app.role.mirror().map(|mirror| mirror.origin.as_str()),
         "mirror_lag_seconds": app.role.mirror().map(|mirror| mirror.lag(Instant::now()).as_secs()),
         "mirror_refused": app.role.mirror().and_then(|mirror| Some(mirror.refusal()?.reason.clone())),
+        "witness": app.witness.as_ref().map(|witness| witness.key().to_string()),
+        "witness_stopped": app.witness.as_ref().and_then(|witness| Some(witness.stops().first()?.reason.clone())),
         "log_failing": crate::observe::stats().is_failing(Instant::now()),
     })
 }

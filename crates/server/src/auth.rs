@@ -119,7 +119,7 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
         if is_small {
             read_body(body, limit).await?
         } else {
-            read_large_body(app, body, client.as_ref()).await?
+            read_large_body(app, body, client.as_ref(), limit).await?
         }
     };
     let verified = claimed.verify(&body)?;
@@ -164,8 +164,25 @@ fn check_announced_length(headers: &HeaderMap, limit: usize) -> Result<(), ApiEr
     if announced.is_some_and(|length| length > limit) { Err(ApiError::too_large(limit)) } else { Ok(()) }
 }
 
+/// The body of a request that proves its sender in its content, or not at all.
+pub async fn read_public_body(app: &App, request: Request, limit: usize) -> Result<Bytes, ApiError> {
+    let (parts, body) = request.into_parts();
+    let origin = parts.extensions.get::<RequestOrigin>();
+    let client = origin.and_then(|origin| origin.client.as_ref());
+    client.map_or(Ok(()), |client| client.charge_authenticated(Instant::now()))?;
+    check_announced_length(&parts.headers, limit)?;
+    let is_small = HttpBody::size_hint(&body).upper().is_some_and(|bytes| bytes <= SMALL_BODY_BYTES);
+    let _waiting = origin.map(|origin| origin.patience.await_body());
+    if is_small { read_body(body, limit).await } else { read_large_body(app, body, client, limit).await }
+}
+
 /// Receives only some at a time. A slow body makes room for others.
-async fn read_large_body(app: &App, body: Body, client: Option<&MeteredClient>) -> Result<Bytes, ApiError> {
+async fn read_large_body(
+    app: &App,
+    body: Body,
+    client: Option<&MeteredClient>,
+    limit: usize,
+) -> Result<Bytes, ApiError> {
     let claimant = Claimant::at(client.map(|client| client.network));
     let place = app.large_bodies.take(claimant).await?;
     let meter = place.meter();
@@ -173,7 +190,7 @@ async fn read_large_body(app: &App, body: Body, client: Option<&MeteredClient>) 
         meter.add(frame.data_ref().map_or(0, |data| data.len() as u64));
         frame
     });
-    let read = place.keep(read_body(Body::new(metered), app.limits.request_body_bytes)).await;
+    let read = place.keep(read_body(Body::new(metered), limit)).await;
     read.unwrap_or_else(|GaveWay| Err(ApiError::too_slow()))
 }
 

@@ -48,11 +48,13 @@ use crate::{
     proxies::{ProxyNet, TrustedProxies},
     tls::TlsFiles,
     webhooks::settings::Webhook,
+    witness::WitnessSettings,
 };
 use countersign_store::{Author, StorageLimits};
 
 const DEFAULT_DATA_DIR: &str = "countersign-data";
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 3000);
+const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 /// A checksums file has at most two lines for each file, both shorter than its entry in an index.
 const MAX_CHECKSUMS_FILE_BYTES: u64 = 2 * INDEX_BYTES as u64;
 /// Signatures take most of the room in a request, and need far less than this.
@@ -86,6 +88,8 @@ pub struct Settings {
     pub mirror: Option<MirrorSettings>,
     /// `None`: no log. A mirror has none of its own.
     pub log: Option<LogSettings>,
+    /// For a mirror that is a witness as well.
+    pub witness: Option<WitnessSettings>,
 }
 
 #[derive(Debug, Clone)]
@@ -121,6 +125,7 @@ pub struct Overrides {
     pub database: Option<GivenDatabase>,
     /// Follow this server instead of accepting changes.
     pub mirror_of: Option<OriginAddress>,
+    pub witness: Option<WitnessSettings>,
 }
 
 /// The configuration file. Its keys have the names of the flags; only the file has tables.
@@ -264,7 +269,10 @@ impl Settings {
     }
 
     fn combine(overrides: Overrides, file: ConfigFile) -> Result<Self, ConfigError> {
-        let listen = overrides.listen.or(file.listen.map(|text| text.0)).unwrap_or(DEFAULT_LISTEN);
+        // A witness that polls needs no address that others know.
+        let is_polling = overrides.witness.as_ref().is_some_and(|witness| witness.is_polling);
+        let default_listen = if is_polling { ANY_PORT } else { DEFAULT_LISTEN };
+        let listen = overrides.listen.or(file.listen.map(|text| text.0)).unwrap_or(default_listen);
         let dev = overrides.dev.or(file.dev).unwrap_or(false);
         if dev && !listen.ip().is_loopback() {
             return Err(ConfigError::DevInPublic(listen));
@@ -306,6 +314,7 @@ impl Settings {
             node,
             mirror,
             log,
+            witness: overrides.witness,
         })
     }
 }

@@ -115,6 +115,14 @@ impl ApiError {
         Self::not_found("this server keeps no log")
     }
 
+    pub fn no_witness() -> Self {
+        Self::not_found("this server is no witness")
+    }
+
+    pub fn nothing_cosigned() -> Self {
+        Self::not_found("this witness has cosigned no checkpoint of such a log")
+    }
+
     pub fn no_such_tile() -> Self {
         Self::not_found("no tile of a log has this name")
     }

@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod answer;
+pub mod asking;
 pub mod auth;
 pub mod backoff;
 pub mod blocks;
@@ -42,3 +43,4 @@ pub mod transparency;
 pub mod upstream;
 pub mod web;
 pub mod webhooks;
+pub mod witness;

@@ -30,6 +30,7 @@ use tokio::{
 use crate::{
     admin,
     answer::{RequestHead, Service},
+    asking::{self, CosigningStats, Restored},
     blocks::{Blocks, UnreadableBlocks},
     catalogue,
     config::Settings,
@@ -63,6 +64,7 @@ use crate::{
         turns::FetchTurns,
     },
     webhooks::{Webhooks, progress::ProgressError},
+    witness::{self, WatchParts, WitnessError},
 };
 
 /// Large bodies that are received at the same time.
@@ -104,6 +106,8 @@ pub enum StartError {
     #[error(transparent)]
     Log(#[from] LogStartError),
     #[error(transparent)]
+    Witness(#[from] WitnessError),
+    #[error(transparent)]
     Tls(#[from] TlsError),
     #[error("the threads that serve connections cannot be started")]
     Threads(#[source] io::Error),
@@ -127,6 +131,8 @@ pub struct Running {
     catalogue: Rounds,
     disk: Rounds,
     following: Option<Background>,
+    /// Asks witnesses, or is the work of one.
+    witnessing: Vec<Background>,
     admin: Option<Background>,
 }
 
@@ -157,6 +163,7 @@ impl Running {
         self.app.is_stopping.send_replace(true);
         self.main.stop().await?;
         futures_util::future::try_join_all(self.webhooks.into_iter().map(Background::stop)).await?;
+        futures_util::future::try_join_all(self.witnessing.into_iter().map(Background::stop)).await?;
         if let Some(log) = self.app.log.clone() {
             // Its thread may be reading, or wait for its key's agent.
             tokio::task::spawn_blocking(move || log.stop()).await.map_err(io::Error::other)?;
@@ -207,6 +214,9 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         speaks_for,
         role,
     };
+    let witness_dir = data_dir.witness();
+    let witness =
+        settings.witness.as_ref().map(|witness| witness::open(&witness_dir, witness)).transpose()?;
     let (store, role, webhooks) = match settings.mirror {
         None => {
             mirror::promote(&data_dir)?;
@@ -230,6 +240,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         }
     };
     let log = settings.log.map(|log| transparency::start(&store, &data_dir, log)).transpose()?;
+    let (log, asked) = log.unzip();
+    let policy = log.as_ref().and_then(|log| log.policy());
     let blocks = Blocks::open(data_dir.blocks())?;
     let admin = bind_admin(data_dir.path());
     let fetcher = Fetcher::new(settings.guard.clone(), settings.timeouts, Arc::new(SystemResolver))?;
@@ -243,6 +255,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let app = App::new(AppParts {
         role,
         log,
+        cosigning: policy.as_ref().map(CosigningStats::of).unwrap_or_default(),
+        witness,
         catalogue: Arc::new(store.catalogue()),
         questions: Renderings::default(),
         events: Arc::new(Audience::start(store.log(), listeners)),
@@ -302,6 +316,22 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
             mirror::follow(Arc::clone(state), store, clock).map_err(MirrorError::from)?,
         )),
     };
+    let mut witnessing = Vec::new();
+    if let (Some(log), Some(asked)) = (&app.log, asked) {
+        let (stats, restored) = (app.cosigning.clone(), Restored::of(&app.role, app.now()));
+        witnessing.push(Background::start(asking::ask_all(log, asked, stats, restored)?));
+    }
+    if let (Some(witness), Some(settings), Some(mirror)) = (&app.witness, settings.witness, app.role.mirror())
+    {
+        witnessing.push(Background::start(witness::watch(WatchParts {
+            witness: Arc::clone(witness),
+            settings,
+            origin: mirror.origin.clone(),
+            store: Arc::clone(&app.store),
+            dir: witness_dir.join("replay"),
+            clock: app.clock.clone(),
+        })?));
+    }
     let admin = admin.map(|listener| {
         let app = app.clone();
         Background::start(|stopped| admin::serve(listener, app, stopped))
@@ -317,6 +347,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         catalogue,
         disk,
         following,
+        witnessing,
         admin,
     })
 }

@@ -6,11 +6,12 @@ use std::{
 };
 
 use countersign_core::values::time::Timestamp;
-use countersign_log::TransparencyLog;
+use countersign_log::{LogWitness, TransparencyLog};
 use countersign_store::{catalogue::Catalogue, clock::Clock};
 use tokio::sync::watch;
 
 use crate::{
+    asking::CosigningStats,
     blocks::Blocks,
     config::ServiceLimits,
     events::Audience,
@@ -38,6 +39,10 @@ pub struct AppParts {
     pub store: Arc<HeldStore>,
     /// The log of all commits, if this server keeps one.
     pub log: Option<Arc<TransparencyLog>>,
+    /// What its witnesses have cosigned.
+    pub cosigning: Vec<Arc<CosigningStats>>,
+    /// If this is a witness itself.
+    pub witness: Option<Arc<LogWitness>>,
     /// What is stored, by digest, project, name and key. Ask it through `catalogue::ask`.
     pub catalogue: Arc<Catalogue>,
     /// The turns of those who ask it.

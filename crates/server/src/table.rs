@@ -17,7 +17,7 @@ use crate::{
     openapi::{self, catalogue, changes, reads, service},
     routes::{
         assets, chain, events, files, health, journal, keys, log, metrics, pending, ping, propose, reference,
-        releases, revoke, signatures,
+        releases, revoke, signatures, witness,
     },
     routing::route_table::RouteTable,
     state::App,
@@ -55,12 +55,16 @@ pub fn all() -> RouteTable {
         .get_below("/v1/proof", log::proof, openapi::log::proof())
         .get("/log/checkpoint", log::checkpoint, openapi::log::checkpoint())
         .get("/log/key", log::key, openapi::log::key())
+        .post("/log/cosignature", log::cosignature, openapi::witness::cosignature())
+        .post("/add-checkpoint", witness::add_checkpoint, openapi::witness::add_checkpoint())
         .get_below("/log/tile", log::tile, openapi::log::tile())
         .get_below("/log/tile/entries", log::tile, openapi::log::entries())
         .get("/v1/ping", ping::ping, service::ping())
         .get("/openapi.json", reference::document, service::document())
         .merge(health_routes())
         .merge(web::routes())
+        // Behind the pages: metrics know a path by what stands before its first parameter.
+        .get("/{origin}/checkpoint", witness::checkpoint, openapi::witness::witnessed_checkpoint())
 }
 
 pub fn kinds() -> &'static RequestKinds {

@@ -2,11 +2,18 @@
 
 use std::sync::Arc;
 
-use countersign_log::{CheckpointFiles, LogError, LogOptions, TransparencyLog};
+use countersign_core::log::{
+    checkpoint::{Checkpoint, Cosignature},
+    note::Note,
+};
+use countersign_log::{CheckpointFiles, CosignError, LogError, LogOptions, TransparencyLog};
 use countersign_store::{Store, data_dir::DataDir};
 use thiserror::Error;
 
-use crate::config::LogSettings;
+use crate::{
+    asking::{AskedWitness, BadWitnessUrl},
+    config::LogSettings,
+};
 
 #[derive(Debug, Error)]
 pub enum LogStartError {
@@ -14,16 +21,22 @@ pub enum LogStartError {
     NoKey,
     #[error(transparent)]
     Log(#[from] LogError),
+    #[error(transparent)]
+    Witness(#[from] BadWitnessUrl),
 }
+
+/// A log, and the witnesses to ask.
+pub(crate) type LogWithWitnesses = (Arc<TransparencyLog>, Vec<AskedWitness>);
 
 /// Begins to follow the store. Nothing waits for it.
 pub(crate) fn start(
     store: &Store,
     data_dir: &DataDir,
     settings: LogSettings,
-) -> Result<Arc<TransparencyLog>, LogStartError> {
+) -> Result<LogWithWitnesses, LogStartError> {
     let LogSettings { signer, checkpoint_every, heartbeat_every, witnesses, .. } = settings;
     let dir = data_dir.log();
+    let asked = witnesses.as_ref().map(AskedWitness::list).transpose()?.unwrap_or_default();
     let options = LogOptions {
         keeper: Box::new(CheckpointFiles::new(&dir)),
         dir,
@@ -31,7 +44,22 @@ pub(crate) fn start(
         checkpoint_every,
         heartbeat_every,
         policy: witnesses,
-        waits_for_witnesses: false,
+        waits_for_witnesses: !asked.is_empty(),
     };
-    Ok(Arc::new(TransparencyLog::start(store, options)?))
+    Ok((Arc::new(TransparencyLog::start(store, options)?), asked))
+}
+
+/// A cosignature that a witness sends by itself. One of more commits than there are stops the log (D93).
+pub(crate) fn take_cosignature(
+    log: &TransparencyLog,
+    checkpoint: &Checkpoint,
+    note: &Note,
+) -> Result<Vec<Cosignature>, CosignError> {
+    let witnesses = log.policy().map(|policy| policy.witness_keys()).unwrap_or_default();
+    let signers = note.signers(&witnesses)?;
+    if signers.is_empty() || checkpoint.origin != log.key().name() {
+        return Err(CosignError::UnknownWitness);
+    }
+    signers.iter().for_each(|signer| log.note_witnessed(&signer.key, checkpoint.size));
+    log.add_cosignatures(checkpoint.size, note.signatures())
 }

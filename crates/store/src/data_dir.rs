@@ -19,6 +19,7 @@ const ADMIN_SOCKET: &str = "admin.sock";
 const NODE_FILE: &str = "node";
 const BLOCKS_FILE: &str = "blocks";
 const LOG_DIR: &str = "log";
+const WITNESS_DIR: &str = "witness";
 const WEBHOOKS_DIR: &str = "webhooks";
 const MIRROR_ORIGIN_FILE: &str = "mirror.origin";
 const MIRROR_REFUSED_FILE: &str = "mirror.refused";
@@ -127,6 +128,15 @@ impl DataDir {
     /// Why a mirror has stopped following for ever; there only if it has.
     pub fn mirror_refused_at(path: &Path) -> PathBuf {
         path.join(MIRROR_REFUSED_FILE)
+    }
+
+    /// The records of a witness.
+    pub fn witness(&self) -> PathBuf {
+        Self::witness_at(&self.path)
+    }
+
+    pub fn witness_at(path: &Path) -> PathBuf {
+        path.join(WITNESS_DIR)
     }
 
     /// The checkpoints of the log of all commits, and its caches.

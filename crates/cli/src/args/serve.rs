@@ -4,13 +4,17 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Subcommand, builder::BoolishValueParser};
 use countersign_cluster::settings::UrlSource;
-use countersign_core::values::path::RepoPath;
+use countersign_core::values::{
+    path::RepoPath,
+    verifier_key::{KeyKind, VerifierKey, VerifierKeyError},
+};
 use countersign_forge::{file_server::FileServerRule, guard::AllowFetch};
 use countersign_server::{
     blocks::BlockedThing,
     config::{GivenDatabase, LogFormat, LogLevel, Overrides},
     mirror::address::OriginAddress,
     proxies::ProxyNet,
+    witness::WitnessSettings,
 };
 use countersign_store::ObjectId;
 
@@ -58,6 +62,31 @@ time comes.")]
         #[command(subcommand)]
         command: MirrorCommand,
     },
+    /// Make the key of a witness, or decide about one that has stopped
+    Witness {
+        #[command(subcommand)]
+        command: WitnessCommand,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum WitnessCommand {
+    /// Make a key for a witness: FILE and FILE.pub, for --key FILE
+    Init(WitnessInitArgs),
+    /// Cosign a log again that has forked
+    #[command(after_help = "\
+A witness stops for a log whose key has signed two checkpoints that contradict each other. The evidence is in \
+witness/evidence-… in the data directory. Show it to the operator of the log, and to everyone who relies on it: a log that \
+has forked cannot be healed. The witness keeps its record, so it only cosigns what continues the history that it knows, and \
+stops again if it sees another one. The evidence stays.")]
+    Resume(FileArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WitnessInitArgs {
+    /// The name under which the witness signs, for all time; the host's name is usual
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: String,
 }
 
 #[derive(Debug, Subcommand)]
@@ -223,6 +252,46 @@ pub(crate) struct MirrorArgs {
 
     #[command(flatten)]
     pub(crate) service: ServiceArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WitnessArgs {
+    /// The server to follow, such as https://sign.example.org
+    #[arg(value_name = "URL", env = "COUNTERSIGN_WITNESS_OF", hide_env_values = true)]
+    origin: OriginAddress,
+
+    /// The name of the witness [default: the comment in the key file]
+    #[arg(long, value_name = "NAME", env = "COUNTERSIGN_WITNESS_NAME", hide_env_values = true)]
+    pub(crate) name: Option<String>,
+
+    /// The key of the server's log [default: the one that the server shows the first time]
+    #[arg(long, value_name = "VKEY", value_parser = parse_log_key)]
+    pub(crate) log_key: Option<VerifierKey>,
+
+    /// A policy file (c2sp.org/tlog-policy) with other logs to cosign, a line `log VKEY` for each
+    #[arg(long, value_name = "FILE", env = "COUNTERSIGN_WITNESS_POLICY", hide_env_values = true)]
+    pub(crate) policy: Option<PathBuf>,
+
+    /// Fetch checkpoints and post cosignatures, if the server cannot reach this machine
+    #[arg(long)]
+    pub(crate) poll: bool,
+
+    #[command(flatten)]
+    pub(crate) service: ServiceArgs,
+}
+
+fn parse_log_key(text: &str) -> Result<VerifierKey, VerifierKeyError> {
+    VerifierKey::parse_kind(text, KeyKind::Log)
+}
+
+impl WitnessArgs {
+    pub(crate) fn to_overrides(&self, settings: WitnessSettings) -> Overrides {
+        Overrides {
+            mirror_of: Some(self.origin.clone()),
+            witness: Some(settings),
+            ..self.service.to_overrides()
+        }
+    }
 }
 
 impl ServiceArgs {

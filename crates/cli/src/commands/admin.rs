@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use countersign_core::rules::decide::drop;
 use countersign_forge::origin::speaks_for;
+use countersign_log::forget_stops;
 use countersign_server::{
     admin::{AdminRequest, list_blocks, list_projects},
     blocks::{BlockError, BlockedThing, Blocks},
@@ -25,7 +26,8 @@ use serde_json::{Value, json};
 
 use crate::{
     args::{
-        AdminCommand, BlockArgs, DropArgs, FileArgs, LogCommand, MirrorCommand, ProjectsArgs, ResetNoncesArgs,
+        AdminCommand, BlockArgs, DropArgs, FileArgs, GlobalArgs, LogCommand, MirrorCommand, ProjectsArgs,
+        ResetNoncesArgs, WitnessCommand,
     },
     error::CliError,
     output::Output,
@@ -33,7 +35,7 @@ use crate::{
     setup,
 };
 
-pub(crate) fn run(command: AdminCommand, output: Output, confirmation: Confirmation) -> Result<(), CliError> {
+pub(crate) fn run(command: AdminCommand, global: &GlobalArgs, output: Output) -> Result<(), CliError> {
     match command {
         AdminCommand::Projects(args) => show_projects(args, output),
         AdminCommand::Drop(args) => drop_pending(args, output),
@@ -43,8 +45,12 @@ pub(crate) fn run(command: AdminCommand, output: Output, confirmation: Confirmat
         AdminCommand::Stats(args) => show_stats(args, output),
         AdminCommand::Cluster { command } => cluster::run(command, output),
         AdminCommand::Log { command: LogCommand::Init(args) } => log::init(args, output),
-        AdminCommand::ResetNonces(args) => reset_nonces(args, output, confirmation),
+        AdminCommand::ResetNonces(args) => reset_nonces(args, output, global.confirmation()),
         AdminCommand::Mirror { command: MirrorCommand::Resume(args) } => resume_mirror(args, output),
+        AdminCommand::Witness { command: WitnessCommand::Resume(args) } => resume_witness(args, output),
+        AdminCommand::Witness { command: WitnessCommand::Init(args) } => {
+            super::witness::init(global, &args, output)
+        }
     }
 }
 
@@ -168,6 +174,24 @@ fn resume_mirror(files: FileArgs, output: Output) -> Result<(), CliError> {
     }
     let when = if is_running { "now" } else { "when you start it" };
     let text = format!("The mirror follows its origin again {when}. Its log says what it finds.\n");
+    output.result(&text, &json!({ "resumed": true, "running": is_running }))
+}
+
+fn resume_witness(files: FileArgs, output: Output) -> Result<(), CliError> {
+    let (_, path) = find_data_dir(files)?;
+    let is_running = socket::ask(&path, &AdminRequest::ResumeWitness {})?.is_some();
+    if !is_running {
+        let data_dir = lock_stopped(&path)?;
+        let had_stops = forget_stops(&data_dir.witness()).map_err(|error| {
+            CliError::other("the witness cannot be resumed", "check the disk").because(error)
+        })?;
+        if !had_stops {
+            let message = format!("the witness in {} has not stopped for any log", path.display());
+            return Err(CliError::other(message, "there is nothing to decide"));
+        }
+    }
+    let when = if is_running { "now" } else { "when you start it" };
+    let text = format!("The witness cosigns again {when}. It stops again if it sees the same.\n");
     output.result(&text, &json!({ "resumed": true, "running": is_running }))
 }
 

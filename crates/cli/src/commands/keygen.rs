@@ -1,10 +1,6 @@
 //! `countersign keygen`
 
-use std::{
-    ffi::OsString,
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::{fs, io, path::Path};
 
 use countersign_core::values::shown::is_unseen;
 use serde_json::json;
@@ -15,7 +11,7 @@ use crate::{
     files::write_new,
     keys::{self, SecretBytes, passphrase},
     output::Output,
-    paths::shown_path,
+    paths::{add_suffix, shown_path},
 };
 
 const MAX_COMMENT_CHARS: usize = 256;
@@ -46,12 +42,6 @@ pub(crate) fn run(global: &GlobalArgs, args: &KeygenArgs, output: Output) -> Res
         "ssh": line,
     });
     output.result(&text, &value)
-}
-
-fn add_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(suffix);
-    name.into()
 }
 
 /// The comment is the rest of a line that others read.
@@ -104,7 +94,7 @@ fn choose_passphrase(global: &GlobalArgs, args: &KeygenArgs) -> Result<Option<Se
 
 /// Both files or none, unless the machine stops in between: then what is there is no key, or one without its `.pub`,
 /// which `ssh-keygen -y` makes again.
-fn write_pair(private: (&Path, &[u8]), public: (&Path, &[u8])) -> Result<(), CliError> {
+pub(super) fn write_pair(private: (&Path, &[u8]), public: (&Path, &[u8])) -> Result<(), CliError> {
     write_new(private.0, private.1, 0o600)?;
     write_new(public.0, public.1, 0o644).inspect_err(|_| {
         // The error that led here is the one to report.

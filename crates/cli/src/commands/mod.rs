@@ -25,3 +25,4 @@ pub(crate) mod status;
 pub(crate) mod trust;
 pub(crate) mod verify;
 pub(crate) mod watch;
+pub(crate) mod witness;

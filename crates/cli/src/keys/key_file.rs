@@ -162,6 +162,11 @@ impl OpenSshKey {
         Ok(Self(key))
     }
 
+    /// Empty in a key that is encrypted.
+    pub(crate) fn comment(&self) -> &str {
+        self.0.comment().as_str_lossy()
+    }
+
     pub(crate) fn is_encrypted(&self) -> bool {
         self.0.is_encrypted()
     }

@@ -22,3 +22,4 @@ mod staple;
 mod store;
 mod web;
 mod webhooks;
+mod witness;

@@ -9,6 +9,8 @@ pub const HEADER_COMMIT: &str = "x-svc-commit";
 
 /// The journal, as `git fast-import` reads it.
 pub const JOURNAL_TYPE: &str = "application/x-git-fast-import";
+/// The size of a log that a witness has seen (c2sp.org/tlog-witness).
+pub const LOG_SIZE_TYPE: &str = "text/x.tlog.size";
 
 pub const PUBLIC_KEY_PREFIX: &str = "svc-pub:";
 pub const SSH_KEY_TYPE: &str = "ssh-ed25519";

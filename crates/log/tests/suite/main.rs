@@ -8,3 +8,4 @@ mod speed;
 mod staples;
 mod support;
 mod tiles;
+mod witness;

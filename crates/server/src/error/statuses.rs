@@ -19,7 +19,7 @@ use countersign_forge::{
     fetch::FetchError,
     url::UrlRefusal,
 };
-use countersign_log::{NoStaple, NoTile};
+use countersign_log::{CosignError, CosignRefusal, NoStaple, NoTile};
 use countersign_store::{StoreError, nonces::NonceError};
 
 use super::ApiError;
@@ -173,6 +173,42 @@ impl From<NoStaple> for ApiError {
             NoStaple::Unreadable(_) | NoStaple::OtherIndex(_) => {
                 Self::internal("the staple cannot be made", error)
             }
+        }
+    }
+}
+
+/// As c2sp.org/tlog-witness says.
+impl From<CosignRefusal> for ApiError {
+    fn from(error: CosignRefusal) -> Self {
+        match &error {
+            CosignRefusal::Malformed(_) | CosignRefusal::OldIsLarger { .. } => {
+                Self::refused(StatusCode::BAD_REQUEST, &error)
+            }
+            CosignRefusal::NotSigned(_) | CosignRefusal::Stopped(_) => {
+                Self::refused(StatusCode::FORBIDDEN, &error)
+            }
+            CosignRefusal::UnknownLog(_) => Self::refused(StatusCode::NOT_FOUND, &error),
+            CosignRefusal::OtherSize(_) => Self::refused(StatusCode::CONFLICT, &error),
+            CosignRefusal::BadProof | CosignRefusal::OtherRoot(_) => {
+                Self::refused(StatusCode::UNPROCESSABLE_ENTITY, &error)
+            }
+            CosignRefusal::NotReplayed { .. } | CosignRefusal::Withheld { .. } => {
+                Self::refused(StatusCode::SERVICE_UNAVAILABLE, &error).retry_after(5)
+            }
+            CosignRefusal::Memory(_) => Self::internal("this witness cannot record the checkpoint", error),
+            CosignRefusal::Signer(_) => Self::internal("the key of this witness cannot sign", error),
+        }
+    }
+}
+
+impl From<CosignError> for ApiError {
+    fn from(error: CosignError) -> Self {
+        match &error {
+            CosignError::NotWaiting(_) => Self::refused(StatusCode::CONFLICT, &error),
+            CosignError::Note(_) | CosignError::UnknownWitness => {
+                Self::refused(StatusCode::FORBIDDEN, &error)
+            }
+            CosignError::Keep(_) => Self::internal("the cosignature cannot be kept", error),
         }
     }
 }

@@ -13,6 +13,7 @@ pub mod reads;
 mod row;
 mod schemas;
 pub mod service;
+pub mod witness;
 mod write;
 
 use countersign_core::values::digest::Sha256;

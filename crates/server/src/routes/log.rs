@@ -3,16 +3,25 @@
 use std::sync::Arc;
 
 use axum::{
-    extract::State,
+    Json,
+    extract::{Request, State},
     http::{
         HeaderValue,
         header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
     },
     response::{IntoResponse, Response},
 };
-use countersign_log::{TileName, TransparencyLog};
+use countersign_core::{
+    log::{checkpoint::Checkpoint, note::Note},
+    values::bounds::NOTE_BYTES,
+};
+use countersign_log::{CosignRefusal, TileName, TransparencyLog};
+use serde_json::json;
 
-use crate::{error::ApiError, routing::tail::Tail, state::App};
+use crate::{
+    asking::CosigningStats, auth::read_public_body, error::ApiError, routing::tail::Tail, state::App,
+    transparency,
+};
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-stream");
@@ -28,6 +37,18 @@ pub(crate) async fn checkpoint(State(app): State<App>) -> Result<Response, ApiEr
 
 pub(crate) async fn key(State(app): State<App>) -> Result<Response, ApiError> {
     Ok(answer(format!("{}\n", find_log(&app)?.key()), TEXT, FOR_SECONDS))
+}
+
+/// From a witness that cannot be asked (D96).
+pub(crate) async fn cosignature(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
+    let log = find_log(&app)?;
+    let body = read_public_body(&app, request, NOTE_BYTES).await?;
+    let note = Note::parse(&body).map_err(|error| CosignRefusal::Malformed(error.into()))?;
+    let checkpoint = Checkpoint::parse(note.text()).map_err(CosignRefusal::Malformed)?;
+    let size = checkpoint.size;
+    let added = app.sending.read(move || transparency::take_cosignature(&log, &checkpoint, &note)).await??;
+    CosigningStats::note_cosigned(&app.cosigning, size, &added);
+    Ok(Json(json!({ "size": size })).into_response())
 }
 
 pub(crate) async fn tile(State(app): State<App>, tail: Tail) -> Result<Response, ApiError> {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use crate::{
+    asking::CosigningStats,
     disk_space::DiskSpace,
     gravity::UpstreamFault,
     limits::{Limit, places::SharedPlaces},
@@ -18,7 +19,7 @@ use crate::{
     webhooks::stats::{DeliveryOutcome, WebhookStats},
 };
 use countersign_cluster::node::{NodeState, Reachability};
-use countersign_log::LogFigures;
+use countersign_log::{LogFigures, WitnessedFigures};
 use countersign_store::BudgetScope;
 
 pub(super) fn render(app: &App, kinds: &RequestKinds) -> String {
@@ -51,6 +52,10 @@ pub(super) fn render(app: &App, kinds: &RequestKinds) -> String {
     page.value("countersign_journal_commits_sent_total", help, followers.sent.get());
     if let Some(log) = &app.log {
         write_checkpoints(&mut page, log.figures());
+        write_cosigning(&mut page, &app.cosigning);
+    }
+    if let Some(witness) = &app.witness {
+        write_witnessed(&mut page, &witness.figures());
     }
     write_webhooks(&mut page, &app.webhooks, app.store.log().end());
     write_log(&mut page, observe::stats());
@@ -219,13 +224,36 @@ fn write_checkpoints(page: &mut Page, figures: LogFigures) {
     page.value("countersign_log_cosigned_size", help, cosigned_size);
     let help = "Commits that are in the log, and that no checkpoint covers yet.";
     page.value("countersign_log_lag_commits", help, size.saturating_sub(signed_size));
-    if let Some(age) = since_checkpoint {
-        let help =
-            "Seconds since a checkpoint was last made, or the newest one was given to witnesses again.";
-        page.value("countersign_log_checkpoint_age_seconds", help, age.as_secs_f64());
-    }
+    let help = "Seconds since a checkpoint was last made, or the newest one was given to witnesses again.";
+    page.value("countersign_log_checkpoint_age_seconds", help, since_checkpoint.as_secs_f64());
     let help = "Whether the log does not go on, or signs nothing; the server's log says why.";
     page.value("countersign_log_stopped", help, u8::from(is_in_trouble));
+}
+
+fn write_cosigning(page: &mut Page, witnesses: &[Arc<CosigningStats>]) {
+    let name = "countersign_log_witness_size";
+    let help = "Commits in the newest checkpoint that a witness has cosigned since the start.";
+    page.values(name, help, "witness", witnesses.iter().map(|of| (of.name.as_str(), of.size())));
+    let name = "countersign_log_witness_age_seconds";
+    let help = "Seconds since a witness has cosigned; there only if it has.";
+    let ages = witnesses.iter().filter_map(|of| Some((of.name.as_str(), of.since()?.as_secs_f64())));
+    page.values(name, help, "witness", ages);
+    let name = "countersign_log_witness_failures_total";
+    let help = "Questions to a witness that gave no cosignature.";
+    page.values(name, help, "witness", witnesses.iter().map(|of| (of.name.as_str(), of.failures.get())));
+}
+
+fn write_witnessed(page: &mut Page, logs: &[WitnessedFigures]) {
+    let name = "countersign_witness_size";
+    let help = "Commits in the newest checkpoint of a log that this witness has recorded.";
+    page.values(name, help, "log", logs.iter().map(|log| (log.origin.as_str(), log.size)));
+    let name = "countersign_witness_cosigned_seconds";
+    let help = "When this witness has cosigned a log last, in seconds since 1970.";
+    let times = logs.iter().filter_map(|log| Some((log.origin.as_str(), log.time?)));
+    page.values(name, help, "log", times);
+    let name = "countersign_witness_stopped";
+    let help = "Whether this witness cosigns nothing more of a log, because it has forked.";
+    page.values(name, help, "log", logs.iter().map(|log| (log.origin.as_str(), u8::from(log.is_stopped))));
 }
 
 fn write_webhooks(page: &mut Page, webhooks: &[Arc<WebhookStats>], end: i64) {

@@ -19,3 +19,4 @@ pub mod reference;
 pub mod releases;
 pub mod revoke;
 pub mod signatures;
+pub mod witness;

@@ -14,7 +14,11 @@ use countersign_api::{
 };
 use countersign_core::{
     documents::signers::SignersFile as Signers,
-    log::{checkpoint::Checkpoint, note::Note},
+    log::{
+        checkpoint::Checkpoint,
+        note::{Note, NoteSignature},
+        proofs::WitnessRequest,
+    },
     values::verifier_key::VerifierKey,
 };
 use countersign_server::{
@@ -177,6 +181,15 @@ fn examples_are_read_by_the_server_and_by_the_client() {
                 "submit_signatures" => SignaturesBody::parse(&bytes).map(drop),
                 "revoke" => RevokeBody::parse(&bytes).map(drop),
                 "assets" => AssetsBody::parse(&bytes).map(drop),
+                "add_checkpoint" => {
+                    WitnessRequest::parse(example.as_str().expect("text").as_bytes()).unwrap();
+                    continue;
+                }
+                "log_cosignature" => {
+                    let note = Note::parse(example.as_str().expect("a note is text").as_bytes()).unwrap();
+                    Checkpoint::parse(note.text()).unwrap();
+                    continue;
+                }
                 id => panic!("{id} has a body that this test does not know"),
             };
             read.unwrap_or_else(|error| panic!("{} {name}: {error}", row.path));
@@ -207,7 +220,12 @@ fn examples_are_read_by_the_server_and_by_the_client() {
                     assert_eq!(read_journal(text.as_bytes()).len(), 1);
                     continue;
                 }
-                "log_checkpoint" => {
+                "add_checkpoint" => {
+                    NoteSignature::parse_lines(example.as_str().expect("lines").as_bytes()).unwrap();
+                    continue;
+                }
+                "log_cosignature" => continue,
+                "log_checkpoint" | "witnessed_checkpoint" => {
                     let note = Note::parse(example.as_str().expect("a note is text").as_bytes()).unwrap();
                     Checkpoint::parse(note.text()).unwrap();
                     continue;

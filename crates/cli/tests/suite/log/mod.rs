@@ -38,7 +38,7 @@ fn init(data_dir: &Path, more: &str) -> PathBuf {
 }
 
 /// A server with a log that makes a checkpoint every second.
-fn prepare() -> TestServer {
+pub(crate) fn prepare() -> TestServer {
     let mut server = TestServer::prepare(|launch| launch);
     let config = init(&server.data_dir(), "checkpoint_seconds = 1\n");
     let config = config.to_str().unwrap().to_owned();

@@ -24,6 +24,7 @@ pub(crate) mod server;
 pub(crate) mod signers;
 pub(crate) mod terminal;
 pub(crate) mod webhooks;
+pub(crate) mod witnesses;
 pub(crate) mod world;
 
 pub(crate) use self::{

@@ -1,0 +1,246 @@
+//! Servers with a log, witnesses of them, and logs that a test keeps itself.
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+use countersign_core::{
+    log::{
+        checkpoint::{Checkpoint, SignedCheckpoint},
+        note::Note,
+        proofs::WitnessRequest,
+        tree::{Tree, leaf_hash},
+    },
+    values::{
+        digest::Sha256,
+        key::SecretKey,
+        verifier_key::{KeyKind, VerifierKey},
+    },
+};
+use serde_json::Value;
+
+use super::{
+    files::FileServer,
+    http::{Reply, Request},
+    metrics::free_address,
+    mirrors::wait_until,
+    server::{Launch, TestServer},
+    world::World,
+};
+
+pub(crate) const ORIGIN: &str = "sign.example.org/log";
+
+/// The witness's process, its address and its key.
+pub(crate) struct TestWitness {
+    pub(crate) server: TestServer,
+    pub(crate) address: SocketAddr,
+    pub(crate) key: VerifierKey,
+}
+
+/// How a server with a log is started.
+#[derive(Default)]
+pub(crate) struct LogSetup {
+    pub(crate) address: Option<SocketAddr>,
+    /// Another server's key, as a path.
+    pub(crate) key: Option<PathBuf>,
+    /// The witnesses file.
+    pub(crate) witnesses: Option<String>,
+}
+
+impl LogSetup {
+    pub(crate) fn at(address: SocketAddr) -> Self {
+        Self { address: Some(address), ..Self::default() }
+    }
+
+    /// All of these must cosign. Those in `polling` are not asked.
+    pub(crate) fn witnessed(mut self, asked: &[&TestWitness], polling: &[&TestWitness]) -> Self {
+        let mut text = String::new();
+        let mut names = Vec::new();
+        for (number, witness) in asked.iter().enumerate() {
+            text += &format!("witness w{number} {} http://{}\n", witness.key, witness.address);
+            names.push(format!("w{number}"));
+        }
+        for (number, witness) in polling.iter().enumerate() {
+            text += &format!("witness p{number} {}\n", witness.key);
+            names.push(format!("p{number}"));
+        }
+        text += &format!("group all all {}\nquorum all\n", names.join(" "));
+        self.witnesses = Some(text);
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn start(self) -> World {
+        let mut world = self.prepare();
+        world.server.start_again();
+        world
+    }
+
+    pub(crate) fn prepare(self) -> World {
+        let address = self.address.unwrap_or_else(free_address);
+        let server = TestServer::prepare_as(|dir| {
+            let key = self.key.clone().unwrap_or_else(|| {
+                let made = run_json(&["admin", "log", "init", "--origin", ORIGIN, "--data-dir", text(dir)]);
+                made["key_file"].as_str().expect("a path").into()
+            });
+            let mut config = format!(
+                "[log]\norigin = \"{ORIGIN}\"\nkey_file = \"{}\"\ncheckpoint_seconds = 1\nheartbeat_seconds = 2\n",
+                text(&key)
+            );
+            if let Some(witnesses) = &self.witnesses {
+                let path = dir.with_extension("witnesses");
+                std::fs::write(&path, witnesses).expect("a writable directory");
+                config += &format!("witnesses_file = \"{}\"\n", text(&path));
+            }
+            let path = dir.with_extension("toml");
+            std::fs::write(&path, config).expect("a writable directory");
+            Launch::serve(dir).args(["--dev", "--config", text(&path)]).with_metrics().at(address)
+        });
+        World { server, files: FileServer::start() }
+    }
+}
+
+impl TestWitness {
+    /// Not started yet.
+    pub(crate) fn prepare(origin: SocketAddr, name: &str, extra: &[&str]) -> Self {
+        let address = free_address();
+        let mut key = None;
+        let server = TestServer::prepare_as(|dir| {
+            let path = dir.with_extension("key");
+            let made = run_json(&["admin", "witness", "init", "--name", name, "--key", text(&path)]);
+            key = Some(VerifierKey::parse(made["witness"].as_str().expect("a key")).expect("a key"));
+            let origin = format!("http://{origin}");
+            Launch::default()
+                .args(["witness", &origin, "--key", text(&path), "--data-dir", text(dir), "--listen", "-"])
+                .at(address)
+                .args(extra.iter().copied())
+        });
+        Self { server, address, key: key.expect("it was made") }
+    }
+
+    /// One that serves these logs as an ordinary witness. The server that it follows is not there.
+    #[track_caller]
+    pub(crate) fn start_ordinary(logs: &[&OwnLog]) -> Self {
+        let mut witness = Self::prepare(free_address(), "witness.example", &[]);
+        let policy = witness.server.data_dir().with_extension("policy");
+        let lines: String = logs.iter().map(|log| format!("log {}\n", log.key)).collect();
+        std::fs::write(&policy, lines).expect("a writable directory");
+        let launch = witness.server.launch().clone().args(["--policy", text(&policy)]);
+        witness.server.change_launch(|_| launch);
+        witness.server.start_again();
+        witness
+    }
+
+    pub(crate) fn add_checkpoint(&self, request: &WitnessRequest) -> Reply {
+        self.post(request.write())
+    }
+
+    pub(crate) fn post(&self, body: impl Into<Vec<u8>>) -> Reply {
+        self.server.send(&Request::new("POST", "/add-checkpoint").with_body(body))
+    }
+
+    pub(crate) fn checkpoint_target(origin: &str) -> String {
+        format!("/{}/checkpoint", Sha256::of(origin.as_bytes()))
+    }
+
+    /// The newest checkpoint that it has cosigned, if there is one; verified.
+    pub(crate) fn cosigned(&self, log: &VerifierKey) -> Option<SignedCheckpoint> {
+        let reply = self.server.get(&Self::checkpoint_target(log.name()));
+        if reply.status == 404 {
+            return None;
+        }
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        let note = Note::parse(&reply.body).expect("a note");
+        let signed =
+            SignedCheckpoint::open(&note, std::slice::from_ref(log), std::slice::from_ref(&self.key));
+        let signed = signed.expect("signed by the log");
+        assert_eq!(signed.cosignatures().count(), 1, "{note}");
+        Some(signed)
+    }
+
+    pub(crate) fn evidence(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.server.data_dir().join("witness")).expect("its directory");
+        let paths = entries.map(|entry| entry.expect("readable").path());
+        let is_evidence = |path: &PathBuf| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("evidence-"))
+        };
+        paths.filter(is_evidence).map(|path| std::fs::read_to_string(path).expect("text")).collect()
+    }
+}
+
+/// A log that a test keeps itself: what it signs need not be true.
+pub(crate) struct OwnLog {
+    pub(crate) key: VerifierKey,
+    secret: SecretKey,
+    pub(crate) tree: Tree,
+}
+
+impl OwnLog {
+    pub(crate) fn named(origin: &str, seed: u8) -> Self {
+        let secret = SecretKey::from_seed(&[seed; 32]);
+        let key = VerifierKey::new(origin, KeyKind::Log, secret.public_key()).expect("a name");
+        Self { key, secret, tree: Tree::default() }
+    }
+
+    pub(crate) fn grow(&mut self, word: &str, leaves: usize) {
+        (0..leaves).for_each(|_| {
+            let leaf = format!("{word} {}", self.tree.len());
+            self.tree.push(leaf_hash(leaf.as_bytes()));
+        });
+    }
+
+    pub(crate) fn checkpoint(&self, size: u64) -> SignedCheckpoint {
+        let root = self.tree.root(size).expect("so many leaves");
+        self.sign(Checkpoint { origin: self.key.name().to_owned(), size, root })
+    }
+
+    pub(crate) fn sign(&self, checkpoint: Checkpoint) -> SignedCheckpoint {
+        checkpoint.sign(&self.key, &self.secret)
+    }
+
+    /// An honest request.
+    pub(crate) fn request(&self, old: u64, size: u64) -> WitnessRequest {
+        let proof = self.tree.consistency(old, size).unwrap_or_default();
+        WitnessRequest { old, proof, note: self.checkpoint(size).log_note() }
+    }
+}
+
+/// The key of a server's log.
+pub(crate) fn log_key_of(server: &TestServer) -> VerifierKey {
+    VerifierKey::parse(server.get("/log/key").text().trim()).expect("a key")
+}
+
+/// The newest checkpoint of a server, once there is one.
+#[track_caller]
+pub(crate) fn checkpoint_of(server: &TestServer) -> SignedCheckpoint {
+    let mut reply = server.get("/log/checkpoint");
+    wait_until("there is no checkpoint", || {
+        reply = server.get("/log/checkpoint");
+        reply.status == 200
+    });
+    let note = Note::parse(&reply.body).expect("a note");
+    SignedCheckpoint::open(&note, &[log_key_of(server)], &[]).expect("signed by the log")
+}
+
+/// Waits until the newest checkpoint covers all commits, and gives it.
+#[track_caller]
+pub(crate) fn await_logged(server: &TestServer) -> SignedCheckpoint {
+    let commits = super::Git::at(server.repository()).commit_count() as u64;
+    let mut newest = checkpoint_of(server);
+    wait_until("the log does not get there", || {
+        newest = checkpoint_of(server);
+        newest.checkpoint().size == commits
+    });
+    newest
+}
+
+pub(crate) fn run_json(args: &[&str]) -> Value {
+    let output = Launch::default().args(args.iter().copied()).arg("--json").output();
+    assert!(output.status.success(), "{args:?}: {output:?}");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("temporary directories have plain names")
+}

@@ -1,0 +1,79 @@
+//! A log that shows different histories to different people.
+
+use super::asking::{await_staple, release};
+use crate::support::{
+    Launch,
+    metrics::free_address,
+    mirrors::wait_until,
+    witnesses::{LogSetup, TestWitness, await_logged, log_key_of},
+};
+use countersign_core::log::proofs::WitnessRequest;
+
+#[test]
+fn another_history_under_the_same_key_is_refused_and_kept_as_evidence() {
+    let origin = free_address();
+    let mut witness = TestWitness::prepare(origin, "one.example", &[]);
+    let world = LogSetup::at(origin).witnessed(&[&witness], &[]).start();
+    witness.server.start_again();
+    let index = release(&world, "1.0");
+    await_staple(&world, &index, &[&witness]);
+    // The same key, and a repository of its own.
+    let key = world.server.data_dir().join("log/key");
+    let fork = LogSetup { key: Some(key), ..LogSetup::default() }.start();
+    release(&fork, "1.0");
+    let forked = await_logged(&fork.server);
+    assert_eq!(log_key_of(&fork.server), log_key_of(&world.server));
+    let honest = witness.cosigned(&log_key_of(&world.server)).unwrap();
+    assert_eq!(honest.checkpoint().size, forked.checkpoint().size);
+    assert_ne!(honest.checkpoint().root, forked.checkpoint().root);
+    let size = forked.checkpoint().size;
+    let request = WitnessRequest { old: size, proof: Vec::new(), note: forked.log_note() };
+    assert_eq!(witness.add_checkpoint(&request).status, 422);
+    let evidence = witness.evidence();
+    let [evidence] = evidence.as_slice() else { panic!("one file: {evidence:?}") };
+    for note in [forked.log_note(), honest.log_note()] {
+        assert!(evidence.contains(&note.to_string()), "{note} is not in {evidence}");
+    }
+    witness.server.await_log("has forked", 1);
+    // From now on it cosigns nothing, whoever asks.
+    release(&world, "1.1");
+    let newest = await_logged(&world.server);
+    world.server.await_log("does not cosign", 1);
+    assert_eq!(witness.cosigned(&log_key_of(&world.server)).unwrap().checkpoint().size, size);
+    let dir = witness.server.data_dir();
+    let resumed =
+        Launch::default().args(["admin", "witness", "resume", "--data-dir", dir.to_str().unwrap()]).output();
+    assert!(resumed.status.success(), "{resumed:?}");
+    let proof = vec![];
+    let request = WitnessRequest { old: 0, proof, note: newest.log_note() };
+    assert_eq!(witness.add_checkpoint(&request).text(), format!("{size}\n"), "it keeps its record");
+    wait_until("it does not cosign again", || {
+        let cosigned = witness.cosigned(&log_key_of(&world.server)).unwrap();
+        cosigned.checkpoint().size >= newest.checkpoint().size
+    });
+}
+
+#[test]
+fn a_checkpoint_that_the_journal_does_not_give_is_never_cosigned() {
+    let origin = free_address();
+    let mut witness = TestWitness::prepare(origin, "one.example", &[]);
+    // The witness is asked by the fork only, before it has seen any checkpoint of the honest server.
+    let world = LogSetup::at(origin).start();
+    release(&world, "1.0");
+    let honest = await_logged(&world.server);
+    witness.server.start_again();
+    let key = world.server.data_dir().join("log/key");
+    let fork = LogSetup { key: Some(key), ..LogSetup::default() }.start();
+    release(&fork, "1.0");
+    let forked = await_logged(&fork.server);
+    assert_eq!(honest.checkpoint().size, forked.checkpoint().size);
+    let request = WitnessRequest { old: 0, proof: Vec::new(), note: forked.log_note() };
+    let mut reply = witness.add_checkpoint(&request);
+    wait_until("the witness never comes so far", || {
+        reply = witness.add_checkpoint(&request);
+        !matches!(reply.status, 404 | 503)
+    });
+    assert_eq!(reply.status, 422, "{}", reply.text());
+    assert!(witness.cosigned(&log_key_of(&world.server)).is_none());
+    assert_eq!(witness.evidence().len(), 1);
+}

@@ -1,0 +1,194 @@
+//! Witnesses that are slow, confused or hostile.
+
+use std::{
+    collections::VecDeque,
+    io::{Read as _, Write as _},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    thread,
+    time::Duration,
+};
+
+use countersign_core::{
+    log::{checkpoint::SignedCheckpoint, note::NoteSignature, proofs::WitnessRequest},
+    values::{
+        key::SecretKey,
+        verifier_key::{KeyKind, VerifierKey},
+    },
+};
+
+use super::asking::release;
+use crate::support::{
+    World,
+    metrics::{Page, await_value, free_address},
+    mirrors::wait_until,
+    witnesses::{LogSetup, await_logged, log_key_of},
+};
+
+/// What a witness answers, given what it was asked.
+type Answer = Box<dyn Fn(&WitnessRequest) -> String + Send>;
+
+/// A witness in this process. Each answer of the list serves once, the last one for ever.
+struct FakeWitness {
+    address: SocketAddr,
+    key: VerifierKey,
+    asked: Arc<Mutex<Vec<WitnessRequest>>>,
+}
+
+fn secret() -> SecretKey {
+    SecretKey::from_seed(&[77; 32])
+}
+
+fn key() -> VerifierKey {
+    VerifierKey::new("fake.example", KeyKind::Witness, secret().public_key()).unwrap()
+}
+
+fn reply(status: &str, headers: &str, body: &str) -> String {
+    format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n{headers}\r\n{body}", body.len())
+}
+
+fn cosign(request: &WitnessRequest) -> String {
+    let line = NoteSignature::sign(request.note.text(), &key(), &secret(), 1_700_000_000);
+    reply("200 OK", "", &line.to_string())
+}
+
+fn fixed(text: String) -> Answer {
+    Box::new(move |_| text.clone())
+}
+
+impl FakeWitness {
+    fn start(answers: Vec<Answer>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let (seen, mut answers) = (Arc::clone(&asked), VecDeque::from(answers));
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let Some(request) = read_request(&stream) else { continue };
+                let answer = if answers.len() > 1 { answers.pop_front() } else { None };
+                let text = answer.as_ref().unwrap_or_else(|| &answers[0])(&request);
+                seen.lock().unwrap().push(request);
+                let _ = (&stream).write_all(text.as_bytes());
+            }
+        });
+        Self { address, key: key(), asked }
+    }
+
+    fn start_log(&self) -> World {
+        let line = format!("witness fake {} http://{}/prefix/\nquorum fake\n", self.key, self.address);
+        LogSetup { witnesses: Some(line), ..LogSetup::at(free_address()) }.start()
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+}
+
+fn read_request(mut stream: &TcpStream) -> Option<WitnessRequest> {
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let (mut bytes, mut chunk) = (Vec::new(), [0; 4096]);
+    loop {
+        let read = stream.read(&mut chunk).ok().filter(|read| *read > 0)?;
+        bytes.extend_from_slice(&chunk[..read]);
+        let text = String::from_utf8_lossy(&bytes);
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        assert!(head.starts_with("POST /prefix/add-checkpoint HTTP/1.1"), "{head}");
+        let length =
+            head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+        if body.len() >= length.unwrap_or(0_usize) {
+            return Some(WitnessRequest::parse(body.as_bytes()).expect("the server asks in the right form"));
+        }
+    }
+}
+
+fn is_cosigned(world: &World) -> bool {
+    let log = log_key_of(&world.server);
+    let shown = world.server.get("/log/checkpoint");
+    let note = countersign_core::log::note::Note::parse(&shown.body);
+    let signed = note.ok().and_then(|note| SignedCheckpoint::open(&note, &[log], &[key()]).ok());
+    signed.is_some_and(|signed| signed.cosignatures().next().is_some())
+}
+
+#[test]
+fn a_size_is_learnt_from_a_conflict_with_and_without_a_body() {
+    let witness = FakeWitness::start(vec![
+        // It has seen one commit, says so once, and then nothing.
+        fixed(reply("409 Conflict", "content-type: text/x.tlog.size\r\n", "1\n")),
+        fixed(reply("409 Conflict", "", "")),
+        fixed(reply("409 Conflict", "content-type: text/x.tlog.size\r\n", "1\n")),
+        Box::new(cosign),
+    ]);
+    let world = witness.start_log();
+    release(&world, "1.0");
+    wait_until("the witness never gets there", || is_cosigned(&world));
+    let asked = || witness.asked.lock().unwrap().clone();
+    wait_until("no proof is sent", || asked().iter().any(|asked| asked.old > 0 && !asked.proof.is_empty()));
+    assert!(asked().iter().all(|asked| asked.note.signatures().len() == 1), "the log's signature only");
+    assert!(asked().iter().filter(|asked| asked.old == 0).count() >= 2, "it was asked for its size again");
+}
+
+#[test]
+fn nothing_that_a_witness_answers_stops_the_log() {
+    let long = "x".repeat(1 << 20);
+    let stranger = SecretKey::from_seed(&[78; 32]);
+    let other = VerifierKey::new("other.example", KeyKind::Witness, stranger.public_key()).unwrap();
+    let target = TcpListener::bind("127.0.0.1:0").unwrap();
+    target.set_nonblocking(true).unwrap();
+    let elsewhere = format!("location: http://{}/\r\n", target.local_addr().unwrap());
+    let witness = FakeWitness::start(vec![
+        fixed(reply("404 Not Found", "", "")),
+        fixed(reply("403 Forbidden", "", "no")),
+        fixed(reply("307 Temporary Redirect", &elsewhere, "")),
+        fixed(reply("200 OK", "", &long)),
+        fixed(reply("200 OK", "", "no signature\n")),
+        fixed(reply("422 Unprocessable Entity", "", "")),
+        fixed("not HTTP at all\r\n\r\n".to_owned()),
+        Box::new(move |request| {
+            let line = NoteSignature::sign(request.note.text(), &other, &stranger, 1_700_000_000);
+            reply("200 OK", "", &line.to_string())
+        }),
+    ]);
+    let world = witness.start_log();
+    release(&world, "1.0");
+    await_logged(&world.server);
+    wait_until("it is asked again and again", || witness.asked() >= 5);
+    assert!(target.accept().is_err(), "a redirect is not followed");
+    assert!(!is_cosigned(&world));
+    let page = Page::read(world.server.metrics_address());
+    assert_eq!(page.value("countersign_log_stopped"), 0.0);
+    assert!(page.value("countersign_log_witness_failures_total{witness=\"fake\"}") >= 4.0);
+    release(&world, "1.1");
+    await_logged(&world.server);
+}
+
+#[test]
+fn a_witness_that_wants_to_be_left_alone_is() {
+    let witness = FakeWitness::start(vec![
+        fixed(reply("429 Too Many Requests", "retry-after: 6\r\n", "")),
+        Box::new(cosign),
+    ]);
+    let begun = std::time::Instant::now();
+    let world = witness.start_log();
+    release(&world, "1.0");
+    wait_until("it is asked again", || witness.asked() >= 2);
+    assert!(begun.elapsed() >= Duration::from_secs(6));
+    wait_until("it cosigns", || is_cosigned(&world));
+}
+
+#[test]
+fn a_witness_that_says_it_has_seen_more_stops_the_log() {
+    let witness = FakeWitness::start(vec![fixed(reply("409 Conflict", "", "1000000\n"))]);
+    let world = witness.start_log();
+    release(&world, "1.0");
+    await_value(world.server.metrics_address(), "countersign_log_stopped", 1.0);
+    world.server.await_log("fake.example has seen 1000000 commits", 1);
+    assert_eq!(world.server.get("/log/checkpoint").status, 503);
+}
+
+#[test]
+fn plain_http_is_for_this_machine_only() {
+    let line = format!("witness far {} http://witness.example\nquorum far\n", key());
+    let world = LogSetup { witnesses: Some(line), ..LogSetup::at(free_address()) }.prepare();
+    let said = world.server.launch().refusal();
+    assert!(said.contains("http://witness.example") && said.contains("https://"), "{said}");
+}

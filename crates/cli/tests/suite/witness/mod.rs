@@ -1,0 +1,9 @@
+//! `countersign witness`, and servers that ask witnesses (D93–D96).
+
+mod asking;
+mod cosigning;
+mod forks;
+mod hostile;
+mod kills;
+mod polling;
+mod restored;

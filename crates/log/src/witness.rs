@@ -1,0 +1,304 @@
+//! A witness of logs (D94, D95): it remembers the newest checkpoint of each, cosigns those that continue it, and never goes
+//! back. The log that it replays it knows better: it cosigns only the root that it has counted itself.
+
+mod memory;
+mod record;
+mod refusal;
+mod replay;
+mod rules;
+mod signer;
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Arc, Mutex, OnceLock, PoisonError, RwLock},
+    time::Instant,
+};
+
+use countersign_core::{
+    log::{
+        checkpoint::{CheckpointError, Cosignature, SignedCheckpoint},
+        note::{Note, NoteError},
+        proofs::WitnessRequest,
+        tree::Hash,
+    },
+    values::{digest::Sha256, shown::shown_text, verifier_key::VerifierKey},
+};
+
+use self::{
+    memory::WitnessMemory,
+    record::LogRecord,
+    rules::{examine, has_wrong_empty_root},
+};
+pub use self::{
+    memory::{CosignStep, StepHook, WitnessMemoryError, WitnessStop, forget_stops},
+    record::WitnessedLog,
+    refusal::CosignRefusal,
+    replay::LogReplay,
+    signer::WitnessSigner,
+};
+
+#[derive(Debug)]
+pub struct LogWitness {
+    signer: WitnessSigner,
+    memory: WitnessMemory,
+    /// By their origins.
+    logs: RwLock<BTreeMap<String, Arc<WitnessedLog>>>,
+}
+
+/// How one log is doing.
+#[derive(Debug, Clone)]
+pub struct WitnessedFigures {
+    pub origin: String,
+    /// Of the newest checkpoint on record.
+    pub size: u64,
+    /// When it was cosigned last, in Unix seconds.
+    pub time: Option<u64>,
+    pub is_stopped: bool,
+}
+
+impl LogWitness {
+    /// `dir` is for the records. Only one process has it open.
+    pub fn open(dir: &Path, signer: WitnessSigner) -> Result<Self, WitnessMemoryError> {
+        Ok(Self { signer, memory: WitnessMemory::open(dir)?, logs: RwLock::default() })
+    }
+
+    /// Tests stop it between two steps.
+    #[must_use]
+    pub fn with_hook(mut self, hook: StepHook) -> Self {
+        self.memory.hook = Some(hook);
+        self
+    }
+
+    pub fn key(&self) -> &VerifierKey {
+        self.signer.key()
+    }
+
+    /// A log to serve as an ordinary witness. All keys have the origin as their name.
+    pub fn add_log(&self, keys: Vec<VerifierKey>) -> Result<(), WitnessMemoryError> {
+        let Some(origin) = keys.first().map(|key| key.name().to_owned()) else { return Ok(()) };
+        let mut logs = self.logs.write().unwrap_or_else(PoisonError::into_inner);
+        let log = self.load_log(&origin, keys)?;
+        logs.entry(origin).or_insert(log);
+        Ok(())
+    }
+
+    /// The log that is derived here. The policy can name it as well, with the same key.
+    pub fn add_replay(&self, replay: LogReplay) -> Result<(), WitnessMemoryError> {
+        let (key, origin) = (replay.key().clone(), replay.key().name().to_owned());
+        let mut logs = self.logs.write().unwrap_or_else(PoisonError::into_inner);
+        let log = match logs.get(&origin) {
+            Some(log) if log.keys.contains(&key) => Arc::clone(log),
+            Some(_) => return Err(self.memory.refuse_key(&key)),
+            None => self.load_log(&origin, vec![key])?,
+        };
+        let _ = log.replay.set(replay);
+        logs.insert(origin, log);
+        Ok(())
+    }
+
+    fn load_log(
+        &self,
+        origin: &str,
+        keys: Vec<VerifierKey>,
+    ) -> Result<Arc<WitnessedLog>, WitnessMemoryError> {
+        let newest = self.memory.load(origin, &keys, self.key())?;
+        let stop = self.memory.load_stop(origin)?;
+        let record = Mutex::new(LogRecord { newest, stop });
+        Ok(Arc::new(WitnessedLog { keys, replay: OnceLock::new(), record }))
+    }
+
+    /// The key that the origin's log was first seen with.
+    pub fn pinned_key(&self) -> Result<Option<VerifierKey>, WitnessMemoryError> {
+        self.memory.pinned_key()
+    }
+
+    pub fn pin_key(&self, key: &VerifierKey) -> Result<(), WitnessMemoryError> {
+        self.memory.pin_key(key)
+    }
+
+    /// Which log a checkpoint is of, if one of its keys has signed it.
+    pub fn identify(&self, note: &Note) -> Result<(Arc<WitnessedLog>, SignedCheckpoint), CosignRefusal> {
+        let origin = note.text().split('\n').next().unwrap_or_default();
+        let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
+        let log = logs.get(origin).cloned();
+        drop(logs);
+        let Some(log) = log else {
+            let opened = SignedCheckpoint::open(note, &[], &[]);
+            return Err(match opened {
+                Err(error @ (CheckpointError::Form(_) | CheckpointError::Note(_))) => {
+                    CosignRefusal::Malformed(error)
+                }
+                Ok(_) | Err(CheckpointError::UnknownOrigin(_) | CheckpointError::NotSigned(_)) => {
+                    CosignRefusal::UnknownLog(shown_text(origin))
+                }
+            });
+        };
+        match SignedCheckpoint::open(note, &log.keys, &[]) {
+            Ok(signed) => Ok((log, signed)),
+            Err(error @ CheckpointError::Form(_)) if has_wrong_empty_root(note.text()) => {
+                match note.signers(&log.keys).as_deref() {
+                    Ok([_, ..]) => Err(CosignRefusal::BadProof),
+                    Ok([]) | Err(_) => Err(CosignRefusal::NotSigned(error)),
+                }
+            }
+            Err(error @ (CheckpointError::Form(_) | CheckpointError::UnknownOrigin(_))) => {
+                Err(CosignRefusal::Malformed(error))
+            }
+            Err(
+                error @ (CheckpointError::NotSigned(_) | CheckpointError::Note(NoteError::BadSignature(_))),
+            ) => Err(CosignRefusal::NotSigned(error)),
+            Err(error @ CheckpointError::Note(_)) => Err(CosignRefusal::Malformed(error)),
+        }
+    }
+
+    /// What `add-checkpoint` asks for. Waits for the disk. At most one request of a log is looked at at a time, so none can
+    /// take it back to what another one has left behind.
+    pub fn add_checkpoint(&self, request: &WitnessRequest, now: u64) -> Result<Cosignature, CosignRefusal> {
+        let (log, signed) = self.identify(&request.note)?;
+        let mut record = log.lock();
+        let is_forked = self.look_for_fork(&log, &mut record, &signed)?;
+        examine(record.newest.as_ref().map(SignedCheckpoint::checkpoint), request, signed.checkpoint())?;
+        if is_forked {
+            return Err(CosignRefusal::OtherRoot(signed.checkpoint().size));
+        }
+        self.cosign(&log, &mut record, signed, now)
+    }
+
+    /// A checkpoint that the witness has fetched itself. Only a log that is replayed needs no proof.
+    pub fn cosign_replayed(&self, note: &Note, now: u64) -> Result<SignedCheckpoint, CosignRefusal> {
+        let (log, signed) = self.identify(note)?;
+        let mut record = log.lock();
+        if self.look_for_fork(&log, &mut record, &signed)? {
+            return Err(CosignRefusal::OtherRoot(signed.checkpoint().size));
+        }
+        let known = record.size();
+        if log.replay().is_none() || signed.checkpoint().size < known {
+            return Err(CosignRefusal::OtherSize(known));
+        }
+        self.cosign(&log, &mut record, signed, now)?;
+        Ok(record.newest.clone().expect("it was just put there"))
+    }
+
+    /// Only looks for a fork.
+    pub fn check(&self, note: &Note) -> Result<(), CosignRefusal> {
+        let (log, signed) = self.identify(note)?;
+        let is_forked = self.look_for_fork(&log, &mut log.lock(), &signed)?;
+        if is_forked { Err(CosignRefusal::OtherRoot(signed.checkpoint().size)) } else { Ok(()) }
+    }
+
+    /// The newest checkpoint that it has cosigned, by the SHA-256 of the origin.
+    pub fn checkpoint_of(&self, origin: &Sha256) -> Option<String> {
+        let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
+        let (_, log) = logs.iter().find(|(name, _)| Sha256::of(name.as_bytes()) == *origin)?;
+        let record = log.lock();
+        let newest = record.newest.as_ref()?;
+        newest.cosignatures().next()?;
+        Some(newest.note().to_string())
+    }
+
+    pub fn figures(&self) -> Vec<WitnessedFigures> {
+        let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
+        let figures = logs.iter().map(|(origin, log)| {
+            let record = log.lock();
+            let time = record.newest.as_ref().and_then(|newest| Some(newest.cosignatures().next()?.time));
+            let (origin, size, is_stopped) = (origin.clone(), record.size(), record.stop.is_some());
+            WitnessedFigures { origin, size, time, is_stopped }
+        });
+        figures.collect()
+    }
+
+    /// Why it cosigns nothing more of some logs.
+    pub fn stops(&self) -> Vec<WitnessStop> {
+        let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
+        logs.values().filter_map(|log| log.lock().stop.clone()).collect()
+    }
+
+    /// The operator's decision to cosign again. Whether there was a log of which it did not.
+    pub fn resume(&self) -> Result<bool, WitnessMemoryError> {
+        let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
+        let had_stops = self.memory.forget_stops()?;
+        logs.values().for_each(|log| log.lock().stop = None);
+        Ok(had_stops)
+    }
+
+    /// Records first, then signs. A crash in between leaves a record without a cosignature, and the log asks again.
+    fn cosign(
+        &self,
+        log: &WitnessedLog,
+        record: &mut LogRecord,
+        signed: SignedCheckpoint,
+        now: u64,
+    ) -> Result<Cosignature, CosignRefusal> {
+        if let Some(stop) = &record.stop {
+            return Err(CosignRefusal::Stopped(stop.reason.clone()));
+        }
+        let (size, root) = (signed.checkpoint().size, signed.checkpoint().root);
+        if let Some(replay) = log.replay() {
+            match replay.root_at(size) {
+                None => return Err(CosignRefusal::NotReplayed { size, replayed: replay.len() }),
+                Some(own) if own != root => return Err(CosignRefusal::OtherRoot(size)),
+                Some(_) if replay.has_withheld(size, Instant::now()) => {
+                    return Err(CosignRefusal::Withheld { size });
+                }
+                Some(_) => {}
+            }
+        }
+        self.memory.note(CosignStep::Examined);
+        if record.newest.as_ref().is_none_or(|newest| newest.text() != signed.text()) {
+            self.memory.keep(&signed)?;
+            record.newest = Some(signed.clone());
+        }
+        let line = self.signer.cosign(signed.text(), now).map_err(CosignRefusal::Signer)?;
+        self.memory.note(CosignStep::Cosigned);
+        let mut cosigned = signed;
+        let added = cosigned.add_cosignatures(&[line], std::slice::from_ref(self.key()));
+        let added = added.map_err(|error| CosignRefusal::Signer(error.to_string()))?;
+        let cosignature = added.into_iter().next();
+        let cosignature =
+            cosignature.ok_or_else(|| CosignRefusal::Signer("it signs with another key".to_owned()))?;
+        self.memory.keep(&cosigned)?;
+        record.newest = Some(cosigned);
+        Ok(cosignature)
+    }
+
+    /// Whether the log contradicts itself, or what was replayed. If that is new, the evidence is on disk afterwards, and the
+    /// witness has stopped.
+    fn look_for_fork(
+        &self,
+        log: &WitnessedLog,
+        record: &mut LogRecord,
+        signed: &SignedCheckpoint,
+    ) -> Result<bool, CosignRefusal> {
+        let Some(contradiction) = log.find_contradiction(record, signed) else { return Ok(false) };
+        if record.stop.is_none() {
+            let stop = self.memory.stop(signed, record.newest.as_ref(), &contradiction);
+            // Also if it cannot be written down: then for this process at least.
+            let reason = contradiction.reason.clone();
+            let origin = signed.checkpoint().origin.clone();
+            let evidence = stop.as_ref().ok().map(|stop| stop.evidence.clone());
+            tracing::error!(
+                log = origin,
+                reason,
+                evidence,
+                "the log has forked: this witness cosigns nothing more of it. `countersign admin witness resume` lets it \
+                 cosign again"
+            );
+            record.stop = Some(stop.as_ref().map_or_else(
+                |_| WitnessStop { origin, reason, evidence: "not written".to_owned() },
+                Clone::clone,
+            ));
+            stop?;
+        }
+        Ok(true)
+    }
+}
+
+/// What the log says, and what it should say.
+#[derive(Debug, Clone)]
+struct Contradiction {
+    reason: String,
+    size: u64,
+    /// What the witness has counted itself.
+    own_root: Option<Hash>,
+}

@@ -1,0 +1,247 @@
+//! What a witness must not forget: a file for each log, replaced as a whole.
+
+use std::{
+    fmt,
+    fs::{self, File},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use countersign_core::{
+    log::{
+        checkpoint::{Checkpoint, SignedCheckpoint},
+        note::Note,
+    },
+    values::{
+        bounds::NOTE_BYTES,
+        digest::Sha256,
+        verifier_key::{KeyKind, VerifierKey},
+    },
+};
+use thiserror::Error;
+
+use super::Contradiction;
+
+const PINNED: &str = "log.vkey";
+const STOPPED: &str = "stopped-";
+const EVIDENCE: &str = "evidence-";
+
+/// What has just happened. A crash can come after each of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CosignStep {
+    Examined,
+    Written,
+    Synced,
+    Renamed,
+    DirSynced,
+    Cosigned,
+}
+
+pub type StepHook = Arc<dyn Fn(CosignStep) + Send + Sync>;
+
+pub(super) struct WitnessMemory {
+    dir: PathBuf,
+    pub(super) hook: Option<StepHook>,
+}
+
+/// Why a witness cosigns nothing more of a log (D95).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WitnessStop {
+    pub origin: String,
+    pub reason: String,
+    /// The file with both checkpoints.
+    pub evidence: String,
+}
+
+#[derive(Debug, Clone, Error)]
+pub enum WitnessMemoryError {
+    #[error("the file {} of the witness cannot be used", path.display())]
+    File { path: PathBuf, source: Arc<io::Error> },
+    #[error(
+        "{} is not a record of the log {origin}: {reason}. A witness that forgets what it has cosigned can contradict itself: \
+         put the file back, or begin a witness with a new key",
+        path.display()
+    )]
+    Unusable { path: PathBuf, origin: String, reason: String },
+}
+
+impl WitnessMemory {
+    pub(super) fn open(dir: &Path) -> Result<Self, WitnessMemoryError> {
+        // A kill may have come between a rename and its fsync. What is read now must not go back later.
+        let synced = fs::create_dir_all(dir).and_then(|()| sync_dir(dir));
+        synced.map_err(fail(dir))?;
+        Ok(Self { dir: dir.to_owned(), hook: None })
+    }
+
+    pub(super) fn note(&self, step: CosignStep) {
+        if let Some(hook) = &self.hook {
+            hook(step);
+        }
+    }
+
+    /// The newest checkpoint on record.
+    pub(super) fn load(
+        &self,
+        origin: &str,
+        keys: &[VerifierKey],
+        own: &VerifierKey,
+    ) -> Result<Option<SignedCheckpoint>, WitnessMemoryError> {
+        let path = self.record_of(origin);
+        let Some(bytes) = read(&path)? else { return Ok(None) };
+        let opened = Note::parse(&bytes).map_err(|error| error.to_string()).and_then(|note| {
+            let opened = SignedCheckpoint::open(&note, keys, std::slice::from_ref(own));
+            opened.map_err(|error| error.to_string())
+        });
+        let unusable = |reason| WitnessMemoryError::Unusable { path, origin: origin.to_owned(), reason };
+        opened.map(Some).map_err(unusable)
+    }
+
+    /// When this returns, it is durable.
+    pub(super) fn keep(&self, signed: &SignedCheckpoint) -> Result<(), WitnessMemoryError> {
+        let path = self.record_of(&signed.checkpoint().origin);
+        self.replace(&path, &signed.note().to_string())
+    }
+
+    pub(super) fn load_stop(&self, origin: &str) -> Result<Option<WitnessStop>, WitnessMemoryError> {
+        let text = read(&self.stop_of(origin))?;
+        Ok(text.map(|text| {
+            let text = String::from_utf8_lossy(&text);
+            let mut lines = text.lines().map(ToOwned::to_owned);
+            WitnessStop {
+                origin: origin.to_owned(),
+                reason: lines.next().unwrap_or_else(|| "an unknown reason".to_owned()),
+                evidence: lines.next().unwrap_or_default(),
+            }
+        }))
+    }
+
+    /// Keeps what proves the fork, then the fact that the witness has stopped.
+    pub(super) fn stop(
+        &self,
+        signed: &SignedCheckpoint,
+        known: Option<&SignedCheckpoint>,
+        contradiction: &Contradiction,
+    ) -> Result<WitnessStop, WitnessMemoryError> {
+        let origin = signed.checkpoint().origin.clone();
+        let Contradiction { reason, size, own_root } = contradiction;
+        let known = known.map_or_else(|| "none\n".to_owned(), |known| known.note().to_string());
+        let own = own_root.map_or_else(
+            || "not replayed here\n".to_owned(),
+            |root| Checkpoint { origin: origin.clone(), size: *size, root }.text(),
+        );
+        let text = format!(
+            "{reason}\n\n=== the log has signed ===\n{}\n=== the newest checkpoint on record ===\n{known}\n=== what the \
+             journal of the log gives ===\n{own}",
+            signed.note(),
+        );
+        let name = format!("{EVIDENCE}{}-{}", hash_of(&origin), Sha256::of(text.as_bytes()));
+        let stop = WitnessStop { origin, reason: reason.clone(), evidence: name };
+        self.replace(&self.dir.join(&stop.evidence), &text)?;
+        let text = format!("{}\n{}\n{}\n", stop.reason, stop.evidence, stop.origin);
+        self.replace(&self.stop_of(&stop.origin), &text)?;
+        Ok(stop)
+    }
+
+    pub(super) fn forget_stops(&self) -> Result<bool, WitnessMemoryError> {
+        forget_stops(&self.dir)
+    }
+
+    pub(super) fn pinned_key(&self) -> Result<Option<VerifierKey>, WitnessMemoryError> {
+        let path = self.dir.join(PINNED);
+        let Some(text) = read(&path)? else { return Ok(None) };
+        let text = String::from_utf8_lossy(&text);
+        let parsed = VerifierKey::parse_kind(text.trim(), KeyKind::Log);
+        let unusable =
+            |error: countersign_core::values::verifier_key::VerifierKeyError| WitnessMemoryError::Unusable {
+                path,
+                origin: "of the origin".to_owned(),
+                reason: error.to_string(),
+            };
+        parsed.map(Some).map_err(unusable)
+    }
+
+    pub(super) fn pin_key(&self, key: &VerifierKey) -> Result<(), WitnessMemoryError> {
+        self.replace(&self.dir.join(PINNED), &format!("{key}\n"))
+    }
+
+    pub(super) fn refuse_key(&self, key: &VerifierKey) -> WitnessMemoryError {
+        let (path, origin) = (self.dir.join(PINNED), key.name().to_owned());
+        let reason = "the policy file names another key for the log of the server that this witness follows";
+        WitnessMemoryError::Unusable { path, origin, reason: reason.to_owned() }
+    }
+
+    fn record_of(&self, origin: &str) -> PathBuf {
+        self.dir.join(hash_of(origin))
+    }
+
+    fn stop_of(&self, origin: &str) -> PathBuf {
+        self.dir.join(format!("{STOPPED}{}", hash_of(origin)))
+    }
+
+    /// A crash leaves the old content or the new one.
+    fn replace(&self, path: &Path, text: &str) -> Result<(), WitnessMemoryError> {
+        let unfinished = path.with_extension("new");
+        let replaced = (|| {
+            let mut file = File::create(&unfinished)?;
+            file.write_all(text.as_bytes())?;
+            self.note(CosignStep::Written);
+            file.sync_all()?;
+            self.note(CosignStep::Synced);
+            fs::rename(&unfinished, path)?;
+            self.note(CosignStep::Renamed);
+            sync_dir(&self.dir)?;
+            self.note(CosignStep::DirSynced);
+            Ok(())
+        })();
+        replaced.map_err(fail(path))
+    }
+}
+
+/// The operator's decision to cosign again, on the directory of a stopped witness too. Whether there was anything to
+/// decide. The evidence stays.
+pub fn forget_stops(dir: &Path) -> Result<bool, WitnessMemoryError> {
+    let mut had_stops = false;
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        entries => entries.map_err(fail(dir))?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(fail(dir))?;
+        if entry.file_name().to_string_lossy().starts_with(STOPPED) {
+            fs::remove_file(entry.path()).map_err(fail(dir))?;
+            had_stops = true;
+        }
+    }
+    sync_dir(dir).map_err(fail(dir))?;
+    Ok(had_stops)
+}
+
+impl fmt::Debug for WitnessMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WitnessMemory").field("dir", &self.dir).finish_non_exhaustive()
+    }
+}
+
+fn hash_of(origin: &str) -> String {
+    Sha256::of(origin.as_bytes()).to_string()
+}
+
+fn read(path: &Path) -> Result<Option<Vec<u8>>, WitnessMemoryError> {
+    let found = match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Ok(found) if found.len() > NOTE_BYTES as u64 => Err(io::Error::other("it is too large")),
+        Ok(_) => fs::read(path),
+        Err(error) => Err(error),
+    };
+    found.map(Some).map_err(fail(path))
+}
+
+fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+fn fail(path: &Path) -> impl Fn(io::Error) -> WitnessMemoryError {
+    let path = path.to_owned();
+    move |source| WitnessMemoryError::File { path: path.clone(), source: Arc::new(source) }
+}

@@ -1,0 +1,166 @@
+//! A witness that is killed between any two steps never goes back, and never cosigns two roots of one size (D94).
+
+use std::{
+    fs,
+    path::Path,
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use countersign_core::log::{
+    checkpoint::Checkpoint,
+    proofs::WitnessRequest,
+    tree::{Tree, leaf_hash},
+};
+use countersign_log::{CosignRefusal, LogReplay, LogWitness, WitnessSigner};
+use tempfile::TempDir;
+
+use crate::support::{Fixture, ORIGIN, SOON, complete, log_key, publish, register, revoke, witness};
+
+/// Set for the process that dies.
+const DIR: &str = "COUNTERSIGN_TEST_WITNESS_DIR";
+const DIES_AFTER: &str = "COUNTERSIGN_TEST_WITNESS_STEP";
+/// Before and after signing; see `CosignStep`.
+const STEPS: usize = 10;
+const NOW: u64 = 1_700_000_000;
+
+fn open(dir: &Path) -> LogWitness {
+    let own = witness(1);
+    let opened = LogWitness::open(dir, WitnessSigner::with_key(own.public, own.secret)).unwrap();
+    opened.add_log(vec![log_key().public]).unwrap();
+    opened
+}
+
+/// Logs with the same first five leaves.
+fn tree(word: &str) -> Tree {
+    let mut tree = Tree::default();
+    (0..5).for_each(|leaf| tree.push(leaf_hash(format!("shared {leaf}").as_bytes())));
+    (5..9).for_each(|leaf| tree.push(leaf_hash(format!("{word} {leaf}").as_bytes())));
+    tree
+}
+
+fn request(tree: &Tree, old: u64, size: u64) -> WitnessRequest {
+    let checkpoint = Checkpoint { origin: ORIGIN.to_owned(), size, root: tree.root(size).unwrap() };
+    let note = checkpoint.sign(&log_key().public, &log_key().secret).log_note();
+    WitnessRequest { old, proof: tree.consistency(old, size).unwrap(), note }
+}
+
+/// Not a test of its own: what the process does that the next test starts.
+#[test]
+fn cosign_and_die() {
+    let Some(dir) = std::env::var_os(DIR) else { return };
+    let dies_after: usize = std::env::var(DIES_AFTER).unwrap().parse().unwrap();
+    let steps = Arc::new(AtomicUsize::new(0));
+    let hook = Arc::new(move |_| {
+        if steps.fetch_add(1, Ordering::SeqCst) + 1 == dies_after {
+            let own = std::process::id().to_string();
+            Command::new("kill").args(["-9", &own]).status().unwrap();
+        }
+    });
+    let witness = open(Path::new(&dir)).with_hook(hook);
+    let cosigned = witness.add_checkpoint(&request(&tree("honest"), 5, 8), NOW).unwrap();
+    fs::write(Path::new(&dir).join("answer"), cosigned.line.to_string()).unwrap();
+}
+
+#[test]
+fn a_kill_between_two_steps_leaves_the_old_record_or_the_new_one() {
+    for dies_after in 1..=STEPS + 1 {
+        let dir = TempDir::new().unwrap();
+        open(dir.path()).add_checkpoint(&request(&tree("honest"), 0, 5), NOW).unwrap();
+        let died = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "witness::cosign_and_die"])
+            .env(DIR, dir.path())
+            .env(DIES_AFTER, dies_after.to_string())
+            .output()
+            .unwrap();
+        let has_answered = dir.path().join("answer").exists();
+        assert_eq!(died.status.success(), dies_after > STEPS, "{dies_after}: {died:?}");
+        assert_eq!(has_answered, dies_after > STEPS, "no answer before the last step");
+        let witness = open(dir.path());
+        let record = match witness.add_checkpoint(&request(&tree("honest"), 1, 9), NOW) {
+            Err(CosignRefusal::OtherSize(size)) => size,
+            other => panic!("{other:?}"),
+        };
+        // The fourth step renames.
+        assert_eq!(record, if dies_after < 4 { 5 } else { 8 }, "after step {dies_after}");
+        let fork = witness.add_checkpoint(&request(&tree("other"), record, 8), NOW + 1);
+        match (record, fork) {
+            // No one has seen a cosignature of the first one.
+            (5, Ok(_)) => {}
+            (8, Err(CosignRefusal::OtherRoot(8))) => {}
+            (_, other) => panic!("after step {dies_after}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_record_that_cannot_be_read_stops_the_witness() {
+    let dir = TempDir::new().unwrap();
+    open(dir.path()).add_checkpoint(&request(&tree("honest"), 0, 5), NOW).unwrap();
+    let origin = countersign_core::values::digest::Sha256::of(ORIGIN.as_bytes()).to_string();
+    let record = dir.path().join(origin);
+    let text = fs::read_to_string(&record).unwrap();
+    for damage in [String::new(), text.replace("\n5\n", "\n4\n"), text[..text.len() / 2].to_owned()] {
+        fs::write(&record, damage).unwrap();
+        let own = witness(1);
+        let opened = LogWitness::open(dir.path(), WitnessSigner::with_key(own.public, own.secret)).unwrap();
+        assert!(opened.add_log(vec![log_key().public]).is_err());
+    }
+}
+
+#[test]
+fn an_agent_that_signs_something_else_is_found_out() {
+    let dir = TempDir::new().unwrap();
+    let (own, other) = (witness(1), witness(2));
+    let signer = WitnessSigner::elsewhere(own.public, move |text| {
+        let digest = countersign_core::values::digest::Sha512::of(text.as_bytes());
+        Ok(other.secret.sign(&digest))
+    });
+    let witness = LogWitness::open(dir.path(), signer).unwrap();
+    witness.add_log(vec![log_key().public]).unwrap();
+    let refused = witness.add_checkpoint(&request(&tree("honest"), 0, 5), NOW);
+    assert!(matches!(refused, Err(CosignRefusal::Signer(_))), "{refused:?}");
+}
+
+#[test]
+fn a_log_that_hides_commits_of_its_journal_gets_no_cosignature() {
+    let fixture = Fixture::new();
+    let release = "https/a.example/443/one/releases/v1";
+    for change in [register("https/a.example/443/one"), publish(release), complete(release)] {
+        fixture.commit(change);
+    }
+    let dir = TempDir::new().unwrap();
+    let replay = LogReplay::start(fixture.store(), &dir.path().join("replay"), log_key().public).unwrap();
+    let own = witness(1);
+    let witness = LogWitness::open(dir.path(), WitnessSigner::with_key(own.public, own.secret)).unwrap();
+    witness.add_replay(replay.clone()).unwrap();
+    let await_size = |size| {
+        let begun = Instant::now();
+        while replay.len() < size {
+            assert!(begun.elapsed() < SOON);
+            thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let ask = |old, size| {
+        let checkpoint = Checkpoint { origin: ORIGIN.to_owned(), size, root: replay.root_at(size).unwrap() };
+        let note = checkpoint.sign(&log_key().public, &log_key().secret).log_note();
+        witness.add_checkpoint(&WitnessRequest { old, proof: Vec::new(), note }, NOW)
+    };
+    await_size(4);
+    ask(0, 4).unwrap();
+    fixture.commit(revoke(release));
+    await_size(5);
+    ask(4, 4).unwrap();
+    // As if the revocation had been there for two minutes.
+    let long_ago = Instant::now().checked_sub(Duration::from_secs(121)).expect("the machine has run so long");
+    replay.note_size(long_ago);
+    let refused = ask(4, 4);
+    assert!(matches!(refused, Err(CosignRefusal::Withheld { size: 4 })), "{refused:?}");
+    assert!(!replay.has_withheld(4, long_ago + Duration::from_secs(120)), "not earlier");
+    assert!(!replay.has_withheld(5, Instant::now()), "a checkpoint that covers it");
+}

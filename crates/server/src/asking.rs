@@ -1,0 +1,13 @@
+//! Asks witnesses to cosign the checkpoints of this server's log (D93).
+
+pub(crate) mod client;
+mod first_answers;
+pub mod settings;
+pub mod stats;
+mod task;
+
+pub(crate) use self::{first_answers::Restored, task::ask_all};
+pub use self::{
+    settings::{AskedWitness, BadWitnessUrl},
+    stats::CosigningStats,
+};

@@ -1,0 +1,94 @@
+//! One short question over HTTP, and its short answer.
+
+use std::{error::Error as StdError, time::Duration};
+
+use countersign_core::values::shown::shown_text;
+use countersign_forge::https::{SetupError, https_client};
+use reqwest::{
+    Client, RequestBuilder,
+    header::{CONTENT_TYPE, RETRY_AFTER},
+};
+use thiserror::Error;
+use tokio::time::timeout;
+
+/// For the whole of it.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest wait that the other side can ask for.
+const MAX_ASKED_WAIT: Duration = Duration::from_secs(300);
+
+#[derive(Debug, Clone)]
+pub(crate) struct BriefClient {
+    http: Client,
+    max_bytes: usize,
+}
+
+#[derive(Debug)]
+pub(crate) struct BriefAnswer {
+    pub(crate) status: u16,
+    /// How long the other side wants to be left alone.
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) body: Vec<u8>,
+}
+
+#[derive(Debug, Error)]
+pub(crate) enum BriefError {
+    #[error("it did not answer within {} seconds", TIMEOUT.as_secs())]
+    TimedOut,
+    #[error("it cannot be reached: {0}")]
+    Transport(String),
+    #[error("its answer is longer than {0} bytes")]
+    TooLarge(usize),
+}
+
+impl BriefClient {
+    /// A redirect would be another's choice.
+    pub(crate) fn new(max_bytes: usize) -> Result<Self, SetupError> {
+        let http = https_client(|builder| {
+            builder.connect_timeout(TIMEOUT).redirect(reqwest::redirect::Policy::none()).referer(false)
+        })?;
+        Ok(Self { http, max_bytes })
+    }
+
+    pub(crate) async fn get(&self, url: &str) -> Result<BriefAnswer, BriefError> {
+        self.exchange(self.http.get(url)).await
+    }
+
+    pub(crate) async fn post(&self, url: &str, body: String) -> Result<BriefAnswer, BriefError> {
+        self.exchange(self.http.post(url).header(CONTENT_TYPE, "text/plain; charset=utf-8").body(body)).await
+    }
+
+    async fn exchange(&self, request: RequestBuilder) -> Result<BriefAnswer, BriefError> {
+        let answered = timeout(TIMEOUT, self.read(request)).await;
+        answered.unwrap_or(Err(BriefError::TimedOut))
+    }
+
+    async fn read(&self, request: RequestBuilder) -> Result<BriefAnswer, BriefError> {
+        let mut response = request.send().await.map_err(|error| unreachable(&error))?;
+        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let seconds = header(RETRY_AFTER).and_then(|value| value.parse().ok());
+        let retry_after = seconds.map(|seconds| Duration::from_secs(seconds).min(MAX_ASKED_WAIT));
+        let (status, mut body) = (response.status().as_u16(), Vec::new());
+        while let Some(bytes) = response.chunk().await.map_err(|error| unreachable(&error))? {
+            body.extend_from_slice(&bytes);
+            if body.len() > self.max_bytes {
+                return Err(BriefError::TooLarge(self.max_bytes));
+            }
+        }
+        Ok(BriefAnswer { status, retry_after, body })
+    }
+}
+
+impl BriefAnswer {
+    /// What it says, for a log line.
+    pub(crate) fn excerpt(&self) -> String {
+        let text = String::from_utf8_lossy(&self.body);
+        shown_text(&text.chars().take(200).collect::<String>())
+    }
+}
+
+fn unreachable(error: &reqwest::Error) -> BriefError {
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    BriefError::Transport(shown_text(
+        &causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")),
+    ))
+}

@@ -1,0 +1,56 @@
+//! A witness of logs (D94), as c2sp.org/tlog-witness says.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{Path, Request, State},
+    http::{
+        HeaderName, HeaderValue, StatusCode,
+        header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
+    },
+    response::{IntoResponse, Response},
+};
+use countersign_core::{
+    log::proofs::WitnessRequest,
+    values::{bounds::WITNESS_REQUEST_BYTES, digest::Sha256, wire},
+};
+use countersign_log::{CosignRefusal, LogWitness};
+
+use crate::{auth::read_public_body, error::ApiError, state::App, witness};
+
+const TEXT: &str = "text/plain; charset=utf-8";
+
+pub(crate) async fn add_checkpoint(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
+    let witness = find_witness(&app)?;
+    let body = read_public_body(&app, request, WITNESS_REQUEST_BYTES).await?;
+    let request = WitnessRequest::parse(&body).map_err(CosignRefusal::Malformed)?;
+    match witness::cosign(&witness, request, &app.clock).await {
+        Ok(cosignature) => Ok((headers(TEXT), cosignature.line.to_string()).into_response()),
+        Err(CosignRefusal::OtherSize(size)) => {
+            Ok((StatusCode::CONFLICT, headers(wire::LOG_SIZE_TYPE), format!("{size}\n")).into_response())
+        }
+        Err(refusal) => Err(refusal.into()),
+    }
+}
+
+pub(crate) async fn checkpoint(
+    State(app): State<App>,
+    Path(origin): Path<String>,
+) -> Result<Response, ApiError> {
+    let witness = find_witness(&app)?;
+    let note = Sha256::parse(&origin).and_then(|origin| witness.checkpoint_of(&origin));
+    let note = note.ok_or_else(ApiError::nothing_cosigned)?;
+    Ok((headers(TEXT), note).into_response())
+}
+
+fn find_witness(app: &App) -> Result<Arc<LogWitness>, ApiError> {
+    app.witness.clone().ok_or_else(ApiError::no_witness)
+}
+
+fn headers(content_type: &'static str) -> [(HeaderName, HeaderValue); 3] {
+    [
+        (CONTENT_TYPE, HeaderValue::from_static(content_type)),
+        (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+        (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    ]
+}

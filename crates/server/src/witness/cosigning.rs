@@ -1,0 +1,41 @@
+//! One request to cosign.
+
+use std::{sync::Arc, time::Duration};
+
+use countersign_core::log::{checkpoint::Cosignature, proofs::WitnessRequest};
+use countersign_log::{CosignRefusal, LogWitness};
+use countersign_store::clock::Clock;
+use tokio::{
+    task::spawn_blocking,
+    time::{Instant, timeout_at},
+};
+
+/// How long a request waits for the mirror to come as far as its checkpoint.
+const FOLLOWING: Duration = Duration::from_secs(5);
+
+/// The log asks as soon as it has signed, and the mirror hears of commits at the same time.
+pub(crate) async fn cosign(
+    witness: &Arc<LogWitness>,
+    request: WitnessRequest,
+    clock: &Clock,
+) -> Result<Cosignature, CosignRefusal> {
+    let request = Arc::new(request);
+    let deadline = Instant::now() + FOLLOWING;
+    loop {
+        let (witness_here, request_here) = (Arc::clone(witness), Arc::clone(&request));
+        let now = unix_seconds(clock);
+        let cosigned = spawn_blocking(move || witness_here.add_checkpoint(&request_here, now)).await;
+        let cosigned = cosigned.unwrap_or_else(|error| Err(CosignRefusal::Signer(error.to_string())));
+        let Err(CosignRefusal::NotReplayed { size, .. }) = cosigned else { return cosigned };
+        let (log, _) = witness.identify(&request.note)?;
+        let Some(replay) = log.replay() else { return cosigned };
+        let mut sizes = replay.sizes();
+        if !matches!(timeout_at(deadline, sizes.wait_for(|replayed| *replayed >= size)).await, Ok(Ok(_))) {
+            return cosigned;
+        }
+    }
+}
+
+pub(super) fn unix_seconds(clock: &Clock) -> u64 {
+    u64::try_from(clock.now().unix_seconds()).unwrap_or(1)
+}

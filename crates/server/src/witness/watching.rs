@@ -1,0 +1,241 @@
+//! The task of a witness: learns the key of the origin's log, has it replayed, and looks at what the origin shows everyone.
+//! With `--poll` it also cosigns that, and posts the cosignature.
+
+use std::{
+    path::PathBuf,
+    pin::Pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use countersign_core::{
+    log::note::{Note, NoteError},
+    values::{
+        bounds::NOTE_BYTES,
+        shown::shown_text,
+        verifier_key::{KeyKind, VerifierKey, VerifierKeyError},
+    },
+};
+use countersign_forge::https::SetupError;
+use countersign_log::{CosignRefusal, LogError, LogReplay, LogWitness, WitnessMemoryError};
+use countersign_store::clock::Clock;
+use thiserror::Error;
+use tokio::{
+    sync::watch,
+    task::spawn_blocking,
+    time::{sleep, timeout},
+};
+
+use super::{cosigning::unix_seconds, settings::WitnessSettings};
+use crate::{
+    asking::client::{BriefAnswer, BriefClient, BriefError},
+    backoff::{Backoff, Retries, chance},
+    held_store::HeldStore,
+    mirror::address::OriginAddress,
+};
+
+/// Between two looks at the origin's checkpoint.
+const PAUSE: Duration = Duration::from_secs(10);
+/// While a witness that polls waits for the first checkpoint, or for the next after a new commit.
+const SHORT_PAUSE: Duration = Duration::from_secs(1);
+const RETRIES: Retries = Retries { min: Duration::from_millis(500), max: Duration::from_secs(60) };
+/// How long to wait until the mirror has come as far as a checkpoint.
+const FOLLOWING: Duration = Duration::from_secs(30);
+
+pub(crate) type WatchWork = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+#[derive(Debug)]
+pub(crate) struct WatchParts {
+    pub(crate) witness: Arc<LogWitness>,
+    pub(crate) settings: WitnessSettings,
+    pub(crate) origin: OriginAddress,
+    pub(crate) store: Arc<HeldStore>,
+    /// For files that can be deleted.
+    pub(crate) dir: PathBuf,
+    pub(crate) clock: Clock,
+}
+
+/// Works until it is told to stop.
+pub(crate) fn watch(
+    parts: WatchParts,
+) -> Result<impl FnOnce(watch::Receiver<bool>) -> WatchWork, SetupError> {
+    let client = BriefClient::new(NOTE_BYTES)?;
+    let watcher = Watcher { parts, client, replay: None, is_failing: false, posted: None };
+    Ok(|stop| Box::pin(watcher.run(stop)) as WatchWork)
+}
+
+#[derive(Debug)]
+struct Watcher {
+    parts: WatchParts,
+    client: BriefClient,
+    replay: Option<LogReplay>,
+    is_failing: bool,
+    /// The size of the checkpoint that was posted last.
+    posted: Option<u64>,
+}
+
+#[derive(Debug, Error)]
+enum WatchFailure {
+    #[error(transparent)]
+    Exchange(#[from] BriefError),
+    #[error("the origin answered with {status}: {message}")]
+    Status { status: u16, message: String, wait: Option<Duration> },
+    #[error("the origin shows no key of a log: {0}")]
+    Key(#[from] VerifierKeyError),
+    #[error("the key of the origin's log is the key of this witness: make a key of its own for it")]
+    SharedKey,
+    #[error(transparent)]
+    Note(#[from] NoteError),
+    #[error(transparent)]
+    Refused(#[from] CosignRefusal),
+    #[error("the log cannot be replayed")]
+    Log(#[from] LogError),
+    #[error(transparent)]
+    Memory(#[from] WitnessMemoryError),
+}
+
+impl Watcher {
+    async fn run(mut self, mut stop: watch::Receiver<bool>) {
+        tokio::select! {
+            () = self.look_on() => {}
+            _ = stop.wait_for(|stop| *stop) => {}
+        }
+        if let Some(replay) = self.replay.take() {
+            let _ = spawn_blocking(move || replay.stop()).await;
+        }
+    }
+
+    async fn look_on(&mut self) {
+        let mut backoff = Backoff::new(RETRIES);
+        loop {
+            if let Some(replay) = &self.replay {
+                replay.note_size(Instant::now());
+            }
+            match self.look().await {
+                Ok(()) => {
+                    backoff = Backoff::new(RETRIES);
+                    if std::mem::take(&mut self.is_failing) {
+                        tracing::info!(origin = %self.parts.origin, "the witness sees the origin's checkpoints again");
+                    }
+                    self.rest().await;
+                }
+                Err(failure) => {
+                    self.report(&failure);
+                    let wait = backoff.next_wait(chance(), failure.asked_wait());
+                    // A log begins with nothing to see, and a poller should not miss its first checkpoint by a minute.
+                    sleep(if failure.is_young() { SHORT_PAUSE } else { wait }).await;
+                }
+            }
+        }
+    }
+
+    /// Until the next look. One who polls looks earlier if there are new commits, which a checkpoint will cover.
+    async fn rest(&self) {
+        let Some(replay) = self.replay.as_ref().filter(|_| self.parts.settings.is_polling) else {
+            return sleep(PAUSE).await;
+        };
+        let (mut sizes, posted) = (replay.sizes(), self.posted.unwrap_or(0));
+        let news = async {
+            let _ = sizes.wait_for(|size| *size > posted).await;
+            sleep(SHORT_PAUSE).await;
+        };
+        let _ = timeout(PAUSE, news).await;
+    }
+
+    fn report(&mut self, failure: &WatchFailure) {
+        let (origin, was_failing) = (&self.parts.origin, std::mem::replace(&mut self.is_failing, true));
+        if was_failing {
+            tracing::debug!(%origin, %failure, "the witness still cannot use the origin's checkpoints");
+        } else {
+            tracing::warn!(%origin, %failure, "the witness cannot use the origin's checkpoints; it tries again");
+        }
+    }
+
+    async fn look(&mut self) -> Result<(), WatchFailure> {
+        let replay = match self.replay.clone() {
+            Some(replay) => replay,
+            None => self.begin().await?,
+        };
+        let answer = self.ask("log/checkpoint").await?;
+        let note = Note::parse(&answer.body)?;
+        let (_, signed) = self.parts.witness.identify(&note)?;
+        let size = signed.checkpoint().size;
+        let _ = timeout(FOLLOWING, replay.sizes().wait_for(|replayed| *replayed >= size)).await;
+        let (witness, now) = (Arc::clone(&self.parts.witness), unix_seconds(&self.parts.clock));
+        if !self.parts.settings.is_polling {
+            return Ok(in_background(move || witness.check(&note)).await?);
+        }
+        let cosigned = in_background(move || witness.cosign_replayed(&note, now)).await?;
+        let mut own = Note::new(cosigned.text().to_owned());
+        cosigned.cosignatures().for_each(|cosignature| own.add(cosignature.line.clone()));
+        let url = format!("{}/log/cosignature", self.parts.origin);
+        check_status(self.client.post(&url, own.to_string()).await?)?;
+        self.posted = Some(size);
+        Ok(())
+    }
+
+    /// The key that was given, seen before, or is seen now for the first time.
+    async fn begin(&mut self) -> Result<LogReplay, WatchFailure> {
+        let witness = &self.parts.witness;
+        let pinned = witness.pinned_key()?;
+        let key = match pinned.clone().or_else(|| self.parts.settings.log_key.clone()) {
+            Some(key) => key,
+            None => {
+                let answer = self.ask("log/key").await?;
+                let text = String::from_utf8_lossy(&answer.body).into_owned();
+                VerifierKey::parse_kind(text.trim(), KeyKind::Log)?
+            }
+        };
+        if key.key() == witness.key().key() {
+            return Err(WatchFailure::SharedKey);
+        }
+        if pinned.is_none() {
+            witness.pin_key(&key)?;
+            tracing::info!(%key, origin = %self.parts.origin, "the witness follows the log with this key from now on");
+        }
+        let replay = LogReplay::start(&self.parts.store, &self.parts.dir, key)?;
+        witness.add_replay(replay.clone())?;
+        self.replay = Some(replay.clone());
+        Ok(replay)
+    }
+
+    async fn ask(&self, path: &str) -> Result<BriefAnswer, WatchFailure> {
+        let url = format!("{}/{path}", self.parts.origin);
+        check_status(self.client.get(&url).await?)
+    }
+}
+
+impl WatchFailure {
+    fn asked_wait(&self) -> Option<Duration> {
+        match self {
+            Self::Status { wait, .. } => *wait,
+            Self::Exchange(_)
+            | Self::Key(_)
+            | Self::SharedKey
+            | Self::Note(_)
+            | Self::Refused(_)
+            | Self::Log(_)
+            | Self::Memory(_) => None,
+        }
+    }
+
+    /// The origin has no checkpoint yet, or has made a newer one meanwhile.
+    fn is_young(&self) -> bool {
+        matches!(self, Self::Status { status: 404 | 409 | 503, .. })
+    }
+}
+
+fn check_status(answer: BriefAnswer) -> Result<BriefAnswer, WatchFailure> {
+    if answer.status == 200 {
+        return Ok(answer);
+    }
+    let (status, wait) = (answer.status, answer.retry_after);
+    Err(WatchFailure::Status { status, message: shown_text(&answer.excerpt()), wait })
+}
+
+async fn in_background<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, CosignRefusal> + Send + 'static,
+) -> Result<T, CosignRefusal> {
+    let done = spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(CosignRefusal::Signer(error.to_string())))
+}
