@@ -10,7 +10,7 @@ export async function judge({ base, kind, vectors }) {
   const digest = text(parseDigest, "a digest");
   const revocation = object({ document: text(), signatures, signers_file_digest: digest, request: (value) => value });
   const bundle = object({
-    version: oneOf(1),
+    version: oneOf(1, 2),
     bundled_at: text(parseTime, "a time"),
     index_path: text(parsePath, "a path"),
     index: text(),
@@ -18,6 +18,7 @@ export async function judge({ base, kind, vectors }) {
     signers_file_digest: digest,
     signers_history: history,
     revocation: orNull(revocation),
+    "staple?": (value) => value,
   });
   const read = (shape, document) => {
     try {

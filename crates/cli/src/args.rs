@@ -31,7 +31,7 @@ Download:   countersign download https://github.com/acme/app/releases/download/v
 Sign:       countersign pending; countersign sign --all
 
 Exit codes: 0 success, 1 other error, 2 usage, 3 verification failed, 4 revoked, 5 not reachable; and of \
-`status --wait`: 6 the time is over, 7 replaced, 8 dropped or refused."
+`status --wait`: 6 the time is over, 7 replaced, 8 dropped or refused; and of `monitor --once`: 9 something changed."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -109,6 +109,17 @@ The bundle covers all files of the release. To verify it on a computer that does
 that this command prints, from a place that you trust:
   countersign verify FILE --bundle BUNDLE --signers-digest sha512:…")]
     Bundle(BundleArgs),
+    /// Save what the log proves of a release now, in its bundle or in a file
+    #[command(after_help = "\
+Examples:
+  countersign staple app.bundle.json                                  a new staple for a bundle
+  countersign staple https/github.com/443/acme/app v1.0 -o app.staple.json
+  countersign verify app.tar.gz --bundle app.bundle.json --staple app.staple.json --max-age 1d
+
+A staple of a few kilobytes shows, offline, that witnesses of the server's log saw the release complete and not revoked, \
+when, and whether it was the newest. Put it beside the files of the release, on any host, and renew it as often as your \
+users want it to be fresh.")]
+    Staple(StapleArgs),
     /// Show the history of a project's signers, verified link by link
     #[command(after_help = "\
 Examples:
@@ -117,12 +128,12 @@ Examples:
 
 PATH can also be a URL.")]
     Chain(ChainArgs),
-    /// Show or forget the projects that this computer has accepted
+    /// Show or forget the projects and logs that this computer has accepted
     Trust {
         #[command(subcommand)]
         command: TrustCommand,
     },
-    /// Show or set which server and key are used, for all projects, a host or one project
+    /// Show or set which server, key and policy are used, for all projects, a host or one project
     #[command(after_help = "\
 Examples:
   countersign config                                          show everything that is set
@@ -140,6 +151,15 @@ The settings are in config.toml in the configuration directory, and you can edit
   [projects.\"https/github.com/443/acme/app\"]
   server = \"https://sign.acme.example\"
   key = \"~/.ssh/id_release\"
+  policy = \"acme.policy\"
+
+A policy file (c2sp.org/tlog-policy) says which log and witnesses must show the newest state, whatever signers files say:
+
+  log sign.acme.example/log+7a5b3c2d+AQ…
+  witness alpha witness.example.org/alpha+1b2c3d4e+BA…
+  witness beta beta.example.net+5f6a7b8c+BA…
+  group both all alpha beta
+  quorum both
 
 A project's setting beats its host's, which beats the one for all. The client remembers a project's server when it first \
 meets the project. --server, --key and their environment variables beat the file.")]
@@ -240,8 +260,24 @@ With a key on a computer without a network:
   countersign revoke --detached request.json -o revocation.json            offline, with your key
   countersign revoke --submit revocation.json                              online, with any key
 
-If the signers file has no revocation keys, one admin is enough. You cannot undo a revocation.")]
+If the signers file has no revocation keys, one admin is enough. You cannot undo a revocation.
+
+If the signers file names witnesses of a log, the command then waits until they have seen the revocation. It says until \
+when a server can still show the release as if it were not revoked. If the time is over before that, the exit code is 6; \
+the release is revoked all the same.")]
     Revoke(RevokeArgs),
+    /// Follow a server's log, and report every change of your projects
+    #[command(after_help = "\
+Examples:
+  countersign monitor https://sign.example.org --key ~/.ssh/id_release.pub
+  countersign monitor https://sign.example.org https/github.com/443/acme/app --once
+  countersign monitor https://sign.example.org --key ME.pub --exec 'mail -s \"acme/app changed\" me@example.org'
+
+Reports new signers, completed releases and revocations, so that you learn of one that was not yours. It reads every new \
+commit, compares it with the log, and checks that the log only grows. The first time, it begins with what comes next. \
+What it has told it remembers, and continues there. A log that contradicts itself ends the command with exit code 3, and \
+is reported as well.")]
+    Monitor(MonitorArgs),
     /// Check that the server answers and, with --key, that it accepts your signature
     Ping,
     /// See everything at work on this computer, in a few seconds

@@ -5,6 +5,7 @@ mod calls;
 mod exchange;
 mod failures;
 pub(crate) mod journal;
+pub(crate) mod log;
 mod submission;
 mod words;
 
@@ -12,7 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use countersign_api::{
     answers::{ChainResponse, PingResponse},
-    catalogue::{KeyPendingResponse, ProjectsResponse, ReleasesResponse},
+    catalogue::{KeyPendingResponse, KeyResponse, ProjectsResponse, ReleasesResponse},
     event::{EventFilter, HEADER_LAST_EVENT_ID},
 };
 use countersign_core::{
@@ -168,16 +169,18 @@ impl ServerClient {
         self.look_into_catalogue(&route, &[], KeyPendingResponse::parse).await
     }
 
+    /// What everyone may know about a key.
+    pub(crate) async fn key(&self, key: &PublicKey) -> Result<KeyResponse, CliError> {
+        self.look_into_catalogue(&["keys", &key.to_string()], &[], KeyResponse::parse).await
+    }
+
     async fn look_into_catalogue<T>(
         &self,
         route: &[&str],
         query: &[(&str, &str)],
         parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
     ) -> Result<T, CliError> {
-        let mut url = self.base.clone();
-        if let Ok(mut segments) = url.path_segments_mut() {
-            segments.push("v1").extend(route);
-        }
+        let mut url = self.at(&[&["v1"], route].concat());
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
@@ -281,10 +284,14 @@ impl ServerClient {
     }
 
     fn route(&self, name: &str, path: Option<&RepoPath>) -> Url {
+        let segments = ["v1", name].into_iter().chain(path.into_iter().flat_map(RepoPath::segments));
+        self.at(&segments.collect::<Vec<_>>())
+    }
+
+    fn at(&self, path: &[&str]) -> Url {
         let mut url = self.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
-            segments.extend(["v1", name]);
-            segments.extend(path.into_iter().flat_map(RepoPath::segments));
+            segments.extend(path);
         }
         url
     }

@@ -1,4 +1,4 @@
-//! The client's configuration file: which server, and which key, for all projects, for a host or for one project.
+//! The client's configuration file: which server, key and policy, for all projects, for a host or for one project.
 
 use std::{
     collections::BTreeMap,
@@ -18,6 +18,7 @@ const FILE: &str = "config.toml";
 pub(crate) struct ClientConfig {
     server: Option<String>,
     key: Option<PathBuf>,
+    policy: Option<PathBuf>,
     /// By the host of a project.
     #[serde(default)]
     servers: BTreeMap<String, ConfigEntry>,
@@ -39,6 +40,7 @@ enum ConfigEntry {
 struct EntryTable {
     server: Option<String>,
     key: Option<PathBuf>,
+    policy: Option<PathBuf>,
 }
 
 impl ConfigEntry {
@@ -53,6 +55,13 @@ impl ConfigEntry {
         match self {
             Self::Server(_) => None,
             Self::Both(table) => table.key.as_deref(),
+        }
+    }
+
+    fn policy(&self) -> Option<&Path> {
+        match self {
+            Self::Server(_) => None,
+            Self::Both(table) => table.policy.as_deref(),
         }
     }
 }
@@ -76,13 +85,15 @@ impl std::fmt::Display for Scope {
     }
 }
 
-/// The two things that can be set.
+/// What can be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Setting {
     /// The signing server's address
     Server,
     /// Your private key, or a .pub file for an agent's key
     Key,
+    /// A policy file: which log and witnesses must show that a release is the newest state
+    Policy,
 }
 
 impl Setting {
@@ -90,6 +101,7 @@ impl Setting {
         match self {
             Self::Server => "server",
             Self::Key => "key",
+            Self::Policy => "policy",
         }
     }
 }
@@ -129,6 +141,12 @@ impl ClientConfig {
         own.or(self.key.as_deref())
     }
 
+    /// The file with the user's own policy.
+    pub(crate) fn policy_for(&self, path: &RepoPath) -> Option<&Path> {
+        let own = self.entries_for(path).into_iter().find_map(ConfigEntry::policy);
+        own.or(self.policy.as_deref())
+    }
+
     fn entries_for(&self, path: &RepoPath) -> Vec<&ConfigEntry> {
         let projects = path.self_and_ancestors();
         let projects = projects.filter_map(|project| self.projects.get(project.as_str()));
@@ -155,20 +173,22 @@ impl ClientConfig {
     /// Everything that is set, in the order of the file's parts.
     pub(crate) fn values(&self) -> Vec<ConfigValue> {
         let mut values = Vec::new();
-        let mut add = |scope: Scope, server: Option<&str>, key: Option<&Path>| {
-            let key = key.map(|key| (Setting::Key, key.display().to_string()));
+        let mut add = |scope: Scope, server: Option<&str>, files: [(Setting, Option<&Path>); 2]| {
             let server = server.map(|server| (Setting::Server, server.to_owned()));
-            for (setting, value) in server.into_iter().chain(key) {
+            let files = files.into_iter().filter_map(|(setting, file)| Some((setting, file?)));
+            let files = files.map(|(setting, file)| (setting, file.display().to_string()));
+            for (setting, value) in server.into_iter().chain(files) {
                 values.push(ConfigValue { scope: scope.clone(), setting, value });
             }
         };
-        add(Scope::All, self.server.as_deref(), self.key.as_deref());
+        let files = |key, policy| [(Setting::Key, key), (Setting::Policy, policy)];
+        add(Scope::All, self.server.as_deref(), files(self.key.as_deref(), self.policy.as_deref()));
         for (host, entry) in &self.servers {
-            add(Scope::Host(host.clone()), entry.server(), entry.key());
+            add(Scope::Host(host.clone()), entry.server(), files(entry.key(), entry.policy()));
         }
         for (project, entry) in &self.projects {
             if let Ok(project) = RepoPath::parse(project) {
-                add(Scope::Project(project), entry.server(), entry.key());
+                add(Scope::Project(project), entry.server(), files(entry.key(), entry.policy()));
             }
         }
         values
@@ -207,12 +227,12 @@ impl ClientConfigFile {
         String::from_utf8(bytes).map_err(|_| unusable(&self.path(), "it is not UTF-8"))
     }
 
-    /// A key's path in the file is seen from the file's own directory; `~/` is the user's home.
-    pub(crate) fn resolve(&self, key: &Path) -> PathBuf {
+    /// A path in the file is seen from the file's own directory; `~/` is the user's home.
+    pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
         let home = std::env::var_os("HOME").map(PathBuf::from);
-        match (key.strip_prefix("~"), home) {
+        match (path.strip_prefix("~"), home) {
             (Ok(rest), Some(home)) => home.join(rest),
-            _ => self.path().parent().map_or_else(|| key.to_owned(), |dir| dir.join(key)),
+            _ => self.path().parent().map_or_else(|| path.to_owned(), |dir| dir.join(path)),
         }
     }
 

@@ -28,6 +28,8 @@ pub(crate) enum ErrorKind {
     Replaced = 7,
     /// What was waited for was dropped, or the server does not let it be seen.
     Refused = 8,
+    /// A monitor has told of changes.
+    Changed = 9,
 }
 
 #[derive(Debug)]
@@ -54,6 +56,7 @@ impl ErrorKind {
             Self::TimedOut => "timed_out",
             Self::Replaced => "replaced",
             Self::Refused => "refused",
+            Self::Changed => "changed",
         }
     }
 

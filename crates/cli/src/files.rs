@@ -1,8 +1,8 @@
 //! Writing files so that they are there whole, or as they were.
 
 use std::{
-    fs::OpenOptions,
-    io::{self, Write as _},
+    fs::{File, OpenOptions},
+    io::{self, Read as _, Write as _},
     os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::Path,
 };
@@ -30,6 +30,13 @@ pub(crate) fn check_replaceable(target: &Path) -> Result<(), CliError> {
         ));
     }
     Ok(())
+}
+
+/// At most a byte more than `max_bytes`, which is enough to see that it is too long.
+pub(crate) fn read_bounded(path: &Path, max_bytes: usize) -> Result<Vec<u8>, CliError> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(max_bytes as u64 + 1).read_to_end(&mut bytes));
+    read.map(|_| bytes).map_err(|error| CliError::file("read", path, error))
 }
 
 /// Writes a file that must not be there yet.

@@ -12,8 +12,13 @@ mod error;
 mod events;
 mod evidence;
 mod files;
+mod freshness;
 mod glob;
 mod keys;
+mod log_memory;
+mod log_policy;
+mod log_report;
+mod log_tiles;
 mod output;
 mod paths;
 mod people;
@@ -95,6 +100,7 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Download(args) => ask(global, output, async |session| download::run(session, &args).await),
         Command::Verify(args) => ask(global, output, async |session| verify::run(session, &args).await),
         Command::Bundle(args) => ask(global, output, async |session| bundle::run(session, &args).await),
+        Command::Staple(args) => ask(global, output, async |session| staple::run(session, &args).await),
         Command::Chain(args) => ask(global, output, async |session| chain::run(session, &args).await),
         Command::Register(args) => {
             ask(global, output, async |session| propose::register(session, &args).await)
@@ -106,6 +112,7 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Status(args) => ask(global, output, async |session| status::run(session, &args).await),
         Command::Watch(args) => ask(global, output, async |session| watch::run(session, &args).await),
         Command::Revoke(args) => ask(global, output, async |session| revoke::run(session, &args).await),
+        Command::Monitor(args) => ask(global, output, async |session| monitor::run(session, &args).await),
         Command::Ping => ask(global, output, async |session| ping::run(session).await),
     }
 }

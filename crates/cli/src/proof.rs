@@ -36,7 +36,7 @@ pub(crate) struct Accepted {
 }
 
 /// Where the root of trust may come from.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Network {
     /// The project's own forge may be asked; what is shown is the newest.
     Online,

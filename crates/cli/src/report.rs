@@ -13,8 +13,8 @@ use countersign_explain::{progress::Names, signers::named_signer};
 use serde_json::{Value, json};
 
 use crate::{
-    download::Expected, error::CliError, evidence::shown_name, output::Output, paths::shown_path,
-    people::People, proof::Accepted,
+    download::Expected, error::CliError, evidence::shown_name, freshness::LogReport, output::Output,
+    paths::shown_path, people::People, proof::Accepted,
 };
 
 /// A file of a release that is on this computer, and right.
@@ -49,6 +49,8 @@ pub(crate) struct Report<'a> {
     pub(crate) files: Vec<CheckedFile<'a>>,
     /// Of an offline bundle.
     pub(crate) bundled_at: Option<String>,
+    /// About the newest state.
+    pub(crate) log: &'a LogReport,
 }
 
 impl Report<'_> {
@@ -90,14 +92,9 @@ impl Report<'_> {
             let time = newer.signers.timestamp();
             line("note", format!("it was signed under signers who were replaced by a file of {time}"));
         }
-        let not_proven = match &self.bundled_at {
-            None => "that this is the newest release, and that it was not revoked a moment ago".to_owned(),
-            Some(time) => format!(
-                "what happened after {time}, when the bundle says it was made: a revocation or a change of signers \
-                 since then only the network could show"
-            ),
-        };
-        line("not proven", not_proven);
+        for (name, text) in self.log.lines(&artifact.chain.project, self.bundled_at.as_deref()) {
+            line(name, text);
+        }
         lines.join("\n")
     }
 
@@ -132,7 +129,8 @@ impl Report<'_> {
             "trusted_since": since.to_string(),
             "first_use": is_first_use,
             "bundled_at": self.bundled_at,
-            "freshness_proven": false,
+            "freshness_proven": self.log.is_proven(),
+            "freshness": self.log.json(),
         });
         // Of a single file, what is said of it stands beside the rest.
         if let ([only], Some(value)) = (self.files.as_slice(), value.as_object_mut())

@@ -35,6 +35,26 @@ pub(crate) struct DownloadArgs {
 
     #[command(flatten)]
     pub(crate) root: RootArgs,
+
+    #[command(flatten)]
+    pub(crate) log: FreshArgs,
+}
+
+/// Which proof of the newest state is enough.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct FreshArgs {
+    /// Your own policy: which log and witnesses must show that the release is not revoked [default: what is set, else what
+    /// the project's signers file says]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_log_check")]
+    pub(crate) policy: Option<PathBuf>,
+
+    /// Refuse a proof older than this, as in 90s, 30m, 2h or 1d [default: what the project's signers file says]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "no_log_check")]
+    pub(crate) max_age: Option<Duration>,
+
+    /// Do not look at the log: a hidden revocation or change of signers then goes unnoticed
+    #[arg(long)]
+    pub(crate) no_log_check: bool,
 }
 
 /// Where trust in a project begins, at its first download.
@@ -63,8 +83,15 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "BUNDLE")]
     pub(crate) bundle: Option<PathBuf>,
 
+    /// The staple of the release, instead of the one in the bundle or on the server
+    #[arg(long, value_name = "STAPLE", conflicts_with = "no_log_check")]
+    pub(crate) staple: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) root: RootArgs,
+
+    #[command(flatten)]
+    pub(crate) log: FreshArgs,
 }
 
 #[derive(Debug, Args)]
@@ -79,6 +106,26 @@ pub(crate) struct BundleArgs {
 
     #[command(flatten)]
     pub(crate) root: RootArgs,
+
+    #[command(flatten)]
+    pub(crate) log: FreshArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StapleArgs {
+    /// A bundle, whose staple is replaced; or the release, or the URL of one of its files
+    #[arg(value_name = "FILE|NAME", num_args = 1..=2, required = true)]
+    pub(crate) names: Vec<String>,
+
+    /// Where to write the bundle or the staple [default: the bundle itself, or NAME.staple.json]
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) root: RootArgs,
+
+    #[command(flatten)]
+    pub(crate) log: FreshArgs,
 }
 
 #[derive(Debug, Args)]
@@ -90,8 +137,14 @@ pub(crate) struct ChainArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TrustCommand {
-    /// List the projects, their accepted history, and the revocations seen
+    /// List the projects, their accepted history, the revocations seen, and the logs
     List,
+    /// Forget a log, so that the next download accepts the log that the server shows
+    ForgetLog {
+        /// The origin of the log, as `trust list` shows it
+        #[arg(value_name = "ORIGIN")]
+        origin: String,
+    },
     /// Forget a project, so that the next download begins anew
     Remove {
         /// The project's identifier, as `trust list` shows it
@@ -104,7 +157,7 @@ pub(crate) enum TrustCommand {
 pub(crate) enum ConfigCommand {
     /// Show what is set, and for what
     Show,
-    /// Set the server or the key
+    /// Set the server, the key or the policy
     Set(ConfigSetArgs),
     /// Remove a setting
     Unset {
@@ -123,7 +176,7 @@ pub(crate) struct ConfigSetArgs {
     #[arg(value_name = "SETTING", value_enum)]
     pub(crate) setting: Setting,
 
-    /// The server's address, or the key's file
+    /// The server's address, or the file with the key or the policy
     #[arg(value_name = "VALUE")]
     pub(crate) value: String,
 
@@ -292,6 +345,45 @@ pub(crate) struct RevokeArgs {
     /// Where --detached writes the signature
     #[arg(long, short = 'o', value_name = "SIGNATURES", conflicts_with_all = ["names", "submit"])]
     pub(crate) output: Option<PathBuf>,
+
+    /// Do not wait until witnesses of the log have seen the revocation
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+
+    /// Wait for them no longer than this, as in 90s, 30m, 2h or 1d
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2m")]
+    pub(crate) timeout: Duration,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MonitorArgs {
+    /// The server whose log to follow
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+
+    /// The projects to watch [default: those whose signers files list your --key, now or later]
+    #[arg(value_name = "PROJECT", value_parser = parse_path)]
+    pub(crate) projects: Vec<RepoPath>,
+
+    /// Look once; exit code 9 if something changed
+    #[arg(long)]
+    pub(crate) once: bool,
+
+    /// How often to look, as in 90s, 30m, 2h or 1d
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "60s", conflicts_with = "once")]
+    pub(crate) interval: Duration,
+
+    /// Send each change there, as JSON in a POST request
+    #[arg(long, value_name = "URL")]
+    pub(crate) webhook: Option<String>,
+
+    /// Run this in a shell for each change, with the change as text on standard input, and as JSON in COUNTERSIGN_CHANGE
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) exec: Option<String>,
+
+    /// Where to remember how far it is [default: a file in the configuration directory]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -105,7 +105,7 @@ impl ServerClient {
         self.unusable_content(what, error).with_request_id(answer.request_id.as_deref())
     }
 
-    pub(super) fn unusable_content(&self, what: &impl Display, error: ParseError) -> CliError {
+    pub(crate) fn unusable_content(&self, what: &impl Display, error: ParseError) -> CliError {
         CliError::unverified(
             format!("the server {} gives an answer for {what} that cannot be used", self.address()),
             "check that --server is a Countersign server; if it is, do not trust it",

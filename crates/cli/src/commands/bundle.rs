@@ -3,7 +3,7 @@
 use countersign_core::proof::bundle::Bundle;
 use serde_json::json;
 
-use super::download::find_evidence;
+use super::download::{check_log, find_evidence};
 use crate::{
     args::BundleArgs,
     client::now,
@@ -20,18 +20,26 @@ pub(crate) async fn run(session: &Session, args: &BundleArgs) -> Result<(), CliE
     let evidence = found.evidence;
     let accepted = proof::accept(&evidence, args.root.signers_digest, Network::Online).await?;
     session.remember(&accepted.artifact.index.project_id, &found.client);
-    let bundle = Bundle { bundled_at: now()?.to_whole_seconds(), evidence };
+    let log = check_log(session, &args.log, &found.client, &accepted).await?;
+    let staple = log.staple().cloned();
+    let bundle = Bundle { bundled_at: now()?.to_whole_seconds(), evidence, staple };
     write(&args.output, &bundle.write())?;
     let artifact = &accepted.artifact;
     // The newest, so that a bundle whose history ends earlier cannot be passed off as this one.
     let digest = artifact.chain.last().digest.to_prefixed();
+    let state: Vec<String> = log
+        .lines(&artifact.chain.project, None)
+        .into_iter()
+        .map(|(name, text)| format!("  {name:<11} {text}\n"))
+        .collect();
     let text = format!(
-        "Bundled {} in {}\n\
+        "Bundled {} in {}\n{}\
          Verify with: countersign verify FILE --bundle {}\n\
          A computer that has not met the project needs this as well, from a place that it trusts:\n  \
          --signers-digest {digest}",
         release_name(artifact),
         args.output.display(),
+        state.concat(),
         args.output.display(),
     );
     let value = json!({
@@ -40,6 +48,8 @@ pub(crate) async fn run(session: &Session, args: &BundleArgs) -> Result<(), CliE
         "index_path": artifact.path.as_str(),
         "project_id": artifact.index.project_id.as_str(),
         "newest_signers_digest": digest,
+        "freshness_proven": log.is_proven(),
+        "freshness": log.json(),
     });
     session.output.result(&text, &value)
 }

@@ -64,7 +64,7 @@ fn set(file: &ClientConfigFile, args: &ConfigSetArgs, output: Output) -> Result<
             args.value.clone()
         }
         // Seen from anywhere.
-        Setting::Key => match std::path::absolute(&args.value) {
+        Setting::Key | Setting::Policy => match std::path::absolute(&args.value) {
             Ok(path) if !args.value.starts_with("~/") => path.display().to_string(),
             _ => args.value.clone(),
         },

@@ -13,11 +13,12 @@ use countersign_forge::{
 };
 
 use crate::{
-    args::DownloadArgs,
+    args::{DownloadArgs, FreshArgs},
     client::ServerClient,
     download::{self, Overwrite, WantedFile},
     error::CliError,
     evidence::{self, ShownEvidence, shown_name},
+    freshness::{LogReport, ShownState},
     glob::matches_any,
     proof::{self, Accepted, Network},
     release_names::{NamedSubject, ReleaseName, split_page},
@@ -31,6 +32,7 @@ pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), Cl
     let found = find_evidence(session, &name).await?;
     let accepted = proof::accept(&found.evidence, args.root.signers_digest, Network::Online).await?;
     session.remember(&accepted.artifact.index.project_id, &found.client);
+    let log = check_log(session, &args.log, &found.client, &accepted).await?;
     warn_of_begun_revocation(session, &found.client, &accepted).await?;
     let wanted = match &found.file {
         Some(file) => plan_one(args, &accepted, file)?,
@@ -60,7 +62,18 @@ pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), Cl
             ));
         }
     };
-    Report { accepted: &accepted, files, bundled_at: None }.show(session.output)
+    Report { accepted: &accepted, files, bundled_at: None, log: &log }.show(session.output)
+}
+
+/// What the server's log proves of the newest state (D97).
+pub(super) async fn check_log(
+    session: &Session,
+    args: &FreshArgs,
+    client: &ServerClient,
+    accepted: &Accepted,
+) -> Result<LogReport, CliError> {
+    let (artifact, network) = (&accepted.artifact, Network::Online);
+    ShownState { artifact, network, client: Some(client), staple: None }.check(session, args).await
 }
 
 /// What a server shows for a name.

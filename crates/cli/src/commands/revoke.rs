@@ -1,6 +1,7 @@
 //! `countersign revoke`
 
 mod offline;
+mod waiting;
 
 use countersign_core::{
     documents::{
@@ -35,7 +36,7 @@ use crate::{
 
 pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliError> {
     if let Some(file) = &args.submit {
-        return offline::submit(session, file).await;
+        return offline::submit(session, file, args).await;
     }
     if let (Some(file), Some(output)) = (&args.detached, &args.output) {
         return offline::sign(session, file, output);
@@ -49,7 +50,7 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
     let name = session.name_of(&path, Some(&shown.index.project_id));
     if let Some(revoked) = client.parsed(&layout::revocation_of(&path), Revocation::parse).await? {
         let text = format!("{name} is revoked already, for the reason {}", quoted(&revoked.reason));
-        return session.output.result(&text, &json!({"file_path": path.as_str(), "revoked": true}));
+        return finish(session, &client, &path, args, text).await;
     }
     let pending = find_pending(&client, &path, &shown).await?;
     if let Some(pending) = &pending {
@@ -86,9 +87,26 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
         )),
         Some(_) | None => error,
     })?;
-    session
-        .output
-        .result(&say_done(&name, is_revoked), &json!({"file_path": path.as_str(), "revoked": is_revoked}))
+    let text = say_done(&name, is_revoked);
+    if is_revoked {
+        return finish(session, &client, &path, args, text).await;
+    }
+    session.output.result(&text, &json!({"file_path": path.as_str(), "revoked": false}))
+}
+
+/// It is revoked. What is left is to know since when no one can be shown anything else.
+async fn finish(
+    session: &Session,
+    client: &ServerClient,
+    path: &RepoPath,
+    args: &RevokeArgs,
+    text: String,
+) -> Result<(), CliError> {
+    session.output.line(&text);
+    let waiting::Aftermath { text, mut value } = waiting::wait(session, client, path, args).await?;
+    value["file_path"] = json!(path.as_str());
+    value["revoked"] = json!(true);
+    session.output.result(&text, &value)
 }
 
 fn say_done(name: &str, is_revoked: bool) -> String {

@@ -1,7 +1,10 @@
 //! `countersign trust`
 
 use countersign_core::{
-    proof::trust::{Pin, Root, TrustStore},
+    proof::{
+        log_pin::LogPin,
+        trust::{Pin, Root, TrustStore},
+    },
     values::{
         path::RepoPath,
         shown::{quoted, shown_text},
@@ -25,6 +28,7 @@ pub(crate) fn run(
     let trust = TrustFile::locate()?;
     match command {
         TrustCommand::List => list(&trust, output),
+        TrustCommand::ForgetLog { origin } => forget_log(&trust, origin, output, confirmation),
         TrustCommand::Remove { project } => remove(&trust, project, output, confirmation),
     }
 }
@@ -32,6 +36,7 @@ pub(crate) fn run(
 fn list(trust: &TrustFile, output: Output) -> Result<(), CliError> {
     let store = trust.read()?;
     let mut text: Vec<String> = store.projects.iter().map(|(project, pin)| describe(project, pin)).collect();
+    text.extend(store.logs.iter().map(|(key, pin)| describe_log(key, pin)));
     if text.is_empty() {
         text.push(
             "No project was accepted on this computer yet: `countersign download URL` accepts one."
@@ -42,16 +47,42 @@ fn list(trust: &TrustFile, output: Output) -> Result<(), CliError> {
         &text.join("\n"),
         &json!({
             "file": trust.path().display().to_string(),
-            "projects": to_json(&store)?,
+            "projects": to_json(&store, "projects")?,
+            "logs": to_json(&store, "logs")?,
         }),
     )
 }
 
-fn to_json(store: &TrustStore) -> Result<serde_json::Value, CliError> {
+fn to_json(store: &TrustStore, part: &str) -> Result<serde_json::Value, CliError> {
     let unreadable =
         |error| CliError::other("what is remembered cannot be shown", "report this").because(error);
     let document: serde_json::Value = serde_json::from_slice(&store.write()).map_err(unreadable)?;
-    Ok(document["projects"].clone())
+    Ok(document[part].clone())
+}
+
+fn describe_log(key: &str, pin: &LogPin) -> String {
+    let size = pin.head().map_or_else(|error| error.to_string(), |head| format!("size {}", head.size));
+    format!("log {}\n  {size}, seen {}", shown_text(key), pin.seen_at)
+}
+
+fn forget_log(
+    trust: &TrustFile,
+    origin: &str,
+    output: Output,
+    confirmation: Confirmation,
+) -> Result<(), CliError> {
+    let shown = shown_text(origin);
+    let unknown = || {
+        CliError::other(format!("no log {shown} is remembered"), "`countersign trust list` shows the logs")
+    };
+    if !trust.read()?.forget_log(origin) {
+        return Err(unknown());
+    }
+    prompt::confirm(confirmation, &format!("Forget the log {shown} and its checkpoint?"))?;
+    if !trust.change(|store| store.forget_log(origin))? {
+        return Err(unknown());
+    }
+    output.result(&format!("Forgot the log {shown}"), &json!({"forgotten": origin}))
 }
 
 fn describe(project: &RepoPath, pin: &Pin) -> String {
@@ -67,6 +98,7 @@ fn describe(project: &RepoPath, pin: &Pin) -> String {
             link.signers_file_digest.to_prefixed()
         ));
     }
+    lines.extend(pin.log.iter().map(|log| format!("  log {}", shown_text(log.name()))));
     for (path, seen) in &pin.revocations {
         lines.push(format!("  revoked {}: {path}: {}", seen.revoked_at, quoted(&seen.reason)));
     }

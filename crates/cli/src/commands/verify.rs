@@ -2,15 +2,14 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
-    io::Read as _,
+    fs,
     path::{Path, PathBuf},
 };
 
 use countersign_api::catalogue::ReleaseState;
 use countersign_core::{
     documents::index::{AssetName, PublishedFile},
-    proof::{bundle::Bundle, verify::VerifiedArtifact},
+    proof::{bundle::Bundle, staple::Staple, verify::VerifiedArtifact},
     values::{bounds::BUNDLE_BYTES, path::RepoPath, shown::shown_text},
 };
 use serde_json::{Value, json};
@@ -22,6 +21,8 @@ use crate::{
     download::{self, hash_file},
     error::{CliError, ErrorKind},
     evidence,
+    files::read_bounded,
+    freshness::{LogReport, ShownState, read_staple},
     paths::shown_path,
     proof::{self, Accepted, Network},
     release_names::ReleaseName,
@@ -38,12 +39,16 @@ pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliE
     if let Some(path) = &args.bundle {
         let bundle = read_bundle(path)?;
         let accepted = proof::accept(&bundle.evidence, args.root.signers_digest, Network::Offline).await?;
-        return check_all(session, &accepted, &files, Some(bundle.bundled_at.to_string()));
+        let (artifact, network, client) = (&accepted.artifact, Network::Offline, None);
+        let staple = given_staple(args)?.or(bundle.staple);
+        let log = ShownState { artifact, network, client, staple }.check(session, &args.log).await?;
+        let verified = VerifiedRelease { accepted, log };
+        return check_all(session, &verified, &files, Some(bundle.bundled_at.to_string()));
     }
     if !args.release.is_empty() {
         let Target { client, path } = find_release(session, &ReleaseName::parse_one(&args.release)?).await?;
-        let accepted = accept_release(session, args, &client, &path).await?;
-        return check_all(session, &accepted, &files, None);
+        let verified = accept_release(session, args, &client, &path).await?;
+        return check_all(session, &verified, &files, None);
     }
     verify_by_digest(session, args, &files).await
 }
@@ -57,15 +62,44 @@ async fn verify_by_url(
     let found = find_evidence(session, &ReleaseName::parse_one(&[url.to_owned()])?).await?;
     let accepted = proof::accept(&found.evidence, args.root.signers_digest, Network::Online).await?;
     session.remember(&accepted.artifact.index.project_id, &found.client);
+    let verified = VerifiedRelease::check(session, args, &found.client, accepted).await?;
     match (&found.file, files) {
         (Some(named), [path]) => {
-            let file = listed(&accepted.artifact, &named.name)?;
+            let file = listed(&verified.accepted.artifact, &named.name)?;
             let size = download::check_local(path, file, session.output)?;
             let files = vec![CheckedFile { file, size, path }];
-            Report { accepted: &accepted, files, bundled_at: None }.show(session.output)
+            verified.report(files, None).show(session.output)
         }
-        _ => check_all(session, &accepted, files, None),
+        _ => check_all(session, &verified, files, None),
     }
+}
+
+/// A release that is accepted, and what its log proves.
+struct VerifiedRelease {
+    accepted: Accepted,
+    log: LogReport,
+}
+
+impl VerifiedRelease {
+    async fn check(
+        session: &Session,
+        args: &VerifyArgs,
+        client: &ServerClient,
+        accepted: Accepted,
+    ) -> Result<Self, CliError> {
+        let (artifact, network, client) = (&accepted.artifact, Network::Online, Some(client));
+        let staple = given_staple(args)?;
+        let log = ShownState { artifact, network, client, staple }.check(session, &args.log).await?;
+        Ok(Self { accepted, log })
+    }
+
+    fn report<'a>(&'a self, files: Vec<CheckedFile<'a>>, bundled_at: Option<String>) -> Report<'a> {
+        Report { accepted: &self.accepted, files, bundled_at, log: &self.log }
+    }
+}
+
+fn given_staple(args: &VerifyArgs) -> Result<Option<Staple>, CliError> {
+    args.staple.as_deref().map(read_staple).transpose()
 }
 
 async fn accept_release(
@@ -73,27 +107,27 @@ async fn accept_release(
     args: &VerifyArgs,
     client: &ServerClient,
     path: &RepoPath,
-) -> Result<Accepted, CliError> {
+) -> Result<VerifiedRelease, CliError> {
     let evidence = evidence::gather_release(client, path).await?;
     let accepted = proof::accept(&evidence, args.root.signers_digest, Network::Online).await?;
     session.remember(&accepted.artifact.index.project_id, client);
-    Ok(accepted)
+    VerifiedRelease::check(session, args, client, accepted).await
 }
 
 /// All files must be of this one release.
 fn check_all(
     session: &Session,
-    accepted: &Accepted,
+    verified: &VerifiedRelease,
     files: &[PathBuf],
     bundled_at: Option<String>,
 ) -> Result<(), CliError> {
     let mut checked = Vec::new();
     for path in files {
-        let file = find_by_name(&accepted.artifact, path)?;
+        let file = find_by_name(&verified.accepted.artifact, path)?;
         let size = download::check_local(path, file, session.output)?;
         checked.push(CheckedFile { file, size, path });
     }
-    Report { accepted, files: checked, bundled_at }.show(session.output)
+    verified.report(checked, bundled_at).show(session.output)
 }
 
 /// The release of each file is found by what the file is. Every file is looked at before one that fails ends the command.
@@ -114,14 +148,14 @@ async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[PathBuf
     let mut reports: Vec<Value> = Vec::new();
     for (index, (client, paths)) in &releases {
         let checked = async {
-            let accepted = accept_release(session, args, client, index).await?;
+            let verified = accept_release(session, args, client, index).await?;
             let mut files = Vec::new();
             for path in paths {
-                let file = find_by_content(&accepted.artifact, path)?;
+                let file = find_by_content(&verified.accepted.artifact, path)?;
                 let size = download::check_local(path, file, session.output)?;
                 files.push(CheckedFile { file, size, path });
             }
-            let report = Report { accepted: &accepted, files, bundled_at: None };
+            let report = verified.report(files, None);
             if several {
                 session.output.line(&report.text(session.output));
                 return Ok(report.json());
@@ -242,15 +276,12 @@ fn add_directory(dir: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-fn read_bundle(path: &Path) -> Result<Bundle, CliError> {
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(BUNDLE_BYTES as u64 + 1).read_to_end(&mut bytes));
-    read.map_err(|error| CliError::file("read", path, error))?;
-    let unusable = |reason: String| {
+pub(super) fn read_bundle(path: &Path) -> Result<Bundle, CliError> {
+    let bytes = read_bounded(path, BUNDLE_BYTES)?;
+    Bundle::parse(&bytes).map_err(|error| {
         let message = format!("{} is not a bundle", shown_path(path));
-        CliError::unverified(message, "make one with `countersign bundle NAME -o FILE`").because(reason)
-    };
-    Bundle::parse(&bytes).map_err(|error| unusable(error.to_string()))
+        CliError::unverified(message, "make one with `countersign bundle NAME -o FILE`").because(error)
+    })
 }
 
 /// The listed file that a local one claims to be, by its name; or by what it is, if it was renamed.

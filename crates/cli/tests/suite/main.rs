@@ -18,6 +18,7 @@ mod log;
 mod mirror;
 mod operation;
 mod requests;
+mod staple;
 mod store;
 mod web;
 mod webhooks;

@@ -7,6 +7,7 @@ pub mod note;
 pub mod policy;
 pub mod proofs;
 pub mod quorum_tree;
+pub mod range;
 pub mod record;
 pub mod status;
 pub mod tree;

@@ -9,7 +9,10 @@ use crate::{
         registration::SignedRequest,
         signatures::SignatureSet,
     },
-    proof::verify::{Evidence, RevocationEvidence},
+    proof::{
+        staple::Staple,
+        verify::{Evidence, RevocationEvidence},
+    },
     values::{
         bounds::BUNDLE_BYTES,
         json::{self, Field, Json, ParseError},
@@ -17,7 +20,8 @@ use crate::{
     },
 };
 
-const VERSION: u64 = 1;
+/// What is written. A bundle of version 1 has no `staple`, and is read as well.
+const VERSION: u64 = 2;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Bundle {
@@ -25,6 +29,8 @@ pub struct Bundle {
     pub bundled_at: Timestamp,
     #[serde(flatten)]
     pub evidence: Evidence,
+    /// What the log proved then, if there is one.
+    pub staple: Option<Staple>,
 }
 
 impl Bundle {
@@ -42,8 +48,17 @@ impl Bundle {
             "signers_file_digest",
             "signers_history",
             "revocation",
+            "staple",
         ])?;
-        object.require_version(VERSION)?;
+        let version = object.required("version")?;
+        let staple = match (version.integer()?, object.optional("staple")) {
+            (1, None) => None,
+            (1, Some(staple)) => return Err(staple.error("version 1 has no staple")),
+            (VERSION, _) => object.required("staple")?.nullable(Staple::parse_field)?,
+            (found, _) => {
+                return Err(version.error(format!("{found} is not supported; it must be 1 or {VERSION}")));
+            }
+        };
         let revocation = object.required("revocation")?;
         Ok(Self {
             bundled_at: object.required("bundled_at")?.parsed(Timestamp::parse)?,
@@ -55,6 +70,7 @@ impl Bundle {
                 history: History::parse_field(&object.required("signers_history")?)?,
                 revocation: revocation.nullable(parse_revocation)?,
             },
+            staple,
         })
     }
 

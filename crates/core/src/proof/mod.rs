@@ -2,6 +2,7 @@
 
 pub mod bundle;
 pub mod freshness;
+pub mod log_pin;
 mod signers_policy;
 pub mod staple;
 pub mod to_revoke;

@@ -5,12 +5,16 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use thiserror::Error;
 
 use crate::{
     documents::metadata::{parse_by_path, parse_digest},
-    proof::verify::RevokedArtifact,
+    log::note::Note,
+    proof::{
+        log_pin::LogPin,
+        verify::{RevokedArtifact, VerifiedArtifact},
+    },
     rules::chain::{VerifiedChain, VerifiedLink},
     values::{
         digest::Sha512,
@@ -18,6 +22,7 @@ use crate::{
         path::RepoPath,
         shown::shown_text,
         time::Timestamp,
+        verifier_key::{KeyKind, VerifierKey, VerifierKeyError},
     },
 };
 
@@ -27,6 +32,9 @@ const VERSION: u64 = 1;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct TrustStore {
     pub projects: BTreeMap<RepoPath, Pin>,
+    /// By the verifier key of the log. Two logs can claim one origin, and each is held to its own word.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub logs: BTreeMap<String, LogPin>,
 }
 
 /// What is remembered of one project.
@@ -38,6 +46,9 @@ pub struct Pin {
     pub history: Vec<PinnedLink>,
     /// By the path of the index.
     pub revocations: BTreeMap<RepoPath, SeenRevocation>,
+    /// The log that has shown the state of the project.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "write_key")]
+    pub log: Option<VerifierKey>,
 }
 
 /// Why the first acceptance was right.
@@ -62,7 +73,7 @@ pub struct PinnedLink {
 pub struct SeenRevocation {
     pub index_digest: Sha512,
     pub reason: String,
-    /// As the document says.
+    /// As the document says; of one that only a log showed, when witnesses had seen it.
     pub revoked_at: Timestamp,
 }
 
@@ -92,12 +103,26 @@ pub enum TrustError {
     OlderHistory { project: RepoPath, accepted: usize, shown: usize, missing: String },
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "the state of {} was shown by the log {accepted}, and is now shown by the log {shown}",
+    shown_text(.project.as_str())
+)]
+pub struct OtherLog {
+    pub project: RepoPath,
+    pub accepted: Box<VerifierKey>,
+    pub shown: Box<VerifierKey>,
+}
+
 impl TrustStore {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         let json = Json::parse(bytes)?;
-        let object = json.root().object(&["version", "projects"])?;
+        let object = json.root().object(&["version", "projects", "logs"])?;
         object.require_version(VERSION)?;
-        Ok(Self { projects: parse_by_path(&object.required("projects")?, parse_pin)? })
+        Ok(Self {
+            projects: parse_by_path(&object.required("projects")?, parse_pin)?,
+            logs: object.optional("logs").map_or_else(|| Ok(BTreeMap::new()), |logs| parse_logs(&logs))?,
+        })
     }
 
     pub fn write(&self) -> Vec<u8> {
@@ -150,9 +175,53 @@ impl TrustStore {
             root,
             history: Vec::new(),
             revocations: BTreeMap::new(),
+            log: None,
         });
         let known = pin.history.len();
         pin.history.extend(chain.links.iter().skip(known).map(PinnedLink::of));
+    }
+
+    /// A log that the server names must be the one that it was: of the project, and of its origin. What a policy names
+    /// needs no check, because the policy decides.
+    pub fn check_log(&self, project: &RepoPath, shown: &VerifierKey) -> Result<(), OtherLog> {
+        let of_project = self.projects.get(project).and_then(|pin| pin.log.clone());
+        let of_origin = || self.logs.keys().filter_map(|key| VerifierKey::parse(key).ok());
+        let accepted = of_project.or_else(|| {
+            let mut same_origin = of_origin().filter(|key| key.name() == shown.name());
+            same_origin.find(|key| key != shown)
+        });
+        match accepted {
+            Some(accepted) if accepted != *shown => Err(OtherLog {
+                project: project.clone(),
+                accepted: Box::new(accepted),
+                shown: Box::new(shown.clone()),
+            }),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Remembers the log of a project, and its checkpoint if it is the largest.
+    pub fn remember_log(&mut self, project: &RepoPath, key: &VerifierKey, note: &Note, now: Timestamp) {
+        if let Some(pin) = self.projects.get_mut(project) {
+            pin.log = Some(key.clone());
+        }
+        let shown = LogPin::of(note, now);
+        let size = |pin: &LogPin| pin.head().map_or(0, |checkpoint| checkpoint.size);
+        let known = self.logs.entry(key.to_string()).or_insert_with(|| shown.clone());
+        if size(&shown) > size(known) {
+            *known = shown;
+        }
+    }
+
+    /// Forgets the logs of this origin. False if there is none.
+    pub fn forget_log(&mut self, origin: &str) -> bool {
+        let is_of_origin = |key: &VerifierKey| key.name() == origin;
+        let before = self.clone();
+        self.logs.retain(|key, _| !VerifierKey::parse(key).is_ok_and(|key| is_of_origin(&key)));
+        for pin in self.projects.values_mut() {
+            pin.log = pin.log.take().filter(|key| !is_of_origin(key));
+        }
+        *self != before
     }
 
     /// Remembers a revocation in the pin of its project. Without a pin there is nothing to remember it in, and what
@@ -169,6 +238,20 @@ impl TrustStore {
                     revoked_at: revocation.document.timestamp,
                 },
             );
+        }
+    }
+
+    /// Remembers a revocation that witnesses of a log have proven, of which the document was not shown.
+    pub fn remember_logged_revocation(
+        &mut self,
+        artifact: &VerifiedArtifact,
+        reason: &str,
+        as_of: Timestamp,
+    ) {
+        let index_digest = artifact.index_digest;
+        if let Some(pin) = self.projects.get_mut(&artifact.chain.project) {
+            let seen = SeenRevocation { index_digest, reason: reason.to_owned(), revoked_at: as_of };
+            pin.revocations.entry(artifact.path.clone()).or_insert(seen);
         }
     }
 }
@@ -205,7 +288,7 @@ impl PinnedLink {
 }
 
 fn parse_pin(field: &Field<'_>) -> Result<Pin, ParseError> {
-    let object = field.object(&["accepted_at", "root", "history", "revocations"])?;
+    let object = field.object(&["accepted_at", "root", "history", "revocations", "log"])?;
     let history = object.required("history")?;
     let links = history.array()?.iter().map(parse_link).collect::<Result<Vec<_>, _>>()?;
     if links.is_empty() {
@@ -216,7 +299,27 @@ fn parse_pin(field: &Field<'_>) -> Result<Pin, ParseError> {
         root: parse_root(&object.required("root")?)?,
         history: links,
         revocations: parse_by_path(&object.required("revocations")?, parse_revocation)?,
+        log: object.optional("log").map(|log| log.parsed(parse_log_key)).transpose()?,
     })
+}
+
+fn parse_logs(field: &Field<'_>) -> Result<BTreeMap<String, LogPin>, ParseError> {
+    let parse = |(key, pin): (&str, Field<'_>)| {
+        parse_log_key(key).map_err(|error| pin.error(error))?;
+        Ok((key.to_owned(), LogPin::parse_field(&pin)?))
+    };
+    field.entries()?.map(parse).collect()
+}
+
+fn parse_log_key(text: &str) -> Result<VerifierKey, VerifierKeyError> {
+    VerifierKey::parse_kind(text, KeyKind::Log)
+}
+
+fn write_key<S: Serializer>(key: &Option<VerifierKey>, serializer: S) -> Result<S::Ok, S::Error> {
+    match key {
+        Some(key) => serializer.collect_str(key),
+        None => serializer.serialize_none(),
+    }
 }
 
 fn parse_root(field: &Field<'_>) -> Result<Root, ParseError> {

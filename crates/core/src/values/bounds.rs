@@ -45,9 +45,10 @@ pub const LIST_READ_BYTES: usize = 8 << 20;
 /// Of any answer of the API: a whole history with what stands around it.
 pub const ANSWER_BYTES: usize = HISTORY_BYTES + 1_024;
 /// Of an offline bundle: a history, one level deeper in JSON, which adds less than an eighth; an index, whose quotation
-/// marks and line ends are escaped, so that it grows twofold at most; and two sets of signatures and a revocation, which
-/// are stored files as well.
-pub const BUNDLE_BYTES: usize = HISTORY_BYTES + HISTORY_BYTES / 8 + 2 * INDEX_BYTES + 2 * FILE_BYTES;
+/// marks and line ends are escaped, so that it grows twofold at most; two sets of signatures and a revocation, which are
+/// stored files as well; and a staple, one level deeper, for which a mebibyte is plenty.
+pub const BUNDLE_BYTES: usize =
+    HISTORY_BYTES + HISTORY_BYTES / 8 + 2 * INDEX_BYTES + 2 * FILE_BYTES + 16 * STAPLE_BYTES;
 /// Projects or releases on one page.
 pub const PAGE_ROWS: usize = 25;
 /// Files of a release on one page.

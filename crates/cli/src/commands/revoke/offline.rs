@@ -7,10 +7,11 @@ use countersign_core::{
     proof::to_revoke::{RevocationRequest, ToRevoke},
     values::{key::PublicKey, path::RepoPath},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     choose_document, describe, describe_progress, find_pending, read_document, read_index, say_done,
+    waiting::wait,
 };
 use crate::{
     args::RevokeArgs,
@@ -101,7 +102,7 @@ pub(super) fn sign(session: &Session, file: &Path, output: &Path) -> Result<(), 
     session.output.result(&text, &value)
 }
 
-pub(super) async fn submit(session: &Session, file: &Path) -> Result<(), CliError> {
+pub(super) async fn submit(session: &Session, file: &Path, args: &RevokeArgs) -> Result<(), CliError> {
     let bodies = read(file, offline::parse_revocations, "countersign revoke --detached FILE -o SIGNATURES")?;
     let mut revoked = Vec::new();
     for body in &bodies {
@@ -110,10 +111,18 @@ pub(super) async fn submit(session: &Session, file: &Path) -> Result<(), CliErro
         let done = client.submit_revocation(&key, body).await;
         let is_revoked = done.map_err(|error| error.after(&revoked))?;
         session.output.line(&say_done(&session.name_of(&body.file_path, None), is_revoked));
-        revoked.push((&body.file_path, (body.public_key, is_revoked)));
+        revoked.push((&body.file_path, (client, body.public_key, is_revoked)));
     }
-    let revoked = revoked.iter().map(|(path, (key, is_revoked))| {
-        json!({"file_path": path.as_str(), "public_key": key.to_string(), "revoked": is_revoked})
+    // Only now: the next ones need not wait for the witnesses of the first.
+    let mut log = Value::Null;
+    for (path, (client, _, _)) in revoked.iter().filter(|(_, (_, _, is_revoked))| *is_revoked) {
+        let aftermath = wait(session, client, path, args).await?;
+        session.output.line(&aftermath.text);
+        log = aftermath.value["log"].clone();
+    }
+    let revoked = revoked.iter().map(|(path, (_, key, is_revoked))| {
+        let log = if *is_revoked { &log } else { &Value::Null };
+        json!({"file_path": path.as_str(), "public_key": key.to_string(), "revoked": is_revoked, "log": log})
     });
     session.output.result("", &json!({"revocations": revoked.collect::<Vec<_>>()}))
 }

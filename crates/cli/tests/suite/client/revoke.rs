@@ -61,7 +61,7 @@ fn others_join_without_a_reason_or_with_the_same_one() {
         let mut args = vec!["revoke", &index, "--yes"];
         args.extend(reason.iter().flat_map(|reason| ["--reason", reason]));
         let joined = computer.run_as("ron", &args).ok().says(&["key leaked", "Revoked"]);
-        assert_eq!(joined.stdout, format!("Revoked {index}\n"));
+        assert!(joined.stdout.starts_with(&format!("Revoked {index}\n")), "{joined:?}");
         computer.download(&url(&world)).failed(4).says(&["key leaked"]);
     }
 }

@@ -219,7 +219,8 @@ fn answer(mut stream: TcpStream, honest: Option<SocketAddr>, desk: &Mutex<Desk>)
         (None, None) => Lie::missing().send(&mut stream),
         (None, Some(honest)) => {
             let reply = http::try_send(honest, &asked.to_request())?;
-            Lie::Answer { status: reply.status, headers: Vec::new(), body: reply.body }.send(&mut stream)
+            let headers = reply.headers.into_iter().filter(|(name, _)| name.starts_with("x-svc-")).collect();
+            Lie::Answer { status: reply.status, headers, body: reply.body }.send(&mut stream)
         }
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod hostile;
 pub(crate) mod html;
 pub(crate) mod http;
 pub(crate) mod keys;
+pub(crate) mod log_scene;
 pub(crate) mod machine_clock;
 pub(crate) mod metrics;
 pub(crate) mod mirrors;

@@ -3,6 +3,7 @@ mod derivation;
 mod go;
 mod notes;
 mod policies;
+mod ranges;
 mod records;
 mod trees;
 mod tries;

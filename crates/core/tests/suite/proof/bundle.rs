@@ -12,14 +12,18 @@ use countersign_core::{
 use countersign_testing::{
     INDEX, PROJECT, alice, assert_mentions, at, bob, carol,
     documents::KINDS,
-    evidence::{evidence, good, noon, release_index, revocation_by_request, revoked, rotated, signed_by},
+    evidence::{
+        evidence, founded, good, noon, release_index, revocation_by_request, revoked, rotated, signed_by,
+    },
     few, key, path, steady,
 };
 use proptest::prelude::*;
 use serde_json::Value;
 
+use crate::log::world::LogWorld;
+
 fn written(evidence: Evidence) -> String {
-    let bundle = Bundle { bundled_at: noon(), evidence };
+    let bundle = Bundle { bundled_at: noon(), evidence, staple: None };
     String::from_utf8(bundle.write()).expect("our documents are text")
 }
 
@@ -39,10 +43,10 @@ fn a_bundle_reads_back_as_it_was_written() {
     for evidence in [good(), revoked(), revoked_by_request(), unrevoked()] {
         let text = written(evidence.clone());
         let bundle = Bundle::parse(text.as_bytes()).expect("a bundle");
-        assert_eq!(bundle, Bundle { bundled_at: noon(), evidence });
+        assert_eq!(bundle, Bundle { bundled_at: noon(), evidence, staple: None });
         assert_eq!(bundle.write(), text.as_bytes());
         assert!(
-            text.ends_with("}\n") && !text.ends_with("\n\n") && text.starts_with("{\n  \"version\": 1,\n")
+            text.ends_with("}\n") && !text.ends_with("\n\n") && text.starts_with("{\n  \"version\": 2,\n")
         );
     }
 }
@@ -60,6 +64,7 @@ fn a_bundle_holds_index_signatures_history_metadata_revocation_and_time() {
         "signers_file_digest",
         "signers_history",
         "revocation",
+        "staple",
     ];
     expected.sort_unstable();
     let mut sorted = names;
@@ -91,8 +96,27 @@ fn a_bundle_is_no_document_that_anybody_signs_and_none_of_these_is_a_bundle() {
 }
 
 #[test]
+fn a_staple_in_a_bundle_reads_back_as_it_was_written() {
+    let mut log = LogWorld::default();
+    log.rotate(&founded(PROJECT));
+    log.complete(INDEX, &good().index);
+    let staple = Some(log.staple(INDEX, &log.cosigned(&[(1, 1_700_000_000)])));
+    let bundle = Bundle { bundled_at: noon(), evidence: good(), staple };
+    assert_eq!(Bundle::parse(&bundle.write()).expect("a bundle"), bundle);
+}
+
+#[test]
+fn a_bundle_of_version_1_is_read_and_has_no_staple() {
+    let text = written(good());
+    let first = text.replacen("\"version\": 2", "\"version\": 1", 1).replace(",\n  \"staple\": null", "");
+    let bundle = Bundle::parse(first.as_bytes()).expect("a bundle");
+    assert_eq!(bundle, Bundle { bundled_at: noon(), evidence: good(), staple: None });
+    assert_eq!(bundle.write(), text.as_bytes(), "what is written is of version 2");
+}
+
+#[test]
 fn times_of_a_bundle_may_have_a_fraction() {
-    let bundle = Bundle { bundled_at: at("2026-02-01T12:00:00.25Z"), evidence: good() };
+    let bundle = Bundle { bundled_at: at("2026-02-01T12:00:00.25Z"), evidence: good(), staple: None };
     assert_eq!(Bundle::parse(&bundle.write()).expect("a bundle"), bundle);
 }
 
@@ -170,9 +194,9 @@ fn a_name_that_occurs_twice_is_refused_at_every_depth() {
 fn forms_that_are_nearly_right_are_refused() {
     let text = written(revoked());
     let table = [
-        ("\"version\": 1", "\"version\": 1.0"),
-        ("\"version\": 1", "\"version\": \"1\""),
-        ("\"version\": 1", "\"version\": 0"),
+        ("\"version\": 2", "\"version\": 2.0"),
+        ("\"version\": 2", "\"version\": \"2\""),
+        ("\"version\": 2", "\"version\": 0"),
         ("\"index_path\": \"https/", "\"index_path\": \"HTTPS/"),
         ("\"index_path\": \"https/", "\"index_path\": \"/https/"),
         ("svc.index.json\"", "svc.index.json/\""),

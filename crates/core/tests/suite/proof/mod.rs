@@ -1,5 +1,6 @@
 mod bundle;
 mod freshness;
+mod log_pin;
 mod to_revoke;
 mod to_sign;
 mod trust;

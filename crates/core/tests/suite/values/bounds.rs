@@ -119,7 +119,7 @@ const TABLE: &[Bound] = &[
     bytes(
         "an offline bundle",
         BUNDLE_BYTES,
-        "a history, an index, and the signatures and revocation of a release",
+        "a history, an index, the signatures and revocation of a release, and a staple",
     ),
     count("projects or releases on one page", PAGE_ROWS, "the server reads a few files for each"),
     count("files of a release on one page", PAGE_FILES, "a release can have thousands"),
@@ -311,7 +311,7 @@ fn metadata_bundles_and_kept_requests_have_a_largest_size() {
     let error = Metadata::parse(&padded(bytes, METADATA_BYTES + 1)).unwrap_err();
     assert_mentions(&error.to_string(), &[&METADATA_BYTES.to_string()]);
 
-    let bundle = Bundle { bundled_at: noon(), evidence: evidence.clone() }.write();
+    let bundle = Bundle { bundled_at: noon(), evidence: evidence.clone(), staple: None }.write();
     assert!(Bundle::parse(&padded(&bundle, BUNDLE_BYTES)).is_ok());
     let error = Bundle::parse(&padded(&bundle, BUNDLE_BYTES + 1)).unwrap_err();
     assert_mentions(&error.to_string(), &[&BUNDLE_BYTES.to_string()]);

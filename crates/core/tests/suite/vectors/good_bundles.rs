@@ -1,10 +1,13 @@
 //! Bundles that hold: verified, or rightly revoked.
 
-use countersign_core::{proof::verify::Evidence, values::verifier_key::VerifierKey};
+use countersign_core::{
+    proof::{bundle::Bundle, verify::Evidence},
+    values::verifier_key::VerifierKey,
+};
 
 use super::{
     Expect::{Revoked, Verified},
-    Vector, bundle,
+    Vector, bundle, staples,
     support::{
         INDEX, PROJECT, alice, bob, carol, dave,
         evidence::{
@@ -26,6 +29,22 @@ pub(super) fn all() -> Vec<Vector> {
             Verified,
             good(),
         ),
+        bundle(
+            "good-version-1",
+            "A bundle of version 1, which has no field for a staple.",
+            Verified,
+            good(),
+        )
+        .edited(|text| {
+            text.replacen("\"version\": 2", "\"version\": 1", 1).replacen(",\n  \"staple\": null", "", 1)
+        }),
+        bundle(
+            "good-with-a-staple",
+            "A bundle with what the log proved; docs/bundle.md says what else makes it fresh.",
+            Verified,
+            good(),
+        )
+        .edited(with_staple),
         bundle(
             "good-after-a-rotation",
             "The index was signed under the second signers file of the history.",
@@ -113,6 +132,12 @@ pub(super) fn all() -> Vec<Vector> {
             revoked_later(),
         ),
     ]
+}
+
+fn with_staple(text: String) -> String {
+    let bundle = Bundle::parse(text.as_bytes()).expect("a bundle");
+    let staple = Some(staples::staple_of(&staples::log()));
+    String::from_utf8(Bundle { staple, ..bundle }.write()).expect("our documents are text")
 }
 
 fn signed_before() -> Evidence {

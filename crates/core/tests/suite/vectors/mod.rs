@@ -94,7 +94,7 @@ fn bundle(
     expect: Expect,
     evidence: impl Into<Evidence>,
 ) -> Vector {
-    let bundle = Bundle { bundled_at: noon(), evidence: evidence.into() };
+    let bundle = Bundle { bundled_at: noon(), evidence: evidence.into(), staple: None };
     let document = String::from_utf8(bundle.write()).expect("our documents are text");
     Vector { name, description, expect, project: PROJECT.to_owned(), document }
 }

@@ -1,0 +1,269 @@
+//! New commits of a log: their leaves must give the root of the checkpoint, and the journal must be what the leaves say.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use countersign_core::{
+    documents::{layout, signers::SignersFile},
+    log::{
+        leaf::{Leaf, digest_changes},
+        tree::{BadProof, TreeHead},
+    },
+    proof::log_pin::LogPin,
+    values::{digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, time::Timestamp},
+};
+use countersign_store::{
+    ObjectId,
+    journal::{entry::JournalEntry, read::JournalReader},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    client::ServerClient,
+    error::CliError,
+    log_memory::LogSighting,
+    log_tiles::{LogTiles, NotContinued, missing_tile, tile_name},
+};
+
+const BUNDLE: u64 = 256;
+/// A leaf has some 330 bytes.
+const BUNDLE_BYTES: usize = 256 << 10;
+/// A server that sends nothing for so long has gone.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// What is looked for in the commits.
+pub(super) struct Watching {
+    pub(super) projects: BTreeSet<RepoPath>,
+    /// A project whose signers list this key is watched from then on.
+    pub(super) key: Option<PublicKey>,
+}
+
+/// The commits between two states of a log.
+pub(super) struct LogPart<'a> {
+    pub(super) client: &'a ServerClient,
+    pub(super) from: TreeHead,
+    pub(super) to: TreeHead,
+    /// The last commit that is known.
+    pub(super) after: String,
+}
+
+pub(super) struct ReadPart {
+    pub(super) changes: Vec<WatchedChange>,
+    pub(super) projects: BTreeSet<RepoPath>,
+    pub(super) newest: String,
+}
+
+pub(super) struct WatchedChange {
+    kind: ChangeKind,
+    project: RepoPath,
+    /// Of the signers file or the index.
+    path: RepoPath,
+    commit: ObjectId,
+    time: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ChangeKind {
+    Signers { digest: Sha512, lists_key: Option<bool> },
+    Complete,
+    Revoked,
+}
+
+pub(super) enum ReadError {
+    Contradiction(BadProof),
+    Other(CliError),
+}
+
+impl From<CliError> for ReadError {
+    fn from(error: CliError) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl From<NotContinued> for ReadError {
+    fn from(error: NotContinued) -> Self {
+        match error {
+            NotContinued::Contradiction(proof) => Self::Contradiction(proof),
+            NotContinued::Unknown(error) => Self::Other(error),
+        }
+    }
+}
+
+impl ReadError {
+    pub(super) fn into_cli(self, sighting: &LogSighting<'_>, pin: &LogPin) -> CliError {
+        match self {
+            Self::Contradiction(BadProof) => {
+                sighting.forked(pin, "by its own tiles, the log does not continue what was seen of it")
+            }
+            Self::Other(error) => error,
+        }
+    }
+}
+
+impl LogPart<'_> {
+    pub(super) async fn read(self, mut watching: Watching) -> Result<ReadPart, ReadError> {
+        let mut tree = LogTiles::of(self.client, self.to.size).open(&self.from).await?;
+        let leaves = read_leaves(self.client, self.from.size, self.to.size).await?;
+        leaves.iter().for_each(|leaf| tree.push_leaf(leaf.hash()));
+        if tree.root() != self.to.root {
+            return Err(ReadError::Contradiction(BadProof));
+        }
+        let changes = self.read_commits(&leaves, &mut watching).await?;
+        let newest = leaves.last().map_or(self.after, |leaf| leaf.commit.clone());
+        Ok(ReadPart { changes, projects: watching.projects, newest })
+    }
+
+    /// The journal, of which each commit must be the one in the log.
+    async fn read_commits(
+        &self,
+        leaves: &[Leaf],
+        watching: &mut Watching,
+    ) -> Result<Vec<WatchedChange>, CliError> {
+        let after =
+            ObjectId::from_hex(self.after.as_bytes()).map_err(|_| self.untrue("no commit is known"))?;
+        let stream = self.client.journal(Some(after)).await?;
+        let mut response =
+            stream.ok_or_else(|| self.untrue("its journal does not have the last commit"))?.response;
+        let (mut reader, mut changes, mut awaited) = (JournalReader::default(), Vec::new(), leaves.iter());
+        let mut next = awaited.next();
+        while next.is_some() {
+            let chunk = tokio::time::timeout(SILENCE, response.chunk()).await;
+            let Ok(Ok(Some(bytes))) = chunk else {
+                return Err(CliError::unreachable(
+                    format!("the journal of {} breaks off", self.client.address()),
+                    "run it again: it goes on where it was",
+                ));
+            };
+            reader.push(&bytes);
+            while let Some(leaf) = next
+                && let Some(entry) =
+                    reader.next().map_err(|error| self.untrue("its journal is none").because(error))?
+            {
+                let id = entry.id.to_string();
+                if id != leaf.commit || digest_changes(&entry.change) != leaf.changes {
+                    let why = format!("its journal shows {id} where the log has {}", leaf.commit);
+                    return Err(self.untrue(&why));
+                }
+                changes.extend(watching.find(&entry));
+                next = awaited.next();
+            }
+        }
+        Ok(changes)
+    }
+
+    fn untrue(&self, why: &str) -> CliError {
+        CliError::unverified(
+            format!("the server {} shows other commits than its log: {why}", self.client.address()),
+            "it lies or is broken: compare with a mirror or another client, and tell its operator",
+        )
+    }
+}
+
+/// The commit of the last leaf of a log of this size.
+pub(super) async fn commit_at(client: &ServerClient, size: u64) -> Result<String, CliError> {
+    let begin = size.saturating_sub(1);
+    let leaves = read_leaves(client, begin, size).await?;
+    let leaf = leaves.last();
+    leaf.map(|leaf| leaf.commit.clone()).ok_or_else(|| missing_tile(client, "entries/000"))
+}
+
+async fn read_leaves(client: &ServerClient, from: u64, to: u64) -> Result<Vec<Leaf>, CliError> {
+    let mut leaves = Vec::new();
+    let mut begin = from;
+    while begin < to {
+        let number = begin / BUNDLE;
+        let name = tile_name("entries", number, to);
+        let bytes = client.log_tile(&name, BUNDLE_BYTES).await?;
+        let bytes = bytes.ok_or_else(|| missing_tile(client, &name))?;
+        let bundle = parse_bundle(&bytes).ok_or_else(|| {
+            client.unusable_content(&format!("the tile {name}"), ParseError::new("", "it has no leaves"))
+        })?;
+        let skipped = usize::try_from(begin - number * BUNDLE).unwrap_or(usize::MAX);
+        let end = to.min((number + 1) * BUNDLE);
+        if bundle.len() as u64 != end - number * BUNDLE {
+            return Err(missing_tile(client, &name));
+        }
+        leaves.extend(bundle.into_iter().skip(skipped));
+        begin = end;
+    }
+    Ok(leaves)
+}
+
+fn parse_bundle(mut bytes: &[u8]) -> Option<Vec<Leaf>> {
+    let mut leaves = Vec::new();
+    while let Some((length, rest)) = bytes.split_first_chunk::<2>() {
+        let (leaf, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
+        leaves.push(Leaf::parse(std::str::from_utf8(leaf).ok()?).ok()?);
+        bytes = rest;
+    }
+    bytes.is_empty().then_some(leaves)
+}
+
+impl Watching {
+    fn find(&mut self, entry: &JournalEntry) -> Vec<WatchedChange> {
+        let mut found = Vec::new();
+        for (path, content) in &entry.change.files {
+            let Some(content) = content else { continue };
+            let lists_key = self.key.map(|key| lists(content, &key));
+            if let Some(project) = layout::project_of_active_signers(path) {
+                if lists_key == Some(true) {
+                    self.projects.insert(project.clone());
+                }
+                let kind = ChangeKind::Signers { digest: Sha512::of(content), lists_key };
+                found.push((kind, project, path.clone()));
+                continue;
+            }
+            let Some(index) = path.parent().map(|dir| layout::index_in(&dir)) else { continue };
+            let project = index.self_and_ancestors().find(|dir| self.projects.contains(dir));
+            let Some(project) = project else { continue };
+            if *path == layout::signatures_of(&index) {
+                found.push((ChangeKind::Complete, project, index));
+            } else if *path == layout::revocation_of(&index) {
+                found.push((ChangeKind::Revoked, project, index));
+            }
+        }
+        found.retain(|(_, project, _)| self.projects.contains(project));
+        let (commit, time) = (entry.id, entry.time);
+        found
+            .into_iter()
+            .map(|(kind, project, path)| WatchedChange { kind, project, path, commit, time })
+            .collect()
+    }
+}
+
+fn lists(signers: &[u8], key: &PublicKey) -> bool {
+    SignersFile::parse(signers).is_ok_and(|signers| signers.keys().contains(key))
+}
+
+impl WatchedChange {
+    pub(super) fn text(&self) -> String {
+        let Self { project, path, time, commit, .. } = self;
+        let what = match &self.kind {
+            ChangeKind::Signers { digest, lists_key } => {
+                let without = if *lists_key == Some(false) { ", WITHOUT your key" } else { "" };
+                format!("new signers of {project}{without}: {}", digest.to_prefixed())
+            }
+            ChangeKind::Complete => format!("release completed: {path}"),
+            ChangeKind::Revoked => format!("release revoked: {path}"),
+        };
+        format!("{time}  {what}  (commit {commit})")
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let mut value = json!({
+            "project_id": self.project.as_str(),
+            "path": self.path.as_str(),
+            "commit": self.commit.to_string(),
+            "time": self.time.to_string(),
+        });
+        match &self.kind {
+            ChangeKind::Signers { digest, lists_key } => {
+                value["kind"] = json!("signers");
+                value["signers_digest"] = json!(digest.to_prefixed());
+                value["lists_key"] = json!(lists_key);
+            }
+            ChangeKind::Complete => value["kind"] = json!("complete"),
+            ChangeKind::Revoked => value["kind"] = json!("revoked"),
+        }
+        value
+    }
+}

@@ -1,0 +1,174 @@
+//! After a revocation: waits until witnesses have seen it, and says until when the old state can still be shown (D99).
+
+use std::time::{Duration, Instant};
+
+use countersign_core::{
+    log::record::LoggedState,
+    proof::{
+        freshness::{Freshness, LogTrust, StapleError, StapleSubject, verify as verify_staple},
+        log_pin::latest_older_proof,
+        verify::{RevokedArtifact, VerifyError, verify},
+    },
+    values::{path::RepoPath, time::Timestamp},
+};
+use countersign_explain::logs::shown_age;
+use serde_json::{Value, json};
+
+use crate::{
+    args::RevokeArgs,
+    client::{ServerClient, log::ShownProof, now},
+    error::{CliError, ErrorKind},
+    evidence,
+    freshness::shown_time,
+    log_policy::{ChosenPolicy, PolicySource},
+    session::Session,
+};
+
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What the revoker should know, in words and for programs.
+pub(super) struct Aftermath {
+    pub(super) text: String,
+    pub(super) value: Value,
+}
+
+/// How far the log and its witnesses are.
+enum Witnessing {
+    Bounded { freshness: Box<Freshness>, latest: Timestamp },
+    NotYet(String),
+}
+
+pub(super) async fn wait(
+    session: &Session,
+    client: &ServerClient,
+    path: &RepoPath,
+    args: &RevokeArgs,
+) -> Result<Aftermath, CliError> {
+    let revoked = find_revoked(client, path).await?;
+    let Some(chosen) = choose_policy(&revoked) else {
+        let text = "The project's signers file names no log with witnesses, so nothing limits how long a server can show the \
+                    release as if it were not revoked.";
+        return Ok(Aftermath { text: text.to_owned(), value: json!({"log": null}) });
+    };
+    if args.no_wait {
+        let text = "Not waited for witnesses: until they have seen it, a server can show the release as not revoked.";
+        return Ok(Aftermath { text: text.to_owned(), value: json!({"log": {"waited": false}}) });
+    }
+    let (begin, mut told) = (Instant::now(), String::new());
+    loop {
+        let news = match look(client, &revoked, &chosen).await {
+            Ok(Witnessing::Bounded { freshness, latest }) => return aftermath(&chosen, &freshness, latest),
+            Ok(Witnessing::NotYet(news)) => news,
+            Err(error) if error.kind() == ErrorKind::Unreachable => error.to_string(),
+            Err(error) => return Err(error),
+        };
+        if begin.elapsed() >= args.timeout {
+            return Err(CliError::new(
+                ErrorKind::TimedOut,
+                format!(
+                    "{path} is revoked, but {} later too few witnesses have seen it: {news}",
+                    shown_age(args.timeout)
+                ),
+                "a server can still show the old state. `countersign revoke` on it again waits again; ask the server's \
+                 operator about its witnesses",
+            )
+            .with_detail("revoked", json!(true)));
+        }
+        if news != told {
+            session.output.note(&format!("Waiting for witnesses: {news}."));
+            told = news;
+        }
+        tokio::time::sleep(PAUSE.min(args.timeout.saturating_sub(begin.elapsed()))).await;
+    }
+}
+
+/// What everyone is shown from now on.
+async fn find_revoked(client: &ServerClient, path: &RepoPath) -> Result<RevokedArtifact, CliError> {
+    let evidence = evidence::gather_release(client, path).await?;
+    match verify(&evidence) {
+        Err(VerifyError::Revoked(revoked)) => Ok(*revoked),
+        other => {
+            let error = CliError::unverified(
+                format!(
+                    "the server {} accepted the revocation of {path}, and does not show it",
+                    client.address()
+                ),
+                "run it again; if that does not help, the server lies or is broken",
+            );
+            Err(match other {
+                Err(reason) => error.because(reason),
+                Ok(_) => error,
+            })
+        }
+    }
+}
+
+/// What everyone else goes by, whatever policy the revoker has.
+fn choose_policy(revoked: &RevokedArtifact) -> Option<ChosenPolicy> {
+    let transparency = revoked.artifact.chain.last().signers.transparency()?;
+    let max_age = transparency.max_age();
+    max_age?;
+    Some(ChosenPolicy { policy: transparency.policy(), source: PolicySource::SignersFile, max_age })
+}
+
+async fn look(
+    client: &ServerClient,
+    revoked: &RevokedArtifact,
+    chosen: &ChosenPolicy,
+) -> Result<Witnessing, CliError> {
+    let artifact = &revoked.artifact;
+    let staple = match client.proof(&artifact.path).await? {
+        ShownProof::Staple(staple) => staple,
+        ShownProof::Absent(said) => return Ok(Witnessing::NotYet(said)),
+    };
+    let trust = LogTrust::Policy(&chosen.policy);
+    let freshness = match verify_staple(&staple, &StapleSubject::of(artifact), trust, now()?) {
+        Ok(freshness) => freshness,
+        Err(StapleError::TooFewWitnesses(count)) => {
+            let (cosigned, witnesses) = (count.cosigned, count.witnesses);
+            return Ok(Witnessing::NotYet(format!("{cosigned} of {witnesses} have cosigned its checkpoint")));
+        }
+        Err(error) => {
+            return Err(CliError::unverified(
+                format!("{} is revoked, but what its log shows does not hold", artifact.path),
+                "the server lies or is broken: tell its operator",
+            )
+            .because(error));
+        }
+    };
+    let cosigned = freshness.quorum.cosigned;
+    Ok(match (freshness.state, latest_older_proof(&chosen.policy, &freshness.cosignatures)) {
+        (LoggedState::Complete, _) => Witnessing::NotYet(
+            "the checkpoint that they have cosigned is from before the revocation".to_owned(),
+        ),
+        (LoggedState::Revoked(_), None) => Witnessing::NotYet(format!(
+            "{cosigned} have seen it, and the others are enough to cosign the state before it"
+        )),
+        (LoggedState::Revoked(_), Some(latest)) => {
+            Witnessing::Bounded { freshness: Box::new(freshness), latest }
+        }
+    })
+}
+
+fn aftermath(chosen: &ChosenPolicy, freshness: &Freshness, latest: Timestamp) -> Result<Aftermath, CliError> {
+    let max_age = chosen.max_age.unwrap_or_default();
+    let until = latest.later(max_age);
+    let seen = freshness.as_of.map_or_else(String::new, |as_of| as_of.to_string());
+    let count = freshness.quorum;
+    let text = format!(
+        "The log shows it, by {} of {} witnesses. No one with a maximum age of {} accepts this release after {}.",
+        count.cosigned,
+        count.witnesses,
+        shown_age(max_age),
+        shown_time(until, now()?),
+    );
+    let value = json!({"log": {
+        "waited": true,
+        "as_of": seen,
+        "cosigned": count.cosigned,
+        "witnesses": count.witnesses,
+        "max_age_seconds": max_age.as_secs(),
+        "accepted_until": until.to_string(),
+    }});
+    Ok(Aftermath { text, value })
+}

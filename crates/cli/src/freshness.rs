@@ -1,0 +1,363 @@
+//! What a log proves about a release now (D97): its staple is found, verified by core, held to what was seen before,
+//! and to the age that the policy allows.
+
+use std::{path::Path, time::Duration};
+
+use countersign_core::{
+    log::{checkpoint::CheckpointError, record::LoggedState},
+    proof::{
+        freshness::{Freshness, LogTrust, LoggedSigners, StapleError, StapleSubject, verify},
+        staple::Staple,
+        verify::VerifiedArtifact,
+    },
+    values::{bounds::STAPLE_BYTES, time::Timestamp, verifier_key::VerifierKey},
+};
+use countersign_explain::logs::shown_age;
+
+use crate::{
+    args::FreshArgs,
+    client::{ServerClient, log::ShownProof, now},
+    error::{CliError, ErrorKind},
+    files::read_bounded,
+    log_memory::{Continuity, LogSighting, other_log},
+    log_policy::{ChosenPolicy, PolicySource, choose},
+    paths::shown_path,
+    proof::Network,
+    session::Session,
+    trust::TrustFile,
+};
+
+const WAYS_OUT: &str = "run it again in a minute, or ask the project. `--no-log-check` goes on without a proof, and without \
+                        noticing a hidden revocation";
+
+/// What was shown of a release, and by whom.
+#[derive(Debug)]
+pub(crate) struct ShownState<'a> {
+    pub(crate) artifact: &'a VerifiedArtifact,
+    /// Offline: an old proof is told, and refused only if the user set an age.
+    pub(crate) network: Network,
+    pub(crate) client: Option<&'a ServerClient>,
+    /// Instead of the one that the server has.
+    pub(crate) staple: Option<Staple>,
+}
+
+/// What can be said about the newest state of a release.
+#[derive(Debug)]
+pub(crate) enum LogReport {
+    /// The user did not want to know.
+    NotChecked,
+    /// No staple is there.
+    Absent,
+    /// A staple is there, and does not meet the policy. Only of a bundle.
+    Unmet(String),
+    Shown(Box<ShownFreshness>),
+}
+
+#[derive(Debug)]
+pub(crate) struct ShownFreshness {
+    pub(crate) staple: Staple,
+    pub(crate) freshness: Freshness,
+    pub(crate) policy: Option<PolicySource>,
+    pub(crate) max_age: Option<Duration>,
+    pub(crate) now: Timestamp,
+}
+
+impl LogReport {
+    /// The staple that was verified.
+    pub(crate) fn staple(&self) -> Option<&Staple> {
+        match self {
+            Self::NotChecked | Self::Absent | Self::Unmet(_) => None,
+            Self::Shown(shown) => Some(&shown.staple),
+        }
+    }
+}
+
+/// Who knows the log's key.
+struct KnownLog {
+    policy: Option<ChosenPolicy>,
+    /// Without a policy: the one that this computer knows, or that the server names.
+    key: Option<VerifierKey>,
+}
+
+impl ShownState<'_> {
+    pub(crate) async fn check(self, session: &Session, args: &FreshArgs) -> Result<LogReport, CliError> {
+        if args.no_log_check {
+            return Ok(LogReport::NotChecked);
+        }
+        let chain = &self.artifact.chain;
+        let trust = TrustFile::locate()?;
+        let policy = choose(session, args, &chain.project, &chain.last().signers)?;
+        let max_age = policy.as_ref().and_then(|policy| policy.max_age).or(args.max_age);
+        let staple = match self.find_staple(session, &trust, policy.as_ref(), args).await? {
+            Some(staple) => staple,
+            None => return Ok(LogReport::Absent),
+        };
+        let known = self.find_log(&trust, policy).await?;
+        let log_trust = match (&known.policy, &known.key) {
+            (Some(chosen), _) => LogTrust::Policy(&chosen.policy),
+            (None, Some(key)) => LogTrust::Key(key),
+            (None, None) => LogTrust::Unknown,
+        };
+        let time = now()?;
+        let freshness = match verify(&staple, &StapleSubject::of(self.artifact), log_trust, time) {
+            Ok(freshness) => freshness,
+            Err(error) if self.is_only_unmet(&error) && args.max_age.is_none() => {
+                return Ok(LogReport::Unmet(error.to_string()));
+            }
+            Err(error) => return Err(self.refused(&known, error)),
+        };
+        let policy = known.policy.as_ref().map(|chosen| chosen.source.clone());
+        let shown = ShownFreshness { staple, freshness, policy, max_age, now: time };
+        self.check_state(&trust, &shown)?;
+        self.check_continuity(session, &trust, &known, &shown).await?;
+        self.check_signers(&shown)?;
+        self.check_age(&shown, args)?;
+        Ok(LogReport::Shown(Box::new(shown)))
+    }
+
+    /// With a policy it must be there.
+    async fn find_staple(
+        &self,
+        session: &Session,
+        trust: &TrustFile,
+        policy: Option<&ChosenPolicy>,
+        args: &FreshArgs,
+    ) -> Result<Option<Staple>, CliError> {
+        let path = &self.artifact.path;
+        let said = match (&self.staple, self.client) {
+            (Some(staple), _) => return Ok(Some(staple.clone())),
+            (None, Some(client)) => match client.proof(path).await? {
+                ShownProof::Staple(staple) => return Ok(Some(*staple)),
+                ShownProof::Absent(said) => format!("{}: {said}", client.address()),
+            },
+            (None, None) => "the bundle has no staple".to_owned(),
+        };
+        let unproven = |why: &str| {
+            CliError::unverified(format!("it is not proven that {path} is not revoked: {why}"), WAYS_OUT)
+                .because(said.clone())
+        };
+        match (policy, self.network) {
+            (Some(policy), Network::Online) => {
+                Err(unproven(&format!("{} wants a log to show it", policy.source.text())))
+            }
+            _ if args.max_age.is_some() => Err(unproven("--max-age wants a proof")),
+            (None, Network::Online) => {
+                let pinned =
+                    trust.read()?.projects.get(&self.artifact.chain.project).and_then(|pin| pin.log.clone());
+                if let Some(log) = pinned {
+                    session.output.note(&format!(
+                        "{} the log {} has shown the state of this project before, and now it does not: {said}",
+                        session.output.bad("warning:"),
+                        log.name()
+                    ));
+                }
+                Ok(None)
+            }
+            (Some(_) | None, Network::Offline) => Ok(None),
+        }
+    }
+
+    /// A policy decides itself which log counts. Without one, it must be the log that this computer knows.
+    async fn find_log(&self, trust: &TrustFile, policy: Option<ChosenPolicy>) -> Result<KnownLog, CliError> {
+        if policy.is_some() {
+            return Ok(KnownLog { policy, key: None });
+        }
+        let store = trust.read()?;
+        let project = &self.artifact.chain.project;
+        let pinned = store.projects.get(project).and_then(|pin| pin.log.clone());
+        let named = match self.client {
+            Some(client) => client.log_key().await?,
+            None => None,
+        };
+        if let Some(named) = &named {
+            store.check_log(project, named).map_err(other_log)?;
+        }
+        Ok(KnownLog { policy: None, key: named.or(pinned) })
+    }
+
+    /// Of an old bundle, too few cosignatures mean only that nothing is proven.
+    fn is_only_unmet(&self, error: &StapleError) -> bool {
+        let is_unmet = match error {
+            StapleError::TooFewWitnesses(_) => true,
+            StapleError::Checkpoint(error) => {
+                matches!(error, CheckpointError::UnknownOrigin(_) | CheckpointError::NotSigned(_))
+            }
+            StapleError::SignersKey(_)
+            | StapleError::FromTheFuture { .. }
+            | StapleError::NotTheLastLeaf
+            | StapleError::NotInTheLog
+            | StapleError::Bits(_)
+            | StapleError::NotInTheMap(_)
+            | StapleError::OtherRelease
+            | StapleError::OtherIndex
+            | StapleError::OtherProject
+            | StapleError::Contradiction
+            | StapleError::OtherSigners => false,
+        };
+        is_unmet && self.network == Network::Offline
+    }
+
+    fn refused(&self, known: &KnownLog, error: StapleError) -> CliError {
+        let by = match &known.policy {
+            Some(chosen) => format!("by the log and witnesses of {}", chosen.source.text()),
+            None => "by its log".to_owned(),
+        };
+        let hint = match error {
+            StapleError::TooFewWitnesses(_) => WAYS_OUT,
+            _ => {
+                "do not use the file: the server lies or is broken, or the proof was tampered with. Ask the project"
+            }
+        };
+        CliError::unverified(format!("the state of {} is not proven {by}", self.artifact.path), hint)
+            .because(error)
+    }
+
+    /// A revocation that only the log shows is one that the server hides.
+    fn check_state(&self, trust: &TrustFile, shown: &ShownFreshness) -> Result<(), CliError> {
+        let LoggedState::Revoked(document) = shown.freshness.state else { return Ok(()) };
+        let path = &self.artifact.path;
+        let reason =
+            format!("by the log {}, with {}", shown.freshness.checkpoint.origin, document.to_prefixed());
+        if let Some(as_of) = shown.freshness.as_of {
+            trust.change(|store| store.remember_logged_revocation(self.artifact, &reason, as_of))?;
+        }
+        let (hidden, hint) = match (self.network, self.client) {
+            (Network::Online, Some(client)) => (
+                format!("The server {} HIDES it, and shows no revocation", client.address()),
+                "do not use the file. Tell the project that its server hides a revocation",
+            ),
+            (Network::Online | Network::Offline, _) => (
+                "The bundle is older, and does not show it".to_owned(),
+                "do not use the file; look for a newer release",
+            ),
+        };
+        let message = format!("{path} is REVOKED {reason}, {}. {hidden}", shown.by_whom());
+        Err(CliError::new(ErrorKind::Revoked, message, hint))
+    }
+
+    async fn check_continuity(
+        &self,
+        session: &Session,
+        trust: &TrustFile,
+        known: &KnownLog,
+        shown: &ShownFreshness,
+    ) -> Result<(), CliError> {
+        let Some(key) = &shown.freshness.log_key else { return Ok(()) };
+        let witnesses = known.policy.as_ref().map_or_else(Vec::new, |chosen| chosen.policy.witness_keys());
+        let sighting = LogSighting {
+            key,
+            note: &shown.staple.proof.note,
+            witnesses: &witnesses,
+            is_timed: shown.freshness.as_of.is_some(),
+        };
+        if sighting.check(trust, self.client).await? == Continuity::Proven
+            && let Err(error) = sighting.remember(trust, &self.artifact.chain.project)
+        {
+            session.output.note(&format!("note: the checkpoint of the log is not remembered: {error}"));
+        }
+        Ok(())
+    }
+
+    /// What a server shows now must be what its log says; a bundle can be older.
+    fn check_signers(&self, shown: &ShownFreshness) -> Result<(), CliError> {
+        match (shown.freshness.signers, self.network) {
+            (LoggedSigners::Replaced { history }, Network::Online) => Err(CliError::unverified(
+                format!(
+                    "the server HIDES a change of signers of {}: the log has {history} signers files, {}, and the server \
+                     shows {}",
+                    self.artifact.chain.project,
+                    shown.by_whom(),
+                    self.artifact.chain.links.len()
+                ),
+                "do not use the file, and tell the project",
+            )),
+            (LoggedSigners::Replaced { .. }, Network::Offline) => Ok(()),
+            (LoggedSigners::Newest | LoggedSigners::Earlier { .. }, _) => Ok(()),
+        }
+    }
+
+    fn check_age(&self, shown: &ShownFreshness, args: &FreshArgs) -> Result<(), CliError> {
+        let limit = match self.network {
+            Network::Online => shown.max_age,
+            Network::Offline => args.max_age,
+        };
+        let (Some(limit), path) = (limit, &self.artifact.path) else { return Ok(()) };
+        let Some(as_of) = shown.freshness.as_of else {
+            return Err(CliError::unverified(
+                format!("nothing proves how old the state of {path} is: {}", shown.by_whom()),
+                "witnesses prove a time: pass --policy FILE with witnesses that you trust, or leave --max-age out",
+            ));
+        };
+        let age = shown.now.ahead_of(as_of).unwrap_or_default();
+        if age <= limit {
+            return Ok(());
+        }
+        let whose = match (args.max_age, &shown.policy) {
+            (Some(_), _) => "--max-age",
+            (None, _) => "the project's signers file",
+        };
+        Err(CliError::unverified(
+            format!(
+                "the newest proof that {path} is not revoked is of {as_of}, {} old; {whose} allows {}",
+                rough_age(age),
+                shown_age(limit)
+            ),
+            format!(
+                "check this computer's clock. If it is right, the server hides its newest state or its witnesses are away: \
+                 run it again later, or accept an older proof with --max-age {}",
+                age_argument(age)
+            ),
+        ))
+    }
+}
+
+impl ShownFreshness {
+    /// Who stands behind it, for people.
+    pub(crate) fn by_whom(&self) -> String {
+        let Freshness { as_of, quorum, .. } = &self.freshness;
+        match (as_of, &self.policy) {
+            (Some(as_of), _) => format!(
+                "as of {}, by {} of {} witnesses",
+                shown_time(*as_of, self.now),
+                quorum.cosigned,
+                quorum.witnesses
+            ),
+            (None, Some(_)) => "by the log's word alone".to_owned(),
+            (None, None) => "by the server's word alone".to_owned(),
+        }
+    }
+}
+
+/// `14:02 UTC`, with the date if it is not today.
+pub(crate) fn shown_time(time: Timestamp, now: Timestamp) -> String {
+    let (text, today) = (time.to_string(), now.to_string());
+    let (date, rest) = text.split_once('T').unwrap_or((&text, ""));
+    let minute = rest.get(..5).unwrap_or(rest);
+    if today.starts_with(date) { format!("{minute} UTC") } else { format!("{date} {minute} UTC") }
+}
+
+/// In the largest unit of which it has two, as in `50 hours`.
+fn rough_age(age: Duration) -> String {
+    let units = [(24 * 60 * 60, "days"), (60 * 60, "hours"), (60, "minutes")];
+    let seconds = age.as_secs();
+    let found = units.into_iter().find(|(unit, _)| seconds >= 2 * unit);
+    found.map_or_else(|| format!("{seconds} seconds"), |(unit, name)| format!("{} {name}", seconds / unit))
+}
+
+/// An age that is enough, with some time to type it, as `--max-age` takes it.
+fn age_argument(age: Duration) -> String {
+    let minutes = age.as_secs() / 60 + 10;
+    match minutes {
+        0..=120 => format!("{minutes}m"),
+        121..=2_880 => format!("{}h", minutes / 60 + 1),
+        _ => format!("{}d", minutes / 1_440 + 1),
+    }
+}
+
+pub(crate) fn read_staple(path: &Path) -> Result<Staple, CliError> {
+    let bytes = read_bounded(path, STAPLE_BYTES)?;
+    Staple::parse(&bytes).map_err(|error| {
+        let message = format!("{} is not a staple", shown_path(path));
+        CliError::unverified(message, "make one with `countersign staple NAME -o FILE`").because(error)
+    })
+}

@@ -1,0 +1,169 @@
+//! What a log proves about a release, in words and for programs.
+
+use countersign_core::{
+    log::record::LoggedState,
+    proof::freshness::{Freshness, LoggedSigners},
+    values::{path::RepoPath, shown::shown_text},
+};
+use countersign_explain::signers::plural;
+use serde_json::{Value, json};
+
+use crate::{
+    freshness::{LogReport, ShownFreshness, shown_time},
+    log_policy::PolicySource,
+};
+
+const NOT_PROVEN: &str = "that this is the newest release, and that it was not revoked a moment ago";
+
+impl LogReport {
+    /// Names and texts of lines: what is proven, and what is not. `bundled_at`: of an offline bundle.
+    pub(crate) fn lines(&self, project: &RepoPath, bundled_at: Option<&str>) -> Vec<(&'static str, String)> {
+        let unknown = match bundled_at {
+            None => NOT_PROVEN.to_owned(),
+            Some(time) => format!(
+                "what happened after {time}, when the bundle says it was made: a revocation or a change of signers \
+                 since then only the network could show"
+            ),
+        };
+        match self {
+            Self::NotChecked => vec![("not proven", format!("{unknown} (--no-log-check)"))],
+            Self::Absent if bundled_at.is_none() => {
+                vec![("not proven", format!("{unknown}: the server shows no log of its changes"))]
+            }
+            Self::Absent => vec![("not proven", unknown)],
+            Self::Unmet(why) => {
+                vec![("log", format!("a staple is there, but {why}")), ("not proven", unknown)]
+            }
+            Self::Shown(shown) => vec![("log", shown.text(project)), ("not proven", shown.not_proven())],
+        }
+    }
+
+    /// Whether witnesses prove a time.
+    pub(crate) fn is_proven(&self) -> bool {
+        match self {
+            Self::NotChecked | Self::Absent | Self::Unmet(_) => false,
+            Self::Shown(shown) => shown.freshness.as_of.is_some(),
+        }
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        match self {
+            Self::NotChecked | Self::Absent => Value::Null,
+            Self::Unmet(why) => json!({"word": "none", "unmet": why}),
+            Self::Shown(shown) => shown.json(),
+        }
+    }
+}
+
+impl ShownFreshness {
+    /// As in `fresh as of 14:02 UTC, by 3 of 4 witnesses; newest release; not revoked`.
+    pub(crate) fn text(&self, project: &RepoPath) -> String {
+        let Freshness { as_of, newer, newer_indexes, signers, state, .. } = &self.freshness;
+        let fresh = if as_of.is_some() { "fresh " } else { "" };
+        let mut parts = vec![format!("{fresh}{}", self.by_whom())];
+        parts.push(newer_text(*newer, newer_indexes, project));
+        parts.push(
+            match state {
+                LoggedState::Complete => "not revoked",
+                LoggedState::Revoked(_) => "REVOKED",
+            }
+            .to_owned(),
+        );
+        match signers {
+            LoggedSigners::Newest => {}
+            LoggedSigners::Replaced { .. } => parts.push("the signers have changed since".to_owned()),
+            LoggedSigners::Earlier { .. } => {
+                parts.push("from before the last change of signers".to_owned());
+            }
+        }
+        parts.join("; ")
+    }
+
+    fn not_proven(&self) -> String {
+        match (self.freshness.as_of, &self.policy) {
+            (Some(as_of), _) => format!(
+                "what happened after {}: a revocation, a change of signers or a newer release",
+                shown_time(as_of, self.now)
+            ),
+            (None, Some(source)) => format!(
+                "that this is the newest state, and that everyone is shown the same: {} names a log, but no witnesses",
+                source.text()
+            ),
+            (None, None) => {
+                "that this is the newest state, and that everyone is shown the same: the project's signers \
+                             file names no log and no witnesses, and no policy of yours does (--policy)"
+                    .to_owned()
+            }
+        }
+    }
+
+    fn json(&self) -> Value {
+        let Freshness { checkpoint, log_key, as_of, cosignatures, quorum, state, number, newer, .. } =
+            &self.freshness;
+        let word = match (as_of, &self.policy) {
+            (Some(_), _) => "witnesses",
+            (None, Some(_)) => "log",
+            (None, None) => "server",
+        };
+        let policy = self.policy.as_ref().map(|source| match source {
+            PolicySource::File(path) => path.display().to_string(),
+            PolicySource::SignersFile => "signers file".to_owned(),
+        });
+        let (signers, history) = match self.freshness.signers {
+            LoggedSigners::Newest => ("newest", None),
+            LoggedSigners::Replaced { history } => ("replaced", Some(history)),
+            LoggedSigners::Earlier { history } => ("earlier", Some(history)),
+        };
+        let cosignatures = cosignatures.iter().map(|cosignature| {
+            json!({
+                "name": cosignature.witness.name(), "key": cosignature.witness.to_string(), "time": cosignature.time,
+            })
+        });
+        let newer_indexes = self.freshness.newer_indexes.iter().map(RepoPath::as_str);
+        json!({
+            "word": word,
+            "as_of": as_of.map(|time| time.to_string()),
+            "age_seconds": as_of.map(|time| self.now.ahead_of(time).unwrap_or_default().as_secs()),
+            "max_age_seconds": self.max_age.map(|age| age.as_secs()),
+            "policy": policy,
+            "origin": checkpoint.origin,
+            "log_key": log_key.as_ref().map(ToString::to_string),
+            "size": checkpoint.size,
+            "root": countersign_core::log::tree::write_hash(&checkpoint.root),
+            "needed": quorum.needed,
+            "cosigned": quorum.cosigned,
+            "witnesses": quorum.witnesses,
+            "cosignatures": cosignatures.collect::<Vec<_>>(),
+            "revoked": matches!(state, LoggedState::Revoked(_)),
+            "number": number,
+            "newer": newer,
+            "newer_indexes": newer_indexes.collect::<Vec<_>>(),
+            "signers": signers,
+            "signers_in_log": history,
+        })
+    }
+}
+
+fn newer_text(newer: u32, indexes: &[RepoPath], project: &RepoPath) -> String {
+    if newer == 0 {
+        return "newest release".to_owned();
+    }
+    let names: Vec<String> = indexes.iter().map(|index| short_name(index, project)).collect();
+    let count = usize::try_from(newer).unwrap_or(usize::MAX);
+    let (plural, verb) = (plural(count), if count == 1 { "exists" } else { "exist" });
+    match names.len() {
+        0 => format!("{newer} newer release{plural} {verb}"),
+        listed if listed < count => {
+            format!("{newer} newer release{plural} {verb}, the newest of them {}", names.join(", "))
+        }
+        _ => format!("{newer} newer release{plural} {verb}: {}", names.join(", ")),
+    }
+}
+
+/// The tag, or the directory inside the project.
+pub(crate) fn short_name(index: &RepoPath, project: &RepoPath) -> String {
+    let dir = index.parent().unwrap_or_else(|| index.clone());
+    let inside = dir.as_str().strip_prefix(project.as_str()).unwrap_or(dir.as_str()).trim_start_matches('/');
+    let inside = inside.strip_prefix("releases/tag/").unwrap_or(inside);
+    shown_text(inside)
+}

@@ -1,0 +1,146 @@
+//! Hashes of a log from its tiles (c2sp.org/tlog-tiles), and whether one tree continues another by them.
+
+use std::collections::BTreeMap;
+
+use countersign_core::log::{
+    range::{CompactTree, Subtree, subtrees, verify_continuation},
+    tree::{BadProof, Hash, TreeHead, node_hash},
+};
+
+use crate::{client::ServerClient, error::CliError};
+
+/// Each hash of a tile stands for a whole tile of the level below.
+const TILE_HEIGHT: u32 = 8;
+const TILE_WIDTH: u64 = 1 << TILE_HEIGHT;
+const HASH_BYTES: usize = 32;
+const TILE_BYTES: usize = HASH_BYTES << TILE_HEIGHT;
+
+/// Why a log is not shown to continue another state of it.
+#[derive(Debug)]
+pub(crate) enum NotContinued {
+    /// Its own tiles say otherwise.
+    Contradiction(BadProof),
+    /// Nothing can be said.
+    Unknown(CliError),
+}
+
+/// The tiles of a log of a certain size, read as they are needed.
+#[derive(Debug)]
+pub(crate) struct LogTiles<'a> {
+    client: &'a ServerClient,
+    size: u64,
+    read: BTreeMap<(u32, u64), Vec<Hash>>,
+}
+
+impl<'a> LogTiles<'a> {
+    pub(crate) fn of(client: &'a ServerClient, size: u64) -> Self {
+        Self { client, size, read: BTreeMap::new() }
+    }
+
+    /// The tree at `head`, whose hashes must give its root.
+    pub(crate) async fn open(&mut self, head: &TreeHead) -> Result<CompactTree, NotContinued> {
+        let hashes = self.hashes(&subtrees(0..head.size)).await.map_err(NotContinued::Unknown)?;
+        CompactTree::open(head, &hashes).map_err(NotContinued::Contradiction)
+    }
+
+    async fn hashes(&mut self, parts: &[Subtree]) -> Result<Vec<Hash>, CliError> {
+        let mut hashes = Vec::new();
+        for part in parts {
+            hashes.push(self.hash(*part).await?);
+        }
+        Ok(hashes)
+    }
+
+    /// Inside a tile lie eight levels of the tree; the hashes of the lowest give the others.
+    async fn hash(&mut self, part: Subtree) -> Result<Hash, CliError> {
+        let (level, rest) = (part.height / TILE_HEIGHT, part.height % TILE_HEIGHT);
+        let (begin, count) = (part.index << rest, 1_u64 << rest);
+        let number = begin / TILE_WIDTH;
+        let tile = self.tile(level, number).await?;
+        let (begin, count) = (index_in_tile(begin), usize::try_from(count).unwrap_or(usize::MAX));
+        let mut hashes = tile.get(begin..begin + count).unwrap_or_default().to_vec();
+        while hashes.len() > 1 {
+            hashes = hashes.chunks_exact(2).map(|pair| node_hash(&pair[0], &pair[1])).collect();
+        }
+        hashes.first().copied().ok_or_else(|| self.missing(level, number))
+    }
+
+    async fn tile(&mut self, level: u32, number: u64) -> Result<Vec<Hash>, CliError> {
+        if let Some(known) = self.read.get(&(level, number)) {
+            return Ok(known.clone());
+        }
+        let bytes = self.client.log_tile(&self.name(level, number), TILE_BYTES).await?;
+        let hash = |bytes: &[u8]| bytes.try_into().ok().map(Hash::from_bytes);
+        let hashes: Option<Vec<Hash>> = bytes.and_then(|bytes| bytes.chunks(HASH_BYTES).map(hash).collect());
+        let hashes = hashes.ok_or_else(|| self.missing(level, number))?;
+        self.read.insert((level, number), hashes.clone());
+        Ok(hashes)
+    }
+
+    fn name(&self, level: u32, number: u64) -> String {
+        let there = self.size.checked_shr(TILE_HEIGHT * level).unwrap_or(0);
+        tile_name(&level.to_string(), number, there)
+    }
+
+    fn missing(&self, level: u32, number: u64) -> CliError {
+        missing_tile(self.client, &self.name(level, number))
+    }
+}
+
+pub(crate) fn missing_tile(client: &ServerClient, name: &str) -> CliError {
+    CliError::unverified(
+        format!("the log of {} does not show its tile {name}", client.address()),
+        "without it nothing proves that the log continues what this computer has seen. Run it again in a minute, and ask \
+         the server's operator if that does not help",
+    )
+}
+
+/// Asks the log's tiles whether the tree `to` begins with the tree `from`.
+pub(crate) async fn check_continuation(
+    client: &ServerClient,
+    from: &TreeHead,
+    to: &TreeHead,
+) -> Result<(), NotContinued> {
+    let mut tiles = LogTiles::of(client, to.size);
+    let unknown = NotContinued::Unknown;
+    let old = tiles.hashes(&subtrees(0..from.size)).await.map_err(unknown)?;
+    let more = tiles.hashes(&subtrees(from.size..to.size)).await.map_err(unknown)?;
+    verify_continuation(from, to, &old, &more).map_err(NotContinued::Contradiction)
+}
+
+fn index_in_tile(index: u64) -> usize {
+    usize::try_from(index % TILE_WIDTH).expect("below 256")
+}
+
+/// As in `0/x001/067.p/8`: the tile `number`, of a level that has `there` hashes.
+pub(crate) fn tile_name(level: &str, number: u64, there: u64) -> String {
+    let mut digits = format!("{:03}", number % 1_000);
+    let mut rest = number / 1_000;
+    while rest > 0 {
+        digits = format!("x{:03}/{digits}", rest % 1_000);
+        rest /= 1_000;
+    }
+    match there.saturating_sub(number.saturating_mul(TILE_WIDTH)) {
+        width if (1..TILE_WIDTH).contains(&width) => format!("{level}/{digits}.p/{width}"),
+        _ => format!("{level}/{digits}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_have_the_names_of_the_specification() {
+        let names = [
+            (0, 1, "0/000.p/1"),
+            (0, 256, "0/000"),
+            (1, 256, "0/001"),
+            (1, 300, "0/001.p/44"),
+            (1_234_067, 1_234_067 * 256 + 8, "0/x001/x234/067.p/8"),
+        ];
+        for (number, there, name) in names {
+            assert_eq!(tile_name("0", number, there), name);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! A server that shows something else than the newest state, one test for each lie.
+
+use countersign_core::{documents::layout, proof::staple::Staple, values::path::RepoPath};
+use serde_json::json;
+
+use crate::support::{
+    Person, SignersFile, days_ago,
+    hostile::{Lie, alice},
+    log_scene::{LogScene, THREE, content, policy, with_cosignatures},
+};
+
+fn known() -> LogScene {
+    let scene = LogScene::start(Some(policy()));
+    scene.show_cosigned("2.0");
+    scene.user.takes(&scene.url("2.0"), &content("2.0"));
+    scene
+}
+
+#[test]
+fn an_old_staple_is_refused_by_its_age_however_complete_the_release_then_was() {
+    let scene = LogScene::start(Some(policy()));
+    let old = scene.cosigned("2.0", &[(1, 90_000), (2, 90_000), (3, 90_000)]);
+    scene.world.revoke(&alice(), &scene.index("2.0")).ok();
+    hide_revocation(&scene, "2.0", &old);
+    scene.user.refuses(&scene.url("2.0"), 3, &["25 hours old", "allows 1 day"]);
+}
+
+/// The server shows the release as it was before its revocation, with this staple.
+fn hide_revocation(scene: &LogScene, version: &str, staple: &Staple) {
+    let index = scene.index(version);
+    let path = RepoPath::parse(&index).unwrap();
+    let signatures = scene.world.read(layout::revoked_signatures_of(&path).as_str());
+    scene.hostile.hide_file(&format!("{index}.revocation.json"));
+    scene.hostile.show_file(&format!("{index}.signatures.json"), signatures);
+    scene.show(version, staple);
+}
+
+#[test]
+fn a_hidden_revocation_is_an_alarm_and_is_remembered() {
+    let scene = known();
+    let before = scene.cosigned("2.0", THREE);
+    scene.world.revoke(&alice(), &scene.index("2.0")).ok();
+    let after = scene.cosigned("2.0", THREE);
+    hide_revocation(&scene, "2.0", &after);
+    scene.user.refuses(&scene.url("2.0"), 4, &["REVOKED", "HIDES", "by 3 of 4 witnesses"]);
+    // An older staple that is still fresh enough does not help any more.
+    scene.show("2.0", &before);
+    scene.user.refuses(&scene.url("2.0"), 4, &["REVOKED", "as this computer has seen before"]);
+    // An honest server gives the reason.
+    scene.hostile.be_honest();
+    scene.user.refuses(&scene.url("2.0"), 4, &["key leaked"]);
+}
+
+#[test]
+fn a_hidden_rotation_is_refused() {
+    let scene = known();
+    let project = scene.world.id("acme/app");
+    let before = scene.world.read_json(&format!("{project}/svc.signers.history.json"));
+    let bob = Person::named("bob");
+    let next = SignersFile::dated(days_ago(5)).artifact(1, &[&bob]).with("transparency", policy());
+    scene.world.rotate("acme/app", &next, &[&alice(), &bob]);
+    let staple = scene.cosigned("2.0", THREE);
+    scene.hostile.show_history(&project, &scene.index("2.0"), &before);
+    scene.show("2.0", &staple);
+    scene.user.refuses(&scene.url("2.0"), 3, &["HIDES a change of signers", "2 signers files", "shows 1"]);
+    // Who shows all of it is believed.
+    scene.hostile.be_honest();
+    scene.show("2.0", &staple);
+    scene.user.takes(&scene.url("2.0"), &content("2.0"));
+}
+
+#[test]
+fn a_staple_of_another_release_a_changed_one_and_no_staple_are_refused() {
+    let scene = LogScene::start(Some(policy()));
+    let other = scene.cosigned("1.0", THREE);
+    scene.show("2.0", &other);
+    scene.user.refuses(&scene.url("2.0"), 3, &["another release"]);
+    let mut changed = scene.cosigned("2.0", THREE);
+    changed.statuses.release.number += 1;
+    scene.show("2.0", &changed);
+    scene.user.refuses(&scene.url("2.0"), 3, &["not in the status map"]);
+    let proof = format!("/v1/proof/{}", scene.index("2.0"));
+    for lie in [
+        Lie::json(&json!({})),
+        Lie::bytes("hello"),
+        Lie::bytes(vec![b' '; 70_000]),
+        Lie::error(404, "no log"),
+        Lie::error(503, "catching up"),
+    ] {
+        scene.hostile.answer(&proof, lie);
+        scene.user.refuses(&scene.url("2.0"), 3, &[]);
+    }
+    scene.hostile.answer(&proof, Lie::HungUp);
+    scene.user.refuses(&scene.url("2.0"), 5, &[]);
+    assert!(scene.user.computer.pins()["logs"].is_null(), "nothing of this is remembered");
+}
+
+#[test]
+fn a_staple_without_witnesses_with_strangers_or_with_one_witness_thrice_is_refused() {
+    let scene = LogScene::start(Some(policy()));
+    for witnesses in [&[][..], &[(7, 60), (8, 60), (9, 60)], &[(1, 60), (1, 50), (1, 40)]] {
+        scene.show("2.0", &scene.cosigned("2.0", witnesses));
+        scene.user.refuses(&scene.url("2.0"), 3, &["too few witnesses", "at least 3"]);
+    }
+}
+
+#[test]
+fn times_in_the_future_are_refused() {
+    let scene = LogScene::start(Some(policy()));
+    scene.show("2.0", &scene.cosigned("2.0", &[(1, 60), (2, 60), (3, 60), (4, -900)]));
+    scene.user.refuses(&scene.url("2.0"), 3, &["witness4.example", "ahead"]);
+    // Within what clocks may differ.
+    scene.show("2.0", &scene.cosigned("2.0", &[(1, 60), (2, 60), (3, -120)]));
+    scene.user.takes(&scene.url("2.0"), &content("2.0"));
+}
+
+#[test]
+fn a_stale_leaf_under_a_fresh_checkpoint_is_refused() {
+    let scene = LogScene::start(Some(policy()));
+    let old = scene.staple("2.0");
+    scene.world.revoke(&alice(), &scene.index("2.0")).ok();
+    let new = scene.staple("2.0");
+    let mut mixed = with_cosignatures(new.clone(), THREE);
+    (mixed.leaf, mixed.statuses) = (old.leaf.clone(), old.statuses.clone());
+    hide_revocation(&scene, "2.0", &mixed);
+    scene.user.refuses(&scene.url("2.0"), 3, &["not in the log"]);
+    mixed.proof.index = old.proof.index;
+    mixed.proof.hashes = old.proof.hashes;
+    scene.show("2.0", &mixed);
+    scene.user.refuses(&scene.url("2.0"), 3, &["not the last one"]);
+}
+
+#[test]
+fn verify_is_deceived_as_little_as_download() {
+    let scene = known();
+    scene.world.revoke(&alice(), &scene.index("2.0")).ok();
+    hide_revocation(&scene, "2.0", &scene.cosigned("2.0", THREE));
+    scene.user.computer.write("app.tar.gz", content("2.0"));
+    let url = scene.url("2.0");
+    scene.user.run(&["verify", "app.tar.gz", "--url", &url]).failed(4).says(&["HIDES"]);
+    scene.user.run(&["bundle", &url, "-o", "b.json"]).failed(4);
+    assert_eq!(scene.user.computer.listing(), ["app.tar.gz"]);
+}

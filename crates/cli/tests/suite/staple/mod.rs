@@ -1,0 +1,7 @@
+//! What the log of a server proves to those who download: the newest state, and every lie about it.
+
+mod lies;
+mod monitor;
+mod pins;
+mod revoking;
+mod shown;

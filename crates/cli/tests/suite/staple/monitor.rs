@@ -1,0 +1,106 @@
+//! `countersign monitor`: a maintainer learns of every change of their projects.
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Person, SignersFile,
+    client::{Ran, add_files, text},
+    days_ago,
+    hostile::{HostileServer, Lie, alice},
+    log_scene::{LogScene, content, forked, policy},
+};
+
+fn once(scene: &LogScene, more: &[&str]) -> Ran {
+    let (url, key) = (scene.hostile.url(), scene.user.computer.key_of("alice").with_extension("pub"));
+    let args = ["monitor", &url, "--once", "--key", text(&key)];
+    scene.user.run(&[&args[..], more].concat())
+}
+
+fn changed(ran: Ran) -> Ran {
+    assert_eq!(ran.code, 9, "{ran:?}");
+    ran
+}
+
+#[test]
+fn new_signers_releases_and_revocations_are_told_once() {
+    let scene = LogScene::start(Some(policy()));
+    scene.staple("2.0");
+    once(&scene, &[]).ok().says(&["Following the log sign.example.org/log", &scene.world.id("acme/app")]);
+    once(&scene, &[]).ok();
+    add_files(&scene.world, "acme/app/3.0", &[("app.tar.gz", &content("3.0"))], &[&alice()]);
+    scene.world.revoke(&alice(), &scene.index("1.0")).ok();
+    // The new signers do not list the key any more, and of another project nothing is told.
+    let mallory = Person::named("mallory");
+    let next = SignersFile::dated(days_ago(5)).artifact(1, &[&mallory]);
+    scene.world.rotate("acme/app", &next, &[&alice(), &mallory]);
+    scene.world.activate("other/app", &SignersFile::of(1, &[&mallory]), &[&mallory]);
+    scene.staple("2.0");
+    let hook = HostileServer::alone();
+    hook.answer("/hook", Lie::json(&json!({})));
+    let told =
+        changed(once(&scene, &["--webhook", &format!("{}/hook", hook.url()), "--exec", "cat >> told.txt"]));
+    let lines: Vec<&str> = told.stdout.lines().collect();
+    assert_eq!(lines.len(), 3, "{told:?}");
+    assert!(lines[0].contains(&format!("release completed: {}", scene.index("3.0"))), "{told:?}");
+    assert!(lines[1].contains(&format!("release revoked: {}", scene.index("1.0"))), "{told:?}");
+    assert!(lines[2].contains("new signers of") && lines[2].contains("WITHOUT your key"), "{told:?}");
+    assert_eq!(String::from_utf8(scene.user.computer.read("told.txt")).unwrap(), told.stdout);
+    let kinds: Vec<Value> = hook
+        .posts()
+        .iter()
+        .map(|body| serde_json::from_str::<Value>(body).unwrap()["kind"].clone())
+        .collect();
+    assert_eq!(kinds, ["complete", "revoked", "signers"]);
+    once(&scene, &[]).ok();
+}
+
+#[test]
+fn what_could_not_be_told_is_told_again() {
+    let scene = LogScene::start(None);
+    scene.staple("2.0");
+    once(&scene, &["--state", "state.json"]).ok();
+    scene.world.revoke(&alice(), &scene.index("1.0")).ok();
+    scene.staple("2.0");
+    let failed = once(&scene, &["--state", "state.json", "--exec", "exit 3"]);
+    assert_eq!(failed.code, 5, "{failed:?}");
+    failed.says(&["could not be told"]);
+    changed(once(&scene, &["--state", "state.json"])).says(&["release revoked"]);
+}
+
+#[test]
+fn a_log_that_contradicts_itself_or_its_journal_is_an_alarm() {
+    let scene = LogScene::start(None);
+    let staple = scene.staple("2.0");
+    once(&scene, &[]).ok();
+    // Another root for the same size.
+    let fork = forked(&staple, staple.proof.index + 1, &[]);
+    scene.hostile.answer("/log/checkpoint", Lie::bytes(fork.proof.note.to_string()));
+    let alarmed = once(&scene, &["--exec", "cat >> alarm.txt"]).failed(3);
+    alarmed.says(&["CONTRADICTS ITSELF", "two roots", "log-fork-"]);
+    let mail = String::from_utf8(scene.user.computer.read("alarm.txt")).unwrap();
+    assert!(mail.starts_with("ALARM: THE LOG sign.example.org/log CONTRADICTS ITSELF"), "{mail}");
+    // A larger one with another past.
+    let fork = forked(&staple, staple.proof.index + 2, &[]);
+    scene.hostile.answer("/log/checkpoint", Lie::bytes(fork.proof.note.to_string()));
+    once(&scene, &[]).failed(3);
+    // A checkpoint of somebody else's log.
+    let other = staple.proof.note.to_string().replace("sign.example.org", "evil.example.org");
+    scene.hostile.answer("/log/checkpoint", Lie::bytes(other));
+    once(&scene, &[]).failed(3).says(&["not one of the log"]);
+    // The log is right, and the journal leaves a commit out.
+    scene.hostile.be_honest();
+    let skipped = scene.world.git().run(&["rev-parse", "main"]);
+    scene.world.revoke(&alice(), &scene.index("1.0")).ok();
+    let after = scene.world.git().run(&["rev-parse", "main"]);
+    add_files(&scene.world, "acme/app/3.0", &[("app.tar.gz", b"3")], &[&alice()]);
+    scene.staple("2.0");
+    let newest = scene.world.git().run(&["rev-parse", "main"]);
+    let journal = scene.world.server.get(&format!("/v1/journal?after={after}"));
+    scene.hostile.answer(
+        &format!("/v1/journal?after={skipped}"),
+        Lie::journal(journal.body).with_header("x-svc-commit", &newest),
+    );
+    once(&scene, &[]).failed(3).says(&["other commits than its log"]);
+    scene.hostile.be_honest();
+    changed(once(&scene, &[])).says(&["release revoked", "release completed"]);
+}
