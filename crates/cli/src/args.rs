@@ -8,8 +8,8 @@ use crate::{output::ColorChoice, prompt::Confirmation};
 
 pub(crate) use client::*;
 pub(crate) use serve::{
-    AdminCommand, BlockArgs, ClusterArgs, ClusterCommand, DropArgs, FileArgs, FsckArgs, MirrorArgs,
-    MirrorCommand, ProjectsArgs, ResetNoncesArgs, ServeArgs, ServiceArgs,
+    AdminCommand, BlockArgs, ClusterArgs, ClusterCommand, DropArgs, FileArgs, FsckArgs, LogCommand,
+    LogInitArgs, MirrorArgs, MirrorCommand, ProjectsArgs, ResetNoncesArgs, ServeArgs, ServiceArgs,
 };
 pub(crate) use signers::*;
 

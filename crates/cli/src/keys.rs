@@ -11,9 +11,11 @@ use countersign_core::{
         digest::Sha512,
         key::{PublicKey, SecretKey, Signature},
         shown::shown_text,
+        verifier_key::VerifierKey,
         wire,
     },
 };
+use countersign_log::LogSigner;
 
 use crate::{args::GlobalArgs, error::CliError, output::Output, paths::shown_path};
 use agent::{AgentError, AgentKey};
@@ -57,6 +59,35 @@ impl SigningKey {
                 unlock(path, &key, global.password_file.as_deref()).map(Self::File)
             }
             KeyFile::Public(key) => find_in_agent(path, key, output).map(Self::Agent),
+        }
+    }
+
+    /// The same for a server, which has no terminal: a file without a passphrase, or a key that the agent holds.
+    pub(crate) fn load_for_service(path: &Path, output: Output) -> Result<Self, CliError> {
+        match read_key_file(path)? {
+            KeyFile::Private(key) if key.is_encrypted() => {
+                let public = key.public_key().map_err(|error| unusable(path, &error))?;
+                find_in_agent(path, public, output).map(Self::Agent)
+            }
+            KeyFile::Private(key) => {
+                warn_of_loose_mode(path, output);
+                key.read().map(Self::File).map_err(|error| unusable(path, &error))
+            }
+            KeyFile::Public(key) => find_in_agent(path, key, output).map(Self::Agent),
+        }
+    }
+
+    /// Signs checkpoints under the name in `key`, which is its own public half.
+    pub(crate) fn into_log_signer(self, key: VerifierKey) -> LogSigner {
+        match self {
+            Self::File(secret) => LogSigner::with_key(key, secret),
+            Self::Agent(held) => LogSigner::elsewhere(key, move |text| {
+                held.sign_text(text).map_err(|error| {
+                    let mut parts = vec![error.to_string()];
+                    parts.extend(error.causes().iter().map(ToString::to_string));
+                    parts.join(": ")
+                })
+            }),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What the operator can set. Flag beats environment beats file beats default; unknown keys are errors.
 
+mod checkpoints;
 mod database;
 mod error;
 mod log;
@@ -27,10 +28,12 @@ use countersign_forge::{
 use countersign_store::audit::replay::MAX_FETCH;
 use serde::Deserialize;
 
+pub use self::checkpoints::LogSettings;
 pub use self::database::{GivenDatabase, NodeSettings};
 pub use self::error::{ConfigError, WebhookProblem};
 pub use self::log::{LogFormat, LogLevel, UnknownName};
 use self::{
+    checkpoints::LogTable,
     database::DatabaseTable,
     mirror::MirrorTable,
     numbers::table,
@@ -81,6 +84,8 @@ pub struct Settings {
     pub node: Option<NodeSettings>,
     /// `None`: a server that accepts changes.
     pub mirror: Option<MirrorSettings>,
+    /// `None`: no log. A mirror has none of its own.
+    pub log: Option<LogSettings>,
 }
 
 #[derive(Debug, Clone)]
@@ -151,6 +156,7 @@ pub struct ConfigFile {
     database: DatabaseTable,
     #[serde(default)]
     mirror: MirrorTable,
+    log: Option<LogTable>,
     /// For messages.
     #[serde(skip)]
     source: Option<ConfigSource>,
@@ -275,6 +281,11 @@ impl Settings {
             let reason = "a mirror follows its origin, and is no node: leave the table out".to_owned();
             return Err(ConfigError::Value { key: "database", reason });
         }
+        let log = file.log.filter(|_| mirror.is_none()).map(LogTable::resolve).transpose()?;
+        if node.is_some() && log.is_some() {
+            let reason = "nodes cannot share a log: leave the table out".to_owned();
+            return Err(ConfigError::Value { key: "log.origin", reason });
+        }
         let proxies = overrides.trusted_proxies.unwrap_or_else(|| values(file.trusted_proxies));
         Ok(Self {
             listen,
@@ -294,6 +305,7 @@ impl Settings {
             webhooks: webhook::resolve(file.webhook)?,
             node,
             mirror,
+            log,
         })
     }
 }

@@ -111,6 +111,20 @@ impl ApiError {
         Self { retry_after: Some(5), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, message) }
     }
 
+    pub fn no_log() -> Self {
+        Self::not_found("this server keeps no log")
+    }
+
+    pub fn no_such_tile() -> Self {
+        Self::not_found("no tile of a log has this name")
+    }
+
+    /// Soon after a start.
+    pub fn no_log_yet() -> Self {
+        let message = "the log still catches up with what is stored: try again in a moment";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(5)
+    }
+
     pub fn too_many_listeners() -> Self {
         let message =
             "too many others listen to events. Try again later, or read the state of what you watch";

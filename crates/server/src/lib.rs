@@ -38,6 +38,7 @@ pub mod start;
 pub mod state;
 pub mod table;
 pub mod tls;
+pub mod transparency;
 pub mod upstream;
 pub mod web;
 pub mod webhooks;

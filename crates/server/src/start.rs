@@ -56,6 +56,7 @@ use crate::{
     state::{App, AppParts},
     table::{self, answer_read},
     tls::{Tls, TlsError},
+    transparency::{self, LogStartError},
     upstream::{
         Upstream,
         releases::{ReleaseLimits, Releases},
@@ -100,6 +101,8 @@ pub enum StartError {
     Blocks(#[from] UnreadableBlocks),
     #[error(transparent)]
     Node(#[from] NodeError),
+    #[error(transparent)]
+    Log(#[from] LogStartError),
     #[error(transparent)]
     Tls(#[from] TlsError),
     #[error("the threads that serve connections cannot be started")]
@@ -154,6 +157,10 @@ impl Running {
         self.app.is_stopping.send_replace(true);
         self.main.stop().await?;
         futures_util::future::try_join_all(self.webhooks.into_iter().map(Background::stop)).await?;
+        if let Some(log) = self.app.log.clone() {
+            // Its thread may be reading, or wait for its key's agent.
+            tokio::task::spawn_blocking(move || log.stop()).await.map_err(io::Error::other)?;
+        }
         self.app.catalogue.stop();
         self.catalogue.stop().await?;
         self.disk.stop().await?;
@@ -222,6 +229,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
             (store, ServerRole::Mirror(state), webhooks)
         }
     };
+    let log = settings.log.map(|log| transparency::start(&store, &data_dir, log)).transpose()?;
     let blocks = Blocks::open(data_dir.blocks())?;
     let admin = bind_admin(data_dir.path());
     let fetcher = Fetcher::new(settings.guard.clone(), settings.timeouts, Arc::new(SystemResolver))?;
@@ -234,6 +242,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let listeners = limits.event_listeners.min(connections.limits.total / 2);
     let app = App::new(AppParts {
         role,
+        log,
         catalogue: Arc::new(store.catalogue()),
         questions: Renderings::default(),
         events: Arc::new(Audience::start(store.log(), listeners)),

@@ -6,6 +6,7 @@ use std::{
 };
 
 use countersign_core::values::time::Timestamp;
+use countersign_log::TransparencyLog;
 use countersign_store::{catalogue::Catalogue, clock::Clock};
 use tokio::sync::watch;
 
@@ -35,6 +36,8 @@ pub type App = Arc<AppParts>;
 pub struct AppParts {
     pub role: ServerRole,
     pub store: Arc<HeldStore>,
+    /// The log of all commits, if this server keeps one.
+    pub log: Option<Arc<TransparencyLog>>,
     /// What is stored, by digest, project, name and key. Ask it through `catalogue::ask`.
     pub catalogue: Arc<Catalogue>,
     /// The turns of those who ask it.

@@ -16,7 +16,7 @@ use crate::{
     metrics::RequestKinds,
     openapi::{self, catalogue, changes, reads, service},
     routes::{
-        assets, chain, events, files, health, journal, keys, metrics, pending, ping, propose, reference,
+        assets, chain, events, files, health, journal, keys, log, metrics, pending, ping, propose, reference,
         releases, revoke, signatures,
     },
     routing::route_table::RouteTable,
@@ -52,6 +52,11 @@ pub fn all() -> RouteTable {
         .get("/v1/keys/{key}/pending", keys::list_pending, catalogue::key_pending())
         .get("/v1/events", events::listen, openapi::events::events())
         .get("/v1/journal", journal::follow, openapi::journal::journal())
+        .get_below("/v1/proof", log::proof, openapi::log::proof())
+        .get("/log/checkpoint", log::checkpoint, openapi::log::checkpoint())
+        .get("/log/key", log::key, openapi::log::key())
+        .get_below("/log/tile", log::tile, openapi::log::tile())
+        .get_below("/log/tile/entries", log::tile, openapi::log::entries())
         .get("/v1/ping", ping::ping, service::ping())
         .get("/openapi.json", reference::document, service::document())
         .merge(health_routes())

@@ -18,6 +18,7 @@ const NONCES_FILE: &str = "nonces.sqlite";
 const ADMIN_SOCKET: &str = "admin.sock";
 const NODE_FILE: &str = "node";
 const BLOCKS_FILE: &str = "blocks";
+const LOG_DIR: &str = "log";
 const WEBHOOKS_DIR: &str = "webhooks";
 const MIRROR_ORIGIN_FILE: &str = "mirror.origin";
 const MIRROR_REFUSED_FILE: &str = "mirror.refused";
@@ -126,6 +127,11 @@ impl DataDir {
     /// Why a mirror has stopped following for ever; there only if it has.
     pub fn mirror_refused_at(path: &Path) -> PathBuf {
         path.join(MIRROR_REFUSED_FILE)
+    }
+
+    /// The checkpoints of the log of all commits, and its caches.
+    pub fn log(&self) -> PathBuf {
+        self.path.join(LOG_DIR)
     }
 
     /// Where each webhook keeps how far it came.

@@ -13,6 +13,7 @@ pub mod commit;
 pub mod data_dir;
 mod disk;
 mod error;
+pub mod feed;
 pub mod fold;
 pub mod follow;
 pub mod histogram;

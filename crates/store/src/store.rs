@@ -18,6 +18,7 @@ use crate::{
     commit::Author,
     disk::DiskError,
     error::StoreError,
+    feed::{Feed, follower::CommitFeed},
     fold::Folder,
     follow::FollowError,
     jobs::{Job, transaction},
@@ -77,6 +78,7 @@ impl Store {
             budget: options.budget.map(StorageBudget::new),
             halted: ArcSwapOption::empty(),
             milestones: Milestones::new(Arc::clone(&objects)),
+            feed: Feed::default(),
         });
         let folder = Folder::start(objects, repository.disk.clone(), pack_dir.clone())
             .map_err(|source| DiskError::new("start a thread for", &pack_dir, source))?;
@@ -159,8 +161,12 @@ impl Store {
     /// What was committed after `after`, or from the first commit on, up to the newest one. `None` if that commit is not in
     /// the history. Reads from disk.
     pub fn journal(&self, after: Option<ObjectId>) -> Result<Option<JournalExport>, StoreError> {
-        let head = self.head();
-        JournalExport::begin(&head.objects, &self.shared.milestones, after, head.commit)
+        self.shared.journal(after)
+    }
+
+    /// Commits with their content as they are published, for one who follows closely. One at a time.
+    pub fn follow_commits(&self) -> CommitFeed {
+        CommitFeed::new(Arc::clone(&self.shared))
     }
 
     /// How many rounds of fsync were made for all commits since the start.

@@ -21,8 +21,11 @@ use crate::{
     clock::Clock,
     commit::Author,
     error::StoreError,
+    feed::{Feed, PublishedCommit},
     fold::Folder,
-    journal::{entry::JournalEntry, lately, milestones::Milestones, write::JournalWriter},
+    journal::{
+        entry::JournalEntry, export::JournalExport, lately, milestones::Milestones, write::JournalWriter,
+    },
     log::{Log, Logged},
     repository::{
         Repository,
@@ -88,6 +91,15 @@ pub(crate) struct StoreState {
     /// Why this node does not follow the shared order any more.
     pub(crate) halted: ArcSwapOption<String>,
     pub(crate) milestones: Milestones,
+    pub(crate) feed: Feed,
+}
+
+impl StoreState {
+    /// As [`crate::Store::journal`].
+    pub(crate) fn journal(&self, after: Option<ObjectId>) -> Result<Option<JournalExport>, StoreError> {
+        let head = self.published.load_full();
+        JournalExport::begin(&head.objects, &self.milestones, after, head.commit)
+    }
 }
 
 /// Changes that were decided one on top of the other, and are not published yet.
@@ -96,6 +108,8 @@ pub(crate) struct Draft {
     head: Head,
     batch: Batch,
     commits: Vec<Logged>,
+    /// The same with content, if someone follows.
+    fed: Option<Vec<PublishedCommit>>,
     content_bytes: u64,
     /// Given back if it comes to nothing.
     charges: Vec<Charge>,
@@ -119,6 +133,7 @@ impl Writer {
             head,
             batch: Batch::default(),
             commits: Vec::new(),
+            fed: self.shared.feed.is_followed().then(Vec::new),
             content_bytes: 0,
             charges: Vec::new(),
             entries: Vec::new(),
@@ -177,8 +192,8 @@ impl Writer {
             let made = self.repository.publish(&draft.batch, draft.head.commit);
             made.inspect_err(|_| self.shared.stats.note_failed())?;
         }
-        let StoreState { published, stats, log, .. } = &*self.shared;
-        published.store(Arc::new(draft.head.clone()));
+        let StoreState { published, stats, log, feed, .. } = &*self.shared;
+        feed.publish(draft.fed.take(), || published.store(Arc::new(draft.head.clone())));
         stats.note_published(draft.commits.len(), draft.content_bytes);
         draft.charges.drain(..).for_each(Charge::keep);
         log.append(draft.commits.drain(..));
@@ -214,7 +229,7 @@ impl Writer {
         let unmoved = self.repository.settle()?;
         if !unmoved {
             let head = Arc::new(load_head(&self.repository));
-            self.shared.published.store(Arc::clone(&head));
+            self.shared.feed.publish(None, || self.shared.published.store(Arc::clone(&head)));
             self.shared.log.catch_up(head.commit);
         }
         Ok(())
@@ -225,9 +240,14 @@ impl Draft {
     /// A commit that was prepared on top of the others.
     fn add(&mut self, new: NewCommit<'_>, change: &Change, time: Timestamp) {
         let (root, commit, content_bytes) = (Arc::clone(&new.root), new.tip, new.content_bytes());
+        let object = new.object();
         self.batch.add_commit(&self.head.objects, new);
         let touched: Vec<RepoPath> = change.files.keys().cloned().collect();
-        self.head = self.head.next(commit, root, &touched);
+        let next = self.head.next(commit, root, &touched);
+        if let Some(fed) = &mut self.fed {
+            fed.push(PublishedCommit::new(commit, object, &self.head, &next, change));
+        }
+        self.head = next;
         self.commits.push(Logged::new(commit, time.to_whole_seconds(), change.recorded_message()));
         self.content_bytes += content_bytes;
     }

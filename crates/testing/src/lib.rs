@@ -5,6 +5,7 @@ pub mod certificates;
 pub mod documents;
 pub mod evidence;
 pub mod linearizable;
+pub mod log_reader;
 pub mod people;
 pub mod ports;
 pub mod postgres;

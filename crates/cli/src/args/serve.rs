@@ -48,6 +48,11 @@ clock right, stop the server, and run this command. From then on the server refu
 clients sign again. A request that was signed for a later time, while the clock was ahead, can be sent again when that \
 time comes.")]
     ResetNonces(ResetNoncesArgs),
+    /// The log of all commits
+    Log {
+        #[command(subcommand)]
+        command: LogCommand,
+    },
     /// Decide about a mirror that has stopped following
     Mirror {
         #[command(subcommand)]
@@ -67,6 +72,28 @@ The mirror then asks its origin again, from its own newest commit on. It discard
 origin still shows the same. To follow a history that was rewritten, begin with an empty data directory; to keep the \
 mirror's history, promote it with `countersign serve`.")]
     Resume(FileArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LogCommand {
+    /// Make a key for a log, and print the table that begins it
+    #[command(after_help = "\
+Example:
+  countersign admin log init --data-dir /var/lib/countersign --origin sign.example.org/log
+
+The key goes to log/key in the data directory. It is never overwritten. Put the printed table into the configuration file, \
+and start the server again. The server then signs a checkpoint of all its commits whenever there is something new.")]
+    Init(LogInitArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogInitArgs {
+    /// The name of the log for all time: the address of the server without https://, and /log
+    #[arg(long, value_name = "NAME")]
+    pub(crate) origin: String,
+
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,6 +1,7 @@
 //! `countersign admin`: asks the running server, or works on the data directory of a stopped one.
 
 mod cluster;
+mod log;
 mod socket;
 
 use std::path::{Path, PathBuf};
@@ -23,7 +24,9 @@ use countersign_store::{
 use serde_json::{Value, json};
 
 use crate::{
-    args::{AdminCommand, BlockArgs, DropArgs, FileArgs, MirrorCommand, ProjectsArgs, ResetNoncesArgs},
+    args::{
+        AdminCommand, BlockArgs, DropArgs, FileArgs, LogCommand, MirrorCommand, ProjectsArgs, ResetNoncesArgs,
+    },
     error::CliError,
     output::Output,
     prompt::{self, Confirmation},
@@ -39,6 +42,7 @@ pub(crate) fn run(command: AdminCommand, output: Output, confirmation: Confirmat
         AdminCommand::Blocks(args) => show_blocks(args, output),
         AdminCommand::Stats(args) => show_stats(args, output),
         AdminCommand::Cluster { command } => cluster::run(command, output),
+        AdminCommand::Log { command: LogCommand::Init(args) } => log::init(args, output),
         AdminCommand::ResetNonces(args) => reset_nonces(args, output, confirmation),
         AdminCommand::Mirror { command: MirrorCommand::Resume(args) } => resume_mirror(args, output),
     }

@@ -5,6 +5,7 @@ mod memory;
 
 use std::{
     io::{self, Write as _},
+    sync::Arc,
     time::Duration,
 };
 
@@ -16,7 +17,7 @@ use countersign_server::{
 use countersign_store::clock::Clock;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::{args::ServiceArgs, error::CliError, output::Output, setup};
+use crate::{args::ServiceArgs, error::CliError, keys::SigningKey, output::Output, setup};
 
 /// How much longer than its fetches a request under way may take, once the signal to stop came.
 const DRAIN_MARGIN: Duration = Duration::from_secs(15);
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &ServiceArgs, overrides: Overrides, output: Output) -> R
     });
     let level = args.log_level.or(file.as_ref().ok().map(ConfigFile::log_level)).unwrap_or_default();
     let logging = observe::start_logging(format, level).map_err(broken("the log cannot be started"))?;
-    let served = file.and_then(|file| run_configured(overrides, file));
+    let served = file.and_then(|file| run_configured(overrides, file, output));
     match (served, format) {
         // A log of JSON has nothing else in it.
         (Err(error), LogFormat::Json) if !output.is_json() => {
@@ -48,13 +49,23 @@ pub(crate) fn run(args: &ServiceArgs, overrides: Overrides, output: Output) -> R
     }
 }
 
-fn run_configured(overrides: Overrides, file: ConfigFile) -> Result<(), CliError> {
-    let settings = Settings::resolve(overrides, file)?;
+fn run_configured(overrides: Overrides, file: ConfigFile, output: Output) -> Result<(), CliError> {
+    let mut settings = Settings::resolve(overrides, file)?;
+    read_log_key(&mut settings, output)?;
     let runtime = setup::runtime()?;
     let served = runtime.block_on(serve(settings));
     // Not waiting for what may still hang, such as a name that is being resolved.
     runtime.shutdown_background();
     served
+}
+
+/// The server itself reads no keys, and speaks to no agent.
+fn read_log_key(settings: &mut Settings, output: Output) -> Result<(), CliError> {
+    let Some(log) = &mut settings.log else { return Ok(()) };
+    let key = SigningKey::load_for_service(&log.key_file, output)?;
+    let named = log.verifier_key(key.public_key())?;
+    log.signer = Some(Arc::new(key.into_log_signer(named)));
+    Ok(())
 }
 
 async fn serve(settings: Settings) -> Result<(), CliError> {

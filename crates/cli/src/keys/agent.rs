@@ -114,6 +114,14 @@ impl AgentKey {
     }
 }
 
+impl AgentKey {
+    /// The text of a log's checkpoint. The caller verifies the signature, together with the checkpoint.
+    pub(crate) fn sign_text(&self, text: &str) -> Result<Signature, CliError> {
+        let what = format!("sign with the key {}", self.key);
+        self.agent.request_signature(&self.key, text.as_bytes()).map_err(|error| to_cli_error(error, &what))
+    }
+}
+
 fn to_cli_error(error: AnswerError, what: &str) -> CliError {
     let hint = match error {
         AnswerError::Connection(_) | AnswerError::Gone(_) => {
@@ -141,14 +149,17 @@ impl Agent {
 
     /// An agent may be at the other end of a network: what it returns is verified.
     fn sign(&self, key: &PublicKey, digest: &Sha512) -> Result<Signature, AnswerError> {
-        let request = encode_sign_request(key, digest).map_err(|_| AnswerError::Malformed)?;
-        let answer = self.exchange(&request)?;
-        let signature =
-            parse_signature(expect_type(&answer, SIGN_RESPONSE)?).ok_or(AnswerError::Malformed)?;
+        let signature = self.request_signature(key, digest.as_bytes())?;
         match key.verify(digest, &signature) {
             Ok(()) => Ok(signature),
             Err(_) => Err(AnswerError::WrongSignature),
         }
+    }
+
+    fn request_signature(&self, key: &PublicKey, bytes: &[u8]) -> Result<Signature, AnswerError> {
+        let request = encode_sign_request(key, bytes).map_err(|_| AnswerError::Malformed)?;
+        let answer = self.exchange(&request)?;
+        parse_signature(expect_type(&answer, SIGN_RESPONSE)?).ok_or(AnswerError::Malformed)
     }
 
     /// One question and its answer, on a connection of its own: agents close idle ones.
@@ -244,12 +255,12 @@ fn parse_ssh_blob(blob: &[u8]) -> Option<PublicKey> {
     PublicKey::from_bytes(*bytes).ok().filter(|key| key.to_ssh_blob() == blob)
 }
 
-fn encode_sign_request(key: &PublicKey, digest: &Sha512) -> encoding::Result<Vec<u8>> {
+fn encode_sign_request(key: &PublicKey, bytes: &[u8]) -> encoding::Result<Vec<u8>> {
     const NO_FLAGS: u32 = 0;
     let mut request = vec![SIGN_REQUEST];
     key.to_ssh_blob().encode(&mut request)?;
     // A slice: an array is encoded without its length.
-    digest.as_bytes().as_slice().encode(&mut request)?;
+    bytes.encode(&mut request)?;
     NO_FLAGS.encode(&mut request)?;
     Ok(request)
 }

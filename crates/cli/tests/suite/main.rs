@@ -14,6 +14,7 @@ mod hostile;
 mod journal;
 mod keys;
 mod limits;
+mod log;
 mod mirror;
 mod operation;
 mod requests;

@@ -19,6 +19,7 @@ use countersign_forge::{
     fetch::FetchError,
     url::UrlRefusal,
 };
+use countersign_log::{NoStaple, NoTile};
 use countersign_store::{StoreError, nonces::NonceError};
 
 use super::ApiError;
@@ -151,6 +152,37 @@ impl From<DownloadError> for ApiError {
                 let gravity = Gravity::from(&error);
                 Self { gravity, ..Self::internal(error.to_string(), error) }
             }
+        }
+    }
+}
+
+impl From<NoStaple> for ApiError {
+    fn from(error: NoStaple) -> Self {
+        match &error {
+            NoStaple::Unknown(_) | NoStaple::Collecting(_) => Self::refused(StatusCode::NOT_FOUND, &error),
+            // The next checkpoint can have it.
+            NoStaple::NotLogged { .. } => Self::refused(StatusCode::NOT_FOUND, &error).retry_after(5),
+            NoStaple::CatchingUp => Self::no_log_yet(),
+            NoStaple::NotCosigned => Self::refused(StatusCode::SERVICE_UNAVAILABLE, &error).retry_after(30),
+            // The reason can name a file of this server.
+            NoStaple::Stopped(_) => {
+                let message =
+                    "the log of this server has stopped; its operator finds the reason in the server's log";
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(60).because(error)
+            }
+            NoStaple::Unreadable(_) | NoStaple::OtherIndex(_) => {
+                Self::internal("the staple cannot be made", error)
+            }
+        }
+    }
+}
+
+impl From<NoTile> for ApiError {
+    fn from(error: NoTile) -> Self {
+        match error {
+            NoTile::NotCovered => Self::refused(StatusCode::NOT_FOUND, &error),
+            NoTile::CatchingUp => Self::no_log_yet(),
+            NoTile::Unreadable(_) => Self::internal("the tile cannot be read", error),
         }
     }
 }

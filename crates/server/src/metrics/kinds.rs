@@ -1,6 +1,6 @@
 //! Names for kinds of requests. The route table defines this fixed set, so strangers cannot add to it.
 
-pub(super) const MAX_KINDS: usize = 24;
+pub(super) const MAX_KINDS: usize = 32;
 
 /// The kind of a request, by its path alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -6,6 +6,7 @@ pub mod changes;
 mod endpoint;
 pub mod events;
 pub mod journal;
+pub mod log;
 pub mod pages;
 pub mod parameters;
 pub mod reads;

@@ -28,6 +28,26 @@ fn path(about: &'static str, example: &str) -> Parameter {
     Parameter { name: "path", place: ParameterPlace::Path, about, schema, example: json!(example) }
 }
 
+/// Of a tile of the log's tree.
+pub fn tile_name() -> Parameter {
+    let about =
+        "The level, the number of the tile in groups of three digits, and the width of a partial tile.";
+    named_tile(about, &format!("^([0-9]|[1-5][0-9]|6[0-3])/{TILE_NUMBER}$"), "0/x001/234.p/5")
+}
+
+/// Of a bundle of the log's leaves.
+pub fn bundle_name() -> Parameter {
+    let about = "The number of the bundle in groups of three digits, and the width of a partial bundle.";
+    named_tile(about, &format!("^{TILE_NUMBER}$"), "x001/234.p/5")
+}
+
+const TILE_NUMBER: &str = r"(x[0-9]{3}/){0,5}[0-9]{3}(\.p/[1-9][0-9]{0,2})?";
+
+fn named_tile(about: &'static str, pattern: &str, example: &str) -> Parameter {
+    let schema = json!({ "type": "string", "maxLength": 40, "pattern": pattern });
+    Parameter { name: "path", place: ParameterPlace::Path, about, schema, example: json!(example) }
+}
+
 /// The path of the badge's subject, and `.svg`.
 pub fn badge_path() -> Parameter {
     let about = "The path of a project, a release or a pending signers file, and `.svg`.";

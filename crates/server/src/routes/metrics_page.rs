@@ -18,6 +18,7 @@ use crate::{
     webhooks::stats::{DeliveryOutcome, WebhookStats},
 };
 use countersign_cluster::node::{NodeState, Reachability};
+use countersign_log::LogFigures;
 use countersign_store::BudgetScope;
 
 pub(super) fn render(app: &App, kinds: &RequestKinds) -> String {
@@ -48,6 +49,9 @@ pub(super) fn render(app: &App, kinds: &RequestKinds) -> String {
     );
     let help = "Commits that were sent to followers.";
     page.value("countersign_journal_commits_sent_total", help, followers.sent.get());
+    if let Some(log) = &app.log {
+        write_checkpoints(&mut page, log.figures());
+    }
     write_webhooks(&mut page, &app.webhooks, app.store.log().end());
     write_log(&mut page, observe::stats());
     page.0
@@ -204,6 +208,21 @@ fn write_fetches(page: &mut Page, app: &App) {
     let (fetching, downloads) = (app.upstream.turns.under_way(), app.upstream.releases.places.held());
     page.value("countersign_fetching_requests", "Requests that fetch or wait for their turn.", fetching);
     page.value("countersign_release_downloads", "Releases that are being downloaded.", downloads);
+}
+
+fn write_checkpoints(page: &mut Page, figures: LogFigures) {
+    let LogFigures { size, signed_size, cosigned_size, since_checkpoint, is_in_trouble } = figures;
+    page.value("countersign_log_size", "Commits that are in the log.", size);
+    let help = "Commits that the newest checkpoint covers.";
+    page.value("countersign_log_signed_size", help, signed_size);
+    let help = "Commits that the newest checkpoint with enough cosignatures covers.";
+    page.value("countersign_log_cosigned_size", help, cosigned_size);
+    let help = "Commits that are in the log, and that no checkpoint covers yet.";
+    page.value("countersign_log_lag_commits", help, size.saturating_sub(signed_size));
+    let help = "Seconds since a checkpoint was last made, or the newest one was given to witnesses again.";
+    page.value("countersign_log_checkpoint_age_seconds", help, since_checkpoint.as_secs_f64());
+    let help = "Whether the log does not go on, or signs nothing; the server's log says why.";
+    page.value("countersign_log_stopped", help, u8::from(is_in_trouble));
 }
 
 fn write_webhooks(page: &mut Page, webhooks: &[Arc<WebhookStats>], end: i64) {

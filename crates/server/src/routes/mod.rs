@@ -8,6 +8,7 @@ pub mod health;
 pub mod history;
 pub mod journal;
 pub mod keys;
+pub mod log;
 pub(crate) mod metrics;
 mod metrics_page;
 pub mod pending;

@@ -195,7 +195,7 @@ fn read_stretch(objects: &Objects, stretch: Stretch) -> Result<Vec<(ObjectId, Co
     Ok(commits)
 }
 
-fn read_commit(objects: &Objects, id: ObjectId) -> Result<Commit, StoreError> {
+pub(crate) fn read_commit(objects: &Objects, id: ObjectId) -> Result<Commit, StoreError> {
     let bytes = objects.read(&id, Kind::Commit)?;
     Commit::parse(&bytes).map_err(|reason| StoreError::corrupt(id, reason))
 }

@@ -44,10 +44,15 @@ pub(crate) struct NewCommit<'a> {
     /// Those that the repository does not have.
     blobs: Vec<(&'a RepoPath, ObjectId, &'a Arc<[u8]>)>,
     trees: Vec<EncodedTree>,
-    text: Vec<u8>,
+    text: Bytes,
 }
 
 impl NewCommit<'_> {
+    /// The commit object.
+    pub(crate) fn object(&self) -> Bytes {
+        self.text.clone()
+    }
+
     /// How much it says that is new: in files and in its own text. Directories repeat what is there.
     pub(crate) fn content_bytes(&self) -> u64 {
         self.blobs.iter().map(|(_, _, bytes)| bytes.len() as u64).sum::<u64>() + self.text.len() as u64
@@ -83,13 +88,13 @@ impl Batch {
         let blobs =
             edits.iter().zip(contents).filter_map(|((path, id), bytes)| Some((*path, (*id)?, bytes?)));
         let blobs: Vec<_> = blobs.filter(|(_, id, _)| is_new(id)).collect();
-        Ok(NewCommit { root, tip, blobs, trees, text })
+        Ok(NewCommit { root, tip, blobs, trees, text: text.into() })
     }
 
     pub(crate) fn add_commit(&mut self, objects: &Objects, commit: NewCommit<'_>) {
         commit.blobs.into_iter().for_each(|(path, id, bytes)| self.add_blob(objects, path, id, bytes));
         commit.trees.into_iter().for_each(|tree| self.add_tree(tree));
-        self.add(Kind::Commit, commit.tip, commit.text.into(), None);
+        self.add(Kind::Commit, commit.tip, commit.text, None);
     }
 
     /// A set of signatures grows by one at a time, and is written whole each time: the later versions are differences.

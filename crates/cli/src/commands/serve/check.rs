@@ -26,7 +26,13 @@ pub(super) fn run(args: &ServiceArgs, overrides: Overrides, output: Output) -> R
         None => report.say("configuration", "no file: flags, environment and defaults".to_owned()),
     }
     match settings {
-        Ok(settings) => look_at(settings, &mut report),
+        Ok(mut settings) => {
+            match super::read_log_key(&mut settings, output) {
+                Ok(()) => report.say_log(&settings),
+                Err(error) => report.blame(&error),
+            }
+            look_at(settings, &mut report);
+        }
         Err(error) => report.blame(&error),
     }
     report.finish(output)
@@ -99,6 +105,12 @@ struct Report {
 impl Report {
     fn say(&mut self, about: &'static str, text: String) {
         self.facts.push((about, text));
+    }
+
+    fn say_log(&mut self, settings: &Settings) {
+        if let Some(key) = settings.log.as_ref().and_then(|log| log.signer.as_ref()) {
+            self.say("log", key.key().to_string());
+        }
     }
 
     fn say_role(&mut self, mirror: Option<&MirrorSettings>, followed: Option<String>) {

@@ -84,7 +84,7 @@ fn right_signature() -> Vec<u8> {
 
 #[test]
 fn the_agent_is_asked_to_sign_the_raw_bytes_of_the_digest() {
-    let request = encode_sign_request(&secret().public_key(), &digest()).unwrap();
+    let request = encode_sign_request(&secret().public_key(), digest().as_bytes()).unwrap();
     let (blob, content) = (string(&secret().public_key().to_ssh_blob()), string(digest().as_bytes()));
     assert_eq!(request, [vec![13], blob, content, vec![0; 4]].concat());
 }

@@ -12,7 +12,11 @@ use countersign_api::{
     event::EventBody,
     requests::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody},
 };
-use countersign_core::documents::signers::SignersFile as Signers;
+use countersign_core::{
+    documents::signers::SignersFile as Signers,
+    log::{checkpoint::Checkpoint, note::Note},
+    values::verifier_key::VerifierKey,
+};
 use countersign_server::{
     openapi::{Content, ContentSchema, EndpointAccess, ParameterPlace, Row, Verb},
     table,
@@ -201,6 +205,15 @@ fn examples_are_read_by_the_server_and_by_the_client() {
                 "journal" => {
                     let text = example.as_str().expect("the example is text");
                     assert_eq!(read_journal(text.as_bytes()).len(), 1);
+                    continue;
+                }
+                "log_checkpoint" => {
+                    let note = Note::parse(example.as_str().expect("a note is text").as_bytes()).unwrap();
+                    Checkpoint::parse(note.text()).unwrap();
+                    continue;
+                }
+                "log_key" => {
+                    VerifierKey::parse(example.as_str().expect("a key is text").trim_end()).unwrap();
                     continue;
                 }
                 "releases" => ReleasesResponse::parse(&bytes).map(drop),

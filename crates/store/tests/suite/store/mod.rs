@@ -1,3 +1,4 @@
+mod feed;
 mod following;
 mod log;
 mod sharing;

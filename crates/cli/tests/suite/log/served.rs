@@ -1,0 +1,163 @@
+//! What a server with a log answers, compared with what a clone gives.
+
+use std::collections::BTreeSet;
+
+use countersign_core::{
+    log::record::LoggedState,
+    proof::{
+        freshness::{self, Freshness, LogTrust, LoggedSigners, StapleSubject},
+        staple::Staple,
+    },
+    values::{
+        digest::{Sha256, Sha512},
+        path::RepoPath,
+    },
+};
+use countersign_testing::log_reader::{derive_leaves, root_of};
+
+use super::{await_all, await_that, log_key, start};
+use crate::support::{
+    Person, SignersFile, TestServer, World,
+    metrics::{Page, await_value},
+    people::now,
+    signers::days_ago,
+};
+
+fn alice() -> Person {
+    Person::named("alice")
+}
+
+fn bob() -> Person {
+    Person::named("bob")
+}
+
+fn staple(world: &World, index: &str) -> Staple {
+    let reply = world.server.get(&format!("/v1/proof/{index}"));
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    assert_eq!(reply.header("content-type"), Some("application/json"));
+    assert!(reply.body.len() < 6_000, "{} bytes", reply.body.len());
+    Staple::parse(&reply.body).unwrap()
+}
+
+/// What a client learns from the staple, with the log's key from the server.
+fn verify(world: &World, index: &str, signers: &[&SignersFile]) -> Freshness {
+    let subject = StapleSubject {
+        index_path: RepoPath::parse(index).unwrap(),
+        index_digest: Sha512::of(&world.read(index)),
+        project: RepoPath::parse(&world.id("acme/app")).unwrap(),
+        signers: signers.iter().map(|file| Sha512::of(&file.bytes())).collect(),
+        signer_keys: BTreeSet::new(),
+    };
+    let key = log_key(&world.server);
+    freshness::verify(&staple(world, index), &subject, LogTrust::Key(&key), now()).unwrap()
+}
+
+#[test]
+fn the_log_and_its_staples_say_what_the_repository_holds() {
+    let world = start();
+    let (alice, bob) = (alice(), bob());
+    let first = SignersFile::of(1, &[&alice]);
+    world.activate("acme/app", &first, &[&alice]);
+    let one = world.add_signed_release("acme/app/1.0", &[&alice]);
+    let two = world.add_signed_release("acme/app/2.0", &[&alice]);
+    await_all(&world);
+    assert_eq!(verify(&world, &two, &[&first]).newer, 0);
+    let second = SignersFile::of(2, &[&alice, &bob]).redated(days_ago(1));
+    world.rotate("acme/app", &second, &[&alice, &bob]);
+    let three = world.add_signed_release("acme/app/3.0", &[&alice, &bob]);
+    world.revoke(&alice, &one).ok();
+    let newest = await_all(&world);
+
+    let leaves = derive_leaves(&world.server.repository());
+    assert_eq!(newest.size, leaves.len() as u64);
+    assert_eq!(newest.root, root_of(&leaves));
+    let proven = verify(&world, &one, &[&first, &second]);
+    assert!(matches!(proven.state, LoggedState::Revoked(_)));
+    assert_eq!((proven.newer, proven.signers), (2, LoggedSigners::Newest));
+    let proven = verify(&world, &three, &[&first, &second]);
+    assert_eq!((proven.state, proven.newer), (LoggedState::Complete, 0));
+    assert_eq!(proven.checkpoint, newest);
+    // An old chain of signers is noticed.
+    assert_eq!(verify(&world, &two, &[&first]).signers, LoggedSigners::Replaced { history: 2 });
+}
+
+#[test]
+fn tiles_and_entries_are_those_of_a_clone_and_can_be_kept_for_ever() {
+    let world = start();
+    world.activate("acme/app", &SignersFile::of(1, &[&alice()]), &[&alice()]);
+    let newest = await_all(&world);
+    let (width, leaves) = (newest.size, derive_leaves(&world.server.repository()));
+    let hashes: Vec<u8> =
+        leaves.iter().flat_map(|leaf| *Sha256::of(&[b"\0", leaf.as_bytes()].concat()).as_bytes()).collect();
+    let entries: Vec<u8> = leaves
+        .iter()
+        .flat_map(|leaf| [&u16::try_from(leaf.len()).unwrap().to_be_bytes(), leaf.as_bytes()].concat())
+        .collect();
+    for (name, expected) in [("0", hashes), ("entries", entries)] {
+        let reply = world.server.get(&format!("/log/tile/{name}/000.p/{width}"));
+        assert_eq!((reply.status, &reply.body), (200, &expected));
+        assert_eq!(reply.header("content-type"), Some("application/octet-stream"));
+        assert_eq!(reply.header("cache-control"), Some("public, max-age=31536000, immutable"));
+        world.server.get(&format!("/log/tile/{name}/000.p/{}", width + 1)).refused(404, "does not cover");
+        world.server.get(&format!("/log/tile/{name}/000")).refused(404, "does not cover");
+        for odd in ["", "0", "000.p/0", "000.p/256", "x000/000", "000.p/", "%30%30%30"] {
+            let reply = world.server.get(&format!("/log/tile/{name}/{odd}"));
+            reply.refused(404, "no tile");
+        }
+    }
+    let reply = world.server.get("/log/checkpoint");
+    assert_eq!(reply.header("content-type"), Some("text/plain; charset=utf-8"));
+    assert_eq!(reply.header("cache-control"), Some("public, max-age=2"));
+}
+
+#[test]
+fn a_release_without_a_staple_is_told_why() {
+    let world = start();
+    world.activate("acme/app", &SignersFile::of(1, &[&alice()]), &[&alice()]);
+    let index = world.add_release(&alice(), "acme/app/1.0");
+    await_all(&world);
+    let ask = |path: &str| world.server.get(&format!("/v1/proof/{path}"));
+    ask(&index).refused(404, "still collects signatures");
+    ask(&world.index_path("acme/app/9.0")).refused(404, "not a release");
+    ask(&world.active_path("acme/app")).refused(404, "");
+    ask("../etc").refused(400, "");
+    world.sign_all(&index, &[&alice()]);
+    await_that("the staple", || {
+        let reply = ask(&index);
+        // Complete, and not in a checkpoint yet, or there.
+        match reply.status {
+            200 => Some(()),
+            404 => {
+                reply.refused(404, "not in the log yet");
+                assert!(reply.header("retry-after").is_some());
+                None
+            }
+            other => panic!("{other}: {}", reply.text()),
+        }
+    });
+}
+
+#[test]
+fn a_server_without_a_log_says_so_and_keeps_nothing() {
+    let server = TestServer::start();
+    for target in ["/log/checkpoint", "/log/key", "/log/tile/0/000", "/log/tile/entries/000", "/v1/proof/a/b"]
+    {
+        server.get(target).refused(404, "keeps no log");
+    }
+    assert!(!server.data_dir().join("log").exists());
+}
+
+#[test]
+fn metrics_tell_how_far_it_is() {
+    let world = start();
+    world.activate("acme/app", &SignersFile::of(1, &[&alice()]), &[&alice()]);
+    let newest = await_all(&world);
+    let metrics = world.server.metrics_address();
+    await_value(metrics, "countersign_log_signed_size", newest.size as f64);
+    let page = Page::read(metrics);
+    assert_eq!(page.value("countersign_log_size"), newest.size as f64);
+    assert_eq!(page.value("countersign_log_cosigned_size"), newest.size as f64);
+    assert_eq!(page.value("countersign_log_lag_commits"), 0.0);
+    assert_eq!(page.value("countersign_log_stopped"), 0.0);
+    assert!(page.value("countersign_log_checkpoint_age_seconds") < 60.0);
+}

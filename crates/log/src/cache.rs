@@ -1,0 +1,319 @@
+//! What was derived, on disk beside the repository, so that a start does not derive everything again (D87). Both files
+//! are read up to the newest checkpoint only; what comes after it is derived again.
+
+use std::{
+    collections::HashMap,
+    fs::{File, OpenOptions},
+    io::{self, BufReader, Read, Seek as _, SeekFrom},
+    ops::Range,
+    os::unix::fs::FileExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use countersign_core::{
+    log::{
+        leaf::Leaf,
+        record::Record,
+        status::Statuses,
+        tree::{Hash, Tree, TreeHead},
+        trie::TrieKey,
+    },
+    values::digest::Sha256,
+};
+use countersign_store::ObjectId;
+
+use crate::{error::LogError, recount::Recount};
+
+/// A leaf in the file: the commit, and three digests.
+const LEAF_BYTES: usize = 20 + 3 * 32;
+/// A record in the file: the leaf that it came with, its length, and its text.
+const RECORD_HEAD: usize = 8 + 2;
+/// Written together, when this many wait.
+const MAX_WAITING_LEAVES: usize = 8_192;
+const MAX_WAITING_RECORDS: usize = 8_192;
+
+#[derive(Debug)]
+pub(crate) struct LogCache {
+    leaves: LeafFile,
+    records: File,
+    records_path: PathBuf,
+    /// What lies in the files.
+    leaves_written: u64,
+    records_bytes: u64,
+    new_leaves: Vec<u8>,
+    /// The newest of each key, with the number of its leaf.
+    new_records: HashMap<TrieKey, (u64, Record)>,
+}
+
+/// The leaves, for all who read them.
+#[derive(Debug, Clone)]
+pub(crate) struct LeafFile {
+    path: PathBuf,
+    file: Arc<File>,
+}
+
+/// What the caches hold, if it agrees with itself.
+#[derive(Debug)]
+pub(crate) struct LoadedLog {
+    pub(crate) tree: Tree,
+    pub(crate) recount: Recount,
+    /// The map of `CacheWish::earlier`, if that was asked for, and of the whole.
+    pub(crate) earlier: Option<Statuses>,
+    pub(crate) statuses: Statuses,
+}
+
+/// Up to where to read the caches.
+#[derive(Clone, Copy)]
+pub(crate) struct CacheWish<'a> {
+    pub(crate) head: TreeHead,
+    /// A size before, whose map is needed too.
+    pub(crate) earlier: Option<u64>,
+    /// Whether no one wants it any more.
+    pub(crate) is_stopping: &'a dyn Fn() -> bool,
+}
+
+impl LogCache {
+    pub(crate) fn open(dir: &Path) -> Result<Self, LogError> {
+        std::fs::create_dir_all(dir).map_err(LogError::cache(dir))?;
+        let open = |path: &Path| {
+            let mut options = OpenOptions::new();
+            let opened = options.read(true).write(true).create(true).truncate(false).open(path);
+            opened.map_err(LogError::cache(path))
+        };
+        let (path, records_path) = (dir.join("leaves"), dir.join("records"));
+        let leaves = LeafFile { file: Arc::new(open(&path)?), path };
+        Ok(Self {
+            leaves,
+            records: open(&records_path)?,
+            records_path,
+            leaves_written: 0,
+            records_bytes: 0,
+            new_leaves: Vec::new(),
+            new_records: HashMap::new(),
+        })
+    }
+
+    pub(crate) fn leaves(&self) -> &LeafFile {
+        &self.leaves
+    }
+
+    /// Reads what the caches say up to a checkpoint. `None` if it is not the log of that checkpoint. Everything behind is
+    /// dropped.
+    pub(crate) fn load(&mut self, wish: &CacheWish<'_>) -> Result<Option<LoadedLog>, LogError> {
+        let Some((tree, recount, states)) = self.load_tree(wish)? else { return Ok(None) };
+        let (earlier, statuses) = self.load_statuses(wish)?;
+        if statuses.root() != states.last || earlier.as_ref().map(Statuses::root) != states.earlier {
+            return Ok(None);
+        }
+        self.truncate_leaves(wish.head.size)?;
+        Ok(Some(LoadedLog { tree, recount, earlier, statuses }))
+    }
+
+    /// Begins from nothing.
+    pub(crate) fn clear(&mut self) -> Result<(), LogError> {
+        self.new_leaves.clear();
+        self.new_records.clear();
+        self.truncate_leaves(0)?;
+        cut(&self.records, 0).map_err(LogError::cache(&self.records_path))?;
+        self.records_bytes = 0;
+        Ok(())
+    }
+
+    /// How many leaves there are.
+    pub(crate) fn len(&self) -> u64 {
+        self.leaves_written + (self.new_leaves.len() / LEAF_BYTES) as u64
+    }
+
+    /// Adds the next leaf. It is on disk after [`LogCache::sync`].
+    pub(crate) fn push(&mut self, leaf: &CachedLeaf, records: Vec<Record>) -> Result<(), LogError> {
+        let number = self.len();
+        leaf.write(&mut self.new_leaves);
+        self.new_records.extend(records.into_iter().map(|record| (record.key(), (number, record))));
+        let is_much = self.new_leaves.len() > MAX_WAITING_LEAVES * LEAF_BYTES
+            || self.new_records.len() > MAX_WAITING_RECORDS;
+        if is_much { self.write() } else { Ok(()) }
+    }
+
+    /// Puts everything on disk. Only a checkpoint makes it count.
+    pub(crate) fn sync(&mut self) -> Result<(), LogError> {
+        self.write()?;
+        self.leaves.file.sync_data().map_err(LogError::cache(&self.leaves.path))?;
+        self.records.sync_data().map_err(LogError::cache(&self.records_path))
+    }
+
+    /// After a failure everything is written again, at the same place.
+    fn write(&mut self) -> Result<(), LogError> {
+        let at = self.leaves_written * LEAF_BYTES as u64;
+        let written = self.leaves.file.write_all_at(&self.new_leaves, at);
+        written.map_err(LogError::cache(&self.leaves.path))?;
+        let mut bytes = Vec::new();
+        for (leaf, record) in self.new_records.values() {
+            write_record(*leaf, record, &mut bytes);
+        }
+        let written = self.records.write_all_at(&bytes, self.records_bytes);
+        written.map_err(LogError::cache(&self.records_path))?;
+        self.leaves_written = self.len();
+        self.records_bytes += bytes.len() as u64;
+        self.new_leaves.clear();
+        self.new_records.clear();
+        Ok(())
+    }
+
+    fn load_tree(&self, wish: &CacheWish<'_>) -> Result<Option<(Tree, Recount, States)>, LogError> {
+        let (mut tree, mut recount, mut states) = (Tree::default(), Recount::default(), States::default());
+        let fail = LogError::cache(&self.leaves.path);
+        let mut reader = self.leaves.reader().map_err(&fail)?;
+        let mut bytes = [0; LEAF_BYTES];
+        for size in 1..=wish.head.size {
+            if (wish.is_stopping)() {
+                return Ok(None);
+            }
+            match reader.read_exact(&mut bytes) {
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+                read => read.map_err(&fail)?,
+            }
+            let leaf = CachedLeaf::read(&bytes);
+            let hash = leaf.leaf().hash();
+            tree.push(hash);
+            recount.push(hash);
+            if wish.earlier == Some(size) {
+                states.earlier = Some(leaf.state);
+            }
+            states.last = leaf.state;
+        }
+        let is_same = tree.root(wish.head.size) == Some(wish.head.root);
+        Ok(is_same.then_some((tree, recount, states)))
+    }
+
+    fn load_statuses(&mut self, wish: &CacheWish<'_>) -> Result<(Option<Statuses>, Statuses), LogError> {
+        let fail = LogError::cache(&self.records_path);
+        self.records.seek(SeekFrom::Start(0)).map_err(&fail)?;
+        let mut records = RecordReader { reader: BufReader::with_capacity(1 << 20, &self.records), bytes: 0 };
+        let mut later = Vec::new();
+        // What follows the checkpoint counts for nothing. A torn tail looks the same as damage; the root tells them apart.
+        let first = std::iter::from_fn(|| {
+            loop {
+                let (leaf, record) = records.next_before(wish.head.size)?;
+                match wish.earlier {
+                    Some(earlier) if leaf >= earlier => later.push(record),
+                    Some(_) | None => return Some(record),
+                }
+            }
+        });
+        let first = Statuses::of_records(first);
+        let end = records.bytes;
+        let whole = later.iter().fold(first.clone(), |statuses, record| statuses.insert_record(record));
+        cut(&self.records, end).map_err(&fail)?;
+        self.records_bytes = end;
+        Ok((wish.earlier.map(|_| first), whole))
+    }
+
+    fn truncate_leaves(&mut self, size: u64) -> Result<(), LogError> {
+        let LeafFile { path, file } = &self.leaves;
+        cut(file, size * LEAF_BYTES as u64).map_err(LogError::cache(path))?;
+        self.leaves_written = size;
+        Ok(())
+    }
+}
+
+/// The roots of the map that leaves name.
+#[derive(Debug)]
+struct States {
+    earlier: Option<Hash>,
+    last: Hash,
+}
+
+impl Default for States {
+    fn default() -> Self {
+        Self { earlier: None, last: Statuses::default().root() }
+    }
+}
+
+impl LeafFile {
+    /// These leaves, which must be there.
+    pub(crate) fn read(&self, range: Range<u64>) -> Result<Vec<CachedLeaf>, LogError> {
+        let count = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or_default();
+        let mut bytes = vec![0; count * LEAF_BYTES];
+        let read = self.file.read_exact_at(&mut bytes, range.start * LEAF_BYTES as u64);
+        read.map_err(LogError::cache(&self.path))?;
+        Ok(bytes.as_chunks().0.iter().map(CachedLeaf::read).collect())
+    }
+
+    fn reader(&self) -> io::Result<impl Read> {
+        let mut file = &*self.file;
+        file.seek(SeekFrom::Start(0))?;
+        Ok(BufReader::with_capacity(1 << 20, file))
+    }
+}
+
+/// A leaf without its spelling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CachedLeaf {
+    pub(crate) commit: ObjectId,
+    pub(crate) object: Sha256,
+    pub(crate) changes: Sha256,
+    pub(crate) state: Hash,
+}
+
+impl CachedLeaf {
+    pub(crate) fn leaf(&self) -> Leaf {
+        let Self { commit, object, changes, state } = *self;
+        Leaf { commit: commit.to_string(), object, changes, state }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        let Self { commit, object, changes, state } = self;
+        out.extend_from_slice(commit.as_bytes());
+        [object, changes, state].into_iter().for_each(|digest| out.extend_from_slice(digest.as_bytes()));
+    }
+
+    fn read(bytes: &[u8; LEAF_BYTES]) -> Self {
+        let (commit, digests) = bytes.split_at(20);
+        let digest = |number: usize| {
+            let bytes = digests.as_chunks().0.get(number).copied();
+            Sha256::from_bytes(bytes.expect("three digests: counted in LEAF_BYTES"))
+        };
+        Self {
+            commit: ObjectId::from_bytes_or_panic(commit),
+            object: digest(0),
+            changes: digest(1),
+            state: digest(2),
+        }
+    }
+}
+
+/// A file that is as long is not touched.
+fn cut(file: &File, length: u64) -> io::Result<()> {
+    if file.metadata()?.len() == length { Ok(()) } else { file.set_len(length) }
+}
+
+fn write_record(leaf: u64, record: &Record, out: &mut Vec<u8>) {
+    let text = record.text();
+    // A record names at most nine paths, which are bounded.
+    let length = u16::try_from(text.len()).expect("records have less than 64 KiB");
+    out.extend_from_slice(&leaf.to_be_bytes());
+    out.extend_from_slice(&length.to_be_bytes());
+    out.extend_from_slice(text.as_bytes());
+}
+
+struct RecordReader<'a> {
+    reader: BufReader<&'a File>,
+    /// How far it has read.
+    bytes: u64,
+}
+
+impl RecordReader<'_> {
+    /// The next record of the log's first `size` leaves, if there is one and it can be read.
+    fn next_before(&mut self, size: u64) -> Option<(u64, Record)> {
+        let mut head = [0; RECORD_HEAD];
+        self.reader.read_exact(&mut head).ok()?;
+        let [leaf @ .., high, low] = head;
+        let leaf = Some(u64::from_be_bytes(leaf)).filter(|leaf| *leaf < size)?;
+        let mut text = vec![0; usize::from(u16::from_be_bytes([high, low]))];
+        self.reader.read_exact(&mut text).ok()?;
+        let record = Record::parse(str::from_utf8(&text).ok()?).ok()?;
+        self.bytes += (RECORD_HEAD + text.len()) as u64;
+        Some((leaf, record))
+    }
+}

@@ -1,0 +1,346 @@
+//! The log's thread: follows the store, derives leaves, and signs checkpoints.
+
+use std::{
+    cell::RefCell,
+    sync::{Arc, atomic::Ordering},
+    thread,
+    time::Duration,
+};
+
+use countersign_core::{
+    log::{
+        checkpoint::Checkpoint,
+        leaf::digest_changes,
+        status::Statuses,
+        tree::{Hash, Tree, TreeHead},
+    },
+    rules::snapshot::{Change, Snapshot as _},
+    values::digest::Sha256,
+};
+use countersign_store::{
+    Head, ObjectId, StoreError,
+    feed::{FeedNews, follower::CommitFeed},
+};
+
+use crate::{
+    cache::{CacheWish, CachedLeaf, LoadedLog, LogCache},
+    checkpoints::CheckpointView,
+    error::{LogError, LogRefusal},
+    recount::Recount,
+    signer::LogSigner,
+    state::{LogState, lock},
+};
+
+/// How long to wait before trying again what has failed.
+const RETRY: Duration = Duration::from_secs(1);
+/// Leaves that are read back from disk at a time, to count them again.
+const RECOUNT_LEAVES: u64 = 4_096;
+
+#[derive(Debug)]
+pub(crate) struct LogFollower {
+    shared: Arc<LogState>,
+    feed: CommitFeed,
+    cache: LogCache,
+    signer: Arc<LogSigner>,
+    pace: LogPace,
+    /// After the newest commit.
+    statuses: Statuses,
+    last: Option<CachedLeaf>,
+    recount: Recount,
+    /// Whether the tree was found to continue the newest checkpoint.
+    continues: bool,
+    is_loaded: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LogPace {
+    pub(crate) checkpoint_every: Duration,
+    pub(crate) heartbeat_every: Duration,
+}
+
+impl LogFollower {
+    pub(crate) fn new(
+        shared: Arc<LogState>,
+        feed: CommitFeed,
+        cache: LogCache,
+        signer: Arc<LogSigner>,
+        pace: LogPace,
+    ) -> Self {
+        Self {
+            shared,
+            feed,
+            cache,
+            signer,
+            pace,
+            statuses: Statuses::default(),
+            last: None,
+            recount: Recount::default(),
+            continues: false,
+            is_loaded: false,
+        }
+    }
+
+    /// Works until it is told to stop.
+    pub(crate) fn run(mut self) {
+        while !self.shared.is_stopping() {
+            match self.work() {
+                Ok(()) => self.shared.note_recovery(),
+                Err(error) => {
+                    let is_damaged = matches!(error, LogError::Miscounted(_));
+                    self.shared.report(error);
+                    if is_damaged && let Err(error) = self.reset() {
+                        self.shared.report(error);
+                    }
+                    // Stopping unparks.
+                    thread::park_timeout(RETRY);
+                }
+            }
+        }
+    }
+
+    fn work(&mut self) -> Result<(), LogError> {
+        if !self.is_loaded {
+            self.load()?;
+            self.is_loaded = true;
+            self.catch_up()?;
+        } else {
+            match self.feed.next(self.patience()) {
+                FeedNews::Commits(commits) => {
+                    let head = self.feed.head();
+                    for commit in &commits {
+                        // After a failure the feed is ahead.
+                        if commit.parent != self.newest() {
+                            self.catch_up()?;
+                            break;
+                        }
+                        self.push(commit.id, &commit.object, &commit.change, &head)?;
+                    }
+                }
+                FeedNews::Behind => self.catch_up()?,
+            }
+        }
+        if self.shared.is_stopping() {
+            return Ok(());
+        }
+        self.check_continuation()?;
+        if self.is_due() { self.make_checkpoint() } else { Ok(()) }
+    }
+
+    fn newest(&self) -> Option<ObjectId> {
+        self.last.map(|leaf| leaf.commit)
+    }
+
+    /// What the caches hold, if it is the log of the newest checkpoint.
+    fn load(&mut self) -> Result<(), LogError> {
+        let mut checkpoints = self.shared.checkpoints();
+        checkpoints.load(&self.shared.key)?;
+        self.shared.show(&checkpoints);
+        let Some(head) = checkpoints.newest().map(|newest| newest.checkpoint().head()) else {
+            drop(checkpoints);
+            return self.reset();
+        };
+        let earlier = checkpoints.cosigned().map(|cosigned| cosigned.size()).filter(|size| *size < head.size);
+        drop(checkpoints);
+        let shared = Arc::clone(&self.shared);
+        let wish = CacheWish { head, earlier, is_stopping: &|| shared.is_stopping() };
+        let loaded = self.cache.load(&wish)?;
+        let Some(loaded) = loaded else { return self.reset() };
+        let Some(last) = self.cache.leaves().read(wish.head.size - 1..wish.head.size)?.pop() else {
+            return self.reset();
+        };
+        if self.feed.journal(Some(last.commit))?.is_none() {
+            return self.reset();
+        }
+        self.take(loaded, &wish, last)
+    }
+
+    fn take(&mut self, loaded: LoadedLog, wish: &CacheWish<'_>, last: CachedLeaf) -> Result<(), LogError> {
+        let LoadedLog { tree, recount, earlier, statuses } = loaded;
+        let mut versions = vec![(wish.head.size, last, statuses.clone())];
+        if let (Some(size), Some(statuses)) = (wish.earlier, earlier)
+            && let Some(leaf) = self.cache.leaves().read(size - 1..size)?.pop()
+        {
+            versions.push((size, leaf, statuses));
+        }
+        *self.shared.tree_mut() = tree;
+        for (size, leaf, statuses) in versions {
+            self.show_view(size, &leaf, statuses)?;
+        }
+        (self.statuses, self.last, self.recount) = (statuses, Some(last), recount);
+        Ok(())
+    }
+
+    /// Forgets what was derived; the repository gives it again.
+    fn reset(&mut self) -> Result<(), LogError> {
+        *self.shared.tree_mut() = Tree::default();
+        (self.statuses, self.last, self.recount) = (Statuses::default(), None, Recount::default());
+        self.continues = false;
+        self.cache.clear()
+    }
+
+    /// Reads what the feed does not have.
+    fn catch_up(&mut self) -> Result<(), LogError> {
+        loop {
+            let Some(mut export) = self.feed.journal(self.newest())? else {
+                tracing::warn!("the repository is not the one that the log was made from: it is made again");
+                self.reset()?;
+                continue;
+            };
+            let head = self.feed.head();
+            while let Some(entry) = export.next_entry()? {
+                if self.shared.is_stopping() {
+                    return Ok(());
+                }
+                let object = self.feed.commit_object(&entry.id)?;
+                self.push(entry.id, &object, &entry.change, &head)?;
+            }
+            if self.feed.resume(self.newest()) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The leaf of one more commit. `head` is its state, or any later one.
+    fn push(&mut self, id: ObjectId, object: &[u8], change: &Change, head: &Head) -> Result<(), LogError> {
+        let unreadable = RefCell::new(None);
+        let read_index = |path: &_| {
+            head.read(path).unwrap_or_else(|error| {
+                unreadable.replace(Some(error));
+                None
+            })
+        };
+        let applied = self.statuses.apply(change, read_index);
+        if let Some(error) = unreadable.into_inner() {
+            // Of the disk, and not of the commit: it is tried again.
+            let (subject, reason) = (error.path.to_string(), error.reason);
+            return Err(StoreError::Corrupt { subject, reason }.into());
+        }
+        let (statuses, records) = applied.map_err(|source| LogError::Underivable { commit: id, source })?;
+        let (object, changes, state) = (Sha256::of(object), digest_changes(change), statuses.root());
+        let leaf = CachedLeaf { commit: id, object, changes, state };
+        self.cache.push(&leaf, records)?;
+        let size = {
+            let mut tree = self.shared.tree_mut();
+            tree.push(leaf.leaf().hash());
+            tree.len()
+        };
+        (self.statuses, self.last) = (statuses, Some(leaf));
+        if size <= self.shared.checkpoints().newest_size() {
+            self.show_view(size, &leaf, self.statuses.clone())?;
+        }
+        Ok(())
+    }
+
+    /// If a checkpoint of this size waits for what proofs need, it gets it.
+    fn show_view(&mut self, size: u64, leaf: &CachedLeaf, statuses: Statuses) -> Result<(), LogError> {
+        let mut checkpoints = self.shared.checkpoints();
+        let Some(issued) = checkpoints.of_size(size).filter(|issued| issued.view.is_none()) else {
+            return Ok(());
+        };
+        let inclusion = {
+            let tree = self.shared.tree();
+            let is_same = tree.root(size) == Some(issued.checkpoint().root);
+            tree.inclusion(size - 1, size).filter(|_| is_same)
+        };
+        if let Some(inclusion) = inclusion {
+            // From here on others read the leaves; and the next start finds the caches up to here.
+            self.cache.sync()?;
+            issued.view = Some(Arc::new(CheckpointView { leaf: leaf.leaf(), inclusion, statuses }));
+            self.shared.show(&checkpoints);
+        }
+        Ok(())
+    }
+
+    /// A log that does not continue what it has signed, or what witnesses have seen, must not sign (D88).
+    fn check_continuation(&mut self) -> Result<(), LogError> {
+        let size = self.shared.tree().len();
+        if let Some((witness, seen)) = lock(&self.shared.witnessed).clone().filter(|(_, seen)| *seen > size) {
+            return Err(LogRefusal::BehindWitness { witness, seen, size }.into());
+        }
+        let signed = self.shared.checkpoints().newest().map(|newest| newest.checkpoint().head());
+        if let Some(signed) = signed.filter(|_| !self.continues) {
+            let TreeHead { size: signed, root } = signed;
+            if size < signed {
+                return Err(LogRefusal::Behind { signed, size }.into());
+            }
+            if self.shared.tree().root(signed) != Some(root) {
+                return Err(LogRefusal::Forked { signed }.into());
+            }
+        }
+        self.continues = true;
+        Ok(())
+    }
+
+    fn has_news(&self) -> bool {
+        self.shared.tree().len() > self.shared.checkpoints().newest_size()
+    }
+
+    /// How long there is nothing to do if no commit comes.
+    fn patience(&self) -> Duration {
+        let every = if !self.can_sign() {
+            return self.pace.heartbeat_every;
+        } else if self.has_news() {
+            self.pace.checkpoint_every
+        } else {
+            self.pace.heartbeat_every
+        };
+        let last = *lock(&self.shared.last_round);
+        last.map_or(Duration::ZERO, |last| every.saturating_sub(last.elapsed()))
+    }
+
+    fn is_due(&self) -> bool {
+        self.can_sign() && self.patience().is_zero()
+    }
+
+    fn can_sign(&self) -> bool {
+        self.shared.is_allowed_to_sign.load(Ordering::Acquire) && !self.shared.tree().is_empty()
+    }
+
+    /// Signs what is new, or begins another round with the same.
+    fn make_checkpoint(&mut self) -> Result<(), LogError> {
+        if self.has_news() {
+            let (size, root) = self.count_twice()?;
+            let leaf = self.check_last()?;
+            let origin = self.shared.key.name().to_owned();
+            let signed = self.signer.sign(Checkpoint { origin, size, root })?;
+            let inclusion = self.shared.tree().inclusion(size - 1, size);
+            let inclusion = inclusion.ok_or(LogError::Miscounted("size"))?;
+            let view = CheckpointView { leaf: leaf.leaf(), inclusion, statuses: self.statuses.clone() };
+            let mut checkpoints = self.shared.checkpoints();
+            checkpoints.issue(signed, view)?;
+            self.shared.show(&checkpoints);
+        }
+        let size = self.shared.checkpoints().newest_size();
+        self.shared.begin_round(size);
+        Ok(())
+    }
+
+    /// The root of the tree in memory, and again of the leaves that are on disk.
+    fn count_twice(&mut self) -> Result<(u64, Hash), LogError> {
+        self.cache.sync()?;
+        let size = self.cache.len();
+        let mut recount = self.recount.clone();
+        while recount.size() < size {
+            let begin = recount.size();
+            let leaves = self.cache.leaves().read(begin..size.min(begin + RECOUNT_LEAVES))?;
+            leaves.iter().for_each(|leaf| recount.push(leaf.leaf().hash()));
+        }
+        let root = recount.root();
+        if self.shared.tree().root(size) != Some(root) || self.shared.tree().len() != size {
+            return Err(LogError::Miscounted("root"));
+        }
+        self.recount = recount;
+        Ok((size, root))
+    }
+
+    /// The last leaf, if the repository on disk gives it too.
+    fn check_last(&self) -> Result<CachedLeaf, LogError> {
+        let last = self.last.ok_or(LogError::Miscounted("size"))?;
+        let object = self.feed.commit_object(&last.commit)?;
+        let entry = self.feed.read_entry(&last.commit)?;
+        let is_same = Sha256::of(&object) == last.object
+            && digest_changes(&entry.change) == last.changes
+            && self.statuses.root() == last.state;
+        if is_same { Ok(last) } else { Err(LogError::Miscounted("last leaf")) }
+    }
+}

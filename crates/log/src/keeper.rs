@@ -1,0 +1,113 @@
+//! Where the newest checkpoints are kept. They are no cache: a log that forgets what it has signed can contradict itself.
+
+use std::{
+    fmt,
+    fs::{self, File},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use countersign_core::values::bounds::NOTE_BYTES;
+use thiserror::Error;
+
+/// For a server on its own that is its data directory; for nodes, the database that they share.
+pub trait CheckpointKeeper: fmt::Debug + Send {
+    fn load(&mut self) -> Result<KeptNotes, KeepError>;
+
+    /// Where the newest one is, for messages.
+    fn place(&self) -> String;
+
+    /// Keeps a new checkpoint in place of the one with `before` commits, or of none. When this returns, it is durable.
+    fn keep_newest(&mut self, before: u64, note: &str) -> Result<(), KeepError>;
+
+    /// Keeps the newest checkpoint that witnesses have cosigned.
+    fn keep_cosigned(&mut self, note: &str) -> Result<(), KeepError>;
+}
+
+/// Notes as they were kept. Nothing of them is checked yet.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeptNotes {
+    pub newest: Option<Vec<u8>>,
+    pub cosigned: Option<Vec<u8>>,
+}
+
+#[derive(Debug, Clone, Error)]
+pub enum KeepError {
+    #[error("the checkpoint {} cannot be used", path.display())]
+    File { path: PathBuf, source: Arc<io::Error> },
+    #[error(
+        "{place} holds no checkpoint that the key {key} of this log has signed: {reason}. If the key or the origin is a new \
+         one, this is another log: move the old checkpoint away to begin it. Else put it back from a backup"
+    )]
+    Unusable { place: String, key: String, reason: String },
+    #[error("another node has signed a checkpoint meanwhile")]
+    Overtaken,
+}
+
+/// Two files in a directory, each replaced as a whole.
+#[derive(Debug)]
+pub struct CheckpointFiles {
+    dir: PathBuf,
+}
+
+impl CheckpointFiles {
+    pub const NEWEST: &str = "checkpoint";
+    pub const COSIGNED: &str = "cosigned";
+
+    pub fn new(dir: &Path) -> Self {
+        Self { dir: dir.to_owned() }
+    }
+
+    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, KeepError> {
+        let path = self.dir.join(name);
+        let found = match fs::metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Ok(found) if found.len() > NOTE_BYTES as u64 => Err(io::Error::other("it is too large")),
+            Ok(_) => fs::read(&path),
+            Err(error) => Err(error),
+        };
+        found.map(Some).map_err(|source| KeepError::File { path, source: Arc::new(source) })
+    }
+
+    /// A crash leaves the old content or the new one.
+    fn replace(&self, name: &str, text: &str) -> Result<(), KeepError> {
+        let path = self.dir.join(name);
+        let unfinished = path.with_extension("new");
+        let replaced = (|| {
+            let mut file = File::create(&unfinished)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&unfinished, &path)?;
+            File::open(&self.dir)?.sync_all()
+        })();
+        replaced.map_err(|source| KeepError::File { path, source: Arc::new(source) })
+    }
+}
+
+impl CheckpointKeeper for CheckpointFiles {
+    fn load(&mut self) -> Result<KeptNotes, KeepError> {
+        // A kill may have come between a rename and its fsync. What is read now must not go back later; neither must the
+        // directory itself.
+        let synced = fs::create_dir_all(&self.dir).and_then(|()| {
+            let above = self.dir.parent().filter(|above| !above.as_os_str().is_empty());
+            File::open(above.unwrap_or(Path::new(".")))?.sync_all()?;
+            File::open(&self.dir)?.sync_all()
+        });
+        synced.map_err(|source| KeepError::File { path: self.dir.clone(), source: Arc::new(source) })?;
+        Ok(KeptNotes { newest: self.read(Self::NEWEST)?, cosigned: self.read(Self::COSIGNED)? })
+    }
+
+    fn place(&self) -> String {
+        self.dir.join(Self::NEWEST).display().to_string()
+    }
+
+    // This process is the only one that writes to the data directory.
+    fn keep_newest(&mut self, _before: u64, note: &str) -> Result<(), KeepError> {
+        self.replace(Self::NEWEST, note)
+    }
+
+    fn keep_cosigned(&mut self, note: &str) -> Result<(), KeepError> {
+        self.replace(Self::COSIGNED, note)
+    }
+}

@@ -1,0 +1,139 @@
+//! What the log's thread shares with those who ask.
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use arc_swap::ArcSwapOption;
+use countersign_core::{
+    log::{leaf::Leaf, proofs::InclusionProof, status::Statuses, tree::Tree},
+    values::verifier_key::VerifierKey,
+};
+use tokio::sync::watch;
+
+use crate::{
+    cache::LeafFile,
+    checkpoints::{CheckpointRound, Checkpoints},
+    error::LogError,
+};
+
+#[derive(Debug)]
+pub(crate) struct LogState {
+    pub(crate) key: VerifierKey,
+    pub(crate) tree: RwLock<Tree>,
+    pub(crate) leaves: OnceLock<LeafFile>,
+    pub(crate) checkpoints: Mutex<Checkpoints>,
+    /// What staples are made for.
+    pub(crate) proven: ArcSwapOption<ProvenState>,
+    /// The newest checkpoint as it is served.
+    pub(crate) newest: ArcSwapOption<String>,
+    /// Leaves that the newest checkpoint covers and that are there.
+    pub(crate) covered: AtomicU64,
+    pub(crate) rounds: watch::Sender<CheckpointRound>,
+    pub(crate) last_round: Mutex<Option<Instant>>,
+    pub(crate) started: Instant,
+    /// Why the log does not go on or does not sign.
+    pub(crate) trouble: ArcSwapOption<LogError>,
+    /// The most that any witness says it has seen, with its name.
+    pub(crate) witnessed: Mutex<Option<(String, u64)>>,
+    pub(crate) is_allowed_to_sign: AtomicBool,
+    pub(crate) is_stopping: AtomicBool,
+}
+
+/// One checkpoint, ready for proofs.
+#[derive(Debug)]
+pub(crate) struct ProvenState {
+    pub(crate) leaf: Leaf,
+    pub(crate) proof: InclusionProof,
+    pub(crate) statuses: Statuses,
+}
+
+/// How the log is doing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LogFigures {
+    /// Commits that have a leaf.
+    pub size: u64,
+    /// Commits that the newest checkpoint covers.
+    pub signed_size: u64,
+    /// The same for the newest one with enough cosignatures.
+    pub cosigned_size: u64,
+    /// Since a checkpoint was made or given to witnesses again; before the first time, since the start.
+    pub since_checkpoint: Duration,
+    /// Whether the log does not go on or does not sign.
+    pub is_in_trouble: bool,
+}
+
+impl LogState {
+    pub(crate) fn tree(&self) -> RwLockReadGuard<'_, Tree> {
+        self.tree.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn tree_mut(&self) -> RwLockWriteGuard<'_, Tree> {
+        self.tree.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn checkpoints(&self) -> MutexGuard<'_, Checkpoints> {
+        lock(&self.checkpoints)
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
+    }
+
+    /// Lets readers see the checkpoints as they are now.
+    pub(crate) fn show(&self, checkpoints: &Checkpoints) {
+        let newest = checkpoints.newest();
+        self.newest.store(newest.map(|issued| Arc::new(issued.signed.note().to_string())));
+        let covered = newest.filter(|issued| issued.view.is_some()).map_or(0, |issued| issued.size());
+        self.covered.store(covered, Ordering::Release);
+        let proven = checkpoints.cosigned().and_then(|issued| {
+            let (view, proof) = (issued.view.as_ref()?, issued.proof()?);
+            Some(ProvenState { leaf: view.leaf.clone(), proof, statuses: view.statuses.clone() })
+        });
+        self.proven.store(proven.map(Arc::new));
+    }
+
+    /// Tells those who ask witnesses.
+    pub(crate) fn begin_round(&self, size: u64) {
+        *lock(&self.last_round) = Some(Instant::now());
+        self.rounds.send_modify(|round| *round = CheckpointRound { size, round: round.round + 1 });
+    }
+
+    pub(crate) fn report(&self, error: LogError) {
+        let known = self.trouble.load();
+        if known.as_ref().is_none_or(|known| known.to_string() != error.to_string()) {
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            tracing::error!(%error, cause, "the transparency log signs no checkpoints");
+            self.trouble.store(Some(Arc::new(error)));
+        }
+    }
+
+    pub(crate) fn note_recovery(&self) {
+        if self.trouble.load().is_some() {
+            self.trouble.store(None);
+            tracing::info!("the transparency log goes on");
+        }
+    }
+
+    pub(crate) fn figures(&self) -> LogFigures {
+        let checkpoints = self.checkpoints();
+        let (signed_size, cosigned_size) =
+            (checkpoints.newest_size(), checkpoints.cosigned().map_or(0, |issued| issued.size()));
+        drop(checkpoints);
+        LogFigures {
+            size: self.tree().len(),
+            signed_size,
+            cosigned_size,
+            since_checkpoint: lock(&self.last_round).unwrap_or(self.started).elapsed(),
+            is_in_trouble: self.trouble.load().is_some(),
+        }
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,10 @@
+//! The log behind a real store, in a directory of its own.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod caches;
+mod checkpoints;
+mod derivation;
+mod speed;
+mod staples;
+mod support;
+mod tiles;

@@ -1,0 +1,95 @@
+//! How fast the log is. Run it with `--release` and many releases to learn something:
+//! `COUNTERSIGN_COMMITS=100000 cargo test --release -p countersign-log --test suite speed -- --nocapture`
+
+use std::{sync::Arc, time::Instant};
+
+use countersign_store::Store;
+use tokio::{runtime::Runtime, task::JoinSet};
+
+use crate::support::{Fixture, complete, index, publish, register, wait_for};
+
+/// Commits that wait together, as under load.
+const AT_ONCE: usize = 256;
+
+/// In each project.
+const RELEASES: usize = 200;
+
+fn project(number: usize) -> String {
+    format!("https/a.example/443/owner/project{number}")
+}
+
+fn release(number: usize) -> String {
+    format!("{}/releases/v{number}", project(number / RELEASES))
+}
+
+async fn commit_all(store: &Arc<Store>, releases: usize) {
+    let projects = (0..releases.div_ceil(RELEASES)).map(|number| register(&project(number)));
+    let rounds = (0..releases).flat_map(|number| [publish(&release(number)), complete(&release(number))]);
+    let mut waiting = JoinSet::new();
+    for change in projects.chain(rounds) {
+        let store = Arc::clone(store);
+        waiting.spawn(async move {
+            store.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+        });
+        if waiting.len() == AT_ONCE {
+            while waiting.join_next().await.transpose().unwrap().is_some() {}
+        }
+    }
+    while waiting.join_next().await.transpose().unwrap().is_some() {}
+}
+
+#[test]
+fn it_keeps_up_and_starts_soon() {
+    let commits: usize = std::env::var("COUNTERSIGN_COMMITS").map_or(600, |text| text.parse().unwrap());
+    let releases = commits / 2;
+    let mut fixture = Fixture::in_memory();
+    let runtime = Runtime::new().unwrap();
+    let store = Arc::new(fixture.store.take().unwrap());
+
+    let begin = Instant::now();
+    runtime.block_on(commit_all(&store, releases));
+    eprintln!("{commits} commits without a log: {:?}", begin.elapsed());
+    drop(store);
+    let begin = Instant::now();
+    fixture.open();
+    eprintln!("the store opened in {:?}", begin.elapsed());
+
+    let begin = Instant::now();
+    let log = fixture.start_log();
+    let newest = fixture.wait_for_all(&log);
+    eprintln!("{} leaves from the repository in {:?}", newest.checkpoint().size, begin.elapsed());
+    drop(log);
+
+    let begin = Instant::now();
+    let log = fixture.start_log();
+    wait_for(&log, |log| (log.figures().size == newest.checkpoint().size).then_some(()));
+    eprintln!("from the caches in {:?}", begin.elapsed());
+
+    let head = fixture.store().head();
+    let begin = Instant::now();
+    let rounds = releases.min(10_000);
+    let bytes: usize =
+        (0..rounds).map(|number| log.staple(&head, &index(&release(number))).unwrap().write().len()).sum();
+    eprintln!(
+        "a staple in {:?}, with {} bytes",
+        begin.elapsed() / u32::try_from(rounds).unwrap(),
+        bytes / rounds
+    );
+    drop((head, log));
+
+    for has_log in [false, true] {
+        let fixture = Fixture::in_memory();
+        let log = has_log.then(|| fixture.start_log());
+        let store = Arc::new(fixture.store.unwrap());
+        let begin = Instant::now();
+        runtime.block_on(commit_all(&store, releases));
+        let took = begin.elapsed();
+        let behind = log.as_ref().map(|log| (begin.elapsed(), log.figures().size));
+        eprintln!("{commits} commits, log {has_log}: {took:?}; {behind:?}");
+        if let Some(log) = log {
+            let all = u64::try_from(2 * releases + releases.div_ceil(RELEASES) + 1).unwrap();
+            wait_for(&log, |log| (log.figures().size == all).then_some(()));
+            eprintln!("the log has all of them after {:?}", begin.elapsed());
+        }
+    }
+}
