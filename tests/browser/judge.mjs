@@ -89,3 +89,59 @@ export async function judgeValues({ base, files }) {
   }
   return judged;
 }
+
+// What the script makes of each staple, in the form of the vectors' results. As self-contained as `judge`.
+export async function judgeStaples({ base, vectors }) {
+  const { verifyStaple } = await import(`${base}/freshness.mjs`);
+  const { checkIds, verifierKey } = await import(`${base}/log.mjs`);
+
+  const readKey = async (type, spelled) => {
+    const key = { ...verifierKey(type)(spelled, "key"), spelled };
+    await checkIds([key]);
+    return key;
+  };
+  // A policy file, as far as the vectors need it.
+  const readPolicy = async (policy) => {
+    const trust = { logs: [], witnesses: [], quorum: undefined };
+    const defined = new Map();
+    for (const [kind, name, word, ...members] of policy.trim().split("\n").map((line) => line.split(" "))) {
+      if (kind === "log") trust.logs.push(await readKey(1, name));
+      if (kind === "witness") defined.set(name, trust.witnesses[trust.witnesses.push(await readKey(4, word)) - 1]);
+      const threshold = { any: 1, all: members.length }[word] ?? Number(word);
+      if (kind === "group") defined.set(name, { threshold, keys: members.map((member) => defined.get(member)) });
+      if (kind === "quorum") trust.quorum = defined.get(name);
+    }
+    return trust;
+  };
+  const readTrust = async ({ policy, log_key: key }) => {
+    if (policy !== null) return readPolicy(policy);
+    return key === null ? null : { logs: [await readKey(1, key)] };
+  };
+  const spell = ({ asOf, checkpoint: { origin, size, root }, release, ...fresh }) => ({
+    as_of: asOf === null ? null : new Date(Number(asOf) * 1e3).toISOString().replace(".000", ""),
+    cosignatures: fresh.cosignatures.map(({ name, time }) => ({ time: Number(time), witness: name })),
+    cosigned: fresh.cosigned,
+    log_key: fresh.log?.spelled ?? null,
+    needed: fresh.needed,
+    newer: fresh.newer,
+    newer_indexes: fresh.newerPaths,
+    number: release.number,
+    origin,
+    revocation: release.revocation && `sha512:${release.revocation}`,
+    root: btoa(String.fromCharCode(...root.match(/../g).map((byte) => parseInt(byte, 16)))),
+    signers: fresh.signers,
+    size: Number(size),
+    witnesses: fresh.witnesses,
+  });
+
+  const judged = {};
+  for (const [name, vector] of Object.entries(vectors)) {
+    const { index_path: path, index_digest: digest, project, signers, signer_keys: keys } = vector.subject;
+    const hex = (prefixed) => prefixed.replace("sha512:", "");
+    const subject = { path, digest: hex(digest), project, signers: signers.map(hex), keys: new Set(keys) };
+    const now = BigInt(Date.parse(vector.now) / 1e3);
+    const verdict = verifyStaple(JSON.stringify(vector.staple), subject, await readTrust(vector), now);
+    judged[name] = await verdict.then((fresh) => ({ result: spell(fresh) }), (error) => ({ said: error.message, result: null }));
+  }
+  return judged;
+}

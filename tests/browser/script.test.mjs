@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { judge, judgeValues } from "./judge.mjs";
-import { assertValues, assertVerdicts, readVectors } from "./vectors.mjs";
+import { judge, judgeStaples, judgeValues } from "./judge.mjs";
+import { assertStaples, assertValues, assertVerdicts, readVectors } from "./vectors.mjs";
 
 const base = new URL("../../crates/server/src/web/verify", import.meta.url).href;
 
@@ -14,6 +14,11 @@ for (const kind of ["bundle", "chain"]) {
     assert.ok(good >= 5, "some must be accepted, or this shows nothing");
   });
 }
+
+test("every staple of the client's vectors is judged as the client does", async () => {
+  const good = assertStaples(await judgeStaples({ base, vectors: readVectors("log") }));
+  assert.ok(good >= 10, "some must be accepted, or this shows nothing");
+});
 
 test("every value at the edge of what is accepted is read as the client does", async () => {
   assertValues(await judgeValues({ base, files: readVectors("values") }));

@@ -57,3 +57,45 @@ export function assertValues(judged) {
   const files = readVectors("values");
   for (const [name, { cases }] of Object.entries(files)) assert.deepEqual(judged[name], cases, name);
 }
+
+// The sentence that goes with each rule by which the client refuses a staple.
+const STAPLE_SENTENCES = {
+  "checkpoint: form": /: its checkpoint is malformed$/,
+  "a signer's key": /: a key of its log or of a witness is also a signer's$/,
+  "checkpoint: unknown origin": /: its checkpoint is of another log$/,
+  "checkpoint: bad signature": /: the signature of \S+ on its checkpoint does not verify$/,
+  "checkpoint: not signed": /: its log has not signed its checkpoint$/,
+  "from the future": /: the time of the witness \S+ is more than five minutes ahead/,
+  "too few witnesses": /: too few witnesses have cosigned its checkpoint: \d of \d, and at least \d are needed$/,
+  "not the last leaf": /: its leaf is not the last one in the log$/,
+  "not in the log": /: its leaf is not in the log$/,
+  "bits do not rise": /: the bits of a path in its status map do not rise$/,
+  "not in the map: release": /: the record of the release is not in its status map$/,
+  "not in the map: project": /: the record of the project is not in its status map$/,
+  "other release": /: it is about another release$/,
+  "other index": /: it is about another index of this release$/,
+  "other project": /: it is about another project$/,
+  contradiction: /: its records contradict each other$/,
+  "other signers": /: it has other signers than the project's chain$/,
+};
+
+// The whole result is compared where there is one.
+export function assertStaples(judged) {
+  const vectors = readVectors("log");
+  assert.deepEqual(Object.keys(judged), Object.keys(vectors));
+  const byName = (a, b) => a.witness.localeCompare(b.witness);
+  for (const [name, { expect, rule, result }] of Object.entries(vectors)) {
+    const { said = "", result: own } = judged[name];
+    own?.cosignatures.sort(byName);
+    result?.cosignatures.sort(byName);
+    assert.deepEqual(own, result, `${name}: ${said}`);
+    assert.equal(own !== null, expect !== "refused", name);
+    if (own === null) {
+      const [, field] = /^not a staple: (.*)$/.exec(rule) ?? [];
+      assert.ok(field || STAPLE_SENTENCES[rule], `${name}: no sentence is known for ${rule}`);
+      if (field) assert.ok(said.startsWith(`The proof of its state is not valid: field \`${field}\`: `), `${name}: ${said}`);
+      else assert.match(said, new RegExp(`^The log does not prove the state of the release${STAPLE_SENTENCES[rule].source}`), name);
+    } else assert.equal(own.revocation ? "revoked" : "verified", rule, name);
+  }
+  return Object.values(judged).filter(({ result }) => result).length;
+}

@@ -16,9 +16,11 @@ use crate::{openapi::pages, routing::route_table::RouteTable};
 
 /// The whole script. It needs no build: the browser loads these modules as they are. Each has its path, and its name in
 /// the reference.
-const MODULES: [(&str, &str, &str); 9] = [
+const MODULES: [(&str, &str, &str); 11] = [
     (SCRIPT_PATH, "script_page", include_str!("verify/page.mjs")),
     ("/assets/verify/evidence.mjs", "script_evidence", include_str!("verify/evidence.mjs")),
+    ("/assets/verify/freshness.mjs", "script_freshness", include_str!("verify/freshness.mjs")),
+    ("/assets/verify/staple.mjs", "script_staple", include_str!("verify/staple.mjs")),
     ("/assets/verify/rules.mjs", "script_rules", include_str!("verify/rules.mjs")),
     ("/assets/verify/place.mjs", "script_place", include_str!("verify/place.mjs")),
     ("/assets/verify/documents.mjs", "script_documents", include_str!("verify/documents.mjs")),
@@ -221,7 +223,8 @@ fn limits() -> Markup {
             p {
                 "It does " strong { "not" } " protect against this server. Page and script came from it, and so did the "
                 "signers: your browser remembers none from earlier visits, so it would not notice if all of them were "
-                "exchanged. Nor does it show that this is the newest release."
+                "exchanged. Only where a line above names witnesses does more than this server's word show that the release is "
+                "the newest and not revoked."
             }
             p {
                 "The command line does not depend on this server: it remembers the signers, and at first asks the "

@@ -5,7 +5,7 @@ import { parseKey, parseRecordedKey, parseSignature, toHex, utf8 } from "./keys.
 import { checkIds, transparency } from "./log.mjs";
 import { parseAssetName, parseDigest, parseHex, parsePath, parseSignerName, parseTime } from "./values.mjs";
 
-function parseBounded(source, kib) {
+export function parseBounded(source, kib) {
   if (utf8(source).length > kib * 1024) fail("", `must have at most ${kib} KiB`);
   return parseJson(source);
 }

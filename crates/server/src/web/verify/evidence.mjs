@@ -5,17 +5,17 @@ import { parseJson } from "./json.mjs";
 import { decodeText, hash, toHex } from "./keys.mjs";
 import { attempt, digestOf, refuseIf } from "./rules.mjs";
 
-// `null` where there is nothing. A starting server asks us to wait.
+// `null` where there is nothing. A starting server asks us to wait, and so does one that will have it soon.
 async function ask(target, tell, more = 2) {
   const options = { cache: "no-store", redirect: "error", signal: AbortSignal.timeout(6e4) };
   const response = await fetch(`/v1/${target}`, options);
-  if (response.status === 404) return null;
   const pause = response.headers.get("retry-after") * 1e3;
   if (more && pause && pause < 9e3) {
     tell?.();
     await new Promise((go) => setTimeout(go, pause));
     return ask(target, tell, more - 1);
   }
+  if (response.status === 404) return null;
   refuseIf(!response.ok, `The server answers ${response.status} for ${target}`);
   const bytes = await response.arrayBuffer();
   return attempt(target, () => decodeText(bytes));
@@ -50,6 +50,8 @@ async function gatherFor(path, index) {
   const signed = complete ?? (await shown(".signatures.json.revoked"));
   refuseIf(signed === null, "Not enough people have signed the release yet");
   refuseIf(complete === null && revocation === null, "It is revoked, but the server does not show why");
+  // Before the chain, which can then only be newer.
+  const staple = await askAt("proof", path).catch((error) => error);
   const chain = await askAt("get_signers_chain", path);
   return {
     path,
@@ -58,6 +60,7 @@ async function gatherFor(path, index) {
     governedBy: await digestOf(copy ?? ""),
     history: await attempt("The signers chain", () => history(parseJson(chain).history, "history")),
     revocation,
+    staple,
   };
 }
 

@@ -5,7 +5,7 @@ import { decode, hash, toBytes, toHex, toKey, utf8 } from "./keys.mjs";
 import { isSeen } from "./values.mjs";
 
 // `NAME+ID+KEY` (D84). A byte before the key says what it signs.
-const verifierKey = (type) => text((spelled) => {
+export const verifierKey = (type) => text((spelled) => {
   const [name, id, ...rest] = spelled.split("+");
   const typed = decode(rest.join("+"), 33);
   const key = typed?.charCodeAt() === type && toKey(typed.slice(1));

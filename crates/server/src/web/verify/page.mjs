@@ -1,6 +1,7 @@
 // The page: finds the release of a file, and says what was checked.
 
 import { checkFile, findReleases, gatherEvidence, readFacts } from "./evidence.mjs";
+import { checkFreshness } from "./freshness.mjs";
 import { hasEd25519 } from "./keys.mjs";
 import { refuseIf, verifyEvidence } from "./rules.mjs";
 import { shownName, shownText } from "./values.mjs";
@@ -50,9 +51,11 @@ async function verify(file, places) {
     if (found.some(({ project }) => project !== found[0].project)) return askWhich(file, found);
     const evidence = await gatherEvidence(found);
     about = `Release: ${evidence.path.replace(/\/[^/]*$/, "")}`;
-    const { index, governing, signedBy } = await verifyEvidence(evidence, passed);
+    const verified = await verifyEvidence(evidence, passed);
+    const { index, governing, signedBy } = verified;
     for (const key of signedBy) passed(`Signed by ${shownName(governing.names.get(key))}`, key);
     checkFile(facts, index.published_files, evidence.name, passed);
+    await checkFreshness(evidence, verified, passed);
   } catch (error) {
     [outcome, heading] = ["refused", `Do not use ${file.name}`];
     lines.unshift(["✗", `${error.name === "Error" ? "" : "It could not be checked. "}${error.message}`, error.details]);

@@ -84,5 +84,5 @@ export async function verifyEvidence({ path, index: text, signatures, governedBy
   const reason = await attempt("The revocation", () => JSON.parse(revocation)?.reason);
   refuseIf(revocation !== null, `The release is revoked: ${quoted(`${reason}`)}`);
   passed("The server shows no revocation");
-  return { index, governing, signedBy: keysOf(governing.artifact).filter((key) => signed.delete(key)) };
+  return { index, links, governing, signedBy: keysOf(governing.artifact).filter((key) => signed.delete(key)) };
 }

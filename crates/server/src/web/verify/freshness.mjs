@@ -1,0 +1,150 @@
+// What a staple proves about a release (D86): as of when, by whom, and whether it is revoked or the newest.
+
+import { hash, isSignedBy, toHex, utf8 } from "./keys.mjs";
+import { attempt, digestOf, refuseIf } from "./rules.mjs";
+import { parseCheckpoint, readStaple } from "./staple.mjs";
+
+const refuse = (is, why) => refuseIf(is, `The log does not prove the state of the release: ${why}`);
+
+const sha256 = (...parts) => hash("SHA-256", Uint8Array.from(parts.flatMap((part) => [...part])));
+
+// A group of witnesses can have groups as members.
+const isMet = ({ key, threshold, keys }, cosigned) =>
+  keys ? keys.filter((member) => isMet(member, cosigned)).length >= threshold : cosigned.has(key);
+const leavesOf = (node) => node.keys?.flatMap(leavesOf) ?? [node.key];
+const fewest = ({ threshold, keys }) =>
+  keys ? keys.map(fewest).sort((a, b) => a - b).slice(0, threshold).reduce((sum, count) => sum + count, 0) : 1;
+
+// Of known keys. Those of others are ignored, but no wrong one is.
+async function verifyNote({ text, signatures }, known) {
+  const signed = [];
+  for (const { name, id, bytes } of signatures) {
+    const signer = known.find((key) => key.name === name && key.id === id);
+    if (!signer) continue;
+    // A witness signs a time too.
+    const isWitness = signer.typed.startsWith("\x04");
+    const time = isWitness ? BigInt(`0x${toHex(bytes.subarray(0, 8))}`) : 1n;
+    const said = isWitness ? `cosignature/v1\ntime ${time}\n${text}` : text;
+    const isWhole = bytes.length === (isWitness ? 72 : 64) && time > 0n && time < 2n ** 63n;
+    const isRight = isWhole && (await isSignedBy(signer.key, utf8(said), bytes.subarray(-64)));
+    refuse(!isRight, `the signature of ${name} on its checkpoint does not verify`);
+    signed.push({ signer, time });
+  }
+  return signed;
+}
+
+// `trust` is null if the signers name no log: then all of it is the server's word.
+async function attest(proof, { origin }, signerKeys, trust, now) {
+  const { logs = [], witnesses = [], quorum = { threshold: 0, keys: [] } } = trust ?? {};
+  const isShared = [...logs, ...witnesses].some(({ key }) => signerKeys.has(key));
+  refuse(isShared, "a key of its log or of a witness is also a signer's");
+  const own = logs.filter((log) => log.name === origin);
+  refuse(trust && !own.length, "its checkpoint is of another log");
+  const [log] = await verifyNote(proof, own);
+  refuse(trust && !log, "its log has not signed its checkpoint");
+  const newest = new Map();
+  for (const { signer: { key, name }, time } of await verifyNote(proof, witnesses)) {
+    refuse(time - now > 300n, `the time of the witness ${name} is more than five minutes ahead; check your clock`);
+    if (!(newest.get(key)?.time >= time)) newest.set(key, { name, time });
+  }
+  const counted = leavesOf(quorum);
+  const [needed, cosigned] = [fewest(quorum), counted.filter((key) => newest.has(key)).length];
+  const few = `${cosigned} of ${counted.length}, and at least ${needed} are needed`;
+  refuse(!isMet(quorum, newest), `too few witnesses have cosigned its checkpoint: ${few}`);
+  // The latest time such that those of then and later are enough.
+  const times = [...newest].sort(([, a], [, b]) => Number(b.time - a.time));
+  const enough = times.findIndex((_, i) => isMet(quorum, new Map(times.slice(0, i + 1))));
+  const asOf = needed ? times[enough][1].time : null;
+  return { asOf, needed, cosigned, witnesses: counted.length, cosignatures: [...newest.values()], log: log?.signer };
+}
+
+// The last leaf has only left neighbours, one for each bit of its place.
+async function isLastLeaf(leaf, { index, hashes }, root) {
+  let node = await sha256([0], utf8(leaf.text));
+  for (const left of hashes) node = await sha256([1], left, node);
+  return hashes.length === index.toString(2).replaceAll("0", "").length && toHex(node) === root;
+}
+
+// The key says at each bit on which side the sibling stands.
+async function checkInMap(kind, { record, siblings }, state) {
+  const isRising = siblings.every(({ bit }, i) => !i || siblings[i - 1].bit < bit);
+  refuse(!isRising, "the bits of a path in its status map do not rise");
+  const key = await sha256(utf8(`${kind}\0${record.path}`));
+  let node = await sha256([2], key, await sha256(utf8(record.text)));
+  for (const { bit, hash } of siblings.toReversed()) {
+    const isRight = key[bit >> 3] & (0x80 >> bit % 8);
+    node = await (isRight ? sha256([3, bit], hash, node) : sha256([3, bit], node, hash));
+  }
+  refuse(toHex(node) !== state, `the record of the ${kind} is not in its status map`);
+}
+
+// The n-th signers file in the log must be the n-th of the chain.
+function compareSigners({ history, signers }, chain) {
+  refuse(history <= chain.length && chain[history - 1] !== signers, "it has other signers than the project's chain");
+  return history === chain.length ? "newest" : history > chain.length ? "replaced" : "earlier";
+}
+
+// `subject` is a release that was verified. How old is too old, the caller knows.
+export async function verifyStaple(source, subject, trust, now) {
+  const { release: shown, project: named, leaf, proof } = await attempt("The proof of its state", () => readStaple(source));
+  const checkpoint = parseCheckpoint(proof.text);
+  refuse(!checkpoint, "its checkpoint is malformed");
+  const attested = await attest(proof, checkpoint, subject.keys, trust, now);
+  // An older leaf is in the log too, and has an older state.
+  refuse(proof.index + 1n !== checkpoint.size, "its leaf is not the last one in the log");
+  refuse(!(await isLastLeaf(leaf, proof, checkpoint.root)), "its leaf is not in the log");
+  await checkInMap("release", shown, leaf.state);
+  await checkInMap("project", named, leaf.state);
+  const [release, project] = [shown.record, named.record];
+  refuse(release.path !== subject.path, "it is about another release");
+  refuse(release.index !== subject.digest, "it is about another index of this release");
+  refuse(project.path !== subject.project, "it is about another project");
+  const newer = project.completed - release.number;
+  const isOther = ({ number, path }) => (number === release.number) !== (path === release.path);
+  refuse(newer < 0 || project.newest.some(isOther), "its records contradict each other");
+  const newerPaths = project.newest.filter(({ number }) => number > release.number).map(({ path }) => path);
+  const signers = compareSigners(project, subject.signers);
+  return { ...attested, checkpoint, release, newer, newerPaths, signers, history: project.history };
+}
+
+const spellTime = (seconds) => `${new Date(Number(seconds) * 1e3).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+
+function spellAge(seconds) {
+  const [unit, name] = [[86400, "days"], [3600, "hours"], [60, "minutes"]].find(([unit]) => seconds >= 2 * unit) ?? [1, "seconds"];
+  return `${Math.floor(seconds / unit)} ${name}`;
+}
+
+function spellNewer({ newer, newerPaths }, project) {
+  if (!newer) return "newest release";
+  const spell = (path) => path.slice(project.length + 1, -"/svc.index.json".length).replace(/^releases\/tag\//, "");
+  const names = newerPaths.map(spell).join(", ");
+  const count = newer > 1 ? `${newer} newer releases exist` : "1 newer release exists";
+  return `${count}${names && (newer > newerPaths.length ? `, the newest of them ${names}` : `: ${names}`)}`;
+}
+
+// Says how fresh the state is. The newest signers decide whether it must be proven (D81).
+export async function checkFreshness({ path, index: text, staple }, { index, links }, passed) {
+  const { log } = links.at(-1).signers;
+  if (typeof staple !== "string") {
+    const why = staple ? [staple.message] : [];
+    return refuseIf(log, "The signers want a log to prove that the release is not revoked, but the server shows no proof", ...why);
+  }
+  const now = BigInt(Math.floor(Date.now() / 1e3));
+  const [signers, keys] = [links.map((link) => link.digest), new Set(links.flatMap((link) => [...link.signers.keys]))];
+  const subject = { path, digest: await digestOf(text), project: index.project_id, signers, keys };
+  const groups = log?.groups;
+  const trust = log && { logs: [log.key], witnesses: log.keys.slice(1), quorum: { threshold: groups.length, keys: groups } };
+  const fresh = await verifyStaple(staple, subject, trust, now);
+  const { asOf, cosigned, witnesses, release: { revocation }, history } = fresh;
+  const word = `by the ${log ? "log" : "server"}'s word alone`;
+  const by = asOf === null ? word : `as of ${spellTime(asOf)}, by ${cosigned} of ${witnesses} witnesses`;
+  refuseIf(revocation, `The server hides that the release is revoked, ${by}`);
+  const isHidden = fresh.signers === "replaced";
+  refuseIf(isHidden, `The server hides a change of signers: its log has ${history} signers files, ${by}, and it shows ${links.length}`);
+  const isOld = asOf !== null && now - asOf > log.age;
+  const clock = "check this computer's clock, or try again later";
+  refuseIf(isOld, `The newest proof that the release is not revoked is of ${spellTime(asOf ?? 0)}; the signers allow ${spellAge(log?.age)}`, clock);
+  const earlier = fresh.signers === "earlier" ? ["from before the last change of signers"] : [];
+  const says = [`${asOf === null ? "" : "fresh "}${by}`, spellNewer(fresh, index.project_id), "not revoked", ...earlier].join("; ");
+  passed(says[0].toUpperCase() + says.slice(1));
+}
