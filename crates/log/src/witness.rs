@@ -1,6 +1,7 @@
 //! A witness of logs (D94, D95): it remembers the newest checkpoint of each, cosigns those that continue it, and never goes
 //! back. The log that it replays it knows better: it cosigns only the root that it has counted itself.
 
+mod contradiction;
 mod memory;
 mod record;
 mod refusal;
@@ -20,7 +21,6 @@ use countersign_core::{
         checkpoint::{CheckpointError, Cosignature, SignedCheckpoint},
         note::{Note, NoteError},
         proofs::WitnessRequest,
-        tree::Hash,
     },
     values::{digest::Sha256, shown::shown_text, verifier_key::VerifierKey},
 };
@@ -292,13 +292,4 @@ impl LogWitness {
         }
         Ok(true)
     }
-}
-
-/// What the log says, and what it should say.
-#[derive(Debug, Clone)]
-struct Contradiction {
-    reason: String,
-    size: u64,
-    /// What the witness has counted itself.
-    own_root: Option<Hash>,
 }

@@ -1,6 +1,7 @@
 //! `countersign signers`
 
 pub(crate) mod edit;
+mod groups;
 mod log;
 pub(crate) mod new;
 
@@ -80,23 +81,6 @@ impl Draft {
             .because(error)
         })
     }
-}
-
-/// One threshold is that of all keys. With more, each is that of the keys before it.
-fn group_keys(
-    [keys, threshold]: [&str; 2],
-    given: &[Vec<String>],
-    thresholds: &[usize],
-) -> Result<Vec<(usize, Vec<String>)>, CliError> {
-    let all = [given.concat()];
-    let groups = if thresholds.len() == 1 { &all[..] } else { given };
-    if groups.len() != thresholds.len() {
-        return Err(CliError::usage(
-            format!("--{keys} is given {} times, and --{threshold} {} times", groups.len(), thresholds.len()),
-            format!("give each group its threshold: --{keys} KEY… --{threshold} N"),
-        ));
-    }
-    Ok(thresholds.iter().copied().zip(groups.iter().cloned()).collect())
 }
 
 /// Prints the file, or writes it to a path that does not exist yet.

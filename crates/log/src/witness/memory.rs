@@ -21,7 +21,7 @@ use countersign_core::{
 };
 use thiserror::Error;
 
-use super::Contradiction;
+use super::contradiction::Contradiction;
 
 const PINNED: &str = "log.vkey";
 const STOPPED: &str = "stopped-";

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use countersign_core::{log::checkpoint::SignedCheckpoint, values::verifier_key::VerifierKey};
 
-use super::{Contradiction, memory::WitnessStop, replay::LogReplay};
+use super::{contradiction::Contradiction, memory::WitnessStop, replay::LogReplay};
 
 #[derive(Debug)]
 pub struct WitnessedLog {

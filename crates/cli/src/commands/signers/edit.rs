@@ -16,7 +16,11 @@ use countersign_explain::{
 };
 use serde_json::json;
 
-use super::{Draft, add_strength, deliver, describe_strength, log::LogDraft, read};
+use super::{
+    Draft, add_strength, deliver, describe_strength,
+    log::{LogDraft, set_log},
+    read,
+};
 use crate::{
     args::{GlobalArgs, SignersEditArgs, role_options},
     client_config::ClientConfigFile,
@@ -159,7 +163,7 @@ impl Draft {
         if args.no_log {
             self.log = None;
         }
-        self.set_log(&args.log)?;
+        set_log(&mut self.log, &args.log)?;
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use countersign_core::documents::transparency::Transparency;
 use serde_json::{Value, json};
 
-use super::{Draft, group_keys};
+use super::groups::group_keys;
 use crate::{
     args::{LogArgs, WITNESS_OPTIONS},
     error::CliError,
@@ -70,25 +70,24 @@ impl LogDraft {
     }
 }
 
-impl Draft {
-    pub(super) fn set_log(&mut self, args: &LogArgs) -> Result<(), CliError> {
-        if let Some(key) = &args.log {
-            self.log.get_or_insert_default().log.clone_from(key);
-        }
-        let has_more = !args.witnesses.is_empty() || !args.thresholds.is_empty() || args.max_age.is_some();
-        match &mut self.log {
-            None if has_more => Err(CliError::usage(
-                "there are witnesses or an age of proofs, but no log",
-                "name the log with --log KEY; a server with a log shows its key at /log/key",
-            )),
-            None => Ok(()),
-            Some(log) => {
-                log.set_witnesses(args)?;
-                if let Some(age) = args.max_age {
-                    log.max_age_seconds = Some(age.as_secs());
-                }
-                Ok(())
+/// What the options say of the log.
+pub(super) fn set_log(draft: &mut Option<LogDraft>, args: &LogArgs) -> Result<(), CliError> {
+    if let Some(key) = &args.log {
+        draft.get_or_insert_default().log.clone_from(key);
+    }
+    let has_more = !args.witnesses.is_empty() || !args.thresholds.is_empty() || args.max_age.is_some();
+    match draft {
+        None if has_more => Err(CliError::usage(
+            "there are witnesses or an age of proofs, but no log",
+            "name the log with --log KEY; a server with a log shows its key at /log/key",
+        )),
+        None => Ok(()),
+        Some(log) => {
+            log.set_witnesses(args)?;
+            if let Some(age) = args.max_age {
+                log.max_age_seconds = Some(age.as_secs());
             }
+            Ok(())
         }
     }
 }

@@ -3,7 +3,7 @@
 use countersign_core::documents::signers::Group;
 use serde_json::json;
 
-use super::{Draft, deliver, group_keys};
+use super::{Draft, deliver, groups::group_keys, log::set_log};
 use crate::{
     args::{RoleArgs, SignersNewArgs, role_options},
     error::CliError,
@@ -16,7 +16,7 @@ pub(crate) fn run(args: &SignersNewArgs, output: Output) -> Result<(), CliError>
     for role in args.groups.roles.iter().filter(|role| !role.keys.is_empty()) {
         draft.roles.insert(role.role, read_groups(role)?);
     }
-    draft.set_log(&args.log)?;
+    set_log(&mut draft.log, &args.log)?;
     deliver(&draft.finish()?, args.output.as_deref(), output, json!({}))
 }
 

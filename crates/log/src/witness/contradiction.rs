@@ -1,0 +1,12 @@
+//! A log that contradicts what its witness knows.
+
+use countersign_core::log::tree::Hash;
+
+/// What the log says, and what it should say.
+#[derive(Debug, Clone)]
+pub(super) struct Contradiction {
+    pub(super) reason: String,
+    pub(super) size: u64,
+    /// What the witness has counted itself.
+    pub(super) own_root: Option<Hash>,
+}
