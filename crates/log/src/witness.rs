@@ -1,5 +1,5 @@
-//! A witness of logs (D94, D95): it remembers the newest checkpoint of each, cosigns those that continue it, and never goes
-//! back. The log that it replays it knows better: it cosigns only the root that it has counted itself.
+//! A witness of logs (D94, D95): it remembers the newest checkpoint of each, cosigns those that continue it, and never
+//! goes back. The log that it replays it knows better: it cosigns only the root that it has counted itself.
 
 mod memory;
 mod record;
@@ -152,8 +152,8 @@ impl LogWitness {
         }
     }
 
-    /// What `add-checkpoint` asks for. Waits for the disk. At most one request of a log is looked at at a time, so none can
-    /// take it back to what another one has left behind.
+    /// What `add-checkpoint` asks for. Waits for the disk. Requests of a log are looked at one after the other, so none can
+    /// go back behind another one.
     pub fn add_checkpoint(&self, request: &WitnessRequest, now: u64) -> Result<Cosignature, CosignRefusal> {
         let (log, signed) = self.identify(&request.note)?;
         let mut record = log.lock();
@@ -262,8 +262,8 @@ impl LogWitness {
         Ok(cosignature)
     }
 
-    /// Whether the log contradicts itself, or what was replayed. If that is new, the evidence is on disk afterwards, and the
-    /// witness has stopped.
+    /// Whether the log contradicts itself, or what was replayed. If that is new, the evidence is on disk afterwards, and
+    /// the witness has stopped.
     fn look_for_fork(
         &self,
         log: &WitnessedLog,
