@@ -95,12 +95,14 @@ impl Checkpoints {
         let unusable =
             |reason| KeepError::Unusable { place: self.keeper.place(), key: key.to_string(), reason };
         let newest = kept.newest.map(open).transpose().map_err(unusable)?;
-        self.cached =
-            kept.cached.and_then(|bytes| open(bytes).ok()).map(|cached| cached.checkpoint().clone());
+        let cached = kept.cached.and_then(|bytes| open(bytes).ok());
+        // A database that is new or has lost something does not make this machine forget.
+        let newest = newest.into_iter().chain(cached.clone()).max_by_key(|signed| signed.checkpoint().size);
         let issue = |signed: SignedCheckpoint| Issued { signed, view: None };
         // Without the cosigned one staples wait for witnesses, and nothing else happens.
         let cosigned = kept.cosigned.and_then(|bytes| open(bytes).ok());
         let cosigned = cosigned.filter(|cosigned| self.meets_quorum(cosigned));
+        self.cached = cached.map(|cached| cached.checkpoint().clone());
         self.waiting = newest.map(issue).into_iter().collect();
         self.cosigned = cosigned.map(issue).filter(|cosigned| self.newest_size() >= cosigned.size());
         // A crash between the two leaves the newest one without the last cosignatures.
@@ -115,8 +117,8 @@ impl Checkpoints {
 
     /// Looks for what other nodes have signed. Whether there is anything new.
     pub(crate) fn refresh(&mut self) -> Result<bool, KeepError> {
+        let Some(bytes) = self.keeper.load()?.newest else { return self.give_back(0) };
         let key = &self.key;
-        let Some(bytes) = self.keeper.load()?.newest else { return Ok(false) };
         let unusable =
             |reason: String| KeepError::Unusable { place: self.keeper.place(), key: key.to_string(), reason };
         let note = Note::parse(&bytes).map_err(|error| unusable(error.to_string()))?;
@@ -128,12 +130,7 @@ impl Checkpoints {
             return Ok(true);
         }
         if size < self.newest_size() {
-            // The database has lost the newest one, as after a failover to a standby that lagged behind.
-            let newest = self.newest().map(|newest| newest.signed.note().to_string());
-            match self.keeper.keep_newest(size, &newest.unwrap_or_default()) {
-                Ok(()) | Err(KeepError::Overtaken) => return Ok(false),
-                Err(error) => return Err(error),
-            }
+            return self.give_back(size);
         }
         let witnesses = self.witnesses.clone();
         let Some(issued) = self.of_size(size) else { return Ok(false) };
@@ -143,6 +140,17 @@ impl Checkpoints {
         let is_new = issued.signed.note() != before;
         self.promote();
         Ok(is_new)
+    }
+
+    /// The database has lost the newest one, as after a failover to a standby that lagged behind, or never had it.
+    fn give_back(&mut self, size: u64) -> Result<bool, KeepError> {
+        let Some(newest) = self.newest().map(|newest| newest.signed.note().to_string()) else {
+            return Ok(false);
+        };
+        match self.keeper.keep_newest(size, &newest) {
+            Ok(()) | Err(KeepError::Overtaken) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     pub(crate) fn is_shared(&self) -> bool {
