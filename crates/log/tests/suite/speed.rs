@@ -1,7 +1,10 @@
 //! How fast the log is. Run it with `--release` and many releases to learn something:
 //! `COUNTERSIGN_COMMITS=100000 cargo test --release -p countersign-log --test suite speed -- --nocapture`
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use countersign_store::Store;
 use tokio::{runtime::Runtime, task::JoinSet};
@@ -10,6 +13,8 @@ use crate::support::{Fixture, complete, index, publish, register, wait_for};
 
 /// Commits that wait together, as under load.
 const AT_ONCE: usize = 256;
+/// Staples that are timed together.
+const BATCH: usize = 100;
 
 /// In each project.
 const RELEASES: usize = 200;
@@ -66,15 +71,17 @@ fn it_keeps_up_and_starts_soon() {
     eprintln!("from the caches in {:?}", begin.elapsed());
 
     let head = fixture.store().head();
-    let begin = Instant::now();
-    let rounds = releases.min(10_000);
-    let bytes: usize =
-        (0..rounds).map(|number| log.staple(&head, &index(&release(number))).unwrap().write().len()).sum();
-    eprintln!(
-        "a staple in {:?}, with {} bytes",
-        begin.elapsed() / u32::try_from(rounds).unwrap(),
-        bytes / rounds
-    );
+    let (mut best, mut bytes) = (Duration::MAX, 0);
+    for round in 0..releases.min(10_000) / BATCH {
+        let begin = Instant::now();
+        bytes = (round * BATCH..(round + 1) * BATCH)
+            .map(|number| log.staple(&head, &index(&release(number))).unwrap().write().len())
+            .max()
+            .unwrap_or_default();
+        best = best.min(begin.elapsed() / u32::try_from(BATCH).unwrap());
+    }
+    // Others may use the machine as well, so the best counts.
+    eprintln!("a staple in {best:?}, with up to {bytes} bytes");
     drop((head, log));
 
     for has_log in [false, true] {
