@@ -24,10 +24,10 @@ pub enum LogStartError {
     NoKey,
     #[error(transparent)]
     Log(#[from] LogError),
-    #[error("the log cannot speak to the database")]
-    Runtime(#[from] io::Error),
     #[error(transparent)]
     Witness(#[from] BadWitnessUrl),
+    #[error("the log cannot speak to the database")]
+    Runtime(#[from] io::Error),
 }
 
 /// A log, and the witnesses to ask.
@@ -42,11 +42,11 @@ pub(crate) fn start(
 ) -> Result<LogWithWitnesses, LogStartError> {
     let LogSettings { signer, checkpoint_every, heartbeat_every, witnesses, .. } = settings;
     let dir = data_dir.log();
+    let asked = witnesses.as_ref().map(AskedWitness::list).transpose()?.unwrap_or_default();
     let keeper: Box<dyn CheckpointKeeper> = match database {
         None => Box::new(CheckpointFiles::new(&dir)),
         Some(database) => Box::new(SharedCheckpoints::new(database, &dir)?),
     };
-    let asked = witnesses.as_ref().map(AskedWitness::list).transpose()?.unwrap_or_default();
     let options = LogOptions {
         keeper,
         dir,

@@ -5,6 +5,7 @@ use countersign_core::log::tree::Hash;
 /// What the log says, and what it should say.
 #[derive(Debug, Clone)]
 pub(super) struct Contradiction {
+    pub(super) origin: String,
     pub(super) reason: String,
     pub(super) size: u64,
     /// What the witness has counted itself.
