@@ -6,6 +6,7 @@
 //! batches. They share a [`node::NodeState`], and each has a connection of its own.
 
 pub mod admin;
+pub mod checkpoints;
 pub mod database;
 pub mod error;
 pub mod follower;
@@ -18,6 +19,7 @@ mod recent;
 mod rows;
 pub mod schema;
 pub mod settings;
+mod thread_runtime;
 mod times;
 mod tls;
 pub mod webhooks;

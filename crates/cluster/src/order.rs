@@ -4,14 +4,13 @@ mod add;
 mod exchange;
 mod tries;
 
-use std::{future::Future, io, sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use countersign_store::{
     ObjectId,
     clock::Clock,
     sequence::{Appended, SequenceError, Sequencer, SharedBatch},
 };
-use tokio::runtime::{Builder, Runtime};
 
 use self::exchange::OrderExchange;
 pub use self::exchange::{MAX_BODY_BYTES, TURN_LIMIT};
@@ -19,6 +18,7 @@ use crate::{
     database::Database,
     error::DatabaseError,
     node::{AppliedBatch, NodeState},
+    thread_runtime::ThreadRuntime,
 };
 
 /// How long an append or a question can take, all repetitions together.
@@ -89,29 +89,6 @@ impl Sequencer for SharedOrder {
 
     fn forget_nonces(&mut self) -> Result<(), SequenceError> {
         self.runtime.block_on(self.order.raise_nonce_floor()).map_err(unavailable)
-    }
-}
-
-/// Runs async code in the thread that calls. Connections rest while no one asks.
-#[derive(Debug)]
-struct ThreadRuntime(Option<Runtime>);
-
-impl ThreadRuntime {
-    fn new() -> io::Result<Self> {
-        Builder::new_current_thread().enable_all().build().map(Some).map(Self)
-    }
-
-    fn block_on<T>(&self, work: impl Future<Output = Result<T, DatabaseError>>) -> Result<T, DatabaseError> {
-        self.0.as_ref().map_or(Err(DatabaseError::Lost), |runtime| runtime.block_on(work))
-    }
-}
-
-/// A runtime must not wait for its end where others run.
-impl Drop for ThreadRuntime {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
-            runtime.shutdown_background();
-        }
     }
 }
 

@@ -64,23 +64,28 @@ pub(crate) struct Issued {
 
 #[derive(Debug)]
 pub(crate) struct Checkpoints {
+    /// Of the log.
+    key: VerifierKey,
     keeper: Box<dyn CheckpointKeeper>,
     policy: Option<Policy>,
     witnesses: Vec<VerifierKey>,
     cosigned: Option<Issued>,
     /// Newer than that, oldest first.
     waiting: VecDeque<Issued>,
+    /// Up to where the caches go, if that is not the newest one.
+    cached: Option<Checkpoint>,
 }
 
 impl Checkpoints {
-    pub(crate) fn new(keeper: Box<dyn CheckpointKeeper>, policy: Option<Policy>) -> Self {
+    pub(crate) fn new(key: VerifierKey, keeper: Box<dyn CheckpointKeeper>, policy: Option<Policy>) -> Self {
         let witnesses = policy.as_ref().map(Policy::witness_keys).unwrap_or_default();
-        Self { keeper, policy, witnesses, cosigned: None, waiting: VecDeque::new() }
+        Self { key, keeper, policy, witnesses, cosigned: None, waiting: VecDeque::new(), cached: None }
     }
 
     /// Reads what was kept. Each must be signed by the log's key.
-    pub(crate) fn load(&mut self, key: &VerifierKey) -> Result<(), KeepError> {
+    pub(crate) fn load(&mut self) -> Result<(), KeepError> {
         let kept = self.keeper.load()?;
+        let key = &self.key;
         let open = |bytes: Vec<u8>| {
             let note = Note::parse(&bytes).map_err(|error| error.to_string())?;
             // A witness that was replaced since then does not count any more, and does not matter either.
@@ -90,10 +95,14 @@ impl Checkpoints {
         let unusable =
             |reason| KeepError::Unusable { place: self.keeper.place(), key: key.to_string(), reason };
         let newest = kept.newest.map(open).transpose().map_err(unusable)?;
+        let cached = kept.cached.and_then(|bytes| open(bytes).ok());
+        // A database that is new or has lost something does not make this machine forget.
+        let newest = newest.into_iter().chain(cached.clone()).max_by_key(|signed| signed.checkpoint().size);
         let issue = |signed: SignedCheckpoint| Issued { signed, view: None };
         // Without the cosigned one staples wait for witnesses, and nothing else happens.
         let cosigned = kept.cosigned.and_then(|bytes| open(bytes).ok());
         let cosigned = cosigned.filter(|cosigned| self.meets_quorum(cosigned));
+        self.cached = cached.map(|cached| cached.checkpoint().clone());
         self.waiting = newest.map(issue).into_iter().collect();
         self.cosigned = cosigned.map(issue).filter(|cosigned| self.newest_size() >= cosigned.size());
         // A crash between the two leaves the newest one without the last cosignatures.
@@ -104,6 +113,66 @@ impl Checkpoints {
         }
         self.promote();
         Ok(())
+    }
+
+    /// Looks for what other nodes have signed. Whether there is anything new.
+    pub(crate) fn refresh(&mut self) -> Result<bool, KeepError> {
+        let Some(bytes) = self.keeper.load()?.newest else { return self.give_back(0) };
+        let key = &self.key;
+        let unusable =
+            |reason: String| KeepError::Unusable { place: self.keeper.place(), key: key.to_string(), reason };
+        let note = Note::parse(&bytes).map_err(|error| unusable(error.to_string()))?;
+        let signed = SignedCheckpoint::open(&note, std::slice::from_ref(key), &self.witnesses)
+            .map_err(|error| unusable(error.to_string()))?;
+        let size = signed.checkpoint().size;
+        if size > self.newest_size() {
+            self.push(Issued { signed, view: None });
+            return Ok(true);
+        }
+        if size < self.newest_size() {
+            return self.give_back(size);
+        }
+        let witnesses = self.witnesses.clone();
+        let Some(issued) = self.of_size(size) else { return Ok(false) };
+        let before = issued.signed.note();
+        // Verified a moment ago.
+        let _ = issued.signed.add_cosignatures(note.signatures(), &witnesses);
+        let is_new = issued.signed.note() != before;
+        self.promote();
+        Ok(is_new)
+    }
+
+    /// The database has lost the newest one, as after a failover to a standby that lagged behind, or never had it.
+    fn give_back(&mut self, size: u64) -> Result<bool, KeepError> {
+        let Some(newest) = self.newest().map(|newest| newest.signed.note().to_string()) else {
+            return Ok(false);
+        };
+        match self.keeper.keep_newest(size, &newest) {
+            Ok(()) | Err(KeepError::Overtaken) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn is_shared(&self) -> bool {
+        self.keeper.is_shared()
+    }
+
+    /// The caches go up to the checkpoint of this size.
+    pub(crate) fn note_cached(&mut self, size: u64) -> Result<(), KeepError> {
+        let Some(note) = self.of_size(size).map(|issued| issued.signed.note().to_string()) else {
+            return Ok(());
+        };
+        self.keeper.note_cached(&note)
+    }
+
+    pub(crate) fn cached(&self) -> Option<&Checkpoint> {
+        self.cached.as_ref()
+    }
+
+    /// Those that do not have what proofs need.
+    pub(crate) fn sizes_without_view(&self) -> Vec<u64> {
+        let issued = self.cosigned.iter().chain(&self.waiting).filter(|issued| issued.view.is_none());
+        issued.map(Issued::size).collect()
     }
 
     pub(crate) fn policy(&self) -> Option<&Policy> {
@@ -131,12 +200,16 @@ impl Checkpoints {
     /// Keeps a new checkpoint, durably. Nobody has seen it before this returns.
     pub(crate) fn issue(&mut self, signed: SignedCheckpoint, view: CheckpointView) -> Result<(), KeepError> {
         self.keeper.keep_newest(self.newest_size(), &signed.note().to_string())?;
-        self.waiting.push_back(Issued { signed, view: Some(Arc::new(view)) });
+        self.push(Issued { signed, view: Some(Arc::new(view)) });
+        Ok(())
+    }
+
+    fn push(&mut self, issued: Issued) {
+        self.waiting.push_back(issued);
         if self.waiting.len() > MAX_WAITING {
             self.waiting.pop_front();
         }
         self.promote();
-        Ok(())
     }
 
     /// Adds what witnesses say about the checkpoint of this size. Gives those cosignatures that are of known witnesses.
@@ -145,6 +218,10 @@ impl Checkpoints {
         size: u64,
         lines: &[NoteSignature],
     ) -> Result<Vec<Cosignature>, CosignError> {
+        if self.is_shared() {
+            // Other nodes may have heard of other witnesses.
+            self.refresh()?;
+        }
         let witnesses = self.witnesses.clone();
         let newest_size = self.newest_size();
         let issued = self.of_size(size).ok_or(CosignError::NotWaiting(size))?;
@@ -159,7 +236,11 @@ impl Checkpoints {
             self.keeper.keep_cosigned(&note)?;
         }
         if size == newest_size {
-            self.keeper.keep_newest(newest_size, &note)?;
+            match self.keeper.keep_newest(newest_size, &note) {
+                // It is not the newest one any more.
+                Err(KeepError::Overtaken) => {}
+                kept => kept?,
+            }
         }
         if let Some(issued) = self.of_size(size) {
             issued.signed = signed;

@@ -2,9 +2,10 @@
 
 use std::{
     cell::RefCell,
+    collections::VecDeque,
     sync::{Arc, atomic::Ordering},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use countersign_core::{
@@ -26,6 +27,7 @@ use crate::{
     cache::{CacheWish, CachedLeaf, LoadedLog, LogCache},
     checkpoints::CheckpointView,
     error::{LogError, LogRefusal},
+    keeper::KeepError,
     recount::Recount,
     signer::LogSigner,
     state::{LogState, lock},
@@ -33,6 +35,9 @@ use crate::{
 
 /// How long to wait before trying again what has failed.
 const RETRY: Duration = Duration::from_secs(1);
+/// How often to look for what other nodes have signed, and how many versions to keep for that: some seconds of load.
+const LOOK: Duration = Duration::from_secs(1);
+const RECENT: usize = 4_096;
 /// Leaves that are read back from disk at a time, to count them again.
 const RECOUNT_LEAVES: u64 = 4_096;
 
@@ -49,6 +54,9 @@ pub(crate) struct LogFollower {
     recount: Recount,
     /// Whether the tree was found to continue the newest checkpoint.
     continues: bool,
+    /// If other nodes sign as well: the last versions, since a checkpoint of theirs can be of any size.
+    recent: Option<VecDeque<(u64, CachedLeaf, Statuses)>>,
+    last_look: Option<Instant>,
     is_loaded: bool,
 }
 
@@ -66,7 +74,10 @@ impl LogFollower {
         signer: Arc<LogSigner>,
         pace: LogPace,
     ) -> Self {
+        let recent = shared.checkpoints().is_shared().then(VecDeque::new);
         Self {
+            recent,
+            last_look: None,
             shared,
             feed,
             cache,
@@ -104,7 +115,7 @@ impl LogFollower {
             self.is_loaded = true;
             self.catch_up()?;
         } else {
-            match self.feed.next(self.patience()) {
+            match self.feed.next(self.rest()) {
                 FeedNews::Commits(commits) => {
                     let head = self.feed.head();
                     for commit in &commits {
@@ -124,36 +135,41 @@ impl LogFollower {
         if self.shared.is_stopping() {
             return Ok(());
         }
-        self.check_continuation()?;
-        if self.is_due() { self.make_checkpoint() } else { Ok(()) }
+        self.look_for_others()?;
+        if self.check_continuation()? && self.is_due() { self.make_checkpoint() } else { Ok(()) }
     }
 
     fn newest(&self) -> Option<ObjectId> {
         self.last.map(|leaf| leaf.commit)
     }
 
-    /// What the caches hold, if it is the log of the newest checkpoint.
+    /// What the caches hold, if it is the log of the newest checkpoint, or of the last one that this machine has seen.
     fn load(&mut self) -> Result<(), LogError> {
         let mut checkpoints = self.shared.checkpoints();
-        checkpoints.load(&self.shared.key)?;
+        checkpoints.load()?;
         self.shared.show(&checkpoints);
-        let Some(head) = checkpoints.newest().map(|newest| newest.checkpoint().head()) else {
-            drop(checkpoints);
-            return self.reset();
-        };
-        let earlier = checkpoints.cosigned().map(|cosigned| cosigned.size()).filter(|size| *size < head.size);
+        let earlier = checkpoints.cosigned().map(|cosigned| cosigned.size());
+        let newest = checkpoints.newest().map(|newest| newest.checkpoint().head());
+        let cached = checkpoints.cached().map(Checkpoint::head).filter(|cached| Some(*cached) != newest);
         drop(checkpoints);
+        for head in newest.into_iter().chain(cached) {
+            if self.load_up_to(head, earlier.filter(|size| *size < head.size))? {
+                return Ok(());
+            }
+        }
+        self.reset()
+    }
+
+    fn load_up_to(&mut self, head: TreeHead, earlier: Option<u64>) -> Result<bool, LogError> {
         let shared = Arc::clone(&self.shared);
         let wish = CacheWish { head, earlier, is_stopping: &|| shared.is_stopping() };
-        let loaded = self.cache.load(&wish)?;
-        let Some(loaded) = loaded else { return self.reset() };
-        let Some(last) = self.cache.leaves().read(wish.head.size - 1..wish.head.size)?.pop() else {
-            return self.reset();
-        };
+        let Some(loaded) = self.cache.load(&wish)? else { return Ok(false) };
+        let last = self.cache.leaves().read(head.size - 1..head.size)?.pop();
+        let Some(last) = last else { return Ok(false) };
         if self.feed.journal(Some(last.commit))?.is_none() {
-            return self.reset();
+            return Ok(false);
         }
-        self.take(loaded, &wish, last)
+        self.take(loaded, &wish, last).map(|()| true)
     }
 
     fn take(&mut self, loaded: LoadedLog, wish: &CacheWish<'_>, last: CachedLeaf) -> Result<(), LogError> {
@@ -227,6 +243,12 @@ impl LogFollower {
             tree.len()
         };
         (self.statuses, self.last) = (statuses, Some(leaf));
+        if let Some(recent) = &mut self.recent {
+            recent.push_back((size, leaf, self.statuses.clone()));
+            if recent.len() > RECENT {
+                recent.pop_front();
+            }
+        }
         if size <= self.shared.checkpoints().newest_size() {
             self.show_view(size, &leaf, self.statuses.clone())?;
         }
@@ -248,13 +270,15 @@ impl LogFollower {
             // From here on others read the leaves; and the next start finds the caches up to here.
             self.cache.sync()?;
             issued.view = Some(Arc::new(CheckpointView { leaf: leaf.leaf(), inclusion, statuses }));
+            checkpoints.note_cached(size)?;
             self.shared.show(&checkpoints);
         }
         Ok(())
     }
 
     /// A log that does not continue what it has signed, or what witnesses have seen, must not sign (D88).
-    fn check_continuation(&mut self) -> Result<(), LogError> {
+    /// False for a node that does not have all commits yet that another one has signed.
+    fn check_continuation(&mut self) -> Result<bool, LogError> {
         let size = self.shared.tree().len();
         if let Some((witness, seen)) = lock(&self.shared.witnessed).clone().filter(|(_, seen)| *seen > size) {
             return Err(LogRefusal::BehindWitness { witness, seen, size }.into());
@@ -262,6 +286,9 @@ impl LogFollower {
         let signed = self.shared.checkpoints().newest().map(|newest| newest.checkpoint().head());
         if let Some(signed) = signed.filter(|_| !self.continues) {
             let TreeHead { size: signed, root } = signed;
+            if size < signed && self.recent.is_some() {
+                return Ok(false);
+            }
             if size < signed {
                 return Err(LogRefusal::Behind { signed, size }.into());
             }
@@ -270,7 +297,34 @@ impl LogFollower {
             }
         }
         self.continues = true;
-        Ok(())
+        Ok(true)
+    }
+
+    /// Takes over what other nodes have signed, every second.
+    fn look_for_others(&mut self) -> Result<(), LogError> {
+        let is_due = self.last_look.is_none_or(|last| last.elapsed() >= LOOK);
+        if self.recent.is_none() || !is_due { Ok(()) } else { self.take_over().map(drop) }
+    }
+
+    /// Whether there was something new.
+    fn take_over(&mut self) -> Result<bool, LogError> {
+        self.last_look = Some(Instant::now());
+        let mut checkpoints = self.shared.checkpoints();
+        if !checkpoints.refresh()? {
+            return Ok(false);
+        }
+        self.shared.show(&checkpoints);
+        let wanted = checkpoints.sizes_without_view();
+        drop(checkpoints);
+        self.continues = false;
+        // The other node asks the witnesses.
+        *lock(&self.shared.last_round) = Some(Instant::now());
+        let recent = self.recent.iter().flatten();
+        let found: Vec<_> = recent.filter(|(size, ..)| wanted.contains(size)).cloned().collect();
+        for (size, leaf, statuses) in found {
+            self.show_view(size, &leaf, statuses)?;
+        }
+        Ok(true)
     }
 
     fn has_news(&self) -> bool {
@@ -288,6 +342,11 @@ impl LogFollower {
         };
         let last = *lock(&self.shared.last_round);
         last.map_or(Duration::ZERO, |last| every.saturating_sub(last.elapsed()))
+    }
+
+    /// How long to wait for commits.
+    fn rest(&self) -> Duration {
+        if self.recent.is_some() { self.patience().min(LOOK) } else { self.patience() }
     }
 
     fn is_due(&self) -> bool {
@@ -309,8 +368,18 @@ impl LogFollower {
             let inclusion = inclusion.ok_or(LogError::Miscounted("size"))?;
             let view = CheckpointView { leaf: leaf.leaf(), inclusion, statuses: self.statuses.clone() };
             let mut checkpoints = self.shared.checkpoints();
-            checkpoints.issue(signed, view)?;
-            self.shared.show(&checkpoints);
+            match checkpoints.issue(signed, view) {
+                Ok(()) => {
+                    self.shared.show(&checkpoints);
+                    checkpoints.note_cached(size)?;
+                }
+                Err(KeepError::Overtaken) if self.recent.is_some() => {
+                    drop(checkpoints);
+                    let is_new = self.take_over()?;
+                    return if is_new { Ok(()) } else { Err(KeepError::Overtaken.into()) };
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
         let size = self.shared.checkpoints().newest_size();
         self.shared.begin_round(size);

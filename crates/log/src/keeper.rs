@@ -23,6 +23,16 @@ pub trait CheckpointKeeper: fmt::Debug + Send {
 
     /// Keeps the newest checkpoint that witnesses have cosigned.
     fn keep_cosigned(&mut self, note: &str) -> Result<(), KeepError>;
+
+    /// Whether others sign as well. Then they are looked for every second, and [`KeepError::Overtaken`] is no failure.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// The caches of this machine go up to this checkpoint.
+    fn note_cached(&mut self, _note: &str) -> Result<(), KeepError> {
+        Ok(())
+    }
 }
 
 /// Notes as they were kept. Nothing of them is checked yet.
@@ -30,6 +40,8 @@ pub trait CheckpointKeeper: fmt::Debug + Send {
 pub struct KeptNotes {
     pub newest: Option<Vec<u8>>,
     pub cosigned: Option<Vec<u8>>,
+    /// Up to where the caches of this machine go, if that is not the newest one.
+    pub cached: Option<Vec<u8>>,
 }
 
 #[derive(Debug, Clone, Error)]
@@ -43,6 +55,8 @@ pub enum KeepError {
     Unusable { place: String, key: String, reason: String },
     #[error("another node has signed a checkpoint meanwhile")]
     Overtaken,
+    #[error("the database, which keeps the checkpoints of all nodes, cannot be reached")]
+    Unreachable(#[source] Arc<dyn std::error::Error + Send + Sync>),
 }
 
 /// Two files in a directory, each replaced as a whole.
@@ -95,7 +109,7 @@ impl CheckpointKeeper for CheckpointFiles {
             File::open(&self.dir)?.sync_all()
         });
         synced.map_err(|source| KeepError::File { path: self.dir.clone(), source: Arc::new(source) })?;
-        Ok(KeptNotes { newest: self.read(Self::NEWEST)?, cosigned: self.read(Self::COSIGNED)? })
+        Ok(KeptNotes { newest: self.read(Self::NEWEST)?, cosigned: self.read(Self::COSIGNED)?, cached: None })
     }
 
     fn place(&self) -> String {

@@ -64,7 +64,7 @@ impl TransparencyLog {
             key: signer.key().clone(),
             tree: RwLock::new(Tree::default()),
             leaves: OnceLock::from(cache.leaves().clone()),
-            checkpoints: Mutex::new(Checkpoints::new(keeper, policy)),
+            checkpoints: Mutex::new(Checkpoints::new(signer.key().clone(), keeper, policy)),
             proven: ArcSwapOption::empty(),
             newest: ArcSwapOption::empty(),
             covered: AtomicU64::new(0),
@@ -138,7 +138,7 @@ impl TransparencyLog {
     }
 
     /// Adds what witnesses say about the checkpoint of this size, as far as the policy knows their keys. Late ones are
-    /// welcome. Waits for the disk.
+    /// welcome. Waits for the disk, or for the database of nodes, so a thread of an async runtime cannot call it.
     pub fn add_cosignatures(
         &self,
         size: u64,

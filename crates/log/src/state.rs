@@ -96,7 +96,10 @@ impl LogState {
             let (view, proof) = (issued.view.as_ref()?, issued.proof()?);
             Some(ProvenState { leaf: view.leaf.clone(), proof, statuses: view.statuses.clone() })
         });
-        self.proven.store(proven.map(Arc::new));
+        // Until a checkpoint of another node has what proofs need, they are made for the one before.
+        if let Some(proven) = proven {
+            self.proven.store(Some(Arc::new(proven)));
+        }
     }
 
     /// Tells those who ask witnesses.

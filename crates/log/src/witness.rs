@@ -1,5 +1,5 @@
-//! A witness of logs (D94, D95): it remembers the newest checkpoint of each, cosigns those that continue it, and never goes
-//! back. The log that it replays it knows better: it cosigns only the root that it has counted itself.
+//! A witness of logs (D94, D95): it remembers the newest checkpoint of each, cosigns those that continue it, and never
+//! goes back. The log that it replays it knows better: it cosigns only the root that it has counted itself.
 
 mod memory;
 mod record;
@@ -104,7 +104,7 @@ impl LogWitness {
     ) -> Result<Arc<WitnessedLog>, WitnessMemoryError> {
         let newest = self.memory.load(origin, &keys, self.key())?;
         let stop = self.memory.load_stop(origin)?;
-        let record = Mutex::new(LogRecord { newest, stop });
+        let record = Mutex::new(LogRecord { newest, stop, doubtful: None });
         Ok(Arc::new(WitnessedLog { keys, replay: OnceLock::new(), record }))
     }
 
@@ -152,13 +152,20 @@ impl LogWitness {
         }
     }
 
-    /// What `add-checkpoint` asks for. Waits for the disk. At most one request of a log is looked at at a time, so none can
-    /// take it back to what another one has left behind.
+    /// What `add-checkpoint` asks for. Waits for the disk. Requests of a log are looked at one after the other, so none can
+    /// go back behind another one.
     pub fn add_checkpoint(&self, request: &WitnessRequest, now: u64) -> Result<Cosignature, CosignRefusal> {
         let (log, signed) = self.identify(&request.note)?;
         let mut record = log.lock();
         let is_forked = self.look_for_fork(&log, &mut record, &signed)?;
-        examine(record.newest.as_ref().map(SignedCheckpoint::checkpoint), request, signed.checkpoint())?;
+        let known = record.newest.as_ref().map(SignedCheckpoint::checkpoint);
+        if let Err(refusal) = examine(known, request, signed.checkpoint()) {
+            // A stranger can send a wrong proof, but not the log's signature.
+            if matches!(refusal, CosignRefusal::BadProof) {
+                record.doubt(signed, log.replay().map_or(0, LogReplay::len));
+            }
+            return Err(refusal);
+        }
         if is_forked {
             return Err(CosignRefusal::OtherRoot(signed.checkpoint().size));
         }
@@ -262,8 +269,8 @@ impl LogWitness {
         Ok(cosignature)
     }
 
-    /// Whether the log contradicts itself, or what was replayed. If that is new, the evidence is on disk afterwards, and the
-    /// witness has stopped.
+    /// Whether the log contradicts itself, or what was replayed. If that is new, the evidence is on disk afterwards, and
+    /// the witness has stopped.
     fn look_for_fork(
         &self,
         log: &WitnessedLog,
@@ -272,10 +279,12 @@ impl LogWitness {
     ) -> Result<bool, CosignRefusal> {
         let Some(contradiction) = log.find_contradiction(record, signed) else { return Ok(false) };
         if record.stop.is_none() {
-            let stop = self.memory.stop(signed, record.newest.as_ref(), &contradiction);
+            let doubtful = record.doubtful.take();
+            let shown = [Some(signed), record.newest.as_ref(), doubtful.as_ref()];
+            let shown: Vec<&SignedCheckpoint> = shown.into_iter().flatten().collect();
+            let stop = self.memory.stop(&shown, &contradiction);
             // Also if it cannot be written down: then for this process at least.
-            let reason = contradiction.reason.clone();
-            let origin = signed.checkpoint().origin.clone();
+            let Contradiction { origin, reason, .. } = contradiction;
             let evidence = stop.as_ref().ok().map(|stop| stop.evidence.clone());
             tracing::error!(
                 log = origin,
@@ -297,6 +306,7 @@ impl LogWitness {
 /// What the log says, and what it should say.
 #[derive(Debug, Clone)]
 struct Contradiction {
+    origin: String,
     reason: String,
     size: u64,
     /// What the witness has counted itself.

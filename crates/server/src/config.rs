@@ -290,10 +290,6 @@ impl Settings {
             return Err(ConfigError::Value { key: "database", reason });
         }
         let log = file.log.filter(|_| mirror.is_none()).map(LogTable::resolve).transpose()?;
-        if node.is_some() && log.is_some() {
-            let reason = "nodes cannot share a log: leave the table out".to_owned();
-            return Err(ConfigError::Value { key: "log.origin", reason });
-        }
         let proxies = overrides.trusted_proxies.unwrap_or_else(|| values(file.trusted_proxies));
         Ok(Self {
             listen,

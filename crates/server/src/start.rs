@@ -203,6 +203,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         Some(node) => Some(UnstartedNode::prepare(node, &data_dir.node_name()).await?),
         None => None,
     };
+    let database = node.as_ref().map(|node| node.database().clone());
     let role = match &node {
         Some(node) => node.store_role(&clock).map_err(StartError::Threads)?,
         None => StoreRole::Single,
@@ -239,7 +240,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
             (store, ServerRole::Mirror(state), webhooks)
         }
     };
-    let log = settings.log.map(|log| transparency::start(&store, &data_dir, log)).transpose()?;
+    let log = settings.log.map(|log| transparency::start(&store, &data_dir, database, log)).transpose()?;
     let (log, asked) = log.unzip();
     let policy = log.as_ref().and_then(|log| log.policy());
     let blocks = Blocks::open(data_dir.blocks())?;

@@ -63,7 +63,6 @@ pub fn all() -> RouteTable {
         .get("/openapi.json", reference::document, service::document())
         .merge(health_routes())
         .merge(web::routes())
-        // Behind the pages: metrics know a path by what stands before its first parameter.
         .get("/{origin}/checkpoint", witness::checkpoint, openapi::witness::witnessed_checkpoint())
 }
 
@@ -72,8 +71,13 @@ pub fn kinds() -> &'static RequestKinds {
         let mut kinds = RequestKinds::default();
         for row in all().rows {
             let is_limited = row.endpoint.is_limited();
-            let below = row.path.split('{').next().unwrap_or(&row.path);
-            kinds.add(below, row.endpoint.counted_as, is_limited);
+            match row.path.strip_prefix("/{").and_then(|path| path.split_once('}')) {
+                Some((_, ending)) => kinds.add_ending(ending, row.endpoint.counted_as, is_limited),
+                None => {
+                    let below = row.path.split('{').next().unwrap_or(&row.path);
+                    kinds.add(below, row.endpoint.counted_as, is_limited);
+                }
+            }
         }
         kinds.add(web::ASSETS_DIR, "page", true);
         kinds.add(METRICS, "metrics", true);

@@ -1,12 +1,15 @@
 //! The log of all commits at its start (D87). `countersign_log` does the work; `routes::log` answers for it.
 
-use std::sync::Arc;
+use std::{io, sync::Arc};
 
+use countersign_cluster::{checkpoints::SharedCheckpoints, database::Database};
 use countersign_core::log::{
     checkpoint::{Checkpoint, Cosignature},
     note::Note,
 };
-use countersign_log::{CheckpointFiles, CosignError, LogError, LogOptions, TransparencyLog};
+use countersign_log::{
+    CheckpointFiles, CheckpointKeeper, CosignError, LogError, LogOptions, TransparencyLog,
+};
 use countersign_store::{Store, data_dir::DataDir};
 use thiserror::Error;
 
@@ -23,22 +26,29 @@ pub enum LogStartError {
     Log(#[from] LogError),
     #[error(transparent)]
     Witness(#[from] BadWitnessUrl),
+    #[error("the log cannot speak to the database")]
+    Runtime(#[from] io::Error),
 }
 
 /// A log, and the witnesses to ask.
 pub(crate) type LogWithWitnesses = (Arc<TransparencyLog>, Vec<AskedWitness>);
 
-/// Begins to follow the store. Nothing waits for it.
+/// Begins to follow the store. Nothing waits for it. Nodes share a database, and with it the checkpoints.
 pub(crate) fn start(
     store: &Store,
     data_dir: &DataDir,
+    database: Option<Database>,
     settings: LogSettings,
 ) -> Result<LogWithWitnesses, LogStartError> {
     let LogSettings { signer, checkpoint_every, heartbeat_every, witnesses, .. } = settings;
     let dir = data_dir.log();
     let asked = witnesses.as_ref().map(AskedWitness::list).transpose()?.unwrap_or_default();
+    let keeper: Box<dyn CheckpointKeeper> = match database {
+        None => Box::new(CheckpointFiles::new(&dir)),
+        Some(database) => Box::new(SharedCheckpoints::new(database, &dir)?),
+    };
     let options = LogOptions {
-        keeper: Box::new(CheckpointFiles::new(&dir)),
+        keeper,
         dir,
         signer: signer.ok_or(LogStartError::NoKey)?,
         checkpoint_every,

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod checkpoints;
 mod connecting;
 mod following;
 mod lost_answers;

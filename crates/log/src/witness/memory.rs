@@ -119,24 +119,19 @@ impl WitnessMemory {
     /// Keeps what proves the fork, then the fact that the witness has stopped.
     pub(super) fn stop(
         &self,
-        signed: &SignedCheckpoint,
-        known: Option<&SignedCheckpoint>,
+        signed: &[&SignedCheckpoint],
         contradiction: &Contradiction,
     ) -> Result<WitnessStop, WitnessMemoryError> {
-        let origin = signed.checkpoint().origin.clone();
-        let Contradiction { reason, size, own_root } = contradiction;
-        let known = known.map_or_else(|| "none\n".to_owned(), |known| known.note().to_string());
+        let Contradiction { origin, reason, size, own_root } = contradiction;
         let own = own_root.map_or_else(
             || "not replayed here\n".to_owned(),
             |root| Checkpoint { origin: origin.clone(), size: *size, root }.text(),
         );
-        let text = format!(
-            "{reason}\n\n=== the log has signed ===\n{}\n=== the newest checkpoint on record ===\n{known}\n=== what the \
-             journal of the log gives ===\n{own}",
-            signed.note(),
-        );
-        let name = format!("{EVIDENCE}{}-{}", hash_of(&origin), Sha256::of(text.as_bytes()));
-        let stop = WitnessStop { origin, reason: reason.clone(), evidence: name };
+        let signed: String =
+            signed.iter().map(|signed| format!("=== the log has signed ===\n{}\n", signed.note())).collect();
+        let text = format!("{reason}\n\n{signed}=== what the journal of the log gives ===\n{own}");
+        let name = format!("{EVIDENCE}{}-{}", hash_of(origin), Sha256::of(text.as_bytes()));
+        let stop = WitnessStop { origin: origin.clone(), reason: reason.clone(), evidence: name };
         self.replace(&self.dir.join(&stop.evidence), &text)?;
         let text = format!("{}\n{}\n{}\n", stop.reason, stop.evidence, stop.origin);
         self.replace(&self.stop_of(&stop.origin), &text)?;

@@ -18,6 +18,8 @@ pub(super) struct LogRecord {
     /// On disk before anyone sees a cosignature of it.
     pub(super) newest: Option<SignedCheckpoint>,
     pub(super) stop: Option<WitnessStop>,
+    /// Signed by the log, and not proved to continue the record. The replay will tell.
+    pub(super) doubtful: Option<SignedCheckpoint>,
 }
 
 impl WitnessedLog {
@@ -41,15 +43,17 @@ impl WitnessedLog {
         let known = record.newest.as_ref().map(SignedCheckpoint::checkpoint);
         if let Some(known) = known.filter(|known| known.size == new.size && known.root != new.root) {
             let reason = format!("its key has signed two roots for {} commits", known.size);
-            return Some(Contradiction { reason, size: known.size, own_root: own_root(known.size) });
+            let (size, own_root) = (known.size, own_root(known.size));
+            return Some(Contradiction { origin: new.origin.clone(), reason, size, own_root });
         }
         // What is on record may be of a history that the mirror no longer has.
-        for checkpoint in [Some(new), known].into_iter().flatten() {
+        let doubtful = record.doubtful.as_ref().map(SignedCheckpoint::checkpoint);
+        for checkpoint in [Some(new), known, doubtful].into_iter().flatten() {
             let (size, own_root) = (checkpoint.size, own_root(checkpoint.size));
             if own_root.is_some_and(|own| own != checkpoint.root) {
                 let reason =
                     format!("its key has signed another root for {size} commits than its journal gives");
-                return Some(Contradiction { reason, size, own_root });
+                return Some(Contradiction { origin: new.origin.clone(), reason, size, own_root });
             }
         }
         None
@@ -57,6 +61,15 @@ impl WitnessedLog {
 }
 
 impl LogRecord {
+    /// Remembers the smallest one that the replay has not come to yet: it will come there first.
+    pub(super) fn doubt(&mut self, signed: SignedCheckpoint, replayed: u64) {
+        let open =
+            self.doubtful.as_ref().map(|known| known.checkpoint().size).filter(|size| *size > replayed);
+        if open.is_none_or(|size| signed.checkpoint().size < size) {
+            self.doubtful = Some(signed);
+        }
+    }
+
     /// 0 if there is no checkpoint on record.
     pub(super) fn size(&self) -> u64 {
         self.newest.as_ref().map_or(0, |newest| newest.checkpoint().size)

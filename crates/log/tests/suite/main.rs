@@ -4,6 +4,7 @@
 mod caches;
 mod checkpoints;
 mod derivation;
+mod shared;
 mod speed;
 mod staples;
 mod support;

@@ -164,3 +164,44 @@ fn a_log_that_hides_commits_of_its_journal_gets_no_cosignature() {
     assert!(!replay.has_withheld(4, long_ago + Duration::from_secs(120)), "not earlier");
     assert!(!replay.has_withheld(5, Instant::now()), "a checkpoint that covers it");
 }
+
+#[test]
+fn a_longer_fork_is_found_out_when_the_journal_comes_so_far() {
+    let fixture = Fixture::new();
+    let dir = TempDir::new().unwrap();
+    let replay = LogReplay::start(fixture.store(), &dir.path().join("replay"), log_key().public).unwrap();
+    let own = witness(1);
+    let witness = LogWitness::open(dir.path(), WitnessSigner::with_key(own.public, own.secret)).unwrap();
+    witness.add_replay(replay.clone()).unwrap();
+    let await_size = |size| {
+        let begun = Instant::now();
+        while replay.len() < size {
+            assert!(begun.elapsed() < SOON);
+            thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let honest = |old, size| {
+        let checkpoint = Checkpoint { origin: ORIGIN.to_owned(), size, root: replay.root_at(size).unwrap() };
+        let note = checkpoint.sign(&log_key().public, &log_key().secret).log_note();
+        WitnessRequest { old, proof: Vec::new(), note }
+    };
+    await_size(1);
+    witness.add_checkpoint(&honest(0, 1), NOW).unwrap();
+    // Its first commit is another one, which the proof cannot hide.
+    let refused = witness.add_checkpoint(&request(&tree("fork"), 1, 3), NOW);
+    assert!(matches!(refused, Err(CosignRefusal::BadProof)), "{refused:?}");
+    assert!(witness.stops().is_empty(), "a wrong proof proves nothing yet");
+    fixture.commit(register("https/a.example/443/one"));
+    fixture.commit(publish("https/a.example/443/one/releases/v1"));
+    await_size(3);
+    let refused = witness.check(&honest(1, 3).note);
+    assert!(matches!(refused, Err(CosignRefusal::OtherRoot(3))), "{refused:?}");
+    let stops = witness.stops();
+    let [stop] = stops.as_slice() else { panic!("{stops:?}") };
+    let evidence = fs::read_to_string(dir.path().join(&stop.evidence)).unwrap();
+    for note in [request(&tree("fork"), 1, 3).note, honest(1, 3).note] {
+        assert!(evidence.contains(&note.to_string()), "{evidence}");
+    }
+    let refused = witness.add_checkpoint(&honest(1, 1), NOW);
+    assert!(matches!(refused, Err(CosignRefusal::Stopped(_))), "{refused:?}");
+}

@@ -1,5 +1,5 @@
-//! The task of a witness: learns the key of the origin's log, has it replayed, and looks at what the origin shows everyone.
-//! With `--poll` it also cosigns that, and posts the cosignature.
+//! The task of a witness: learns the key of the origin's log, has it replayed, and looks at what the origin shows
+//! everyone. With `--poll` it also cosigns that, and posts the cosignature.
 
 use std::{
     path::PathBuf,

@@ -7,6 +7,7 @@ mod nodes;
 mod database;
 mod failover;
 mod faults;
+mod kept_log;
 mod lies;
 mod lost_answers;
 mod moving;

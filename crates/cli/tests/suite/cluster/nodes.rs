@@ -36,10 +36,15 @@ impl Cluster {
     }
 
     pub(super) fn start_on(postgres: Postgres, nodes: usize) -> Self {
+        Self::start_as(postgres, nodes, |launch| launch)
+    }
+
+    /// With nodes that are started in this way.
+    pub(super) fn start_as(postgres: Postgres, nodes: usize, adapt: impl Fn(Launch) -> Launch) -> Self {
         let ways: Vec<_> = (0..nodes).map(|_| Proxy::for_postgres(postgres.address())).collect();
         let on_database = |launch: Launch, way: &Proxy| {
             let url = postgres.url_at(way.address());
-            launch.at(new_address()).arg("--dev").env("COUNTERSIGN_DATABASE", &url)
+            adapt(launch.at(new_address()).arg("--dev").env("COUNTERSIGN_DATABASE", &url))
         };
         let world = World::start_with(|launch, _| on_database(launch, &ways[0]));
         let start = |way| TestServer::start_with(|launch| on_database(launch, way));

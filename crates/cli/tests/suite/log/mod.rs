@@ -27,7 +27,7 @@ use crate::support::{
 const ORIGIN: &str = "sign.example.org/log";
 
 /// `admin log init`, and the table that it prints, in the configuration file with some more.
-fn init(data_dir: &Path, more: &str) -> PathBuf {
+pub(crate) fn init(data_dir: &Path, more: &str) -> PathBuf {
     let init = Launch::default().args(["--json", "admin", "log", "init", "--origin", ORIGIN]);
     let made = init.args(["--data-dir", data_dir.to_str().unwrap()]).output();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
@@ -52,7 +52,7 @@ fn start() -> World {
     World { server, files: FileServer::start() }
 }
 
-fn log_key(server: &TestServer) -> VerifierKey {
+pub(crate) fn log_key(server: &TestServer) -> VerifierKey {
     let reply = server.get("/log/key");
     assert_eq!(reply.status, 200, "{}", reply.text());
     VerifierKey::parse_kind(reply.text().trim_end(), KeyKind::Log).unwrap()
@@ -67,7 +67,7 @@ fn open(note: &[u8], key: &VerifierKey) -> Checkpoint {
 }
 
 /// The newest checkpoint, if there is one.
-fn checkpoint(server: &TestServer, key: &VerifierKey) -> Option<Checkpoint> {
+pub(crate) fn checkpoint(server: &TestServer, key: &VerifierKey) -> Option<Checkpoint> {
     let reply = server.get("/log/checkpoint");
     if reply.status == 503 {
         assert!(reply.header("retry-after").is_some());

@@ -93,10 +93,11 @@ fn metrics_are_not_for_everyone() {
 /// The rules and the dashboard in packaging, and the table for operators.
 #[test]
 fn alerts_and_the_dashboard_name_metrics_that_exist() {
+    let server = TestServer::start_with(Launch::with_metrics);
     // A log has metrics of its own.
-    let mut server = crate::log::prepare();
-    server.start_again();
-    let served = Page::read(server.metrics_address()).0;
+    let mut with_log = crate::log::prepare();
+    with_log.start_again();
+    let served = [&server, &with_log].map(|server| Page::read(server.metrics_address()).0).concat();
     for (file, text) in [
         ("rules", include_str!("../../../../../packaging/prometheus/countersign.rules.yml")),
         ("dashboard", include_str!("../../../../../packaging/grafana/countersign.json")),

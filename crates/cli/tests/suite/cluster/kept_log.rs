@@ -1,0 +1,57 @@
+//! Nodes keep one log together (D88).
+
+use countersign_core::{log::checkpoint::Checkpoint, values::verifier_key::VerifierKey};
+use countersign_testing::{
+    log_reader::{derive_leaves, root_of},
+    postgres::{Postgres, PostgresOptions},
+};
+use tempfile::TempDir;
+
+use super::nodes::{Cluster, await_that};
+use crate::{
+    log,
+    support::{Person, SignersFile, TestServer},
+};
+
+fn newest(node: &TestServer, key: &VerifierKey) -> u64 {
+    log::checkpoint(node, key).map_or(0, |checkpoint| checkpoint.size)
+}
+
+/// Every node shows one checkpoint of all commits, and makes staples.
+fn check(cluster: &Cluster, key: &VerifierKey, index: &str) -> Checkpoint {
+    let size: u64 = cluster.git(0).run(&["rev-list", "--count", "main"]).trim().parse().unwrap();
+    for node in 0..cluster.ways.len() {
+        await_that("a checkpoint of all commits", || newest(cluster.node(node), key) == size);
+        await_that("a staple", || cluster.node(node).get(&format!("/v1/proof/{index}")).status == 200);
+    }
+    let checkpoint = log::checkpoint(cluster.node(0), key).unwrap();
+    let leaves = derive_leaves(&cluster.node(0).repository());
+    assert_eq!((checkpoint.size, checkpoint.root), (leaves.len() as u64, root_of(&leaves)));
+    checkpoint
+}
+
+#[test]
+fn nodes_sign_one_log_and_go_on_without_each_other() {
+    let options = PostgresOptions { skips_fsync: true, ..PostgresOptions::default() };
+    let Some(postgres) = Postgres::start_with(options) else { return };
+    // One key for all of them.
+    let dir = TempDir::new().unwrap();
+    let config = log::init(&dir.path().join("key"), "checkpoint_seconds = 1\n");
+    let mut cluster =
+        Cluster::start_as(postgres, 2, |launch| launch.args(["--config", config.to_str().unwrap()]));
+    let alice = Person::named("alice");
+    cluster.world.activate("acme/app", &SignersFile::of(1, &[&alice]), &[&alice]);
+    let index = cluster.world.add_signed_release("acme/app/1.0", &[&alice]);
+    let key = log::log_key(cluster.node(1));
+    let first = check(&cluster, &key, &index);
+    // The other node signs while the first is away, and the first goes on from there.
+    cluster.node_mut(1).kill9();
+    cluster.world.add_signed_release("acme/app/2.0", &[&alice]);
+    await_that("a newer checkpoint", || newest(cluster.node(0), &key) > first.size);
+    cluster.node_mut(1).start_again();
+    cluster.await_ready();
+    cluster.world.add_signed_release("acme/app/3.0", &[&alice]);
+    let last = check(&cluster, &key, &index);
+    let kept = cluster.postgres.sql("select size from svc_checkpoint");
+    assert_eq!(kept.trim(), last.size.to_string());
+}
