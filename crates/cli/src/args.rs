@@ -7,6 +7,8 @@ use clap::{Args, Parser, Subcommand};
 use crate::{output::ColorChoice, prompt::Confirmation};
 
 pub(crate) use client::*;
+pub(crate) use log::*;
+pub(crate) use options::*;
 pub(crate) use serve::{
     AdminCommand, BlockArgs, ClusterArgs, ClusterCommand, DropArgs, FileArgs, FsckArgs, LogCommand,
     LogInitArgs, MirrorArgs, MirrorCommand, ProjectsArgs, ResetNoncesArgs, ServeArgs, ServiceArgs,
@@ -15,6 +17,8 @@ pub(crate) use serve::{
 pub(crate) use signers::*;
 
 mod client;
+mod log;
+mod options;
 #[cfg(test)]
 mod reference;
 mod serve;

@@ -2,14 +2,12 @@
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
+use super::options::{FreshArgs, RootArgs, parse_duration, parse_path};
 use crate::client_config::Setting;
 use clap::{ArgGroup, Args, Subcommand};
 use clap_complete::Shell;
 use countersign_api::event::EventKind;
-use countersign_core::{
-    rules::place::path_of_url,
-    values::{digest::Sha512, path::RepoPath},
-};
+use countersign_core::values::path::RepoPath;
 
 #[derive(Debug, Args)]
 pub(crate) struct DownloadArgs {
@@ -38,31 +36,6 @@ pub(crate) struct DownloadArgs {
 
     #[command(flatten)]
     pub(crate) log: FreshArgs,
-}
-
-/// Which proof of the newest state is enough.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct FreshArgs {
-    /// Your own policy: which log and witnesses must show that the release is not revoked [default: what is set, else what
-    /// the project's signers file says]
-    #[arg(long, value_name = "FILE", conflicts_with = "no_log_check")]
-    pub(crate) policy: Option<PathBuf>,
-
-    /// Refuse a proof older than this, as in 90s, 30m, 2h or 1d [default: what the project's signers file says]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "no_log_check")]
-    pub(crate) max_age: Option<Duration>,
-
-    /// Do not look at the log: a hidden revocation or change of signers then goes unnoticed
-    #[arg(long)]
-    pub(crate) no_log_check: bool,
-}
-
-/// Where trust in a project begins, at its first download.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct RootArgs {
-    /// Digest of a signers file of the project, from a place that you trust; what `sha512sum` prints will do
-    #[arg(long, value_name = "SHA512", value_parser = parse_digest)]
-    pub(crate) signers_digest: Option<Sha512>,
 }
 
 #[derive(Debug, Args)]
@@ -103,23 +76,6 @@ pub(crate) struct BundleArgs {
     /// Where to write the bundle
     #[arg(long, short = 'o', value_name = "FILE")]
     pub(crate) output: PathBuf,
-
-    #[command(flatten)]
-    pub(crate) root: RootArgs,
-
-    #[command(flatten)]
-    pub(crate) log: FreshArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct StapleArgs {
-    /// A bundle, whose staple is replaced; or the release, or the URL of one of its files
-    #[arg(value_name = "FILE|NAME", num_args = 1..=2, required = true)]
-    pub(crate) names: Vec<String>,
-
-    /// Where to write the bundle or the staple [default: the bundle itself, or NAME.staple.json]
-    #[arg(long, short = 'o', value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) root: RootArgs,
@@ -356,37 +312,6 @@ pub(crate) struct RevokeArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct MonitorArgs {
-    /// The server whose log to follow
-    #[arg(value_name = "URL")]
-    pub(crate) url: String,
-
-    /// The projects to watch [default: those whose signers files list your --key, now or later]
-    #[arg(value_name = "PROJECT", value_parser = parse_path)]
-    pub(crate) projects: Vec<RepoPath>,
-
-    /// Look once; exit code 9 if something changed
-    #[arg(long)]
-    pub(crate) once: bool,
-
-    /// How often to look, as in 90s, 30m, 2h or 1d
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "60s", conflicts_with = "once")]
-    pub(crate) interval: Duration,
-
-    /// Send each change there, as JSON in a POST request
-    #[arg(long, value_name = "URL")]
-    pub(crate) webhook: Option<String>,
-
-    /// Run this in a shell for each change, with the change as text on standard input, and as JSON in COUNTERSIGN_CHANGE
-    #[arg(long, value_name = "COMMAND")]
-    pub(crate) exec: Option<String>,
-
-    /// Where to remember how far it is [default: a file in the configuration directory]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) state: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// Keep the server, files and keys until Ctrl-C, so that you can look around
     #[arg(long)]
@@ -426,38 +351,4 @@ fn parse_kind(text: &str) -> Result<EventKind, String> {
 fn parse_commit(text: &str) -> Result<String, &'static str> {
     let is_id = text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_id.then(|| text.to_ascii_lowercase()).ok_or("write all 40 hexadecimal digits of the commit")
-}
-
-pub(super) fn parse_duration(text: &str) -> Result<Duration, &'static str> {
-    const WRONG: &str = "write a number and a unit, as in 90s, 30m, 2h or 1d";
-    let end = text.find(|c: char| !c.is_ascii_digit()).ok_or(WRONG)?;
-    let (number, unit) = text.split_at(end);
-    let seconds = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 60 * 60,
-        "d" => 24 * 60 * 60,
-        _ => return Err(WRONG),
-    };
-    let number: u32 = number.parse().map_err(|_| WRONG)?;
-    Ok(Duration::from_secs(seconds * u64::from(number)))
-}
-
-/// A path, or the URL that it stands for.
-fn parse_path(text: &str) -> Result<RepoPath, String> {
-    if text.contains("://") {
-        let path = path_of_url(text);
-        return path.ok_or_else(|| "write it as a path, as in https/github.com/443/acme/app".to_owned());
-    }
-    RepoPath::parse(text).map_err(|error| error.to_string())
-}
-
-/// As we print it, or as `sha512sum` does: `sha512:HEX`, `HEX` or `HEX  FILE`.
-fn parse_digest(text: &str) -> Result<Sha512, &'static str> {
-    let first = text.split_ascii_whitespace().next().unwrap_or_default();
-    // Before the name of a file with a backslash or a line end in it.
-    let first = first.strip_prefix('\\').unwrap_or(first);
-    let hex = first.strip_prefix("sha512:").unwrap_or(first);
-    Sha512::parse_any_case(hex)
-        .ok_or("must be a SHA-512 digest: 128 hexadecimal digits, as `sha512sum` prints it")
 }

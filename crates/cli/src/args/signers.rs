@@ -7,7 +7,7 @@ use clap::{
 };
 use countersign_core::documents::signers::Role;
 
-use super::client::parse_duration;
+use super::options::parse_duration;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SignersCommand {

@@ -308,7 +308,8 @@ fn parse_logs(field: &Field<'_>) -> Result<BTreeMap<String, LogPin>, ParseError>
         parse_log_key(key).map_err(|error| pin.error(error))?;
         Ok((key.to_owned(), LogPin::parse_field(&pin)?))
     };
-    field.entries()?.map(parse).collect()
+    let logs: BTreeMap<String, LogPin> = field.entries()?.map(parse).collect::<Result<_, ParseError>>()?;
+    if logs.is_empty() { Err(field.error("must have at least one log, or be left out")) } else { Ok(logs) }
 }
 
 fn parse_log_key(text: &str) -> Result<VerifierKey, VerifierKeyError> {

@@ -5,3 +5,4 @@ mod monitor;
 mod pins;
 mod revoking;
 mod shown;
+mod witnessed;

@@ -1,0 +1,68 @@
+//! Options and values that several commands take.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::Args;
+use countersign_core::{
+    rules::place::path_of_url,
+    values::{digest::Sha512, path::RepoPath},
+};
+
+/// Where trust in a project begins, at its first download.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RootArgs {
+    /// Digest of a signers file of the project, from a place that you trust; what `sha512sum` prints will do
+    #[arg(long, value_name = "SHA512", value_parser = parse_digest)]
+    pub(crate) signers_digest: Option<Sha512>,
+}
+
+/// Which proof of the newest state is enough.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct FreshArgs {
+    /// Your own policy: which log and witnesses must show that the release is not revoked [default: what is set, else what
+    /// the project's signers file says]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_log_check")]
+    pub(crate) policy: Option<PathBuf>,
+
+    /// Refuse a proof older than this, as in 90s, 30m, 2h or 1d [default: what the project's signers file says]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "no_log_check")]
+    pub(crate) max_age: Option<Duration>,
+
+    /// Do not look at the log: a hidden revocation or change of signers then goes unnoticed
+    #[arg(long)]
+    pub(crate) no_log_check: bool,
+}
+
+pub(super) fn parse_duration(text: &str) -> Result<Duration, &'static str> {
+    const WRONG: &str = "write a number and a unit, as in 90s, 30m, 2h or 1d";
+    let end = text.find(|c: char| !c.is_ascii_digit()).ok_or(WRONG)?;
+    let (number, unit) = text.split_at(end);
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 60 * 60,
+        "d" => 24 * 60 * 60,
+        _ => return Err(WRONG),
+    };
+    let number: u32 = number.parse().map_err(|_| WRONG)?;
+    Ok(Duration::from_secs(seconds * u64::from(number)))
+}
+
+/// A path, or the URL that it stands for.
+pub(super) fn parse_path(text: &str) -> Result<RepoPath, String> {
+    if text.contains("://") {
+        let path = path_of_url(text);
+        return path.ok_or_else(|| "write it as a path, as in https/github.com/443/acme/app".to_owned());
+    }
+    RepoPath::parse(text).map_err(|error| error.to_string())
+}
+
+/// As we print it, or as `sha512sum` does: `sha512:HEX`, `HEX` or `HEX  FILE`.
+fn parse_digest(text: &str) -> Result<Sha512, &'static str> {
+    let first = text.split_ascii_whitespace().next().unwrap_or_default();
+    // Before the name of a file with a backslash or a line end in it.
+    let first = first.strip_prefix('\\').unwrap_or(first);
+    let hex = first.strip_prefix("sha512:").unwrap_or(first);
+    Sha512::parse_any_case(hex)
+        .ok_or("must be a SHA-512 digest: 128 hexadecimal digits, as `sha512sum` prints it")
+}

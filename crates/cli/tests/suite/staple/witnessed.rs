@@ -1,0 +1,47 @@
+//! Everything real: a server with a log, witnesses that follow it, and a client that has met none of them.
+
+use serde_json::json;
+
+use crate::support::{
+    SignersFile,
+    client::{Computer, add_files, text},
+    hostile::alice,
+    metrics::free_address,
+    mirrors::wait_until,
+    witnesses::{LogSetup, TestWitness, log_key_of},
+};
+
+#[test]
+fn a_download_is_fresh_by_real_witnesses_and_a_revocation_reaches_them() {
+    let address = free_address();
+    let mut witnesses = ["one.example", "two.example"].map(|name| TestWitness::prepare(address, name, &[]));
+    let [one, two] = &witnesses;
+    let keys = [one, two].map(|witness| witness.key.to_string());
+    let world = LogSetup::at(address).witnessed(&[one, two], &[]).start();
+    witnesses.iter_mut().for_each(|witness| witness.server.start_again());
+    let file = SignersFile::of(1, &[&alice()]).with(
+        "transparency",
+        json!({
+            "log": log_key_of(&world.server).to_string(),
+            "witnesses": [{ "threshold": 2, "keys": keys }],
+            "max_age_seconds": 3_600,
+        }),
+    );
+    world.activate("acme/app", &file, &[&alice()]);
+    let index = add_files(&world, "acme/app/1.0", &[("app", b"content")], &[&alice()]);
+    wait_until("witnesses have not cosigned", || {
+        world.server.get(&format!("/v1/proof/{index}")).status == 200
+    });
+    let computer = Computer::of(&world.server);
+    let url = world.files.url("/acme/app/1.0/app");
+    let said = computer.download(&url).ok();
+    said.says(&["fresh as of ", "by 2 of 2 witnesses; newest release; not revoked"]);
+    // Two of two: as soon as one has seen it, no quorum is left for the past, and the wait ends with both.
+    let key = computer.key_of("alice");
+    let revoked =
+        computer.run(&["revoke", &index, "--reason", "key leaked", "--yes", "--key", text(&key)]).ok();
+    revoked.says(&["Revoked", "by 2 of 2 witnesses", "No one with a maximum age of 1 hour accepts"]);
+    computer.download(&url).failed(4).says(&["key leaked"]);
+    let pins = computer.pins();
+    assert!(pins["logs"][log_key_of(&world.server).to_string()].is_object(), "{pins}");
+}
