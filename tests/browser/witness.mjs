@@ -16,6 +16,7 @@ function makeWitness(number) {
 }
 
 const WITNESSES = [1, 2, 3].map(makeWitness);
+export const witnessKeys = WITNESSES.map(({ key }) => key);
 
 // The staple with cosignatures of the first witnesses, one for each time in Unix seconds.
 export function cosign(staple, times) {
@@ -30,4 +31,4 @@ export function cosign(staple, times) {
   return { ...staple, proof: staple.proof + lines.join("") };
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1]).href) console.log(WITNESSES.map(({ key }) => key).join(" "));
+if (import.meta.url === pathToFileURL(process.argv[1]).href) console.log(witnessKeys.join(" "));
