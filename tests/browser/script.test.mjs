@@ -1,10 +1,12 @@
 // The rules in the page's script, without a browser.
 
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { test } from "node:test";
 
 import { judge, judgeStaples, judgeValues } from "./judge.mjs";
 import { assertStaples, assertValues, assertVerdicts, readVectors } from "./vectors.mjs";
+import { cosign, witnessKeys } from "./witness.mjs";
 
 const base = new URL("../../crates/server/src/web/verify", import.meta.url).href;
 
@@ -66,4 +68,90 @@ test("indexes and sets of signatures are limited as the client limits them", asy
   assert.equal(signatures(set(2000), "").size, 2000);
   assert.throws(() => signatures(set(2001), ""), /more than 2,000/);
   assert.throws(() => readMetadata(" ".repeat(16 * 1024 + 1)), /at most 16 KiB/);
+});
+
+const replaceIn = (name, ...pairs) => (staple) => {
+  const edited = pairs.reduce((text, [from, to]) => text.replace(from, to), staple[name]);
+  assert.notEqual(edited, staple[name], `${pairs[0][0]}`);
+  return { ...staple, [name]: edited };
+};
+const inRecord = (name, from, to) => (staple) => ({ ...staple, [name]: replaceIn("record", [from, to])(staple[name]) });
+const inProof = (from, to) => replaceIn("proof", [from, to]);
+const HASH = `${"A".repeat(43)}=`;
+const hashes = (count) => inProof(/(index \d+)\n[^]*?\n\n/, `$1\n${`${HASH}\n`.repeat(count)}\n`);
+const strangers = (count) => inProof(/— [^]*$/, `— stranger AAAAAAA=\n`.repeat(count));
+const newest = (lines) => inRecord("project", /newest [^]*$/, lines);
+
+test("a staple has one form, and bounds", async () => {
+  const { readStaple } = await import(`${base}/staple.mjs`);
+  const { staple } = readVectors("log")["good-with-newer-releases.json"];
+  const read = (change) => readStaple(JSON.stringify(change(staple)));
+  const good = { hashes: hashes(63), none: hashes(0), signatures: strangers(100), newest: inRecord("project", "history 1\n", "history 4294967295\n") };
+  for (const change of Object.values(good)) assert.ok(read(change));
+  const bad = {
+    proof: [
+      hashes(64), strangers(101), inProof(/\n$/, ""), inProof(/$/, "\n"), inProof("—", "-"), inProof("\n— ", "\n—  "),
+      inProof("index 13", "index 013"), inProof("index 13", "index 9223372036854775808"), inProof("index 13", "index -13"),
+      inProof("index 13", "index"), inProof("\n71Ml", "\n71M"), inProof("uKg=", "uKh="), inProof("uKg=", "uKg"),
+      inProof("uKg=", "uKgA"), inProof("uKg=", "ug=="), inProof("uKg=", " uKg="), inProof("example.com/log\n14", "example.com/log\t\n14"),
+      inProof(/— [^]*$/, "— stranger AAAAAA==\n"), inProof(/— [^]*$/, "— str+anger AAAAAAA=\n"), inProof(/— [^]*$/, ""),
+      inProof("\n\n", "\n"), inProof("@v1", "@v2"),
+    ],
+    "release.record": [
+      inRecord("release", "number 5", "number 0"), inRecord("release", "number 5", "number 05"),
+      inRecord("release", "number 5", "number 4294967296"), inRecord("release", "path https", "path HTTPS"),
+      inRecord("release", /\n$/, ""), inRecord("release", "complete", "completed"), inRecord("release", "complete", "revoked"),
+    ],
+    "project.record": [
+      inRecord("project", "history 1", "history 0"), inRecord("project", "completed 7", "completed 8"), newest(""),
+      inRecord("project", "newest 5", "newest 05"), inRecord("project", /newest 1 .*\n/, ""),
+      inRecord("project", "newest 7 https", "newest 7 .."), inRecord("project", /\n$/, "\n\n"),
+    ],
+    leaf: [replaceIn("leaf", ["leaf/v1", "leaf/v2"]), replaceIn("leaf", [/\n$/, "\n\n"]), replaceIn("leaf", [/object ./, "object "])],
+    "project.siblings[0]": [(staple) => ({ ...staple, project: { ...staple.project, siblings: [`0  ${HASH}`] } })],
+  };
+  for (const [field, changes] of Object.entries(bad)) {
+    for (const [i, change] of changes.entries()) {
+      assert.throws(() => read(change), ({ message }) => message.startsWith(`field \`${field}\`: must be `), `${field}, ${i}`);
+    }
+  }
+  // Nine releases, of which a record names eight.
+  const line = (number) => `newest ${number} a/${number}/svc.index.json\n`;
+  const nine = (count) => (staple) => newest([9, 8, 7, 6, 5, 4, 3, 2, 1].slice(0, count).map(line).join(""))(inRecord("project", "completed 7", "completed 9")(staple));
+  assert.equal(read(nine(8)).project.record.newest.length, 8);
+  for (const count of [7, 9]) assert.throws(() => read(nine(count)), /project\.record/);
+  const whole = JSON.stringify(staple);
+  assert.ok(readStaple(whole + " ".repeat(2 ** 16 - Buffer.byteLength(whole))));
+  assert.throws(() => readStaple(whole + " ".repeat(2 ** 16 - Buffer.byteLength(whole) + 1)), /at most 64 KiB/);
+});
+
+test("a witness counts once with its newest word, and a log cannot choose the form of its tree", async () => {
+  const { verifyStaple } = await import(`${base}/freshness.mjs`);
+  const { verifierKey } = await import(`${base}/log.mjs`);
+  const { staple, subject: { index_path: path, index_digest: digest, project, signers }, result } = readVectors("log")["good-newest-release.json"];
+  const hex = (prefixed) => prefixed.replace("sha512:", "");
+  const subject = { path, digest: hex(digest), project, signers: signers.map(hex), keys: new Set() };
+  const witnesses = witnessKeys.map((key) => verifierKey(4)(key, ""));
+  const trust = { logs: [verifierKey(1)(result.log_key, "")], witnesses, quorum: { threshold: 1, keys: witnesses } };
+  const now = 1_800_000_000;
+  const verify = (staple, whom = trust) => verifyStaple(JSON.stringify(staple), subject, whom, BigInt(now));
+  const twice = await verify(cosign(cosign(staple, [now - 10]), [now - 20]));
+  assert.deepEqual([twice.asOf, twice.cosigned, twice.witnesses], [BigInt(now - 10), 1, 3]);
+  assert.equal((await verify(cosign(staple, [now + 300]))).asOf, BigInt(now + 300));
+  await assert.rejects(verify(cosign(staple, [now + 301])), /five minutes ahead/);
+  // Without a time, or with more than a time and a signature.
+  await assert.rejects(verify(cosign(staple, [0])), /the signature of witness1\.test .* does not verify/);
+  const longer = cosign(staple, [now]).proof.replace(/(witness1\.test )(\S+)/, (_, name, encoded) => {
+    const bytes = Buffer.from(encoded, "base64");
+    return name + Buffer.concat([bytes.subarray(0, 12), Buffer.of(0), bytes.subarray(12)]).toString("base64");
+  });
+  await assert.rejects(verify({ ...staple, proof: longer }), /the signature of witness1\.test .* does not verify/);
+  // A tree of two leaves whose root is that of its last one.
+  const root = createHash("sha256").update(Buffer.of(0)).update(staple.leaf).digest("base64");
+  const alone = (size) => ({ ...staple, proof: `c2sp.org/tlog-proof@v1\nindex ${size - 1}\n\nhost/log\n${size}\n${root}\n\n— host/log AAAAAAA=\n` });
+  assert.equal((await verify(alone(1), null)).checkpoint.size, 1n);
+  await assert.rejects(verify(alone(2), null), /its leaf is not in the log$/);
+  for (const [from, to] of [["host/log\n1", "host\u200b/log\n1"], ["host/log\n1", `${"h".repeat(256)}\n1`], ["\n1\n", "\n01\n"], [`${root}\n`, `${root}\nmore\n`]]) {
+    await assert.rejects(verify(inProof(from, to)(alone(1)), null), /its checkpoint is malformed$/, to);
+  }
 });

@@ -36,26 +36,25 @@ export async function gatherEvidence(places) {
   for (const { index: path, name, only } of places) {
     const index = await askAt("files", path);
     if (index === null) continue;
-    const { published_files: files } = await attempt("The index", () => readIndex(index));
-    if (!name || files.some((file) => file.file_name === name)) return { name, ...(await gatherFor(path, index)) };
+    const { published_files: files, project_id: project } = await attempt("The index", () => readIndex(index));
+    const isListed = !name || files.some((file) => file.file_name === name);
+    if (isListed) return { name, path, index, ...(await gatherFor(path, project)) };
     if (only) break;
   }
   throw new Error("This server has no index that lists the file");
 }
 
-async function gatherFor(path, index) {
+async function gatherFor(path, project) {
   const shown = (suffix) => askAt("files", path + suffix);
   const suffixes = [".signers.json", ".signatures.json", ".revocation.json"];
   const [copy, complete, revocation] = await Promise.all(suffixes.map(shown));
   const signed = complete ?? (await shown(".signatures.json.revoked"));
   refuseIf(signed === null, "Not enough people have signed the release yet");
   refuseIf(complete === null && revocation === null, "It is revoked, but the server does not show why");
-  // Before the chain, which can then only be newer.
+  // Before the chain, which can then only be newer: the whole one, to the signers in force now.
   const staple = await askAt("proof", path).catch((error) => error);
-  const chain = await askAt("get_signers_chain", path);
+  const chain = await askAt("get_signers_chain", `${project}/svc.signers/svc.signers.json`);
   return {
-    path,
-    index,
     signatures: await attempt("The list of signatures", () => signatures(parseJson(signed), "")),
     governedBy: await digestOf(copy ?? ""),
     history: await attempt("The signers chain", () => history(parseJson(chain).history, "history")),

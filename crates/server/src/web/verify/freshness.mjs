@@ -86,7 +86,8 @@ function compareSigners({ history, signers }, chain) {
 
 // `subject` is a release that was verified. How old is too old, the caller knows.
 export async function verifyStaple(source, subject, trust, now) {
-  const { release: shown, project: named, leaf, proof } = await attempt("The proof of its state", () => readStaple(source));
+  const read = await attempt("The proof of its state", () => readStaple(source));
+  const { release: shown, project: named, leaf, proof } = read;
   const checkpoint = parseCheckpoint(proof.text);
   refuse(!checkpoint, "its checkpoint is malformed");
   const attested = await attest(proof, checkpoint, subject.keys, trust, now);
@@ -107,44 +108,50 @@ export async function verifyStaple(source, subject, trust, now) {
   return { ...attested, checkpoint, release, newer, newerPaths, signers, history: project.history };
 }
 
-const spellTime = (seconds) => `${new Date(Number(seconds) * 1e3).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+const UNITS = [[86400, "days"], [3600, "hours"], [60, "minutes"], [1, "seconds"]];
 
 function spellAge(seconds) {
-  const [unit, name] = [[86400, "days"], [3600, "hours"], [60, "minutes"]].find(([unit]) => seconds >= 2 * unit) ?? [1, "seconds"];
+  const [unit, name] = UNITS.find(([unit]) => seconds >= 2 * unit);
   return `${Math.floor(seconds / unit)} ${name}`;
 }
 
+const spellTime = (seconds) => `${new Date(Number(seconds) * 1e3).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+
 function spellNewer({ newer, newerPaths }, project) {
   if (!newer) return "newest release";
-  const spell = (path) => path.slice(project.length + 1, -"/svc.index.json".length).replace(/^releases\/tag\//, "");
+  const spell = (path) => path.slice(project.length + 1).replace(/^releases\/tag\/|\/svc\.index\.json$/g, "");
   const names = newerPaths.map(spell).join(", ");
-  const count = newer > 1 ? `${newer} newer releases exist` : "1 newer release exists";
-  return `${count}${names && (newer > newerPaths.length ? `, the newest of them ${names}` : `: ${names}`)}`;
+  const named = newer > newerPaths.length ? `, the newest of them ${names}` : `: ${names}`;
+  return `${newer > 1 ? `${newer} newer releases exist` : "1 newer release exists"}${names && named}`;
 }
 
-// Says how fresh the state is. The newest signers decide whether it must be proven (D81).
+// Says how fresh the state is. The newest signers decide whether that must be proven (D81).
 export async function checkFreshness({ path, index: text, staple }, { index, links }, passed) {
   const { log } = links.at(-1).signers;
-  if (typeof staple !== "string") {
-    const why = staple ? [staple.message] : [];
-    return refuseIf(log, "The signers want a log to prove that the release is not revoked, but the server shows no proof", ...why);
-  }
+  const isShown = typeof staple === "string";
+  const missing = "The signers want a log to prove that the release is not revoked, but the server shows no proof";
+  refuseIf(log && !isShown, missing, ...(staple ? [staple.message] : []));
+  if (!isShown) return;
+  const { project_id: project } = index;
+  const signers = links.map((link) => link.digest);
+  const keys = new Set(links.flatMap((link) => [...link.signers.keys]));
+  const quorum = log && { threshold: log.groups.length, keys: log.groups };
+  const trust = log && { logs: [log.key], witnesses: log.keys.slice(1), quorum };
   const now = BigInt(Math.floor(Date.now() / 1e3));
-  const [signers, keys] = [links.map((link) => link.digest), new Set(links.flatMap((link) => [...link.signers.keys]))];
-  const subject = { path, digest: await digestOf(text), project: index.project_id, signers, keys };
-  const groups = log?.groups;
-  const trust = log && { logs: [log.key], witnesses: log.keys.slice(1), quorum: { threshold: groups.length, keys: groups } };
-  const fresh = await verifyStaple(staple, subject, trust, now);
-  const { asOf, cosigned, witnesses, release: { revocation }, history } = fresh;
+  const fresh = await verifyStaple(staple, { path, digest: await digestOf(text), project, signers, keys }, trust, now);
+  const { asOf, cosigned, witnesses, release, history } = fresh;
+  const isTimed = asOf !== null;
+  const time = isTimed && spellTime(asOf);
   const word = `by the ${log ? "log" : "server"}'s word alone`;
-  const by = asOf === null ? word : `as of ${spellTime(asOf)}, by ${cosigned} of ${witnesses} witnesses`;
-  refuseIf(revocation, `The server hides that the release is revoked, ${by}`);
-  const isHidden = fresh.signers === "replaced";
-  refuseIf(isHidden, `The server hides a change of signers: its log has ${history} signers files, ${by}, and it shows ${links.length}`);
-  const isOld = asOf !== null && now - asOf > log.age;
-  const clock = "check this computer's clock, or try again later";
-  refuseIf(isOld, `The newest proof that the release is not revoked is of ${spellTime(asOf ?? 0)}; the signers allow ${spellAge(log?.age)}`, clock);
-  const earlier = fresh.signers === "earlier" ? ["from before the last change of signers"] : [];
-  const says = [`${asOf === null ? "" : "fresh "}${by}`, spellNewer(fresh, index.project_id), "not revoked", ...earlier].join("; ");
-  passed(says[0].toUpperCase() + says.slice(1));
+  const by = isTimed ? `as of ${time}, by ${cosigned} of ${witnesses} witnesses` : word;
+  refuseIf(release.revocation, `The server hides that the release is revoked, ${by}`);
+  const hidden = `it shows ${links.length} of the ${history} signers files in its log, ${by}`;
+  refuseIf(fresh.signers === "replaced", `The server hides a change of signers: ${hidden}`);
+  if (isTimed && now - asOf > log.age) {
+    const old = `The newest proof that the release is not revoked is of ${time}; the signers allow ${spellAge(log.age)}`;
+    refuseIf(true, old, "check this computer's clock, or try again later");
+  }
+  const said = [by.replace(/^as/, "Fresh as").replace(/^by/, "By"), spellNewer(fresh, project), "not revoked"];
+  if (fresh.signers === "earlier") said.push("from before the last change of signers");
+  passed(said.join("; "));
 }
