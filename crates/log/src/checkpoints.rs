@@ -197,7 +197,7 @@ impl Checkpoints {
         self.cosigned.iter_mut().chain(&mut self.waiting).find(|issued| issued.size() == size)
     }
 
-    /// Keeps a new checkpoint, durably. Nobody has seen it before this returns.
+    /// Keeps a new checkpoint, durably, before anyone sees it.
     pub(crate) fn issue(&mut self, signed: SignedCheckpoint, view: CheckpointView) -> Result<(), KeepError> {
         self.keeper.keep_newest(self.newest_size(), &signed.note().to_string())?;
         self.push(Issued { signed, view: Some(Arc::new(view)) });

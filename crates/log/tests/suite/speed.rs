@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use countersign_log::{LogOptions, TransparencyLog};
 use countersign_store::Store;
 use tokio::{runtime::Runtime, task::JoinSet};
 
@@ -86,7 +87,8 @@ fn it_keeps_up_and_starts_soon() {
 
     for has_log in [false, true] {
         let fixture = Fixture::in_memory();
-        let log = has_log.then(|| fixture.start_log());
+        let options = LogOptions { checkpoint_every: Duration::from_secs(5), ..fixture.options() };
+        let log = has_log.then(|| TransparencyLog::start(fixture.store(), options).unwrap());
         let store = Arc::new(fixture.store.unwrap());
         let begin = Instant::now();
         runtime.block_on(commit_all(&store, releases));
