@@ -181,6 +181,14 @@ impl Faults {
         assert!(!waited.1.timed_out(), "the step is never taken");
     }
 
+    /// Waits until the disk is as it should be; looks after each step.
+    pub(crate) fn await_disk(&self, is_right: impl Fn() -> bool) {
+        let (state, changed) = &*self.shared;
+        let state = state.lock().unwrap();
+        let waited = changed.wait_timeout_while(state, PATIENCE, |_| !is_right()).unwrap();
+        assert!(!waited.1.timed_out(), "the disk never becomes right");
+    }
+
     /// What a power cut leaves, once nothing uses the disk any more.
     pub(crate) fn lose_what_is_not_durable(&self) {
         let state = self.shared.0.lock().unwrap();
