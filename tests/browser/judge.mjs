@@ -5,11 +5,12 @@ export async function judge({ base, kind, vectors }) {
   const { history, signatures } = await import(`${base}/documents.mjs`);
   const { object, oneOf, orNull, parseJson, text } = await import(`${base}/json.mjs`);
   const { verifyChain, verifyEvidence } = await import(`${base}/rules.mjs`);
+  const { readStaple } = await import(`${base}/staple.mjs`);
   const { parseDigest, parsePath, parseTime } = await import(`${base}/values.mjs`);
 
   const digest = text(parseDigest, "a digest");
   const revocation = object({ document: text(), signatures, signers_file_digest: digest, request: (value) => value });
-  const bundle = object({
+  const fields = {
     version: oneOf(1, 2),
     bundled_at: text(parseTime, "a time"),
     index_path: text(parsePath, "a path"),
@@ -18,8 +19,17 @@ export async function judge({ base, kind, vectors }) {
     signers_file_digest: digest,
     signers_history: history,
     revocation: orNull(revocation),
-    "staple?": (value) => value,
-  });
+  };
+  // The page is given staples without bundles, so their fields are named from the staple on.
+  const staple = (value, at) => {
+    try {
+      return readStaple(JSON.stringify(value));
+    } catch (error) {
+      throw new Error(error.message.replace(/^field `/, `field \`${at}.`), { cause: error });
+    }
+  };
+  const bundle = (value, at) =>
+    object(value.version === 1 ? fields : { ...fields, staple: orNull(staple) })(value, at);
   const read = (shape, document) => {
     try {
       return shape(parseJson(JSON.stringify(document)), "");
