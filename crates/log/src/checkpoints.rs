@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use countersign_core::{
     log::{
-        checkpoint::{Checkpoint, Cosignature, SignedCheckpoint},
+        checkpoint::{Checkpoint, CheckpointError, Cosignature, SignedCheckpoint},
         leaf::Leaf,
         note::{Note, NoteError, NoteSignature},
         policy::Policy,
@@ -85,22 +85,13 @@ impl Checkpoints {
     /// Reads what was kept. Each must be signed by the log's key.
     pub(crate) fn load(&mut self) -> Result<(), KeepError> {
         let kept = self.keeper.load()?;
-        let key = &self.key;
-        let open = |bytes: Vec<u8>| {
-            let note = Note::parse(&bytes).map_err(|error| error.to_string())?;
-            // A witness that was replaced since then does not count any more, and does not matter either.
-            SignedCheckpoint::open(&note, std::slice::from_ref(key), &self.witnesses)
-                .map_err(|error| error.to_string())
-        };
-        let unusable =
-            |reason| KeepError::Unusable { place: self.keeper.place(), key: key.to_string(), reason };
-        let newest = kept.newest.map(open).transpose().map_err(unusable)?;
-        let cached = kept.cached.and_then(|bytes| open(bytes).ok());
+        let newest = kept.newest.map(|bytes| self.open(&bytes)).transpose()?;
+        let cached = kept.cached.and_then(|bytes| self.open(&bytes).ok());
         // A database that is new or has lost something does not make this machine forget.
         let newest = newest.into_iter().chain(cached.clone()).max_by_key(|signed| signed.checkpoint().size);
         let issue = |signed: SignedCheckpoint| Issued { signed, view: None };
         // Without the cosigned one staples wait for witnesses, and nothing else happens.
-        let cosigned = kept.cosigned.and_then(|bytes| open(bytes).ok());
+        let cosigned = kept.cosigned.and_then(|bytes| self.open(&bytes).ok());
         let cosigned = cosigned.filter(|cosigned| self.meets_quorum(cosigned));
         self.cached = cached.map(|cached| cached.checkpoint().clone());
         self.waiting = newest.map(issue).into_iter().collect();
@@ -115,15 +106,23 @@ impl Checkpoints {
         Ok(())
     }
 
+    /// What was kept must be signed by the log's key. A witness that was replaced since then does not count any more, and
+    /// does not matter either.
+    fn open(&self, bytes: &[u8]) -> Result<SignedCheckpoint, KeepError> {
+        let opened = Note::parse(bytes)
+            .map_err(CheckpointError::from)
+            .and_then(|note| SignedCheckpoint::open(&note, std::slice::from_ref(&self.key), &self.witnesses));
+        opened.map_err(|error| KeepError::Unusable {
+            place: self.keeper.place(),
+            key: self.key.to_string(),
+            reason: error.to_string(),
+        })
+    }
+
     /// Looks for what other nodes have signed. Whether there is anything new.
     pub(crate) fn refresh(&mut self) -> Result<bool, KeepError> {
         let Some(bytes) = self.keeper.load()?.newest else { return self.give_back(0) };
-        let key = &self.key;
-        let unusable =
-            |reason: String| KeepError::Unusable { place: self.keeper.place(), key: key.to_string(), reason };
-        let note = Note::parse(&bytes).map_err(|error| unusable(error.to_string()))?;
-        let signed = SignedCheckpoint::open(&note, std::slice::from_ref(key), &self.witnesses)
-            .map_err(|error| unusable(error.to_string()))?;
+        let signed = self.open(&bytes)?;
         let size = signed.checkpoint().size;
         if size > self.newest_size() {
             self.push(Issued { signed, view: None });
@@ -136,7 +135,7 @@ impl Checkpoints {
         let Some(issued) = self.of_size(size) else { return Ok(false) };
         let before = issued.signed.note();
         // Verified a moment ago.
-        let _ = issued.signed.add_cosignatures(note.signatures(), &witnesses);
+        let _ = issued.signed.add_cosignatures(signed.note().signatures(), &witnesses);
         let is_new = issued.signed.note() != before;
         self.promote();
         Ok(is_new)
@@ -229,6 +228,10 @@ impl Checkpoints {
         let added = signed.add_cosignatures(lines, &witnesses)?;
         if added.is_empty() {
             return Err(CosignError::UnknownWitness);
+        }
+        // Anyone can send again what a witness has said.
+        if signed.note() == issued.signed.note() {
+            return Ok(added);
         }
         // First on disk: a restart must not go back to an older time.
         let note = signed.note().to_string();

@@ -1,14 +1,13 @@
 //! Where the newest checkpoints are kept. They are no cache: a log that forgets what it has signed can contradict itself.
 
 use std::{
-    fmt,
-    fs::{self, File},
-    io::{self, Write as _},
+    fmt, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use countersign_core::values::bounds::NOTE_BYTES;
+use countersign_store::durable;
 use thiserror::Error;
 
 /// For a server on its own that is its data directory; for nodes, the database that they share.
@@ -75,27 +74,13 @@ impl CheckpointFiles {
 
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, KeepError> {
         let path = self.dir.join(name);
-        let found = match fs::metadata(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Ok(found) if found.len() > NOTE_BYTES as u64 => Err(io::Error::other("it is too large")),
-            Ok(_) => fs::read(&path),
-            Err(error) => Err(error),
-        };
-        found.map(Some).map_err(|source| KeepError::File { path, source: Arc::new(source) })
+        let found = durable::read(&path, NOTE_BYTES as u64);
+        found.map_err(|source| KeepError::File { path, source: Arc::new(source) })
     }
 
-    /// A crash leaves the old content or the new one.
     fn replace(&self, name: &str, text: &str) -> Result<(), KeepError> {
         let path = self.dir.join(name);
-        let unfinished = path.with_extension("new");
-        let replaced = (|| {
-            let mut file = File::create(&unfinished)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&unfinished, &path)?;
-            File::open(&self.dir)?.sync_all()
-        })();
-        replaced.map_err(|source| KeepError::File { path, source: Arc::new(source) })
+        durable::replace(&path, text).map_err(|source| KeepError::File { path, source: Arc::new(source) })
     }
 }
 
@@ -103,12 +88,8 @@ impl CheckpointKeeper for CheckpointFiles {
     fn load(&mut self) -> Result<KeptNotes, KeepError> {
         // A kill may have come between a rename and its fsync. What is read now must not go back later; neither must the
         // directory itself.
-        let synced = fs::create_dir_all(&self.dir).and_then(|()| {
-            let above = self.dir.parent().filter(|above| !above.as_os_str().is_empty());
-            File::open(above.unwrap_or(Path::new(".")))?.sync_all()?;
-            File::open(&self.dir)?.sync_all()
-        });
-        synced.map_err(|source| KeepError::File { path: self.dir.clone(), source: Arc::new(source) })?;
+        durable::settle_dir(&self.dir)
+            .map_err(|source| KeepError::File { path: self.dir.clone(), source: Arc::new(source) })?;
         Ok(KeptNotes { newest: self.read(Self::NEWEST)?, cosigned: self.read(Self::COSIGNED)?, cached: None })
     }
 

@@ -1,6 +1,5 @@
 //! Asks witnesses to cosign the checkpoints of this server's log (D93).
 
-pub(crate) mod client;
 mod first_answers;
 pub mod settings;
 pub mod stats;

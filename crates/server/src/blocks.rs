@@ -12,7 +12,7 @@ use arc_swap::ArcSwap;
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text, wire::PUBLIC_KEY_PREFIX};
 use thiserror::Error;
 
-use crate::durable;
+use countersign_store::durable;
 
 /// More than anyone keeps by hand.
 pub const MAX_BLOCKS: usize = 10_000;
@@ -113,7 +113,7 @@ impl Blocks {
     /// Reads the list. The caller holds the lock of the data directory.
     pub fn open(path: PathBuf) -> Result<Self, UnreadableBlocks> {
         let refuse = |reason: String| UnreadableBlocks { path: path.clone(), reason };
-        let text = durable::read(&path, MAX_FILE_BYTES).map_err(|error| refuse(error.to_string()))?;
+        let text = durable::read_text(&path, MAX_FILE_BYTES).map_err(|error| refuse(error.to_string()))?;
         let list = match text {
             None => BTreeSet::new(),
             Some(text) => {

@@ -181,7 +181,7 @@ impl IntoResponse for ApiError {
         let reason = LoggedReason {
             gravity: self.gravity,
             reason: self.message.clone(),
-            source: self.source.as_deref().map(describe),
+            source: self.source.as_deref().map(|source| describe(source)),
         };
         let mut response = (self.status, Json(ErrorResponse { error: self.message })).into_response();
         if let Some(seconds) = self.retry_after {
@@ -201,7 +201,7 @@ pub(crate) struct LoggedReason {
 }
 
 /// An error with all its causes on one line.
-fn describe(error: &(dyn StdError + Send + Sync + 'static)) -> String {
+pub(crate) fn describe(error: &dyn StdError) -> String {
     let causes = std::iter::successors(error.source(), |&cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

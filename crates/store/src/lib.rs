@@ -12,6 +12,7 @@ pub mod clock;
 pub mod commit;
 pub mod data_dir;
 mod disk;
+pub mod durable;
 mod error;
 pub mod feed;
 pub mod fold;

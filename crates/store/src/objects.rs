@@ -10,13 +10,13 @@ pub mod packs;
 pub mod spot;
 pub mod stored;
 pub mod sums;
+mod unpacked;
 
 use std::{
     cell::RefCell,
-    collections::HashMap,
     fmt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use arc_swap::ArcSwap;
@@ -43,6 +43,7 @@ use crate::{
         packs::{Pack, list_packs},
         spot::{Known, Spot},
         sums::hash,
+        unpacked::Unpacked,
     },
 };
 
@@ -67,10 +68,7 @@ pub(crate) struct Objects {
     pub(crate) signers: Cache<ObjectId, StoredSigners, ByBytes>,
     /// What is known of entries of histories. They never change, and each chain asks for some.
     pub(crate) entry_facts: Cache<ObjectId, EntryFacts>,
-    /// Blobs of changes that are decided and not yet published: only the writer's own head names them.
-    staged: RwLock<HashMap<ObjectId, Arc<[u8]>>>,
-    /// Objects that are published, and will be in the next pack: a node writes them to disk in groups.
-    held: RwLock<HashMap<ObjectId, (Kind, Bytes)>>,
+    unpacked: Unpacked,
     /// Whether what is read must hash to its id. The server trusts its disk; a check does not.
     pub(crate) verifies: bool,
 }
@@ -126,8 +124,7 @@ impl Objects {
                 ByBytes,
             ),
             entry_facts: Cache::new(MAX_ENTRY_FACTS),
-            staged: RwLock::default(),
-            held: RwLock::default(),
+            unpacked: Unpacked::default(),
             verifies,
         };
         objects.rescan()?;
@@ -189,8 +186,7 @@ impl Objects {
         let found = match self.find_packed(id)? {
             Some(found) => found,
             None => {
-                let staged = read(&self.staged).get(id).cloned();
-                if let Some(blob) = staged {
+                if let Some(blob) = self.unpacked.staged(id) {
                     return Ok(blob);
                 }
                 self.find_elsewhere(id)?
@@ -247,26 +243,22 @@ impl Objects {
     /// again: what it does not know is only written once more.
     pub(crate) fn has_blob(&self, id: &ObjectId) -> bool {
         self.recent.contains_key(id)
-            || read(&self.held).contains_key(id)
+            || self.unpacked.holds(id)
             || find_newest(&self.packs.load(), id).is_some()
     }
 
     pub(crate) fn stage(&self, id: ObjectId, blob: Arc<[u8]>) {
-        write(&self.staged).insert(id, blob);
+        self.unpacked.stage(id, blob);
     }
 
     /// The staged blobs will never be published.
     pub(crate) fn unstage(&self) {
-        write(&self.staged).clear();
+        self.unpacked.take_staged();
     }
 
     /// These objects are published, the staged blobs among them. They are in no pack yet.
     pub(crate) fn hold(&self, objects: &[PackObject]) {
-        let mut held = write(&self.held);
-        objects.iter().for_each(|object| {
-            held.insert(object.id, (object.kind, object.data.clone()));
-        });
-        drop(held);
+        self.unpacked.hold(objects);
         self.keep_staged();
     }
 
@@ -279,13 +271,12 @@ impl Objects {
 
     /// Holds nothing any more. What was held is in a pack, or gone.
     pub(crate) fn release(&self) {
-        *write(&self.held) = HashMap::default();
+        self.unpacked.release();
     }
 
     /// So that what was just published, and will be read next, need not be read from its pack.
     fn keep_staged(&self) {
-        let staged = std::mem::take(&mut *write(&self.staged));
-        staged.into_iter().for_each(|(id, blob)| self.recent.insert(id, blob));
+        self.unpacked.take_staged().into_iter().for_each(|(id, blob)| self.recent.insert(id, blob));
     }
 
     /// Puts `new` in the place of `old`, which it contains.
@@ -386,8 +377,8 @@ impl Objects {
         bases: Option<&mut DeltaBases>,
     ) -> Result<Option<FoundObject>, StoreError> {
         // Before the packs: what is held comes into one before it is let go of.
-        if let Some((kind, data)) = read(&self.held).get(id) {
-            return Ok(Some(FoundObject { kind: *kind, data: data.to_vec() }));
+        if let Some((kind, data)) = self.unpacked.held(id) {
+            return Ok(Some(FoundObject { kind, data: data.to_vec() }));
         }
         let packs = self.packs.load();
         let Some((pack, at)) = find_newest(&packs, id) else { return Ok(None) };
@@ -430,14 +421,6 @@ impl fmt::Debug for Objects {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Objects").field("packs", &self.packs.load().len()).finish_non_exhaustive()
     }
-}
-
-fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The newest pack that holds an object, and where in its index that is.

@@ -213,7 +213,7 @@ impl TrustStore {
         }
     }
 
-    /// Forgets the logs of this origin. False if there is none.
+    /// Forgets the logs of this origin. Returns whether any was known.
     pub fn forget_log(&mut self, origin: &str) -> bool {
         let is_of_origin = |key: &VerifierKey| key.name() == origin;
         let before = self.clone();

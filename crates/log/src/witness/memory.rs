@@ -1,9 +1,7 @@
 //! What a witness must not forget: a file for each log, replaced as a whole.
 
 use std::{
-    fmt,
-    fs::{self, File},
-    io::{self, Write as _},
+    fmt, fs, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -19,6 +17,7 @@ use countersign_core::{
         verifier_key::{KeyKind, VerifierKey},
     },
 };
+use countersign_store::durable::{self, ReplaceStep};
 use thiserror::Error;
 
 use super::contradiction::Contradiction;
@@ -31,10 +30,7 @@ const EVIDENCE: &str = "evidence-";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CosignStep {
     Examined,
-    Written,
-    Synced,
-    Renamed,
-    DirSynced,
+    Recording(ReplaceStep),
     Cosigned,
 }
 
@@ -69,8 +65,7 @@ pub enum WitnessMemoryError {
 impl WitnessMemory {
     pub(super) fn open(dir: &Path) -> Result<Self, WitnessMemoryError> {
         // A kill may have come between a rename and its fsync. What is read now must not go back later.
-        let synced = fs::create_dir_all(dir).and_then(|()| sync_dir(dir));
-        synced.map_err(fail(dir))?;
+        durable::settle_dir(dir).map_err(fail(dir))?;
         Ok(Self { dir: dir.to_owned(), hook: None })
     }
 
@@ -174,22 +169,9 @@ impl WitnessMemory {
         self.dir.join(format!("{STOPPED}{}", hash_of(origin)))
     }
 
-    /// A crash leaves the old content or the new one.
     fn replace(&self, path: &Path, text: &str) -> Result<(), WitnessMemoryError> {
-        let unfinished = path.with_extension("new");
-        let replaced = (|| {
-            let mut file = File::create(&unfinished)?;
-            file.write_all(text.as_bytes())?;
-            self.note(CosignStep::Written);
-            file.sync_all()?;
-            self.note(CosignStep::Synced);
-            fs::rename(&unfinished, path)?;
-            self.note(CosignStep::Renamed);
-            sync_dir(&self.dir)?;
-            self.note(CosignStep::DirSynced);
-            Ok(())
-        })();
-        replaced.map_err(fail(path))
+        let note = |step| self.note(CosignStep::Recording(step));
+        durable::replace_in_steps(path, text, note).map_err(fail(path))
     }
 }
 
@@ -204,11 +186,9 @@ pub fn forget_stops(dir: &Path) -> Result<bool, WitnessMemoryError> {
     for entry in entries {
         let entry = entry.map_err(fail(dir))?;
         if entry.file_name().to_string_lossy().starts_with(STOPPED) {
-            fs::remove_file(entry.path()).map_err(fail(dir))?;
-            had_stops = true;
+            had_stops |= durable::remove(&entry.path()).map_err(fail(dir))?;
         }
     }
-    sync_dir(dir).map_err(fail(dir))?;
     Ok(had_stops)
 }
 
@@ -223,17 +203,7 @@ fn hash_of(origin: &str) -> String {
 }
 
 fn read(path: &Path) -> Result<Option<Vec<u8>>, WitnessMemoryError> {
-    let found = match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Ok(found) if found.len() > NOTE_BYTES as u64 => Err(io::Error::other("it is too large")),
-        Ok(_) => fs::read(path),
-        Err(error) => Err(error),
-    };
-    found.map(Some).map_err(fail(path))
-}
-
-fn sync_dir(dir: &Path) -> io::Result<()> {
-    File::open(dir)?.sync_all()
+    durable::read(path, NOTE_BYTES as u64).map_err(fail(path))
 }
 
 fn fail(path: &Path) -> impl Fn(io::Error) -> WitnessMemoryError {

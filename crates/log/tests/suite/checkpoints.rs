@@ -258,6 +258,10 @@ fn only_cosignatures_of_known_witnesses_and_waiting_checkpoints_are_accepted() {
     add(1, line(&one, 7)).unwrap();
     let kept = fs::read_to_string(fixture.log_dir().join("checkpoint")).unwrap();
     assert_mentions(&kept, &["witness-1.example"]);
+    // Anyone can send it again. That writes nothing.
+    fs::remove_file(fixture.log_dir().join("checkpoint")).unwrap();
+    add(1, line(&one, 7)).unwrap();
+    assert!(!fixture.log_dir().join("checkpoint").exists());
     // The checkpoints that wait are bounded. The oldest go.
     for number in 0..MAX_WAITING {
         fixture.commit(publish(&format!("https/b.example/443/x/releases/v{number}")));

@@ -127,6 +127,30 @@ fn an_agent_that_signs_something_else_is_found_out() {
     assert!(matches!(refused, Err(CosignRefusal::Signer(_))), "{refused:?}");
 }
 
+/// A witness that follows the store of `fixture`, and what it has replayed.
+fn replaying_witness(fixture: &Fixture, dir: &Path) -> (LogWitness, LogReplay) {
+    let replay = LogReplay::start(fixture.store(), &dir.join("replay"), log_key().public).unwrap();
+    let own = witness(1);
+    let witness = LogWitness::open(dir, WitnessSigner::with_key(own.public, own.secret)).unwrap();
+    witness.add_replay(replay.clone()).unwrap();
+    (witness, replay)
+}
+
+fn await_size(replay: &LogReplay, size: u64) {
+    let begun = Instant::now();
+    while replay.len() < size {
+        assert!(begun.elapsed() < SOON);
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// With the root that the journal gives.
+fn honest_request(replay: &LogReplay, old: u64, size: u64) -> WitnessRequest {
+    let checkpoint = Checkpoint { origin: ORIGIN.to_owned(), size, root: replay.root_at(size).unwrap() };
+    let note = checkpoint.sign(&log_key().public, &log_key().secret).log_note();
+    WitnessRequest { old, proof: Vec::new(), note }
+}
+
 #[test]
 fn a_log_that_hides_commits_of_its_journal_gets_no_cosignature() {
     let fixture = Fixture::new();
@@ -135,26 +159,12 @@ fn a_log_that_hides_commits_of_its_journal_gets_no_cosignature() {
         fixture.commit(change);
     }
     let dir = TempDir::new().unwrap();
-    let replay = LogReplay::start(fixture.store(), &dir.path().join("replay"), log_key().public).unwrap();
-    let own = witness(1);
-    let witness = LogWitness::open(dir.path(), WitnessSigner::with_key(own.public, own.secret)).unwrap();
-    witness.add_replay(replay.clone()).unwrap();
-    let await_size = |size| {
-        let begun = Instant::now();
-        while replay.len() < size {
-            assert!(begun.elapsed() < SOON);
-            thread::sleep(Duration::from_millis(5));
-        }
-    };
-    let ask = |old, size| {
-        let checkpoint = Checkpoint { origin: ORIGIN.to_owned(), size, root: replay.root_at(size).unwrap() };
-        let note = checkpoint.sign(&log_key().public, &log_key().secret).log_note();
-        witness.add_checkpoint(&WitnessRequest { old, proof: Vec::new(), note }, NOW)
-    };
-    await_size(4);
+    let (witness, replay) = replaying_witness(&fixture, dir.path());
+    let ask = |old, size| witness.add_checkpoint(&honest_request(&replay, old, size), NOW);
+    await_size(&replay, 4);
     ask(0, 4).unwrap();
     fixture.commit(revoke(release));
-    await_size(5);
+    await_size(&replay, 5);
     ask(4, 4).unwrap();
     // As if the revocation had been there for two minutes.
     let long_ago = Instant::now().checked_sub(Duration::from_secs(121)).expect("the machine has run so long");
@@ -169,39 +179,24 @@ fn a_log_that_hides_commits_of_its_journal_gets_no_cosignature() {
 fn a_longer_fork_is_found_out_when_the_journal_comes_so_far() {
     let fixture = Fixture::new();
     let dir = TempDir::new().unwrap();
-    let replay = LogReplay::start(fixture.store(), &dir.path().join("replay"), log_key().public).unwrap();
-    let own = witness(1);
-    let witness = LogWitness::open(dir.path(), WitnessSigner::with_key(own.public, own.secret)).unwrap();
-    witness.add_replay(replay.clone()).unwrap();
-    let await_size = |size| {
-        let begun = Instant::now();
-        while replay.len() < size {
-            assert!(begun.elapsed() < SOON);
-            thread::sleep(Duration::from_millis(5));
-        }
-    };
-    let honest = |old, size| {
-        let checkpoint = Checkpoint { origin: ORIGIN.to_owned(), size, root: replay.root_at(size).unwrap() };
-        let note = checkpoint.sign(&log_key().public, &log_key().secret).log_note();
-        WitnessRequest { old, proof: Vec::new(), note }
-    };
-    await_size(1);
-    witness.add_checkpoint(&honest(0, 1), NOW).unwrap();
+    let (witness, replay) = replaying_witness(&fixture, dir.path());
+    await_size(&replay, 1);
+    witness.add_checkpoint(&honest_request(&replay, 0, 1), NOW).unwrap();
     // Its first commit is another one, which the proof cannot hide.
     let refused = witness.add_checkpoint(&request(&tree("fork"), 1, 3), NOW);
     assert!(matches!(refused, Err(CosignRefusal::BadProof)), "{refused:?}");
     assert!(witness.stops().is_empty(), "a wrong proof proves nothing yet");
     fixture.commit(register("https/a.example/443/one"));
     fixture.commit(publish("https/a.example/443/one/releases/v1"));
-    await_size(3);
-    let refused = witness.check(&honest(1, 3).note);
+    await_size(&replay, 3);
+    let refused = witness.check(&honest_request(&replay, 1, 3).note);
     assert!(matches!(refused, Err(CosignRefusal::OtherRoot(3))), "{refused:?}");
     let stops = witness.stops();
     let [stop] = stops.as_slice() else { panic!("{stops:?}") };
     let evidence = fs::read_to_string(dir.path().join(&stop.evidence)).unwrap();
-    for note in [request(&tree("fork"), 1, 3).note, honest(1, 3).note] {
+    for note in [request(&tree("fork"), 1, 3).note, honest_request(&replay, 1, 3).note] {
         assert!(evidence.contains(&note.to_string()), "{evidence}");
     }
-    let refused = witness.add_checkpoint(&honest(1, 1), NOW);
+    let refused = witness.add_checkpoint(&honest_request(&replay, 1, 1), NOW);
     assert!(matches!(refused, Err(CosignRefusal::Stopped(_))), "{refused:?}");
 }

@@ -17,12 +17,14 @@ use thiserror::Error;
 use tokio::{sync::watch, task::spawn_blocking, time::sleep};
 
 use super::{
-    client::{BriefAnswer, BriefClient, BriefError},
     first_answers::{FirstAnswers, Restored},
     settings::AskedWitness,
     stats::CosigningStats,
 };
-use crate::backoff::{Backoff, Retries, chance};
+use crate::{
+    backoff::{Backoff, Retries, chance},
+    brief_client::{BriefAnswer, BriefClient, BriefError},
+};
 
 /// A witness says its size once; a second time if someone else has asked it meanwhile.
 const MAX_QUESTIONS: usize = 4;

@@ -21,6 +21,7 @@ use thiserror::Error;
 use tokio::time::timeout;
 
 use super::address::OriginAddress;
+use crate::error;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// No text of an error is longer.
@@ -81,10 +82,9 @@ impl AskError {
     }
 }
 
-/// An error with all its causes, on one line.
+/// An error with all its causes, as it can be shown.
 pub(super) fn describe(error: &dyn StdError) -> String {
-    let causes = std::iter::successors(error.source(), |&cause| cause.source());
-    shown_text(&causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")))
+    shown_text(&error::describe(error))
 }
 
 impl OriginClient {

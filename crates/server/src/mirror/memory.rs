@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::address::OriginAddress;
-use crate::durable;
+use countersign_store::durable;
 
 /// Far more than an address or a refusal takes.
 const MAX_BYTES: u64 = 64 << 10;
@@ -50,7 +50,7 @@ impl MirrorMemory {
 
     /// The address that this mirror has followed, as it was written; `None` if this is no mirror's directory.
     pub fn origin(&self) -> Result<Option<String>, MemoryError> {
-        let text = durable::read(&self.origin, MAX_BYTES).map_err(fail("read", &self.origin))?;
+        let text = durable::read_text(&self.origin, MAX_BYTES).map_err(fail("read", &self.origin))?;
         Ok(text.map(|text| shown_text(text.trim())))
     }
 
@@ -65,7 +65,7 @@ impl MirrorMemory {
 
     /// A file that cannot be understood is a refusal as well.
     pub fn refusal(&self) -> Result<Option<FollowRefusal>, MemoryError> {
-        let text = durable::read(&self.refused, MAX_BYTES).map_err(fail("read", &self.refused))?;
+        let text = durable::read_text(&self.refused, MAX_BYTES).map_err(fail("read", &self.refused))?;
         Ok(text.map(|text| {
             serde_json::from_str(&text).unwrap_or_else(|_| FollowRefusal {
                 at: "an unknown time".to_owned(),

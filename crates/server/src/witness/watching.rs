@@ -28,8 +28,8 @@ use tokio::{
 
 use super::{cosigning::unix_seconds, settings::WitnessSettings};
 use crate::{
-    asking::client::{BriefAnswer, BriefClient, BriefError},
     backoff::{Backoff, Retries, chance},
+    brief_client::{BriefAnswer, BriefClient, BriefError},
     held_store::HeldStore,
     mirror::address::OriginAddress,
 };

@@ -101,6 +101,15 @@ impl LogSetup {
     }
 }
 
+/// A server with a log, and a witness that it asks.
+pub(crate) fn start_witnessed() -> (World, TestWitness) {
+    let origin = free_address();
+    let mut witness = TestWitness::prepare(origin, "one.example", &[]);
+    let world = LogSetup::at(origin).witnessed(&[&witness], &[]).start();
+    witness.server.start_again();
+    (world, witness)
+}
+
 impl TestWitness {
     /// Not started yet.
     pub(crate) fn prepare(origin: SocketAddr, name: &str, extra: &[&str]) -> Self {

@@ -7,7 +7,7 @@ use crate::support::{
     client::add_files,
     metrics::{Page, free_address},
     mirrors::{await_same, wait_until},
-    witnesses::{LogSetup, TestWitness, await_logged, log_key_of},
+    witnesses::{LogSetup, TestWitness, await_logged, log_key_of, start_witnessed},
 };
 
 pub(super) fn alice() -> Person {
@@ -87,10 +87,7 @@ fn a_server_and_two_witnesses_reach_a_quorum() {
 
 #[test]
 fn a_heartbeat_moves_the_time_while_nothing_happens() {
-    let origin = free_address();
-    let mut witness = TestWitness::prepare(origin, "one.example", &[]);
-    let world = LogSetup::at(origin).witnessed(&[&witness], &[]).start();
-    witness.server.start_again();
+    let (world, witness) = start_witnessed();
     let index = release(&world, "1.0");
     let time = |staple: &Staple| {
         let signers = staple.proof.note.signers(std::slice::from_ref(&witness.key)).unwrap();
@@ -102,10 +99,7 @@ fn a_heartbeat_moves_the_time_while_nothing_happens() {
 
 #[test]
 fn a_witness_that_was_rolled_back_recovers_by_following() {
-    let origin = free_address();
-    let mut witness = TestWitness::prepare(origin, "one.example", &[]);
-    let world = LogSetup::at(origin).witnessed(&[&witness], &[]).start();
-    witness.server.start_again();
+    let (world, mut witness) = start_witnessed();
     let index = release(&world, "1.0");
     await_staple(&world, &index, &[&witness]);
     witness.server.stop();

@@ -5,16 +5,13 @@ use crate::support::{
     Launch,
     metrics::free_address,
     mirrors::wait_until,
-    witnesses::{LogSetup, TestWitness, await_logged, log_key_of},
+    witnesses::{LogSetup, TestWitness, await_logged, log_key_of, start_witnessed},
 };
 use countersign_core::log::proofs::WitnessRequest;
 
 #[test]
 fn another_history_under_the_same_key_is_refused_and_kept_as_evidence() {
-    let origin = free_address();
-    let mut witness = TestWitness::prepare(origin, "one.example", &[]);
-    let world = LogSetup::at(origin).witnessed(&[&witness], &[]).start();
-    witness.server.start_again();
+    let (world, witness) = start_witnessed();
     let index = release(&world, "1.0");
     await_staple(&world, &index, &[&witness]);
     // The same key, and a repository of its own.
@@ -35,7 +32,7 @@ fn another_history_under_the_same_key_is_refused_and_kept_as_evidence() {
         assert!(evidence.contains(&note.to_string()), "{note} is not in {evidence}");
     }
     witness.server.await_log("has forked", 1);
-    // From now on it cosigns nothing, whoever asks.
+    // From now on it cosigns nothing, for the honest server either.
     release(&world, "1.1");
     let newest = await_logged(&world.server);
     world.server.await_log("does not cosign", 1);

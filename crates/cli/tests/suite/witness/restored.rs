@@ -2,16 +2,13 @@
 
 use super::asking::{await_staple, copy_dir, release};
 use crate::support::{
-    metrics::{await_value, free_address},
-    witnesses::{LogSetup, TestWitness, checkpoint_of, log_key_of},
+    metrics::await_value,
+    witnesses::{checkpoint_of, log_key_of, start_witnessed},
 };
 
 #[test]
 fn a_restored_server_signs_nothing_below_what_its_witnesses_have_seen() {
-    let origin = free_address();
-    let mut witness = TestWitness::prepare(origin, "one.example", &[]);
-    let mut world = LogSetup::at(origin).witnessed(&[&witness], &[]).start();
-    witness.server.start_again();
+    let (mut world, witness) = start_witnessed();
     let index = release(&world, "1.0");
     let old = await_staple(&world, &index, &[&witness]).proof.index + 1;
     world.server.stop();

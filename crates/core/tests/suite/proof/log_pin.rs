@@ -66,7 +66,7 @@ fn the_largest_checkpoint_is_remembered_and_reads_back() {
     assert_eq!(store.logs[&log_key().to_string()].checkpoint, large.to_string());
     assert_eq!(TrustStore::parse(&store.write()).unwrap(), store);
     assert_eq!(store.check_log(&path(PROJECT), &log_key()), Ok(()));
-    // Another log of the project, and another key for the origin, whoever's project it is.
+    // Another log of the project; and another key for the origin, which is wrong for every project.
     let other = VerifierKey::new("other.example/log", KeyKind::Log, seed(9).public_key()).unwrap();
     let same_origin = VerifierKey::new(log_key().name(), KeyKind::Log, seed(9).public_key()).unwrap();
     let stranger = path("https/github.com/443/some/body");

@@ -1,6 +1,6 @@
 //! One short question over HTTP, and its short answer.
 
-use std::{error::Error as StdError, time::Duration};
+use std::time::Duration;
 
 use countersign_core::values::shown::shown_text;
 use countersign_forge::https::{SetupError, https_client};
@@ -10,6 +10,8 @@ use reqwest::{
 };
 use thiserror::Error;
 use tokio::time::timeout;
+
+use crate::error::describe;
 
 /// For the whole of it.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -87,8 +89,5 @@ impl BriefAnswer {
 }
 
 fn unreachable(error: &reqwest::Error) -> BriefError {
-    let causes = std::iter::successors(error.source(), |&cause| cause.source());
-    BriefError::Transport(shown_text(
-        &causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")),
-    ))
+    BriefError::Transport(shown_text(&describe(error)))
 }
