@@ -16,7 +16,7 @@ pub fn read_state(
     snapshot: &impl Snapshot,
     path: &RepoPath,
 ) -> Result<Option<(ReleaseState, SignatureSet)>, ReadError> {
-    let read = |file: &RepoPath| Ok(stored::read_signatures(snapshot, file)?.unwrap_or_default());
+    let read = |file: &RepoPath| Ok(snapshot.read_signatures(file)?.unwrap_or_default());
     Ok(match stored::index_state(snapshot, path)? {
         None => None,
         Some(IndexState::Collecting) => {
@@ -32,7 +32,7 @@ pub fn read_state(
 /// The signatures on a revocation that waits for more.
 pub fn begun_signatures(snapshot: &impl Snapshot, path: &RepoPath) -> Result<SignatureSet, ReadError> {
     let set = layout::pending_signatures_of(&layout::revocation_of(path));
-    Ok(stored::read_signatures(snapshot, &set)?.unwrap_or_default())
+    Ok(snapshot.read_signatures(&set)?.unwrap_or_default())
 }
 
 pub fn first_signed(set: &SignatureSet) -> Option<Timestamp> {

@@ -23,6 +23,9 @@ use crate::{
 
 /// How long an append or a question can take, all repetitions together.
 pub const ORDER_LIMIT: Duration = Duration::from_secs(10);
+/// So long a node keeps its turn for batch after batch while changes wait. Meanwhile the others repeat what it did, and
+/// have little left to do when their own turn comes.
+const TURN_KEPT: Duration = Duration::from_millis(50);
 
 /// What the store's writer asks. It has a connection of its own, and moves its bytes in the thread that asks. So a thread
 /// of an async runtime cannot ask.
@@ -67,13 +70,22 @@ impl Sequencer for SharedOrder {
         given.ok_or(SequenceError::Unknown(commit))
     }
 
+    fn is_contended(&self) -> bool {
+        self.order.is_contended()
+    }
+
     fn wants_turn(&mut self) -> bool {
+        match self.order.turn_age() {
+            Some(age) if age < TURN_KEPT => return false,
+            Some(_) => self.yield_turn(),
+            None => {}
+        }
         self.order.want_turn()
     }
 
     fn yield_turn(&mut self) {
         // Without a connection there is no turn.
-        let _ = self.runtime.block_on(self.order.yield_turn());
+        let _ = self.runtime.block_on(async { Ok(self.order.yield_turn().await) });
     }
 
     fn note_published(&mut self, head: ObjectId) {

@@ -22,7 +22,9 @@ use std::{
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use countersign_core::{
-    documents::history::EntryFacts, rules::snapshot::StoredSigners, values::bounds::FILE_BYTES,
+    documents::{history::EntryFacts, signatures::SignatureSet},
+    rules::snapshot::StoredSigners,
+    values::bounds::FILE_BYTES,
 };
 use gix::{
     ObjectId,
@@ -48,6 +50,7 @@ use crate::{
 };
 
 const SIGNERS_CACHE_BYTES: u64 = 16 << 20;
+const SIGNATURES_CACHE_BYTES: u64 = 4 << 20;
 /// Each takes some hundred bytes.
 const MAX_ENTRY_FACTS: usize = 32_768;
 /// How large an object may be for a check: what a stranger made could be a thousand times as large as its file. Stored
@@ -66,6 +69,9 @@ pub(crate) struct Objects {
     recent: Cache<ObjectId, Arc<[u8]>, ByBytes>,
     /// Parsed signers files: one project's copies are all one blob.
     pub(crate) signers: Cache<ObjectId, StoredSigners, ByBytes>,
+    /// Parsed signatures files. One that still grows is read for each signature, to decide, to list who is missing, and to
+    /// repeat what another node did.
+    pub(crate) signatures: Cache<ObjectId, Arc<SignatureSet>, ByBytes>,
     /// What is known of entries of histories. They never change, and each chain asks for some.
     pub(crate) entry_facts: Cache<ObjectId, EntryFacts>,
     unpacked: Unpacked,
@@ -86,6 +92,12 @@ impl Weighter<ObjectId, StoredSigners> for ByBytes {
     fn weight(&self, _: &ObjectId, signers: &StoredSigners) -> u64 {
         // The text, and about as much again for what it was parsed into.
         2 * signers.bytes.len() as u64 + 128
+    }
+}
+
+impl Weighter<ObjectId, Arc<SignatureSet>> for ByBytes {
+    fn weight(&self, _: &ObjectId, set: &Arc<SignatureSet>) -> u64 {
+        192 * set.entries.len() as u64 + 128
     }
 }
 
@@ -121,6 +133,11 @@ impl Objects {
             signers: Cache::with_weighter(
                 (SIGNERS_CACHE_BYTES / 2_048) as usize,
                 SIGNERS_CACHE_BYTES,
+                ByBytes,
+            ),
+            signatures: Cache::with_weighter(
+                (SIGNATURES_CACHE_BYTES / 2_048) as usize,
+                SIGNATURES_CACHE_BYTES,
                 ByBytes,
             ),
             entry_facts: Cache::new(MAX_ENTRY_FACTS),

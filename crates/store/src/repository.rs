@@ -34,7 +34,7 @@ use crate::{
 const CACHE_BYTES: u64 = 64 << 20;
 /// A node holds in memory what its database keeps safe already, up to so many bytes, and for so long after it wrote to
 /// disk the last time.
-const HELD_FOR: Duration = Duration::from_millis(100);
+const HELD_FOR: Duration = Duration::from_secs(1);
 const HELD_BYTES: usize = 16 << 20;
 /// Ends the names of files that are not complete yet. Not `tmp_…`, which `git prune` removes under our hands, and
 /// neither `.pack` nor `.idx`, which Git would read.

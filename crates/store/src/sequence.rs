@@ -46,13 +46,19 @@ pub trait Sequencer: Send + fmt::Debug {
     /// very beginning. Empty if there are no more. [`SequenceError::Unknown`] if no batch ends there.
     fn batches_after(&mut self, commit: Option<ObjectId>) -> Result<Vec<SharedBatch>, SequenceError>;
 
-    /// Whether other nodes were faster lately. A writer that then asks for what is new before it decides need not decide
-    /// twice: the next [`Sequencer::batches_after`] keeps the others waiting until this node appends, or yields.
+    /// Whether other nodes were faster lately.
+    fn is_contended(&self) -> bool {
+        false
+    }
+
+    /// Whether a writer should ask for what is new before it decides. Then it need not decide twice: the next
+    /// [`Sequencer::batches_after`] keeps the others waiting until this node yields. In a turn that lasts there is nothing
+    /// new.
     fn wants_turn(&mut self) -> bool {
         false
     }
 
-    /// No append follows: lets the others go on, if they wait for this node.
+    /// No append follows for now: lets the others go on, if they wait for this node.
     fn yield_turn(&mut self) {}
 
     /// This node has published everything up to the end of this batch.

@@ -1,7 +1,6 @@
 //! The one statement that makes a batch the next one.
 
 use countersign_store::sequence::SharedBatch;
-use futures_util::future::join;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
@@ -12,6 +11,8 @@ use crate::{
 };
 
 const SHARE_TURN: &str = "select pg_advisory_xact_lock_shared('svc_repository'::regclass::oid::int, 1)";
+/// Another connection of this node has the lock alone.
+const HAVE_TURN: &str = "select";
 
 // The row before must end with our base. `exists` does not see what others add while this waits for the lock; but that
 // has our `seq`, and then the key refuses ours.
@@ -53,7 +54,8 @@ pub(super) async fn send(
         Attempt::First => String::new(),
         Attempt::Repeated => format!("{TOUCH}, "),
     };
-    let sql = format!("with turn as materialized ({SHARE_TURN}), {touch}{ADD}");
+    let turn = if in_turn { HAVE_TURN } else { SHARE_TURN };
+    let sql = format!("with turn as materialized ({turn}), {touch}{ADD}");
     let base = new.batch.base.as_ref().map(|base| base.as_slice());
     let (head, body) = (new.batch.head.as_slice(), &*new.batch.body);
     let commits = i32::try_from(new.batch.commits).unwrap_or(i32::MAX);
@@ -69,19 +71,7 @@ pub(super) async fn send(
         (&sender, Type::TEXT),
         (&name, Type::TEXT),
     ];
-    let client = &session.client;
-    let work = async {
-        if !in_turn {
-            return Ok(client.query_typed(&sql, &parameters).await?);
-        }
-        // Both are sent at once, in this order. If the insert fails, the commit commits nothing.
-        let added = client.query_typed(&sql, &parameters);
-        let (rows, committed) = join(added, client.batch_execute("commit")).await;
-        let rows = rows?;
-        committed?;
-        Ok(rows)
-    };
-    if !session.certain(work).await?.is_empty() {
+    if !session.query(&sql, &parameters).await?.is_empty() {
         return Ok(true);
     }
     let owner = "select id from svc_batch where seq = $1";

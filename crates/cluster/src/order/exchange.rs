@@ -58,8 +58,8 @@ enum Turn {
     Wanted,
     /// The database was asked for it. Meanwhile this node goes on reading what is new.
     Asked(JoinHandle<Result<(), tokio_postgres::Error>>),
-    /// A transaction is open on the session, and holds the lock.
-    Held,
+    /// A transaction is open on the turn's session since then, and holds the lock.
+    Held(Instant),
 }
 
 #[derive(Debug)]
@@ -70,8 +70,8 @@ pub(super) struct OrderExchange {
     pub(super) limit: Duration,
     pub(super) recent: RecentBatches,
     session: Option<DatabaseSession>,
-    /// To read with while the other one waits for its turn.
-    reader: Option<DatabaseSession>,
+    /// It waits for the turn, or holds it, and does nothing else.
+    turn_session: Option<DatabaseSession>,
     turn: Turn,
     contended_until: Option<Instant>,
 }
@@ -85,14 +85,26 @@ impl OrderExchange {
             limit,
             recent: RecentBatches::default(),
             session: None,
-            reader: None,
+            turn_session: None,
             turn: Turn::None,
             contended_until: None,
         }
     }
 
+    pub(super) fn is_contended(&self) -> bool {
+        self.contended_until.is_some_and(|until| Instant::now() < until)
+    }
+
+    /// How long this node has had its turn.
+    pub(super) fn turn_age(&self) -> Option<Duration> {
+        match self.turn {
+            Turn::Held(since) => Some(since.elapsed()),
+            Turn::None | Turn::Wanted | Turn::Asked(_) => None,
+        }
+    }
+
     pub(super) fn want_turn(&mut self) -> bool {
-        let is_contended = self.contended_until.is_some_and(|until| Instant::now() < until);
+        let is_contended = self.is_contended();
         if is_contended && matches!(self.turn, Turn::None) {
             self.turn = Turn::Wanted;
         }
@@ -140,13 +152,11 @@ impl OrderExchange {
         self.node.note_offered(new.seq);
         let mut tries = Tries::new(self.limit);
         let mut attempt = Attempt::First;
+        let in_turn = matches!(self.turn, Turn::Held(_));
         loop {
             let sent = Instant::now();
             let answer = match within(tries.left(), self.session()).await {
-                Ok((session, turn)) => {
-                    let in_turn = matches!(std::mem::replace(turn, Turn::None), Turn::Held);
-                    within(tries.share(), add::send(session, new, attempt, in_turn)).await
-                }
+                Ok(session) => within(tries.share(), add::send(session, new, attempt, in_turn)).await,
                 Err(error) => Err(error),
             };
             self.node.note_answer(sent, &answer);
@@ -155,7 +165,7 @@ impl OrderExchange {
                 Err(error) => error,
             };
             tracing::warn!(seq = new.seq, %error, "an append has no answer");
-            self.close();
+            self.session = None;
             tries.pause(error).await?;
             self.node.note_repeated();
             attempt = Attempt::Repeated;
@@ -166,7 +176,7 @@ impl OrderExchange {
         &mut self,
         is_known: &mut dyn FnMut(&ObjectId) -> bool,
     ) -> Result<Option<ObjectId>, DatabaseError> {
-        self.release().await;
+        self.yield_turn().await;
         let newest = self.find_row_up_to(i64::MAX).await?;
         self.node.note_newest(newest.as_ref().map_or(0, |row| row.seq));
         let mut known = AppliedBatch::default();
@@ -257,7 +267,8 @@ impl OrderExchange {
                 // Without the turn, the node only has to decide again more often.
                 Err(error) => {
                     tracing::debug!(%error, "no turn");
-                    self.close();
+                    self.give_turn_up();
+                    self.session = None;
                 }
             }
         }
@@ -265,7 +276,7 @@ impl OrderExchange {
     }
 
     fn give(&mut self, rows: &[Row]) -> Result<Vec<SharedBatch>, DatabaseError> {
-        if matches!(self.turn, Turn::Held | Turn::Asked(_)) && !rows.is_empty() {
+        if matches!(self.turn, Turn::Held(_) | Turn::Asked(_)) && !rows.is_empty() {
             self.contended_until = Some(Instant::now() + CONTENTION);
         }
         let mut given = Vec::with_capacity(rows.len());
@@ -276,7 +287,7 @@ impl OrderExchange {
     }
 
     pub(super) async fn raise_nonce_floor(&mut self) -> Result<(), DatabaseError> {
-        self.release().await;
+        self.yield_turn().await;
         let raise = "update svc_repository set nonce_floor = greatest(nonce_floor, $1)";
         let now = times::to_system(self.clock.now());
         self.ask(raise, &[(&now, Type::TIMESTAMPTZ)]).await.map(drop)
@@ -288,14 +299,14 @@ impl OrderExchange {
         loop {
             let sent = Instant::now();
             let answer = match within(tries.left(), self.session()).await {
-                Ok((session, _)) => within(tries.share(), session.query(sql, parameters)).await,
+                Ok(session) => within(tries.share(), session.query(sql, parameters)).await,
                 Err(error) => Err(error),
             };
             self.node.note_answer(sent, &answer);
             match answer {
                 Ok(rows) => return Ok(rows),
                 Err(error) => {
-                    self.close();
+                    self.session = None;
                     tries.pause(error).await?;
                 }
             }
@@ -307,24 +318,21 @@ impl OrderExchange {
     async fn read_in_turn(&mut self, seq: i64, bounds: &[Parameter<'_>]) -> Result<Vec<Row>, DatabaseError> {
         let mut asked = match std::mem::replace(&mut self.turn, Turn::None) {
             Turn::Asked(asked) => asked,
-            Turn::None | Turn::Wanted | Turn::Held => {
-                let client = Arc::clone(&self.session().await?.0.client);
+            Turn::None | Turn::Wanted | Turn::Held(_) => {
+                let session = connected(&self.database, &mut self.turn_session, "turn").await?;
+                let client = Arc::clone(&session.client);
                 tokio::spawn(async move { client.batch_execute(TAKE_TURN).await })
             }
         };
         let node = Arc::clone(&self.node);
-        let reader = match self.reader.take().filter(|reader| !reader.is_closed()) {
-            Some(reader) => reader,
-            None => self.database.connect("reader", TURN_LIMIT).await?,
-        };
-        let reader = self.reader.insert(reader);
+        let session = connected(&self.database, &mut self.session, "order").await?;
         let granted = loop {
             if asked.is_finished() {
                 break asked.await;
             }
             // From here on no news is missed.
             let news = node.hear_news();
-            let rows = reader.query(GIVE, bounds).await?;
+            let rows = session.query(GIVE, bounds).await?;
             if !rows::ends_with(&rows, seq)? {
                 self.turn = Turn::Asked(asked);
                 return Ok(rows);
@@ -335,52 +343,46 @@ impl OrderExchange {
             }
         };
         granted.map_err(|_| DatabaseError::Lost)??;
-        let session = self.session.as_ref().ok_or(DatabaseError::Lost)?;
-        let rows = session.query(GIVE, bounds).await?;
-        self.turn = Turn::Held;
-        Ok(rows)
-    }
-
-    pub(super) async fn yield_turn(&mut self) -> Result<(), DatabaseError> {
-        self.release().await;
-        self.turn = Turn::None;
-        Ok(())
+        self.turn = Turn::Held(Instant::now());
+        session.query(GIVE, bounds).await
     }
 
     /// Lets the others go on, if they wait for this node.
-    async fn release(&mut self) {
-        if matches!(self.turn, Turn::Asked(_)) {
-            self.close();
-        }
-        let is_held = matches!(self.turn, Turn::Held);
-        let Some(session) = self.session.as_ref().filter(|_| is_held) else { return };
-        let share = Tries::new(self.limit).share();
-        let released = within(share, async { Ok(session.client.batch_execute("rollback").await?) }).await;
-        self.turn = Turn::None;
-        if released.is_err() {
-            self.close();
-        }
-    }
-
-    /// The session for statements. One that waits for its turn is of no use for them.
-    async fn session(&mut self) -> Result<(&DatabaseSession, &mut Turn), DatabaseError> {
-        if matches!(self.turn, Turn::Asked(_)) {
-            self.close();
-        }
-        let session = match self.session.take().filter(|session| !session.is_closed()) {
-            Some(session) => session,
-            None => {
-                if matches!(self.turn, Turn::Held) {
-                    self.turn = Turn::None;
+    pub(super) async fn yield_turn(&mut self) {
+        let turn = std::mem::replace(&mut self.turn, Turn::None);
+        match (turn, &self.turn_session) {
+            (Turn::None | Turn::Wanted, _) => {}
+            (Turn::Held(_), Some(session)) => {
+                let share = Tries::new(self.limit).share();
+                let ended =
+                    within(share, async { Ok(session.client.batch_execute("rollback").await?) }).await;
+                if ended.is_err() {
+                    self.give_turn_up();
                 }
-                self.database.connect("order", TURN_LIMIT).await?
             }
-        };
-        Ok((self.session.insert(session), &mut self.turn))
+            (Turn::Asked(_) | Turn::Held(_), _) => self.give_turn_up(),
+        }
     }
 
-    fn close(&mut self) {
-        (self.session, self.reader) = (None, None);
-        self.turn = Turn::None;
+    /// Without the database's answer: the lock ends with its connection.
+    fn give_turn_up(&mut self) {
+        (self.turn_session, self.turn) = (None, Turn::None);
     }
+
+    /// The session for statements.
+    async fn session(&mut self) -> Result<&DatabaseSession, DatabaseError> {
+        connected(&self.database, &mut self.session, "order").await
+    }
+}
+
+async fn connected<'a>(
+    database: &Database,
+    slot: &'a mut Option<DatabaseSession>,
+    purpose: &str,
+) -> Result<&'a DatabaseSession, DatabaseError> {
+    let session = match slot.take().filter(|session| !session.is_closed()) {
+        Some(session) => session,
+        None => database.connect(purpose, TURN_LIMIT).await?,
+    };
+    Ok(slot.insert(session))
 }

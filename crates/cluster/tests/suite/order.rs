@@ -115,18 +115,23 @@ fn a_turn_keeps_the_others_waiting_and_ends_by_itself() {
     let writer = std::thread::spawn(move || (one.write(&mut other, "waits"), one));
     await_lock(&world);
     assert_eq!(two.order.append(&ours).unwrap(), Appended::Done);
+    // Not before this one has nothing more to do.
+    let next = batch(Some(ours.head), "still in turn");
+    assert!(!two.order.wants_turn());
+    assert_eq!(two.order.append(&next).unwrap(), Appended::Done);
+    two.order.yield_turn();
     let (waited, mut one) = writer.join().unwrap();
-    assert_eq!(world.heads()[1..], [ours.head.to_string(), waited.to_string()]);
+    assert_eq!(world.heads()[1..], [ours.head, next.head, waited].map(|head| head.to_string()));
 
     // A node that finds nothing to do in its turn says so.
     assert_eq!(two.order.append(&batch(None, "late")).unwrap(), Appended::Behind);
-    assert_eq!(two.read_all(Some(ours.head)), Some(waited));
+    assert_eq!(two.read_all(Some(next.head)), Some(waited));
     two.order.yield_turn();
     assert_eq!(world.postgres.sql("select count(*) from pg_locks where locktype = 'advisory'"), "0");
 
     // A node that takes its turn and is never heard of again holds up no one for long.
     assert_eq!(two.order.append(&batch(None, "late")).unwrap(), Appended::Behind);
-    assert_eq!(two.read_all(Some(ours.head)), Some(waited));
+    assert_eq!(two.read_all(Some(next.head)), Some(waited));
     let started = Instant::now();
     one.write(&mut Some(waited), "after the pause");
     let waited_for = started.elapsed();
@@ -134,7 +139,7 @@ fn a_turn_keeps_the_others_waiting_and_ends_by_itself() {
     // And that node writes again, once it has read what is new.
     let mut base = Some(waited);
     two.write(&mut base, "back");
-    assert_eq!(world.heads().len(), 5);
+    assert_eq!(world.heads().len(), 6);
 }
 
 fn await_lock(world: &World) {

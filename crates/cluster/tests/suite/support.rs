@@ -102,6 +102,7 @@ impl Node {
             match self.order.append(&batch).expect("the database is there") {
                 Appended::Done => {
                     self.order.note_published(batch.head);
+                    self.order.yield_turn();
                     *base = Some(batch.head);
                     return batch.head;
                 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use thiserror::Error;
 
 use crate::{
-    documents::{history::EntryFacts, layout, signers::SignersFile},
+    documents::{history::EntryFacts, layout, signatures::SignatureSet, signers::SignersFile},
     values::{digest::Sha512, json::ParseError, path::RepoPath, time::Timestamp},
 };
 
@@ -22,6 +22,11 @@ pub trait Snapshot {
     fn read_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, ReadError> {
         let bytes = self.read(path)?;
         bytes.map(|bytes| StoredSigners::parse(path, bytes)).transpose()
+    }
+
+    /// The signatures file at `path`, as with [`Snapshot::read_signers`].
+    fn read_signatures(&self, path: &RepoPath) -> Result<Option<SignatureSet>, ReadError> {
+        self.read(path)?.map(|bytes| parse_stored(path, SignatureSet::parse(&bytes))).transpose()
     }
 
     /// The project of the nearest active signers file at or above `path`.

@@ -183,15 +183,10 @@ pub fn delete_below(snapshot: &impl Snapshot, change: &mut Change, dir: &RepoPat
     Ok(())
 }
 
-pub fn read_signatures(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<SignatureSet>, ReadError> {
-    let bytes = snapshot.read(path)?;
-    bytes.map(|bytes| parse_stored(path, SignatureSet::parse(&bytes))).transpose()
-}
-
 /// What a file that collects signatures has so far.
 pub fn collected_signatures(snapshot: &impl Snapshot, file: &RepoPath) -> Result<SignatureSet, ReadError> {
     let path = layout::pending_signatures_of(file);
-    parse_stored(&path, SignatureSet::parse(&require(snapshot, &path)?))
+    snapshot.read_signatures(&path)?.ok_or_else(|| corrupt(&path, "it is missing"))
 }
 
 /// A file that must be there if the repository is whole.

@@ -41,7 +41,7 @@ fn run() -> Result<(), Failure> {
             Ok(())
         }
         Command::Measure(options) => measure_all(&options),
-        Command::Serve(data_dir) => process::serve(&data_dir),
+        Command::Serve { data_dir, keeps_log } => process::serve(&data_dir, keeps_log),
         Command::Bare => process::serve_bare(),
     }
 }

@@ -30,6 +30,7 @@ pub(crate) struct Bench<'a> {
 
 struct Prepared {
     plan: Plan,
+    keeps_log: bool,
     seeded: Seeded,
 }
 
@@ -38,9 +39,9 @@ impl Bench<'_> {
     pub(crate) fn measure_size(&self, files: usize, first: Option<usize>) -> Result<SizeReport, Failure> {
         eprintln!("preparing about {files} files ...");
         let begun = Instant::now();
-        let own = self.prepare(files)?;
+        let own = self.prepare(files, self.options.log && first.is_some())?;
         let prepared_s = begun.elapsed().as_secs_f64();
-        let first = first.map(|files| self.prepare(files)).transpose()?;
+        let first = first.map(|files| self.prepare(files, false)).transpose()?;
         let repository = Weight::of(&own.seeded.repository())?;
         let (reads, mut rows) = self.measure_reads(&own, first.as_ref())?;
         let mut submitted = None;
@@ -62,13 +63,13 @@ impl Bench<'_> {
         })
     }
 
-    fn prepare(&self, files: usize) -> Result<Prepared, Failure> {
+    fn prepare(&self, files: usize, keeps_log: bool) -> Result<Prepared, Failure> {
         let plan = Plan::new(self.options.shape, files);
         let seeded = match &self.options.keep {
             Some(keep) => seed::copy_kept(self.runtime, keep, (self.options.shape, files))?,
             None => seed::seed(self.runtime, plan)?,
         };
-        Ok(Prepared { plan, seeded })
+        Ok(Prepared { plan, keeps_log, seeded })
     }
 
     fn measure_reads(&self, own: &Prepared, first: Option<&Prepared>) -> Result<(Reads, Vec<Row>), Failure> {
@@ -207,7 +208,7 @@ impl Bench<'_> {
 
 impl Prepared {
     fn serve(&self) -> Result<Process, Failure> {
-        Process::start_server(&self.seeded.data_dir(), self.seeded.beside())
+        Process::start_server(&self.seeded.data_dir(), self.keeps_log, self.seeded.beside())
     }
 
     /// The name in comparisons.

@@ -22,6 +22,7 @@ Usage: cargo bench -p countersign-server --bench load -- [OPTIONS]
   --submissions N   how many signatures are submitted, half as many releases are signed [default: 6400]
   --listeners N     measure submissions also while so many clients listen to events, and alone in turns with that
   --listen QUERY    what they listen to, such as prefix=https/example.org [default: everything]
+  --log             servers of all sizes but the first keep a log; a size that stands there twice shows what it costs
   --keep DIR        seed into DIR where it has no such repository yet, and measure a copy of that
   --json            one JSON object on standard output instead of tables
 ";
@@ -29,8 +30,11 @@ Usage: cargo bench -p countersign-server --bench load -- [OPTIONS]
 pub(crate) enum Command {
     Help,
     Measure(Options),
-    /// Hidden: this process is the server that is measured.
-    Serve(PathBuf),
+    /// Hidden: this process is the server that is measured, with a log or without.
+    Serve {
+        data_dir: PathBuf,
+        keeps_log: bool,
+    },
     /// Hidden: this process is the bare handler to compare with.
     Bare,
 }
@@ -43,6 +47,7 @@ pub(crate) struct Options {
     pub(crate) submissions: usize,
     pub(crate) listeners: usize,
     pub(crate) listen_query: String,
+    pub(crate) log: bool,
     pub(crate) keep: Option<PathBuf>,
     pub(crate) json: bool,
 }
@@ -51,6 +56,7 @@ impl Command {
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, Failure> {
         let (mut sizes, mut operations) = (Vec::new(), Operation::ALL.to_vec());
         let (mut shape, mut clients, mut keep, mut json) = (Shape::Standard, 64, None, false);
+        let mut log = false;
         let (mut submissions, mut listeners, mut listen_query) = (SUBMISSIONS, 0, String::new());
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or(format!("{argument} needs a value; see --help"));
@@ -62,9 +68,12 @@ impl Command {
                 "--submissions" => submissions = value()?.parse::<usize>()?.next_multiple_of(2).max(2),
                 "--listeners" => listeners = value()?.parse()?,
                 "--listen" => listen_query = value()?,
+                "--log" => log = true,
                 "--keep" => keep = Some(PathBuf::from(value()?)),
                 "--json" => json = true,
-                "--serve" => return Ok(Self::Serve(PathBuf::from(value()?))),
+                "--serve" => {
+                    return Ok(Self::Serve { data_dir: PathBuf::from(value()?), keeps_log: log });
+                }
                 "--bare" => return Ok(Self::Bare),
                 "--help" | "-h" => return Ok(Self::Help),
                 // Cargo passes this to every bench target.
@@ -86,6 +95,7 @@ impl Command {
             submissions,
             listeners,
             listen_query,
+            log,
             keep,
             json,
         }))

@@ -8,13 +8,19 @@ use std::{
     net::SocketAddr,
     path::Path,
     process::{Child, ChildStdout, Command, Stdio},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
 use axum::{Router, routing::get};
+use countersign_core::values::{
+    key::SecretKey,
+    verifier_key::{KeyKind, VerifierKey},
+};
+use countersign_log::LogSigner;
 use countersign_server::{
-    config::{ConfigFile, LogFormat, LogLevel, Overrides, Settings},
+    config::{ConfigFile, LogFormat, LogLevel, LogSettings, Overrides, Settings},
     observe, start,
 };
 use countersign_store::clock::Clock;
@@ -49,11 +55,28 @@ pub(crate) fn runtime() -> io::Result<Runtime> {
     Builder::new_multi_thread().enable_all().build()
 }
 
+/// A log without witnesses, with a key that is not secret.
+fn log_settings(data_dir: &Path) -> Result<LogSettings, Failure> {
+    let secret = SecretKey::from_seed(&[7; 32]);
+    let origin = "bench.example/log";
+    let key = VerifierKey::new(origin, KeyKind::Log, secret.public_key())?;
+    Ok(LogSettings {
+        origin: origin.to_owned(),
+        key_file: data_dir.join("not-read"),
+        signer: Some(Arc::new(LogSigner::with_key(key, secret))),
+        checkpoint_every: Duration::from_secs(5),
+        heartbeat_every: Duration::from_secs(60),
+        witnesses: None,
+    })
+}
+
 /// Serves `data_dir` until standard input ends.
-pub(crate) fn serve(data_dir: &Path) -> Result<(), Failure> {
+pub(crate) fn serve(data_dir: &Path, keeps_log: bool) -> Result<(), Failure> {
     let _logging = observe::start_logging(LogFormat::Text, LogLevel::Info)?;
     runtime()?.block_on(async {
-        let running = start::start(settings(data_dir)?, Clock::system()).await?;
+        let log = keeps_log.then(|| log_settings(data_dir)).transpose()?;
+        let settings = Settings { log, ..settings(data_dir)? };
+        let running = start::start(settings, Clock::system()).await?;
         println!("{READY}{}", running.address);
         wait_for_end_of_input().await?;
         println!("{PUBLISHES}{}", running.app().store.publishes());
@@ -99,9 +122,13 @@ pub(crate) struct Memory {
 
 impl Process {
     /// The log goes to a file below `beside`, like a service's log.
-    pub(crate) fn start_server(data_dir: &Path, beside: &Path) -> Result<Self, Failure> {
+    pub(crate) fn start_server(data_dir: &Path, keeps_log: bool, beside: &Path) -> Result<Self, Failure> {
         let log = beside.join("server.log");
-        let start = Self::start(&["--serve".as_ref(), data_dir.as_os_str()], File::create(&log)?.into());
+        let mut arguments: Vec<&OsStr> = vec!["--serve".as_ref(), data_dir.as_os_str()];
+        if keeps_log {
+            arguments.insert(0, "--log".as_ref());
+        }
+        let start = Self::start(&arguments, File::create(&log)?.into());
         start.map_err(|error| format!("{error}\n{}", fs::read_to_string(&log).unwrap_or_default()).into())
     }
 

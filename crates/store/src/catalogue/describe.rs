@@ -75,7 +75,7 @@ impl KnownRelease<'_> {
                 let path = layout::revocation_of(&self.path);
                 let document = read_revocation(snapshot, &path)?;
                 listed.revocation_reason = document.map(|document| document.reason);
-                let set = stored::read_signatures(snapshot, &layout::signatures_of(&path))?;
+                let set = snapshot.read_signatures(&layout::signatures_of(&path))?;
                 listed.revoked_at = set.and_then(|set| last_signed(&set));
             }
         }

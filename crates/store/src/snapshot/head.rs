@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use countersign_api::waiting::collecting;
 use countersign_core::{
-    documents::{history::EntryFacts, layout, metadata::Metadata},
+    documents::{history::EntryFacts, layout, metadata::Metadata, signatures::SignatureSet},
     rules::{
         snapshot::{ReadError, Snapshot, StoredSigners},
         stored,
@@ -227,6 +227,16 @@ impl Snapshot for Head {
         let signers = StoredSigners::parse(path, self.blob(path, found)?)?;
         self.objects.signers.insert(found.id, signers.clone());
         Ok(Some(signers))
+    }
+
+    fn read_signatures(&self, path: &RepoPath) -> Result<Option<SignatureSet>, ReadError> {
+        let Some(found) = self.file(path) else { return Ok(None) };
+        if let Some(known) = self.objects.signatures.get(&found.id) {
+            return Ok(Some(SignatureSet::clone(&known)));
+        }
+        let set = stored::parse_stored(path, SignatureSet::parse(&self.blob(path, found)?))?;
+        self.objects.signatures.insert(found.id, Arc::new(set.clone()));
+        Ok(Some(set))
     }
 
     fn governing_project(&self, path: &RepoPath) -> Option<RepoPath> {

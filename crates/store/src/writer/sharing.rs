@@ -42,6 +42,11 @@ impl Writer {
         self.sharing.as_mut().is_some_and(|sharing| is_unborn || sharing.sequencer.wants_turn())
     }
 
+    /// While other nodes write as well, this one leaves its disk alone for as long as it may.
+    pub(crate) fn is_contended(&self) -> bool {
+        self.sharing.as_ref().is_some_and(|sharing| sharing.sequencer.is_contended())
+    }
+
     pub(crate) fn yield_turn(&mut self) {
         if let Some(sharing) = &mut self.sharing {
             sharing.sequencer.yield_turn();

@@ -37,8 +37,7 @@ impl Writer {
                 }
                 Job::CatchUp { reply } => {
                     let caught_up = self.look();
-                    self.yield_turn();
-                    self.write_held_if(self.shared.stats.waiting() == 0);
+                    self.write_held_if(self.is_idle());
                     drop(reply.send(caught_up));
                 }
             }
@@ -49,6 +48,10 @@ impl Writer {
 
     /// The next job. Meanwhile what is held comes to disk when its time has come.
     fn wait(&mut self, jobs: &Receiver<Job>) -> Option<Job> {
+        if let Some(job) = self.next_job(|| jobs.try_recv().ok()) {
+            return Some(job);
+        }
+        self.yield_turn();
         let mut next_try = Instant::now();
         while let Some(at) = self.repository.write_held_at() {
             match jobs.recv_timeout(at.max(next_try).saturating_duration_since(Instant::now())) {
@@ -92,7 +95,6 @@ impl Writer {
             && let Err(error) = self.look()
         {
             first.answer(Err(error));
-            self.yield_turn();
             return None;
         }
         let mut draft = self.draft();
@@ -129,7 +131,6 @@ impl Writer {
         if !catching_up.is_empty() {
             // A batch is the next one only if its node has all before it.
             let caught_up = if is_shared && is_published { Ok(()) } else { self.look() };
-            self.yield_turn();
             catching_up.into_iter().for_each(|reply| drop(reply.send(caught_up.clone())));
         }
         put_off
@@ -147,7 +148,7 @@ impl Writer {
                 Appended::Done => {
                     self.publish(draft)?;
                     // With nothing else to do, the disk has it before the caller hears of it.
-                    self.write_held_if(self.shared.stats.waiting() == 0);
+                    self.write_held_if(self.is_idle());
                     draft.entries.iter().for_each(|entry| self.repeating.note_own(entry));
                     self.note_published();
                     return Ok(());
@@ -162,8 +163,11 @@ impl Writer {
                 self.take(decision, draft, waiting);
             }
         }
-        self.yield_turn();
         Ok(())
+    }
+
+    fn is_idle(&self) -> bool {
+        self.shared.stats.waiting() == 0 && !self.is_contended()
     }
 
     fn take(&self, mut decision: Box<dyn Decision>, draft: &mut Draft, waiting: &mut Waiting) {

@@ -161,7 +161,7 @@ fn join_pending(
     let path = layout::pending_revocation_of(&request.file);
     if let Some(pending) = snapshot.read(&path)? {
         let set_path = layout::pending_signatures_of(&layout::revocation_of(&request.file));
-        let set = stored::read_signatures(snapshot, &set_path)?.unwrap_or_default();
+        let set = snapshot.read_signatures(&set_path)?.unwrap_or_default();
         if *pending == *request.revocation_json.as_bytes() {
             // A rotation may have made these signatures enough; then any of their signers can carry it out.
             if set.entries.contains_key(&request.revoker) && !quorum::is_met(groups, &set.signers()) {

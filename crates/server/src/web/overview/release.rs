@@ -118,7 +118,7 @@ fn read_revocation(
     let document = layout::revocation_of(path);
     let Some(bytes) = snapshot.read(&document)? else { return Ok(None) };
     let signers = stored::signers_copy(snapshot, &document)?;
-    let set = stored::read_signatures(snapshot, &layout::signatures_of(&document))?.unwrap_or_default();
+    let set = snapshot.read_signatures(&layout::signatures_of(&document))?.unwrap_or_default();
     describe_revocation(&document, &bytes, &set, &signers.file).map(Some)
 }
 

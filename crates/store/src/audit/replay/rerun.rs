@@ -158,7 +158,7 @@ impl Replay {
         let (change, outcome) =
             revoke::revoke(before, &request, collected.collected_at).map_err(refused(file))?;
         // After a rotation, the signatures may suffice; the signer who carries it out has signed before.
-        let earlier = stored::read_signatures(before, &layout::pending_signatures_of(&revocation))?;
+        let earlier = before.read_signatures(&layout::pending_signatures_of(&revocation))?;
         let is_new = earlier.is_none_or(|set| set.entries.get(revoker) != Some(&collected));
         Ok(Rerun {
             change,
@@ -317,8 +317,7 @@ fn compare_outcome(file: &RepoPath, claimed: bool, is_complete: bool) -> Option<
 }
 
 fn signature_in(after: &impl Snapshot, set: &RepoPath, signer: &PublicKey) -> Result<Collected, Violation> {
-    let signatures =
-        stored::read_signatures(after, set)?.ok_or_else(|| Violation::at(set, ReplayFault::Absent))?;
+    let signatures = after.read_signatures(set)?.ok_or_else(|| Violation::at(set, ReplayFault::Absent))?;
     signatures
         .entries
         .get(signer)
