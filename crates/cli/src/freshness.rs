@@ -1,7 +1,10 @@
 //! What a log proves about a release now (D97): its staple is found, verified by core, held to what was seen before,
 //! and to the age that the policy allows.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use countersign_core::{
     log::{checkpoint::CheckpointError, record::LoggedState},
@@ -10,7 +13,7 @@ use countersign_core::{
         staple::Staple,
         verify::VerifiedArtifact,
     },
-    values::{bounds::STAPLE_BYTES, time::Timestamp, verifier_key::VerifierKey},
+    values::{bounds::STAPLE_BYTES, path::RepoPath, time::Timestamp, verifier_key::VerifierKey},
 };
 use countersign_explain::logs::shown_age;
 
@@ -29,6 +32,10 @@ use crate::{
 
 const WAYS_OUT: &str = "run it again in a minute, or ask the project. `--no-log-check` goes on without a proof, and without \
                         noticing a hidden revocation";
+
+/// How long to wait for a checkpoint that has the release. A log makes one every few seconds.
+const NEXT_CHECKPOINT: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// What was shown of a release, and by whom.
 #[derive(Debug)]
@@ -126,9 +133,11 @@ impl ShownState<'_> {
         let path = &self.artifact.path;
         let said = match (&self.staple, self.client) {
             (Some(staple), _) => return Ok(Some(staple.clone())),
-            (None, Some(client)) => match client.proof(path).await? {
+            (None, Some(client)) => match ask(session, client, path, policy.is_some()).await? {
                 ShownProof::Staple(staple) => return Ok(Some(*staple)),
-                ShownProof::Absent(said) => format!("{}: {said}", client.address()),
+                ShownProof::Absent(said) | ShownProof::NotYet(said) => {
+                    format!("{}: {said}", client.address())
+                }
             },
             (None, None) => "the bundle has no staple".to_owned(),
         };
@@ -308,6 +317,28 @@ impl ShownState<'_> {
                 age_argument(age)
             ),
         ))
+    }
+}
+
+/// Where a proof is wanted, a release that was completed a moment ago is worth waiting for.
+async fn ask(
+    session: &Session,
+    client: &ServerClient,
+    path: &RepoPath,
+    is_wanted: bool,
+) -> Result<ShownProof, CliError> {
+    let mut begun = None;
+    loop {
+        let shown = client.proof(path).await?;
+        let ShownProof::NotYet(said) = &shown else { return Ok(shown) };
+        if !is_wanted || begun.is_some_and(|begun: Instant| begun.elapsed() >= NEXT_CHECKPOINT) {
+            return Ok(shown);
+        }
+        if begun.is_none() {
+            session.output.note(&format!("Waiting for the log: {said}."));
+            begun = Some(Instant::now());
+        }
+        tokio::time::sleep(PAUSE).await;
     }
 }
 

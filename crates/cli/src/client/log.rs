@@ -24,8 +24,10 @@ const KEY_BYTES: usize = 1_024;
 #[derive(Debug)]
 pub(crate) enum ShownProof {
     Staple(Box<Staple>),
-    /// None, and why, safe to show: there is no log, or it has not come so far.
+    /// None, and why, safe to show: there is no log, or it does not work.
     Absent(String),
+    /// The same, but the next checkpoint can have it.
+    NotYet(String),
 }
 
 impl ServerClient {
@@ -33,7 +35,11 @@ impl ServerClient {
         let answer = self.look_up(self.route("proof", Some(index)), STAPLE_BYTES).await?;
         let is_absence = matches!(answer.status, StatusCode::NOT_FOUND | StatusCode::SERVICE_UNAVAILABLE);
         match answer.error_text() {
-            Some(said) if is_absence => Ok(ShownProof::Absent(shown_text(&said))),
+            Some(said) if is_absence => {
+                let is_soon = answer.status == StatusCode::NOT_FOUND && answer.retry_after.is_some();
+                let said = shown_text(&said);
+                Ok(if is_soon { ShownProof::NotYet(said) } else { ShownProof::Absent(said) })
+            }
             _ if answer.status.is_success() => {
                 let staple = Staple::parse(&answer.bytes);
                 let staple = staple.map_err(|error| self.unusable(&"a proof", &answer, error))?;

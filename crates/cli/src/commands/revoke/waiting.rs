@@ -119,7 +119,7 @@ async fn look(
     let artifact = &revoked.artifact;
     let staple = match client.proof(&artifact.path).await? {
         ShownProof::Staple(staple) => staple,
-        ShownProof::Absent(said) => return Ok(Witnessing::NotYet(said)),
+        ShownProof::Absent(said) | ShownProof::NotYet(said) => return Ok(Witnessing::NotYet(said)),
     };
     let trust = LogTrust::Policy(&chosen.policy);
     let freshness = match verify_staple(&staple, &StapleSubject::of(artifact), trust, now()?) {
