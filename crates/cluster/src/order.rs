@@ -85,7 +85,10 @@ impl Sequencer for SharedOrder {
 
     fn yield_turn(&mut self) {
         // Without a connection there is no turn.
-        let _ = self.runtime.block_on(async { Ok(self.order.yield_turn().await) });
+        let _ = self.runtime.block_on(async {
+            self.order.yield_turn().await;
+            Ok(())
+        });
     }
 
     fn note_published(&mut self, head: ObjectId) {

@@ -58,6 +58,8 @@ pub(crate) struct CheckpointView {
 #[derive(Debug, Clone)]
 pub(crate) struct Issued {
     pub(crate) signed: SignedCheckpoint,
+    /// Of a copy: with the cosignatures as they were shown.
+    shown: Option<Note>,
     /// `None` until the log has been derived so far.
     pub(crate) view: Option<Arc<CheckpointView>>,
 }
@@ -88,14 +90,13 @@ impl Checkpoints {
         let newest = kept.newest.map(|bytes| self.open(&bytes)).transpose()?;
         let cached = kept.cached.and_then(|bytes| self.open(&bytes).ok());
         // A database that is new or has lost something does not make this machine forget.
-        let newest = newest.into_iter().chain(cached.clone()).max_by_key(|signed| signed.checkpoint().size);
-        let issue = |signed: SignedCheckpoint| Issued { signed, view: None };
+        let newest = newest.into_iter().chain(cached.clone()).max_by_key(Issued::size);
         // Without the cosigned one staples wait for witnesses, and nothing else happens.
         let cosigned = kept.cosigned.and_then(|bytes| self.open(&bytes).ok());
-        let cosigned = cosigned.filter(|cosigned| self.meets_quorum(cosigned));
+        let cosigned = cosigned.filter(|cosigned| self.meets_quorum(&cosigned.signed));
         self.cached = cached.map(|cached| cached.checkpoint().clone());
-        self.waiting = newest.map(issue).into_iter().collect();
-        self.cosigned = cosigned.map(issue).filter(|cosigned| self.newest_size() >= cosigned.size());
+        self.waiting = newest.into_iter().collect();
+        self.cosigned = cosigned.filter(|cosigned| self.newest_size() >= cosigned.size());
         // A crash between the two leaves the newest one without the last cosignatures.
         if let (Some(cosigned), Some(newest)) = (&self.cosigned, self.waiting.back())
             && cosigned.checkpoint() == newest.checkpoint()
@@ -108,10 +109,11 @@ impl Checkpoints {
 
     /// What was kept must be signed by the log's key. A witness that was replaced since then does not count any more, and
     /// does not matter either.
-    fn open(&self, bytes: &[u8]) -> Result<SignedCheckpoint, KeepError> {
-        let opened = Note::parse(bytes)
-            .map_err(CheckpointError::from)
-            .and_then(|note| SignedCheckpoint::open(&note, std::slice::from_ref(&self.key), &self.witnesses));
+    fn open(&self, bytes: &[u8]) -> Result<Issued, KeepError> {
+        let opened = Note::parse(bytes).map_err(CheckpointError::from).and_then(|note| {
+            let signed = SignedCheckpoint::open(&note, std::slice::from_ref(&self.key), &self.witnesses)?;
+            Ok(Issued { signed, shown: self.keeper.is_copy().then_some(note), view: None })
+        });
         opened.map_err(|error| KeepError::Unusable {
             place: self.keeper.place(),
             key: self.key.to_string(),
@@ -122,10 +124,10 @@ impl Checkpoints {
     /// Looks for what other nodes have signed. Whether there is anything new.
     pub(crate) fn refresh(&mut self) -> Result<bool, KeepError> {
         let Some(bytes) = self.keeper.load()?.newest else { return self.give_back(0) };
-        let signed = self.open(&bytes)?;
-        let size = signed.checkpoint().size;
+        let found = self.open(&bytes)?;
+        let size = found.size();
         if size > self.newest_size() {
-            self.push(Issued { signed, view: None });
+            self.push(found);
             return Ok(true);
         }
         if size < self.newest_size() {
@@ -133,17 +135,24 @@ impl Checkpoints {
         }
         let witnesses = self.witnesses.clone();
         let Some(issued) = self.of_size(size) else { return Ok(false) };
-        let before = issued.signed.note();
+        let before = issued.note();
         // Verified a moment ago.
-        let _ = issued.signed.add_cosignatures(signed.note().signatures(), &witnesses);
-        let is_new = issued.signed.note() != before;
+        let _ = issued.signed.add_cosignatures(found.signed.note().signatures(), &witnesses);
+        issued.shown =
+            found.shown.filter(|_| found.signed.text() == issued.signed.text()).or(issued.shown.take());
+        let is_new = issued.note() != before;
+        let is_derived = issued.view.is_some();
+        if is_new && is_derived && self.keeper.is_copy() {
+            // So that a restart does not go back to an older time.
+            self.note_cached(size)?;
+        }
         self.promote();
         Ok(is_new)
     }
 
     /// The database has lost the newest one, as after a failover to a standby that lagged behind, or never had it.
     fn give_back(&mut self, size: u64) -> Result<bool, KeepError> {
-        let Some(newest) = self.newest().map(|newest| newest.signed.note().to_string()) else {
+        let Some(newest) = self.newest().map(|newest| newest.note().to_string()) else {
             return Ok(false);
         };
         match self.keeper.keep_newest(size, &newest) {
@@ -158,7 +167,7 @@ impl Checkpoints {
 
     /// The caches go up to the checkpoint of this size.
     pub(crate) fn note_cached(&mut self, size: u64) -> Result<(), KeepError> {
-        let Some(note) = self.of_size(size).map(|issued| issued.signed.note().to_string()) else {
+        let Some(note) = self.of_size(size).map(|issued| issued.note().to_string()) else {
             return Ok(());
         };
         self.keeper.note_cached(&note)
@@ -199,7 +208,7 @@ impl Checkpoints {
     /// Keeps a new checkpoint, durably, before anyone sees it.
     pub(crate) fn issue(&mut self, signed: SignedCheckpoint, view: CheckpointView) -> Result<(), KeepError> {
         self.keeper.keep_newest(self.newest_size(), &signed.note().to_string())?;
-        self.push(Issued { signed, view: Some(Arc::new(view)) });
+        self.push(Issued { signed, shown: None, view: Some(Arc::new(view)) });
         Ok(())
     }
 
@@ -275,9 +284,14 @@ impl Issued {
         self.signed.checkpoint()
     }
 
+    /// With the cosignatures that it has.
+    pub(crate) fn note(&self) -> Note {
+        self.shown.clone().unwrap_or_else(|| self.signed.note())
+    }
+
     /// The proof that its tree ends with the leaf of the view.
     pub(crate) fn proof(&self) -> Option<InclusionProof> {
         let hashes = self.view.as_ref()?.inclusion.clone();
-        Some(InclusionProof { index: self.size().checked_sub(1)?, hashes, note: self.signed.note() })
+        Some(InclusionProof { index: self.size().checked_sub(1)?, hashes, note: self.note() })
     }
 }

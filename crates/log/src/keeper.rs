@@ -28,6 +28,12 @@ pub trait CheckpointKeeper: fmt::Debug + Send {
         false
     }
 
+    /// Whether this is the copy of another server's log. Then what witnesses said is kept as it was shown: their keys are
+    /// not known here, and those who trust them verify it.
+    fn is_copy(&self) -> bool {
+        false
+    }
+
     /// The caches of this machine go up to this checkpoint.
     fn note_cached(&mut self, _note: &str) -> Result<(), KeepError> {
         Ok(())

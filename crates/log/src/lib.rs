@@ -3,6 +3,7 @@
 
 mod cache;
 mod checkpoints;
+mod copy;
 mod error;
 mod follower;
 mod keeper;
@@ -17,6 +18,7 @@ mod witness;
 
 pub use crate::{
     checkpoints::{CheckpointRound, CosignError},
+    copy::LogCopy,
     error::{LogError, LogRefusal},
     keeper::{CheckpointFiles, CheckpointKeeper, KeepError, KeptNotes},
     log::TransparencyLog,

@@ -116,6 +116,11 @@ impl TransparencyLog {
         self.shared.checkpoints().cosigned().map(|cosigned| cosigned.signed.clone())
     }
 
+    /// The same as a note, for those who copy the log.
+    pub fn cosigned_note(&self) -> Option<String> {
+        self.shared.checkpoints().cosigned().map(|cosigned| cosigned.note().to_string())
+    }
+
     /// Tells when witnesses should be asked: whenever there is a new checkpoint, and again at each heartbeat.
     pub fn rounds(&self) -> watch::Receiver<CheckpointRound> {
         self.shared.rounds.subscribe()

@@ -42,6 +42,11 @@ impl LogSigner {
         Self { key, means: Means::Elsewhere(Box::new(sign)) }
     }
 
+    /// For the log of another server, which only that one signs.
+    pub(crate) fn of_another(key: VerifierKey) -> Self {
+        Self::elsewhere(key, |_| Err("this is another server's log".to_owned()))
+    }
+
     pub fn key(&self) -> &VerifierKey {
         &self.key
     }

@@ -89,7 +89,7 @@ impl LogState {
     /// Lets readers see the checkpoints as they are now.
     pub(crate) fn show(&self, checkpoints: &Checkpoints) {
         let newest = checkpoints.newest();
-        self.newest.store(newest.map(|issued| Arc::new(issued.signed.note().to_string())));
+        self.newest.store(newest.map(|issued| Arc::new(issued.note().to_string())));
         let covered = newest.filter(|issued| issued.view.is_some()).map_or(0, |issued| issued.size());
         self.covered.store(covered, Ordering::Release);
         let proven = checkpoints.cosigned().and_then(|issued| {

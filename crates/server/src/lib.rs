@@ -20,6 +20,7 @@ pub mod host;
 pub mod journal;
 pub mod limits;
 pub mod listen;
+mod log_slot;
 pub mod metrics;
 pub mod mirror;
 pub mod node;

@@ -6,6 +6,7 @@ mod divergence;
 mod exchange;
 mod follower;
 mod group;
+mod log;
 pub mod memory;
 mod open;
 pub mod settings;
@@ -13,6 +14,7 @@ pub mod state;
 
 pub(crate) use self::{
     follower::follow,
+    log::{CopyParts, copy_log},
     open::{open, promote},
 };
 pub use self::{

@@ -46,7 +46,8 @@ use crate::{
         self, Gate, Lanes,
         connections::{ConnectionLimits, Connections},
     },
-    mirror::{self, MirrorError},
+    log_slot::LogSlot,
+    mirror::{self, CopyParts, MirrorError},
     node::{NodeError, UnstartedNode},
     openapi::Reference,
     proxies::TrustedProxies,
@@ -164,7 +165,7 @@ impl Running {
         self.main.stop().await?;
         futures_util::future::try_join_all(self.webhooks.into_iter().map(Background::stop)).await?;
         futures_util::future::try_join_all(self.witnessing.into_iter().map(Background::stop)).await?;
-        if let Some(log) = self.app.log.clone() {
+        if let Some(log) = self.app.log.get().cloned() {
             // Its thread may be reading, or wait for its key's agent.
             tokio::task::spawn_blocking(move || log.stop()).await.map_err(io::Error::other)?;
         }
@@ -255,7 +256,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let listeners = limits.event_listeners.min(connections.limits.total / 2);
     let app = App::new(AppParts {
         role,
-        log,
+        log: LogSlot::of(log),
         cosigning: policy.as_ref().map(CosigningStats::of).unwrap_or_default(),
         witness,
         catalogue: Arc::new(store.catalogue()),
@@ -318,7 +319,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         )),
     };
     let mut witnessing = Vec::new();
-    if let (Some(log), Some(asked)) = (&app.log, asked) {
+    if let (Some(log), Some(asked)) = (app.log.get(), asked) {
         let (stats, restored) = (app.cosigning.clone(), Restored::of(&app.role, app.now()));
         witnessing.push(Background::start(asking::ask_all(log, asked, stats, restored)?));
     }
@@ -331,6 +332,14 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
             store: Arc::clone(&app.store),
             dir: witness_dir.join("replay"),
             clock: app.clock.clone(),
+        })?));
+    }
+    // A witness derives the log already, and need not be asked for it.
+    if let (ServerRole::Mirror(mirror), None) = (&app.role, &app.witness) {
+        witnessing.push(Background::start(mirror::copy_log(CopyParts {
+            mirror: Arc::clone(mirror),
+            store: Arc::clone(&app.store),
+            slot: app.log.clone(),
         })?));
     }
     let admin = admin.map(|listener| {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use countersign_core::values::time::Timestamp;
-use countersign_log::{LogWitness, TransparencyLog};
+use countersign_log::LogWitness;
 use countersign_store::{catalogue::Catalogue, clock::Clock};
 use tokio::sync::watch;
 
@@ -20,6 +20,7 @@ use crate::{
     journal::Followers,
     limits::{Limiter, places::SharedPlaces},
     listen::connections::Connections,
+    log_slot::LogSlot,
     metrics::Requests,
     openapi::Reference,
     rendering::Renderings,
@@ -37,8 +38,8 @@ pub type App = Arc<AppParts>;
 pub struct AppParts {
     pub role: ServerRole,
     pub store: Arc<HeldStore>,
-    /// The log of all commits, if this server keeps one.
-    pub log: Option<Arc<TransparencyLog>>,
+    /// The log of all commits, if this server keeps one, or copies one.
+    pub log: LogSlot,
     /// What its witnesses have cosigned.
     pub cosigning: Vec<Arc<CosigningStats>>,
     /// If this is a witness itself.

@@ -54,6 +54,7 @@ pub fn all() -> RouteTable {
         .get("/v1/journal", journal::follow, openapi::journal::journal())
         .get_below("/v1/proof", log::proof, openapi::log::proof())
         .get("/log/checkpoint", log::checkpoint, openapi::log::checkpoint())
+        .get("/log/cosigned", log::cosigned, openapi::log::cosigned())
         .get("/log/key", log::key, openapi::log::key())
         .post("/log/cosignature", log::cosignature, openapi::witness::cosignature())
         .post("/add-checkpoint", witness::add_checkpoint, openapi::witness::add_checkpoint())

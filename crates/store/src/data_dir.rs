@@ -19,6 +19,7 @@ const ADMIN_SOCKET: &str = "admin.sock";
 const NODE_FILE: &str = "node";
 const BLOCKS_FILE: &str = "blocks";
 const LOG_DIR: &str = "log";
+const LOG_COPY_DIR: &str = "log-copy";
 const WITNESS_DIR: &str = "witness";
 const WEBHOOKS_DIR: &str = "webhooks";
 const MIRROR_ORIGIN_FILE: &str = "mirror.origin";
@@ -142,6 +143,11 @@ impl DataDir {
     /// The checkpoints of the log of all commits, and its caches.
     pub fn log(&self) -> PathBuf {
         self.path.join(LOG_DIR)
+    }
+
+    /// A mirror's copy of its origin's log. All of it can be deleted.
+    pub fn log_copy(&self) -> PathBuf {
+        self.path.join(LOG_COPY_DIR)
     }
 
     /// Where each webhook keeps how far it came.

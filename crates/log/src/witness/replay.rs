@@ -44,7 +44,7 @@ impl LogReplay {
     pub fn start(store: &Store, dir: &Path, key: VerifierKey) -> Result<Self, LogError> {
         let options = LogOptions {
             dir: dir.to_owned(),
-            signer: Arc::new(LogSigner::elsewhere(key, |_| Err("this is another server's log".to_owned()))),
+            signer: Arc::new(LogSigner::of_another(key)),
             keeper: Box::new(Nothing),
             checkpoint_every: IDLE,
             heartbeat_every: IDLE,

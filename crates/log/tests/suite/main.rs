@@ -3,6 +3,7 @@
 
 mod caches;
 mod checkpoints;
+mod copy;
 mod derivation;
 mod shared;
 mod speed;

@@ -81,6 +81,8 @@ pub(crate) fn promote(data_dir: &DataDir) -> Result<(), MirrorError> {
     nonces::remove(&data_dir.nonces()).map_err(OpenDataError::from)?;
     memory.forget_refusal()?;
     memory.forget_origin()?;
+    // A server on its own keeps its own log. What may stay of the copy does no harm.
+    let _ = std::fs::remove_dir_all(data_dir.log_copy());
     tracing::warn!(origin, "this was a mirror: from now on it is a server of its own, and accepts changes");
     Ok(())
 }

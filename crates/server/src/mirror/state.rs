@@ -63,6 +63,8 @@ pub struct MirrorState {
 struct OriginContact {
     /// When the origin last said that it has nothing more; at first, the start.
     up_to_date: Instant,
+    /// Whether it has said so since the start.
+    has_answered: bool,
     is_origin_behind: bool,
     /// Why it failed the last time.
     failure: Option<String>,
@@ -70,7 +72,7 @@ struct OriginContact {
 
 impl OriginContact {
     fn at(up_to_date: Instant) -> Self {
-        Self { up_to_date, is_origin_behind: false, failure: None }
+        Self { up_to_date, has_answered: false, is_origin_behind: false, failure: None }
     }
 }
 
@@ -107,6 +109,12 @@ impl MirrorState {
     /// Since the mirror last had everything that the origin had.
     pub fn lag(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.lock().up_to_date)
+    }
+
+    /// Whether the origin can be asked for more than its journal.
+    pub(super) fn is_in_contact(&self) -> bool {
+        let contact = self.lock();
+        contact.has_answered && contact.failure.is_none() && self.refusal.load().is_none()
     }
 
     pub fn check(&self, now: Instant) -> Result<(), MirrorTrouble> {
@@ -170,7 +178,7 @@ impl MirrorState {
 
     /// The origin had nothing more at this time.
     pub(super) fn note_up_to_date(&self, at: Instant) {
-        *self.lock() = OriginContact::at(at);
+        *self.lock() = OriginContact { has_answered: true, ..OriginContact::at(at) };
     }
 
     /// Whether that is new.

@@ -26,6 +26,18 @@ pub fn checkpoint() -> Endpoint {
     .fails("this server keeps no log", &ApiError::no_log())
 }
 
+pub fn cosigned() -> Endpoint {
+    let note = Content { examples: vec![("checkpoint", json!(CHECKPOINT))], ..Content::text(TEXT) };
+    described(
+        "log_cosigned",
+        "The newest checkpoint with enough cosignatures",
+        "The checkpoint that proofs are made for: the newest one that as many witnesses have cosigned as the server wants. \
+         Mirrors copy it.",
+    )
+    .answers(cached("the checkpoint, a signed note").with_content(note))
+    .fails("this server keeps no log", &ApiError::no_log())
+}
+
 pub fn key() -> Endpoint {
     let key = Content { examples: vec![("key", json!(KEY))], ..Content::text(TEXT) };
     Endpoint::new(

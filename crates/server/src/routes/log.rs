@@ -35,6 +35,12 @@ pub(crate) async fn checkpoint(State(app): State<App>) -> Result<Response, ApiEr
     Ok(answer(note.as_str().to_owned(), TEXT, FOR_SECONDS))
 }
 
+/// For mirrors, which do not know how many cosignatures are enough.
+pub(crate) async fn cosigned(State(app): State<App>) -> Result<Response, ApiError> {
+    let note = find_log(&app)?.cosigned_note().ok_or_else(ApiError::no_log_yet)?;
+    Ok(answer(note, TEXT, FOR_SECONDS))
+}
+
 pub(crate) async fn key(State(app): State<App>) -> Result<Response, ApiError> {
     Ok(answer(format!("{}\n", find_log(&app)?.key()), TEXT, FOR_SECONDS))
 }
@@ -65,7 +71,7 @@ pub(crate) async fn proof(State(app): State<App>, tail: Tail) -> Result<Response
 }
 
 fn find_log(app: &App) -> Result<Arc<TransparencyLog>, ApiError> {
-    app.log.clone().ok_or_else(ApiError::no_log)
+    app.log.get().cloned().ok_or_else(ApiError::no_log)
 }
 
 fn answer(body: impl IntoResponse, content_type: HeaderValue, caching: HeaderValue) -> Response {

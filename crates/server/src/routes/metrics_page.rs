@@ -50,7 +50,7 @@ pub(super) fn render(app: &App, kinds: &RequestKinds) -> String {
     );
     let help = "Commits that were sent to followers.";
     page.value("countersign_journal_commits_sent_total", help, followers.sent.get());
-    if let Some(log) = &app.log {
+    if let Some(log) = app.log.get() {
         write_checkpoints(&mut page, log.figures());
         write_cosigning(&mut page, &app.cosigning);
     }

@@ -225,7 +225,7 @@ fn examples_are_read_by_the_server_and_by_the_client() {
                     continue;
                 }
                 "log_cosignature" => continue,
-                "log_checkpoint" | "witnessed_checkpoint" => {
+                "log_checkpoint" | "log_cosigned" | "witnessed_checkpoint" => {
                     let note = Note::parse(example.as_str().expect("a note is text").as_bytes()).unwrap();
                     Checkpoint::parse(note.text()).unwrap();
                     continue;

@@ -2,6 +2,7 @@
 
 mod following;
 mod interrupted;
+mod log;
 mod lying;
 mod operator;
 mod pages;
