@@ -15,8 +15,9 @@ const path = text(parsePath, "a path");
 const digest = text(parseDigest, "a SHA-512 digest");
 
 // Kept because a revocation can need it: it says which file is meant (D20).
+const parseCanonicalTime = (spelled) => (CANONICAL_TIME.test(spelled) && parseTime(spelled) !== null ? spelled : null);
 const request = object({
-  timestamp: text((spelled) => (CANONICAL_TIME.test(spelled) && parseTime(spelled) !== null ? spelled : null), "a time in canonical form"),
+  timestamp: text(parseCanonicalTime, "a time in canonical form"),
   nonce: text((spelled) => (NONCE.test(spelled) ? spelled : null), "a UUID of version 4"),
   payload: text((body) => (utf8(body).length <= 64 * 1024 ? body : null), "at most 64 KiB"),
   public_key: text((key) => (key.startsWith("svc-pub:") ? parseKey(key) : null), "a key that is not weak"),

@@ -6,7 +6,8 @@ import { utf8 } from "./verify/keys.mjs";
 import { checkIds, verifierKey } from "./verify/log.mjs";
 
 const MAX_ENTRIES = 64;
-const FORM = "a line is `log KEY [URL]`, `witness NAME KEY [URL]`, `group NAME all|any|COUNT MEMBER…` or `quorum NAME`";
+const FORM =
+  "a line is `log KEY [URL]`, `witness NAME KEY [URL]`, `group NAME all|any|COUNT MEMBER…` or `quorum NAME`";
 
 class PolicyReader {
   logs = [];

@@ -39,7 +39,8 @@ function readBody(payload) {
 }
 
 // Without a role for it, any one admin can revoke.
-const revokersOf = ({ revokers, admin }) => revokers ?? [{ threshold: 1, signers: admin.flatMap((group) => group.signers) }];
+const revokersOf = ({ revokers, admin }) =>
+  revokers ?? [{ threshold: 1, signers: admin.flatMap((group) => group.signers) }];
 
 // Returns what it says and by whom, or refuses. `digest` is that of the index at `path`.
 export async function verifyRevocation(shown, { path, governedBy }, links, digest) {

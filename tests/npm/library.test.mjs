@@ -142,7 +142,7 @@ test("wrong arguments are an error of the program, and no check is left out", as
   const vector = bundles["good-plain.json"];
   const options = [
     { maxage: 5 }, { project: "" }, { project: undefined }, { project: "HTTPS/github.com/443/a" }, { signersDigest: "sha256:00" }, { signersDigest: "" }, { firstUse: true },
-    { maxAge: "1d" }, { maxAge: -1 }, { maxAge: NaN }, { requireNewest: "yes" }, { now: 5 }, { now: new Date("no") }, { release: 1 }, { fileName: [] },
+    { maxAge: "1d" }, { maxAge: -1 }, { maxAge: NaN }, { requireNewest: "yes" }, { now: 5 }, { now: new Date("no") }, { release: 1 }, { fileName: [] }, { staple: {} }, { policy: 1 }, { toString: 1 },
   ];
   for (const wrong of options) await assert.rejects(verify(vector, wrong), TypeError, JSON.stringify(wrong));
   for (const file of [undefined, "text", {}, { size: 2, sha256: "00" }, { size: 2, sha256: "A".repeat(64), sha512: "a".repeat(128) }, 5]) {

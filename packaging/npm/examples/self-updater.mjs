@@ -1,7 +1,7 @@
 // A self-updater: node self-updater.mjs SETTINGS.json
 //
 // Settings: `project`, `signersDigest`, `bundle` (the address of the newest bundle), `fileName`, `target` (the file to
-// replace) and `state` (where to remember). Exit code: 0 installed or up to date, 3 refused, 4 revoked, 1 anything else.
+// replace) and `state` (the file to remember in). Exit code: 0 installed or up to date, 3 refused, 4 revoked, 1 otherwise.
 
 import { open, readFile, rename, rm, writeFile } from "node:fs/promises";
 
@@ -49,7 +49,8 @@ async function update() {
   const chunks = [];
   for await (const chunk of load(settings.bundle, MAX_BUNDLE_BYTES)) chunks.push(chunk);
   const bundle = Buffer.concat(chunks);
-  const verify = (file) => verifyBundle(bundle, file, { project, signersDigest, fileName, pin: state.pin, maxAge: "signers" });
+  const known = { project, signersDigest, fileName, maxAge: "signers" };
+  const verify = (file) => verifyBundle(bundle, file, { ...known, pin: state.pin });
   const remember = (error) => {
     if (error.pin) state.pin = error.pin;
     return writeState(state).then(() => Promise.reject(error));
