@@ -2,6 +2,7 @@
 
 mod admin_drop;
 mod admin_socket;
+mod adopted;
 mod check;
 mod clock;
 mod configuration;

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// The commands of a page from one heading to another, without those that build the program.
-fn commands(page: &str, from: &str, to: &str) -> String {
+pub(super) fn commands(page: &str, from: &str, to: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
     let text = fs::read_to_string(path).expect("the page is there");
     let (_, text) = text.split_once(from).expect("the page has this heading");

@@ -59,7 +59,7 @@ export async function readSigners(source) {
   const keys = new Set(keysOf(all));
   if (log?.keys.some(({ key }) => keys.has(key))) fail("transparency", "one of its keys is also a signer's");
   await checkIds(log?.keys ?? []);
-  return { timestamp, dated: json.timestamp, artifact, admin, master, names, keys, log };
+  return { timestamp, dated: json.timestamp, artifact, admin, master, revokers: rest.revocation_keys, names, keys, log };
 }
 
 // One name per key, one key per name.

@@ -1,4 +1,4 @@
-// What the server shows for a release, and what a file is.
+// What the server shows for a release, and the facts of a file.
 
 import { history, readIndex, signatures } from "./documents.mjs";
 import { parseJson } from "./json.mjs";
@@ -68,20 +68,4 @@ export async function readFacts(file) {
   const bytes = await file.arrayBuffer();
   const digest = async (kind) => toHex(await hash(kind, bytes));
   return { name: file.name, size: file.size, sha256: await digest("SHA-256"), sha512: await digest("SHA-512") };
-}
-
-const spell = ({ size, digests }) =>
-  Object.entries({ bytes: size, ...digests }).filter((fact) => fact[1] !== null).map((fact) => fact.join(" ")).join(", ");
-
-// Which listed file this is.
-export function checkFile({ name: own, size, sha256, sha512 }, files, wanted, passed) {
-  const isSame = ({ size: listed, digests: { sha256: short = sha256, sha512: long = sha512 } }) =>
-    (listed ?? size) === size && short === sha256 && long === sha512;
-  const named = files.filter(({ file_name: name }) => (wanted ? name === wanted : name.split("/").at(-1) === own));
-  const one = !named[1] && named[0];
-  const found = (one ? named : files).find(isSame);
-  const yours = spell({ size, digests: one && !one.digests.sha256 ? { sha512 } : { sha256 } });
-  const details = [one && `signed: ${spell(one)}`, `yours: ${yours}`].filter(Boolean);
-  refuseIf(!found, "The file is not the one that was signed", ...details);
-  passed(`The file is ${found.file_name} of the signed index: ${spell({ ...found, size })}`);
 }

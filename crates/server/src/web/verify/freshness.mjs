@@ -4,7 +4,12 @@ import { hash, isSignedBy, toHex, utf8 } from "./keys.mjs";
 import { attempt, digestOf, refuseIf } from "./rules.mjs";
 import { parseCheckpoint, readStaple } from "./staple.mjs";
 
-const refuse = (is, why) => refuseIf(is, `The log does not prove the state of the release: ${why}`);
+// Such a proof does not lie: it proves nothing.
+export class Unmet extends Error {}
+
+function refuse(is, why, Kind = Error) {
+  if (is) throw new Kind(`The log does not prove the state of the release: ${why}`);
+}
 
 const sha256 = (...parts) => hash("SHA-256", Uint8Array.from(parts.flatMap((part) => [...part])));
 
@@ -39,9 +44,9 @@ async function attest(proof, { origin }, signerKeys, trust, now) {
   const isShared = [...logs, ...witnesses].some(({ key }) => signerKeys.has(key));
   refuse(isShared, "a key of its log or of a witness is also a signer's");
   const own = logs.filter((log) => log.name === origin);
-  refuse(trust && !own.length, "its checkpoint is of another log");
+  refuse(trust && !own.length, "its checkpoint is of another log", Unmet);
   const [log] = await verifyNote(proof, own);
-  refuse(trust && !log, "its log has not signed its checkpoint");
+  refuse(trust && !log, "its log has not signed its checkpoint", Unmet);
   const newest = new Map();
   for (const { signer: { key, name }, time } of await verifyNote(proof, witnesses)) {
     refuse(time - now > 300n, `the time of the witness ${name} is more than five minutes ahead; check your clock`);
@@ -50,7 +55,7 @@ async function attest(proof, { origin }, signerKeys, trust, now) {
   const counted = leavesOf(quorum);
   const [needed, cosigned] = [fewest(quorum), counted.filter((key) => newest.has(key)).length];
   const few = `${cosigned} of ${counted.length}, and at least ${needed} are needed`;
-  refuse(!isMet(quorum, newest), `too few witnesses have cosigned its checkpoint: ${few}`);
+  refuse(!isMet(quorum, newest), `too few witnesses have cosigned its checkpoint: ${few}`, Unmet);
   // The latest time such that those of then and later are enough.
   const times = [...newest].sort(([, a], [, b]) => Number(b.time - a.time));
   const enough = times.findIndex((_, i) => isMet(quorum, new Map(times.slice(0, i + 1))));
@@ -85,9 +90,11 @@ function compareSigners({ history, signers }, chain) {
 }
 
 // `subject` is a release that was verified. How old is too old, the caller knows.
-export async function verifyStaple(source, subject, trust, now) {
-  const read = await attempt("The proof of its state", () => readStaple(source));
-  const { release: shown, project: named, leaf, proof } = read;
+export async function verifyStaple(source, ...known) {
+  return verifyProof(await attempt("The proof of its state", () => readStaple(source)), ...known);
+}
+
+export async function verifyProof({ release: shown, project: named, leaf, proof }, subject, trust, now) {
   const checkpoint = parseCheckpoint(proof.text);
   refuse(!checkpoint, "its checkpoint is malformed");
   const attested = await attest(proof, checkpoint, subject.keys, trust, now);
@@ -125,20 +132,27 @@ function spellNewer({ newer, newerPaths }, project) {
   return `${newer > 1 ? `${newer} newer releases exist` : "1 newer release exists"}${names && named}`;
 }
 
+export async function subjectOf({ path, index: text }, { index: { project_id: project }, links }) {
+  const keys = new Set(links.flatMap((link) => [...link.signers.keys]));
+  return { path, digest: await digestOf(text), project, signers: links.map((link) => link.digest), keys };
+}
+
+// Those whom the newest signers name (D91).
+export const trustOf = ({ log }) =>
+  log && { logs: [log.key], witnesses: log.keys.slice(1), quorum: { threshold: log.groups.length, keys: log.groups } };
+
 // Says how fresh the state is. The newest signers decide whether that must be proven (D81).
-export async function checkFreshness({ path, index: text, staple }, { index, links }, passed) {
-  const { log } = links.at(-1).signers;
+export async function checkFreshness({ staple, ...evidence }, verified, passed) {
+  const { links } = verified;
+  const newest = links.at(-1).signers;
+  const { log } = newest;
   const isShown = typeof staple === "string";
   const missing = "The signers want a log to prove that the release is not revoked, but the server shows no proof";
   refuseIf(log && !isShown, missing, ...(staple ? [staple.message] : []));
   if (!isShown) return;
-  const { project_id: project } = index;
-  const signers = links.map((link) => link.digest);
-  const keys = new Set(links.flatMap((link) => [...link.signers.keys]));
-  const quorum = log && { threshold: log.groups.length, keys: log.groups };
-  const trust = log && { logs: [log.key], witnesses: log.keys.slice(1), quorum };
+  const subject = await subjectOf(evidence, verified);
   const now = BigInt(Math.floor(Date.now() / 1e3));
-  const fresh = await verifyStaple(staple, { path, digest: await digestOf(text), project, signers, keys }, trust, now);
+  const fresh = await verifyStaple(staple, subject, trustOf(newest), now);
   const { asOf, cosigned, witnesses, release, history } = fresh;
   const isTimed = asOf !== null;
   const time = isTimed && spellTime(asOf);
@@ -151,7 +165,7 @@ export async function checkFreshness({ path, index: text, staple }, { index, lin
     const old = `The newest proof that the release is not revoked is of ${time}; the signers allow ${spellAge(log.age)}`;
     refuseIf(true, old, "check this computer's clock, or try again later");
   }
-  const said = [by.replace(/^as/, "Fresh as").replace(/^by/, "By"), spellNewer(fresh, project), "not revoked"];
+  const said = [by.replace(/^as/, "Fresh as").replace(/^by/, "By"), spellNewer(fresh, subject.project), "not revoked"];
   if (fresh.signers === "earlier") said.push("from before the last change of signers");
   passed(said.join("; "));
 }

@@ -1,9 +1,9 @@
 // The page: finds the release of a file, and says what was checked.
 
-import { checkFile, findReleases, gatherEvidence, readFacts } from "./evidence.mjs";
+import { findReleases, gatherEvidence, readFacts } from "./evidence.mjs";
 import { checkFreshness } from "./freshness.mjs";
 import { hasEd25519 } from "./keys.mjs";
-import { refuseIf, verifyEvidence } from "./rules.mjs";
+import { checkFile, refuseIf, verifyEvidence } from "./rules.mjs";
 import { shownName, shownText } from "./values.mjs";
 
 const [input, result, form] = ["file", "result", "ask"].map((id) => document.getElementById(id));

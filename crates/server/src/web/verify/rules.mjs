@@ -20,8 +20,8 @@ export async function attempt(what, read) {
 export const digestOf = async (text) => toHex(await hash("SHA-512", utf8(text)));
 
 // Over distinct keys.
-const count = (group, signed) => keysOf([group]).filter((key) => signed.has(key)).length;
-const isMet = (groups, signed) => groups.length > 0 && groups.every((group) => count(group, signed) >= group.threshold);
+export const count = (group, signed) => keysOf([group]).filter((key) => signed.has(key)).length;
+export const isMet = (groups, signed) => groups.length > 0 && groups.every((group) => count(group, signed) >= group.threshold);
 const approves = (file, signed) => isMet(file.admin, signed) || isMet(file.master, signed);
 
 // Whether those have signed who must (D15).
@@ -31,7 +31,7 @@ function isAgreed(current, proposed, signed) {
 }
 
 // A signature that does not verify is never passed over.
-async function verifySignatures(what, text, signatures) {
+export async function verifySignatures(what, text, signatures) {
   const digest = await hash("SHA-512", utf8(text));
   for (const [key, { signature }] of signatures) {
     refuseIf(!(await isSignedBy(key, digest, signature)), `${what}: the signature of ${key} does not verify`);
@@ -85,4 +85,21 @@ export async function verifyEvidence({ path, index: text, signatures, governedBy
   refuseIf(revocation !== null, `The release is revoked: ${quoted(`${reason}`)}`);
   passed("The server shows no revocation");
   return { index, links, governing, signedBy: keysOf(governing.artifact).filter((key) => signed.delete(key)) };
+}
+
+const spell = ({ size, digests }) =>
+  Object.entries({ bytes: size, ...digests }).filter((fact) => fact[1] !== null).map((fact) => fact.join(" ")).join(", ");
+
+// Which listed file this is.
+export function checkFile({ name: own, size, sha256, sha512 }, files, wanted, passed) {
+  const isSame = ({ size: listed, digests: { sha256: short = sha256, sha512: long = sha512 } }) =>
+    (listed ?? size) === size && short === sha256 && long === sha512;
+  const named = files.filter(({ file_name: name }) => (wanted ? name === wanted : name.split("/").at(-1) === own));
+  const one = !named[1] && named[0];
+  const found = (one ? named : files).find(isSame);
+  const yours = spell({ size, digests: one && !one.digests.sha256 ? { sha512 } : { sha256 } });
+  const details = [one && `signed: ${spell(one)}`, `yours: ${yours}`].filter(Boolean);
+  refuseIf(!found, "The file is not the one that was signed", ...details);
+  passed(`The file is ${found.file_name} of the signed index: ${spell({ ...found, size })}`);
+  return found;
 }

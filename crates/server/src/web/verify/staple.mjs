@@ -93,7 +93,7 @@ export function parseCheckpoint(text) {
 const siblings = list(text(parseSibling, "a bit and a hash"));
 const proven = (parse) => object({ siblings, record: text(parse, "a record of the status map") });
 
-const shape = object({
+export const staple = object({
   version: oneOf(1),
   release: proven(parseRelease),
   project: proven(parseProject),
@@ -101,4 +101,4 @@ const shape = object({
   proof: text(parseProof, "a proof with a checkpoint"),
 });
 
-export const readStaple = (source) => shape(parseBounded(source, 64), "");
+export const readStaple = (source) => staple(parseBounded(source, 64), "");

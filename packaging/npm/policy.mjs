@@ -1,0 +1,93 @@
+// Reads a policy (c2sp.org/tlog-policy, D85): which logs and witnesses count, and how many of them.
+
+import { decodeSource } from "./bundle.mjs";
+import { fail } from "./verify/json.mjs";
+import { utf8 } from "./verify/keys.mjs";
+import { checkIds, verifierKey } from "./verify/log.mjs";
+
+const MAX_ENTRIES = 64;
+const FORM =
+  "a line is `log KEY [URL]`, `witness NAME KEY [URL]`, `group NAME all|any|COUNT MEMBER…` or `quorum NAME`";
+
+class PolicyReader {
+  logs = [];
+  witnesses = [];
+  groups = 0;
+  quorum = null;
+  #defined = new Map();
+  #members = new Set();
+  #keys = new Set();
+
+  read(line) {
+    if (/[\0-\x08\x0a-\x1f\x7f]/.test(line)) fail("", "a policy has no control characters");
+    const [kind, ...words] = line.split(/[ \t]+/).filter(Boolean);
+    if (kind === undefined || kind.startsWith("#")) return;
+    if (kind === "log" && [1, 2].includes(words.length)) this.logs.push(this.#key(1, words[0]));
+    else if (kind === "witness" && [2, 3].includes(words.length)) this.#addWitness(...words);
+    else if (kind === "group" && words.length >= 2) this.#addGroup(...words);
+    else if (kind === "quorum" && words.length === 1) this.#setQuorum(words[0]);
+    else fail("", FORM);
+    const most = Math.max(this.logs.length, this.witnesses.length, this.groups);
+    if (most > MAX_ENTRIES) fail("", `a policy has at most ${MAX_ENTRIES} logs, witnesses, or groups`);
+  }
+
+  #key(type, spelled) {
+    const key = { ...verifierKey(type)(spelled, ""), spelled };
+    const short = `${key.name}+${key.id}`;
+    if (this.#keys.has(key.key) || this.#keys.has(short)) fail("", `the key of ${key.name} occurs twice`);
+    this.#keys.add(key.key).add(short);
+    return key;
+  }
+
+  #define(name, node) {
+    if (name === "none" || this.#defined.has(name)) fail("", `the name ${name} is taken`);
+    this.#defined.set(name, node);
+  }
+
+  #find(name) {
+    return this.#defined.get(name) ?? fail("", `the name ${name} is not defined above`);
+  }
+
+  #addWitness(name, spelled) {
+    const key = this.#key(4, spelled);
+    this.#define(name, key);
+    this.witnesses.push(key);
+  }
+
+  #addGroup(name, word, ...members) {
+    const keys = members.map((member) => {
+      const node = this.#find(member);
+      if (this.#members.has(member)) fail("", `${member} is a member already, and can count only once`);
+      this.#members.add(member);
+      return node;
+    });
+    if (!/^(?:all|any|[1-9]\d*|0)$/.test(word)) fail("", FORM);
+    const threshold = { any: 1, all: keys.length }[word] ?? Number(word);
+    if (threshold < 1 || threshold > keys.length) fail("", `the count must be between 1 and ${keys.length}`);
+    this.#define(name, { threshold, keys });
+    this.groups += 1;
+  }
+
+  #setQuorum(name) {
+    if (this.quorum) fail("", "a policy has exactly one line `quorum`");
+    this.quorum = name === "none" ? { threshold: 0, keys: [] } : this.#find(name);
+  }
+}
+
+// Returns the logs, the witnesses and the quorum, as `verifyProof` takes them.
+export async function readPolicy(source) {
+  const text = decodeSource(source);
+  if (utf8(text).length > 64 * 1024) fail("", "a policy has at most 64 KiB");
+  const reader = new PolicyReader();
+  text.split("\n").forEach((line, i) => {
+    try {
+      reader.read(line);
+    } catch (error) {
+      throw new Error(`line ${i + 1} of the policy: ${error.message}`);
+    }
+  });
+  const { logs, witnesses, quorum } = reader;
+  if (!quorum) fail("", "a policy has exactly one line `quorum`");
+  await checkIds([...logs, ...witnesses]);
+  return { logs, witnesses, quorum };
+}

@@ -1,0 +1,79 @@
+// What the log proves about the release of a bundle (D117).
+
+import { rememberRevocation, writePin } from "./pin.mjs";
+import { readPolicy } from "./policy.mjs";
+import { coded, refuse, VerifyError } from "./refusal.mjs";
+import { trustOf, Unmet, verifyProof } from "./verify/freshness.mjs";
+import { quoted } from "./verify/values.mjs";
+
+// The part of a path that people know a release by.
+export const nameOf = (path, project) =>
+  path.slice(project.length + 1).replace(/^releases\/tag\/|\/svc\.index\.json$/g, "");
+
+export function refuseRevoked({ reason, revoked_at: at }, note, pin) {
+  throw new VerifyError("revoked", `The release was revoked on ${at}${note}: ${quoted(reason)}`, { pin: writePin(pin) });
+}
+
+const toDate = (seconds) => new Date(Number(seconds) * 1e3);
+const spellTime = (date) => date.toISOString().replace(".000", "");
+
+// A revocation that the bundle does not show. It is remembered only if witnesses stand behind it.
+function refuseLogged(subject, { asOf, release, checkpoint }, now, pin) {
+  const seen = {
+    index_path: subject.path,
+    index_digest: subject.digest,
+    reason: `by the log ${checkpoint.origin}, with sha512:${release.revocation}`,
+    revoked_at: spellTime(toDate(asOf ?? now)),
+  };
+  refuseRevoked(seen, " or before", asOf === null ? pin : rememberRevocation(pin, seen));
+}
+
+function checkAge({ asOf }, limit, now) {
+  if (limit === undefined) return;
+  refuse(asOf === null, "unproven", "Nothing proves how old the state of the release is: no witness gives a time");
+  const age = Number(now - asOf);
+  const told = `The newest proof that the release is not revoked is of ${spellTime(toDate(asOf))}, ${age} seconds old`;
+  refuse(age > limit, "too_old", told);
+}
+
+// `signers`: the newest of the project. Returns what is proven, or why that is nothing.
+export async function checkState({ staple, subject, signers, pin }, options) {
+  const { policy, maxAge, requireNewest, now: date = new Date() } = options;
+  const own = policy !== undefined && (await coded("bad_policy", () => readPolicy(policy), "The policy cannot be used: "));
+  const trust = own || trustOf(signers);
+  const isDemanded = typeof maxAge === "number" || requireNewest || (maxAge === "signers" && trust);
+  const unproven = (why) => {
+    refuse(isDemanded, "unproven", `It is not proven that the release is not revoked: ${why}`);
+    return { freshness: null, unproven: why };
+  };
+  if (!staple) return unproven("there is no proof from a log");
+  const now = BigInt(Math.floor(date.getTime() / 1e3));
+  let proven;
+  try {
+    proven = await verifyProof(staple, subject, trust, now);
+  } catch (error) {
+    if (error instanceof Unmet) return unproven(error.message);
+    throw new VerifyError("false_proof", error.message, { cause: error });
+  }
+  if (proven.release.revocation) refuseLogged(subject, proven, now, pin);
+  checkAge(proven, maxAge === "signers" ? signers.log?.age : maxAge, now);
+  const freshness = spellFreshness(proven, subject.project);
+  const { newer, newerReleases: details } = freshness;
+  refuse(requireNewest && newer, "not_newest", `The release is not the newest: ${newer} newer exist`, { details });
+  return { freshness, unproven: null };
+}
+
+function spellFreshness({ asOf, checkpoint, release, newerPaths, ...proven }, project) {
+  const { cosigned, needed, witnesses, newer, signers } = proven;
+  return {
+    asOf: asOf === null ? null : toDate(asOf),
+    origin: checkpoint.origin,
+    cosigned,
+    needed,
+    witnesses,
+    number: release.number,
+    newer,
+    newerReleases: newerPaths.map((path) => nameOf(path, project)),
+    signers,
+  };
+}

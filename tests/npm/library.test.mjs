@@ -1,0 +1,252 @@
+// What the npm package adds to the client's rules: the root of trust, the pin, files, ages, and codes for all of it.
+
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+
+import { readVectors } from "../browser/vectors.mjs";
+
+const base = pathToFileURL(process.env.PACKAGE).href;
+const { VerifyError, verifyBundle } = await import(`${base}/index.mjs`);
+const { hashChunks, hashFile } = await import(`${base}/node.mjs`);
+const { readPolicy } = await import(`${base}/policy.mjs`);
+
+const bundles = readVectors("bundle");
+const staples = readVectors("log");
+const now = new Date("2026-02-01T12:00:00Z");
+const stapled = bundles["good-with-a-staple.json"];
+const { policy } = staples["good-with-all-witnesses.json"];
+
+const verify = ({ bundle, project }, options = {}, file = null) =>
+  verifyBundle(JSON.stringify(bundle), file, { project, firstUse: "accept", now, ...options });
+const stored = (pin) => JSON.parse(JSON.stringify(pin));
+const digestOf = (text) => `sha512:${createHash("sha512").update(text).digest("hex")}`;
+const edited = ({ bundle, ...rest }, change) => ({ ...rest, bundle: { ...bundle, ...change } });
+
+async function refusal(work, code, why = /./) {
+  const error = await work.then(() => assert.fail(`it is accepted, and not refused as ${code}`), (error) => error);
+  assert.ok(error instanceof VerifyError, error.stack);
+  assert.equal(error.code, code, error.message);
+  assert.match(error.message, why);
+  return error;
+}
+
+test("the signers need a pin, a digest, or the word that the first are accepted", async () => {
+  const vector = bundles["good-after-a-rotation.json"];
+  await refusal(verify(vector, { firstUse: undefined }), "unknown_signers");
+  const texts = vector.bundle.signers_history.entries.map((entry) => entry.signers_config);
+  for (const text of texts) {
+    const proven = await verify(vector, { firstUse: undefined, signersDigest: digestOf(text) });
+    assert.deepEqual([proven.isFirstUse, proven.signersFiles], [true, 2]);
+  }
+  await refusal(verify(vector, { signersDigest: digestOf("another") }), "other_signers");
+  const { pin } = await verify(vector);
+  assert.equal((await verify(vector, { firstUse: undefined, pin: stored(pin) })).isFirstUse, false);
+  await refusal(verify(vector, { pin, signersDigest: digestOf("another") }), "other_signers");
+});
+
+test("what is shown later continues the pin, or is refused", async () => {
+  const [long, short] = ["good-after-a-rotation.json", "good-plain.json"].map((name) => bundles[name]);
+  const first = (await verify(short)).pin;
+  assert.equal(first.history.length, 1);
+  const grown = (await verify(long, { pin: stored(first) })).pin;
+  assert.equal(grown.history.length, 2);
+  // A bundle can be older than what was seen, and takes nothing away.
+  assert.deepEqual((await verify(short, { pin: stored(grown) })).pin, grown);
+  const changed = stored(grown);
+  changed.history[0].metadata_digest = digestOf("another");
+  await refusal(verify(short, { pin: changed }), "changed_past", /signers file 1 is not the one/);
+  changed.history[0] = grown.history[0];
+  changed.history[1].signers_file_digest = digestOf("another");
+  assert.ok(await verify(short, { pin: changed }));
+  await refusal(verify(long, { pin: changed }), "changed_past", /signers file 2 is not the one/);
+});
+
+test("a pin that cannot be read is no new beginning", async () => {
+  const vector = bundles["good-plain.json"];
+  const { pin } = await verify(vector);
+  const damaged = [
+    { ...pin, version: 2 }, { ...pin, history: [] }, { ...pin, more: 1 }, { ...pin, project: "https/github.com/443/acme/other" },
+    { ...pin, history: undefined }, JSON.stringify(pin), { ...pin, revocations: [{}] }, [], {},
+  ];
+  for (const [i, value] of damaged.entries()) await refusal(verify(vector, { pin: value }), "bad_pin", /./).catch((error) => assert.fail(`${i}: ${error}`));
+});
+
+test("a revocation that was seen once is remembered by path and by content", async () => {
+  const revoked = bundles["revoked-with-subject-digest.json"];
+  const error = await refusal(verify(revoked), "revoked", /^The release was revoked on 2026-/);
+  const [seen] = error.pin.revocations;
+  assert.equal(seen.index_path, revoked.bundle.index_path);
+  assert.equal(seen.index_digest, digestOf(revoked.bundle.index));
+  const hidden = edited(revoked, { revocation: null });
+  assert.ok(await verify(hidden), "without the memory nothing is wrong with it");
+  const pin = stored(error.pin);
+  assert.match((await refusal(verify(hidden, { pin }), "revoked")).message, /as was seen before; the bundle does not know of it/);
+  const elsewhere = stored(pin);
+  elsewhere.revocations[0].index_path = elsewhere.revocations[0].index_path.replace("/v1/", "/v2/");
+  await refusal(verify(hidden, { pin: elsewhere }), "revoked");
+  elsewhere.revocations[0].index_digest = digestOf("another");
+  assert.ok(await verify(hidden, { pin: elsewhere }));
+  // A stranger's revocation is not the project's word.
+  assert.equal((await refusal(verify(revoked, { firstUse: undefined }), "unknown_signers")).pin, null);
+});
+
+test("a file is the one that is signed, by all that is signed of it", async () => {
+  const vector = bundles["good-plain.json"];
+  const [{ file_name: fileName, size, digests }] = JSON.parse(vector.bundle.index).published_files;
+  const facts = { size, ...digests };
+  const proven = await verify(vector, { fileName }, facts);
+  assert.deepEqual(proven.file, { name: fileName, size, ...digests, source: proven.file.source });
+  assert.deepEqual([proven.release, proven.groups], ["v1", [{ threshold: 2, size: 3, signed: 2 }]]);
+  assert.equal((await verify(vector, {}, facts)).file.name, fileName);
+  assert.equal((await verify(vector)).file, null);
+  for (const wrong of [{ size: 3 }, { sha256: "0".repeat(64) }, { sha512: "0".repeat(128) }]) {
+    await refusal(verify(vector, { fileName }, { ...facts, ...wrong }), "other_file", /not the one that was signed/);
+    await refusal(verify(vector, {}, { ...facts, ...wrong }), "other_file");
+  }
+  await refusal(verify(vector, { fileName: "other.tar.gz" }, facts), "other_file", /has no file "other.tar.gz"/);
+  await refusal(verify(vector, { fileName: "other.tar.gz" }), "other_file");
+  assert.ok(await verify(vector, { release: "v1" }));
+  await refusal(verify(vector, { release: "v2" }), "other_release", /of the release "v1", and not of "v2"/);
+  await refusal(verify({ ...vector, project: `${vector.project}x` }), "other_project");
+  // Bytes are hashed, in every form that they come in.
+  for (const bytes of [Buffer.from("no"), new Uint8Array(2), new ArrayBuffer(2), new Blob(["no"]), new Uint8Array(9).subarray(2, 4)]) {
+    await refusal(verify(vector, {}, bytes), "other_file");
+  }
+  const found = "v1";
+  for (const bytes of [Buffer.from(found), Uint8Array.from(Buffer.from(found)).buffer, new Blob([found])]) {
+    assert.equal((await verify(vector, {}, bytes)).file.name, fileName);
+  }
+});
+
+test("files are hashed piece by piece", async () => {
+  const directory = mkdtempSync(`${tmpdir()}/hash-`);
+  try {
+    const bytes = Buffer.alloc(300_000, "some bytes ");
+    writeFileSync(`${directory}/file`, bytes);
+    const hashed = (kind) => createHash(kind).update(bytes).digest("hex");
+    const facts = { size: 300_000, sha256: hashed("sha256"), sha512: hashed("sha512") };
+    assert.deepEqual(await hashFile(`${directory}/file`), facts);
+    const seen = [];
+    assert.deepEqual(await hashChunks([bytes.subarray(0, 7), bytes.subarray(7)], (chunk) => void seen.push(chunk.length)), facts);
+    assert.deepEqual(seen, [7, 299_993]);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test("wrong arguments are an error of the program, and no check is left out", async () => {
+  const vector = bundles["good-plain.json"];
+  const options = [
+    { maxage: 5 }, { project: "" }, { project: undefined }, { project: "HTTPS/github.com/443/a" }, { signersDigest: "sha256:00" }, { signersDigest: "" }, { firstUse: true },
+    { maxAge: "1d" }, { maxAge: -1 }, { maxAge: NaN }, { requireNewest: "yes" }, { now: 5 }, { now: new Date("no") }, { release: 1 }, { fileName: [] }, { staple: {} }, { policy: 1 }, { toString: 1 },
+  ];
+  for (const wrong of options) await assert.rejects(verify(vector, wrong), TypeError, JSON.stringify(wrong));
+  for (const file of [undefined, "text", {}, { size: 2, sha256: "00" }, { size: 2, sha256: "A".repeat(64), sha512: "a".repeat(128) }, 5]) {
+    await assert.rejects(verifyBundle(JSON.stringify(vector.bundle), file, { project: vector.project, firstUse: "accept" }), TypeError);
+  }
+  await assert.rejects(verifyBundle("{}", null), TypeError);
+});
+
+test("a bundle is bytes or text, in UTF-8 and within a bound", async () => {
+  const { bundle, project } = bundles["good-plain.json"];
+  const text = JSON.stringify(bundle);
+  const read = (source) => verifyBundle(source, null, { project, firstUse: "accept" });
+  for (const source of [text, Buffer.from(text), Uint8Array.from(Buffer.from(text)).buffer]) assert.equal((await read(source)).release, "v1");
+  const cut = Buffer.from(text);
+  cut[cut.length - 3] = 0xff;
+  const broken = ["", "null", "[]", "{}", `\ufeff${text}`, text.slice(0, -1), `${text} x`, text.replace('"version":2', '"version":2,"version":2'), cut, `"\ud800"`, undefined, 5];
+  for (const source of broken) await refusal(read(source), "not_a_bundle", /^Not a bundle: /);
+  assert.ok(await read(text + " ".repeat(45 * 2 ** 20 - Buffer.byteLength(text))));
+  await refusal(read(text + " ".repeat(45 * 2 ** 20 - Buffer.byteLength(text) + 1)), "not_a_bundle", /at most 47185920 bytes/);
+});
+
+test("the proof of the state counts as the policy says", async () => {
+  const proven = await verify(stapled, { policy, maxAge: 600 });
+  const { asOf, ...rest } = proven.freshness;
+  assert.ok(asOf <= now && now - asOf <= 600_000);
+  assert.deepEqual(rest, { origin: "example.com/log", cosigned: 2, needed: 2, witnesses: 3, number: 5, newer: 0, newerReleases: [], signers: "newest" });
+  assert.equal(proven.unproven, null);
+  const age = (now - asOf) / 1e3;
+  assert.ok(await verify(stapled, { policy, maxAge: age }));
+  await refusal(verify(stapled, { policy, maxAge: age - 1 }), "too_old");
+  // Without a policy it is the server's word, which proves no time.
+  assert.equal((await verify(stapled)).freshness.asOf, null);
+  await refusal(verify(stapled, { maxAge: 600 }), "unproven", /Nothing proves how old/);
+  assert.ok(await verify(stapled, { maxAge: "signers" }), "the signers name no log");
+  // More witnesses than have signed: nothing is proven, and that is told or refused.
+  const strict = policy.replace("group-1 2 ", "group-1 3 ");
+  assert.match((await verify(stapled, { policy: strict })).unproven, /too few witnesses/);
+  for (const demand of [{ maxAge: 600 }, { maxAge: "signers" }, { requireNewest: true }]) {
+    await refusal(verify(stapled, { policy: strict, ...demand }), "unproven", /too few witnesses/);
+  }
+  const future = new Date(asOf - 301_000);
+  await refusal(verify(stapled, { policy, now: future }), "false_proof", /five minutes ahead/);
+  await refusal(verify(stapled, { policy: "quorum missing\n" }), "bad_policy", /line 1 of the policy/);
+  const { bundle } = bundles["good-plain.json"];
+  assert.match((await verify({ ...stapled, bundle })).unproven, /no proof from a log/);
+  await refusal(verify({ ...stapled, bundle }, { maxAge: 600 }), "unproven");
+  // The signers file names a log and witnesses, and the bundle has no staple.
+  const logged = bundles["good-signers-file-with-a-log.json"];
+  assert.match((await verify(logged)).unproven, /no proof from a log/);
+  await refusal(verify(logged, { maxAge: "signers" }), "unproven");
+});
+
+test("a staple can take the place of the bundle's", async () => {
+  const text = (name) => JSON.stringify(staples[name].staple);
+  const newer = await verify(stapled, { policy, staple: text("good-with-newer-releases.json") });
+  assert.equal(newer.freshness.newer, newer.freshness.newerReleases.length);
+  assert.ok(newer.freshness.newer > 0 && !newer.freshness.newerReleases[0].includes("/"));
+  const error = await refusal(verify(stapled, { policy, requireNewest: true, staple: text("good-with-newer-releases.json") }), "not_newest");
+  assert.deepEqual(error.details, newer.freshness.newerReleases);
+  assert.ok(await verify(stapled, { policy, requireNewest: true, staple: Buffer.from(text("good-newest-release.json")) }));
+  for (const name of ["stale-leaf-under-a-fresh-checkpoint.json", "checkpoint-with-a-wrong-signature.json", "staple-of-another-release.json", "staple-with-an-unknown-field.json"]) {
+    await refusal(verify(stapled, { policy, staple: text(name) }), "false_proof");
+  }
+  await refusal(verify(stapled, { policy, staple: "" }), "false_proof", /^Not a staple: /);
+  // The log knows a revocation that the bundle does not show.
+  const revoked = await refusal(verify(stapled, { policy, staple: text("revoked.json") }), "revoked", /by the log example.com\/log/);
+  await refusal(verify(stapled, { pin: stored(revoked.pin) }), "revoked", /as was seen before/);
+  const word = await refusal(verify(stapled, { staple: text("revoked.json") }), "revoked");
+  assert.equal(word.pin.revocations.length, 0, "a word that no witness stands behind is not remembered");
+});
+
+test("a policy is read as strictly as the client reads it", async () => {
+  const [log, first, second] = policy.split("\n");
+  const key = (line) => line.split(" ").at(-1);
+  const read = (...lines) => readPolicy(`${lines.join("\n")}\n`);
+  assert.deepEqual((await read(log, "quorum none")).quorum, { threshold: 0, keys: [] });
+  const { quorum, witnesses } = await read("# a comment", log + " https://log.example", "", first, `\twitness  w ${key(second)} https://w.example`, `group g all ${first.split(" ")[1]} w`, "quorum g");
+  assert.deepEqual([quorum.threshold, quorum.keys.length, witnesses.length], [2, 2, 2]);
+  const wrong = [
+    [], [log], [log, "quorum none", "quorum none"], [log, "quorum x"], ["log", "quorum none"], [`log ${key(first)}`, "quorum none"], [`${log} a b`, "quorum none"],
+    [log, log, "quorum none"], [log, `witness none ${key(first)}`, "quorum none"], [log, `witness a ${key(first)}`, `witness a ${key(second)}`, "quorum a"],
+    [log, `witness a ${key(first)}`, `witness b ${key(first)}`, "quorum a"], [log, `witness a ${key(first)}`, "group g 0 a", "quorum g"], [log, `witness a ${key(first)}`, "group g 2 a", "quorum g"],
+    [log, `witness a ${key(first)}`, "group g any a a", "quorum g"], [log, `witness a ${key(first)}`, "group g any a", "group h any a", "quorum g"], [log, "group g all", "quorum g"],
+    [log, `witness a ${key(first)}`, "group g 01 a", "quorum g"], [log, "more", "quorum none"], [`${log}\u0007`, "quorum none"], [log.replace("+d4", "+d5"), "quorum none"], [log, `#${" ".repeat(2 ** 16)}`, "quorum none"],
+  ];
+  for (const lines of wrong) await assert.rejects(read(...lines), Error, lines.join("|").slice(0, 200));
+});
+
+test("no change of a bundle changes what is proven, except what is not signed", async () => {
+  const text = JSON.stringify(stapled.bundle);
+  const told = ({ bundledAt, ...proven }) => JSON.stringify(proven);
+  const demands = { policy, maxAge: 600 };
+  const expected = told(await verify(stapled, demands));
+  let [refused, same] = [0, 0];
+  for (let at = 0; at < text.length; at += 13) {
+    const other = text[at] === "A" ? "B" : "A";
+    const changed = text.slice(0, at) + other + text.slice(at + 1);
+    const outcome = await verifyBundle(changed, null, { project: stapled.project, firstUse: "accept", now, ...demands }).then(told, (error) => error);
+    if (outcome instanceof VerifyError) refused += 1;
+    else {
+      assert.equal(outcome, expected, `at ${at}: ${text.slice(at - 20, at + 20)}`);
+      same += 1;
+    }
+  }
+  // Digits of times at which a server says that it got a signature are not hexadecimal, so hardly any change is left.
+  assert.ok(refused > 300 && same < refused / 20, `${refused} refused, ${same} the same`);
+});
