@@ -1,9 +1,20 @@
 //! The composite actions for GitHub and Forgejo.
 
-use super::{Scene, runner::{StepEnd, read, root}, yaml};
+use super::{
+    Scene,
+    runner::{StepEnd, read, root},
+    yaml,
+};
 use crate::support::{Person, fake_forge::Kind, world::checksums};
 
 const ACTIONS: [&str; 6] = [".", "ci/install", "ci/release", "ci/wait", "ci/verify", "ci/gate"];
+
+/// Stands in for the one that verifies a release of ours: one version is good, the other is not.
+const INSTALLER: &str = r#"
+[ "$COUNTERSIGN_VERSION" = v9.9.9 ] || exit 3
+printf '#!/bin/sh\necho countersign v9.9.9\n' >"$COUNTERSIGN_BIN_DIR/countersign"
+chmod +x "$COUNTERSIGN_BIN_DIR/countersign"
+"#;
 
 #[track_caller]
 fn register(scene: &Scene, tag: &str) -> StepEnd {
@@ -27,10 +38,14 @@ fn a_release_goes_from_registration_over_waiting_to_the_gate() {
         let waited = runner.action("ci/wait", &[("server", &server), ("release", &index)]).ok();
         assert_eq!(waited.outputs["state"], "complete");
         let passed = runner.action("ci/gate", &[("server", &server)]).ok();
-        assert_eq!((passed.outputs["state"].as_str(), passed.outputs["index"].as_str()), ("verified", index.as_str()));
+        assert_eq!(
+            (passed.outputs["state"].as_str(), passed.outputs["index"].as_str()),
+            ("verified", index.as_str())
+        );
         let file = runner.work().join("countersign-release/app.tar.gz");
         assert_eq!(std::fs::read(file).unwrap(), b"the archive");
-        let verified = runner.action("ci/verify", &[("server", &server), ("files", "countersign-release/notes.txt")]);
+        let verified =
+            runner.action("ci/verify", &[("server", &server), ("files", "countersign-release/notes.txt")]);
         assert_eq!(verified.ok().outputs["state"], "verified");
     }
 }
@@ -81,7 +96,8 @@ fn a_release_on_a_file_server_is_registered_by_its_checksums() {
     let world = crate::support::World::with_project(&file, &[&alice]);
     let url = world.publish_checksums("acme/app/v1", &checksums("v1"));
     let server = format!("http://{}", world.server.address());
-    let with = [("server", server.as_str()), ("key", &scene.key()), ("checksums", &format!(" {url}  {url}x"))];
+    let with =
+        [("server", server.as_str()), ("key", &scene.key()), ("checksums", &format!(" {url}  {url}x"))];
     scene.runner("v1").action("ci/release", &with).failed(1);
     let with = [("server", server.as_str()), ("key", &scene.key()), ("checksums", &format!(" {url} "))];
     let end = scene.runner("v1").action("ci/release", &with).ok();
@@ -110,7 +126,8 @@ fn the_gate_stays_closed_without_enough_signatures_or_files() {
     let scene = Scene::start(Kind::GitHub);
     register(&scene, "v1.0").ok();
     let (server, runner) = (scene.server(), scene.runner("v1.0"));
-    let gate = |with: &[(&str, &str)]| runner.action("ci/gate", &[&[("server", server.as_str())], with].concat());
+    let gate =
+        |with: &[(&str, &str)]| runner.action("ci/gate", &[&[("server", server.as_str())], with].concat());
     gate(&[]).failed(3);
     scene.world().sign(&Person::named("alice"), &scene.index("v1.0")).ok();
     gate(&[]).failed(3);
@@ -143,7 +160,8 @@ fn a_step_without_a_key_a_tag_or_the_program_says_what_is_missing() {
     runner.forget_program();
     runner.env.insert("GITHUB_REF_TYPE".to_owned(), "tag".to_owned());
     runner.action("ci/release", &with).failed(2).says(&["there is no program countersign"]);
-    let leftovers: Vec<_> = std::fs::read_dir(runner.temp()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let leftovers: Vec<_> =
+        std::fs::read_dir(runner.temp()).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(leftovers.iter().all(|path| !path.join("key").exists()), "{leftovers:?}");
 }
 
@@ -154,7 +172,8 @@ fn keys_do_not_stay_behind() {
     let runner = scene.runner("v1.0");
     let with = [("server", scene.server()), ("key", scene.key().replace('\n', "\r\n"))];
     runner.action("ci/release", &with.each_ref().map(|(name, value)| (*name, value.as_str()))).ok();
-    let left: Vec<_> = std::fs::read_dir(runner.temp()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let left: Vec<_> =
+        std::fs::read_dir(runner.temp()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(left.iter().all(|name| !name.to_string_lossy().starts_with("tmp.")), "{left:?}");
 }
 
@@ -166,6 +185,31 @@ fn a_program_that_is_installed_comes_from_the_verified_installer() {
     assert_eq!(runner.added_path(), "", "the program on the path will do");
     for version in ["-x", "v1 0", "v1;x", "../v1"] {
         runner.action("ci/install", &[("version", version)]).failed(2).says(&["version"]);
+    }
+}
+
+#[test]
+fn only_what_the_installer_has_verified_gets_on_the_path() {
+    let scene = Scene::start(Kind::GitHub);
+    let copy = tempfile::TempDir::new().unwrap();
+    for (name, text) in [
+        ("ci/job.sh", read("ci/job.sh")),
+        ("ci/install.sh", read("ci/install.sh")),
+        ("packaging/install-verified.sh", INSTALLER.to_owned()),
+    ] {
+        let path = copy.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let script = format!("sh '{}'", copy.path().join("ci/install.sh").display());
+    for (version, code) in [("v9.9.9", 0), ("v6.6.6", 3)] {
+        let runner = scene.runner("v1.0");
+        let end = runner.run(&script, &[("COUNTERSIGN_VERSION".to_owned(), version.to_owned())].into());
+        assert_eq!(end.code, code, "{end:?}");
+        let bin = runner.temp().join("countersign-bin");
+        let expected = if code == 0 { format!("{}\n", bin.display()) } else { String::new() };
+        assert_eq!(runner.added_path(), expected);
+        assert_eq!(end.stdout.contains("countersign v9.9.9"), code == 0, "{end:?}");
     }
 }
 

@@ -58,7 +58,9 @@ impl<'a> Workflow<'a> {
 
     fn step(&self, step: &Value, context: &Value) -> StepEnd {
         let Some(uses) = step["uses"].as_str() else {
-            return self.runner.run(step["run"].as_str().expect("a script"), &evaluated(&step["env"], context));
+            return self
+                .runner
+                .run(step["run"].as_str().expect("a script"), &evaluated(&step["env"], context));
         };
         let uses = uses.trim_start_matches("https://codeberg.org/");
         let Some(rest) = uses.strip_prefix("OWNER/countersign") else {
@@ -67,9 +69,13 @@ impl<'a> Workflow<'a> {
         };
         let (dir, _) = rest.trim_start_matches('/').split_once('@').expect("a version");
         let with = step["with"].as_object().cloned().unwrap_or_default();
-        let value = |value: &Value| evaluate(value.as_str().expect("text"), context).replace(SERVER, &self.scene.server());
-        let with: Vec<(String, String)> = with.iter().map(|(name, given)| (name.clone(), value(given))).collect();
-        let with: Vec<(&str, &str)> = with.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let value = |value: &Value| {
+            evaluate(value.as_str().expect("text"), context).replace(SERVER, &self.scene.server())
+        };
+        let with: Vec<(String, String)> =
+            with.iter().map(|(name, given)| (name.clone(), value(given))).collect();
+        let with: Vec<(&str, &str)> =
+            with.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         self.runner.action(if dir.is_empty() { "." } else { dir }, &with)
     }
 }
@@ -113,7 +119,9 @@ fn the_pipeline_for_gitlab_uploads_what_it_has_verified() {
     let scene = Scene::start(Kind::GitLab);
     scene.publish("v1.0");
     let mut runner = gitlab_runner(&scene, "v1.0");
-    for (name, value) in [("CI_JOB_TOKEN", "secret"), ("CI_API_V4_URL", "http://gitlab/api/v4"), ("CI_PROJECT_ID", "7")] {
+    for (name, value) in
+        [("CI_JOB_TOKEN", "secret"), ("CI_API_V4_URL", "http://gitlab/api/v4"), ("CI_PROJECT_ID", "7")]
+    {
         runner.env.insert(name.to_owned(), value.to_owned());
     }
     runner.stub("curl");
@@ -124,10 +132,14 @@ fn the_pipeline_for_gitlab_uploads_what_it_has_verified() {
         let name = component.rsplit_once('/').unwrap().1.split_once('@').unwrap().0;
         let mut with: Vec<(String, String)> = Vec::new();
         for (name, value) in include["inputs"].as_object().unwrap() {
-            with.push((name.clone(), value.as_str().unwrap().replace(SERVER, &scene.server()).replace("50m", "1s")));
+            with.push((
+                name.clone(),
+                value.as_str().unwrap().replace(SERVER, &scene.server()).replace("50m", "1s"),
+            ));
         }
         with.push(("scripts".to_owned(), root().join("ci").to_str().unwrap().to_owned()));
-        let with: Vec<(&str, &str)> = with.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let with: Vec<(&str, &str)> =
+            with.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let (name, job) = read_template(name, &with);
         jobs.insert(job["stage"].as_str().unwrap().to_owned(), (name, job));
     }
@@ -153,6 +165,9 @@ fn the_page_shows_these_files_word_for_word() {
     let page = read("docs/ci.md");
     for name in ["github", "forgejo", "gitlab"] {
         let example = read(&format!("ci/examples/{name}.yml"));
-        assert!(page.contains(&format!("```yaml\n{example}```\n")), "docs/ci.md does not show ci/examples/{name}.yml");
+        assert!(
+            page.contains(&format!("```yaml\n{example}```\n")),
+            "docs/ci.md does not show ci/examples/{name}.yml"
+        );
     }
 }

@@ -59,7 +59,8 @@ pub(super) fn run_job(runner: &Runner, job: &Value, dotenv: &mut BTreeMap<String
         let value = variable.as_str().or(variable["value"].as_str()).expect("a value");
         env.insert(name.clone(), value.to_owned());
     }
-    let lines: Vec<&str> = job["script"].as_array().expect("a script").iter().filter_map(Value::as_str).collect();
+    let lines: Vec<&str> =
+        job["script"].as_array().expect("a script").iter().filter_map(Value::as_str).collect();
     let end = runner.run(&lines.join("\n"), &env);
     if let Some(report) = job["artifacts"]["reports"]["dotenv"].as_str() {
         let path = runner.work().join(report);
@@ -88,10 +89,20 @@ fn scripts() -> String {
 }
 
 #[track_caller]
-fn run(scene: &Scene, runner: &Runner, name: &str, with: &[(&str, &str)], dotenv: &mut BTreeMap<String, String>) -> StepEnd {
+fn run(
+    scene: &Scene,
+    runner: &Runner,
+    name: &str,
+    with: &[(&str, &str)],
+    dotenv: &mut BTreeMap<String, String>,
+) -> StepEnd {
     let (server, scripts) = (scene.server(), scripts());
     let fixed = [("image", "none"), ("scripts", scripts.as_str()), ("server", &server)];
-    let with: Vec<_> = with.iter().copied().chain(fixed.into_iter().filter(|(name, _)| !with.iter().any(|(given, _)| given == name))).collect();
+    let with: Vec<_> = with
+        .iter()
+        .copied()
+        .chain(fixed.into_iter().filter(|(name, _)| !with.iter().any(|(given, _)| given == name)))
+        .collect();
     run_job(runner, &read_template(name, &with).1, dotenv)
 }
 
@@ -126,12 +137,22 @@ fn hostile_inputs_stay_values() {
         ("gate", &["server", "release", "files", "timeout", "signers-digest"]),
     ] {
         for input in inputs {
-            for value in ["$(touch pwned)", "`touch pwned`", "'; touch pwned '", "\"; touch pwned \"", "x\nA=forged", "--help"] {
+            for value in [
+                "$(touch pwned)",
+                "`touch pwned`",
+                "'; touch pwned '",
+                "\"; touch pwned \"",
+                "x\nA=forged",
+                "--help",
+            ] {
                 let runner = gitlab_runner(&scene, "v1.0");
                 let mut dotenv = BTreeMap::new();
                 let end = run(&scene, &runner, name, &[(input, value)], &mut dotenv);
                 assert_ne!(end.code, 0, "{name} {input} {value:?}: {end:#?}");
-                assert!(!runner.work().join("pwned").exists() && dotenv.is_empty(), "{name} {input} {value:?}: {end:#?}");
+                assert!(
+                    !runner.work().join("pwned").exists() && dotenv.is_empty(),
+                    "{name} {input} {value:?}: {end:#?}"
+                );
             }
         }
     }

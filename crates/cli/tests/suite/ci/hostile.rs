@@ -4,27 +4,23 @@ use super::Scene;
 use crate::support::fake_forge::{Asset, Kind};
 
 /// Each would leave a file `pwned`, an output or a command if a script or a runner took it for more than text.
-const HOSTILE: [&str; 16] = [
-    "a b",
-    "'",
-    "\"",
-    "$(touch pwned)",
-    "`touch pwned`",
-    "; touch pwned #",
-    "x\n::set-output name=COUNTERSIGN_INDEX::forged",
-    "x\nCOUNTERSIGN_INDEX=forged",
+const HOSTILE: [&str; 11] = [
+    "a b'\" *",
+    "$(touch pwned)`touch pwned`",
+    "\"; touch pwned #",
+    "'; touch pwned #",
+    "x\n::set-output name=COUNTERSIGN_INDEX::forged\nCOUNTERSIGN_INDEX=forged",
     "x\r::error::forged",
     "--help",
     "--outputs=pwned",
-    "-qpwned",
     "%0A::set-output name=COUNTERSIGN_INDEX::forged",
     "::set-output name=COUNTERSIGN_INDEX::forged",
-    "##[set-output name=COUNTERSIGN_INDEX;]forged",
-    "${{ inputs.key }} \u{202e}*",
+    "##[set-output name=COUNTERSIGN_INDEX;]forged ${{ inputs.key }} \u{202e}",
 ];
 
-#[test]
-fn no_input_is_executed_or_makes_an_output() {
+/// Each input of these actions is in turn each of the hostile values, and the others are as they should be.
+#[track_caller]
+fn try_all(actions: &[(&str, &[&str])]) {
     let scene = Scene::start(Kind::GitHub);
     scene.publish("v1.0");
     let (server, key, index) = (scene.server(), scene.key(), scene.index("v1.0"));
@@ -32,22 +28,16 @@ fn no_input_is_executed_or_makes_an_output() {
     let registered = scene.runner("v1.0").action("ci/release", &given[..2]).ok();
     assert_eq!(registered.outputs["index"], index);
     scene.sign("v1.0");
-    for (action, inputs) in [
-        ("ci/install", &["version"][..]),
-        ("ci/release", &["server", "key", "release", "checksums"]),
-        ("ci/wait", &["server", "release", "timeout", "on-timeout"]),
-        ("ci/verify", &["server", "release", "files", "signers-digest"]),
-        ("ci/gate", &["server", "release", "files", "directory", "timeout", "signers-digest"]),
-    ] {
-        for input in inputs {
+    for (action, inputs) in actions {
+        for input in *inputs {
             for value in HOSTILE {
-                let mut with: Vec<(&str, &str)> = match action {
+                let mut with: Vec<(&str, &str)> = match *action {
                     "ci/install" => Vec::new(),
                     "ci/release" => given[..2].to_vec(),
                     "ci/wait" => given[..1].to_vec(),
                     _ => vec![given[0], given[2]],
                 };
-                if action == "ci/verify" {
+                if *action == "ci/verify" {
                     with.push(("files", "none"));
                 }
                 with.retain(|(name, _)| name != input);
@@ -64,7 +54,10 @@ fn no_input_is_executed_or_makes_an_output() {
                     assert_ne!(end.code, 0, "{action} {input} {value:?}: {end:#?}");
                     let is_told = end.stdout.contains("error: ") || end.stderr.contains("error: ");
                     assert!(is_told, "{action} {input} {value:?}: {end:#?}");
-                    assert!(end.outputs.values().all(String::is_empty), "{action} {input} {value:?}: {end:#?}");
+                    assert!(
+                        end.outputs.values().all(String::is_empty),
+                        "{action} {input} {value:?}: {end:#?}"
+                    );
                 }
             }
         }
@@ -72,9 +65,33 @@ fn no_input_is_executed_or_makes_an_output() {
 }
 
 #[test]
+fn no_input_of_install_and_release_is_executed_or_makes_an_output() {
+    try_all(&[("ci/install", &["version"]), ("ci/release", &["server", "key", "release", "checksums"])]);
+}
+
+#[test]
+fn no_input_of_wait_and_verify_is_executed_or_makes_an_output() {
+    try_all(&[
+        ("ci/wait", &["server", "release", "timeout", "on-timeout"]),
+        ("ci/verify", &["server", "release", "files", "signers-digest"]),
+    ]);
+}
+
+#[test]
+fn no_input_of_the_gate_is_executed_or_makes_an_output() {
+    try_all(&[("ci/gate", &["server", "release", "files", "directory", "timeout", "signers-digest"])]);
+}
+
+#[test]
 fn a_tag_is_text_too() {
     let scene = Scene::start(Kind::GitHub);
-    for tag in ["v1$(touch${IFS}pwned)", "v1`touch${IFS}pwned`", "v1'\";touch${IFS}pwned;#", "-v1&x|y", "%0A::error::x"] {
+    for tag in [
+        "v1$(touch${IFS}pwned)",
+        "v1`touch${IFS}pwned`",
+        "v1'\";touch${IFS}pwned;#",
+        "-v1&x|y",
+        "%0A::error::x",
+    ] {
         let runner = scene.runner(tag);
         let with = [("server", scene.server()), ("key", scene.key())];
         let end = runner.action("ci/release", &with.each_ref().map(|(name, value)| (*name, value.as_str())));
@@ -94,17 +111,16 @@ fn a_tag_is_text_too() {
 #[test]
 fn names_of_files_command_no_runner() {
     let scene = Scene::start(Kind::GitHub);
-    let names = ["::set-output name=COUNTERSIGN_INDEX::forged", "##[set-output name=COUNTERSIGN_INDEX;]x", "::stop-commands::x"];
-    let assets = names.map(|name| Asset::new(name, "content"));
-    let assets: Vec<Asset> = assets.into_iter().chain([Asset::new("app.tar.gz", "the archive")]).collect();
+    let assets = ["::error::x", "##[error]x", "::stop-commands::x"].map(|name| Asset::new(name, "content"));
     scene.forge.forge.put_release("acme/app", "v1.0", &assets);
     let with = [("server", scene.server()), ("key", scene.key())];
     let with = with.each_ref().map(|(name, value)| (*name, value.as_str()));
-    let end = scene.runner("v1.0").action("ci/release", &with);
-    assert!(end.commands.is_empty(), "{end:#?}");
-    if end.code == 0 {
-        scene.sign("v1.0");
-        let end = scene.runner("v1.0").action("ci/gate", &with[..1]).ok();
-        assert_eq!(end.outputs["index"], scene.index("v1.0"));
-    }
+    scene.runner("v1.0").action("ci/release", &with).ok();
+    scene.sign("v1.0");
+    let end = scene.runner("v1.0").action("ci/gate", &with[..1]).ok().says(&["##[error]x"]);
+    assert_eq!(end.outputs["index"], scene.index("v1.0"));
+    // A script that takes the runner for another one does not switch commands off, and this test sees that.
+    let mut runner = scene.runner("v1.0");
+    runner.env.insert("GITHUB_ACTIONS".to_owned(), "false".to_owned());
+    assert!(!runner.action("ci/gate", &with[..1]).commands.is_empty());
 }

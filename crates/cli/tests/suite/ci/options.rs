@@ -6,7 +6,10 @@ use super::{
     Scene,
     runner::{read, root},
 };
-use crate::support::{Person, fake_forge::{Asset, Kind}};
+use crate::support::{
+    Person,
+    fake_forge::{Asset, Kind},
+};
 
 #[test]
 fn results_are_appended_as_lines() {
@@ -54,7 +57,10 @@ fn a_signer_with_if_needed_replaces_no_signed_index() {
     let url = scene.publish("v1.0");
     let (computer, index) = (&scene.computer, scene.index("v1.0"));
     let first = computer.json_as("alice", &["release", "--if-needed", &url]);
-    assert_eq!((first["index_file_path"].as_str(), first.get("was_registered")), (Some(index.as_str()), None));
+    assert_eq!(
+        (first["index_file_path"].as_str(), first.get("was_registered")),
+        (Some(index.as_str()), None)
+    );
     scene.world().sign(&Person::named("alice"), &index).ok();
     let before = scene.world().read(&index);
     scene.forge.forge.put_release("acme/app", "v1.0", &[Asset::new("app.tar.gz", "another build")]);
@@ -68,12 +74,16 @@ fn a_signer_with_if_needed_replaces_no_signed_index() {
 
 #[test]
 fn the_scripts_are_posix_sh() {
-    let mut scripts: Vec<_> = std::fs::read_dir(root().join("ci")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut scripts: Vec<_> =
+        std::fs::read_dir(root().join("ci")).unwrap().map(|entry| entry.unwrap().path()).collect();
     scripts.retain(|path| path.extension().is_some_and(|extension| extension == "sh"));
     assert_eq!(scripts.len(), 6);
     for path in &scripts {
         let text = std::fs::read_to_string(path).unwrap();
-        assert!(path.ends_with("job.sh") || text.starts_with("#!/bin/sh\n") && text.contains("\nset -eu\n"), "{path:?}");
+        assert!(
+            path.ends_with("job.sh") || text.starts_with("#!/bin/sh\n") && text.contains("\nset -eu\n"),
+            "{path:?}"
+        );
         for shell in ["dash", "bash", "busybox"] {
             let mut command = Command::new(shell);
             if shell == "busybox" {

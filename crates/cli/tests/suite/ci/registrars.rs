@@ -43,21 +43,31 @@ fn a_registrar_registers_and_is_refused_everything_else() {
 #[test]
 fn the_client_makes_files_with_registrars() {
     let computer = Computer::offline();
-    let [alice, bob, ci, next] = ["alice", "bob", "ci", "next"].map(|name| {
-        format!("{name}={}.pub", computer.key_of(name).to_str().expect("a plain name"))
-    });
+    let [alice, bob, ci, next] = ["alice", "bob", "ci", "next"]
+        .map(|name| format!("{name}={}.pub", computer.key_of(name).to_str().expect("a plain name")));
     let new = |more: &[&str]| -> Ran {
-        computer.run(&[&["signers", "new", "--artifact", &alice, &bob, "--artifact-threshold", "2"], more].concat())
+        computer.run(
+            &[&["signers", "new", "--artifact", &alice, &bob, "--artifact-threshold", "2"], more].concat(),
+        )
     };
     new(&["--registrar", &ci, "-o", "s.json"]).ok();
     let text = String::from_utf8(computer.read("s.json")).unwrap();
     assert!(text.contains("\"registrars\"") && text.contains("\"ci\""), "{text}");
-    computer.run(&["signers", "check", "s.json"]).ok().says(&["To register releases, and nothing else", "ci ("]);
-    assert_eq!(computer.json(&["signers", "check", "s.json"])["registrars"], json!([Person::named("ci").key()]));
+    computer
+        .run(&["signers", "check", "s.json"])
+        .ok()
+        .says(&["To register releases, and nothing else", "ci ("]);
+    assert_eq!(
+        computer.json(&["signers", "check", "s.json"])["registrars"],
+        json!([Person::named("ci").key()])
+    );
     new(&["--registrar", &alice]).failed(2).says(&["no other role"]);
     let edit = |more: &[&str]| computer.run(&[&["signers", "edit", "s.json"], more].concat());
     edit(&["--add", &format!("registrar:{next}")]).ok().says(&["next (", "becomes a registrar"]);
-    edit(&["--remove", "ci"]).ok().says(&["ci (", "is no longer a registrar"]).says_nothing_of(&["\"registrars\""]);
+    edit(&["--remove", "ci"])
+        .ok()
+        .says(&["ci (", "is no longer a registrar"])
+        .says_nothing_of(&["\"registrars\""]);
     let replaced = next.replacen("next=", "ci=", 1);
     edit(&["--replace", &replaced]).ok().says(&["a name now stands for another key", "becomes a registrar"]);
     edit(&["--add", &format!("registrar:{alice}")]).failed(2).says(&["no other role"]);

@@ -218,11 +218,13 @@ fn read_outputs(text: &str) -> BTreeMap<String, String> {
     while let Some(line) = lines.next() {
         match (line.find('='), line.find("<<")) {
             (Some(equals), heredoc) if heredoc.is_none_or(|heredoc| equals < heredoc) => {
-                let is_new = outputs.insert(line[..equals].to_owned(), line[equals + 1..].to_owned()).is_none();
+                let is_new =
+                    outputs.insert(line[..equals].to_owned(), line[equals + 1..].to_owned()).is_none();
                 assert!(is_new, "twice: {text}");
             }
             (_, Some(heredoc)) => {
-                let value: Vec<&str> = lines.by_ref().take_while(|next| *next != &line[heredoc + 2..]).collect();
+                let value: Vec<&str> =
+                    lines.by_ref().take_while(|next| *next != &line[heredoc + 2..]).collect();
                 outputs.insert(line[..heredoc].to_owned(), value.join("\n"));
             }
             (_, None) => panic!("no output: {line}"),
