@@ -1,7 +1,7 @@
 //! Inputs that try to be more than a value.
 
-use super::Scene;
-use crate::support::fake_forge::{Asset, Kind};
+use super::{Scene, runner::Runner};
+use crate::support::{Person, SignersFile, World, client::add_files, fake_forge::Kind};
 
 /// Each would leave a file `pwned`, an output or a command if a script or a runner took it for more than text.
 const HOSTILE: [&str; 11] = [
@@ -110,17 +110,21 @@ fn a_tag_is_text_too() {
 
 #[test]
 fn names_of_files_command_no_runner() {
-    let scene = Scene::start(Kind::GitHub);
-    let assets = ["::error::x", "##[error]x", "::stop-commands::x"].map(|name| Asset::new(name, "content"));
-    scene.forge.forge.put_release("acme/app", "v1.0", &assets);
-    let with = [("server", scene.server()), ("key", scene.key())];
-    let with = with.each_ref().map(|(name, value)| (*name, value.as_str()));
-    scene.runner("v1.0").action("ci/release", &with).ok();
-    scene.sign("v1.0");
-    let end = scene.runner("v1.0").action("ci/gate", &with[..1]).ok().says(&["##[error]x"]);
-    assert_eq!(end.outputs["index"], scene.index("v1.0"));
+    let alice = Person::named("alice");
+    let world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
+    let files: [(&str, &[u8]); 3] =
+        [("::error::x", b"1"), ("##[error]x", b"2"), ("::stop-commands::x", b"3")];
+    let index = add_files(&world, "acme/app/v1", &files, &[&alice]);
+    let mut runner = Runner::new("http://127.0.0.1:9", "v1");
+    std::fs::create_dir(runner.work().join("dist")).unwrap();
+    for (name, content) in files {
+        std::fs::write(runner.work().join("dist").join(name), content).unwrap();
+    }
+    let server = format!("http://{}", world.server.address());
+    let with = [("server", server.as_str()), ("release", &index), ("files", "dist")];
+    let end = runner.action("ci/gate", &with).ok().says(&["##[error]x"]);
+    assert_eq!(end.outputs["index"], index);
     // A script that takes the runner for another one does not switch commands off, and this test sees that.
-    let mut runner = scene.runner("v1.0");
     runner.env.insert("GITHUB_ACTIONS".to_owned(), "false".to_owned());
-    assert!(!runner.action("ci/gate", &with[..1]).commands.is_empty());
+    assert!(!runner.action("ci/gate", &with).commands.is_empty());
 }
