@@ -69,9 +69,10 @@ export async function judgeValues({ base, files }) {
       return null;
     }
   };
-  const spellSigners = ({ keys, log }) => {
+  const spellSigners = ({ keys, registrars, log }) => {
+    const machines = registrars.length ? `, registrars ${registrars.length}` : "";
     const groups = log?.groups.map((group) => ` ${group.threshold}/${group.keys.length}`).join("");
-    return `${keys.size}${log ? `, log ${log.key.name}, witnesses${groups}, age ${log.age ?? "none"}` : ""}`;
+    return `${keys.size}${machines}${log ? `, log ${log.key.name}, witnesses${groups}, age ${log.age ?? "none"}` : ""}`;
   };
   const faults = {
     "this is not the path of an index": "not an index",

@@ -25,6 +25,10 @@ pub struct SignersConfig {
     #[schema(nullable = false, min_items = 1)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revocation_keys: Option<Vec<SignersGroup>>,
+    /// Keys that register new releases, and can do nothing else.
+    #[schema(nullable = false, min_items = 1, max_items = 16)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registrars: Option<Vec<SignersEntry>>,
     /// The signing servers to ask about this project, the best first.
     #[schema(nullable = false, min_items = 1, max_items = 8)]
     #[serde(skip_serializing_if = "Option::is_none")]

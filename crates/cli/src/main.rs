@@ -14,6 +14,7 @@ mod evidence;
 mod files;
 mod freshness;
 mod glob;
+mod job_outputs;
 mod keys;
 mod log_memory;
 mod log_policy;

@@ -74,6 +74,9 @@ pub enum SignersChange {
         role: Role,
         groups: Vec<Group>,
     },
+    /// A key that can register new releases, and nothing else (D105).
+    RegistrarJoined(Signer),
+    RegistrarLeft(Signer),
     /// The servers that clients ask about the project, the best first.
     Servers(Vec<String>),
     /// Of the log and its witnesses.
@@ -96,6 +99,7 @@ pub fn list_changes(current: Option<&SignersFile>, proposed: &SignersFile) -> Ve
     match current {
         None => {
             let mut changes = Role::ALL.map(|role| found_role(proposed, role)).to_vec();
+            changes.extend(proposed.registrars().iter().cloned().map(SignersChange::RegistrarJoined));
             changes.extend(compare_servers(&[], proposed.servers()));
             changes.extend(compare_logs(None, proposed));
             changes
@@ -109,6 +113,7 @@ pub fn list_changes(current: Option<&SignersFile>, proposed: &SignersFile) -> Ve
             changes.extend(alarming);
             changes.extend(pair.list_people());
             changes.extend(Role::ALL.into_iter().flat_map(|role| pair.list_group_changes(role)));
+            changes.extend(pair.list_registrars());
             changes.extend(compare_servers(current.servers(), proposed.servers()));
             changes.extend(plain);
             changes
@@ -132,6 +137,8 @@ impl SignersChange {
             | Self::GroupRemoved { .. }
             | Self::RoleListed { .. }
             | Self::RoleUnlisted { .. }
+            | Self::RegistrarJoined(_)
+            | Self::RegistrarLeft(_)
             | Self::Servers(_) => false,
         }
     }
@@ -222,6 +229,23 @@ impl Pair<'_> {
         [joined, left, changed, renamed].concat()
     }
 
+    fn list_registrars(&self) -> Vec<SignersChange> {
+        let mut changes = Vec::new();
+        for after in self.proposed.registrars() {
+            match self.current.registrars().iter().find(|before| before.key == after.key) {
+                None => changes.push(SignersChange::RegistrarJoined(after.clone())),
+                Some(before) if before.name != after.name => {
+                    changes.push(SignersChange::Renamed { before: before.clone(), after: after.clone() });
+                }
+                Some(_) => {}
+            }
+        }
+        let left =
+            self.current.registrars().iter().filter(|before| !self.proposed.has_registrar(&before.key));
+        changes.extend(left.cloned().map(SignersChange::RegistrarLeft));
+        changes
+    }
+
     fn list_group_changes(&self, role: Role) -> Vec<SignersChange> {
         let [before, after] = [self.current, self.proposed].map(|file| file.explicit_groups(role));
         match (before, after) {
@@ -255,7 +279,8 @@ impl Pair<'_> {
 }
 
 fn name_keys(file: &SignersFile) -> impl Iterator<Item = Signer> {
-    file.keys().into_iter().map(|key| named_signer(file, key))
+    let registrars = file.registrars().iter().map(|registrar| registrar.key);
+    file.keys().into_iter().chain(registrars).map(|key| named_signer(file, key))
 }
 
 /// What each key may do, by default or by name.
@@ -325,6 +350,14 @@ fn pair_nearest(before: &[Group], after: &[Group]) -> Vec<(usize, usize)> {
 impl fmt::Display for SignersChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::RegistrarJoined(signer) => {
+                write!(
+                    f,
+                    "{} becomes a registrar: it can register new releases, and nothing else",
+                    shown_signer(signer)
+                )
+            }
+            Self::RegistrarLeft(signer) => write!(f, "{} is no longer a registrar", shown_signer(signer)),
             Self::Servers(servers) if servers.is_empty() => f.write_str("the file names no servers"),
             Self::Servers(servers) => write!(f, "servers: {}", servers.join(", ")),
             Self::Founded { role, groups: Some(groups) } => write!(f, "{role}: {}", shown_groups(groups)),

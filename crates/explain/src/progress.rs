@@ -153,14 +153,13 @@ impl Names {
         let mut names = Self::default();
         for file in files {
             let mut own: BTreeMap<PublicKey, Option<String>> = BTreeMap::new();
-            for group in Role::ALL.iter().filter_map(|role| file.explicit_groups(*role)).flatten() {
-                for signer in &group.signers {
-                    if !own.contains_key(&signer.key) && !names.by_key.contains_key(&signer.key) {
-                        names.order.push(signer.key);
-                    }
-                    let name = own.entry(signer.key).or_default();
-                    *name = name.take().or_else(|| signer.name.clone().filter(|name| !name.is_empty()));
+            let groups = Role::ALL.iter().filter_map(|role| file.explicit_groups(*role)).flatten();
+            for signer in groups.flat_map(|group| &group.signers).chain(file.registrars()) {
+                if !own.contains_key(&signer.key) && !names.by_key.contains_key(&signer.key) {
+                    names.order.push(signer.key);
                 }
+                let name = own.entry(signer.key).or_default();
+                *name = name.take().or_else(|| signer.name.clone().filter(|name| !name.is_empty()));
             }
             for (key, name) in own {
                 names.by_key.entry(key).or_insert(name);

@@ -12,7 +12,8 @@ use countersign_core::{
 /// none.
 pub fn named_signer(file: &SignersFile, key: PublicKey) -> Signer {
     let groups = Role::ALL.into_iter().filter_map(|role| file.explicit_groups(role)).flatten();
-    let mut entries = groups.flat_map(|group| &group.signers).filter(|signer| signer.key == key);
+    let listed = groups.flat_map(|group| &group.signers).chain(file.registrars());
+    let mut entries = listed.filter(|signer| signer.key == key);
     let name = entries.find_map(|signer| signer.name.clone().filter(|name| !name.is_empty()));
     Signer { key, name }
 }

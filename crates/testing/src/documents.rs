@@ -15,7 +15,7 @@ use countersign_core::{
 };
 
 use super::{
-    PROJECT, alice, at, bob, carol, dave, log_key, origin, path, published, signed_request, signers,
+    PROJECT, alice, at, bob, carol, dave, log_key, mallory, origin, path, published, signed_request, signers,
     witness_key,
 };
 
@@ -95,6 +95,7 @@ fn signers_file() -> Vec<u8> {
         .admin(1, [&bob()])
         .master(1, [&dave()])
         .revocation(1, [&alice()])
+        .registrars([&mallory()])
         .log(&log_key(), &[(1, &[witness_key(1), witness_key(2)]), (1, &[witness_key(3)])])
         .text();
     let named = text.replacen("}}", "}, \"name\": \"alice\"}", 1);

@@ -77,6 +77,13 @@ impl Signers {
         self.group("revocation_keys", threshold, &keys)
     }
 
+    /// Keys that register releases, and nothing else.
+    pub fn registrars<const N: usize>(mut self, keys: [&SecretKey; N]) -> Self {
+        let entries = keys.iter().map(|key| signer_text(&key.public_key().to_string())).collect();
+        self.roles.push(("registrars", entries));
+        self
+    }
+
     /// Calls a key by a name, wherever it is listed so far.
     pub fn named(mut self, key: &SecretKey, name: &str) -> Self {
         let plain = signer_text(&key.public_key().to_string());

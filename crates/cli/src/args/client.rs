@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use super::options::{FreshArgs, RootArgs, parse_duration, parse_path};
-use crate::client_config::Setting;
+use crate::{client_config::Setting, job_outputs::OutputsArgs};
 use clap::{ArgGroup, Args, Subcommand};
 use clap_complete::Shell;
 use countersign_api::event::EventKind;
@@ -60,11 +60,18 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "STAPLE", conflicts_with = "no_log_check")]
     pub(crate) staple: Option<PathBuf>,
 
+    /// Refuse unless every file of the release is there; needs --release or --bundle
+    #[arg(long, conflicts_with = "url")]
+    pub(crate) whole: bool,
+
     #[command(flatten)]
     pub(crate) root: RootArgs,
 
     #[command(flatten)]
     pub(crate) log: FreshArgs,
+
+    #[command(flatten)]
+    pub(crate) outputs: OutputsArgs,
 }
 
 #[derive(Debug, Args)]
@@ -184,6 +191,13 @@ pub(crate) struct ReleaseArgs {
     /// Checksums files (SHA256SUMS and the like) of a release on a file server, all in one directory
     #[arg(long, value_name = "URL", num_args = 1..)]
     pub(crate) checksums: Vec<String>,
+
+    /// Succeed if the release is registered already, as when a job runs again
+    #[arg(long)]
+    pub(crate) if_needed: bool,
+
+    #[command(flatten)]
+    pub(crate) outputs: OutputsArgs,
 }
 
 #[derive(Debug, Args)]
@@ -250,6 +264,9 @@ pub(crate) struct StatusArgs {
     /// Wait no longer than this, as in 90s, 30m, 2h or 1d [default: as long as it takes]
     #[arg(long, value_name = "TIME", requires = "wait", value_parser = parse_duration)]
     pub(crate) timeout: Option<Duration>,
+
+    #[command(flatten)]
+    pub(crate) outputs: OutputsArgs,
 }
 
 #[derive(Debug, Args)]

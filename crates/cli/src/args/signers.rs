@@ -22,6 +22,10 @@ A role can have several groups, which must all agree. Give each its keys and the
   countersign signers new --artifact alice=a.pub bob=b.pub --artifact-threshold 1 \\
     --artifact build=build.pub --artifact-threshold 1 -o FILE
 
+A registrar is the key of a CI job. It registers releases, and cannot sign, propose, correct or revoke anything:
+
+  countersign signers new --artifact alice=a.pub bob=b.pub --artifact-threshold 2 --registrar ci=ci.pub -o FILE
+
 A log proves which release is the newest, and that it is not revoked. Witnesses see to it that the log shows everyone \
 the same. Keys of both have the form NAME+ID+KEY; a server with a log shows its key at /log/key:
 
@@ -37,10 +41,11 @@ Examples:
   countersign signers edit acme/app --add dave=dave.pub --threshold 2 -o next.json
   countersign signers edit acme/app --replace bob=bob-new.pub -o next.json     a lost key
   countersign signers edit svc.signers.json --remove carol --add admin:dave=dave.pub
+  countersign signers edit acme/app --add registrar:ci=ci.pub                  a key for CI
   countersign signers edit acme/app --log KEY --witness KEY KEY KEY --witness-threshold 2
   countersign signers edit acme/app --max-age 7d
 
-ROLE is artifact, admin, master or revocation; without one it is artifact. Of several groups, artifact.2 is the second. \
+ROLE is artifact, admin, master, revocation or registrar; without one it is artifact. Of several groups, artifact.2 is the second. \
 The command shows what changes and what the new file withstands. Publish the file, and propose it with \
 `countersign update`.")]
     Edit(SignersEditArgs),
@@ -57,6 +62,10 @@ The command shows what changes and what the new file withstands. Publish the fil
 pub(crate) struct SignersNewArgs {
     #[command(flatten)]
     pub(crate) groups: GroupArgs,
+
+    /// Keys of machines that register new releases, and can do nothing else
+    #[arg(long = "registrar", value_name = "KEY", num_args = 1..)]
+    pub(crate) registrars: Vec<String>,
 
     #[command(flatten)]
     pub(crate) log: LogArgs,

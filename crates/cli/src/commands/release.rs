@@ -10,6 +10,7 @@ use countersign_core::{
 };
 use countersign_explain::progress::Names;
 use countersign_forge::download_url::locate_release_page;
+use countersign_server::web::links;
 use indicatif::ProgressBar;
 use serde_json::json;
 
@@ -32,7 +33,14 @@ pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), Cli
         Some(url) => AssetsBody::Release(url.clone()),
         None => AssetsBody::Checksums(args.checksums.clone()),
     };
-    confirm_replacement(session, &client, &body).await?;
+    if let Some(signed) = find_signed(&client, &body).await? {
+        match args.if_needed {
+            false => confirm_replacement(session, &client, &signed).await?,
+            // A registrar replaces nothing, so that it may ask (D105). A signer would.
+            true if is_registrar(session, &client, &signed.path).await? => {}
+            true => return show_registered(session, args, &client, &signed.path),
+        }
+    }
     let key = session.key_at(&client, place.as_ref()).await?;
     let spinner = session.output.shows_progress().then(|| {
         let spinner = ProgressBar::new_spinner();
@@ -44,7 +52,12 @@ pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), Cli
     if let Some(spinner) = spinner {
         spinner.finish_and_clear();
     }
-    let AssetsResponse { index_file_path: path, replaced, .. } = answer?;
+    let AssetsResponse { index_file_path: path, replaced, .. } = match (answer, locate_index(&body)) {
+        (Err(error), Some(path)) if args.if_needed && is_registered(&error) => {
+            return show_registered(session, args, &client, &path);
+        }
+        (answer, _) => answer?,
+    };
     if !is_index_of(&body, &path) {
         return Err(CliError::unverified(
             format!("the server answers about another release, {path}"),
@@ -69,19 +82,62 @@ pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), Cli
     let fallen = replaced.map(
         |(_, fallen)| json!({"signatures": fallen.iter().map(PublicKey::to_string).collect::<Vec<_>>()}),
     );
-    session.output.result(&text, &json!({"index_file_path": path.as_str(), "replaced": fallen}))
+    let page = page_of(&client, &path);
+    text.push_str(&format!("\nIts page: {page}"));
+    args.outputs.append(&[("INDEX", path.as_str()), ("PAGE", &page)])?;
+    let value = json!({"index_file_path": path.as_str(), "page": page, "replaced": fallen});
+    session.output.result(&text, &value)
+}
+
+/// Whether the server refused because the same files are registered, or a complete release is.
+fn is_registered(error: &CliError) -> bool {
+    error.details().get("conflict").is_some_and(|conflict| conflict == "release_registered")
+}
+
+fn show_registered(
+    session: &Session,
+    args: &ReleaseArgs,
+    client: &ServerClient,
+    path: &RepoPath,
+) -> Result<(), CliError> {
+    let page = page_of(client, path);
+    args.outputs.append(&[("INDEX", path.as_str()), ("PAGE", &page)])?;
+    let text = format!("Registered before: {path}\nIts page: {page}");
+    let value =
+        json!({"index_file_path": path.as_str(), "page": page, "replaced": null, "was_registered": true});
+    session.output.result(&text, &value)
+}
+
+/// Where people see it, and how to sign it.
+fn page_of(client: &ServerClient, path: &RepoPath) -> String {
+    format!("{}{}", client.address(), links::page(path))
+}
+
+/// An index that collects, and has signatures.
+struct SignedIndex {
+    path: RepoPath,
+    set: SignatureSet,
+}
+
+async fn find_signed(client: &ServerClient, body: &AssetsBody) -> Result<Option<SignedIndex>, CliError> {
+    let Some(path) = locate_index(body) else { return Ok(None) };
+    let set = client.parsed(&layout::pending_signatures_of(&path), SignatureSet::parse).await?;
+    Ok(set.filter(|set| !set.entries.is_empty()).map(|set| SignedIndex { path, set }))
+}
+
+async fn is_registrar(session: &Session, client: &ServerClient, path: &RepoPath) -> Result<bool, CliError> {
+    let file = client.parsed(&layout::signers_copy_of(path), SignersFile::parse).await?;
+    let key = session.public_key_at(client, path).await?;
+    Ok(file.is_some_and(|file| file.has_registrar(&key)))
 }
 
 /// Asks before signatures of others fall. Who has signed is read before, and not believed for more than the question.
 async fn confirm_replacement(
     session: &Session,
     client: &ServerClient,
-    body: &AssetsBody,
+    SignedIndex { path, set }: &SignedIndex,
 ) -> Result<(), CliError> {
-    let Some(path) = locate_index(body) else { return Ok(()) };
-    let set = client.parsed(&layout::pending_signatures_of(&path), SignatureSet::parse).await?;
-    let Some(set) = set.filter(|set| !set.entries.is_empty()) else { return Ok(()) };
-    let names = find_names(client, &path).await;
+    let names = find_names(client, path).await;
     let you = if session.has_key() { session.public_key().ok() } else { None };
     let people = People { names: &names, you };
     session.output.show_question(

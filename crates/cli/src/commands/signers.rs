@@ -8,7 +8,7 @@ pub(crate) mod new;
 use std::{collections::BTreeMap, fs, path::Path};
 
 use countersign_core::{
-    documents::signers::{Group, Role, SignersFile},
+    documents::signers::{Group, Role, Signer, SignersFile},
     values::digest::Sha512,
 };
 use countersign_explain::{
@@ -24,15 +24,21 @@ use crate::{client::now, error::CliError, files::write_new, output::Output, path
 pub(crate) fn check(path: &Path, output: Output) -> Result<(), CliError> {
     let (file, bytes) = read(path)?;
     let strength = strength::assess(&file);
+    let registrars = file.registrars();
     let digest = Sha512::of(&bytes).to_prefixed();
     let mut lines = vec![format!("{} is valid, of {}", shown_path(path), file.timestamp())];
     lines.push(format!("digest: {digest}"));
     lines.extend(describe_strength(&strength, output));
+    if !registrars.is_empty() {
+        lines.push("To register releases, and nothing else:".to_owned());
+        lines.push(format!("  alone: {}", shown_signers(registrars)));
+    }
     let mut value = json!({
         "valid": true,
         "timestamp": file.timestamp().to_string(),
         "digest": digest,
         "keys": file.keys().len(),
+        "registrars": registrars.iter().map(|registrar| registrar.key.to_string()).collect::<Vec<_>>(),
     });
     add_strength(&mut value, &strength);
     output.answer(&lines.join("\n"), &value)
@@ -54,6 +60,7 @@ fn read(path: &Path) -> Result<(SignersFile, Vec<u8>), CliError> {
 #[derive(Debug, Default)]
 struct Draft {
     roles: BTreeMap<Role, Vec<Group>>,
+    registrars: Vec<Signer>,
     servers: Vec<String>,
     log: Option<LogDraft>,
 }
@@ -66,6 +73,9 @@ impl Draft {
         file.insert("timestamp".to_owned(), json!(now()?.to_whole_milliseconds().to_string()));
         for (role, groups) in &self.roles {
             file.insert(role.field().to_owned(), json!(groups));
+        }
+        if !self.registrars.is_empty() {
+            file.insert("registrars".to_owned(), json!(self.registrars));
         }
         if !self.servers.is_empty() {
             file.insert("servers".to_owned(), json!(self.servers));

@@ -8,7 +8,7 @@ use countersign_core::documents::layout::{self, Signable};
 use self::standing::{index_status, not_pending, proposal_status};
 use crate::{
     args::StatusArgs,
-    error::CliError,
+    error::{CliError, ErrorKind},
     release_names::ReleaseName,
     session::{Reader, Session},
     targets::Target,
@@ -25,7 +25,14 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
         )
     })?;
     if args.wait {
-        return wait::run(session, &target, &subject, args.timeout).await;
+        let waited = wait::run(session, &target, &subject, args.timeout).await;
+        let state = match &waited {
+            Ok(()) => "complete",
+            Err(error) if error.kind() == ErrorKind::TimedOut => "waiting",
+            Err(_) => return waited,
+        };
+        args.outputs.append(&[("INDEX", path.as_str()), ("STATE", state)])?;
+        return waited;
     }
     let status = match &subject {
         Signable::Index => index_status(client, path).await?,
@@ -34,6 +41,7 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
             status.ok_or_else(|| not_pending(path))?
         }
     };
+    args.outputs.append(&[("INDEX", path.as_str()), ("STATE", status.state.name())])?;
     let name = session.name_of(path, None);
     let you = if session.has_key() { session.public_key().ok() } else { None };
     session.output.answer(&status.text(&name, you, session.output), &status.json(path))

@@ -1,7 +1,7 @@
 //! `countersign verify`
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -43,12 +43,18 @@ pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliE
         let staple = given_staple(args)?.or(bundle.staple);
         let log = ShownState { artifact, network, client, staple }.check(session, &args.log).await?;
         let verified = VerifiedRelease { accepted, log };
-        return check_all(session, &verified, &files, Some(bundle.bundled_at.to_string()));
+        return check_all(session, args, &verified, &files, Some(bundle.bundled_at.to_string()));
     }
     if !args.release.is_empty() {
         let Target { client, path } = find_release(session, &ReleaseName::parse_one(&args.release)?).await?;
         let verified = accept_release(session, args, &client, &path).await?;
-        return check_all(session, &verified, &files, None);
+        return check_all(session, args, &verified, &files, None);
+    }
+    if args.whole || args.outputs.file.is_some() {
+        return Err(CliError::usage(
+            "--whole and --outputs are about one release, and none is named",
+            "name it with --release NAME, or pass its --bundle FILE",
+        ));
     }
     verify_by_digest(session, args, &files).await
 }
@@ -70,7 +76,7 @@ async fn verify_by_url(
             let files = vec![CheckedFile { file, size, path }];
             verified.report(files, None).show(session.output)
         }
-        _ => check_all(session, &verified, files, None),
+        _ => check_all(session, args, &verified, files, None),
     }
 }
 
@@ -117,6 +123,7 @@ async fn accept_release(
 /// All files must be of this one release.
 fn check_all(
     session: &Session,
+    args: &VerifyArgs,
     verified: &VerifiedRelease,
     files: &[PathBuf],
     bundled_at: Option<String>,
@@ -127,7 +134,27 @@ fn check_all(
         let size = download::check_local(path, file, session.output)?;
         checked.push(CheckedFile { file, size, path });
     }
-    verified.report(checked, bundled_at).show(session.output)
+    if args.whole {
+        check_whole(&verified.accepted.artifact, &checked)?;
+    }
+    let index = verified.accepted.artifact.path.clone();
+    verified.report(checked, bundled_at).show(session.output)?;
+    args.outputs.append(&[("INDEX", index.as_str()), ("STATE", "verified")])
+}
+
+/// Every file that was signed must be here: what is published next is the whole release.
+fn check_whole(artifact: &VerifiedArtifact, checked: &[CheckedFile<'_>]) -> Result<(), CliError> {
+    let here: BTreeSet<&AssetName> = checked.iter().map(|checked| &checked.file.file_name).collect();
+    let files = artifact.index.published_files.iter().map(|file| &file.file_name);
+    let missing: Vec<&str> = files.filter(|name| !here.contains(name)).map(AssetName::as_str).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names = missing.iter().take(10).copied().collect::<Vec<_>>().join(", ");
+    Err(CliError::unverified(
+        format!("{} files of {} are not here: {}", missing.len(), artifact.path, shown_text(&names)),
+        "`countersign download NAME -o DIR` fetches and verifies all of them",
+    ))
 }
 
 /// The release of each file is found by what the file is. Every file is looked at before one that fails ends the command.

@@ -5,6 +5,7 @@
 mod support;
 
 mod api;
+mod ci;
 mod client;
 mod cluster;
 mod events;

@@ -11,7 +11,10 @@ use serde::{Serialize, Serializer};
 use crate::{
     documents::transparency::Transparency,
     values::{
-        bounds::{SERVER_URL_BYTES, SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES, SIGNERS_FILE_SERVERS},
+        bounds::{
+            SERVER_URL_BYTES, SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES, SIGNERS_FILE_REGISTRARS,
+            SIGNERS_FILE_SERVERS,
+        },
         json::{self, Field, Json, ParseError},
         key::PublicKey,
         shown::{is_unseen, quoted},
@@ -35,6 +38,8 @@ pub struct SignersFile {
     master_keys: Option<Vec<Group>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     revocation_keys: Option<Vec<Group>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    registrars: Vec<Signer>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     servers: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,6 +91,7 @@ impl fmt::Display for Role {
     }
 }
 
+const REGISTRARS: &str = "registrars";
 const SERVERS: &str = "servers";
 const TRANSPARENCY: &str = "transparency";
 
@@ -96,7 +102,8 @@ impl SignersFile {
         }
         let json = Json::parse(bytes)?;
         let [artifact, admin, master, revocation] = Role::ALL.map(Role::field);
-        let fields = ["version", "timestamp", artifact, admin, master, revocation, SERVERS, TRANSPARENCY];
+        let fields =
+            ["version", "timestamp", artifact, admin, master, revocation, REGISTRARS, SERVERS, TRANSPARENCY];
         let object = json.root().object(&fields)?;
         object.require_version(VERSION)?;
         let optional_role = |name| object.optional(name).map(parse_role).transpose();
@@ -106,12 +113,14 @@ impl SignersFile {
             admin_keys: optional_role(admin)?,
             master_keys: optional_role(master)?,
             revocation_keys: optional_role(revocation)?,
+            registrars: object.optional(REGISTRARS).map(parse_registrars).transpose()?.unwrap_or_default(),
             servers: object.optional(SERVERS).map(parse_servers).transpose()?.unwrap_or_default(),
             transparency: object.optional(TRANSPARENCY).map(Transparency::parse).transpose()?,
         };
         file.check_entry_count()?;
         file.check_names()?;
         file.check_master_keys()?;
+        file.check_registrars()?;
         file.check_log_keys()?;
         Ok(file)
     }
@@ -122,6 +131,17 @@ impl SignersFile {
 
     pub fn timestamp(&self) -> Timestamp {
         self.timestamp
+    }
+
+    /// Keys that can register new releases and do nothing else (D105). They are no signers: `keys` and `lists` leave them
+    /// out, so that no other rule knows them.
+    pub fn registrars(&self) -> &[Signer] {
+        &self.registrars
+    }
+
+    /// Whether the key is a registrar's.
+    pub fn has_registrar(&self, key: &PublicKey) -> bool {
+        self.registrars.iter().any(|registrar| registrar.key == *key)
     }
 
     /// The signing servers to ask about this project, the best first (D61). Empty if the file names none.
@@ -194,16 +214,18 @@ impl SignersFile {
     /// One name per key and one key per name, over the whole file.
     fn check_names(&self) -> Result<(), ParseError> {
         let (mut by_key, mut by_name) = (BTreeMap::new(), BTreeMap::new());
-        for (role, groups) in self.roles() {
-            for signer in groups.iter().flat_map(|group| &group.signers) {
-                let Some(name) = &signer.name else { continue };
-                let (key, field) = (signer.key, format!("{}.name", role.field()));
-                if *by_key.entry(key).or_insert(name) != name {
-                    return Err(ParseError::new(field, format!("the key {key} has two names")));
-                }
-                if *by_name.entry(name).or_insert(key) != key {
-                    return Err(ParseError::new(field, format!("{name:?} names two keys")));
-                }
+        let in_roles = self.roles().flat_map(|(role, groups)| {
+            groups.iter().flat_map(|group| &group.signers).map(move |signer| (role.field(), signer))
+        });
+        let registrars = self.registrars.iter().map(|registrar| (REGISTRARS, registrar));
+        for (list, signer) in in_roles.chain(registrars) {
+            let Some(name) = &signer.name else { continue };
+            let (key, field) = (signer.key, format!("{list}.name"));
+            if *by_key.entry(key).or_insert(name) != name {
+                return Err(ParseError::new(field, format!("the key {key} has two names")));
+            }
+            if *by_name.entry(name).or_insert(key) != key {
+                return Err(ParseError::new(field, format!("{name:?} names two keys")));
             }
         }
         Ok(())
@@ -221,6 +243,18 @@ impl SignersFile {
         Ok(())
     }
 
+    /// A registrar's key lies on machines that build. It must not be able to do anything else (D105).
+    fn check_registrars(&self) -> Result<(), ParseError> {
+        for (role, groups) in self.roles() {
+            if let Some(key) = keys_of(groups).find(|key| self.has_registrar(key)) {
+                let reason =
+                    format!("the key {key} is also in {}; a registrar has no other role", role.field());
+                return Err(ParseError::new(REGISTRARS, reason));
+            }
+        }
+        Ok(())
+    }
+
     /// What one key signs is never taken for what another kind of key signs (D34, D84).
     fn check_log_keys(&self) -> Result<(), ParseError> {
         let keys = self.keys();
@@ -228,12 +262,15 @@ impl SignersFile {
             .transparency
             .iter()
             .flat_map(Transparency::verifier_keys)
-            .find(|key| keys.contains(&key.key()))
+            .find(|key| keys.contains(&key.key()) || self.has_registrar(&key.key()))
         {
             None => Ok(()),
             Some(key) => {
-                let reason =
-                    format!("the key of the {} {} is also a signer's", key.kind(), quoted(key.name()));
+                let reason = format!(
+                    "the key of the {} {} is also a signer's or registrar's",
+                    key.kind(),
+                    quoted(key.name())
+                );
                 Err(ParseError::new(TRANSPARENCY, reason))
             }
         }
@@ -253,6 +290,24 @@ impl Group {
 
 pub fn keys_of(groups: &[Group]) -> impl Iterator<Item = PublicKey> {
     groups.iter().flat_map(|group| group.signers.iter().map(|signer| signer.key))
+}
+
+fn parse_registrars(field: Field<'_>) -> Result<Vec<Signer>, ParseError> {
+    let mut registrars: Vec<Signer> = Vec::new();
+    for entry in field.array()? {
+        let registrar = parse_signer(&entry)?;
+        if registrars.iter().any(|other| other.key == registrar.key) {
+            return Err(entry.error(format!("the key {} is a registrar already", registrar.key)));
+        }
+        registrars.push(registrar);
+        if registrars.len() > SIGNERS_FILE_REGISTRARS {
+            return Err(field.error(format!("must name at most {SIGNERS_FILE_REGISTRARS} registrars")));
+        }
+    }
+    match registrars.is_empty() {
+        true => Err(field.error("must name at least one registrar; leave the field out for none")),
+        false => Ok(registrars),
+    }
 }
 
 fn parse_servers(field: Field<'_>) -> Result<Vec<String>, ParseError> {

@@ -17,6 +17,8 @@ pub const INDEX_FILES: usize = 10_000;
 pub const SIGNERS_FILE_BYTES: usize = 256 << 10;
 /// Entries of a signers file, in all its groups together.
 pub const SIGNERS_FILE_ENTRIES: usize = 1_000;
+/// Registrars that a signers file names: keys of machines that build, of which a project has a few.
+pub const SIGNERS_FILE_REGISTRARS: usize = 16;
 /// Servers that a signers file names, and the length of each address.
 pub const SIGNERS_FILE_SERVERS: usize = 8;
 pub const SERVER_URL_BYTES: usize = 255;

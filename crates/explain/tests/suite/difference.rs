@@ -26,6 +26,10 @@ fn file_at(time: &str, text: &str) -> SignersFile {
 
 fn role_text(role: &str) -> String {
     let (role, groups) = role.split_once(' ').expect("a role");
+    if role == "registrars" {
+        let members: Vec<String> = groups.split(", ").map(member_text).collect();
+        return format!(r#""registrars": [{}]"#, members.join(", "));
+    }
     let field = if role == "artifact" { "artifact_signers".to_owned() } else { format!("{role}_keys") };
     format!(r#""{field}": [{}]"#, groups.split("; ").map(group_text).collect::<Vec<_>>().join(", "))
 }
@@ -438,4 +442,31 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn registrars_come_and_go_and_are_told() {
+    let (none, ci) = ("artifact 1: alice 1", "artifact 1: alice 1 / registrars ci 2");
+    let joined = "ci (#2) becomes a registrar: it can register new releases, and nothing else";
+    assert_eq!(told(&changes(none, ci)), [joined]);
+    assert_eq!(told(&changes(ci, none)), ["ci (#2) is no longer a registrar"]);
+    assert!(told(&list_changes(None, &file(ci))).contains(&joined.to_owned()));
+    assert_eq!(told(&changes(ci, ci)), Vec::<String>::new());
+}
+
+#[test]
+fn a_name_that_moves_to_or_among_registrars_is_alarming() {
+    let before = "artifact 1: alice 1, bob 4 / registrars ci 2";
+    for after in ["artifact 1: alice 1, bob 4 / registrars ci 3", "artifact 1: alice 1 / registrars bob 3"] {
+        let changes = changes(before, after);
+        assert!(matches!(changes[0], SignersChange::NameMoved { .. }), "{:?}", told(&changes));
+    }
+    assert!(changes(before, "artifact 1: alice 1, bob 4 / registrars robot 2")[0].is_alarming());
+}
+
+#[test]
+fn a_signer_that_becomes_a_registrar_leaves_the_signers() {
+    let told = told(&changes("artifact 1: alice 1, bob 2", "artifact 1: alice 1 / registrars bob 2"));
+    assert!(told.iter().any(|line| line.starts_with("bob (#2) leaves")), "{told:?}");
+    assert!(told.iter().any(|line| line.starts_with("bob (#2) becomes a registrar")), "{told:?}");
 }

@@ -56,6 +56,12 @@ fn check_one(data: &[u8]) -> Option<SignersFile> {
     let masters: BTreeSet<PublicKey> = keys_of(file.master_groups()).collect();
     let others = roles.iter().filter(|(role, _)| *role != Role::Master);
     assert!(others.flat_map(|(_, groups)| keys_of(groups)).all(|key| !masters.contains(&key)));
+    let registrars = file.registrars();
+    assert!(registrars.len() <= 16 && registrars.iter().all(|registrar| !file.lists(&registrar.key)));
+    for registrar in registrars {
+        assert_eq!(registrars.iter().filter(|other| other.key == registrar.key).count(), 1, "it stands once");
+        assert!(registrar.name.as_ref().is_none_or(|name| !holders.contains_key(name)), "a name of its own");
+    }
     if let Some(transparency) = file.transparency() {
         check_log(&file, transparency);
     }
@@ -67,7 +73,7 @@ fn check_one(data: &[u8]) -> Option<SignersFile> {
 fn check_log(file: &SignersFile, transparency: &Transparency) {
     let keys: Vec<PublicKey> = transparency.verifier_keys().map(VerifierKey::key).collect();
     assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), keys.len(), "a key stands once");
-    assert!(keys.len() <= 33 && keys.iter().all(|key| !file.lists(key)));
+    assert!(keys.len() <= 33 && keys.iter().all(|key| !file.lists(key) && !file.has_registrar(key)));
     assert_eq!(transparency.max_age().is_some(), keys.len() > 1);
     assert!(transparency.max_age().is_none_or(|age| (60..=315_360_000).contains(&age.as_secs())));
     let policy = transparency.policy();

@@ -315,7 +315,7 @@ refusals! {
     }
     AssetsRefusal {
         BAD_REQUEST: R::NoSigners(_),
-        FORBIDDEN: R::NotASigner { .. },
+        FORBIDDEN: R::NotASigner { .. } | R::RegistrarCannotCorrect { .. },
         CONFLICT: R::AlreadyRegistered(_) | R::TooManyCollecting { .. },
         => Stored
     }

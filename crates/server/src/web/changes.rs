@@ -41,6 +41,8 @@ fn told_already(changes: &[SignersChange]) -> BTreeSet<PublicKey> {
         | SignersChange::GroupRemoved { .. }
         | SignersChange::RoleListed { .. }
         | SignersChange::RoleUnlisted { .. }
+        | SignersChange::RegistrarJoined(_)
+        | SignersChange::RegistrarLeft(_)
         | SignersChange::Servers(_)
         | SignersChange::Log(_) => None,
     };
@@ -60,6 +62,12 @@ fn describe(change: &SignersChange, told: &BTreeSet<PublicKey>) -> Option<Markup
         },
         SignersChange::Weakened { .. } | SignersChange::Servers(_) | SignersChange::Log(_) => {
             html! { (change) }
+        }
+        SignersChange::RegistrarJoined(signer) => {
+            html! { (parts::who(signer)) " becomes a registrar: it can register new releases, and nothing else" }
+        }
+        SignersChange::RegistrarLeft(signer) => {
+            html! { (parts::who(signer)) " is no longer a registrar" }
         }
         SignersChange::Joined { signer, roles } => {
             html! { (parts::who(signer)) " joins as " (titles(roles)) }

@@ -267,6 +267,10 @@ fn signers(project: &ProjectOverview) -> Markup {
         section.card aria-labelledby="signers" {
             h2 #signers { @if project.signers.is_some() { "Signers" } @else { "Proposed signers" } }
             @for role in &project.roles { (role_section(role)) }
+            @if !project.registrars.is_empty() {
+                p.role-line { strong { "Registrars" } span.rule { "register releases, and sign nothing" } }
+                (parts::people(&project.registrars))
+            }
             p.meta { "The signers file gives the names. Only the keys count." }
         }
     }

@@ -33,6 +33,8 @@ use crate::{
     trust::TrustFile,
 };
 
+/// Before a key that registers releases. Registrars have no groups and no threshold (D105).
+const REGISTRAR: &str = "registrar:";
 const SERVER_VARIABLE: &str = "COUNTERSIGN_SERVER";
 
 /// `--server` names servers for the file. One of them is asked only where no other is known.
@@ -114,6 +116,7 @@ impl Draft {
         let listed = |role| Some((role, file.explicit_groups(role)?.to_vec()));
         Self {
             roles: Role::ALL.into_iter().filter_map(listed).collect(),
+            registrars: file.registrars().to_vec(),
             servers: file.servers().to_vec(),
             log: file.transparency().map(LogDraft::of),
         }
@@ -129,6 +132,7 @@ impl Draft {
             for group in self.roles.values_mut().flatten() {
                 group.signers.retain(|signer| signer.key != key);
             }
+            self.registrars.retain(|registrar| registrar.key != key);
         }
         let mut founded = Vec::new();
         for text in &args.add {
@@ -189,7 +193,8 @@ impl Draft {
         })?;
         let old = self.find_key(old)?;
         let new = keys::parse_signer(new)?;
-        for signer in self.roles.values_mut().flatten().flat_map(|group| &mut group.signers) {
+        let in_roles = self.roles.values_mut().flatten().flat_map(|group| &mut group.signers);
+        for signer in in_roles.chain(&mut self.registrars) {
             if signer.key == old {
                 signer.key = new.key;
                 // A name means a person, who may have lost a key.
@@ -201,6 +206,10 @@ impl Draft {
 
     /// The role, if the file did not list it.
     fn add(&mut self, text: &str) -> Result<Option<Role>, CliError> {
+        if let Some(registrar) = text.strip_prefix(REGISTRAR) {
+            self.registrars.push(keys::parse_signer(registrar)?);
+            return Ok(None);
+        }
         let (place, signer) = GroupPlace::split(text)?;
         let signer: Signer = keys::parse_signer(signer)?;
         if self.roles.contains_key(&place.role) {
@@ -230,7 +239,8 @@ impl Draft {
 
     /// By the name that the file gives a key, or by the key itself.
     fn find_key(&self, text: &str) -> Result<PublicKey, CliError> {
-        let signers = || self.roles.values().flatten().flat_map(|group| &group.signers);
+        let in_roles = || self.roles.values().flatten().flat_map(|group| &group.signers);
+        let signers = || in_roles().chain(&self.registrars);
         if let Some(signer) = signers().find(|signer| signer.name.as_deref() == Some(text)) {
             return Ok(signer.key);
         }

@@ -16,6 +16,7 @@ pub(crate) fn run(args: &SignersNewArgs, output: Output) -> Result<(), CliError>
     for role in args.groups.roles.iter().filter(|role| !role.keys.is_empty()) {
         draft.roles.insert(role.role, read_groups(role)?);
     }
+    draft.registrars = args.registrars.iter().map(|key| keys::parse_signer(key)).collect::<Result<_, _>>()?;
     set_log(&mut draft.log, &args.log)?;
     deliver(&draft.finish()?, args.output.as_deref(), output, json!({}))
 }

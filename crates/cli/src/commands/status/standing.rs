@@ -62,6 +62,17 @@ pub(super) enum SigningState {
     Revoked { reason: String },
 }
 
+impl SigningState {
+    /// For programs.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Collecting => "waiting",
+            Self::Complete => "complete",
+            Self::Revoked { .. } => "revoked",
+        }
+    }
+}
+
 impl Status {
     /// `name`: what can be typed for the file.
     pub(super) fn text(&self, name: &str, you: Option<PublicKey>, output: Output) -> String {

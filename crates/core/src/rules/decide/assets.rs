@@ -1,4 +1,4 @@
-//! Registering the files of a release (spec §4.10; D11, D16, D23, D36).
+//! Registering the files of a release (spec §4.10; D11, D16, D23, D36, D105).
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -61,6 +61,11 @@ pub enum AssetsRefusal {
     NotASigner { key: PublicKey, project: RepoPath },
     #[error("Release already registered: {0}. A directory holds one release: use one per version")]
     AlreadyRegistered(RepoPath),
+    #[error(
+        "the key {key} is a registrar of {project}, which registers new releases only. {index} collects signatures, with \
+         other files. A signer of the project can register it again, and its signatures then fall"
+    )]
+    RegistrarCannotCorrect { key: PublicKey, project: RepoPath, index: RepoPath },
     #[error("{project} has {limit} releases that still wait for signatures: sign some of them first")]
     TooManyCollecting { project: RepoPath, limit: usize },
     #[error(transparent)]
@@ -75,7 +80,7 @@ pub fn check_assets(
 ) -> Result<ActiveSigners, AssetsRefusal> {
     let active = stored::governing_signers(snapshot, dir)?;
     let active = active.ok_or_else(|| AssetsRefusal::NoSigners(dir.clone()))?;
-    if !active.file.lists(caller) {
+    if !active.file.lists(caller) && !active.file.has_registrar(caller) {
         return Err(AssetsRefusal::NotASigner { key: *caller, project: active.project });
     }
     let index = layout::index_in(dir);
@@ -110,6 +115,11 @@ pub fn register_assets(
             let existing = stored::parse_stored(&path, ReleaseIndex::parse(bytes))?;
             if existing.published_files == index.published_files {
                 return Err(AssetsRefusal::AlreadyRegistered(path));
+            }
+            // Signatures would fall, so only a signer decides this (D36).
+            if !active.file.lists(caller) {
+                let project = active.project;
+                return Err(AssetsRefusal::RegistrarCannotCorrect { key: *caller, project, index: path });
             }
             titles::CORRECT
         }

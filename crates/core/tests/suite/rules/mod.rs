@@ -6,6 +6,7 @@ mod place;
 mod query;
 mod quorum;
 mod register;
+mod registrars;
 mod revoke;
 mod revoke_rotation;
 mod sign;

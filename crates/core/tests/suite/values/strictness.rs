@@ -65,6 +65,7 @@ fn a_missing_field_is_refused_unless_it_is_optional() {
         "admin_keys",
         "master_keys",
         "revocation_keys",
+        "registrars",
         "transparency",
         "name",
         "subject_digest",

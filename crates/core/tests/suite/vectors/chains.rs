@@ -59,6 +59,7 @@ fn good() -> Vec<Vector> {
         .admin(1, [&alice(), &bob()])
         .admin(1, [&alice(), &carol()]);
     let by_master = signers("2026-01-02T00:00:00Z").artifact(1, [&key(5)]).master(1, [&dave()]);
+    let with_registrar = successors().registrars([&mallory()]);
     vec![
         chain("good-root-alone", "A first registration that everyone signed.", Verified, founded(PROJECT)),
         chain(
@@ -78,6 +79,12 @@ fn good() -> Vec<Vector> {
             "The new file has two admin groups; one key is in both, and is enough for both.",
             Verified,
             founded(PROJECT).then(&groups, &[&alice(), &bob()]),
+        ),
+        chain(
+            "good-registrar-that-did-not-sign",
+            "A registrar is added, whose consent is not needed.",
+            Verified,
+            founded(PROJECT).then(&with_registrar, &[&alice(), &bob(), &carol(), &key(5), &key(6)]),
         ),
         chain(
             "good-signature-that-nobody-needs",

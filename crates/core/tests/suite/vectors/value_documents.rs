@@ -2,7 +2,7 @@
 
 use countersign_core::values::digest::Sha512;
 
-use super::support::{alice, bob};
+use super::support::{alice, bob, key};
 
 /// A list of signatures with one entry, as it should be and as it should not.
 pub(crate) fn documents() -> Vec<String> {
@@ -61,6 +61,15 @@ pub(crate) fn documents() -> Vec<String> {
 
 fn numbered_servers(count: usize) -> String {
     (0..count).map(|number| format!(r#""https://sign{number}.example.org""#)).collect::<Vec<_>>().join(",")
+}
+
+fn registrars(members: &[String]) -> String {
+    format!(r#""registrars":[{}]"#, members.join(","))
+}
+
+fn numbered_registrars(count: u8) -> Vec<String> {
+    let one = |number| format!(r#"{{"kind":"key","data":{{"pubkey":"{}"}}}}"#, key(number).public_key());
+    (0..count).map(|number| one(100 + number)).collect()
 }
 
 pub(crate) fn signers() -> Vec<String> {
@@ -126,6 +135,20 @@ pub(crate) fn signers() -> Vec<String> {
         with(&format!(r#""servers":["https://{}"]"#, "a".repeat(248))),
         with(&format!(r#""servers":[{}]"#, numbered_servers(8))),
         with(&format!(r#""servers":[{}]"#, numbered_servers(9))),
+        with(&registrars(&[one(&bob, "ci")])),
+        with(&registrars(&[one(&bob, "alice")])),
+        with(&registrars(&[one(&alice, "alice")])),
+        with(&registrars(&[one(&alice, "ci")])),
+        with(&registrars(&[one(&bob, "ci"), one(&bob, "ci")])),
+        with(&registrars(&[one(&bob, "ci"), one(bob.trim_start_matches("svc-pub:"), "ci")])),
+        with(&registrars(&numbered_registrars(16))),
+        with(&registrars(&numbered_registrars(17))),
+        with(&registrars(&[])),
+        with(r#""registrars":null"#),
+        with(r#""registrars":{}"#),
+        with(&registrars(&[format!("\"{bob}\"")])),
+        with(&registrars(&[one(&bob, "ci").replace("\"key\"", "\"gpg\"")])),
+        with(&format!(r#""registrars":{}"#, group("1", &one(&bob, "ci")))),
         with(r#""admin_keys":null"#),
         with(r#""admin_keys":[]"#),
         with(r#""admin_keys":{}"#),

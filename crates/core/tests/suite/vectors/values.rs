@@ -39,7 +39,7 @@ pub(crate) fn all() -> Vec<(&'static str, &'static str, Vec<Value>)> {
         ),
         (
             "signers",
-            "Signers files, how many keys are in them, and their log, witness groups and age.",
+            "Signers files, how many keys and registrars are in them, and their log, witness groups and age.",
             read_all(&[signers(), transparencies()].concat(), read_signers),
         ),
         ("indexes", "Indexes, and how many files are in them.", read_all(&indexes(), read_index)),
@@ -81,7 +81,11 @@ fn read_signers(text: &str) -> Option<String> {
         let age = found.max_age().map_or_else(|| "none".to_owned(), |age| age.as_secs().to_string());
         format!(", log {}, witnesses{groups}, age {age}", found.log().name())
     });
-    Some(format!("{}{}", file.keys().len(), log.unwrap_or_default()))
+    let registrars = match file.registrars().len() {
+        0 => String::new(),
+        count => format!(", registrars {count}"),
+    };
+    Some(format!("{}{registrars}{}", file.keys().len(), log.unwrap_or_default()))
 }
 
 fn read_index(text: &str) -> Option<String> {

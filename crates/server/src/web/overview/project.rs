@@ -9,7 +9,7 @@ use super::{
 use countersign_core::{
     documents::{
         layout,
-        signers::{Group, Role, SignersFile},
+        signers::{Group, Role, Signer, SignersFile},
     },
     rules::{
         snapshot::{ReadError, Snapshot},
@@ -30,6 +30,8 @@ pub struct ProjectOverview {
     pub steps: usize,
     /// From the signers file in force, or else from the proposed one.
     pub roles: Vec<RoleOverview>,
+    /// From the same file: keys that register new releases, and nothing else (D105).
+    pub registrars: Vec<Signer>,
     /// From the same file.
     pub log: Option<LogStrength>,
     pub proposal: Option<ProposalOverview>,
@@ -71,7 +73,8 @@ pub fn describe_project(
     Ok(shown.map(|shown| {
         let roles = list_roles(&shown);
         let log = shown.transparency().map(LogStrength::of);
-        ProjectOverview { id: id.clone(), roles, log, signers, digest, steps, proposal }
+        let registrars = shown.registrars().to_vec();
+        ProjectOverview { id: id.clone(), roles, registrars, log, signers, digest, steps, proposal }
     }))
 }
 

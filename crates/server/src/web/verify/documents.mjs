@@ -42,24 +42,31 @@ const servers = (value, at) => {
   if (!length || length > 8) fail(at, "must be 1 to 8");
 };
 
+const registrars = (value, at) => {
+  const read = list(signer)(value, at);
+  return read.length > 0 && read.length <= 16 ? read : fail(at, "must be 1 to 16");
+};
+
 const roles = { artifact_signers: role, "admin_keys?": role, "master_keys?": role, "revocation_keys?": role };
 
-const others = { "servers?": servers, "transparency?": transparency };
+const others = { "registrars?": registrars, "servers?": servers, "transparency?": transparency };
 
 export async function readSigners(source) {
   const json = parseBounded(source, 256);
   const read = object({ version: oneOf(1), timestamp: time, ...roles, ...others })(json, "");
-  const { version, timestamp, servers: asked, transparency: log, ...file } = read;
+  const { version, timestamp, registrars: machines = [], servers: asked, transparency: log, ...file } = read;
   const { artifact_signers: artifact, admin_keys: admin = artifact, master_keys: master = [], ...rest } = file;
   const all = Object.values(file).flat();
   if (membersOf(all).length > 1000) fail("signers", "more than 1,000");
-  const names = checkNames(file);
+  const names = checkNames({ ...file, registrars: [{ signers: machines }] });
   const plain = new Set(keysOf([...artifact, ...admin, ...Object.values(rest).flat()]));
   if (keysOf(master).some((key) => plain.has(key))) fail("master_keys", "one has another role");
-  const keys = new Set(keysOf(all));
-  if (log?.keys.some(({ key }) => keys.has(key))) fail("transparency", "one of its keys is also a signer's");
+  const [keys, known] = [new Set(keysOf(all)), new Set(keysOf([...all, { signers: machines }]))];
+  if (known.size < keys.size + machines.length) fail("registrars", "one is there twice, or has another role");
+  if (log?.keys.some(({ key }) => known.has(key))) fail("transparency", "one of its keys is also in another role");
   await checkIds(log?.keys ?? []);
-  return { timestamp, dated: json.timestamp, artifact, admin, master, revokers: rest.revocation_keys, names, keys, log };
+  const revokers = rest.revocation_keys;
+  return { timestamp, dated: json.timestamp, artifact, admin, master, revokers, registrars: machines, names, keys, log };
 }
 
 // One name per key, one key per name.

@@ -1,0 +1,26 @@
+#!/bin/sh
+# Sees to it that the program countersign is there: the one on PATH, or a release of ours that is verified before it is used.
+#
+#   COUNTERSIGN_VERSION   which release, as in v0.1.0; without it the program on PATH will do
+set -eu
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+# shellcheck source=ci/job.sh
+. "$here/job.sh"
+check_inputs
+case ${COUNTERSIGN_VERSION:-} in
+*[!A-Za-z0-9._-]* | -*) fail "the input version is not the tag of a release" "write it as in v0.1.0" ;;
+esac
+if [ -z "${COUNTERSIGN_VERSION:-}" ] && command -v countersign >/dev/null 2>&1; then
+    countersign --version
+    exit 0
+fi
+installer=$here/../packaging/install-verified.sh
+[ -f "$installer" ] || fail "there is no program countersign, and no installer at packaging/install-verified.sh" \
+    "use an image that has countersign, or this action at a tagged version"
+bin=${RUNNER_TEMP:-${TMPDIR:-/tmp}}/countersign-bin
+check_input RUNNER_TEMP "$bin"
+mkdir -p -- "$bin"
+# It exits with another code than 0 unless it has verified what it puts there.
+COUNTERSIGN_BIN_DIR=$bin COUNTERSIGN_VERSION=${COUNTERSIGN_VERSION:-} sh "$installer"
+"$bin/countersign" --version
+[ -z "${GITHUB_PATH:-}" ] || printf '%s\n' "$bin" >>"$GITHUB_PATH"

@@ -1,0 +1,28 @@
+#!/bin/sh
+# Waits until enough signers have signed a release. The server says so: `gate` or `verify` proves it.
+#
+#   COUNTERSIGN_SERVER       the signing server
+#   COUNTERSIGN_RELEASE      the release; without it COUNTERSIGN_INDEX, or that of the tag that this job runs for
+#   COUNTERSIGN_TIMEOUT      how long, as in 90s, 30m or 5h; 5h without it
+#   COUNTERSIGN_ON_TIMEOUT   fail (exit code 6), or pass, for a later job to go on
+#   COUNTERSIGN_OUTPUTS      a file for COUNTERSIGN_INDEX and COUNTERSIGN_STATE (complete or waiting)
+set -eu
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+# shellcheck source=ci/job.sh
+. "$here/job.sh"
+check_inputs
+case ${COUNTERSIGN_ON_TIMEOUT:-fail} in
+fail | pass) ;;
+*) fail "the input on-timeout is neither fail nor pass" "leave it out, or set it to pass" ;;
+esac
+make_work
+find_release
+wait_for_signatures "${COUNTERSIGN_TIMEOUT:-5h}"
+hand_over
+[ "$code" -ne 0 ] || summarise 'Enough signers have signed'
+if [ "$code" -eq 6 ]; then
+    summarise 'Signatures are still missing'
+    printf 'Run this job again when they are there. It goes on from here.\n'
+    [ "${COUNTERSIGN_ON_TIMEOUT:-fail}" = fail ] || exit 0
+fi
+exit "$code"

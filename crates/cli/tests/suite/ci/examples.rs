@@ -1,0 +1,173 @@
+//! The workflow files of docs/ci.md, run from their first job to their last.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{
+    Scene,
+    gitlab::{gitlab_runner, read_template, run_job},
+    runner::{Runner, StepEnd, evaluate, evaluated, read, root},
+    yaml,
+};
+use crate::support::fake_forge::Kind;
+
+const SERVER: &str = "https://sign.example.org";
+
+/// A workflow, and what its jobs have put out.
+struct Workflow<'a> {
+    scene: &'a Scene,
+    runner: Runner,
+    jobs: Value,
+    context: Value,
+}
+
+impl<'a> Workflow<'a> {
+    fn of(scene: &'a Scene, file: &str) -> Self {
+        let runner = scene.runner("v1.0");
+        for name in ["make", "gh", "curl"] {
+            runner.stub(name);
+        }
+        let secrets = json!({ "COUNTERSIGN_REGISTRAR_KEY": scene.key(), "PACKAGE_TOKEN": "secret" });
+        let context = json!({ "secrets": secrets, "vars": {}, "github": { "token": "secret" }, "needs": {} });
+        Self { scene, runner, jobs: yaml::read(&read(file))["jobs"].clone(), context }
+    }
+
+    /// Runs a job up to its first failure.
+    #[track_caller]
+    fn run(&mut self, name: &str) -> StepEnd {
+        let job = self.jobs[name].clone();
+        if let Some(needed) = job["needs"].as_str() {
+            assert!(self.context["needs"][needed].is_object(), "{needed} must run before {name}");
+        }
+        let mut context = self.context.clone();
+        context["steps"] = json!({});
+        let mut end = StepEnd::default();
+        for step in job["steps"].as_array().expect("steps") {
+            end = self.step(step, &context);
+            if let Some(id) = step["id"].as_str() {
+                context["steps"][id] = json!({ "outputs": end.outputs });
+            }
+            if end.code != 0 {
+                return end;
+            }
+        }
+        self.context["needs"][name] = json!({ "outputs": evaluated(&job["outputs"], &context) });
+        end
+    }
+
+    fn step(&self, step: &Value, context: &Value) -> StepEnd {
+        let Some(uses) = step["uses"].as_str() else {
+            return self
+                .runner
+                .run(step["run"].as_str().expect("a script"), &evaluated(&step["env"], context));
+        };
+        let uses = uses.trim_start_matches("https://codeberg.org/");
+        let Some(rest) = uses.strip_prefix("OWNER/countersign") else {
+            assert_eq!(uses, "actions/checkout@v4");
+            return StepEnd::default();
+        };
+        let (dir, _) = rest.trim_start_matches('/').split_once('@').expect("a version");
+        let with = step["with"].as_object().cloned().unwrap_or_default();
+        let value = |value: &Value| {
+            evaluate(value.as_str().expect("text"), context).replace(SERVER, &self.scene.server())
+        };
+        let with: Vec<(String, String)> =
+            with.iter().map(|(name, given)| (name.clone(), value(given))).collect();
+        let with: Vec<(&str, &str)> =
+            with.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        self.runner.action(if dir.is_empty() { "." } else { dir }, &with)
+    }
+}
+
+#[test]
+fn the_workflow_for_github_promotes_a_release_that_it_has_verified() {
+    let scene = Scene::start(Kind::GitHub);
+    let mut workflow = Workflow::of(&scene, "ci/examples/github.yml");
+    workflow.run("build").ok();
+    assert!(workflow.runner.told("gh").contains("release create v1.0 --verify-tag --prerelease"));
+    scene.publish("v1.0");
+    workflow.run("register").ok();
+    // The time of the gate is over long before 5 hours.
+    workflow.jobs["publish"]["steps"][1]["with"]["timeout"] = json!("1s");
+    workflow.run("publish").failed(6);
+    assert!(!workflow.runner.told("gh").contains("release edit"), "nothing is published");
+    scene.sign("v1.0");
+    workflow.run("publish").ok();
+    let told = workflow.runner.told("gh");
+    assert!(told.contains("release edit v1.0 --repo acme/app --prerelease=false --latest"), "{told}");
+}
+
+#[test]
+fn the_workflow_for_forgejo_uploads_what_it_has_verified() {
+    let scene = Scene::start(Kind::Forgejo);
+    let mut workflow = Workflow::of(&scene, "ci/examples/forgejo.yml");
+    scene.publish("v1.0");
+    workflow.run("register").ok();
+    workflow.jobs["publish"]["steps"][1]["with"]["timeout"] = json!("1s");
+    workflow.run("publish").failed(6);
+    assert_eq!(workflow.runner.told("curl"), "");
+    scene.sign("v1.0");
+    workflow.run("publish").ok();
+    let told = workflow.runner.told("curl");
+    assert_eq!(told.lines().count(), 2, "{told}");
+    assert!(told.contains("/api/packages/acme/generic/app/v1.0/app.tar.gz"), "{told}");
+}
+
+#[test]
+fn the_pipeline_for_gitlab_uploads_what_it_has_verified() {
+    let scene = Scene::start(Kind::GitLab);
+    scene.publish("v1.0");
+    let mut runner = gitlab_runner(&scene, "v1.0");
+    for (name, value) in
+        [("CI_JOB_TOKEN", "secret"), ("CI_API_V4_URL", "http://gitlab/api/v4"), ("CI_PROJECT_ID", "7")]
+    {
+        runner.env.insert(name.to_owned(), value.to_owned());
+    }
+    runner.stub("curl");
+    let pipeline = yaml::read(&read("ci/examples/gitlab.yml"));
+    let mut jobs: BTreeMap<String, (String, Value)> = BTreeMap::new();
+    for include in pipeline["include"].as_array().unwrap() {
+        let component = include["component"].as_str().unwrap();
+        let name = component.rsplit_once('/').unwrap().1.split_once('@').unwrap().0;
+        let mut with: Vec<(String, String)> = Vec::new();
+        for (name, value) in include["inputs"].as_object().unwrap() {
+            with.push((
+                name.clone(),
+                value.as_str().unwrap().replace(SERVER, &scene.server()).replace("50m", "1s"),
+            ));
+        }
+        with.push(("scripts".to_owned(), root().join("ci").to_str().unwrap().to_owned()));
+        let with: Vec<(&str, &str)> =
+            with.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let (name, job) = read_template(name, &with);
+        jobs.insert(job["stage"].as_str().unwrap().to_owned(), (name, job));
+    }
+    jobs.insert("publish".to_owned(), ("publish".to_owned(), pipeline["publish"].clone()));
+    let mut dotenv = BTreeMap::new();
+    let mut run = |stage: &str| run_job(&runner, &jobs[stage].1, &mut dotenv);
+    run("register").ok();
+    run("sign").failed(6);
+    run("verify").failed(3);
+    scene.sign("v1.0");
+    run("sign").ok();
+    run("verify").ok();
+    assert_eq!(runner.told("curl"), "");
+    run("publish").ok();
+    let told = runner.told("curl");
+    assert!(told.contains("/projects/7/packages/generic/app/v1.0/notes.txt"), "{told}");
+    let stages: Vec<&str> = pipeline["stages"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert_eq!(stages, ["register", "sign", "verify", "publish"]);
+}
+
+#[test]
+fn the_page_shows_these_files_word_for_word() {
+    let page = read("docs/ci.md");
+    for name in ["github", "forgejo", "gitlab"] {
+        let example = read(&format!("ci/examples/{name}.yml"));
+        assert!(
+            page.contains(&format!("```yaml\n{example}```\n")),
+            "docs/ci.md does not show ci/examples/{name}.yml"
+        );
+    }
+}

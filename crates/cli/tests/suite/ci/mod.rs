@@ -1,0 +1,76 @@
+//! What CI systems run: our scripts, actions and templates, by stand-ins for the runners, against a real server (D107–D109).
+
+mod actions;
+mod examples;
+mod gitlab;
+mod hostile;
+mod options;
+mod registrars;
+mod runner;
+mod yaml;
+
+use serde_json::json;
+
+use self::runner::Runner;
+use crate::support::{
+    Person, SignersFile, World,
+    client::Computer,
+    fake_forge::{Asset, ForgeWorld, Kind},
+    signers::signer,
+};
+
+/// A forge with a project of alice and bob, who both must sign, and of the registrar `ci`.
+struct Scene {
+    forge: ForgeWorld,
+    computer: Computer,
+}
+
+impl Scene {
+    #[track_caller]
+    fn start(kind: Kind) -> Self {
+        let forge = ForgeWorld::start(kind);
+        let computer = Computer::of(&forge.world.server);
+        let scene = Self { forge, computer };
+        let [alice, bob, ci] = ["alice", "bob", "ci"].map(Person::named);
+        let file = SignersFile::of(2, &[&alice, &bob]).with("registrars", json!([signer(&ci.key())]));
+        let forge = &scene.forge.forge;
+        forge.put_signers("acme/app", "main", "svc.signers.json", &file);
+        let page = forge.url(&kind.page_of("acme/app", "main", "svc.signers.json"));
+        scene.world().register_url(&alice, &page).ok();
+        let pending = format!("{}/svc.signers.pending/svc.signers.json", forge.project("acme/app"));
+        scene.world().sign_all(&pending, &[&alice, &bob]);
+        scene
+    }
+
+    fn world(&self) -> &World {
+        &self.forge.world
+    }
+
+    fn server(&self) -> String {
+        format!("http://{}", self.world().server.address())
+    }
+
+    /// The forge has a release with this tag; its page.
+    fn publish(&self, tag: &str) -> String {
+        let assets = [Asset::new("app.tar.gz", "the archive"), Asset::new("notes.txt", "what is new")];
+        self.forge.forge.put_release("acme/app", tag, &assets)
+    }
+
+    fn index(&self, tag: &str) -> String {
+        self.forge.forge.index_path("acme/app", tag)
+    }
+
+    /// The registrar's private key, as a secret has it.
+    fn key(&self) -> String {
+        std::fs::read_to_string(self.computer.key_of("ci")).expect("a key")
+    }
+
+    fn sign(&self, tag: &str) {
+        self.world().sign_all(&self.index(tag), &[&Person::named("alice"), &Person::named("bob")]);
+    }
+
+    /// A runner of this forge for a tag.
+    fn runner(&self, tag: &str) -> Runner {
+        Runner::new(&self.forge.forge.url(""), tag)
+    }
+}

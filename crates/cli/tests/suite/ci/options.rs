@@ -1,0 +1,110 @@
+//! What the client has for jobs: `--outputs`, `--if-needed`, `--whole` (D107). And the form of the scripts.
+
+use std::process::Command;
+
+use super::{
+    Scene,
+    runner::{read, root},
+};
+use crate::support::{
+    Person,
+    fake_forge::{Asset, Kind},
+};
+
+#[test]
+fn results_are_appended_as_lines() {
+    let scene = Scene::start(Kind::GitHub);
+    let url = scene.publish("v1.0");
+    let (computer, index) = (&scene.computer, scene.index("v1.0"));
+    computer.write("out", "BEFORE=1\n");
+    computer.run_as("ci", &["release", &url, "--outputs", "out"]).ok();
+    computer.run(&["status", &index, "--outputs", "out"]).ok();
+    computer.run(&["status", "--wait", "--timeout", "1s", &index, "--outputs", "out"]).failed(6);
+    scene.sign("v1.0");
+    computer.run(&["status", "--wait", &index, "--outputs", "out"]).ok();
+    computer.run(&["download", &url, "-o", "dist"]).ok();
+    computer.run(&["verify", "dist", "--release", &index, "--whole", "--outputs", "out"]).ok();
+    let page = format!("{}/p/{index}", scene.server());
+    let state = |state| format!("COUNTERSIGN_INDEX={index}\nCOUNTERSIGN_STATE={state}\n");
+    let states: String = ["waiting", "waiting", "complete", "verified"].into_iter().map(state).collect();
+    let expected = format!("BEFORE=1\nCOUNTERSIGN_INDEX={index}\nCOUNTERSIGN_PAGE={page}\n{states}");
+    assert_eq!(String::from_utf8(computer.read("out")).unwrap(), expected);
+    computer.run(&["status", &index, "--outputs", "no/such/dir"]).failed(1);
+}
+
+#[test]
+fn a_failed_verification_puts_nothing_out() {
+    let scene = Scene::start(Kind::GitHub);
+    let url = scene.publish("v1.0");
+    let (computer, index) = (&scene.computer, scene.index("v1.0"));
+    computer.run_as("ci", &["release", &url]).ok();
+    computer.write("app.tar.gz", "the archive");
+    computer.run(&["verify", "app.tar.gz", "--release", &index, "--outputs", "out"]).failed(3);
+    scene.sign("v1.0");
+    let whole = ["verify", "app.tar.gz", "--release", &index, "--whole", "--outputs", "out"];
+    computer.run(&whole).failed(3).says(&["notes.txt"]);
+    assert!(!computer.path("out").exists());
+    computer.run(&["verify", "app.tar.gz", "--release", &index]).ok();
+    computer.run(&["verify", "app.tar.gz", "--whole"]).failed_as_usage();
+    computer.run(&["verify", "app.tar.gz", "--outputs", "out"]).failed_as_usage();
+    computer.run(&["bundle", &index, "-o", "bundle"]).ok();
+    computer.run(&["verify", "app.tar.gz", "--bundle", "bundle", "--whole"]).failed(3).says(&["notes.txt"]);
+}
+
+#[test]
+fn a_signer_with_if_needed_replaces_no_signed_index() {
+    let scene = Scene::start(Kind::GitHub);
+    let url = scene.publish("v1.0");
+    let (computer, index) = (&scene.computer, scene.index("v1.0"));
+    let first = computer.json_as("alice", &["release", "--if-needed", &url]);
+    assert_eq!(
+        (first["index_file_path"].as_str(), first.get("was_registered")),
+        (Some(index.as_str()), None)
+    );
+    scene.world().sign(&Person::named("alice"), &index).ok();
+    let before = scene.world().read(&index);
+    scene.forge.forge.put_release("acme/app", "v1.0", &[Asset::new("app.tar.gz", "another build")]);
+    let again = computer.json_as("bob", &["release", "--if-needed", &url]);
+    assert_eq!(again["was_registered"], true);
+    assert_eq!(scene.world().read(&index), before);
+    // Without it, the user is asked.
+    computer.run_as("bob", &["release", &url]).failed(2);
+    computer.run_as("bob", &["release", &url, "--yes"]).ok().says(&["These signatures fell"]);
+}
+
+#[test]
+fn the_scripts_are_posix_sh() {
+    let mut scripts: Vec<_> =
+        std::fs::read_dir(root().join("ci")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    scripts.retain(|path| path.extension().is_some_and(|extension| extension == "sh"));
+    assert_eq!(scripts.len(), 6);
+    for path in &scripts {
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(
+            path.ends_with("job.sh") || text.starts_with("#!/bin/sh\n") && text.contains("\nset -eu\n"),
+            "{path:?}"
+        );
+        for shell in ["dash", "bash", "busybox"] {
+            let mut command = Command::new(shell);
+            if shell == "busybox" {
+                command.arg("sh");
+            }
+            match command.arg("-n").arg(path).output() {
+                Ok(checked) => assert!(checked.status.success(), "{shell} {path:?}: {checked:?}"),
+                Err(_) => println!("SKIPPED: there is no {shell}"),
+            }
+        }
+    }
+    match Command::new("shellcheck").arg("-x").args(&scripts).current_dir(root()).output() {
+        Ok(checked) => assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout)),
+        Err(_) => println!("SKIPPED: there is no shellcheck"),
+    }
+}
+
+#[test]
+fn the_page_names_every_exit_code_of_the_scripts() {
+    let page = read("docs/ci.md");
+    for code in [0, 1, 2, 3, 4, 5, 6, 7, 8] {
+        assert!(page.contains(&format!("| {code} |")), "{code}");
+    }
+}
