@@ -4,6 +4,7 @@ pub mod history;
 pub mod index;
 pub mod layout;
 pub mod metadata;
+pub mod other_formats;
 pub mod registration;
 pub mod repository;
 pub mod revocation;

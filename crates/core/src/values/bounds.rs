@@ -26,6 +26,8 @@ pub const SIGNERS_FILE_WITNESSES: usize = 32;
 pub const PROOF_AGE_SECONDS: usize = 10 * 365 * 86_400;
 /// Signatures on one file: a rotation may have those of the signers before and after it.
 pub const SIGNATURES: usize = 2 * SIGNERS_FILE_ENTRIES;
+/// Of the signatures on one release in other formats: of every artifact signer, in every format.
+pub const OTHER_FORMATS_BYTES: usize = FILE_BYTES;
 /// Of the metadata of a signers file: two URLs of 2 KiB, percent-encoded, and a path.
 pub const METADATA_BYTES: usize = 16 << 10;
 /// Of the history of a project's signers, assembled from its entries.
