@@ -8,6 +8,7 @@ pub mod other_formats;
 pub mod registration;
 pub mod repository;
 pub mod revocation;
+pub mod sha256sums;
 pub mod signatures;
 pub mod signers;
 pub mod transparency;
