@@ -125,7 +125,7 @@ impl World {
         let mut signatures: BTreeMap<RepoPath, Signature> = files.into_iter().map(sign).collect();
         // A file that does not exist gets a signature on nothing, so that only its absence is wrong.
         signatures.entry(file.clone()).or_insert_with(|| key.sign(&Sha512::of(b"")));
-        Submission { file, signer: key.public_key(), signatures }
+        Submission { file, signer: key.public_key(), signatures, other_formats: Default::default() }
     }
 
     pub fn sign(&mut self, file: &str, key: &SecretKey) -> Result<Signed, SignRefusal> {

@@ -2,12 +2,12 @@
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use super::options::{FreshArgs, RootArgs, parse_duration, parse_path};
+use super::options::{FreshArgs, RootArgs, parse_duration, parse_format, parse_path};
 use crate::client_config::Setting;
 use clap::{ArgGroup, Args, Subcommand};
 use clap_complete::Shell;
 use countersign_api::event::EventKind;
-use countersign_core::values::path::RepoPath;
+use countersign_core::values::{other_format::OtherFormat, path::RepoPath};
 
 #[derive(Debug, Args)]
 pub(crate) struct DownloadArgs {
@@ -219,6 +219,15 @@ pub(crate) struct SignArgs {
     /// Refuse to sign unless --files DIR holds every file of the release, byte for byte
     #[arg(long, requires = "files")]
     pub(crate) require_match: bool,
+
+    /// Sign the SHA256SUMS of the release in these formats as well, for ssh-keygen or minisign: ssh, minisign or both
+    /// [default: what the signers file asks for]
+    #[arg(long, value_name = "FORMAT", value_delimiter = ',', value_parser = parse_format, conflicts_with_all = ["submit", "export"])]
+    pub(crate) also: Vec<OtherFormat>,
+
+    /// Sign in no other format, whatever the signers file asks for
+    #[arg(long, conflicts_with_all = ["also", "submit", "export"])]
+    pub(crate) no_formats: bool,
 
     /// Write what there is to sign to this file, for a computer without a network; needs no key
     #[arg(long, value_name = "FILE", conflicts_with_all = ["detached", "submit"])]

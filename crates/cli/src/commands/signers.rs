@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use countersign_core::{
     documents::signers::{Group, Role, SignersFile},
-    values::digest::Sha512,
+    values::{digest::Sha512, other_format::OtherFormat},
 };
 use countersign_explain::{
     log_strength::LogStrength,
@@ -28,11 +28,16 @@ pub(crate) fn check(path: &Path, output: Output) -> Result<(), CliError> {
     let mut lines = vec![format!("{} is valid, of {}", shown_path(path), file.timestamp())];
     lines.push(format!("digest: {digest}"));
     lines.extend(describe_strength(&strength, output));
+    if !file.formats().is_empty() {
+        let names: Vec<&str> = file.formats().iter().map(|format| format.name()).collect();
+        lines.push(format!("Artifact signers are asked to sign for {} as well.", names.join(" and ")));
+    }
     let mut value = json!({
         "valid": true,
         "timestamp": file.timestamp().to_string(),
         "digest": digest,
         "keys": file.keys().len(),
+        "formats": file.formats(),
     });
     add_strength(&mut value, &strength);
     output.answer(&lines.join("\n"), &value)
@@ -56,6 +61,7 @@ struct Draft {
     roles: BTreeMap<Role, Vec<Group>>,
     servers: Vec<String>,
     log: Option<LogDraft>,
+    formats: Vec<OtherFormat>,
 }
 
 impl Draft {
@@ -72,6 +78,9 @@ impl Draft {
         }
         if let Some(log) = &self.log {
             file.insert("transparency".to_owned(), log.to_json());
+        }
+        if !self.formats.is_empty() {
+            file.insert("formats".to_owned(), json!(self.formats));
         }
         SignersFile::parse(Value::Object(file).to_string().as_bytes()).map_err(|error| {
             CliError::usage(

@@ -8,7 +8,7 @@ use crate::values::{
     bounds::{OTHER_FORMATS_BYTES, SIGNERS_FILE_ENTRIES},
     json::{self, Field, Json, ParseError},
     key::PublicKey,
-    other_format::OtherFormat,
+    other_format::{OtherFormat, ReleaseSums},
 };
 
 const VERSION: u64 = 1;
@@ -46,6 +46,16 @@ impl OtherFormatsFile {
 
     pub fn write(&self) -> Vec<u8> {
         json::write_versioned(VERSION, self)
+    }
+
+    /// Those that verify: for showing and handing out what a server says that it has.
+    pub fn keep_verifying(&self, sums: &ReleaseSums<'_>) -> Self {
+        let mut kept = self.clone();
+        for (key, texts) in &mut kept.entries {
+            texts.retain(|format, text| format.verify(text, key, sums).is_ok());
+        }
+        kept.entries.retain(|_, texts| !texts.is_empty());
+        kept
     }
 
     /// How many keys have signed in a format.

@@ -42,7 +42,8 @@ fn told_already(changes: &[SignersChange]) -> BTreeSet<PublicKey> {
         | SignersChange::RoleListed { .. }
         | SignersChange::RoleUnlisted { .. }
         | SignersChange::Servers(_)
-        | SignersChange::Log(_) => None,
+        | SignersChange::Log(_)
+        | SignersChange::Formats(_) => None,
     };
     changes.iter().filter_map(told).collect()
 }
@@ -58,9 +59,10 @@ fn describe(change: &SignersChange, told: &BTreeSet<PublicKey>) -> Option<Markup
             "WARNING: the name " (name(to)) " now stands for another key. It was " (parts::key(from.key))
             ", and is to be " (parts::key(to.key)) "."
         },
-        SignersChange::Weakened { .. } | SignersChange::Servers(_) | SignersChange::Log(_) => {
-            html! { (change) }
-        }
+        SignersChange::Weakened { .. }
+        | SignersChange::Servers(_)
+        | SignersChange::Log(_)
+        | SignersChange::Formats(_) => html! { (change) },
         SignersChange::Joined { signer, roles } => {
             html! { (parts::who(signer)) " joins as " (titles(roles)) }
         }
