@@ -1,4 +1,5 @@
 mod kept_apart;
+mod other_formats;
 mod reading_and_writing;
 mod sha256sums;
 mod signature_sets;
