@@ -7,6 +7,7 @@ pub mod metadata;
 pub mod registration;
 pub mod repository;
 pub mod revocation;
+pub mod sha256sums;
 pub mod signatures;
 pub mod signers;
 pub mod transparency;
