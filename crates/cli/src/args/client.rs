@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use super::options::{FreshArgs, RootArgs, parse_duration, parse_format, parse_path};
 use crate::client_config::Setting;
-use clap::{ArgGroup, Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use countersign_api::event::EventKind;
 use countersign_core::values::{other_format::OtherFormat, path::RepoPath};
@@ -82,6 +82,46 @@ pub(crate) struct BundleArgs {
 
     #[command(flatten)]
     pub(crate) log: FreshArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The release, or the URL of one of its files
+    #[arg(value_name = "NAME", num_args = 1..=2, required = true)]
+    pub(crate) names: Vec<String>,
+
+    /// The directory to write to: a new one, or an empty one
+    #[arg(long, short = 'o', value_name = "DIR")]
+    pub(crate) output: PathBuf,
+
+    /// The tool that people verify with
+    #[arg(long = "for", value_name = "TOOL", value_enum)]
+    pub(crate) format: ExportFormat,
+
+    /// Write to a directory that is not empty: replace files of the same names, and leave others
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    #[command(flatten)]
+    pub(crate) root: RootArgs,
+
+    #[command(flatten)]
+    pub(crate) log: FreshArgs,
+}
+
+/// The tool that an export is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// OpenSSL 3 or newer
+    Openssl,
+}
+
+impl ExportFormat {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Openssl => "openssl",
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@ mod api;
 mod client;
 mod cluster;
 mod events;
+mod export;
 mod forges;
 mod fsck;
 mod hostile;
