@@ -114,12 +114,18 @@ pub(crate) struct ExportArgs {
 pub(crate) enum ExportFormat {
     /// OpenSSL 3 or newer
     Openssl,
+    /// ssh-keygen of OpenSSH 8.1 or newer; needs signatures in this format
+    Ssh,
+    /// minisign 0.10 or newer; needs signatures in this format
+    Minisign,
 }
 
 impl ExportFormat {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Openssl => "openssl",
+            Self::Ssh => "ssh",
+            Self::Minisign => "minisign",
         }
     }
 }

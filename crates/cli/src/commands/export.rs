@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use countersign_core::values::digest::Sha256;
+use countersign_core::values::{digest::Sha256, other_format::OtherFormat};
 use serde_json::json;
 
 use self::{
     directory::{SCRIPT, check_free, write_all},
+    other_format::FormatSignatures,
     release::ExportedRelease,
 };
 use super::download::{check_log, find_evidence, warn_of_begun_revocation};
@@ -23,8 +24,11 @@ use crate::{
 };
 
 mod directory;
+mod minisign;
 mod openssl;
+mod other_format;
 mod release;
+mod ssh;
 
 pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
@@ -38,6 +42,14 @@ pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliE
     let release = ExportedRelease::new(artifact, &found.evidence)?;
     let (files, script) = match args.format {
         ExportFormat::Openssl => (openssl::list_files(&release), openssl::render_script(&release)),
+        ExportFormat::Ssh => {
+            let signed = FormatSignatures::find(&found.client, &release, OtherFormat::Ssh).await?;
+            (ssh::list_files(&release, &signed), ssh::render_script(&release, &signed))
+        }
+        ExportFormat::Minisign => {
+            let signed = FormatSignatures::find(&found.client, &release, OtherFormat::Minisign).await?;
+            (minisign::list_files(&release, &signed), minisign::render_script(&release, &signed))
+        }
     };
     write_all(&args.output, &files, &script)?;
     let digest = Sha256::of(script.as_bytes());
