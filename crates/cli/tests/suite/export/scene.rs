@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::support::{
     Person, SignersFile, World,
     client::{Computer, Ran, add_files, text},
-    keys::installed,
+    keys::{has_openssl, installed},
 };
 
 pub(super) const FILES: [(&str, &[u8]); 7] = [
@@ -124,10 +124,7 @@ pub(super) fn run_script(shell: &str, export: &Path, args: &[&str]) -> Ran {
 
 /// The shells to try. None where OpenSSL 3 is missing, which the test says.
 pub(super) fn shells() -> Vec<&'static str> {
-    let version = Command::new("openssl").arg("version").output();
-    let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    if !version.is_ok_and(|version| version.starts_with("OpenSSL 3.")) {
-        println!("skipped: OpenSSL 3 is not installed");
+    if !has_openssl() {
         return Vec::new();
     }
     ["sh", "dash", "bash"].into_iter().filter(|shell| installed(shell)).collect()
