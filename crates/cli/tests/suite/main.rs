@@ -10,6 +10,7 @@ mod cluster;
 mod events;
 mod export;
 mod forges;
+mod formats;
 mod fsck;
 mod hostile;
 mod journal;

@@ -65,7 +65,8 @@ pub const FIRST_PAGE_RELEASES: usize = 10;
 pub const JOURNAL_LINE_BYTES: usize = 4 << 10;
 /// Of the message of a commit in the journal.
 pub const JOURNAL_MESSAGE_BYTES: usize = 64 << 10;
-/// Files that one commit in the journal changes. New signers change two files of each release that collects signatures.
+/// Files that one commit in the journal changes. New signers change up to three files of each release that collects
+/// signatures.
 pub const JOURNAL_ENTRY_FILES: usize = 100_000;
 /// Of one commit in the journal. Content that it stores in several places counts once.
 pub const JOURNAL_ENTRY_BYTES: usize = 64 << 20;
