@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 pub use countersign_core::documents::revocation::RevokeBody;
 use countersign_core::{
-    documents::revocation::{parse_key, parse_signature},
+    documents::{
+        other_formats::{FormatTexts, parse_texts},
+        revocation::{parse_key, parse_signature},
+    },
     rules::decide::sign::Submission,
     values::{
         json::{Field, Json, ParseError},
@@ -35,6 +38,11 @@ pub struct SignaturesBody {
     pub public_key: PublicKey,
     /// By path: the file itself and, for a signers file, its metadata.
     pub signatures: BTreeMap<RepoPath, Signature>,
+    /// By format, `minisign` or `ssh`: the signer's signatures on the `SHA256SUMS` of a release, as those programs write
+    /// them. Optional. They count for nothing here.
+    #[schema(value_type = BTreeMap<String, String>, nullable = false)]
+    #[serde(skip_serializing_if = "FormatTexts::is_empty")]
+    pub other_formats: FormatTexts,
 }
 
 /// Where a release is published. Exactly one of the two.
@@ -78,13 +86,24 @@ impl SignaturesBody {
             file_path: object.required("file_path")?.parsed(RepoPath::parse)?,
             public_key: parse_key(&object.required("public_key")?)?,
             signatures,
+            other_formats: object
+                .optional("other_formats")
+                .map(|texts| parse_texts(&texts))
+                .transpose()?
+                .unwrap_or_default(),
         })
     }
 }
 
 impl From<Submission> for SignaturesBody {
-    fn from(Submission { file, signer, signatures }: Submission) -> Self {
-        Self { file_path: file, public_key: signer, signatures }
+    fn from(Submission { file, signer, signatures, other_formats }: Submission) -> Self {
+        Self { file_path: file, public_key: signer, signatures, other_formats }
+    }
+}
+
+impl From<SignaturesBody> for Submission {
+    fn from(SignaturesBody { file_path, public_key, signatures, other_formats }: SignaturesBody) -> Self {
+        Self { file: file_path, signer: public_key, signatures, other_formats }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The schema of the signers file. It is written by hand because the file's own type reads more than it writes.
 
+use countersign_core::values::other_format::OtherFormat;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -37,6 +38,10 @@ pub struct SignersConfig {
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transparency: Option<SignersTransparency>,
+    /// Formats in which artifact signers are asked to sign as well, for users who verify with other programs.
+    #[schema(nullable = false, min_items = 1, max_items = 2)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub formats: Option<Vec<OtherFormat>>,
 }
 
 /// None of its keys occurs twice, and none is a signer's.

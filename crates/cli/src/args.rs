@@ -113,6 +113,21 @@ The bundle covers all files of the release. To verify it on a computer that does
 that this command prints, from a place that you trust:
   countersign verify FILE --bundle BUNDLE --signers-digest sha512:…")]
     Bundle(BundleArgs),
+    /// Write a release for verification with tools that people already have
+    #[command(after_help = "\
+Examples:
+  countersign export https://github.com/acme/app/releases/tag/v1.0 -o app-1.0-openssl --for openssl
+  sh app-1.0-openssl/verify.sh ~/Downloads              on any computer, with OpenSSL 3 and no countersign
+
+The client verifies the release as `countersign download` does. A revoked release, or one that still collects signatures, \
+is refused. Then it writes the signed index, the signers file, the signatures, the keys, a SHA256SUMS and verify.sh. \
+Nothing is signed. The script checks every signature, counts the signers of each group, and then checks the files that \
+are in the directory.
+
+The script cannot vouch for itself. The command prints its SHA-256: publish it where your users trust you. Another export \
+of the same release gives the same script, so anyone can compare. The script does not know of a later revocation. \
+docs/export.md says what else it does not check.")]
+    Export(ExportArgs),
     /// Save what the log proves of a release now, in its bundle or in a file
     #[command(after_help = "\
 Examples:

@@ -10,6 +10,7 @@ use countersign_core::{
     values::{
         digest::Sha512,
         key::{PublicKey, SecretKey, Signature},
+        other_format::FormatMessage,
         shown::shown_text,
         verifier_key::VerifierKey,
         wire,
@@ -109,6 +110,14 @@ impl SigningKey {
         match self {
             Self::File(key) => Ok(key.sign(digest)),
             Self::Agent(key) => key.sign(digest),
+        }
+    }
+
+    /// Signs for another program (D101).
+    pub(crate) fn sign_message(&self, message: &FormatMessage) -> Result<Signature, CliError> {
+        match self {
+            Self::File(key) => Ok(message.sign_with(key)),
+            Self::Agent(key) => key.sign_message(message),
         }
     }
 }

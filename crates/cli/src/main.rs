@@ -101,6 +101,7 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Download(args) => ask(global, output, async |session| download::run(session, &args).await),
         Command::Verify(args) => ask(global, output, async |session| verify::run(session, &args).await),
         Command::Bundle(args) => ask(global, output, async |session| bundle::run(session, &args).await),
+        Command::Export(args) => ask(global, output, async |session| export::run(session, &args).await),
         Command::Staple(args) => ask(global, output, async |session| staple::run(session, &args).await),
         Command::Chain(args) => ask(global, output, async |session| chain::run(session, &args).await),
         Command::Register(args) => {

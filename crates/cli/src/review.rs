@@ -1,5 +1,7 @@
 //! What a signer reads before signing.
 
+use std::collections::BTreeSet;
+
 use countersign_core::{
     documents::{
         index::{Digests, PublishedFile, ReleaseIndex},
@@ -13,7 +15,7 @@ use countersign_core::{
         consent::Consent,
         place::{path_of_url, release_tag},
     },
-    values::{key::PublicKey, shown::shown_text},
+    values::{key::PublicKey, other_format::OtherFormat, shown::shown_text},
 };
 use countersign_explain::{
     difference::list_changes,
@@ -37,6 +39,8 @@ pub(crate) struct Review<'a> {
     pub(crate) collected: &'a SignatureSet,
     pub(crate) comparison: Option<&'a Comparison>,
     pub(crate) you: PublicKey,
+    /// Besides our own.
+    pub(crate) formats: &'a BTreeSet<OtherFormat>,
 }
 
 impl Review<'_> {
@@ -68,10 +72,21 @@ impl Review<'_> {
         let signed = self.to_sign.signed.iter().copied();
         lines.push(format!("  signed     {}", people.list_or(signed, "no one yet")));
         lines.push(format!("  missing    {}", people.list(self.to_sign.missing_signers())));
+        lines.extend(self.describe_formats());
         if let Some(comparison) = self.comparison {
             lines.extend(describe_comparison(comparison, output));
         }
         lines.join("\n")
+    }
+
+    /// An agent can ask before each signature, and its user should know how often.
+    fn describe_formats(&self) -> Option<String> {
+        if self.formats.is_empty() {
+            return None;
+        }
+        let names: Vec<&str> = self.formats.iter().map(|format| format.name()).collect();
+        let count = 1 + self.formats.iter().map(|format| format.signature_count()).sum::<usize>();
+        Some(format!("  also       SHA256SUMS for {}; your key signs {count} times", names.join(" and ")))
     }
 
     /// The question tells as whom one signs, and what was not looked at.

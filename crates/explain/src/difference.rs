@@ -8,7 +8,7 @@ use std::{
 
 use countersign_core::{
     documents::signers::{Group, Role, Signer, SignersFile, keys_of},
-    values::key::PublicKey,
+    values::{key::PublicKey, other_format::OtherFormat},
 };
 
 use crate::{
@@ -81,6 +81,8 @@ pub enum SignersChange {
     Servers(Vec<String>),
     /// Of the log and its witnesses.
     Log(LogChange),
+    /// The formats besides our own in which artifact signers are asked to sign.
+    Formats(BTreeSet<OtherFormat>),
 }
 
 /// A group of a role that changes, and keeps some of its keys.
@@ -102,6 +104,7 @@ pub fn list_changes(current: Option<&SignersFile>, proposed: &SignersFile) -> Ve
             changes.extend(proposed.registrars().iter().cloned().map(SignersChange::RegistrarJoined));
             changes.extend(compare_servers(&[], proposed.servers()));
             changes.extend(compare_logs(None, proposed));
+            changes.extend(compare_formats(&[], proposed.formats()));
             changes
         }
         Some(current) => {
@@ -116,6 +119,7 @@ pub fn list_changes(current: Option<&SignersFile>, proposed: &SignersFile) -> Ve
             changes.extend(pair.list_registrars());
             changes.extend(compare_servers(current.servers(), proposed.servers()));
             changes.extend(plain);
+            changes.extend(compare_formats(current.formats(), proposed.formats()));
             changes
         }
     }
@@ -139,7 +143,8 @@ impl SignersChange {
             | Self::RoleUnlisted { .. }
             | Self::RegistrarJoined(_)
             | Self::RegistrarLeft(_)
-            | Self::Servers(_) => false,
+            | Self::Servers(_)
+            | Self::Formats(_) => false,
         }
     }
 }
@@ -165,6 +170,12 @@ fn found_role(file: &SignersFile, role: Role) -> SignersChange {
 
 fn compare_servers(before: &[String], after: &[String]) -> Option<SignersChange> {
     (before != after).then(|| SignersChange::Servers(after.to_vec()))
+}
+
+/// Their order means nothing.
+fn compare_formats(before: &[OtherFormat], after: &[OtherFormat]) -> Option<SignersChange> {
+    let [before, after] = [before, after].map(|formats| formats.iter().copied().collect::<BTreeSet<_>>());
+    (before != after).then_some(SignersChange::Formats(after))
 }
 
 fn compare_logs(
@@ -360,6 +371,13 @@ impl fmt::Display for SignersChange {
             Self::RegistrarLeft(signer) => write!(f, "{} is no longer a registrar", shown_signer(signer)),
             Self::Servers(servers) if servers.is_empty() => f.write_str("the file names no servers"),
             Self::Servers(servers) => write!(f, "servers: {}", servers.join(", ")),
+            Self::Formats(formats) if formats.is_empty() => {
+                f.write_str("artifact signers are asked for no other formats")
+            }
+            Self::Formats(formats) => {
+                let names: Vec<_> = formats.iter().map(|format| format.name()).collect();
+                write!(f, "artifact signers are asked to sign for {} as well", names.join(" and "))
+            }
             Self::Founded { role, groups: Some(groups) } => write!(f, "{role}: {}", shown_groups(groups)),
             Self::Founded { role, groups: None } => write!(f, "no {role}: {}", default_of(*role)),
             Self::NameMoved { from, to } => write!(

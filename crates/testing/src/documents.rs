@@ -5,18 +5,19 @@ use countersign_core::{
         history::{History, HistoryEntry},
         index::{Digests, PublishedFile, ReleaseIndex},
         metadata::{Metadata, OriginKind},
+        other_formats::OtherFormatsFile,
         registration::SignedRequest,
         repository::RepositoryMarker,
         revocation::Revocation,
         signatures::{Collected, SignatureSet},
         signers::SignersFile,
     },
-    values::{digest::Sha512, json::ParseError},
+    values::{digest::Sha512, json::ParseError, key::SecretKey, other_format::OtherFormat},
 };
 
 use super::{
-    PROJECT, alice, at, bob, carol, dave, log_key, mallory, origin, path, published, signed_request, signers,
-    witness_key,
+    INDEX, PROJECT, alice, at, bob, carol, dave, format_text, log_key, mallory, origin, path, published,
+    signed_request, signers, witness_key,
 };
 
 /// Reads a document of one kind and writes it again.
@@ -30,7 +31,7 @@ pub struct Kind {
     pub example: fn() -> Vec<u8>,
 }
 
-pub const KINDS: [Kind; 9] = [
+pub const KINDS: [Kind; 10] = [
     Kind {
         name: "signers file",
         rewrite: |b| SignersFile::parse(b).map(|d| d.write()),
@@ -70,6 +71,11 @@ pub const KINDS: [Kind; 9] = [
         name: "registration",
         rewrite: |b| SignedRequest::parse(b).map(|d| d.write()),
         example: || signed_request(&alice(), at("2026-02-01T12:00:00.25Z"), "{\"a\": \"\\u00e9\"}").write(),
+    },
+    Kind {
+        name: "other formats",
+        rewrite: |b| OtherFormatsFile::parse(b).map(|d| d.write()),
+        example: || other_formats().write(),
     },
     Kind {
         name: "marker",
@@ -144,6 +150,14 @@ pub fn signature_set(content: &[u8]) -> SignatureSet {
         set.add(key.public_key(), Collected { signature, collected_at: at("2026-02-01T12:00:00Z") });
     }
     set
+}
+
+pub fn other_formats() -> OtherFormatsFile {
+    let texts = |key: &SecretKey| {
+        OtherFormat::ALL.map(|format| (format, format_text(format, key, INDEX, "sums"))).into()
+    };
+    let entries = [alice(), bob(), carol()].map(|key| (key.public_key(), texts(&key)));
+    OtherFormatsFile { entries: entries.into() }
 }
 
 pub fn history() -> History {

@@ -1,13 +1,14 @@
 //! A repository, a clock, and one verb for each decision. A refusal leaves the repository as it was.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, convert::Infallible, time::Duration};
 
 use countersign_core::{
     documents::{
-        index::{AssetName, Digests, PublishedFile},
+        index::{AssetName, Digests, PublishedFile, ReleaseIndex},
         metadata::{Origin, OriginKind},
         registration::SignedRequest,
         revocation::Revocation,
+        sha256sums::render_sha256sums,
     },
     rules::{
         auth::sign_request,
@@ -26,6 +27,7 @@ use countersign_core::{
     values::{
         digest::{Sha256, Sha512},
         key::{SecretKey, Signature},
+        other_format::{OtherFormat, ReleaseSums},
         path::RepoPath,
         time::Timestamp,
     },
@@ -125,7 +127,17 @@ impl World {
         let mut signatures: BTreeMap<RepoPath, Signature> = files.into_iter().map(sign).collect();
         // A file that does not exist gets a signature on nothing, so that only its absence is wrong.
         signatures.entry(file.clone()).or_insert_with(|| key.sign(&Sha512::of(b"")));
-        Submission { file, signer: key.public_key(), signatures }
+        Submission { file, signer: key.public_key(), signatures, other_formats: Default::default() }
+    }
+
+    /// The same for the index, with right signatures in other formats.
+    pub fn submission_with(&self, key: &SecretKey, formats: &[OtherFormat]) -> Submission {
+        let mut submission = self.submission(INDEX, key);
+        let index = ReleaseIndex::parse(&self.repo.bytes(INDEX)).expect("an index");
+        let sums = render_sha256sums(&index).unwrap_or_default();
+        let texts = formats.iter().map(|format| (*format, format_text(*format, key, INDEX, &sums)));
+        submission.other_formats = texts.collect();
+        submission
     }
 
     pub fn sign(&mut self, file: &str, key: &SecretKey) -> Result<Signed, SignRefusal> {
@@ -220,6 +232,14 @@ pub fn release(tag: &str, content: &str) -> Release {
         published_on: Some(at("2026-01-30T08:00:00Z")),
         published_files: vec![published("app.tar.gz", content)],
     }
+}
+
+/// A right signature in another format, over this text.
+pub fn format_text(format: OtherFormat, key: &SecretKey, index: &str, sums: &str) -> String {
+    let sums = ReleaseSums { index: &path(index), text: sums };
+    let Ok(text) =
+        format.sign(&key.public_key(), &sums, |message| Ok::<_, Infallible>(message.sign_with(key)));
+    text
 }
 
 pub fn published(name: &str, content: &str) -> PublishedFile {

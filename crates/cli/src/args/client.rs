@@ -2,12 +2,12 @@
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use super::options::{FreshArgs, RootArgs, parse_duration, parse_path};
+use super::options::{FreshArgs, RootArgs, parse_duration, parse_format, parse_path};
 use crate::{client_config::Setting, job_outputs::OutputsArgs};
-use clap::{ArgGroup, Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use countersign_api::event::EventKind;
-use countersign_core::values::path::RepoPath;
+use countersign_core::values::{other_format::OtherFormat, path::RepoPath};
 
 #[derive(Debug, Args)]
 pub(crate) struct DownloadArgs {
@@ -89,6 +89,52 @@ pub(crate) struct BundleArgs {
 
     #[command(flatten)]
     pub(crate) log: FreshArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The release, or the URL of one of its files
+    #[arg(value_name = "NAME", num_args = 1..=2, required = true)]
+    pub(crate) names: Vec<String>,
+
+    /// The directory to write to: a new one, or an empty one
+    #[arg(long, short = 'o', value_name = "DIR")]
+    pub(crate) output: PathBuf,
+
+    /// The tool that people verify with
+    #[arg(long = "for", value_name = "TOOL", value_enum)]
+    pub(crate) format: ExportFormat,
+
+    /// Write to a directory that is not empty: replace files of the same names, and leave others
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    #[command(flatten)]
+    pub(crate) root: RootArgs,
+
+    #[command(flatten)]
+    pub(crate) log: FreshArgs,
+}
+
+/// The tool that an export is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// OpenSSL 3 or newer
+    Openssl,
+    /// ssh-keygen of OpenSSH 8.1 or newer; needs signatures in this format
+    Ssh,
+    /// minisign 0.10 or newer; needs signatures in this format
+    Minisign,
+}
+
+impl ExportFormat {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Openssl => "openssl",
+            Self::Ssh => "ssh",
+            Self::Minisign => "minisign",
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -233,6 +279,15 @@ pub(crate) struct SignArgs {
     /// Refuse to sign unless --files DIR holds every file of the release, byte for byte
     #[arg(long, requires = "files")]
     pub(crate) require_match: bool,
+
+    /// Sign the SHA256SUMS of the release in these formats as well, for ssh-keygen or minisign: ssh, minisign or both
+    /// [default: what the signers file asks for]
+    #[arg(long, value_name = "FORMAT", value_delimiter = ',', value_parser = parse_format, conflicts_with_all = ["submit", "export"])]
+    pub(crate) also: Vec<OtherFormat>,
+
+    /// Sign in no other format, whatever the signers file asks for
+    #[arg(long, conflicts_with_all = ["also", "submit", "export"])]
+    pub(crate) no_formats: bool,
 
     /// Write what there is to sign to this file, for a computer without a network; needs no key
     #[arg(long, value_name = "FILE", conflicts_with_all = ["detached", "submit"])]

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::Args;
 use countersign_core::{
     rules::place::path_of_url,
-    values::{digest::Sha512, path::RepoPath},
+    values::{digest::Sha512, other_format::OtherFormat, path::RepoPath},
 };
 
 /// Where trust in a project begins, at its first download.
@@ -31,6 +31,10 @@ pub(crate) struct FreshArgs {
     /// Do not look at the log: a hidden revocation or change of signers then goes unnoticed
     #[arg(long)]
     pub(crate) no_log_check: bool,
+}
+
+pub(super) fn parse_format(text: &str) -> Result<OtherFormat, &'static str> {
+    OtherFormat::parse(text).map_err(|_| "write ssh, minisign, or both as in ssh,minisign")
 }
 
 pub(super) fn parse_duration(text: &str) -> Result<Duration, &'static str> {

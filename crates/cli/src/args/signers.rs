@@ -5,9 +5,9 @@ use std::{path::PathBuf, time::Duration};
 use clap::{
     Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand, parser::ValueSource, value_parser,
 };
-use countersign_core::documents::signers::Role;
+use countersign_core::{documents::signers::Role, values::other_format::OtherFormat};
 
-use super::options::parse_duration;
+use super::options::{parse_duration, parse_format};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SignersCommand {
@@ -73,6 +73,10 @@ pub(crate) struct SignersNewArgs {
     #[command(flatten)]
     pub(crate) servers: ListedServerArgs,
 
+    /// Ask artifact signers to sign in these formats as well, for users of ssh-keygen or minisign: ssh, minisign or both
+    #[arg(long, value_name = "FORMAT", value_delimiter = ',', value_parser = parse_format)]
+    pub(crate) format: Vec<OtherFormat>,
+
     /// Where to write the file [default: standard output]
     #[arg(long, short = 'o', value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -109,6 +113,14 @@ pub(crate) struct SignersEditArgs {
 
     #[command(flatten)]
     pub(crate) servers: ListedServerArgs,
+
+    /// Ask artifact signers to sign in these formats, and no others, as well: ssh, minisign or both
+    #[arg(long, value_name = "FORMAT", value_delimiter = ',', value_parser = parse_format)]
+    pub(crate) format: Vec<OtherFormat>,
+
+    /// Ask for no other formats
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) no_formats: bool,
 
     /// Where to write the file [default: standard output]
     #[arg(long, short = 'o', value_name = "FILE")]

@@ -60,7 +60,7 @@ impl ServerClient {
     }
 
     async fn find_submitted(&self, body: &SignaturesBody) -> Result<Option<bool>, CliError> {
-        let SignaturesBody { file_path, public_key, signatures } = body;
+        let SignaturesBody { file_path, public_key, signatures, .. } = body;
         let Some(signature) = signatures.get(file_path) else { return Ok(None) };
         if let Some(found) = self.find_collected(file_path, public_key, signature).await? {
             return Ok(Some(found));

@@ -1,5 +1,6 @@
 //! `countersign sign`: shows what it is, asks, signs.
 
+mod formats;
 mod offline;
 
 use std::collections::BTreeMap;
@@ -13,10 +14,11 @@ use countersign_core::{
         signatures::SignatureSet,
     },
     proof::to_sign::{SigningRequest, Subject, ToSign},
-    values::{key::PublicKey, path::RepoPath, time::Timestamp},
+    values::{key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp},
 };
 use serde_json::{Value, json};
 
+use self::formats::FormatChoice;
 use super::pending;
 use crate::{
     args::SignArgs,
@@ -88,6 +90,8 @@ struct Signed {
     you: PublicKey,
     is_complete: bool,
     comparison: Option<Value>,
+    /// Those that the server has taken as well.
+    formats: Vec<OtherFormat>,
 }
 
 /// What the user had signed earlier.
@@ -160,11 +164,12 @@ async fn sign_one(
         return Ok(None);
     };
     let is_complete = client.submit_signatures(key, &body).await?;
+    let formats = formats::check_stored(session, client, &body).await;
     if let Ok(to_sign) = request.check() {
         session.remember(to_sign.project(), client);
     }
     let comparison = comparison.map(|comparison| comparison.json());
-    Ok(Some(Signed { path: request.path.clone(), you: key.public_key(), is_complete, comparison }))
+    Ok(Some(Signed { path: request.path.clone(), you: key.public_key(), is_complete, comparison, formats }))
 }
 
 fn to_json(done: &[Signed], before: &[SignedBefore]) -> Value {
@@ -172,6 +177,7 @@ fn to_json(done: &[Signed], before: &[SignedBefore]) -> Value {
         let mut value = json!({
             "file_path": signed.path.as_str(),
             "is_complete": signed.is_complete,
+            "formats": signed.formats,
         });
         if let Some(comparison) = &signed.comparison {
             value["comparison"] = comparison.clone();
@@ -312,7 +318,14 @@ fn review_and_sign(
     }
     let comparison = compare(args, &to_sign.subject)?;
     let collected = keep_verifying(&request.collected, request.files[&request.path].as_bytes());
-    let review = Review { to_sign: &to_sign, collected: &collected, comparison: comparison.as_ref(), you };
+    let formats = FormatChoice::of(session, args, &to_sign)?;
+    let review = Review {
+        to_sign: &to_sign,
+        collected: &collected,
+        comparison: comparison.as_ref(),
+        you,
+        formats: &formats.formats,
+    };
     let text = review.text(session.output);
     match comparison.as_ref().filter(|comparison| !comparison.is_match()) {
         None => session.output.show_question(&text, session.confirmation()),
@@ -331,7 +344,8 @@ fn review_and_sign(
     if !prompt::ask(session.confirmation(), &review.question())? {
         return Ok(None);
     }
-    let submission = to_sign.sign(you, |digest| key.sign(digest))?;
+    let mut submission = to_sign.sign(you, |digest| key.sign(digest))?;
+    submission.other_formats = formats.sign(key)?;
     Ok(Some((submission.into(), comparison)))
 }
 

@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use countersign_core::{
     documents::signers::{Group, Role, Signer, SignersFile},
-    values::digest::Sha512,
+    values::{digest::Sha512, other_format::OtherFormat},
 };
 use countersign_explain::{
     log_strength::LogStrength,
@@ -33,12 +33,17 @@ pub(crate) fn check(path: &Path, output: Output) -> Result<(), CliError> {
         lines.push("To register releases, and nothing else:".to_owned());
         lines.push(format!("  alone: {}", shown_signers(registrars)));
     }
+    if !file.formats().is_empty() {
+        let names: Vec<&str> = file.formats().iter().map(|format| format.name()).collect();
+        lines.push(format!("Artifact signers are asked to sign for {} as well.", names.join(" and ")));
+    }
     let mut value = json!({
         "valid": true,
         "timestamp": file.timestamp().to_string(),
         "digest": digest,
         "keys": file.keys().len(),
         "registrars": registrars.iter().map(|registrar| registrar.key.to_string()).collect::<Vec<_>>(),
+        "formats": file.formats(),
     });
     add_strength(&mut value, &strength);
     output.answer(&lines.join("\n"), &value)
@@ -63,6 +68,7 @@ struct Draft {
     registrars: Vec<Signer>,
     servers: Vec<String>,
     log: Option<LogDraft>,
+    formats: Vec<OtherFormat>,
 }
 
 impl Draft {
@@ -82,6 +88,9 @@ impl Draft {
         }
         if let Some(log) = &self.log {
             file.insert("transparency".to_owned(), log.to_json());
+        }
+        if !self.formats.is_empty() {
+            file.insert("formats".to_owned(), json!(self.formats));
         }
         SignersFile::parse(Value::Object(file).to_string().as_bytes()).map_err(|error| {
             CliError::usage(

@@ -11,6 +11,7 @@ use std::{
 use countersign_core::values::{
     digest::Sha512,
     key::{PublicKey, Signature},
+    other_format::FormatMessage,
     wire,
 };
 use ssh_key::encoding::{self, Decode as _, Encode as _, Reader as _};
@@ -111,6 +112,16 @@ impl AgentKey {
     pub(crate) fn sign(&self, digest: &Sha512) -> Result<Signature, CliError> {
         let what = format!("sign with the key {}", self.key);
         self.agent.sign(&self.key, digest).map_err(|error| to_cli_error(error, &what))
+    }
+
+    pub(crate) fn sign_message(&self, message: &FormatMessage) -> Result<Signature, CliError> {
+        let what = format!("sign with the key {}", self.key);
+        let signed = self.agent.request_signature(&self.key, message.as_bytes());
+        let signed = signed.and_then(|signature| match message.is_signed_by(&self.key, &signature) {
+            true => Ok(signature),
+            false => Err(AnswerError::WrongSignature),
+        });
+        signed.map_err(|error| to_cli_error(error, &what))
     }
 }
 

@@ -92,6 +92,11 @@ pub fn signatures_of(file: &RepoPath) -> RepoPath {
     file.with_suffix(wire::SIGNATURES_SUFFIX)
 }
 
+/// Signatures on the same release that other programs verify (D102).
+pub fn other_formats_of(index: &RepoPath) -> RepoPath {
+    index.with_suffix(wire::OTHER_FORMATS_SUFFIX)
+}
+
 pub fn pending_signatures_of(file: &RepoPath) -> RepoPath {
     signatures_of(file).with_suffix(wire::PENDING_SUFFIX)
 }

@@ -17,6 +17,7 @@ use crate::{
         },
         json::{self, Field, Json, ParseError},
         key::PublicKey,
+        other_format::OtherFormat,
         shown::{is_unseen, quoted},
         time::Timestamp,
     },
@@ -44,6 +45,8 @@ pub struct SignersFile {
     servers: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     transparency: Option<Transparency>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    formats: Vec<OtherFormat>,
 }
 
 /// Distinct keys, of which `threshold` must sign.
@@ -94,6 +97,7 @@ impl fmt::Display for Role {
 const REGISTRARS: &str = "registrars";
 const SERVERS: &str = "servers";
 const TRANSPARENCY: &str = "transparency";
+const FORMATS: &str = "formats";
 
 impl SignersFile {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
@@ -102,8 +106,18 @@ impl SignersFile {
         }
         let json = Json::parse(bytes)?;
         let [artifact, admin, master, revocation] = Role::ALL.map(Role::field);
-        let fields =
-            ["version", "timestamp", artifact, admin, master, revocation, REGISTRARS, SERVERS, TRANSPARENCY];
+        let fields = [
+            "version",
+            "timestamp",
+            artifact,
+            admin,
+            master,
+            revocation,
+            REGISTRARS,
+            SERVERS,
+            TRANSPARENCY,
+            FORMATS,
+        ];
         let object = json.root().object(&fields)?;
         object.require_version(VERSION)?;
         let optional_role = |name| object.optional(name).map(parse_role).transpose();
@@ -116,6 +130,7 @@ impl SignersFile {
             registrars: object.optional(REGISTRARS).map(parse_registrars).transpose()?.unwrap_or_default(),
             servers: object.optional(SERVERS).map(parse_servers).transpose()?.unwrap_or_default(),
             transparency: object.optional(TRANSPARENCY).map(Transparency::parse).transpose()?,
+            formats: object.optional(FORMATS).map(parse_formats).transpose()?.unwrap_or_default(),
         };
         file.check_entry_count()?;
         file.check_names()?;
@@ -152,6 +167,11 @@ impl SignersFile {
     /// The log that proves the newest state of the project, and its witnesses (D91).
     pub fn transparency(&self) -> Option<&Transparency> {
         self.transparency.as_ref()
+    }
+
+    /// The formats besides our own in which artifact signers are asked to sign as well (D100). Nothing depends on them.
+    pub fn formats(&self) -> &[OtherFormat] {
+        &self.formats
     }
 
     pub fn artifact_groups(&self) -> &[Group] {
@@ -324,6 +344,21 @@ fn parse_servers(field: Field<'_>) -> Result<Vec<String>, ParseError> {
         0 => Err(field.error("must name at least one server; leave the field out for none")),
         _ => Err(field.error(format!("must name at most {SIGNERS_FILE_SERVERS} servers"))),
     }
+}
+
+fn parse_formats(field: Field<'_>) -> Result<Vec<OtherFormat>, ParseError> {
+    let mut formats = Vec::new();
+    for entry in field.array()? {
+        let format = entry.parsed(OtherFormat::parse)?;
+        if formats.contains(&format) {
+            return Err(entry.error(format!("{format} is in this list already")));
+        }
+        formats.push(format);
+    }
+    if formats.is_empty() {
+        return Err(field.error("must name at least one format; leave the field out for none"));
+    }
+    Ok(formats)
 }
 
 /// The client that goes there reads the rest.

@@ -12,6 +12,8 @@ use crate::{
         index::ReleaseIndex,
         layout::{self, Signable},
         metadata::{Metadata, parse_by_path, parse_path},
+        other_formats::FormatTexts,
+        sha256sums::{NotInSha256Sums, render_sha256sums},
         signatures::SignatureSet,
         signers::{SignersFile, keys_of},
     },
@@ -25,6 +27,7 @@ use crate::{
         digest::Sha512,
         json::{Field, ParseError},
         key::{PublicKey, Signature},
+        other_format::{FormatMessage, OtherFormat, ReleaseSums},
         path::RepoPath,
         shown::shown_text,
     },
@@ -68,6 +71,22 @@ pub enum Subject {
         /// What it would replace; `None` for a first registration.
         current: Option<VerifiedChain>,
     },
+}
+
+/// The `SHA256SUMS` of a release that was read from its index.
+#[derive(Debug, Clone)]
+pub struct FormatsToSign<'a> {
+    index: &'a RepoPath,
+    sums: String,
+}
+
+/// Why something cannot be signed in other formats.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum NoFormats {
+    #[error("it is a signers file, and only releases are signed in other formats")]
+    Signers,
+    #[error(transparent)]
+    Sums(#[from] NotInSha256Sums),
 }
 
 #[derive(Debug, Clone, Error)]
@@ -230,7 +249,36 @@ impl ToSign {
     ) -> Result<Submission, E> {
         let signatures = self.digests.iter().map(|(path, digest)| Ok((path.clone(), sign(digest)?)));
         let signatures = signatures.collect::<Result<_, E>>()?;
-        Ok(Submission { file: self.path.clone(), signer, signatures })
+        Ok(Submission { file: self.path.clone(), signer, signatures, other_formats: FormatTexts::new() })
+    }
+
+    /// The formats besides our own that the signers in force ask for (D100); none for a signers file.
+    pub fn asked_formats(&self) -> &[OtherFormat] {
+        match &self.subject {
+            Subject::Release { chain, .. } => chain.last().signers.formats(),
+            Subject::Proposal { .. } => &[],
+        }
+    }
+
+    /// What is signed in other formats: the `SHA256SUMS` of this release, and nothing else.
+    pub fn formats(&self) -> Result<FormatsToSign<'_>, NoFormats> {
+        match &self.subject {
+            Subject::Release { index, .. } => {
+                Ok(FormatsToSign { index: &self.path, sums: render_sha256sums(index)? })
+            }
+            Subject::Proposal { .. } => Err(NoFormats::Signers),
+        }
+    }
+}
+
+impl FormatsToSign<'_> {
+    pub fn sign<E>(
+        &self,
+        format: OtherFormat,
+        signer: &PublicKey,
+        sign: impl Fn(&FormatMessage) -> Result<Signature, E>,
+    ) -> Result<String, E> {
+        format.sign(signer, &ReleaseSums { index: self.index, text: &self.sums }, sign)
     }
 }
 

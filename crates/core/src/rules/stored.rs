@@ -8,6 +8,7 @@ use crate::{
         history::{EntryFacts, History, HistoryEntry},
         layout,
         metadata::Metadata,
+        other_formats::OtherFormatsFile,
         signatures::SignatureSet,
         signers::SignersFile,
     },
@@ -120,6 +121,21 @@ pub fn index_state(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<I
     ];
     let state = states.into_iter().find(|(signatures, _)| snapshot.contains(signatures));
     state.map(|(_, state)| Some(state)).ok_or_else(|| corrupt(path, "it has no signatures file"))
+}
+
+/// The signatures on a release in other formats; empty where there are none.
+pub fn other_formats(snapshot: &impl Snapshot, index: &RepoPath) -> Result<OtherFormatsFile, ReadError> {
+    let path = layout::other_formats_of(index);
+    let file = snapshot.read(&path)?.map(|bytes| parse_stored(&path, OtherFormatsFile::parse(&bytes)));
+    Ok(file.transpose()?.unwrap_or_default())
+}
+
+/// They go where the signatures of the index go.
+pub fn delete_other_formats(snapshot: &impl Snapshot, change: &mut Change, index: &RepoPath) {
+    let path = layout::other_formats_of(index);
+    if snapshot.contains(&path) {
+        change.delete(path);
+    }
 }
 
 /// The copy of the signers file that governs an index (D16).

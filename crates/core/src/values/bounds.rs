@@ -28,6 +28,8 @@ pub const SIGNERS_FILE_WITNESSES: usize = 32;
 pub const PROOF_AGE_SECONDS: usize = 10 * 365 * 86_400;
 /// Signatures on one file: a rotation may have those of the signers before and after it.
 pub const SIGNATURES: usize = 2 * SIGNERS_FILE_ENTRIES;
+/// Of the signatures on one release in other formats: of every artifact signer, in every format.
+pub const OTHER_FORMATS_BYTES: usize = FILE_BYTES;
 /// Of the metadata of a signers file: two URLs of 2 KiB, percent-encoded, and a path.
 pub const METADATA_BYTES: usize = 16 << 10;
 /// Of the history of a project's signers, assembled from its entries.
@@ -65,7 +67,8 @@ pub const FIRST_PAGE_RELEASES: usize = 10;
 pub const JOURNAL_LINE_BYTES: usize = 4 << 10;
 /// Of the message of a commit in the journal.
 pub const JOURNAL_MESSAGE_BYTES: usize = 64 << 10;
-/// Files that one commit in the journal changes. New signers change two files of each release that collects signatures.
+/// Files that one commit in the journal changes. New signers change up to three files of each release that collects
+/// signatures.
 pub const JOURNAL_ENTRY_FILES: usize = 100_000;
 /// Of one commit in the journal. Content that it stores in several places counts once.
 pub const JOURNAL_ENTRY_BYTES: usize = 64 << 20;

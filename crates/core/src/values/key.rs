@@ -125,7 +125,7 @@ impl PublicKey {
         key.verify_strict(digest.as_bytes(), &signature).map_err(|_| BadSignature)
     }
 
-    /// Checks a signature over the text of a note itself, as strictly (D84). Only `log` asks for this.
+    /// Checks a signature over a text itself, as strictly. Only `log` (D84) and `other_format` (D101) ask for this.
     pub(crate) fn verify_text(&self, text: &[u8], signature: &Signature) -> Result<(), BadSignature> {
         let key = ed25519_dalek::VerifyingKey::from_bytes(&self.0).map_err(|_| BadSignature)?;
         let signature = ed25519_dalek::Signature::from_bytes(&signature.0);
@@ -204,7 +204,8 @@ impl SecretKey {
         Signature(self.0.sign(digest.as_bytes()).to_bytes())
     }
 
-    /// Over the text of a note itself (D84). A signer's key never signs like this: it signs 64 bytes of a digest.
+    /// Over a text itself: a note (D84), or a message of `other_format` (D101). All else that a signer's key signs is 64
+    /// bytes of a digest.
     pub(crate) fn sign_text(&self, text: &[u8]) -> Signature {
         Signature(self.0.sign(text).to_bytes())
     }

@@ -5,6 +5,7 @@ pub mod digest;
 pub mod json;
 pub mod key;
 pub mod nonce;
+pub mod other_format;
 pub mod path;
 pub mod shown;
 pub mod time;

@@ -39,6 +39,8 @@ pub const METADATA_SUFFIX: &str = ".metadata.json";
 pub const REGISTRATION_SUFFIX: &str = ".registration.json";
 pub const SIGNERS_COPY_SUFFIX: &str = ".signers.json";
 pub const SIGNATURES_SUFFIX: &str = ".signatures.json";
+/// Signatures in other formats (D102).
+pub const OTHER_FORMATS_SUFFIX: &str = ".formats.json";
 pub const REVOCATION_SUFFIX: &str = ".revocation.json";
 pub const REQUEST_SUFFIX: &str = ".request.json";
 pub const PENDING_SUFFIX: &str = ".pending";

@@ -215,7 +215,8 @@ impl<'s> Player<'s> {
     }
 
     fn submit(&mut self, choices: &mut Choices<'_>, path: &str, signer: Person, how: How) {
-        let (submitted, sent) = sign::make(&self.spec, path, signer, how);
+        let (mut submitted, sent) = sign::make(&self.spec, path, signer, how);
+        submitted.formats = sign::choose_formats(choices, &self.spec, path, signer);
         // A relay can submit for another signer (D17).
         let caller = if choices.one_in(4) { choices.below(PEOPLE) } else { signer };
         let spelling = choose_spelling(choices, path);
@@ -225,7 +226,11 @@ impl<'s> Player<'s> {
         let signatures: serde_json::Map<String, Value> =
             sent.into_iter().map(|(path, s)| (path, json!(s))).collect();
         let key = spell_key(choices, signer);
-        let body = json!({ "file_path": spelled, "public_key": key, "signatures": signatures }).to_string();
+        let mut body = json!({ "file_path": spelled, "public_key": key, "signatures": signatures });
+        if !submitted.formats.is_empty() {
+            body["other_formats"] = json!(submitted.formats);
+        }
+        let body = body.to_string();
         let is_formed = !matches!(how, How::NotBase64 | How::InTwoSpellings);
         let is_index = path.ends_with("/svc.index.json");
         let expected =

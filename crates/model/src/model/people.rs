@@ -1,10 +1,12 @@
 //! People with fixed keys.
 
-use std::sync::LazyLock;
+use std::{convert::Infallible, sync::LazyLock};
 
 use countersign_core::values::{
     digest::Sha512,
     key::{PublicKey, SecretKey},
+    other_format::{OtherFormat, ReleaseSums},
+    path::RepoPath,
 };
 
 /// A person, by number.
@@ -41,6 +43,15 @@ pub(crate) fn base64(person: Person) -> String {
 
 pub(crate) fn openssh(person: Person) -> String {
     KEYS[person].1.to_ssh_line("of a person")
+}
+
+/// This person's signature in another format on the `SHA256SUMS` of the release at `index` (D101).
+pub(crate) fn format_text(person: Person, format: OtherFormat, index: &str, sums: &str) -> String {
+    let index = RepoPath::parse(index).expect("the path of an index");
+    let sums = ReleaseSums { index: &index, text: sums };
+    let Ok(text) =
+        format.sign(&KEYS[person].1, &sums, |message| Ok::<_, Infallible>(message.sign_with(secret(person))));
+    text
 }
 
 /// This person's signature on these bytes (D3), in padded base64.

@@ -2,9 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use countersign_core::{
+    documents::other_formats::FormatTexts,
+    values::{other_format::OtherFormat, path::RepoPath},
+};
+
 use super::{
     choices::Choices,
-    people::{PEOPLE, Person, signature},
+    people::{PEOPLE, Person, format_text, signature},
     spec::{ModelIndex, ModelIndexState, ModelProposal, Project, SignedPath, Spec, Submitted},
 };
 
@@ -35,6 +40,29 @@ pub(crate) fn choose_how(choices: &mut Choices<'_>) -> How {
         247..=250 => How::NotBase64,
         251..=255 => How::InTwoSpellings,
     }
+}
+
+/// Signatures for other programs: mostly none, sometimes of another person or on something else.
+pub(crate) fn choose_formats(
+    choices: &mut Choices<'_>,
+    spec: &Spec,
+    path: &str,
+    signer: Person,
+) -> FormatTexts {
+    const NONE: &[OtherFormat] = &[];
+    let formats =
+        choices.of(&[NONE, NONE, NONE, &[OtherFormat::Ssh], &[OtherFormat::Minisign], &OtherFormat::ALL]);
+    let index = path.strip_suffix("/svc.index.json").and_then(|dir| spec.indexes.get(dir));
+    if formats.is_empty() || RepoPath::parse(path).map_or(true, |parsed| parsed.as_str() != path) {
+        return FormatTexts::new();
+    }
+    let mut sums = index.and_then(ModelIndex::sums).unwrap_or_default();
+    let (is_of_another, is_on_another) = (choices.one_in(8), choices.one_in(8));
+    if is_on_another {
+        sums.push('\n');
+    }
+    let signing = if is_of_another { (signer + 1) % PEOPLE } else { signer };
+    formats.iter().map(|format| (*format, format_text(signing, *format, path, &sums))).collect()
 }
 
 pub(crate) fn open_files(spec: &Spec) -> Vec<String> {
@@ -91,5 +119,5 @@ pub(crate) fn make(spec: &Spec, path: &str, signer: Person, how: How) -> (Submit
         How::InTwoSpellings => sent.push((format!("{}/", sent[0].0), sent[0].1.clone())),
         _ => {}
     }
-    (Submitted { path: path.to_owned(), signer, signatures }, sent)
+    (Submitted { path: path.to_owned(), signer, signatures, formats: FormatTexts::new() }, sent)
 }

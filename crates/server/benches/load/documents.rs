@@ -80,7 +80,12 @@ impl Owner {
                 let content = files.read(&path)?.ok_or("a proposal without its files")?;
                 signatures.insert(path, key.sign(&Sha512::of(&content)));
             }
-            let submission = sign::Submission { file: file.clone(), signer: key.public_key(), signatures };
+            let submission = sign::Submission {
+                file: file.clone(),
+                signer: key.public_key(),
+                signatures,
+                other_formats: Default::default(),
+            };
             let (signed, outcome) = sign::sign(&files, &submission, self.now)?;
             files.apply(signed);
             is_complete = outcome.is_complete;

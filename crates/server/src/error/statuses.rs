@@ -308,7 +308,8 @@ refusals! {
     }
     SignRefusal {
         BAD_REQUEST: R::MissingPrimary(_) | R::MissingMetadata(_) | R::UnexpectedPath(_) | R::NotFound(_)
-            | R::NotSignable(_) | R::BadSignature(_),
+            | R::NotSignable(_) | R::BadSignature(_) | R::FormatsOfSigners(_) | R::NoSums { .. }
+            | R::BadFormat { .. } | R::FormatsTooLarge(_),
         FORBIDDEN: R::NotAllowed { .. },
         CONFLICT: R::AlreadyComplete(_) | R::Revoked(_) | R::AlreadySigned(_),
         => Stored

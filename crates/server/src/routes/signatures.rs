@@ -25,9 +25,7 @@ pub async fn submit(
     let body = SignaturesBody::parse(&request.body)?;
     observe::note(RequestFact::File, &body.file_path);
     app.blocks.check(&[&request.caller, &body.public_key], &body.file_path)?;
-    let submission =
-        Submission { file: body.file_path, signer: body.public_key, signatures: body.signatures };
-    let (prepared, now) = (submission.prepare(&*app.store.head()), app.now());
+    let (prepared, now) = (Submission::from(body).prepare(&*app.store.head()), app.now());
     let signed = app.store.transact(move |head| sign::sign_prepared(head, &prepared, now)).await??;
     Ok(Json(SignedResponse { is_complete: signed.is_complete }))
 }

@@ -44,7 +44,8 @@ fn told_already(changes: &[SignersChange]) -> BTreeSet<PublicKey> {
         | SignersChange::RegistrarJoined(_)
         | SignersChange::RegistrarLeft(_)
         | SignersChange::Servers(_)
-        | SignersChange::Log(_) => None,
+        | SignersChange::Log(_)
+        | SignersChange::Formats(_) => None,
     };
     changes.iter().filter_map(told).collect()
 }
@@ -60,9 +61,10 @@ fn describe(change: &SignersChange, told: &BTreeSet<PublicKey>) -> Option<Markup
             "WARNING: the name " (name(to)) " now stands for another key. It was " (parts::key(from.key))
             ", and is to be " (parts::key(to.key)) "."
         },
-        SignersChange::Weakened { .. } | SignersChange::Servers(_) | SignersChange::Log(_) => {
-            html! { (change) }
-        }
+        SignersChange::Weakened { .. }
+        | SignersChange::Servers(_)
+        | SignersChange::Log(_)
+        | SignersChange::Formats(_) => html! { (change) },
         SignersChange::RegistrarJoined(signer) => {
             html! { (parts::who(signer)) " becomes a registrar: it can register new releases, and nothing else" }
         }

@@ -212,6 +212,16 @@ fn signatures(release: &ReleaseOverview) -> Markup {
                 @if release.groups.len() > 1 { h3 { "Group " (i + 1) } }
                 (parts::group(group))
             }
+            @if !release.formats.is_empty() {
+                p.meta {
+                    "Signed for other programs as well: "
+                    @for (i, (format, count)) in release.formats.iter().enumerate() {
+                        @if i > 0 { ", " }
+                        (format) " by " (count)
+                    }
+                    "."
+                }
+            }
             @if !release.has_current_signers {
                 p.meta {
                     "The signers of the project have changed since. These were the signers when it was completed."
@@ -252,6 +262,9 @@ fn facts(release: &ReleaseOverview, visit: &Visit) -> Markup {
                     a href=(links::file(path)) { "index" } ", "
                     a href=(links::file(&signatures)) { "signatures" } ", "
                     a href=(links::file(&layout::signers_copy_of(path))) { "signers of this release" }
+                    @if !release.formats.is_empty() {
+                        ", " a href=(links::file(&layout::other_formats_of(path))) { "other formats" }
+                    }
                     @if release.revocation.is_some() {
                         ", " a href=(links::file(&layout::revocation_of(path))) { "revocation" }
                     }

@@ -7,7 +7,9 @@ use countersign_core::{proof::to_sign::SigningRequest, values::key::PublicKey};
 use countersign_explain::signers::plural;
 use serde_json::json;
 
-use super::{Gathered, Signing, check, find_signed, review_and_sign, say_signed, state_text};
+use super::{
+    Gathered, Signing, check, find_signed, formats::check_stored, review_and_sign, say_signed, state_text,
+};
 use crate::{
     args::SignArgs,
     carried::{check_output, read},
@@ -90,6 +92,7 @@ pub(super) async fn submit(session: &Session, file: &Path) -> Result<(), CliErro
         let key = session.key_at(&client, Some(&body.file_path)).await?;
         let done = client.submit_signatures(&key, body).await;
         let is_complete = done.map_err(|error| error.after(&signed))?;
+        check_stored(session, &client, body).await;
         session.output.line(&format!(
             "Submitted the signature of {} on {}: {}",
             body.public_key,

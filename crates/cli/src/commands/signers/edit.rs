@@ -66,7 +66,7 @@ pub(crate) async fn run(session: &Session, args: &SignersEditArgs) -> Result<(),
     if changes.is_empty() {
         return Err(CliError::usage(
             "nothing changes",
-            "say what to change with --add, --remove, --replace, --threshold, --log, --witness, --max-age or --server",
+            "say what to change with --add, --remove, --replace, --threshold, --log, --witness, --max-age, --format or --server",
         ));
     }
     let strength = strength::assess(&next);
@@ -119,6 +119,7 @@ impl Draft {
             registrars: file.registrars().to_vec(),
             servers: file.servers().to_vec(),
             log: file.transparency().map(LogDraft::of),
+            formats: file.formats().to_vec(),
         }
     }
 
@@ -163,6 +164,9 @@ impl Draft {
         self.check_thresholds()?;
         if !args.servers.urls.is_empty() {
             self.servers.clone_from(&args.servers.urls);
+        }
+        if args.no_formats || !args.format.is_empty() {
+            self.formats.clone_from(&args.format);
         }
         if args.no_log {
             self.log = None;

@@ -12,7 +12,8 @@ use crate::{
 };
 
 pub(crate) fn run(args: &SignersNewArgs, output: Output) -> Result<(), CliError> {
-    let mut draft = Draft { servers: args.servers.urls.clone(), ..Draft::default() };
+    let (servers, formats) = (args.servers.urls.clone(), args.format.clone());
+    let mut draft = Draft { servers, formats, ..Draft::default() };
     for role in args.groups.roles.iter().filter(|role| !role.keys.is_empty()) {
         draft.roles.insert(role.role, read_groups(role)?);
     }

@@ -1,13 +1,20 @@
 //! Where a file stands, as the server shows it to everybody.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_core::{
     documents::{
-        index::ReleaseIndex, layout, revocation::Revocation, signatures::SignatureSet, signers::SignersFile,
+        index::ReleaseIndex, layout, other_formats::OtherFormatsFile, revocation::Revocation,
+        sha256sums::render_sha256sums, signatures::SignatureSet, signers::SignersFile,
     },
     rules::{consent::Consent, quorum},
-    values::{digest::Sha512, key::PublicKey, path::RepoPath, shown::quoted},
+    values::{
+        digest::Sha512,
+        key::PublicKey,
+        other_format::{OtherFormat, ReleaseSums},
+        path::RepoPath,
+        shown::quoted,
+    },
 };
 use countersign_explain::{
     progress::{
@@ -40,6 +47,8 @@ pub(super) struct Status {
     pub(super) needs: Needs,
     /// A revocation that waits for more signatures.
     pub(super) begun: Option<Begun>,
+    /// Signatures for other programs, all of which verify.
+    formats: OtherFormatsFile,
 }
 
 /// What a file needs.
@@ -100,6 +109,7 @@ impl Status {
         if matches!(self.state, SigningState::Collecting) {
             lines.push(format!("  not signed  {}", people.list(self.missing.iter().copied())));
         }
+        lines.extend(self.describe_formats());
         if let Some(Begun { reason, signed, tally }) = &self.begun {
             lines.push(format!(
                 "  revocation  begun by {}, {tally}, for the reason {}; co-sign it with `countersign revoke {name}`",
@@ -108,6 +118,13 @@ impl Status {
             ));
         }
         lines.join("\n")
+    }
+
+    fn describe_formats(&self) -> Option<String> {
+        let counted = |format: OtherFormat| (self.formats.count(format), format);
+        let counts = OtherFormat::ALL.map(counted).into_iter().filter(|(count, _)| *count > 0);
+        let counts: Vec<String> = counts.map(|(count, format)| format!("{count} for {format}")).collect();
+        (!counts.is_empty()).then(|| format!("  also        {}", counts.join(", ")))
     }
 
     pub(super) fn json(&self, path: &RepoPath) -> Value {
@@ -124,6 +141,7 @@ impl Status {
             "needed": self.tally.needed,
             "signed_by": keys(&self.signed),
             "missing": keys(&self.missing),
+            "formats": OtherFormat::ALL.map(|format| (format.name(), self.formats.count(format))).into_iter().collect::<BTreeMap<_, _>>(),
             "pending_revocation": self.begun.as_ref().map(|begun| json!({
                 "reason": begun.reason,
                 "signed_by": keys(&begun.signed),
@@ -221,6 +239,7 @@ pub(super) async fn index_status(client: &ServerClient, path: &RepoPath) -> Resu
     let missing = open.flat_map(|group| group.signers.iter().map(|signer| signer.key));
     let missing = missing.filter(|key| !signed.contains(key)).collect();
     let begun = begun_revocation(client, path, &index, &signers).await?;
+    let formats = find_formats(client, path, &index).await?;
     let names = Names::of([&signers]);
     Ok(Status {
         state,
@@ -231,6 +250,20 @@ pub(super) async fn index_status(client: &ServerClient, path: &RepoPath) -> Resu
         signed,
         begun,
         names,
+        formats,
+    })
+}
+
+async fn find_formats(
+    client: &ServerClient,
+    path: &RepoPath,
+    index: &str,
+) -> Result<OtherFormatsFile, CliError> {
+    let stored = client.parsed(&layout::other_formats_of(path), OtherFormatsFile::parse).await?;
+    let sums = ReleaseIndex::parse(index.as_bytes()).ok().and_then(|index| render_sha256sums(&index).ok());
+    Ok(match (stored, sums) {
+        (Some(stored), Some(text)) => stored.keep_verifying(&ReleaseSums { index: path, text: &text }),
+        (Some(_) | None, Some(_) | None) => OtherFormatsFile::default(),
     })
 }
 
@@ -281,6 +314,7 @@ pub(super) async fn proposal_status(
         signed,
         begun: None,
         names,
+        formats: OtherFormatsFile::default(),
     }))
 }
 

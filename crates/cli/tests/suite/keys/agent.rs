@@ -18,14 +18,14 @@ use crate::support::{
 };
 
 /// OpenSSH's own agent, on a socket of its own.
-struct SshAgent {
+pub(crate) struct SshAgent {
     dir: TempDir,
     process: Child,
 }
 
 impl SshAgent {
     /// `None` where OpenSSH is not installed.
-    fn start() -> Option<Self> {
+    pub(crate) fn start() -> Option<Self> {
         if !installed("ssh-agent") || !installed("ssh-add") {
             return None;
         }
@@ -44,12 +44,12 @@ impl SshAgent {
         Some(agent)
     }
 
-    fn socket(&self) -> PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         self.dir.path().join("socket")
     }
 
     #[track_caller]
-    fn add(&self, options: &[&str], key: &Path) {
+    pub(crate) fn add(&self, options: &[&str], key: &Path) {
         run_tool(
             Command::new("ssh-add").args(options).arg("-q").arg(key).env("SSH_AUTH_SOCK", self.socket()),
         );

@@ -1,6 +1,6 @@
 //! Key files, agents and passphrases.
 
-mod agent;
+pub(crate) mod agent;
 mod keygen;
 mod openssh;
 mod terminal;

@@ -10,6 +10,8 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::support::keys::has_openssl;
+
 /// The commands of a page from one heading to another, without those that build the program.
 pub(super) fn commands(page: &str, from: &str, to: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
@@ -81,6 +83,17 @@ fn the_guide_can_be_pasted_from_its_beginning_to_its_end() {
 fn the_walk_through_of_the_readme_can_be_pasted() {
     let (_dir, run) = paste(&commands("README.md", "## First walk-through", "## Where to go next"));
     assert_works(&run, &["Verified app.tar.gz", "Create the repository"]);
+}
+
+#[test]
+fn the_example_of_an_export_can_be_pasted_after_the_guide() {
+    if !has_openssl() {
+        return;
+    }
+    let guide = commands("docs/guide.md", "## 1. Install", "## 7. Change the signers");
+    let example = commands("docs/export.md", "## Try it", "## Publish it");
+    let (_dir, run) = paste(&format!("{guide}{example}"));
+    assert_works(&run, &["VERIFIED: ", "app.tar.gz: OK", "Signature Verified Successfully"]);
 }
 
 fn demo(args: &[&str], temporary: &Path) -> Output {

@@ -43,6 +43,16 @@ pub(crate) fn installed(tool: &str) -> bool {
     found
 }
 
+/// Whether OpenSSL 3 is there, which reads the message of an Ed25519 signature as it is.
+pub(crate) fn has_openssl() -> bool {
+    let version = Command::new("openssl").arg("version").output().map(|output| output.stdout);
+    let found = version.is_ok_and(|version| version.starts_with(b"OpenSSL 3."));
+    if !found {
+        println!("skipped: OpenSSL 3 is not installed");
+    }
+    found
+}
+
 #[track_caller]
 pub(crate) fn run_tool(command: &mut Command) -> String {
     let Output { status, stdout, stderr } = command.stdin(Stdio::null()).output().expect("it starts");

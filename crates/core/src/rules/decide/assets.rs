@@ -138,5 +138,6 @@ pub fn register_assets(
     change.write(layout::signers_copy_of(&path), active.bytes);
     change.write(layout::pending_signatures_of(&path), SignatureSet::default().write());
     change.write(path.clone(), Arc::clone(bytes));
+    stored::delete_other_formats(snapshot, &mut change, &path);
     Ok((change, RegisteredAssets { index: path, replaced }))
 }

@@ -207,6 +207,8 @@ fn record_revocation(
     let signatures = layout::signatures_of(file);
     change.write(layout::revoked_signatures_of(file), stored::require(snapshot, &signatures)?);
     change.delete(signatures);
+    // No other program knows of a revocation, so nothing that they would accept is handed out any more.
+    stored::delete_other_formats(snapshot, &mut change, file);
     for pending in [layout::pending_revocation_of(file), layout::pending_signatures_of(&revocation)] {
         if snapshot.contains(&pending) {
             change.delete(pending);

@@ -8,7 +8,10 @@ use super::titles;
 use crate::{
     documents::{
         history::HistoryEntry,
+        index::ReleaseIndex,
         layout::{self, Signable},
+        other_formats::FormatTexts,
+        sha256sums::{NotInSha256Sums, render_sha256sums},
         signatures::{Collected, SignatureSet},
         signers::keys_of,
     },
@@ -19,8 +22,10 @@ use crate::{
         stored::{self, IndexState, StoredProposal},
     },
     values::{
+        bounds::OTHER_FORMATS_BYTES,
         digest::Sha512,
         key::{PublicKey, Signature},
+        other_format::{FormatError, OtherFormat, ReleaseSums},
         path::RepoPath,
         time::Timestamp,
     },
@@ -32,6 +37,8 @@ pub struct Submission {
     pub file: RepoPath,
     pub signer: PublicKey,
     pub signatures: BTreeMap<RepoPath, Signature>,
+    /// Of the same key on the `SHA256SUMS` of the release (D102); of a signers file none.
+    pub other_formats: FormatTexts,
 }
 
 /// A submission, and which of its signatures are known to verify. Verifying takes longer than the rest of the decision, and
@@ -41,6 +48,8 @@ pub struct Prepared {
     submission: Submission,
     /// What was signed, by path.
     verified: BTreeMap<RepoPath, Sha512>,
+    /// The index whose `SHA256SUMS` the other formats sign.
+    verified_formats: Option<Sha512>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +79,16 @@ pub enum SignRefusal {
     AlreadySigned(PublicKey),
     #[error("Invalid signature: it does not verify for {0}")]
     BadSignature(RepoPath),
+    #[error("Only a release is signed in other formats, and {0} is a signers file")]
+    FormatsOfSigners(RepoPath),
+    #[error("{path} cannot be signed in other formats: {reason}")]
+    NoSums { path: RepoPath, reason: NotInSha256Sums },
+    #[error("The {format} signature for {path} is refused: {error}")]
+    BadFormat { format: OtherFormat, path: RepoPath, error: FormatError },
+    #[error(
+        "The signatures on {0} in other formats would have more than {OTHER_FORMATS_BYTES} bytes: sign without them"
+    )]
+    FormatsTooLarge(RepoPath),
     #[error(transparent)]
     Stored(#[from] ReadError),
 }
@@ -79,7 +98,9 @@ pub fn sign(
     submission: &Submission,
     now: Timestamp,
 ) -> Result<(Change, Signed), SignRefusal> {
-    sign_prepared(snapshot, &Prepared { submission: submission.clone(), verified: BTreeMap::new() }, now)
+    let submission = submission.clone();
+    let prepared = Prepared { submission, verified: BTreeMap::new(), verified_formats: None };
+    sign_prepared(snapshot, &prepared, now)
 }
 
 /// The same decision. What is known of the signatures counts only where the same content is signed.
@@ -105,17 +126,37 @@ impl Submission {
     /// Verifies the signatures on what `snapshot` has, of at most two files. Whatever is wrong is left to the decision: who
     /// may sign is checked there.
     pub fn prepare(self, snapshot: &impl Snapshot) -> Prepared {
-        let mut verified = BTreeMap::new();
+        let (mut verified, mut verified_formats) = (BTreeMap::new(), None);
         if self.check_paths(layout::signable(&self.file).as_ref()).is_ok() {
             for (path, signature) in &self.signatures {
                 let Ok(Some(bytes)) = snapshot.read(path) else { continue };
                 let digest = Sha512::of(&bytes);
                 if self.signer.verify(&digest, signature).is_ok() {
                     verified.insert(path.clone(), digest);
+                    let signs_formats = *path == self.file && self.verify_formats(&bytes).is_ok();
+                    verified_formats = verified_formats.or(signs_formats.then_some(digest));
                 }
             }
         }
-        Prepared { submission: self, verified }
+        Prepared { submission: self, verified, verified_formats }
+    }
+
+    fn verify_formats(&self, index: &[u8]) -> Result<(), SignRefusal> {
+        if self.other_formats.is_empty() {
+            return Ok(());
+        }
+        let index = stored::parse_stored(&self.file, ReleaseIndex::parse(index))?;
+        let text = render_sha256sums(&index)
+            .map_err(|reason| SignRefusal::NoSums { path: self.file.clone(), reason })?;
+        let sums = ReleaseSums { index: &self.file, text: &text };
+        for (&format, text) in &self.other_formats {
+            format.verify(text, &self.signer, &sums).map_err(|error| SignRefusal::BadFormat {
+                format,
+                path: self.file.clone(),
+                error,
+            })?;
+        }
+        Ok(())
     }
 
     fn check_paths(&self, signable: Option<&Signable>) -> Result<(), SignRefusal> {
@@ -128,6 +169,9 @@ impl Submission {
         };
         if let Some(path) = metadata.as_ref().filter(|path| !self.signatures.contains_key(*path)) {
             return Err(SignRefusal::MissingMetadata(path.clone()));
+        }
+        if metadata.is_some() && !self.other_formats.is_empty() {
+            return Err(SignRefusal::FormatsOfSigners(self.file.clone()));
         }
         let is_expected = |path: &&RepoPath| **path == self.file || metadata.as_ref() == Some(*path);
         match self.signatures.keys().find(|path| !is_expected(path)) {
@@ -169,6 +213,28 @@ impl Prepared {
         set.add(*signer, Collected { signature: *signature, collected_at: now.to_whole_seconds() });
         Ok(())
     }
+
+    /// The file beside the index with the submission's other formats in it, if they verify; `None` if it has none.
+    fn collect_formats(
+        &self,
+        snapshot: &impl Snapshot,
+        index: &[u8],
+    ) -> Result<Option<Vec<u8>>, SignRefusal> {
+        let Submission { file, signer, other_formats, .. } = &self.submission;
+        if other_formats.is_empty() {
+            return Ok(None);
+        }
+        if self.verified_formats != Some(Sha512::of(index)) {
+            self.submission.verify_formats(index)?;
+        }
+        let mut formats = stored::other_formats(snapshot, file)?;
+        formats.entries.insert(*signer, other_formats.clone());
+        let bytes = formats.write();
+        if bytes.len() > OTHER_FORMATS_BYTES {
+            return Err(SignRefusal::FormatsTooLarge(file.clone()));
+        }
+        Ok(Some(bytes))
+    }
 }
 
 fn sign_index(
@@ -193,7 +259,9 @@ fn sign_index(
     }
     let is_accepted = keys_of(governing.artifact_groups()).any(|key| key == submission.signer);
     submission.check_new(&set, is_accepted)?;
-    prepared.collect(file, &stored::require(snapshot, file)?, &mut set, now)?;
+    let index = stored::require(snapshot, file)?;
+    prepared.collect(file, &index, &mut set, now)?;
+    let formats = prepared.collect_formats(snapshot, &index)?;
     let is_complete = quorum::is_met(governing.artifact_groups(), &set.signers());
     let mut change;
     if is_complete {
@@ -203,6 +271,9 @@ fn sign_index(
     } else {
         change = Change::new(submission.commit_message(titles::SIGN, file));
         change.write(layout::pending_signatures_of(file), set.write());
+    }
+    if let Some(formats) = formats {
+        change.write(layout::other_formats_of(file), formats);
     }
     Ok((change, Signed { is_complete }))
 }
@@ -279,6 +350,7 @@ fn activate(
     for index in snapshot.collecting_indexes(project) {
         change.write(layout::signers_copy_of(&index), proposal.signers_bytes.clone());
         change.write(layout::pending_signatures_of(&index), SignatureSet::default().write());
+        stored::delete_other_formats(snapshot, &mut change, &index);
     }
     Ok(change)
 }

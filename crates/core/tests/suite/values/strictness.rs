@@ -72,6 +72,8 @@ fn a_missing_field_is_refused_unless_it_is_optional() {
         "initiator",
         "sha256",
         "sha512",
+        "minisign",
+        "ssh",
     ];
     for kind in KINDS {
         let (document, places) = all_places(&kind);
@@ -137,6 +139,9 @@ fn a_value_of_another_type_is_refused_everywhere() {
                     "reason",
                     "signers_config",
                     "metadata",
+                    // Read when they are verified.
+                    "minisign",
+                    "ssh",
                 ];
                 let name = place.rsplit('/').next().unwrap_or_default();
                 if value.is_string() && other.is_string() && is_free_text.contains(&name) {

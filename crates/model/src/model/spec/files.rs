@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use countersign_core::values::digest::Sha512;
+use countersign_core::{documents::other_formats::FormatTexts, values::digest::Sha512};
 
 use super::{
     Activated, ModelIndex, ModelIndexState, ModelProposal, RevocationOf, Signatures, Spec, propose::time,
@@ -73,6 +73,17 @@ fn put_index(files: &mut ModelFiles, path: &str, index: &ModelIndex) {
         ModelIndexState::Revoked => ".revoked",
     };
     files.insert(format!("{path}.signatures.json{suffix}"), collected(&index.signatures).document());
+    if !index.formats.is_empty() {
+        let texts = |texts: &FormatTexts| {
+            JsonNode::Object(texts.iter().map(|(format, t)| (format.to_string(), text(t))).collect())
+        };
+        let mut entries: Vec<_> =
+            index.formats.iter().map(|(person, signed)| (canonical(*person), texts(signed))).collect();
+        entries.sort_by(|a, b| a.0.cmp(&b.0));
+        let document =
+            object([("version", JsonNode::Number(1)), ("other_formats", JsonNode::Object(entries))]);
+        files.insert(format!("{path}.formats.json"), document.document());
+    }
     let Some(RevocationOf { document, signatures, request, allowed_by }) = &index.revocation else { return };
     let suffix = if allowed_by.is_some() { "" } else { ".pending" };
     let base = format!("{path}.revocation.json");

@@ -9,6 +9,7 @@ mod signers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use countersign_core::documents::other_formats::FormatTexts;
 use serde_json::Value;
 
 pub(crate) use propose::Proposing;
@@ -70,8 +71,18 @@ pub(crate) struct ModelIndex {
     /// The governing copy (D16).
     pub(crate) governed_by: Config,
     pub(crate) signatures: Signatures,
+    /// Signatures for other programs (D102).
+    pub(crate) formats: BTreeMap<Person, FormatTexts>,
     pub(crate) state: ModelIndexState,
     pub(crate) revocation: Option<RevocationOf>,
+}
+
+impl ModelIndex {
+    /// Its `SHA256SUMS` (D110), if each file has such a digest.
+    pub(crate) fn sums(&self) -> Option<String> {
+        let line = |file: &Published| Some(format!("{}  {}\n", file.digests.get("sha256")?, file.name));
+        self.published.iter().map(line).collect()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

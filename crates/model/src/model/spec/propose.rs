@@ -171,6 +171,7 @@ impl Spec {
             published,
             governed_by,
             signatures: Signatures::new(),
+            formats: Default::default(),
             state: ModelIndexState::Collecting,
             revocation: None,
         };

@@ -115,6 +115,7 @@ impl Spec {
         if is_revoked {
             revocation.allowed_by = Some(current);
             index.state = ModelIndexState::Revoked;
+            index.formats.clear();
         }
         index.revocation = Some(revocation);
         let (status, message) = match is_revoked {

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use countersign_core::documents::other_formats::FormatTexts;
 use serde_json::json;
 
 use super::{
     Activated, ExpectedAnswer, ModelIndexState, Signatures, Spec, ok, refuse, refuse_saying, signed_by,
     signers::{accepted, is_complete, is_met, people_of},
 };
-use crate::model::people::{PEOPLE, Person, signature};
+use crate::model::people::{PEOPLE, Person, format_text, signature};
 
 /// A submission with normalised paths.
 #[derive(Debug, Clone)]
@@ -17,6 +18,8 @@ pub(crate) struct Submitted {
     pub(crate) signer: Person,
     /// By path, in padded base64.
     pub(crate) signatures: BTreeMap<String, String>,
+    /// For other programs.
+    pub(crate) formats: FormatTexts,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +54,7 @@ impl Spec {
         if !signatures.contains_key(path) || (needs_metadata && !signatures.contains_key(&metadata)) {
             return refuse(400);
         }
-        if !signatures.keys().all(is_expected) {
+        if !signatures.keys().all(is_expected) || (needs_metadata && !submitted.formats.is_empty()) {
             return refuse(400);
         }
         match signing {
@@ -74,7 +77,7 @@ impl Spec {
     }
 
     fn sign_index(&mut self, dir: &str, submitted: &Submitted) -> ExpectedAnswer {
-        let (now, Submitted { path, signer, signatures }) = (self.seconds(), submitted);
+        let (now, Submitted { path, signer, signatures, formats }) = (self.seconds(), submitted);
         let Some(index) = self.indexes.get_mut(dir) else {
             return refuse_saying(400, format!("File not found: {path}"));
         };
@@ -91,6 +94,17 @@ impl Spec {
         if signatures[path] != signature(*signer, index.text.as_bytes()) {
             return refuse(400);
         }
+        // What a key signs is the same each time.
+        let sums = index.sums();
+        let are_right = formats.iter().all(|(format, text)| {
+            sums.as_ref().is_some_and(|sums| *text == format_text(*signer, *format, path, sums))
+        });
+        if !are_right {
+            return refuse(400);
+        }
+        if !formats.is_empty() {
+            index.formats.insert(*signer, formats.clone());
+        }
         index.signatures.insert(*signer, (signatures[path].clone(), now));
         let is_complete = is_met(groups, &signed_by(&index.signatures));
         if is_complete {
@@ -100,7 +114,7 @@ impl Spec {
     }
 
     fn sign_proposal(&mut self, id: &str, submitted: &Submitted) -> ExpectedAnswer {
-        let (now, Submitted { path, signer, signatures }) = (self.seconds(), submitted);
+        let (now, Submitted { path, signer, signatures, .. }) = (self.seconds(), submitted);
         let not_found = refuse_saying(400, format!("File not found: {path}"));
         let Some(project) = self.projects.get_mut(id) else { return not_found };
         let Some(pending) = &mut project.pending else { return not_found };
@@ -140,6 +154,7 @@ impl Spec {
             if is_below && index.state == ModelIndexState::Collecting {
                 index.governed_by = config.clone();
                 index.signatures = Signatures::new();
+                index.formats.clear();
             }
         }
     }

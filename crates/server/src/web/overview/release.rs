@@ -14,7 +14,7 @@ use countersign_core::{
         snapshot::{ReadError, Snapshot},
         stored,
     },
-    values::{digest::Sha512, path::RepoPath, time::Timestamp},
+    values::{digest::Sha512, other_format::OtherFormat, path::RepoPath, time::Timestamp},
 };
 use countersign_explain::strength::effective_groups;
 
@@ -37,6 +37,8 @@ pub struct ReleaseOverview {
     pub revocation: Option<RevocationOverview>,
     /// A revocation that waits for more signatures.
     pub begun_revocation: Option<RevocationOverview>,
+    /// How many have signed for other programs; only formats in which one has.
+    pub formats: Vec<(OtherFormat, usize)>,
 }
 
 #[derive(Debug, Clone)]
@@ -87,7 +89,14 @@ pub fn describe_release(
         has_current_signers: current.is_some_and(|current| current.bytes == governing.bytes),
         revocation: read_revocation(snapshot, path)?,
         begun_revocation,
+        formats: count_formats(snapshot, path)?,
     }))
+}
+
+fn count_formats(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Vec<(OtherFormat, usize)>, ReadError> {
+    let stored = stored::other_formats(snapshot, path)?;
+    let counts = OtherFormat::ALL.map(|format| (format, stored.count(format)));
+    Ok(counts.into_iter().filter(|(_, count)| *count > 0).collect())
 }
 
 /// `None` if there is no release at `path`.

@@ -49,12 +49,22 @@ const registrars = (value, at) => {
 
 const roles = { artifact_signers: role, "admin_keys?": role, "master_keys?": role, "revocation_keys?": role };
 
-const others = { "registrars?": registrars, "servers?": servers, "transparency?": transparency };
+const formats = (value, at) => {
+  const named = list(oneOf("ssh", "minisign"))(value, at);
+  if (!named.length || new Set(named).size < named.length) fail(at, "must name each format once");
+};
+
+const others = {
+  "registrars?": registrars,
+  "servers?": servers,
+  "transparency?": transparency,
+  "formats?": formats,
+};
 
 export async function readSigners(source) {
   const json = parseBounded(source, 256);
   const read = object({ version: oneOf(1), timestamp: time, ...roles, ...others })(json, "");
-  const { version, timestamp, registrars: machines = [], servers: asked, transparency: log, ...file } = read;
+  const { version, timestamp, registrars: machines = [], servers: asked, transparency: log, formats: named, ...file } = read;
   const { artifact_signers: artifact, admin_keys: admin = artifact, master_keys: master = [], ...rest } = file;
   const all = Object.values(file).flat();
   if (membersOf(all).length > 1000) fail("signers", "more than 1,000");

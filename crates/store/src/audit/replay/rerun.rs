@@ -237,7 +237,11 @@ fn sign(
         stated.get_or_insert((set_path, collected.collected_at));
     }
     let (set_path, now) = stated.expect("the file itself is among the signed ones");
-    let submission = Submission { file: file.clone(), signer: *signer, signatures };
+    let formats_path = layout::other_formats_of(file);
+    // Who has signed once cannot sign again, so what is there of this signer came with this signature.
+    let other_formats = stored::other_formats(after, file)?.entries.remove(signer).unwrap_or_default();
+    evidence.insert(formats_path);
+    let submission = Submission { file: file.clone(), signer: *signer, signatures, other_formats };
     let (change, outcome) = sign::sign(before, &submission, now).map_err(refused(file))?;
     let outcome = compare_outcome(&set_path, completes, outcome.is_complete);
     Ok(Rerun { change, evidence, stated: Some((set_path, now)), outcome })

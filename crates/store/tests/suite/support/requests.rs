@@ -63,7 +63,7 @@ pub(crate) fn submission(head: &Head, signer: &SecretKey, file: RepoPath) -> sig
         Some((path, signer.sign(&Sha512::of(&content))))
     };
     let signatures: BTreeMap<_, _> = files.into_iter().filter_map(sign_file).collect();
-    sign::Submission { file, signer: signer.public_key(), signatures }
+    sign::Submission { file, signer: signer.public_key(), signatures, other_formats: Default::default() }
 }
 
 /// A release of one file in `dir`, different for each `variant`.

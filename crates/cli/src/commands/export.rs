@@ -1,0 +1,82 @@
+//! `countersign export`
+
+use std::path::Path;
+
+use countersign_core::values::{digest::Sha256, other_format::OtherFormat};
+use serde_json::json;
+
+use self::{
+    directory::{SCRIPT, check_free, write_all},
+    other_format::FormatSignatures,
+    release::ExportedRelease,
+};
+use super::download::{check_log, find_evidence, warn_of_begun_revocation};
+use crate::{
+    args::{ExportArgs, ExportFormat},
+    download::Overwrite,
+    error::CliError,
+    output::quote,
+    paths::shown_path,
+    proof::{self, Network},
+    release_names::ReleaseName,
+    report::release_name,
+    session::Session,
+};
+
+mod directory;
+mod minisign;
+mod openssl;
+mod other_format;
+mod release;
+mod ssh;
+
+pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliError> {
+    let name = ReleaseName::parse_one(&args.names)?;
+    check_free(&args.output, if args.force { Overwrite::Allow } else { Overwrite::Deny })?;
+    let found = find_evidence(session, &name).await?;
+    let accepted = proof::accept(&found.evidence, args.root.signers_digest, Network::Online).await?;
+    session.remember(&accepted.artifact.index.project_id, &found.client);
+    let log = check_log(session, &args.log, &found.client, &accepted).await?;
+    warn_of_begun_revocation(session, &found.client, &accepted).await?;
+    let artifact = &accepted.artifact;
+    let release = ExportedRelease::new(artifact, &found.evidence)?;
+    let (files, script) = match args.format {
+        ExportFormat::Openssl => (openssl::list_files(&release), openssl::render_script(&release)),
+        ExportFormat::Ssh => {
+            let signed = FormatSignatures::find(&found.client, &release, OtherFormat::Ssh).await?;
+            (ssh::list_files(&release, &signed), ssh::render_script(&release, &signed))
+        }
+        ExportFormat::Minisign => {
+            let signed = FormatSignatures::find(&found.client, &release, OtherFormat::Minisign).await?;
+            (minisign::list_files(&release, &signed), minisign::render_script(&release, &signed))
+        }
+    };
+    write_all(&args.output, &files, &script)?;
+    let digest = Sha256::of(script.as_bytes());
+    let text = format!(
+        "Exported {} to {}\n\
+         Verify with: sh {} [DIRECTORY OF THE FILES]\n\
+         The script cannot vouch for itself. Publish its SHA-256 where your users trust you:\n  {digest}  {SCRIPT}",
+        release_name(artifact),
+        shown_path(&args.output),
+        shown_script(&args.output),
+    );
+    let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).chain([SCRIPT]).collect();
+    let value = json!({
+        "directory": args.output.display().to_string(),
+        "format": args.format.as_str(),
+        "files": names,
+        "script_sha256": digest.to_string(),
+        "index_path": artifact.path.as_str(),
+        "project_id": artifact.index.project_id.as_str(),
+        "freshness_proven": log.is_proven(),
+        "freshness": log.json(),
+    });
+    session.output.result(&text, &value)
+}
+
+fn shown_script(dir: &Path) -> String {
+    let shown = quote(&shown_path(&dir.join(SCRIPT)));
+    // Which `sh` would take for an option.
+    if shown.starts_with('-') { format!("./{shown}") } else { shown }
+}

@@ -1,0 +1,52 @@
+//! The directory that an export is written to.
+
+use std::{fs, path::Path};
+
+use crate::{download::Overwrite, error::CliError, files::write, paths::shown_path};
+
+pub(super) const SCRIPT: &str = "verify.sh";
+
+/// A file of an export. The name is one of ours, never text from outside.
+#[derive(Debug)]
+pub(super) struct ExportedFile {
+    pub(super) name: String,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl ExportedFile {
+    pub(super) fn new(name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
+        Self { name: name.into(), bytes: bytes.into() }
+    }
+}
+
+/// Before anything is asked of a server.
+pub(super) fn check_free(dir: &Path, overwrite: Overwrite) -> Result<(), CliError> {
+    match fs::read_dir(dir).map(|mut entries| entries.next().is_none()) {
+        Ok(false) if overwrite == Overwrite::Deny => Err(CliError::usage(
+            format!("{} is not empty", shown_path(dir)),
+            "name another directory with -o DIR, or pass --force to replace the files of an earlier export",
+        )),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(CliError::file("used as a directory", dir, error)),
+    }
+}
+
+/// The script is the first to go and the last to come: there is none beside the files of two exports.
+pub(super) fn write_all(dir: &Path, files: &[ExportedFile], script: &str) -> Result<(), CliError> {
+    let target = dir.join(SCRIPT);
+    match fs::remove_file(&target) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(CliError::file("removed", &target, error));
+        }
+        Ok(()) | Err(_) => {}
+    }
+    fs::create_dir_all(dir).map_err(|error| CliError::file("created", dir, error))?;
+    for ExportedFile { name, bytes } in files {
+        let path = dir.join(name);
+        let parent = path.parent().unwrap_or(dir);
+        fs::create_dir_all(parent).map_err(|error| CliError::file("created", parent, error))?;
+        write(&path, bytes)?;
+    }
+    write(&target, script.as_bytes())
+}

@@ -1,0 +1,122 @@
+//! What every format exports: a release that this computer accepts, with its signers under names of ours.
+
+use std::fmt::Write as _;
+
+use countersign_core::{
+    documents::{
+        sha256sums::render_sha256sums,
+        signers::{Group, Signer},
+    },
+    proof::verify::{Evidence, VerifiedArtifact},
+    values::{digest::Sha512, key::Signature, shown::shown_within},
+};
+use countersign_explain::signers::shown_signer_name;
+
+use crate::error::CliError;
+
+/// More than the longest path has.
+const COMMENT_CHARS: usize = 1_200;
+
+/// Everything in it was verified.
+#[derive(Debug)]
+pub(super) struct ExportedRelease<'a> {
+    pub(super) artifact: &'a VerifiedArtifact,
+    /// The exact text that was signed.
+    pub(super) index: &'a str,
+    /// The exact text of the signers file that the index was signed under.
+    pub(super) signers_file: &'a str,
+    pub(super) sha256sums: String,
+    /// Each artifact signer once, in the order of the signers file.
+    pub(super) signers: Vec<ExportedSigner<'a>>,
+}
+
+#[derive(Debug)]
+pub(super) struct ExportedSigner<'a> {
+    /// `signer-1`: people's own names never become the name of a file, or a word of a script.
+    pub(super) id: String,
+    pub(super) signer: &'a Signer,
+    /// On the index, if the signer has signed it.
+    pub(super) signature: Option<Signature>,
+}
+
+impl<'a> ExportedRelease<'a> {
+    pub(super) fn new(artifact: &'a VerifiedArtifact, evidence: &'a Evidence) -> Result<Self, CliError> {
+        let sha256sums = render_sha256sums(&artifact.index).map_err(|error| {
+            CliError::other(
+                format!("{} has no SHA256SUMS", artifact.path),
+                "`countersign bundle` saves the evidence for any release",
+            )
+            .because(error)
+        })?;
+        let mut signers_files = evidence.history.entries.iter().map(|entry| entry.signers_config.as_str());
+        let signers_file = signers_files
+            .find(|text| Sha512::of(text.as_bytes()) == evidence.governed_by)
+            .expect("core has found it in the history");
+        let signers = number_signers(artifact, evidence);
+        Ok(Self { artifact, index: &evidence.index, signers_file, sha256sums, signers })
+    }
+
+    pub(super) fn groups(&self) -> &'a [Group] {
+        self.artifact.governing().signers.artifact_groups()
+    }
+
+    /// The ids of a group's members.
+    pub(super) fn ids_of(&self, group: &Group) -> String {
+        let ids = group.signers.iter().map(|member| {
+            let found = self.signers.iter().find(|listed| listed.signer.key == member.key);
+            found.expect("every member was numbered").id.as_str()
+        });
+        ids.collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn number_signers<'a>(artifact: &'a VerifiedArtifact, evidence: &Evidence) -> Vec<ExportedSigner<'a>> {
+    let mut signers: Vec<ExportedSigner<'_>> = Vec::new();
+    let members = artifact.governing().signers.artifact_groups().iter().flat_map(|group| &group.signers);
+    for signer in members {
+        // A key that is in two groups is one signer.
+        if signers.iter().any(|listed| listed.signer.key == signer.key) {
+            continue;
+        }
+        let id = format!("signer-{}", signers.len() + 1);
+        let signature = evidence.signatures.entries.get(&signer.key).map(|collected| collected.signature);
+        signers.push(ExportedSigner { id, signer, signature });
+    }
+    signers
+}
+
+impl ExportedSigner<'_> {
+    /// The comment that says who it is.
+    pub(super) fn comment(&self) -> String {
+        let name = shown_signer_name(self.signer).unwrap_or_else(|| "no name".to_owned());
+        let state = if self.signature.is_some() { "" } else { ", has not signed" };
+        format!("{name}, {}{state}", self.signer.key)
+    }
+}
+
+/// The lines of a script's `release` function. Only hexadecimal digits, base64, numbers and our own ids are code.
+#[derive(Debug, Default)]
+pub(super) struct ReleaseLines(String);
+
+impl ReleaseLines {
+    /// Text from outside, which cannot leave its line: line breaks and control characters are escaped.
+    pub(super) fn comment(&mut self, text: &str) {
+        self.line(&format!("# {}", shown_within(text, COMMENT_CHARS)));
+    }
+
+    /// `words` must not be text from outside.
+    pub(super) fn line(&mut self, words: &str) {
+        let line = writeln!(self.0, "    {words}");
+        line.expect("a String takes everything");
+    }
+
+    pub(super) fn blank(&mut self) {
+        self.0.push('\n');
+    }
+
+    /// The template with the lines in the place that is theirs. It is cut there, so nothing in the lines is replaced.
+    pub(super) fn fill(&self, template: &str) -> String {
+        let (before, after) = template.split_once("@RELEASE@\n").expect("every template has the place");
+        format!("{before}{}{after}", self.0)
+    }
+}

@@ -1,0 +1,47 @@
+//! `--for ssh`: signatures on `SHA256SUMS` as `ssh-keygen -Y verify` reads them.
+
+use countersign_core::values::{
+    digest::Sha256,
+    key::{PublicKey, encode_base64},
+    other_format::ssh::NAMESPACE,
+    wire,
+};
+
+use super::{
+    directory::ExportedFile,
+    other_format::{self, FormatSignatures},
+    release::ExportedRelease,
+};
+
+const HEAD: &str = include_str!("ssh.sh");
+const ALLOWED: &str = "allowed_signers";
+
+pub(super) fn list_files(release: &ExportedRelease<'_>, signatures: &FormatSignatures) -> Vec<ExportedFile> {
+    let mut files = vec![
+        ExportedFile::new("SHA256SUMS", release.sha256sums.as_str()),
+        ExportedFile::new(ALLOWED, list_allowed(release)),
+    ];
+    for signer in &release.signers {
+        if let Some(text) = signatures.text_of(signer) {
+            files.push(ExportedFile::new(format!("signatures/{}.sig", signer.id), text));
+        }
+    }
+    files
+}
+
+pub(super) fn render_script(release: &ExportedRelease<'_>, signatures: &FormatSignatures) -> String {
+    let allowed = format!("expect {} {ALLOWED}", Sha256::of(list_allowed(release).as_bytes()));
+    other_format::render_script(release, signatures, HEAD, &[allowed], encode_key)
+}
+
+/// One line a signer. None is good for another namespace than that of files.
+fn list_allowed(release: &ExportedRelease<'_>) -> String {
+    let line = |id: &str, key: &PublicKey| {
+        format!("{id} namespaces=\"{NAMESPACE}\" {} {}\n", wire::SSH_KEY_TYPE, encode_key(key))
+    };
+    release.signers.iter().map(|signer| line(&signer.id, &signer.signer.key)).collect()
+}
+
+fn encode_key(key: &PublicKey) -> String {
+    encode_base64(&key.to_ssh_blob())
+}

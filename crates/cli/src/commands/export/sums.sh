@@ -1,0 +1,90 @@
+
+fail() {
+    printf 'verify.sh: %s\n' "$1" >&2
+    printf 'NOT VERIFIED. Do not use the files.\n' >&2
+    exit 1
+}
+
+# Of the standard input, in hexadecimal.
+sha256() {
+    if command -v sha256sum >/dev/null 2>&1; then
+        sha256_line=$(sha256sum) || return 1
+    else
+        sha256_line=$(shasum -a 256) || return 1
+    fi
+    printf '%s\n' "${sha256_line%% *}"
+}
+
+# digest FILE
+digest() {
+    [ -f "$1" ] || return 1
+    sha256 <"$1"
+}
+
+# expect SHA256 FILE
+expect() {
+    found=$(digest "$here/$2") || fail "$2 cannot be read"
+    [ "$found" = "$1" ] || fail "$2 was changed"
+}
+
+# new_key NAME BASE64
+new_key() {
+    case $keys in *" $2 "*) fail "$1 has the key of another signer" ;; esac
+    case $names in *" $1 "*) fail "$1 has two keys" ;; esac
+    keys="$keys$2 "
+    names="$names$1 "
+}
+
+# group THRESHOLD NAME...: a name counts once, however often it stands here.
+group() {
+    needed=$1 count=0 counted=' '
+    shift
+    [ "$needed" -ge 1 ] || fail 'a group has no threshold'
+    for name in "$@"; do
+        case $counted in *" $name "*) continue ;; esac
+        counted="$counted$name "
+        case $signed in *" $name "*) count=$((count + 1)) ;; esac
+    done
+    [ "$count" -ge "$needed" ] || fail "$count have signed in a group that needs $needed"
+    groups=$((groups + 1))
+    printf 'Group %s: %s have signed, %s are needed.\n' "$groups" "$count" "$needed"
+}
+
+# Each line is 64 digits, two spaces and a name.
+files() {
+    while IFS= read -r line; do
+        sum=${line%%  *} name=${line#*  }
+        [ "${#sum}" -eq 64 ] || fail 'SHA256SUMS has a line of another form'
+        if [ ! -e "$dir/$name" ] && [ ! -h "$dir/$name" ]; then
+            printf '%s: not there, not checked\n' "$name"
+            absent=$((absent + 1))
+            continue
+        fi
+        found=$(digest "$dir/$name") || fail "$name cannot be read"
+        [ "$found" = "$sum" ] || fail "$name is not the file that was signed"
+        printf '%s: OK\n' "$name"
+        present=$((present + 1))
+    done <"$here/SHA256SUMS"
+}
+
+[ "$#" -le 1 ] || fail 'usage: sh verify.sh [DIRECTORY OF THE FILES]'
+dir=${1-.}
+[ -d "$dir" ] || fail "$dir is not a directory"
+case $dir in -*) dir=./$dir ;; esac
+case $0 in */*) here=${0%/*} ;; *) here=. ;; esac
+case $here in -*) here=./$here ;; esac
+command -v "$tool" >/dev/null 2>&1 || fail "$tool is missing: $tool_hint"
+
+keys=' ' names=' ' signed=' ' groups=0 present=0 absent=0
+release
+[ "$groups" -ge 1 ] || fail 'there is no group of signers'
+files
+[ "$present" -ge 1 ] || fail "$dir has none of the $absent files of the release"
+
+printf '\nThis does not check that this script was not changed, how the project came to have these signers, whether the\n'
+printf 'release was revoked since, or whether it is the newest. Countersign itself does. Files that SHA256SUMS does not\n'
+printf 'list were not looked at.\n\n'
+printf 'VERIFIED: enough signers have signed the release, and %s of its %s files are there and unchanged.\n' \
+    "$present" "$((present + absent))"
+exit 0
+}

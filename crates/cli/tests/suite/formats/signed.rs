@@ -1,0 +1,104 @@
+//! `sign` with other formats: asked for by the signers file, by --also, through an agent, without a network.
+
+use serde_json::json;
+
+use super::scene::{Scene, asking, person, signers};
+use crate::{
+    keys::agent::SshAgent,
+    support::{
+        Request,
+        client::{Computer, Ran},
+        fsck::fsck,
+    },
+};
+
+#[test]
+fn the_signers_file_asks_and_the_review_says_so() {
+    let mut scene = Scene::collecting(&asking());
+    scene.sign("alice", &[]).ok().says(&["SHA256SUMS for minisign and ssh", "your key signs 4 times"]);
+    let stored = scene.world.read_json(&scene.formats_path());
+    let texts = &stored["other_formats"][person("alice").key()];
+    assert!(texts["ssh"].as_str().unwrap().starts_with("-----BEGIN SSH SIGNATURE-----\n"));
+    assert!(texts["minisign"].as_str().unwrap().contains(&scene.index));
+    let status = scene.computer.run(&["status", &scene.index]).ok();
+    status.says(&["also        1 for minisign, 1 for ssh", "collecting"]);
+    let report = scene.computer.json_as("bob", &["sign", &scene.index, "--yes"]);
+    assert_eq!(report["signed"][0]["formats"], json!(["minisign", "ssh"]));
+    assert_eq!(report["signed"][0]["is_complete"], true);
+    let status = scene.computer.json(&["status", &scene.index]);
+    assert_eq!(status["formats"], json!({"minisign": 2, "ssh": 2}));
+    let page = format!("/p/{}", scene.index.strip_suffix("/svc.index.json").unwrap());
+    let page = scene.world.send_as(&person("alice"), Request::get(page)).text();
+    assert!(page.contains("Signed for other programs as well: minisign by 2, ssh by 2."), "{page}");
+    // The whole history follows from the rules.
+    scene.world.server.stop();
+    fsck(&scene.world.server.repository(), &[]).is_clean();
+}
+
+#[test]
+fn no_one_has_to_sign_in_other_formats() {
+    let scene = Scene::collecting(&asking());
+    scene.sign("alice", &["--no-formats"]).ok().says_nothing_of(&["SHA256SUMS for"]);
+    scene.sign("bob", &["--no-formats"]).ok().says(&["complete"]);
+    assert!(!scene.world.exists(&scene.formats_path()));
+    scene.sign("alice", &["--no-formats", "--also", "ssh"]).failed(2);
+    scene.sign("carol", &["--also", "openpgp"]).failed(2).says(&["ssh", "minisign"]);
+}
+
+#[test]
+fn also_signs_where_the_signers_file_does_not_ask() {
+    let scene = Scene::collecting(&signers());
+    scene.sign("alice", &["--also", "ssh"]).ok().says(&["SHA256SUMS for ssh; your key signs 2 times"]);
+    scene.sign("bob", &["--also", "ssh,minisign"]).ok().says(&["complete"]);
+    let status = scene.computer.json(&["status", &scene.index]);
+    assert_eq!(status["formats"], json!({"minisign": 1, "ssh": 2}));
+}
+
+#[test]
+fn a_computer_without_a_network_signs_them_too() {
+    let scene = Scene::collecting(&asking());
+    let offline = Computer::offline();
+    scene.computer.run(&["sign", &scene.index, "--export", "export.json"]).ok();
+    offline.write("export.json", scene.computer.read("export.json"));
+    let signed = offline
+        .run_as("alice", &["sign", "--detached", "export.json", "-o", "signatures.json", "--yes"])
+        .ok();
+    signed.says(&["your key signs 4 times"]);
+    scene.computer.write("signatures.json", offline.read("signatures.json"));
+    scene.computer.run_as("bob", &["sign", "--submit", "signatures.json"]).ok().says_nothing_of(&["warning"]);
+    let status = scene.computer.json(&["status", &scene.index]);
+    assert_eq!(status["formats"], json!({"minisign": 1, "ssh": 1}));
+}
+
+#[test]
+fn an_agent_signs_them_too() {
+    let Some(agent) = SshAgent::start() else { return };
+    let scene = Scene::collecting(&asking());
+    let key = scene.computer.key_of("alice");
+    agent.add(&[], &key);
+    let public = scene.computer.write("alice-agent.pub", person("alice").ssh_key());
+    let mut command = scene.computer.command(&["sign", &scene.index, "--yes"]);
+    command.env("COUNTERSIGN_KEY", public).env("SSH_AUTH_SOCK", agent.socket());
+    Ran::of(&mut command).ok().says(&["your key signs 4 times"]);
+    let status = scene.computer.json(&["status", &scene.index]);
+    assert_eq!(status["formats"], json!({"minisign": 1, "ssh": 1}));
+}
+
+#[test]
+fn signers_files_are_made_and_changed_with_formats() {
+    let computer = Computer::offline();
+    computer.write("alice.pub", person("alice").ssh_key());
+    let new = ["signers", "new", "--artifact", "alice=alice.pub", "--artifact-threshold", "1"];
+    computer.run(&[&new[..], &["--format", "ssh,minisign", "-o", "one.json"]].concat()).ok();
+    computer
+        .run(&["signers", "check", "one.json"])
+        .ok()
+        .says(&["asked to sign for ssh and minisign as well"]);
+    assert_eq!(computer.json(&["signers", "check", "one.json"])["formats"], json!(["ssh", "minisign"]));
+    let edit = |from: &str, options: &[&str]| computer.run(&[&["signers", "edit", from], options].concat());
+    edit("one.json", &["--format", "ssh", "-o", "two.json"]).ok().says(&["asked to sign for ssh as well"]);
+    edit("two.json", &["--no-formats", "-o", "three.json"]).ok().says(&["asked for no other formats"]);
+    assert_eq!(computer.json(&["signers", "check", "three.json"])["formats"], json!([]));
+    edit("one.json", &["--format", "minisign,ssh"]).failed(2).says(&["nothing changes"]);
+    computer.run(&[&new[..], &["--format", "ssh,ssh"]].concat()).failed(2).says(&["already"]);
+}

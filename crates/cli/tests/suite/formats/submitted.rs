@@ -1,0 +1,71 @@
+//! `other_formats` in the body of `POST /v1/signatures`.
+
+use serde_json::{Value, json};
+
+use super::scene::{Scene, person, signers};
+
+/// The body that alice would send, with these other formats.
+fn body(scene: &Scene, formats: &Value) -> Value {
+    let mut body = scene.world.signature_body(&person("alice"), &scene.index);
+    body["other_formats"] = formats.clone();
+    body
+}
+
+/// What the client signs, taken from where the server stored it.
+fn right_texts() -> (Scene, Value) {
+    let scene = Scene::collecting(&signers());
+    scene.sign("alice", &["--also", "ssh,minisign"]).ok();
+    let texts = scene.world.read_json(&scene.formats_path())["other_formats"][person("alice").key()].clone();
+    (scene, texts)
+}
+
+#[test]
+fn what_does_not_verify_is_refused_and_nothing_is_stored() {
+    let (other, texts) = right_texts();
+    let scene = Scene::collecting(&signers());
+    // The same files, but at another address: minisign's comment names the release.
+    assert_ne!(other.index, scene.index);
+    let (ssh, minisign) = (&texts["ssh"], &texts["minisign"]);
+    let wrong = [
+        (json!({ "minisign": minisign }), "minisign"),
+        (json!({ "ssh": minisign }), "ssh"),
+        (json!({ "ssh": "" }), "ssh"),
+        (json!({ "ssh": format!("{}\n", ssh.as_str().unwrap()) }), "ssh"),
+        (json!({ "ssh": ssh, "minisign": ssh }), "minisign"),
+        (json!({ "openpgp": ssh }), "must be"),
+        (json!({ "ssh": 1 }), "string"),
+        (json!({}), "at least one format"),
+        (json!(null), "other_formats"),
+        (json!([]), "other_formats"),
+    ];
+    for (formats, words) in wrong {
+        let reply = scene.world.submit(&person("alice"), &body(&scene, &formats));
+        reply.refused(400, words);
+    }
+    assert!(!scene.world.exists(&scene.formats_path()));
+    assert_eq!(
+        scene.world.read_json(&format!("{}.signatures.json.pending", scene.index))["entries"],
+        json!({})
+    );
+    // The same sums of the same files: what ssh signs does not name the release.
+    scene.world.submit(&person("alice"), &body(&scene, &json!({ "ssh": ssh }))).ok();
+    let again = scene.world.submit(&person("alice"), &body(&scene, &texts));
+    again.refused(409, "already collected");
+}
+
+#[test]
+fn new_signers_and_corrections_drop_them_and_completion_keeps_them() {
+    let (scene, _) = right_texts();
+    assert!(scene.world.exists(&scene.formats_path()));
+    let (alice, bob) = (person("alice"), person("bob"));
+    let sums =
+        crate::support::client::put_release(&scene.world.files, "acme/app/1.0", &[("app", b"corrected")]);
+    scene.world.register_assets(&alice, &[&sums]).ok();
+    assert!(!scene.world.exists(&scene.formats_path()));
+    scene.sign("alice", &["--also", "ssh"]).ok();
+    scene.sign("bob", &["--also", "ssh"]).ok().says(&["complete"]);
+    assert!(scene.world.exists(&scene.formats_path()));
+    scene.world.revoke(&alice, &scene.index).ok();
+    assert!(!scene.world.exists(&scene.formats_path()));
+    scene.world.sign(&bob, &scene.index).refused(409, "revoked");
+}

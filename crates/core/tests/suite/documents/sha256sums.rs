@@ -1,0 +1,79 @@
+//! The `SHA256SUMS` that an index gives (D110).
+
+use countersign_core::{
+    documents::{
+        index::{AssetName, Digests, PublishedFile, ReleaseIndex},
+        sha256sums::{NotInSha256Sums, render_sha256sums},
+    },
+    values::{
+        digest::{Sha256, Sha512},
+        path::RepoPath,
+        time::Timestamp,
+    },
+};
+
+fn name(text: &str) -> AssetName {
+    AssetName::parse(text).unwrap()
+}
+
+fn file(text: &str) -> PublishedFile {
+    PublishedFile {
+        file_name: name(text),
+        size: Some(4),
+        source: format!("https://files.example/acme/app/1.0/{text}"),
+        digests: Digests { sha256: Some(Sha256::of(text.as_bytes())), sha512: None },
+    }
+}
+
+fn index(published_files: Vec<PublishedFile>) -> ReleaseIndex {
+    ReleaseIndex {
+        project_id: RepoPath::parse("https/files.example/443/acme/app").unwrap(),
+        release_url: None,
+        mirrored_on: Timestamp::from_unix_seconds(0).unwrap(),
+        published_on: None,
+        published_files,
+    }
+}
+
+#[test]
+fn each_file_is_a_line_as_sha256sum_prints_it() {
+    let both = Digests { sha512: Some(Sha512::of(b"b")), ..file("b").digests };
+    let index = index(vec![file("a.zip"), PublishedFile { digests: both, ..file("b") }]);
+    let expected = format!("{}  a.zip\n{}  b\n", Sha256::of(b"a.zip"), Sha256::of(b"b"));
+    assert_eq!(render_sha256sums(&index).unwrap(), expected);
+}
+
+#[test]
+fn names_may_have_what_a_line_can_hold() {
+    for odd in ["a b", "a  b", "dir/b", "-rf", "--", "$(id)", "it's", "\"q\"", "a*", "#a", "é", "(x) = y"] {
+        let text = render_sha256sums(&index(vec![file(odd)])).unwrap();
+        assert_eq!(text, format!("{}  {odd}\n", Sha256::of(odd.as_bytes())));
+    }
+}
+
+#[test]
+fn a_name_that_some_reader_takes_for_another_is_refused() {
+    for odd in ["-", " a", "*a", "a ", " "] {
+        let refusal = render_sha256sums(&index(vec![file(odd), file("z")])).unwrap_err();
+        assert_eq!(refusal, NotInSha256Sums::Name(name(odd)));
+        assert!(refusal.to_string().contains(&format!("\"{odd}\"")), "{refusal}");
+    }
+    // These cannot even be in an index.
+    for odd in ["a\\b", "a\nb", "a\rb", "a\u{a0}b", "", "..", "/a"] {
+        assert!(AssetName::parse(odd).is_err(), "{odd:?}");
+    }
+}
+
+#[test]
+fn a_file_without_a_sha256_is_refused_by_name() {
+    let digests = Digests { sha256: None, sha512: Some(Sha512::of(b"b")) };
+    let refusal =
+        render_sha256sums(&index(vec![file("a"), PublishedFile { digests, ..file("b") }])).unwrap_err();
+    assert_eq!(refusal, NotInSha256Sums::Undigested(name("b")));
+    assert_eq!(refusal.to_string(), "its index has no SHA-256 of \"b\"");
+}
+
+#[test]
+fn a_release_without_files_is_refused() {
+    assert_eq!(render_sha256sums(&index(Vec::new())).unwrap_err(), NotInSha256Sums::Empty);
+}
