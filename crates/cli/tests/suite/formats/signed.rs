@@ -32,7 +32,7 @@ fn the_signers_file_asks_and_the_review_says_so() {
     assert!(page.contains("Signed for other programs as well: minisign by 2, ssh by 2."), "{page}");
     // The whole history follows from the rules.
     scene.world.server.stop();
-    fsck(scene.world.server.data(), &[]).is_clean();
+    fsck(&scene.world.server.data_dir(), &[]).is_clean();
 }
 
 #[test]
