@@ -470,3 +470,20 @@ fn a_signer_that_becomes_a_registrar_leaves_the_signers() {
     assert!(told.iter().any(|line| line.starts_with("bob (#2) leaves")), "{told:?}");
     assert!(told.iter().any(|line| line.starts_with("bob (#2) becomes a registrar")), "{told:?}");
 }
+
+#[test]
+fn other_formats_are_told_and_their_order_means_nothing() {
+    let plain = file("artifact 1: 1");
+    let with = |formats: &str| {
+        let text = String::from_utf8(plain.write()).unwrap();
+        let text = text.replacen("\"version\"", &format!("\"formats\": {formats}, \"version\""), 1);
+        SignersFile::parse(text.as_bytes()).unwrap()
+    };
+    let both = with(r#"["ssh", "minisign"]"#);
+    let asked = ["artifact signers are asked to sign for minisign and ssh as well"];
+    assert_eq!(told(&list_changes(Some(&plain), &both)), asked);
+    assert_eq!(told(&list_changes(None, &both)).last().map(String::as_str), Some(asked[0]));
+    assert!(list_changes(Some(&both), &with(r#"["minisign", "ssh"]"#)).is_empty());
+    assert!(!told(&list_changes(Some(&both), &with(r#"["ssh"]"#))).is_empty());
+    assert_eq!(told(&list_changes(Some(&both), &plain)), ["artifact signers are asked for no other formats"]);
+}

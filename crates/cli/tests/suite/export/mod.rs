@@ -1,7 +1,7 @@
 //! Releases that are verified without our tool: what `export` writes, and what the exported script accepts and refuses.
 
 mod refused;
-mod scene;
+pub(crate) mod scene;
 mod script;
 mod tampered;
 mod written;

@@ -9,10 +9,13 @@ use std::{
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::{
-    Person, SignersFile, World,
-    client::{Computer, Ran, put_release, text},
-    keys::installed,
+use crate::{
+    export::scene::copy_all,
+    support::{
+        Person, SignersFile, World,
+        client::{Computer, Ran, put_release, text},
+        keys::installed,
+    },
 };
 
 pub(super) const FILES: [(&str, &[u8]); 3] =
@@ -88,19 +91,6 @@ impl Scene {
         command.arg(export.join("verify.sh")).arg(text(&files)).stdin(Stdio::null());
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).current_dir(export);
         Ran::of(&mut command)
-    }
-}
-
-fn copy_all(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a directory");
-    for entry in fs::read_dir(from).expect("a directory") {
-        let path = entry.expect("readable").path();
-        let target = to.join(path.file_name().expect("an entry has a name"));
-        if path.is_dir() {
-            copy_all(&path, &target);
-        } else {
-            fs::copy(&path, &target).expect("a copy");
-        }
     }
 }
 
