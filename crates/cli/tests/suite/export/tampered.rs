@@ -10,7 +10,10 @@ use countersign_core::values::{
     key::decode_base64,
 };
 
-use super::scene::{Exported, assert_refused, assert_verified, person, shells};
+use tempfile::TempDir;
+
+use super::scene::{Exported, assert_refused, assert_verified, person, run_script, shells};
+use crate::support::client::text;
 
 /// Everything that the script reads, but the script itself.
 const EXPORTED: [&str; 10] = [
@@ -189,7 +192,13 @@ fn sums_that_the_signed_index_does_not_have_are_refused() {
         let of = |text: &str| Sha256::of(text.as_bytes()).to_string();
         let told = script.replace(&of(&sums), &of(&changed));
         fs::write(tampering.path("SHA256SUMS"), changed).unwrap();
-        tampering.refuses("verify.sh", told, "with the digest of other sums");
+        fs::write(tampering.path("verify.sh"), told).unwrap();
+        let files = TempDir::new().unwrap();
+        fs::write(files.path().join("app.tar.gz"), "malware").unwrap();
+        let ran = run_script(tampering.shell, tampering.copy, &[text(files.path())]);
+        assert_refused(ran, "other sums")
+            .says(&["the signed index has no file with the digest of app.tar.gz"]);
+        fs::write(tampering.path("verify.sh"), script).unwrap();
         fs::write(tampering.path("SHA256SUMS"), sums).unwrap();
     });
 }
