@@ -76,7 +76,8 @@ pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliE
 }
 
 fn shown_script(dir: &Path) -> String {
-    let shown = quote(&shown_path(&dir.join(SCRIPT)));
-    // Which `sh` would take for an option.
-    if shown.starts_with('-') { format!("./{shown}") } else { shown }
+    let shown = shown_path(&dir.join(SCRIPT));
+    // `sh` would take it for an option.
+    let shown = if shown.starts_with('-') { format!("./{shown}") } else { shown };
+    quote(&shown)
 }

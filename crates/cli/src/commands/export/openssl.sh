@@ -78,9 +78,9 @@ group() {
         counted="$counted$name "
         case $signed in *" $name "*) count=$((count + 1)) ;; esac
     done
-    [ "$count" -ge "$needed" ] || fail "$count have signed in a group that needs $needed"
+    [ "$count" -ge "$needed" ] || fail "a group needs $needed signers and has $count"
     groups=$((groups + 1))
-    printf 'Group %s: %s have signed, %s are needed.\n' "$groups" "$count" "$needed"
+    printf 'Group %s: %s signed, %s needed.\n' "$groups" "$count" "$needed"
 }
 
 # Each line is 64 digits, two spaces and a name.

@@ -5,7 +5,10 @@ use std::fs;
 use countersign_core::values::digest::Sha512;
 
 use super::scene::{Exported, FILES, OPENSSL, assert_verified, person, project, shells};
-use crate::support::client::{Computer, Ran, add_files};
+use crate::support::{
+    SignersFile, World,
+    client::{Computer, Ran, add_files},
+};
 
 fn export(computer: &Computer, index: &str) -> Ran {
     computer.run(&[&["export", index, "-o", "out"][..], &OPENSSL].concat())
@@ -31,6 +34,19 @@ fn a_revoked_release_is_refused() {
     world.revoke(&person("alice"), &index).ok();
     export(&computer, &index).failed(4).says(&["REVOKED", "key leaked"]);
     assert!(computer.listing().is_empty(), "{:?}", computer.listing());
+}
+
+#[test]
+fn a_begun_revocation_is_told() {
+    let (alice, rita, ron) = (person("alice"), person("rita"), person("ron"));
+    let file = SignersFile::of(1, &[&alice]).revocation(2, &[&rita, &ron]);
+    let world = World::with_project(&file, &[&alice, &rita, &ron]);
+    let index = add_files(&world, "acme/app/1.0", &FILES, &[&alice]);
+    let computer = Computer::of(&world.server);
+    export(&computer, &index).ok().says_nothing_of(&["revocation was begun"]);
+    computer.run_as("rita", &["revoke", &index, "--reason", "key leaked", "--yes"]).ok();
+    let again = computer.run(&[&["export", &index, "-o", "again"][..], &OPENSSL].concat()).ok();
+    again.says(&["its revocation was begun", "key leaked"]);
 }
 
 #[test]

@@ -127,7 +127,9 @@ pub(super) fn shells() -> Vec<&'static str> {
     if !has_openssl() {
         return Vec::new();
     }
-    ["sh", "dash", "bash"].into_iter().filter(|shell| installed(shell)).collect()
+    // Where there is no dash, `sh` is what everyone has.
+    let plain = if installed("dash") { "dash" } else { "sh" };
+    if installed("bash") { vec![plain, "bash"] } else { vec![plain] }
 }
 
 #[track_caller]

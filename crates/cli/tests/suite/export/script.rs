@@ -18,7 +18,7 @@ fn it_verifies_the_release_and_runs_nothing_that_a_name_says() {
     let exported = Exported::new();
     for shell in shells() {
         let ran = assert_verified(exported.verify(shell, &exported.dir()));
-        let counts = ["Group 1: 2 have signed, 2 are needed.", "Group 2: 1 have signed, 1 are needed."];
+        let counts = ["Group 1: 2 signed, 2 needed.", "Group 2: 1 signed, 1 needed."];
         let ran = ran.says(&counts).says(&["signer-1 has signed.", "7 of its 7 files", "revoked since"]);
         for (name, _) in FILES {
             assert!(ran.stdout.lines().any(|line| line == format!("{name}: OK")), "{name}: {ran:?}");

@@ -10,7 +10,10 @@ use countersign_core::values::{
     key::decode_base64,
 };
 
-use super::scene::{Exported, assert_refused, assert_verified, person, shells};
+use tempfile::TempDir;
+
+use super::scene::{Exported, assert_refused, assert_verified, person, run_script, shells};
+use crate::support::client::text;
 
 /// Everything that the script reads, but the script itself.
 const EXPORTED: [&str; 10] = [
@@ -84,10 +87,11 @@ fn tamper(check: impl Fn(&Tampering<'_>)) {
 #[test]
 fn a_flipped_bit_in_any_byte_of_a_small_file_is_refused() {
     tamper(|tampering| {
-        if tampering.shell != "sh" {
+        // The bytes are compared by openssl, whichever shell calls it.
+        if tampering.shell == "bash" {
             return;
         }
-        for name in ["signatures/signer-1.sig", "svc.index.json.sha512", "keys/signer-2.pem"] {
+        for name in ["signatures/signer-1.sig", "svc.index.json.sha512", "keys/signer-1.pem"] {
             let length = fs::read(tampering.path(name)).unwrap().len();
             tampering.refuses_flips(name, 0..length);
         }
@@ -99,7 +103,7 @@ fn a_flipped_bit_anywhere_in_any_file_is_refused() {
     tamper(|tampering| {
         for name in EXPORTED {
             let length = fs::read(tampering.path(name)).unwrap().len();
-            let spread = (0..6).map(|part| part * (length - 1) / 5);
+            let spread = (0..4).map(|part| part * (length - 1) / 3);
             tampering.refuses_flips(name, spread);
         }
     });
@@ -173,6 +177,29 @@ fn a_changed_index_with_its_right_digest_is_refused() {
         tampering.refuses("verify.sh", told, "with the digest of another index");
         fs::write(tampering.path("svc.index.json"), index).unwrap();
         fs::write(tampering.path("svc.index.json.sha512"), before).unwrap();
+    });
+}
+
+/// As if it had come from another release: the digests of files must stand in what was signed.
+#[test]
+fn sums_that_the_signed_index_does_not_have_are_refused() {
+    tamper(|tampering| {
+        let sums = fs::read_to_string(tampering.path("SHA256SUMS")).unwrap();
+        let digest = Sha256::of(b"the archive").to_string();
+        let changed = sums.replace(&digest, &Sha256::of(b"malware").to_string());
+        assert_ne!(changed, sums);
+        let script = fs::read_to_string(tampering.path("verify.sh")).unwrap();
+        let of = |text: &str| Sha256::of(text.as_bytes()).to_string();
+        let told = script.replace(&of(&sums), &of(&changed));
+        fs::write(tampering.path("SHA256SUMS"), changed).unwrap();
+        fs::write(tampering.path("verify.sh"), told).unwrap();
+        let files = TempDir::new().unwrap();
+        fs::write(files.path().join("app.tar.gz"), "malware").unwrap();
+        let ran = run_script(tampering.shell, tampering.copy, &[text(files.path())]);
+        assert_refused(ran, "other sums")
+            .says(&["the signed index has no file with the digest of app.tar.gz"]);
+        fs::write(tampering.path("verify.sh"), script).unwrap();
+        fs::write(tampering.path("SHA256SUMS"), sums).unwrap();
     });
 }
 
