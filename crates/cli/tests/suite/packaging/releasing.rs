@@ -103,3 +103,13 @@ fn steps_and_options_that_do_not_exist_are_refused() {
         assert_eq!(ran.status.code(), Some(2), "{url}");
     }
 }
+
+#[test]
+fn two_builds_that_differ_are_noticed() {
+    let Some(scene) = ReleaseScene::start() else { return };
+    let program = String::from_utf8(scene.computer.read("program")).unwrap();
+    let restless = program.replacen("exec ", "[ \"$1\" != completions ] || echo \"# $$\"\nexec ", 1);
+    scene.computer.write("program", restless);
+    scene.build(&[]).ok();
+    scene.build(&["--check"]).failed_with(1).says(&["two builds of one commit differ"]);
+}
