@@ -172,7 +172,7 @@ fn what_the_same_people_signed_for_something_else_is_refused() {
     let Some(mirror) = Mirror::start() else { return };
     mirror.reset();
     let index = String::from_utf8(mirror.original(INDEX)).unwrap();
-    let mut refuses_signed = |what: &str, index: &str| {
+    let refuses_signed = |what: &str, index: &str| {
         mirror.sign(index, &["alice", "carol"]);
         mirror.refuses(what);
     };
