@@ -41,6 +41,10 @@ impl ReleaseScene {
         if !has_client || !["openssl", "tar", "gzip", "sha256sum", "rustc"].into_iter().all(installed) {
             return None;
         }
+        if !archive().ends_with("-unknown-linux-gnu.tar.gz") {
+            println!("skipped: install.sh knows no programs for this system");
+            return None;
+        }
         let server = TestServer::start_with(|launch| launch.arg("--dev"));
         let computer = Computer::of(&server);
         fs::create_dir_all(computer.path(PROJECT)).unwrap();
