@@ -298,7 +298,7 @@ What it has told it remembers, and continues there. A log that contradicts itsel
 is reported as well.")]
     Monitor(MonitorArgs),
     /// Check that the server answers and, with --key, that it accepts your signature
-    Ping,
+    Ping(PingArgs),
     /// See everything at work on this computer, in a few seconds
     #[command(after_help = "\
 Starts a signing server and a file server in a temporary directory. Then shows keys, registration, a release signed by \

@@ -238,6 +238,11 @@ impl ServerClient {
         PingResponse::parse(&answer.bytes).map_err(|error| self.unusable(&"a ping", &answer, error))
     }
 
+    /// Whether the server can accept changes; an error says why not.
+    pub(crate) async fn check_ready(&self) -> Result<(), CliError> {
+        self.get(self.at(&["readyz"]), FILE_BYTES).await.map(drop)
+    }
+
     /// A stream of events, which has begun and has no end.
     pub(crate) async fn listen(&self, query: &ListenQuery) -> Result<Response, CliError> {
         let mut url = self.route("events", None);

@@ -115,7 +115,7 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Watch(args) => ask(global, output, async |session| watch::run(session, &args).await),
         Command::Revoke(args) => ask(global, output, async |session| revoke::run(session, &args).await),
         Command::Monitor(args) => ask(global, output, async |session| monitor::run(session, &args).await),
-        Command::Ping => ask(global, output, async |session| ping::run(session).await),
+        Command::Ping(args) => ask(global, output, async |session| ping::run(session, &args).await),
     }
 }
 

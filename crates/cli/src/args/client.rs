@@ -384,6 +384,13 @@ pub(crate) struct RevokeArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct PingArgs {
+    /// Fail unless the server can accept changes (/readyz), as the health check of a container does
+    #[arg(long)]
+    pub(crate) ready: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// Keep the server, files and keys until Ctrl-C, so that you can look around
     #[arg(long)]

@@ -4,10 +4,13 @@ use countersign_api::answers::{PingAuth, PingResponse};
 use countersign_core::values::shown::shown_text;
 use serde_json::json;
 
-use crate::{client::ServerCall, error::CliError, session::Session};
+use crate::{args::PingArgs, client::ServerCall, error::CliError, session::Session};
 
-pub(crate) async fn run(session: &Session) -> Result<(), CliError> {
+pub(crate) async fn run(session: &Session, args: &PingArgs) -> Result<(), CliError> {
     let client = session.client()?;
+    if args.ready {
+        client.check_ready().await?;
+    }
     let answer = if session.has_key() {
         client.ask(&session.key(None, &[])?, ServerCall::Ping, PingResponse::parse).await?
     } else {

@@ -20,6 +20,7 @@ mod limits;
 mod log;
 mod mirror;
 mod operation;
+mod packaging;
 mod requests;
 mod staple;
 mod store;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Answer, Person, Request, SignersFile, TestServer, World, http};
+use crate::support::{Answer, Person, Request, SignersFile, TestServer, World, client::Computer, http};
 
 #[test]
 fn a_server_that_runs_is_healthy_and_ready() {
@@ -27,9 +27,13 @@ fn a_server_that_cannot_commit_is_not_ready_until_it_can_again() {
     world.register(&alice, "acme/two", &SignersFile::of(1, &[&alice])).error(500);
     world.server.get("/readyz").refused(503, "could not be committed");
     world.server.get("/healthz").ok();
+    let computer = Computer::of(&world.server);
+    computer.run(&["ping"]).ok();
+    computer.run(&["ping", "--ready"]).failed(5).says(&["could not be committed"]);
     std::fs::rename(&aside, &heads).unwrap();
     world.register(&alice, "acme/two", &SignersFile::of(1, &[&alice])).ok();
     world.server.get("/readyz").ok();
+    computer.run(&["ping", "--ready"]).ok();
 }
 
 #[test]

@@ -188,6 +188,14 @@ impl Ran {
         self
     }
 
+    /// Failed with this exit code, as a script does.
+    #[track_caller]
+    pub(crate) fn failed_with(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:?}");
+        assert!(self.stderr.contains("error: "), "{self:?}");
+        self
+    }
+
     /// Refused as wrong usage, with a message and the way to help.
     #[track_caller]
     pub(crate) fn failed_as_usage(self) {

@@ -1,0 +1,115 @@
+//! `packaging/release`: nothing is public before enough people have signed it, and the client has verified that (D115).
+
+use std::process::Command;
+
+use countersign_core::values::digest::Sha256;
+
+use super::{ReleaseScene, SIGNERS, VERSION, archive};
+
+#[test]
+fn a_release_is_published_only_after_enough_have_signed_it() {
+    let Some(scene) = ReleaseScene::start() else { return };
+    scene.build(&["--check"]).ok().says(&["Both builds are the same", VERSION]);
+    scene.register().ok().says(&["--require-match"]);
+    scene.publish().failed_with(6);
+    scene.computer.sign_all(&["alice"]);
+    scene.publish().failed_with(6);
+    assert_eq!(scene.published(), ["SHA256SUMS"]);
+    scene.computer.sign_all(&["carol"]);
+    scene.publish().ok().says(&["2 of 2 signatures", "Published"]);
+    let archive = archive();
+    let bundle = format!("countersign-{VERSION}.bundle.json");
+    let mut expected =
+        ["SHA256SUMS", &archive, &bundle, "install.sh", "svc.index.json", "svc.index.json.signatures.json"];
+    expected.sort_unstable();
+    assert_eq!(scene.published(), expected);
+    // As a user who knows only the URL.
+    let url = format!("{}/{VERSION}/{archive}", scene.url);
+    scene.computer.download(&url).ok().says(&["Verified"]);
+}
+
+#[test]
+fn a_file_that_is_not_the_signed_one_is_not_published() {
+    let Some(scene) = ReleaseScene::start() else { return };
+    scene.build(&[]).ok();
+    scene.register().ok();
+    scene.computer.sign_all(&["alice", "bob"]);
+    let (archive, sums) = (scene.dist(&archive()), scene.dist("SHA256SUMS"));
+    let mut bytes = scene.computer.read(&archive);
+    let honest = Sha256::of(&bytes).to_string();
+    bytes.push(0);
+    scene.computer.write(&archive, &bytes);
+    scene.publish().failed_with(1).says(&["are not those that were built"]);
+    // The checksums of this machine agree with the other file; the signed ones do not.
+    let text = String::from_utf8(scene.computer.read(&sums)).unwrap();
+    scene.computer.write(&sums, text.replace(&honest, &Sha256::of(&bytes).to_string()));
+    scene.publish().failed_with(3).says(&["nothing is published"]);
+    assert_eq!(scene.published(), ["SHA256SUMS"]);
+}
+
+#[test]
+fn a_signers_file_that_is_not_in_force_publishes_nothing() {
+    let Some(scene) = ReleaseScene::start() else { return };
+    scene.build(&[]).ok();
+    scene.register().ok();
+    scene.computer.sign_all(&["alice", "bob"]);
+    let text = String::from_utf8(scene.computer.read(SIGNERS)).unwrap();
+    scene.computer.write("other.json", text.replace("\"threshold\": 2", "\"threshold\": 1"));
+    let more = ["--publish", "site/countersign", "--signers", "other.json", "--timeout", "1s"];
+    scene.release("publish", &more).failed_with(3).says(&["nothing is published"]);
+    assert_eq!(scene.published(), ["SHA256SUMS"]);
+}
+
+#[test]
+fn the_install_script_has_every_group_and_its_threshold() {
+    let Some(scene) = ReleaseScene::start() else { return };
+    let text = String::from_utf8(scene.computer.read(SIGNERS)).unwrap();
+    let (head, tail) = text.split_once("\"artifact_signers\": [").unwrap();
+    let (group, rest) = tail.split_once("\n  ]").unwrap();
+    let second = group.replace("\"threshold\": 2", "\"threshold\": 3");
+    let admins = group.replace("\"threshold\": 2", "\"threshold\": 1");
+    let both = format!(
+        "{head}\"artifact_signers\": [{group},{second}\n  ],\n  \"admin_keys\": [{admins}\n  ]{rest}"
+    );
+    scene.computer.write("both.json", both);
+    scene.build(&["--signers", "both.json"]).ok();
+    let script = String::from_utf8(scene.computer.read(&scene.dist("install.sh"))).unwrap();
+    let (_, groups) = script.split_once("\ngroups='").unwrap();
+    let (groups, _) = groups.split_once('\'').unwrap();
+    let thresholds: Vec<_> = groups.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    let keys: Vec<_> = groups.lines().map(|line| line.split(' ').count() - 1).collect();
+    assert_eq!((thresholds, keys), (vec!["2", "3"], vec![3, 3]), "{groups}");
+    // In another layout the script would have to guess.
+    let compact = text.split_whitespace().collect::<String>();
+    scene.computer.write("compact.json", compact);
+    scene.build(&["--signers", "compact.json"]).failed_with(1).says(&["cannot be read"]);
+}
+
+#[test]
+fn steps_and_options_that_do_not_exist_are_refused() {
+    let Some(scene) = ReleaseScene::start() else { return };
+    scene.release("upload", &[]).failed_with(2);
+    scene.release("publish", &["--force"]).failed_with(2);
+    scene.release("register", &[]).failed_with(1).says(&["packaging/release build"]);
+    for url in [
+        "",
+        "ftp://example.org/x",
+        "https://example.org",
+        "https://example.org/a'b",
+        "https://example.org/a b",
+    ] {
+        let ran =
+            Command::new(super::packaging("release")).args(["register", "--url", url]).output().unwrap();
+        assert_eq!(ran.status.code(), Some(2), "{url}");
+    }
+}
+
+#[test]
+fn two_builds_that_differ_are_noticed() {
+    let Some(scene) = ReleaseScene::start() else { return };
+    let program = String::from_utf8(scene.computer.read("program")).unwrap();
+    let restless = program.replacen("exec ", "[ \"$1\" != completions ] || echo \"# $$\"\nexec ", 1);
+    scene.computer.write("program", restless);
+    scene.build(&[]).ok();
+    scene.build(&["--check"]).failed_with(1).says(&["two builds of one commit differ"]);
+}
