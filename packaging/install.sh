@@ -13,6 +13,8 @@
 # It does not check whether the release was revoked or is the newest. `countersign download` does.
 set -eu
 umask 022
+LC_ALL=C
+export LC_ALL
 
 version='@VERSION@'
 url='@URL@'
@@ -57,6 +59,7 @@ check_signatures() {
     [ "$(wc -c < "$work/digest")" -eq 64 ] || fail "openssl cannot compute a SHA-512"
     checked=0
     while read -r needed keys; do
+        [ "$needed" -ge 1 ] || fail "a group has no threshold"
         count=0
         for key in $keys; do
             if is_signed_by "$key"; then count=$((count + 1)); fi

@@ -74,6 +74,8 @@ fn the_install_script_has_every_group_and_its_threshold() {
     scene.computer.write("both.json", both);
     scene.build(&["--signers", "both.json"]).ok();
     let script = String::from_utf8(scene.computer.read(&scene.dist("install.sh"))).unwrap();
+    let alone = scene.release("installer", &["--signers", "both.json"]).ok();
+    assert_eq!(alone.stdout, script);
     let (_, groups) = script.split_once("\ngroups='").unwrap();
     let (groups, _) = groups.split_once('\'').unwrap();
     let thresholds: Vec<_> = groups.lines().map(|line| line.split(' ').next().unwrap()).collect();
