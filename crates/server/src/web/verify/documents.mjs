@@ -34,18 +34,13 @@ function group(value, at) {
   return read;
 }
 
-const role = (value, at) => (value?.length === 0 ? fail(at, "must not be empty") : list(group)(value, at));
-
 const server = text((url) => url.match(/^(?=.{1,255}$)https?:\/\/[!-~]+$/), "an http(s) URL");
-const servers = (value, at) => {
-  const { length } = list(server)(value, at);
-  if (!length || length > 8) fail(at, "must be 1 to 8");
+const some = (item, most) => (value, at) => {
+  const read = list(item)(value, at);
+  return read.length && read.length <= most ? read : fail(at, `must be 1 to ${most}`);
 };
 
-const registrars = (value, at) => {
-  const read = list(signer)(value, at);
-  return read.length > 0 && read.length <= 16 ? read : fail(at, "must be 1 to 16");
-};
+const role = some(group, 1000);
 
 const roles = { artifact_signers: role, "admin_keys?": role, "master_keys?": role, "revocation_keys?": role };
 
@@ -55,8 +50,8 @@ const formats = (value, at) => {
 };
 
 const others = {
-  "registrars?": registrars,
-  "servers?": servers,
+  "registrars?": some(signer, 16),
+  "servers?": some(server, 8),
   "transparency?": transparency,
   "formats?": formats,
 };
