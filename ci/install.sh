@@ -17,10 +17,10 @@ fi
 installer=$here/../packaging/install-verified.sh
 [ -f "$installer" ] || fail "there is no program countersign, and no installer at packaging/install-verified.sh" \
     "use an image that has countersign, or this action at a tagged version"
-bin=${RUNNER_TEMP:-${TMPDIR:-/tmp}}/countersign-bin
-check_input RUNNER_TEMP "$bin"
-mkdir -p -- "$bin"
+prefix=${RUNNER_TEMP:-${TMPDIR:-/tmp}}/countersign-installed
+check_input RUNNER_TEMP "$prefix"
 # It exits with another code than 0 unless it has verified what it puts there.
-COUNTERSIGN_BIN_DIR=$bin COUNTERSIGN_VERSION=${COUNTERSIGN_VERSION:-} sh "$installer"
+COUNTERSIGN_PREFIX=$prefix COUNTERSIGN_VERSION=${COUNTERSIGN_VERSION:-} sh "$installer"
+bin=$prefix/bin
 "$bin/countersign" --version
 [ -z "${GITHUB_PATH:-}" ] || printf '%s\n' "$bin" >>"$GITHUB_PATH"

@@ -12,8 +12,9 @@ const ACTIONS: [&str; 6] = [".", "ci/install", "ci/release", "ci/wait", "ci/veri
 /// Stands in for the one that verifies a release of ours: one version is good, the other is not.
 const INSTALLER: &str = r#"
 [ "$COUNTERSIGN_VERSION" = v9.9.9 ] || exit 3
-printf '#!/bin/sh\necho countersign v9.9.9\n' >"$COUNTERSIGN_BIN_DIR/countersign"
-chmod +x "$COUNTERSIGN_BIN_DIR/countersign"
+mkdir -p "$COUNTERSIGN_PREFIX/bin"
+printf '#!/bin/sh\necho countersign v9.9.9\n' >"$COUNTERSIGN_PREFIX/bin/countersign"
+chmod +x "$COUNTERSIGN_PREFIX/bin/countersign"
 "#;
 
 #[track_caller]
@@ -206,7 +207,7 @@ fn only_what_the_installer_has_verified_gets_on_the_path() {
         let runner = scene.runner("v1.0");
         let end = runner.run(&script, &[("COUNTERSIGN_VERSION".to_owned(), version.to_owned())].into());
         assert_eq!(end.code, code, "{end:?}");
-        let bin = runner.temp().join("countersign-bin");
+        let bin = runner.temp().join("countersign-installed/bin");
         let expected = if code == 0 { format!("{}\n", bin.display()) } else { String::new() };
         assert_eq!(runner.added_path(), expected);
         assert_eq!(end.stdout.contains("countersign v9.9.9"), code == 0, "{end:?}");
