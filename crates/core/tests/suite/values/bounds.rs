@@ -14,10 +14,11 @@ use countersign_core::{
             INDEX_BYTES, INDEX_FILES, INDEX_NAMES_BYTES, JOURNAL_ENTRY_BYTES, JOURNAL_ENTRY_FILES,
             JOURNAL_LINE_BYTES, JOURNAL_MESSAGE_BYTES, JOURNAL_WAIT_SECONDS, KEPT_REQUEST_BYTES, KEY_ENTRIES,
             KEY_NAME_BYTES, LIST_ENTRIES, LIST_READ_BYTES, METADATA_BYTES, NOTE_BYTES, NOTE_SIGNATURES,
-            PAGE_EVENTS, PAGE_FILES, PAGE_ROWS, PAGE_STEPS, PENDING_LIST_BYTES, POLICY_BYTES, POLICY_ENTRIES,
-            PROOF_AGE_SECONDS, PROOF_HASHES, REVOCATION_BYTES, SERVER_URL_BYTES, SHARED_BATCH_BYTES,
-            SIGNATURES, SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES, SIGNERS_FILE_REGISTRARS,
-            SIGNERS_FILE_SERVERS, SIGNERS_FILE_WITNESSES, STAPLE_BYTES, WITNESS_REQUEST_BYTES,
+            OTHER_FORMATS_BYTES, PAGE_EVENTS, PAGE_FILES, PAGE_ROWS, PAGE_STEPS, PENDING_LIST_BYTES,
+            POLICY_BYTES, POLICY_ENTRIES, PROOF_AGE_SECONDS, PROOF_HASHES, REVOCATION_BYTES,
+            SERVER_URL_BYTES, SHARED_BATCH_BYTES, SIGNATURES, SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES,
+            SIGNERS_FILE_REGISTRARS, SIGNERS_FILE_SERVERS, SIGNERS_FILE_WITNESSES, STAPLE_BYTES,
+            WITNESS_REQUEST_BYTES,
         },
         digest::{Sha256, Sha512},
     },
@@ -92,6 +93,11 @@ const TABLE: &[Bound] = &[
     ),
     count("seconds that a signers file lets a proof be old", PROOF_AGE_SECONDS, "10 years: more is no limit"),
     count("signatures on one file", SIGNATURES, "a rotation takes those of the signers before and after it"),
+    bytes(
+        "signatures of one release in other formats",
+        OTHER_FORMATS_BYTES,
+        "of every artifact signer, in every format",
+    ),
     bytes("the metadata of a signers file", METADATA_BYTES, "two URLs of 2 KiB, percent-encoded, and a path"),
     bytes(
         "the history of a project's signers",
@@ -148,7 +154,7 @@ const TABLE: &[Bound] = &[
     count(
         "files that a commit in the journal changes",
         JOURNAL_ENTRY_FILES,
-        "new signers change two files of each release that collects signatures",
+        "new signers change up to three files of each release that collects signatures",
     ),
     bytes(
         "a commit in the journal",

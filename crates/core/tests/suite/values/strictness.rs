@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// Names of objects that are data, and not fields: they may be anything that parses.
 fn is_map(place: &str) -> bool {
-    place.ends_with("/entries")
+    place.ends_with("/entries") || place.ends_with("/other_formats")
 }
 
 /// Every value of a document, by its JSON pointer.
