@@ -5,11 +5,28 @@ use crate::contents::{ContentId, Contents, State};
 /// What a path is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathRole {
-    Active { project: u8, slot: u8 },
-    Pending { project: u8, slot: u8 },
-    Superseded { project: u8, dir: u64, slot: u8 },
-    History { project: u8, number: u32 },
-    Release { project: u8, release: u8, slot: u8 },
+    Active {
+        project: u8,
+        slot: u8,
+    },
+    Pending {
+        project: u8,
+        slot: u8,
+    },
+    Superseded {
+        project: u8,
+        dir: u64,
+        slot: u8,
+    },
+    History {
+        project: u8,
+        number: u32,
+    },
+    Release {
+        project: u8,
+        release: u8,
+        slot: u8,
+    },
     /// No rule of this world writes here.
     Unknown,
 }

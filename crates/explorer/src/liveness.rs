@@ -6,7 +6,8 @@ use crate::{
     action::{Action, Offered},
     contents::{ContentId, Contents},
     facts::{
-        BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, Facts, INDEX, ProjectFacts, REVOKED, ReleaseSlots, SET,
+        BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, Facts, INDEX, ProjectFacts, REVOKED,
+        ReleaseSlots, SET,
     },
     invariants::{
         Held, Invariant,
@@ -50,7 +51,8 @@ impl Goals<'_> {
         if let (Some(file), Some(set)) = (project.pending[FILE], project.pending[SET]) {
             let signed = self.reader.set(self.contents, set, file).map(|set| set.valid.clone());
             let proposed = signers(Some(file));
-            let needed = proposed.map(|it| missing_consent(active.as_deref(), &it, &signed.unwrap_or_default()));
+            let needed =
+                proposed.map(|it| missing_consent(active.as_deref(), &it, &signed.unwrap_or_default()));
             return to_come + needed.unwrap_or_default();
         }
         let later = |file: &ContentId| {
@@ -61,7 +63,8 @@ impl Goals<'_> {
     }
 
     fn rank_completion(&self, project: &ProjectFacts, release: &ReleaseSlots) -> usize {
-        let (Some(index), Some(copy), Some(set)) = (release[INDEX], release[COPY], release[COLLECTING]) else {
+        let (Some(index), Some(copy), Some(set)) = (release[INDEX], release[COPY], release[COLLECTING])
+        else {
             let is_open = release[INDEX].is_none() && project.active[FILE].is_some();
             return if is_open { FAR } else { 0 };
         };
@@ -114,7 +117,8 @@ impl Goals<'_> {
             Action::SignProposal { project, by, offered: Offered::Right } => {
                 let project = &facts.projects[usize::from(project)];
                 let active = signers(project.active[FILE]);
-                let found = signers(project.pending[FILE]).zip(set(project.pending[SET], project.pending[FILE]));
+                let found =
+                    signers(project.pending[FILE]).zip(set(project.pending[SET], project.pending[FILE]));
                 found.is_some_and(|(file, set)| open(can_consent(active.as_deref(), &file), &set.all, by))
             }
             Action::Register { .. }

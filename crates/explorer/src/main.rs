@@ -1,4 +1,4 @@
-//! Prints a table of all worlds: `cargo run --release -p countersign-explorer [-- --long | WORLD …]`.
+//! Prints a table of all worlds: `cargo run --release -p countersign-explorer [-- --quick | --long] [WORLD …]`.
 
 use std::{process::ExitCode, sync::Mutex};
 
@@ -8,8 +8,9 @@ use countersign_explorer::{
     worlds,
 };
 
-/// What a run visits without `--long`, and with it, in the world that is too large to be visited whole.
+/// How many states of a world are visited at most: as a rule, with `--quick`, and with `--long`.
 const MOST: usize = 200_000;
+const MOST_QUICK: usize = 5_000;
 const MOST_LONG: usize = 10_000_000;
 /// Worlds are visited side by side.
 const THREADS: usize = 2;
@@ -18,11 +19,15 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (flags, names): (Vec<&str>, Vec<&str>) =
         arguments.iter().map(String::as_str).partition(|it| it.starts_with("--"));
-    if flags.iter().any(|flag| *flag != "--long") {
-        eprintln!("Usage: countersign-explorer [--long] [WORLD …]");
-        return ExitCode::from(2);
-    }
-    let most = if flags.is_empty() { MOST } else { MOST_LONG };
+    let most = match flags[..] {
+        [] => MOST,
+        ["--quick"] => MOST_QUICK,
+        ["--long"] => MOST_LONG,
+        _ => {
+            eprintln!("Usage: countersign-explorer [--quick | --long] [WORLD …]");
+            return ExitCode::from(2);
+        }
+    };
     let worlds: Vec<World> = worlds::whole().into_iter().chain([worlds::large()]).collect();
     let chosen = worlds.iter().filter(|world| names.is_empty() || names.contains(&world.name));
     // The largest come first, so that no thread waits long for the other.
@@ -33,7 +38,11 @@ fn main() -> ExitCode {
         for _ in 0..THREADS {
             scope.spawn(|| {
                 while let Some(world) = take(&waiting) {
-                    let extent = Extent { most_states: most, every_byte: world.name == "tiny", ..Extent::WHOLE };
+                    let extent = Extent {
+                        most_states: most,
+                        every_byte: world.name == "tiny" && most > MOST_QUICK,
+                        ..Extent::WHOLE
+                    };
                     let result = explore(world, extent);
                     if let Ok(visited) = &result {
                         println!("{}", row(world, visited));

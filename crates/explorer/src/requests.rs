@@ -230,10 +230,7 @@ impl<'w> Requests<'w> {
                 published_files: vec![PublishedFile {
                     file_name: AssetName::parse("app.tar.gz").expect("a name"),
                     size: Some(content.len() as u64),
-                    source: format!(
-                        "https://github.com/{}/releases/download/{tag}/app.tar.gz",
-                        plan.name()
-                    ),
+                    source: format!("https://github.com/{}/releases/download/{tag}/app.tar.gz", plan.name()),
                     digests: Digests { sha256: Some(Sha256::of(content)), sha512: Some(Sha512::of(content)) },
                 }],
             };

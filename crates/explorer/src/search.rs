@@ -71,7 +71,11 @@ pub struct Counterexample {
 
 impl fmt::Display for Counterexample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:?} does not hold in the world {:?}: {}", self.broken.invariant, self.world, self.broken.what)?;
+        writeln!(
+            f,
+            "{:?} does not hold in the world {:?}: {}",
+            self.broken.invariant, self.world, self.broken.what
+        )?;
         self.script.iter().zip(1..).try_for_each(|(line, n)| writeln!(f, "  {n}. {line}"))
     }
 }
@@ -108,12 +112,8 @@ struct Search<'w> {
 pub fn explore(world: &World, extent: Extent) -> Result<Visited, Box<Counterexample>> {
     let began = Instant::now();
     let mut search = Search::new(world, extent);
-    let begin = Node {
-        id: 0,
-        state: State::default(),
-        statuses: Statuses::default(),
-        index: Index::default(),
-    };
+    let begin =
+        Node { id: 0, state: State::default(), statuses: Statuses::default(), index: Index::default() };
     let hash = search.symmetry.hash(&search.contents, &begin.state);
     search.seen.insert(hash, 0);
     search.came_from.push((0, 0));
@@ -138,7 +138,8 @@ impl<'w> Search<'w> {
     fn new(world: &'w World, extent: Extent) -> Self {
         let names = world.role_names();
         let mut contents = Contents::new(names.clone());
-        let mut planned = |plan: &ProjectPlan| plan.files.iter().map(|file| contents.intern(&file.bytes)).collect();
+        let mut planned =
+            |plan: &ProjectPlan| plan.files.iter().map(|file| contents.intern(&file.bytes)).collect();
         let planned = world.projects.iter().map(&mut planned).collect();
         let is_symmetric = extent.symmetric && !world.equals.is_empty();
         Self {
@@ -226,7 +227,8 @@ impl<'w> Search<'w> {
         self.found.steps += 1;
         let after_facts = Facts::of(&after, &self.contents, &self.names);
         let (world, clock) = (self.world, node.state.clock);
-        StepCheck { world, contents: &self.contents, reader: &self.reader, action, clock }.check(facts, &after_facts)?;
+        StepCheck { world, contents: &self.contents, reader: &self.reader, action, clock }
+            .check(facts, &after_facts)?;
         let ranks = self.goals().ranks(&after_facts, after.clock);
         lowest.iter_mut().zip(ranks).for_each(|(lowest, rank)| *lowest = (*lowest).min(rank));
         let hash = self.symmetry.hash(&self.contents, &after);
@@ -322,8 +324,10 @@ impl<'w> Search<'w> {
             let admin = people.find(|(_, person)| admins.contains(person.public.as_bytes()));
             let Some((by, _)) = admin else { continue };
             let action = Action::Update { project, file: RESCUE, by };
-            if let Decision::Refused(refusal) = self.requests.decide(&mut self.contents, &node.state, action) {
-                return Invariant::NoOneLockedOut.broken(format!("an admin cannot propose signers: {refusal}"));
+            if let Decision::Refused(refusal) = self.requests.decide(&mut self.contents, &node.state, action)
+            {
+                return Invariant::NoOneLockedOut
+                    .broken(format!("an admin cannot propose signers: {refusal}"));
             }
         }
         Ok(())

@@ -40,9 +40,9 @@ impl Symmetry {
                 })
                 .collect();
         }
-        let people = (0..).zip(&world.people).flat_map(|(n, person)| {
-            [(person.public.to_string(), n), (person.public.to_base64(), n)]
-        });
+        let people = (0..)
+            .zip(&world.people)
+            .flat_map(|(n, person)| [(person.public.to_string(), n), (person.public.to_base64(), n)]);
         let symmetry = Self { renamings, people: people.collect(), hashes: HashMap::new() };
         symmetry.assert_fits(world);
         symmetry
@@ -67,7 +67,8 @@ impl Symmetry {
     pub fn hash(&mut self, contents: &Contents, state: &State) -> u128 {
         let ways = self.renamings.len().max(1);
         let hash = |way| {
-            let files = state.files.iter().map(|(path, content)| self.hash_file(contents, way, *path, *content));
+            let files =
+                state.files.iter().map(|(path, content)| self.hash_file(contents, way, *path, *content));
             files.fold(u128::from(state.clock), u128::wrapping_add)
         };
         (0..ways).map(hash).min().expect("at least one way")
@@ -110,7 +111,9 @@ impl Symmetry {
             Value::Object(fields) => {
                 let fields = fields.into_iter().filter(|(name, _)| name != "signature");
                 let mut fields: Vec<(String, Value)> = fields
-                    .map(|(name, value)| (self.rename_text(name, renaming), self.rename_value(value, renaming)))
+                    .map(|(name, value)| {
+                        (self.rename_text(name, renaming), self.rename_value(value, renaming))
+                    })
                     .collect();
                 fields.sort_by(|(one, _), (other, _)| one.cmp(other));
                 Value::Object(Map::from_iter(fields))
@@ -132,9 +135,11 @@ fn permutations(of: &[u8]) -> Vec<Vec<u8>> {
         return vec![Vec::new()];
     }
     let rest = |at: usize| of.iter().enumerate().filter(move |(n, _)| *n != at).map(|(_, it)| *it);
-    let begin = |at: usize| permutations(&rest(at).collect::<Vec<_>>()).into_iter().map(move |mut order| {
-        order.insert(0, of[at]);
-        order
-    });
+    let begin = |at: usize| {
+        permutations(&rest(at).collect::<Vec<_>>()).into_iter().map(move |mut order| {
+            order.insert(0, of[at]);
+            order
+        })
+    };
     (0..of.len()).flat_map(begin).collect()
 }

@@ -147,7 +147,8 @@ impl World {
 
     pub fn with_clocks(mut self, clocks: &[&str]) -> Self {
         self.clocks = clocks.iter().map(|clock| at(clock)).collect();
-        let steps = (0..clocks.len()).map(|to| Action::SetClock { to: u8::try_from(to).expect("few clocks") });
+        let steps =
+            (0..clocks.len()).map(|to| Action::SetClock { to: u8::try_from(to).expect("few clocks") });
         self.actions.extend(steps);
         self
     }
@@ -189,7 +190,8 @@ impl Menu {
             for (by, document) in pairs(&self.revoking, &self.documents) {
                 let of = |offered| Action::Revoke { project, release, document, by, offered };
                 let offers = offers.iter().copied();
-                actions.extend(offers.filter(|it| *it == Offered::Right || document == Document::First).map(of));
+                actions
+                    .extend(offers.filter(|it| *it == Offered::Right || document == Document::First).map(of));
             }
         }
         if self.drops {

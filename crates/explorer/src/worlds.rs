@@ -53,8 +53,13 @@ pub fn tiny() -> World {
         wrong: true,
         drops: true,
     };
-    World::new("tiny", "1 of 1, then 2 of 2, then 1 of 1", vec![plan.releasing(&["v1"], &["one", "two"])], &menu)
-        .with_care(Care::ALL)
+    World::new(
+        "tiny",
+        "1 of 1, then 2 of 2, then 1 of 1",
+        vec![plan.releasing(&["v1"], &["one", "two"])],
+        &menu,
+    )
+    .with_care(Care::ALL)
 }
 
 /// Two of three sign, then two groups must; two releases of two contents. Alice and Bob can stand for each other.
@@ -88,8 +93,8 @@ pub fn rotation() -> World {
     let plan = ProjectPlan::new(
         APP,
         &[
-            ("founders", first().artifact(1, [&alice]).admin(2, [&alice, &bob]).master(1, [&dave])),
-            ("with carol", second().artifact(2, [&alice, &carol]).admin(1, [&alice, &bob])),
+            ("founders", first().artifact(1, [&alice, &carol]).admin(2, [&alice, &bob]).master(1, [&dave])),
+            ("without dave", second().artifact(2, [&alice, &carol]).admin(1, [&alice, &bob])),
             ("with erin", second().artifact(1, [&bob]).admin(2, [&bob, &erin]).master(1, [&dave])),
             ("carol", third().artifact(1, [&carol]).admin(1, [&bob, &carol])),
         ],
@@ -109,7 +114,7 @@ pub fn rotation() -> World {
     World::new("rotation", about, vec![plan.releasing(&["v1"], &["one"])], &menu)
 }
 
-/// Two of three revoke, then one of two; revocations that were begun, under signers that change.
+/// Two of three revoke, then two others, then one; revocations that were begun, under signers that change.
 pub fn revocation() -> World {
     let [alice, bob, carol, dave, erin] = [0, 1, 2, 3, 4].map(secret);
     let plan = ProjectPlan::new(
@@ -117,7 +122,7 @@ pub fn revocation() -> World {
         &[
             ("two of three", first().artifact(1, [&alice]).revocation(2, [&alice, &bob, &carol])),
             ("others", second().artifact(1, [&alice]).revocation(2, [&dave, &erin])),
-            ("one of two", third().artifact(1, [&alice]).revocation(1, [&bob, &dave])),
+            ("bob", third().artifact(1, [&alice]).revocation(1, [&bob])),
         ],
         &rescue().artifact(1, [&alice]),
     );
@@ -131,7 +136,12 @@ pub fn revocation() -> World {
         wrong: true,
         drops: false,
     };
-    World::new("revocation", "2 of 3, then 2 of 2, then 1 of 2", vec![plan.releasing(&["v1"], &["one"])], &menu)
+    World::new(
+        "revocation",
+        "2 of 3, then 2 of 2, then 1 of 1",
+        vec![plan.releasing(&["v1"], &["one"])],
+        &menu,
+    )
 }
 
 /// Two projects with the same people.
@@ -181,6 +191,8 @@ pub fn time() -> World {
         drops: true,
     };
     World::new("time", "2 of 2 to register, 1 of 2 to sign", vec![plan.releasing(&["v1"], &["one"])], &menu)
+        // With the clock set back, no signers file can follow one that was in time before.
+        .with_care(Care { rescue: u64::MAX, ..Care::ALL })
         .with_clocks(&["2026-02-01T12:00:00Z", "2026-02-16T12:00:00Z", "2026-01-31T12:00:00Z"])
 }
 
@@ -237,8 +249,13 @@ pub fn large() -> World {
         wrong: false,
         drops: true,
     };
-    World::new("large", "2 of 3 in every role, two rotations", vec![plan.releasing(&["v1", "v2"], &["one", "two"])], &menu)
-        .with_care(Care { replay: 512, staple: 512, index: 64, rescue: 64 })
+    World::new(
+        "large",
+        "2 of 3 in every role, two rotations",
+        vec![plan.releasing(&["v1", "v2"], &["one", "two"])],
+        &menu,
+    )
+    .with_care(Care { replay: 512, staple: 512, index: 64, rescue: 64 })
 }
 
 /// Those that are visited whole.

@@ -63,7 +63,8 @@ impl SignersDocument {
         let master = role("master_keys").unwrap_or_default();
         let anyone = KeyGroup { threshold: 1, keys: union(&admin) };
         let revocation = role("revocation_keys").unwrap_or_else(|| vec![anyone]);
-        let keys = [&artifact, &admin, &master, &revocation].into_iter().flat_map(|role| union(role)).collect();
+        let keys =
+            [&artifact, &admin, &master, &revocation].into_iter().flat_map(|role| union(role)).collect();
         let timestamp = value.get("timestamp")?.as_str()?.to_owned();
         Some(Self { timestamp, artifact, admin, master, revocation, keys })
     }
@@ -77,7 +78,10 @@ fn read_groups(role: &Value) -> Option<Vec<KeyGroup>> {
     let group = |group: &Value| {
         let key = |signer: &Value| read_key(signer.get("data")?.get("pubkey")?.as_str()?);
         let threshold = usize::try_from(group.get("threshold")?.as_u64()?).ok()?;
-        Some(KeyGroup { threshold, keys: group.get("signers")?.as_array()?.iter().map(key).collect::<Option<_>>()? })
+        Some(KeyGroup {
+            threshold,
+            keys: group.get("signers")?.as_array()?.iter().map(key).collect::<Option<_>>()?,
+        })
     };
     role.as_array()?.iter().map(group).collect()
 }
@@ -122,7 +126,8 @@ impl SetDocument {
             let signature = BASE64_STANDARD.decode(entry.get("signature")?.as_str()?).ok()?;
             let signature = Signature::from_bytes(&signature.try_into().ok()?);
             set.all.insert(key);
-            if VerifyingKey::from_bytes(&key).is_ok_and(|key| key.verify_strict(&digest, &signature).is_ok()) {
+            if VerifyingKey::from_bytes(&key).is_ok_and(|key| key.verify_strict(&digest, &signature).is_ok())
+            {
                 set.valid.insert(key);
             }
         }

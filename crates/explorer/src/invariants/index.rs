@@ -31,7 +31,13 @@ pub fn check_rebuilt(index: &Index, after: &View<'_>) -> Held {
 }
 
 /// What waits for each person is what that person can sign and has not signed.
-pub fn check_waiting(index: &Index, world: &World, contents: &Contents, reader: &Reader, facts: &Facts) -> Held {
+pub fn check_waiting(
+    index: &Index,
+    world: &World,
+    contents: &Contents,
+    reader: &Reader,
+    facts: &Facts,
+) -> Held {
     let rule = Invariant::IndexEqualsRebuilt;
     for (plan, project) in world.projects.iter().zip(&facts.projects) {
         let signers = |id| reader.signers(contents, id);

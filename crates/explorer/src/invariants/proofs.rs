@@ -97,7 +97,8 @@ impl ProofCheck<'_> {
     fn evidence(&self, project: &ProjectFacts, release: &ReleaseSlots, path: &RepoPath) -> Option<Evidence> {
         let set = |id: Option<ContentId>| SignatureSet::parse(self.contents.bytes(id?)).ok();
         let digest = |id: Option<ContentId>| Some(Sha512::of(self.contents.bytes(id?)));
-        let entries = project.history.iter().map(|(_, entry)| HistoryEntry::parse(self.contents.bytes(*entry)).ok());
+        let entries =
+            project.history.iter().map(|(_, entry)| HistoryEntry::parse(self.contents.bytes(*entry)).ok());
         let revocation = match release[REVOCATION] {
             None => None,
             Some(document) => Some(RevocationEvidence {
@@ -128,7 +129,10 @@ impl ProofCheck<'_> {
             let signers = project.active[FILE].map(|id| Sha512::of(self.contents.bytes(id)));
             rule.hold(record.map(|it| it.signers) == signers, "the log names other signers")?;
             let Some(record) = record else { continue };
-            rule.hold(record.history as usize == project.history.len(), "the log counts other signers files")?;
+            rule.hold(
+                record.history as usize == project.history.len(),
+                "the log counts other signers files",
+            )?;
             let done = |release: &&ReleaseSlots| release[COMPLETE].or(release[REVOKED]).is_some();
             let completed = project.releases.iter().filter(done).count();
             rule.hold(record.completed as usize == completed, "the log counts other releases")?;
@@ -158,7 +162,8 @@ impl ProofCheck<'_> {
             };
             let staple = staple_of(statuses, change);
             let staple = Staple::parse(&staple.write());
-            let evidence = self.evidence(project, release, path).map(|it| Evidence { revocation: None, ..it });
+            let evidence =
+                self.evidence(project, release, path).map(|it| Evidence { revocation: None, ..it });
             let artifact = evidence.and_then(|evidence| verify(&evidence).ok());
             let (Ok(staple), Some(artifact)) = (staple, artifact) else {
                 return rule.broken("the staple cannot be read, or its release does not verify");

@@ -7,8 +7,8 @@ use super::{
 use crate::{
     contents::{ContentId, Contents},
     facts::{
-        BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, Facts, INDEX, METADATA, METADATA_SET, ProjectFacts,
-        REVOCATION, REVOCATION_COPY, REVOCATION_SET, REVOKED, ReleaseSlots, SET, SignersSlots,
+        BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, Facts, INDEX, METADATA, METADATA_SET,
+        ProjectFacts, REVOCATION, REVOCATION_COPY, REVOCATION_SET, REVOKED, ReleaseSlots, SET, SignersSlots,
     },
 };
 
@@ -87,7 +87,8 @@ impl StateCheck<'_> {
         rule.hold(text("previous") == previous.as_deref(), "it does not name the file before it")?;
         let Some(before) = before else { return Ok(()) };
         rule.hold(before.signers.timestamp < entry.signers.timestamp, "its signers file is not later")?;
-        let time = |entry: &serde_json::Value| entry.get("timestamp").and_then(|it| it.as_str()).map(str::to_owned);
+        let time =
+            |entry: &serde_json::Value| entry.get("timestamp").and_then(|it| it.as_str()).map(str::to_owned);
         Invariant::HistoryOnlyGrows.hold(time(&before.value) <= time(&entry.value), "time runs backwards")
     }
 
@@ -111,7 +112,10 @@ impl StateCheck<'_> {
             rule.hold(same, "what is in force is not the newest of the history")?;
             for (set, name) in [(SET, "signatures"), (METADATA_SET, "metadata_signatures")] {
                 let value = project.active[set].and_then(|id| self.reader.value(self.contents, id));
-                rule.hold(value.as_deref() == entry.value.get(name), "its signatures are not those of the history")?;
+                rule.hold(
+                    value.as_deref() == entry.value.get(name),
+                    "its signatures are not those of the history",
+                )?;
             }
             Ok(())
         })
@@ -133,7 +137,8 @@ impl StateCheck<'_> {
             Invariant::SupersededComesBack.hold(!is_twice, "one proposal is pending and superseded")?;
         }
         let is_kept = project.superseded.is_empty() || project.active[FILE].is_some();
-        Invariant::SupersededComesBack.hold(is_kept, "a proposal was superseded before any signers were in force")
+        Invariant::SupersededComesBack
+            .hold(is_kept, "a proposal was superseded before any signers were in force")
     }
 
     fn check_proposal(&self, slots: &SignersSlots, active: Option<ContentId>, is_pending: bool) -> Held {
@@ -163,9 +168,13 @@ impl StateCheck<'_> {
         let set = release[*state].unwrap_or_default();
         let (signers, signed) = (self.signers(copy)?, self.signed(set, index)?);
         let strangers = signed.difference(&union(&signers.artifact)).count();
-        Invariant::UnlistedChangesNothing.hold(strangers == 0, "someone who is no artifact signer signed an index")?;
+        Invariant::UnlistedChangesNothing
+            .hold(strangers == 0, "someone who is no artifact signer signed an index")?;
         let is_enough = missing(&signers.artifact, &signed) == 0;
-        rule.hold(is_enough == (*state != COLLECTING), "it is complete without its quorum, or with it not complete")?;
+        rule.hold(
+            is_enough == (*state != COLLECTING),
+            "it is complete without its quorum, or with it not complete",
+        )?;
         if *state == COLLECTING {
             let is_current = Some(copy) == project.active[FILE];
             rule.hold(is_current, "an index collects signatures under signers that are not in force")?;
@@ -175,15 +184,25 @@ impl StateCheck<'_> {
     }
 
     fn was_in_force(&self, copy: ContentId, project: &ProjectFacts) -> bool {
-        let entries = project.history.iter().filter_map(|(_, entry)| self.reader.entry(self.contents, *entry));
+        let entries =
+            project.history.iter().filter_map(|(_, entry)| self.reader.entry(self.contents, *entry));
         entries.into_iter().any(|entry| *entry.signers_text.as_bytes() == self.contents.bytes(copy)[..])
     }
 
-    fn check_revocation(&self, release: &ReleaseSlots, index: ContentId, project: &ProjectFacts, state: usize) -> Held {
+    fn check_revocation(
+        &self,
+        release: &ReleaseSlots,
+        index: ContentId,
+        project: &ProjectFacts,
+        state: usize,
+    ) -> Held {
         let rule = Invariant::RevokedForEver;
         let is_revoked = state == REVOKED;
         for slot in [REVOCATION, REVOCATION_SET, REVOCATION_COPY] {
-            rule.hold(release[slot].is_some() == is_revoked, "a revocation is not whole, or of no revoked index")?;
+            rule.hold(
+                release[slot].is_some() == is_revoked,
+                "a revocation is not whole, or of no revoked index",
+            )?;
         }
         let begun = (release[BEGUN], release[BEGUN_SET]);
         rule.hold(begun.0.is_some() == begun.1.is_some(), "a begun revocation is not whole")?;
@@ -206,7 +225,12 @@ impl StateCheck<'_> {
     }
 
     /// Whether the document names the index. It names no other.
-    fn check_subject(&self, document: ContentId, index: ContentId, must: bool) -> Result<bool, super::Broken> {
+    fn check_subject(
+        &self,
+        document: ContentId,
+        index: ContentId,
+        must: bool,
+    ) -> Result<bool, super::Broken> {
         let rule = Invariant::RevokedForEver;
         let document = self.reader.value(self.contents, document);
         let Some(document) = document else { return rule.broken("a revocation cannot be read") };

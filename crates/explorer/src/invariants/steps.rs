@@ -64,7 +64,10 @@ impl StepCheck<'_> {
         rule.hold(new.history.starts_with(&old.history), "an entry of the history was changed or removed")?;
         let grown = new.history.len() - old.history.len();
         rule.hold(grown <= 1, "two entries came at once")?;
-        rule.hold((grown == 1) == (old.active != new.active), "signers changed, and the history did not, or vice versa")
+        rule.hold(
+            (grown == 1) == (old.active != new.active),
+            "signers changed, and the history did not, or vice versa",
+        )
     }
 
     /// What is complete, revoked or neither, before and after.
@@ -139,7 +142,8 @@ impl StepCheck<'_> {
             Action::Drop { .. } | Action::SetClock { .. } => return Ok(()),
         };
         let is_allowed = allowed.is_some_and(|keys| keys.contains(&self.key()));
-        Invariant::UnlistedChangesNothing.hold(is_allowed, "a key changed something that its roles do not allow")
+        Invariant::UnlistedChangesNothing
+            .hold(is_allowed, "a key changed something that its roles do not allow")
     }
 
     fn check_effect(&self, old: &ProjectFacts, new: &ProjectFacts) -> Held {
@@ -184,7 +188,9 @@ impl StepCheck<'_> {
 
     fn is_empty(&self, set: Option<ContentId>) -> bool {
         let value = set.and_then(|set| self.reader.value(self.contents, set));
-        value.is_some_and(|set| set.get("entries").and_then(|it| it.as_object()).is_some_and(|it| it.is_empty()))
+        value.is_some_and(|set| {
+            set.get("entries").and_then(|it| it.as_object()).is_some_and(|it| it.is_empty())
+        })
     }
 
     /// The set has the signer's key more than before, and no other.
@@ -209,9 +215,11 @@ impl StepCheck<'_> {
         rule.hold(old.active[FILE].is_none(), "a project was registered twice")?;
         if let Some(metadata) = old.pending[METADATA].and_then(|id| self.reader.value(self.contents, id)) {
             let since = metadata.get("origin").and_then(|origin| origin.get("retrieved_at"));
-            let since = since.and_then(|since| countersign_core::values::time::Timestamp::parse(since.as_str()?).ok());
+            let since = since
+                .and_then(|since| countersign_core::values::time::Timestamp::parse(since.as_str()?).ok());
             let now = self.world.clocks[usize::from(self.clock)];
-            let has_lapsed = since.is_some_and(|since| now.unix_seconds() - since.unix_seconds() >= EXPIRY.as_secs() as i64);
+            let has_lapsed = since
+                .is_some_and(|since| now.unix_seconds() - since.unix_seconds() >= EXPIRY.as_secs() as i64);
             rule.hold(has_lapsed, "a registration was replaced before it had lapsed")?;
         }
         rule.hold(self.is_file(new.pending[FILE], file), "another file than the one asked for is pending")?;
@@ -226,7 +234,9 @@ impl StepCheck<'_> {
         rule.hold(is_kept, "a replaced proposal was not kept as it was")?;
         let back = old.superseded.iter().find(|(_, slots)| slots[FILE] == new.pending[FILE]);
         match back {
-            Some((_, slots)) => rule.hold(*slots == new.pending, "a proposal came back without its signatures")?,
+            Some((_, slots)) => {
+                rule.hold(*slots == new.pending, "a proposal came back without its signatures")?
+            }
             None => rule.hold(self.is_empty(new.pending[SET]), "a new proposal has signatures already")?,
         }
         let others = |(_, slots): &&(u64, SignersSlots)| slots[FILE] != new.pending[FILE];
