@@ -44,8 +44,10 @@ fn main() -> ExitCode {
                         ..Extent::WHOLE
                     };
                     let result = explore(world, extent);
-                    if let Ok(visited) = &result {
-                        println!("{}", row(world, visited));
+                    match &result {
+                        Ok(visited) => println!("{}", row(world, visited)),
+                        // One counterexample is enough.
+                        Err(_) => waiting.lock().expect("no thread has panicked").clear(),
                     }
                     results.lock().expect("no thread has panicked").push(result);
                 }
