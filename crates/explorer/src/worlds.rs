@@ -102,7 +102,7 @@ pub fn rotation() -> World {
     );
     let menu = Menu {
         registering: vec![0],
-        proposing: vec![0, 1, 2, MALLORY],
+        proposing: vec![1, 2, MALLORY],
         signing: vec![0, 1, 2, 3, 4, MALLORY],
         releasing: vec![0, 1, 2],
         revoking: vec![1],
@@ -241,7 +241,7 @@ pub fn large() -> World {
     );
     let menu = Menu {
         registering: vec![2],
-        proposing: vec![2, 3],
+        proposing: vec![2],
         signing: vec![0, 1, 2, 3, 4],
         releasing: vec![2],
         revoking: vec![0, 1, 2, 3],
