@@ -1,19 +1,15 @@
 //! One commit: its files, and the index that is made from them.
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use countersign_api::waiting::collecting;
 use countersign_core::{
-    documents::{history::EntryFacts, layout, metadata::Metadata, signatures::SignatureSet},
+    documents::{history::EntryFacts, layout, signatures::SignatureSet},
     rules::{
         snapshot::{ReadError, Snapshot, StoredSigners},
         stored,
     },
-    values::{key::PublicKey, path::RepoPath, time::Timestamp, wire},
+    values::{path::RepoPath, time::Timestamp, wire},
 };
 use gix::ObjectId;
 
@@ -94,38 +90,10 @@ impl Head {
         self
     }
 
-    /// Brings the index up to date with the files, of which `touched` were written or deleted.
     fn update_index(&mut self, touched: &[RepoPath]) {
-        let projects: HashSet<RepoPath> = touched.iter().filter_map(layout::project_of_signers_dir).collect();
-        for project in projects {
-            let (active, pending) = (layout::active_signers(&project), layout::pending_signers(&project));
-            match (self.contains(&active), self.contains(&pending)) {
-                (false, false) => self.index.remove_project(&project),
-                (true, _) => self.index.set_project(project, None),
-                (false, true) => self.index.set_project(project, self.pending_since(&pending)),
-            }
-        }
-        let signable: HashSet<RepoPath> = touched.iter().filter_map(layout::signable_behind).collect();
-        for file in signable {
-            let keys = self.missing_signers(&file).unwrap_or_else(|error| {
-                // One project's broken file must not keep the others from being served.
-                tracing::warn!(%error, "a file is left out of the index");
-                None
-            });
-            self.index.set_collecting(file, keys);
-        }
-    }
-
-    /// When a proposal was fetched; `None` where its metadata cannot be read.
-    fn pending_since(&self, pending: &RepoPath) -> Option<Timestamp> {
-        let metadata = self.read(&layout::metadata_of(pending)).ok()??;
-        Some(Metadata::parse(&metadata).ok()?.origin.retrieved_at)
-    }
-
-    /// The keys that may still sign a file; `None` where it does not collect signatures.
-    fn missing_signers(&self, file: &RepoPath) -> Result<Option<BTreeSet<PublicKey>>, ReadError> {
-        let state = collecting(self, file)?;
-        Ok(state.map(|state| state.accepted.difference(&state.signed).copied().collect()))
+        let mut index = std::mem::take(&mut self.index);
+        index.update(self, touched);
+        self.index = index;
     }
 
     pub fn entry(&self, path: &RepoPath) -> Option<PathEntry> {

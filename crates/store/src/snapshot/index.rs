@@ -2,10 +2,20 @@
 //!
 //! Built from the tree at start and kept up to date by each change; a rebuild gives the same.
 
-use std::{borrow::Borrow, collections::BTreeSet, ops::Bound, sync::Arc};
+use std::{
+    borrow::Borrow,
+    collections::{BTreeSet, HashSet},
+    ops::Bound,
+    sync::Arc,
+};
 
+use countersign_api::waiting::collecting;
 use countersign_core::{
-    documents::layout::{self, Signable},
+    documents::{
+        layout::{self, Signable},
+        metadata::Metadata,
+    },
+    rules::snapshot::{ReadError, Snapshot},
     values::{key::PublicKey, path::RepoPath, time::Timestamp},
 };
 use imbl::{HashMap, OrdMap, OrdSet};
@@ -84,8 +94,30 @@ impl Index {
         self.waiting.get(key).into_iter().flatten()
     }
 
+    /// Brings the index up to date with the files, of which `touched` were written or deleted.
+    pub fn update(&mut self, snapshot: &impl Snapshot, touched: &[RepoPath]) {
+        let projects: HashSet<RepoPath> = touched.iter().filter_map(layout::project_of_signers_dir).collect();
+        for project in projects {
+            let (active, pending) = (layout::active_signers(&project), layout::pending_signers(&project));
+            match (snapshot.contains(&active), snapshot.contains(&pending)) {
+                (false, false) => self.remove_project(&project),
+                (true, _) => self.set_project(project, None),
+                (false, true) => self.set_project(project, pending_since(snapshot, &pending)),
+            }
+        }
+        let signable: HashSet<RepoPath> = touched.iter().filter_map(layout::signable_behind).collect();
+        for file in signable {
+            let keys = missing_signers(snapshot, &file).unwrap_or_else(|error| {
+                // One project's broken file must not keep the others from being served.
+                tracing::warn!(%error, "a file is left out of the index");
+                None
+            });
+            self.set_collecting(file, keys);
+        }
+    }
+
     /// Since when its first registration waits, if it does.
-    pub(crate) fn set_project(&mut self, project: RepoPath, registering: Option<Timestamp>) {
+    fn set_project(&mut self, project: RepoPath, registering: Option<Timestamp>) {
         let folded = project.as_str().to_ascii_lowercase();
         match registering {
             Some(since) => self.registering.insert(folded.clone(), since),
@@ -94,14 +126,14 @@ impl Index {
         self.projects.insert(folded, project);
     }
 
-    pub(crate) fn remove_project(&mut self, project: &RepoPath) {
+    fn remove_project(&mut self, project: &RepoPath) {
         let folded = project.as_str().to_ascii_lowercase();
         self.registering.remove(&folded);
         self.projects.remove(&folded);
     }
 
     /// The keys that may still sign a file; `None` where it collects no signatures.
-    pub(crate) fn set_collecting(&mut self, file: RepoPath, keys: Option<BTreeSet<PublicKey>>) {
+    fn set_collecting(&mut self, file: RepoPath, keys: Option<BTreeSet<PublicKey>>) {
         for key in self.collecting.remove(&file).iter().flat_map(|keys| keys.iter()) {
             if let Some(waiting) = self.waiting.get_mut(key) {
                 waiting.remove(&file);
@@ -116,6 +148,21 @@ impl Index {
         }
         self.collecting.insert(file, Arc::new(keys));
     }
+}
+
+/// When a proposal was fetched; `None` where its metadata cannot be read.
+fn pending_since(snapshot: &impl Snapshot, pending: &RepoPath) -> Option<Timestamp> {
+    let metadata = snapshot.read(&layout::metadata_of(pending)).ok()??;
+    Some(Metadata::parse(&metadata).ok()?.origin.retrieved_at)
+}
+
+/// The keys that may still sign a file; `None` where it does not collect signatures.
+fn missing_signers(
+    snapshot: &impl Snapshot,
+    file: &RepoPath,
+) -> Result<Option<BTreeSet<PublicKey>>, ReadError> {
+    let state = collecting(snapshot, file)?;
+    Ok(state.map(|state| state.accepted.difference(&state.signed).copied().collect()))
 }
 
 /// Whether a file of this name can tell that there is a project, or something that collects signatures.

@@ -1,0 +1,133 @@
+//! Every request of a world. A new kind of request is one more arm here, in `requests`, and in `invariants::steps`.
+
+use std::fmt;
+
+use crate::world::World;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Action {
+    Register { project: u8, file: u8, by: u8 },
+    Update { project: u8, file: u8, by: u8 },
+    SignProposal { project: u8, by: u8, offered: Offered },
+    SignIndex { project: u8, release: u8, by: u8, offered: Offered },
+    Assets { project: u8, release: u8, content: u8, by: u8 },
+    Revoke { project: u8, release: u8, document: Document, by: u8, offered: Offered },
+    Drop { project: u8 },
+    SetClock { to: u8 },
+}
+
+/// Which signature a request brings under the name of its signer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Offered {
+    Right,
+    /// The right bytes, signed by another person of the world.
+    OfAnother,
+    /// The signer's own, on other bytes.
+    OnOther,
+}
+
+/// What a revocation says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Document {
+    First,
+    Second,
+    /// The first person is to begin it.
+    Initiated,
+    /// It does not say which index is meant.
+    Unnamed,
+    /// It means an index with another content.
+    OfOther,
+}
+
+impl Action {
+    pub fn project(&self) -> Option<u8> {
+        match *self {
+            Self::Register { project, .. }
+            | Self::Update { project, .. }
+            | Self::SignProposal { project, .. }
+            | Self::SignIndex { project, .. }
+            | Self::Assets { project, .. }
+            | Self::Revoke { project, .. }
+            | Self::Drop { project } => Some(project),
+            Self::SetClock { .. } => None,
+        }
+    }
+
+    /// Whose key it is, unless it is the operator or time.
+    pub fn person(&self) -> Option<u8> {
+        match *self {
+            Self::Register { by, .. }
+            | Self::Update { by, .. }
+            | Self::SignProposal { by, .. }
+            | Self::SignIndex { by, .. }
+            | Self::Assets { by, .. }
+            | Self::Revoke { by, .. } => Some(by),
+            Self::Drop { .. } | Self::SetClock { .. } => None,
+        }
+    }
+
+    /// The same request by the person that a permutation puts in the place of this one.
+    pub fn renamed(self, people: &[u8]) -> Self {
+        let of = |by: u8| people[usize::from(by)];
+        match self {
+            Self::Register { project, file, by } => Self::Register { project, file, by: of(by) },
+            Self::Update { project, file, by } => Self::Update { project, file, by: of(by) },
+            Self::SignProposal { project, by, offered } => {
+                Self::SignProposal { project, by: of(by), offered }
+            }
+            Self::SignIndex { project, release, by, offered } => {
+                Self::SignIndex { project, release, by: of(by), offered }
+            }
+            Self::Assets { project, release, content, by } => {
+                Self::Assets { project, release, content, by: of(by) }
+            }
+            Self::Revoke { project, release, document, by, offered } => {
+                Self::Revoke { project, release, document, by: of(by), offered }
+            }
+            Self::Drop { .. } | Self::SetClock { .. } => self,
+        }
+    }
+
+    /// As a line of a script of requests.
+    pub fn shown(&self, world: &World) -> String {
+        let who = |by: u8| world.people[usize::from(by)].name;
+        let plan = |project: u8| &world.projects[usize::from(project)];
+        let file = |project, file: u8| plan(project).files[usize::from(file)].name;
+        let tag = |project, release: u8| plan(project).releases[usize::from(release)];
+        let id = |project: u8| plan(project).id.as_str();
+        match *self {
+            Self::Register { project, file: n, by } => {
+                format!("{}: register_repo {} with {}", who(by), id(project), file(project, n))
+            }
+            Self::Update { project, file: n, by } => {
+                format!("{}: update_signers {} to {}", who(by), id(project), file(project, n))
+            }
+            Self::SignProposal { project, by, offered } => {
+                format!("{}: signatures on the proposed signers of {}{offered}", who(by), id(project))
+            }
+            Self::SignIndex { project, release, by, offered } => {
+                format!("{}: signatures on {} {}{offered}", who(by), id(project), tag(project, release))
+            }
+            Self::Assets { project, release, content, by } => {
+                let content = plan(project).contents[usize::from(content)];
+                format!("{}: assets {} {} with {content:?}", who(by), id(project), tag(project, release))
+            }
+            Self::Revoke { project, release, document, by, offered } => {
+                let (id, tag) = (id(project), tag(project, release));
+                format!("{}: revoke {id} {tag} by the document {document:?}{offered}", who(by))
+            }
+            Self::Drop { project } => format!("operator: drop what is pending of {}", id(project)),
+            Self::SetClock { to } => format!("the clock shows {}", world.clocks[usize::from(to)]),
+        }
+    }
+}
+
+impl fmt::Display for Offered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Right => "",
+            Self::OfAnother => ", with another person's signature",
+            Self::OnOther => ", with a signature on other bytes",
+        })
+    }
+}

@@ -1,0 +1,207 @@
+//! Reads stored documents by their JSON alone, and verifies signatures with nothing but Ed25519 and SHA-512.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeSet, HashMap},
+    rc::Rc,
+};
+
+use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD, Engine as _};
+use ed25519_dalek::{Signature, VerifyingKey};
+use serde_json::Value;
+use sha2::{Digest as _, Sha512};
+
+use crate::contents::{ContentId, Contents};
+
+pub type Key = [u8; 32];
+pub type Keys = BTreeSet<Key>;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyGroup {
+    pub threshold: usize,
+    pub keys: Keys,
+}
+
+/// A signers file, with the roles as they count: admins are the artifact signers where none are listed, and one admin
+/// revokes where no one else is listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignersDocument {
+    pub timestamp: String,
+    pub artifact: Vec<KeyGroup>,
+    pub admin: Vec<KeyGroup>,
+    pub master: Vec<KeyGroup>,
+    pub revocation: Vec<KeyGroup>,
+    pub keys: Keys,
+}
+
+/// A signatures file, or such an object in another document.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SetDocument {
+    pub all: Keys,
+    /// Those whose signature verifies.
+    pub valid: Keys,
+}
+
+/// An entry of a history.
+#[derive(Debug)]
+pub struct EntryDocument {
+    pub signers: SignersDocument,
+    pub signers_text: String,
+    pub metadata: Value,
+    pub metadata_text: String,
+    pub set: SetDocument,
+    pub metadata_set: SetDocument,
+    pub value: Value,
+}
+
+impl SignersDocument {
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let value: Value = serde_json::from_slice(bytes).ok()?;
+        let role = |name: &str| value.get(name).and_then(read_groups);
+        let artifact = role("artifact_signers")?;
+        let admin = role("admin_keys").unwrap_or_else(|| artifact.clone());
+        let master = role("master_keys").unwrap_or_default();
+        let anyone = KeyGroup { threshold: 1, keys: union(&admin) };
+        let revocation = role("revocation_keys").unwrap_or_else(|| vec![anyone]);
+        let keys =
+            [&artifact, &admin, &master, &revocation].into_iter().flat_map(|role| union(role)).collect();
+        let timestamp = value.get("timestamp")?.as_str()?.to_owned();
+        Some(Self { timestamp, artifact, admin, master, revocation, keys })
+    }
+
+    pub fn admins(&self) -> Keys {
+        union(&self.admin).union(&union(&self.master)).copied().collect()
+    }
+}
+
+fn read_groups(role: &Value) -> Option<Vec<KeyGroup>> {
+    let group = |group: &Value| {
+        let key = |signer: &Value| read_key(signer.get("data")?.get("pubkey")?.as_str()?);
+        let threshold = usize::try_from(group.get("threshold")?.as_u64()?).ok()?;
+        Some(KeyGroup {
+            threshold,
+            keys: group.get("signers")?.as_array()?.iter().map(key).collect::<Option<_>>()?,
+        })
+    };
+    role.as_array()?.iter().map(group).collect()
+}
+
+fn read_key(text: &str) -> Option<Key> {
+    BASE64_STANDARD_NO_PAD.decode(text.strip_prefix("svc-pub:")?).ok()?.try_into().ok()
+}
+
+pub fn union(groups: &[KeyGroup]) -> Keys {
+    groups.iter().flat_map(|group| group.keys.iter().copied()).collect()
+}
+
+/// How many signatures are missing until every group has enough. A role without groups never has.
+pub fn missing(groups: &[KeyGroup], signed: &Keys) -> usize {
+    if groups.is_empty() {
+        return 100;
+    }
+    groups.iter().map(|group| group.threshold.saturating_sub(group.keys.intersection(signed).count())).sum()
+}
+
+/// How many signatures a signers file still needs to follow another, or to be the first.
+pub fn missing_consent(before: Option<&SignersDocument>, proposed: &SignersDocument, signed: &Keys) -> usize {
+    let Some(before) = before else { return proposed.keys.difference(signed).count() };
+    let leaders = |file: &SignersDocument| missing(&file.admin, signed).min(missing(&file.master, signed));
+    let added = proposed.keys.difference(&before.keys).filter(|key| !signed.contains(*key)).count();
+    leaders(before) + leaders(proposed) + added
+}
+
+/// Whose signatures can count for that.
+pub fn can_consent(before: Option<&SignersDocument>, proposed: &SignersDocument) -> Keys {
+    let Some(before) = before else { return proposed.keys.clone() };
+    let added = proposed.keys.difference(&before.keys).copied();
+    before.admins().into_iter().chain(proposed.admins()).chain(added).collect()
+}
+
+impl SetDocument {
+    fn read(value: &Value, subject: &[u8]) -> Option<Self> {
+        let mut set = Self::default();
+        let digest: [u8; 64] = Sha512::digest(subject).into();
+        for (name, entry) in value.get("entries")?.as_object()? {
+            let key = read_key(name)?;
+            let signature = BASE64_STANDARD.decode(entry.get("signature")?.as_str()?).ok()?;
+            let signature = Signature::from_bytes(&signature.try_into().ok()?);
+            set.all.insert(key);
+            if VerifyingKey::from_bytes(&key).is_ok_and(|key| key.verify_strict(&digest, &signature).is_ok())
+            {
+                set.valid.insert(key);
+            }
+        }
+        Some(set)
+    }
+
+    pub fn is_sound(&self) -> bool {
+        self.all == self.valid
+    }
+}
+
+impl EntryDocument {
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let value: Value = serde_json::from_slice(bytes).ok()?;
+        let text = |name: &str| Some(value.get(name)?.as_str()?.to_owned());
+        let (signers_text, metadata_text) = (text("signers_config")?, text("metadata")?);
+        Some(Self {
+            signers: SignersDocument::read(signers_text.as_bytes())?,
+            metadata: serde_json::from_str(&metadata_text).ok()?,
+            set: SetDocument::read(value.get("signatures")?, signers_text.as_bytes())?,
+            metadata_set: SetDocument::read(value.get("metadata_signatures")?, metadata_text.as_bytes())?,
+            signers_text,
+            metadata_text,
+            value,
+        })
+    }
+}
+
+pub fn digest_text(bytes: &[u8]) -> String {
+    let hex: String = Sha512::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha512:{hex}")
+}
+
+type Read<K, T> = RefCell<HashMap<K, Option<Rc<T>>>>;
+
+/// What was read before.
+#[derive(Debug, Default)]
+pub struct Reader {
+    signers: Read<ContentId, SignersDocument>,
+    sets: Read<(ContentId, ContentId), SetDocument>,
+    entries: Read<ContentId, EntryDocument>,
+    values: Read<ContentId, Value>,
+}
+
+impl Reader {
+    pub fn signers(&self, contents: &Contents, id: ContentId) -> Option<Rc<SignersDocument>> {
+        remember(&self.signers, id, || SignersDocument::read(contents.bytes(id)))
+    }
+
+    /// The signatures of a file on another.
+    pub fn set(&self, contents: &Contents, set: ContentId, subject: ContentId) -> Option<Rc<SetDocument>> {
+        remember(&self.sets, (set, subject), || {
+            SetDocument::read(&serde_json::from_slice(contents.bytes(set)).ok()?, contents.bytes(subject))
+        })
+    }
+
+    pub fn entry(&self, contents: &Contents, id: ContentId) -> Option<Rc<EntryDocument>> {
+        remember(&self.entries, id, || EntryDocument::read(contents.bytes(id)))
+    }
+
+    pub fn value(&self, contents: &Contents, id: ContentId) -> Option<Rc<Value>> {
+        remember(&self.values, id, || serde_json::from_slice(contents.bytes(id)).ok())
+    }
+}
+
+fn remember<K: std::hash::Hash + Eq + Copy, T>(
+    known: &Read<K, T>,
+    key: K,
+    read: impl FnOnce() -> Option<T>,
+) -> Option<Rc<T>> {
+    if let Some(found) = known.borrow().get(&key) {
+        return found.clone();
+    }
+    let found = read().map(Rc::new);
+    known.borrow_mut().insert(key, found.clone());
+    found
+}

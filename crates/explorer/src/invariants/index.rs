@@ -1,0 +1,72 @@
+//! The index of what waits for whom, which the store brings up to date with each commit, is the one built anew. And it
+//! names those who can still sign.
+
+use countersign_core::{rules::snapshot::Change, values::path::RepoPath};
+use countersign_store::snapshot::index::Index;
+
+use super::{
+    Held, Invariant,
+    documents::{Keys, Reader, can_consent, union},
+};
+use crate::{
+    contents::Contents,
+    facts::{COLLECTING, COPY, FILE, Facts, INDEX, SET},
+    view::View,
+    world::World,
+};
+
+/// The index after a change.
+pub fn updated(before: &Index, after: &View<'_>, change: &Change) -> Index {
+    let touched: Vec<RepoPath> = change.files.keys().cloned().collect();
+    let mut index = before.clone();
+    index.update(after, &touched);
+    index
+}
+
+pub fn check_rebuilt(index: &Index, after: &View<'_>) -> Held {
+    let all: Vec<RepoPath> = after.paths().cloned().collect();
+    let mut anew = Index::default();
+    anew.update(after, &all);
+    Invariant::IndexEqualsRebuilt.hold(anew == *index, "the index is not the one built anew")
+}
+
+/// What waits for each person is what that person can sign and has not signed.
+pub fn check_waiting(
+    index: &Index,
+    world: &World,
+    contents: &Contents,
+    reader: &Reader,
+    facts: &Facts,
+) -> Held {
+    let rule = Invariant::IndexEqualsRebuilt;
+    for (plan, project) in world.projects.iter().zip(&facts.projects) {
+        let signers = |id| reader.signers(contents, id);
+        let mut expected: Vec<(RepoPath, Keys)> = Vec::new();
+        if let (Some(file), Some(set)) = (project.pending[FILE], project.pending[SET])
+            && let (Some(proposed), Some(signed)) = (signers(file), reader.set(contents, set, file))
+        {
+            let active = project.active[FILE].and_then(signers);
+            let open = can_consent(active.as_deref(), &proposed).difference(&signed.all).copied().collect();
+            expected.push((plan.pending_path(), open));
+        }
+        for (n, release) in (0..).zip(&project.releases) {
+            if let (Some(file), Some(copy), Some(set)) = (release[INDEX], release[COPY], release[COLLECTING])
+                && let (Some(copy), Some(signed)) = (signers(copy), reader.set(contents, set, file))
+            {
+                let open = union(&copy.artifact).difference(&signed.all).copied().collect();
+                expected.push((plan.index_path(n), open));
+            }
+        }
+        for person in &world.people {
+            let mut waiting: Vec<&RepoPath> = expected
+                .iter()
+                .filter(|(_, open)| open.contains(person.public.as_bytes()))
+                .map(|(path, _)| path)
+                .collect();
+            waiting.sort();
+            let found = index.waiting_for(&person.public).filter(|path| path.is_inside(&plan.id));
+            rule.hold(found.eq(waiting), "something else waits for a person than that person can sign")?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,245 @@
+//! What must hold at every state.
+
+use super::{
+    Checked, Held, Invariant,
+    documents::{Keys, Reader, SignersDocument, can_consent, digest_text, missing, missing_consent, union},
+};
+use crate::{
+    contents::{ContentId, Contents},
+    facts::{
+        BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, Facts, INDEX, METADATA, METADATA_SET,
+        ProjectFacts, REVOCATION, REVOCATION_COPY, REVOCATION_SET, REVOKED, ReleaseSlots, SET, SignersSlots,
+    },
+};
+
+/// Kinds of checks that [`Checked`] tells apart.
+const ENTRY: u8 = 0;
+const ACTIVE: u8 = 1;
+const PROPOSAL: u8 = 2;
+const RELEASE: u8 = 3;
+
+#[derive(Debug, Clone, Copy)]
+pub struct StateCheck<'a> {
+    pub contents: &'a Contents,
+    pub reader: &'a Reader,
+    pub checked: &'a Checked,
+}
+
+impl StateCheck<'_> {
+    pub fn check(&self, facts: &Facts, ids: &[String]) -> Held {
+        Invariant::StatesAreSound.hold(facts.unknown == 0, "there is a file of no known kind")?;
+        for (project, id) in facts.projects.iter().zip(ids) {
+            self.check_history(project, id)?;
+            self.check_active(project)?;
+            self.check_proposals(project)?;
+            for release in &project.releases {
+                let of = [project.active[FILE]];
+                let history = project.history.iter().map(|(_, entry)| Some(*entry));
+                let on: Vec<_> = release.iter().copied().chain(of).chain(history).collect();
+                self.checked.once(RELEASE, &on, || self.check_release(release, project))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn signers(&self, id: ContentId) -> Result<std::rc::Rc<SignersDocument>, super::Broken> {
+        let found = self.reader.signers(self.contents, id);
+        found.map_or_else(|| Invariant::StatesAreSound.broken("a signers file cannot be read"), Ok)
+    }
+
+    /// The keys of a signatures file, all of whose signatures are right.
+    fn signed(&self, set: ContentId, subject: ContentId) -> Result<Keys, super::Broken> {
+        match self.reader.set(self.contents, set, subject) {
+            Some(set) if set.is_sound() => Ok(set.valid.clone()),
+            Some(_) => Invariant::OneKeyCountsOnce.broken("a signature that does not verify was kept"),
+            None => Invariant::StatesAreSound.broken("a signatures file cannot be read"),
+        }
+    }
+
+    fn check_history(&self, project: &ProjectFacts, id: &str) -> Held {
+        let mut before = None;
+        for ((number, entry), expected) in project.history.iter().zip(1..) {
+            Invariant::HistoryOnlyGrows.hold(*number == expected, "the history has a gap")?;
+            let on = [before, Some(*entry)];
+            self.checked.once(ENTRY, &on, || self.check_entry(before, *entry, id))?;
+            before = Some(*entry);
+        }
+        Ok(())
+    }
+
+    fn check_entry(&self, before: Option<ContentId>, entry: ContentId, id: &str) -> Held {
+        let rule = Invariant::SignersNeedConsent;
+        let read = |id| self.reader.entry(self.contents, id);
+        let Some(entry) = read(entry) else { return rule.broken("an entry of the history cannot be read") };
+        let before = before.and_then(read);
+        let signers = before.as_ref().map(|before| &before.signers);
+        for set in [&entry.set, &entry.metadata_set] {
+            rule.hold(set.is_sound(), "a signature in the history does not verify")?;
+            rule.hold(missing_consent(signers, &entry.signers, &set.valid) == 0, "not all had agreed")?;
+            let strangers = set.all.difference(&can_consent(signers, &entry.signers)).count();
+            Invariant::UnlistedChangesNothing.hold(strangers == 0, "someone who has no say signed it")?;
+        }
+        let text = |name: &str| entry.metadata.get(name).and_then(|value| value.as_str());
+        rule.hold(text("project_id") == Some(id), "the signers of another project are in the history")?;
+        let digest = digest_text(entry.signers_text.as_bytes());
+        rule.hold(text("signers_file_digest") == Some(&digest), "its metadata are of another file")?;
+        let previous = before.as_ref().map(|before| digest_text(before.signers_text.as_bytes()));
+        rule.hold(text("previous") == previous.as_deref(), "it does not name the file before it")?;
+        let Some(before) = before else { return Ok(()) };
+        rule.hold(before.signers.timestamp < entry.signers.timestamp, "its signers file is not later")?;
+        let time =
+            |entry: &serde_json::Value| entry.get("timestamp").and_then(|it| it.as_str()).map(str::to_owned);
+        Invariant::HistoryOnlyGrows.hold(time(&before.value) <= time(&entry.value), "time runs backwards")
+    }
+
+    /// What is in force is the newest entry of the history.
+    fn check_active(&self, project: &ProjectFacts) -> Held {
+        let rule = Invariant::SignersNeedConsent;
+        let entry = project.history.last().map(|(_, entry)| *entry);
+        let is_there = project.active.iter().filter(|slot| slot.is_some()).count();
+        let expected = if entry.is_some() { project.active.len() } else { 0 };
+        rule.hold(is_there == expected, "signers are in force that are not in the history, or not whole")?;
+        let Some(entry) = entry else { return Ok(()) };
+        let on: Vec<_> = project.active.iter().copied().chain([Some(entry)]).collect();
+        self.checked.once(ACTIVE, &on, || {
+            let Some(entry) = self.reader.entry(self.contents, entry) else {
+                return rule.broken("an entry of the history cannot be read");
+            };
+            let is = |slot: usize, text: &str| {
+                project.active[slot].is_some_and(|id| self.contents.bytes(id)[..] == *text.as_bytes())
+            };
+            let same = is(FILE, &entry.signers_text) && is(METADATA, &entry.metadata_text);
+            rule.hold(same, "what is in force is not the newest of the history")?;
+            for (set, name) in [(SET, "signatures"), (METADATA_SET, "metadata_signatures")] {
+                let value = project.active[set].and_then(|id| self.reader.value(self.contents, id));
+                rule.hold(
+                    value.as_deref() == entry.value.get(name),
+                    "its signatures are not those of the history",
+                )?;
+            }
+            Ok(())
+        })
+    }
+
+    fn check_proposals(&self, project: &ProjectFacts) -> Held {
+        let of = |slots: &SignersSlots, is_pending: bool| {
+            let on: Vec<_> = slots.iter().copied().chain([project.active[FILE]]).collect();
+            self.checked.once(PROPOSAL + 10 * u8::from(is_pending), &on, || {
+                self.check_proposal(slots, project.active[FILE], is_pending)
+            })
+        };
+        if project.pending.iter().any(Option::is_some) {
+            of(&project.pending, true)?;
+        }
+        for (_, slots) in &project.superseded {
+            of(slots, false)?;
+            let is_twice = slots[FILE] == project.pending[FILE];
+            Invariant::SupersededComesBack.hold(!is_twice, "one proposal is pending and superseded")?;
+        }
+        let is_kept = project.superseded.is_empty() || project.active[FILE].is_some();
+        Invariant::SupersededComesBack
+            .hold(is_kept, "a proposal was superseded before any signers were in force")
+    }
+
+    fn check_proposal(&self, slots: &SignersSlots, active: Option<ContentId>, is_pending: bool) -> Held {
+        let [Some(file), Some(metadata), Some(_), Some(set), Some(metadata_set)] = *slots else {
+            return Invariant::StatesAreSound.broken("a proposal is not whole");
+        };
+        let (proposed, active) = (self.signers(file)?, active.map(|id| self.signers(id)).transpose()?);
+        let (signed, also) = (self.signed(set, file)?, self.signed(metadata_set, metadata)?);
+        let rule = Invariant::OneKeyCountsOnce;
+        rule.hold(signed == also, "someone signed the file and not its metadata")?;
+        let strangers = signed.difference(&can_consent(active.as_deref(), &proposed)).count();
+        Invariant::UnlistedChangesNothing.hold(strangers == 0, "someone who has no say signed a proposal")?;
+        let is_open = missing_consent(active.as_deref(), &proposed, &signed) > 0;
+        Invariant::SignersNeedConsent.hold(!is_pending || is_open, "all have agreed, and it is not in force")
+    }
+
+    fn check_release(&self, release: &ReleaseSlots, project: &ProjectFacts) -> Held {
+        let rule = Invariant::CompleteMeansQuorum;
+        let has = |slot: usize| release[slot].is_some();
+        let Some(index) = release[INDEX] else {
+            return rule.hold(release.iter().all(Option::is_none), "files of an index without the index");
+        };
+        let sets = [COLLECTING, COMPLETE, REVOKED].into_iter().filter(|slot| has(*slot)).collect::<Vec<_>>();
+        let ([state], Some(copy)) = (&sets[..], release[COPY]) else {
+            return rule.broken("an index is in no state, or in several");
+        };
+        let set = release[*state].unwrap_or_default();
+        let (signers, signed) = (self.signers(copy)?, self.signed(set, index)?);
+        let strangers = signed.difference(&union(&signers.artifact)).count();
+        Invariant::UnlistedChangesNothing
+            .hold(strangers == 0, "someone who is no artifact signer signed an index")?;
+        let is_enough = missing(&signers.artifact, &signed) == 0;
+        rule.hold(
+            is_enough == (*state != COLLECTING),
+            "it is complete without its quorum, or with it not complete",
+        )?;
+        if *state == COLLECTING {
+            let is_current = Some(copy) == project.active[FILE];
+            rule.hold(is_current, "an index collects signatures under signers that are not in force")?;
+        }
+        rule.hold(self.was_in_force(copy, project), "an index is under signers that never were in force")?;
+        self.check_revocation(release, index, project, *state)
+    }
+
+    fn was_in_force(&self, copy: ContentId, project: &ProjectFacts) -> bool {
+        let entries =
+            project.history.iter().filter_map(|(_, entry)| self.reader.entry(self.contents, *entry));
+        entries.into_iter().any(|entry| *entry.signers_text.as_bytes() == self.contents.bytes(copy)[..])
+    }
+
+    fn check_revocation(
+        &self,
+        release: &ReleaseSlots,
+        index: ContentId,
+        project: &ProjectFacts,
+        state: usize,
+    ) -> Held {
+        let rule = Invariant::RevokedForEver;
+        let is_revoked = state == REVOKED;
+        for slot in [REVOCATION, REVOCATION_SET, REVOCATION_COPY] {
+            rule.hold(
+                release[slot].is_some() == is_revoked,
+                "a revocation is not whole, or of no revoked index",
+            )?;
+        }
+        let begun = (release[BEGUN], release[BEGUN_SET]);
+        rule.hold(begun.0.is_some() == begun.1.is_some(), "a begun revocation is not whole")?;
+        if let (Some(document), Some(set)) = begun {
+            rule.hold(state == COMPLETE, "a revocation was begun of what is not complete")?;
+            self.check_subject(document, index, true)?;
+            self.signed(set, document)?;
+        }
+        let (Some(document), Some(set), Some(copy)) =
+            (release[REVOCATION], release[REVOCATION_SET], release[REVOCATION_COPY])
+        else {
+            return Ok(());
+        };
+        let (signers, signed) = (self.signers(copy)?, self.signed(set, document)?);
+        rule.hold(missing(&signers.revocation, &signed) == 0, "too few of those who may revoke have signed")?;
+        rule.hold(self.was_in_force(copy, project), "it was revoked under signers that never were in force")?;
+        let is_named = self.check_subject(document, index, false)?;
+        let alone = signed.iter().any(|key| missing(&signers.revocation, &Keys::from([*key])) == 0);
+        rule.hold(is_named || alone, "the document names no index, and no one alone may revoke")
+    }
+
+    /// Whether the document names the index. It names no other.
+    fn check_subject(
+        &self,
+        document: ContentId,
+        index: ContentId,
+        must: bool,
+    ) -> Result<bool, super::Broken> {
+        let rule = Invariant::RevokedForEver;
+        let document = self.reader.value(self.contents, document);
+        let Some(document) = document else { return rule.broken("a revocation cannot be read") };
+        match document.get("subject_digest").and_then(|value| value.as_str()) {
+            None => rule.hold(!must, "a begun revocation names no index").map(|()| false),
+            Some(subject) => {
+                let is_this = subject == digest_text(self.contents.bytes(index));
+                rule.hold(is_this, "a revocation is of another index").map(|()| true)
+            }
+        }
+    }
+}

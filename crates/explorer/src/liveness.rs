@@ -1,0 +1,134 @@
+//! No state locks anyone out. Each goal has a rank, which says how many requests are still needed; from every state where
+//! it is not reached, some request of people who may lowers it. Ranks cannot fall for ever, and the state that the request
+//! leads to is visited as well. So the goal can be reached from every state of the world.
+
+use crate::{
+    action::{Action, Offered},
+    contents::{ContentId, Contents},
+    facts::{
+        BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, Facts, INDEX, ProjectFacts, REVOKED,
+        ReleaseSlots, SET,
+    },
+    invariants::{
+        Held, Invariant,
+        documents::{Keys, Reader, can_consent, missing, missing_consent, union},
+    },
+    world::World,
+};
+
+/// Before anything was begun.
+const FAR: usize = 1_000;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Goals<'a> {
+    pub world: &'a World,
+    pub contents: &'a Contents,
+    pub reader: &'a Reader,
+    /// The signers files of each project, all that there can be.
+    pub planned: &'a [Vec<ContentId>],
+}
+
+impl Goals<'_> {
+    /// Of each goal: to have signers, to rotate them, to complete each release, to revoke it. 0 is reached.
+    pub fn ranks(&self, facts: &Facts, clock: u8) -> Vec<usize> {
+        let mut ranks = Vec::new();
+        for (n, project) in facts.projects.iter().enumerate() {
+            ranks.push(self.rank_rotation(n, project, clock));
+            for release in &project.releases {
+                ranks.push(self.rank_completion(project, release));
+                ranks.push(self.rank_revocation(project, release));
+            }
+        }
+        ranks
+    }
+
+    /// To put the next signers in force, as long as the world has one.
+    fn rank_rotation(&self, n: usize, project: &ProjectFacts, clock: u8) -> usize {
+        let now = self.world.clocks[usize::from(clock)].to_string();
+        let signers = |id: Option<ContentId>| self.reader.signers(self.contents, id?);
+        let active = signers(project.active[FILE]);
+        let to_come = (self.planned[n].len() + 1).saturating_sub(project.history.len()) * 2 * FAR;
+        if let (Some(file), Some(set)) = (project.pending[FILE], project.pending[SET]) {
+            let signed = self.reader.set(self.contents, set, file).map(|set| set.valid.clone());
+            let proposed = signers(Some(file));
+            let needed =
+                proposed.map(|it| missing_consent(active.as_deref(), &it, &signed.unwrap_or_default()));
+            return to_come + needed.unwrap_or_default();
+        }
+        let later = |file: &ContentId| {
+            let file = signers(Some(*file)).filter(|file| file.timestamp <= now);
+            file.is_some_and(|file| active.as_ref().is_none_or(|active| active.timestamp < file.timestamp))
+        };
+        if self.planned[n].iter().any(later) { to_come + FAR } else { 0 }
+    }
+
+    fn rank_completion(&self, project: &ProjectFacts, release: &ReleaseSlots) -> usize {
+        let (Some(index), Some(copy), Some(set)) = (release[INDEX], release[COPY], release[COLLECTING])
+        else {
+            let is_open = release[INDEX].is_none() && project.active[FILE].is_some();
+            return if is_open { FAR } else { 0 };
+        };
+        let set = self.reader.set(self.contents, set, index);
+        let copy = self.reader.signers(self.contents, copy);
+        set.zip(copy).map_or(FAR, |(set, copy)| missing(&copy.artifact, &set.valid))
+    }
+
+    fn rank_revocation(&self, project: &ProjectFacts, release: &ReleaseSlots) -> usize {
+        let Some(active) = project.active[FILE].and_then(|id| self.reader.signers(self.contents, id)) else {
+            return 0;
+        };
+        if release[COMPLETE].is_none() || release[REVOKED].is_some() {
+            return 0;
+        }
+        let begun = release[BEGUN].zip(release[BEGUN_SET]);
+        let begun = begun.and_then(|(document, set)| self.reader.set(self.contents, set, document));
+        1 + missing(&active.revocation, &begun.map(|set| set.valid.clone()).unwrap_or_default())
+    }
+
+    /// The lowest ranks that the accepted requests lead to must be lower than these.
+    pub fn check(&self, ranks: &[usize], lowest: &[usize]) -> Held {
+        let mut names = Vec::new();
+        for plan in &self.world.projects {
+            names.push(format!("put the next signers of {} in force", plan.id));
+            for tag in &plan.releases {
+                names.push(format!("complete {} {tag}", plan.id));
+                names.push(format!("revoke {} {tag}", plan.id));
+            }
+        }
+        for ((rank, lowest), name) in ranks.iter().zip(lowest).zip(names) {
+            let can = *rank == 0 || lowest < rank;
+            Invariant::NoOneLockedOut.hold(can, &format!("no request helps to {name}"))?;
+        }
+        Ok(())
+    }
+
+    /// Whether the rules must accept this request: a right signature of someone who can sign and has not.
+    pub fn must_accept(&self, facts: &Facts, action: Action) -> bool {
+        let set = |set: Option<ContentId>, of: Option<ContentId>| self.reader.set(self.contents, set?, of?);
+        let signers = |id: Option<ContentId>| self.reader.signers(self.contents, id?);
+        let key = |by: u8| *self.world.people[usize::from(by)].public.as_bytes();
+        let open = |can: Keys, signed: &Keys, by| can.contains(&key(by)) && !signed.contains(&key(by));
+        match action {
+            Action::SignIndex { project, release, by, offered: Offered::Right } => {
+                let release = &facts.projects[usize::from(project)].releases[usize::from(release)];
+                let found = signers(release[COPY]).zip(set(release[COLLECTING], release[INDEX]));
+                found.is_some_and(|(copy, set)| open(union(&copy.artifact), &set.all, by))
+            }
+            Action::SignProposal { project, by, offered: Offered::Right } => {
+                let project = &facts.projects[usize::from(project)];
+                let active = signers(project.active[FILE]);
+                let found =
+                    signers(project.pending[FILE]).zip(set(project.pending[SET], project.pending[FILE]));
+                found.is_some_and(|(file, set)| open(can_consent(active.as_deref(), &file), &set.all, by))
+            }
+            Action::Register { .. }
+            | Action::Update { .. }
+            | Action::SignProposal { .. }
+            | Action::SignIndex { .. }
+            | Action::Assets { .. }
+            | Action::Revoke { .. }
+            | Action::Drop { .. }
+            | Action::SetClock { .. } => false,
+        }
+    }
+}

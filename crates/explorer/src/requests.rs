@@ -1,0 +1,298 @@
+//! From an action to the request that it stands for, and to what the rules of `core` decide. Signatures are real, and
+//! made once for each key and content.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+
+use countersign_api::requests::{ProposeBody, RevokeBody};
+use countersign_core::{
+    documents::{
+        index::{AssetName, Digests, PublishedFile},
+        metadata::{Origin, OriginKind},
+        revocation::Revocation,
+    },
+    rules::{
+        decide::{
+            Proposal,
+            assets::{AssetsRefusal, Release, WrittenIndex, register_assets},
+            drop::{DropRefusal, drop_pending},
+            register::{RegisterRefusal, register},
+            revoke::{RevokeRefusal, RevokeRequest, revoke},
+            sign::{Prepared, SignRefusal, Submission, sign_prepared},
+            update::{UpdateRefusal, update},
+        },
+        snapshot::{Change, ReadError},
+    },
+    values::{
+        digest::{Sha256, Sha512},
+        key::Signature,
+        path::RepoPath,
+        time::Timestamp,
+    },
+};
+use countersign_testing::{at, path, signed_request};
+
+use crate::{
+    action::{Action, Document, Offered},
+    contents::{ContentId, Contents, State},
+    view::View,
+    world::{ProjectPlan, World},
+};
+
+/// How long a registration blocks others.
+pub const EXPIRY: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+const MAX_COLLECTING: usize = 10_000;
+
+/// What became of a request.
+#[derive(Debug)]
+pub enum Decision {
+    Changed(Change),
+    Clock(u8),
+    /// Accepted, and it changes nothing.
+    Nothing,
+    Refused(String),
+    /// The rules say that the repository is broken.
+    Corrupt(ReadError),
+}
+
+#[derive(Debug)]
+pub struct Requests<'w> {
+    world: &'w World,
+    signatures: HashMap<(u8, ContentId), Signature>,
+    prepared: HashMap<(RepoPath, ContentId, Option<ContentId>, u8, Offered), Prepared>,
+    proposals: HashMap<(u8, u8, u8, u8), Proposal>,
+    indexes: HashMap<(u8, u8, u8, u8), WrittenIndex>,
+    revocations: HashMap<(Action, ContentId, u8), RevokeRequest>,
+    paths: Vec<ProjectPaths>,
+}
+
+#[derive(Debug)]
+struct ProjectPaths {
+    pending: RepoPath,
+    pending_metadata: RepoPath,
+    indexes: Vec<RepoPath>,
+}
+
+/// The number of a signers file that is later than all of a plan.
+pub const RESCUE: u8 = u8::MAX;
+
+impl<'w> Requests<'w> {
+    pub fn new(world: &'w World) -> Self {
+        let paths = |plan: &ProjectPlan| ProjectPaths {
+            pending: plan.pending_path(),
+            pending_metadata: path(&format!("{}.metadata.json", plan.pending_path())),
+            indexes: (0..).take(plan.releases.len()).map(|release| plan.index_path(release)).collect(),
+        };
+        Self {
+            world,
+            signatures: HashMap::new(),
+            prepared: HashMap::new(),
+            proposals: HashMap::new(),
+            indexes: HashMap::new(),
+            revocations: HashMap::new(),
+            paths: world.projects.iter().map(paths).collect(),
+        }
+    }
+
+    pub fn decide(&mut self, contents: &mut Contents, state: &State, action: Action) -> Decision {
+        let now = self.world.clocks[usize::from(state.clock)];
+        match action {
+            Action::Register { project, file, by } => {
+                let proposal = self.proposal(project, file, by, state.clock);
+                match register(&View { contents, state }, proposal, EXPIRY, now) {
+                    Ok((change, _)) => changed(change),
+                    Err(RegisterRefusal::Stored(error)) => Decision::Corrupt(error),
+                    Err(refusal) => Decision::Refused(refusal.to_string()),
+                }
+            }
+            Action::Update { project, file, by } => {
+                let proposal = self.proposal(project, file, by, state.clock);
+                match update(&View { contents, state }, proposal, now) {
+                    Ok((change, _)) => changed(change),
+                    Err(UpdateRefusal::Stored(error)) => Decision::Corrupt(error),
+                    Err(refusal) => Decision::Refused(refusal.to_string()),
+                }
+            }
+            Action::SignProposal { project, by, offered } => {
+                let paths = &self.paths[usize::from(project)];
+                let files = [paths.pending.clone(), paths.pending_metadata.clone()];
+                self.sign(contents, state, by, offered, files.to_vec())
+            }
+            Action::SignIndex { project, release, by, offered } => {
+                let index = self.paths[usize::from(project)].indexes[usize::from(release)].clone();
+                self.sign(contents, state, by, offered, vec![index])
+            }
+            Action::Assets { project, release, content, by } => {
+                let key = self.world.people[usize::from(by)].public;
+                let index = self.index(project, release, content, state.clock);
+                match register_assets(&View { contents, state }, index, &key, MAX_COLLECTING) {
+                    Ok((change, _)) => changed(change),
+                    Err(AssetsRefusal::Stored(error)) => Decision::Corrupt(error),
+                    Err(refusal) => Decision::Refused(refusal.to_string()),
+                }
+            }
+            Action::Revoke { .. } => self.revoke(contents, state, action, now),
+            Action::Drop { project } => {
+                let id = &self.world.projects[usize::from(project)].id;
+                match drop_pending(&View { contents, state }, id) {
+                    Ok((change, ())) => changed(change),
+                    Err(DropRefusal::Stored(error)) => Decision::Corrupt(error),
+                    Err(refusal) => Decision::Refused(refusal.to_string()),
+                }
+            }
+            Action::SetClock { to } if to == state.clock => Decision::Nothing,
+            Action::SetClock { to } => Decision::Clock(to),
+        }
+    }
+
+    fn sign(
+        &mut self,
+        contents: &mut Contents,
+        state: &State,
+        by: u8,
+        offered: Offered,
+        files: Vec<RepoPath>,
+    ) -> Decision {
+        let now = self.world.clocks[usize::from(state.clock)];
+        let ids: Vec<ContentId> = files.iter().map(|file| content_at(contents, state, file)).collect();
+        let known = (files[0].clone(), ids[0], ids.get(1).copied(), by, offered);
+        if !self.prepared.contains_key(&known) {
+            let mut signatures = BTreeMap::new();
+            for (file, id) in files.iter().zip(&ids) {
+                signatures.insert(file.clone(), self.offer(contents, by, offered, *id));
+            }
+            let signer = self.world.people[usize::from(by)].public;
+            let submission = Submission { file: files[0].clone(), signer, signatures };
+            // A wrong signature is not known to verify, so each decision looks at it again.
+            self.prepared.insert(known.clone(), submission.prepare(&View { contents, state }));
+        }
+        match sign_prepared(&View { contents, state }, &self.prepared[&known], now) {
+            Ok((change, _)) => changed(change),
+            Err(SignRefusal::Stored(error)) => Decision::Corrupt(error),
+            Err(refusal) => Decision::Refused(refusal.to_string()),
+        }
+    }
+
+    /// The signature that stands under this person's name.
+    fn offer(&mut self, contents: &mut Contents, by: u8, offered: Offered, id: ContentId) -> Signature {
+        match offered {
+            Offered::Right => self.signature(contents, by, id),
+            Offered::OfAnother => {
+                let another = if by == 0 { 1 } else { 0 };
+                self.signature(contents, another, id)
+            }
+            Offered::OnOther => {
+                let other = contents.intern(&Arc::from([b"other: ", &contents.bytes(id)[..]].concat()));
+                self.signature(contents, by, other)
+            }
+        }
+    }
+
+    fn signature(&mut self, contents: &Contents, by: u8, id: ContentId) -> Signature {
+        let secret = &self.world.people[usize::from(by)].secret;
+        let sign = || secret.sign(&Sha512::of(contents.bytes(id)));
+        *self.signatures.entry((by, id)).or_insert_with(sign)
+    }
+
+    fn proposal(&mut self, project: u8, file: u8, by: u8, clock: u8) -> &Proposal {
+        let world = self.world;
+        self.proposals.entry((project, file, by, clock)).or_insert_with(|| {
+            let (plan, person) = (&world.projects[usize::from(project)], &world.people[usize::from(by)]);
+            let (name, now) = (plan.name(), world.clocks[usize::from(clock)]);
+            let url = format!("https://github.com/{name}/blob/main/svc.signers.json");
+            let body = ProposeBody { signers_file_url: url.clone(), public_key: person.public };
+            let retrieval_url =
+                format!("https://raw.githubusercontent.com/{name}/refs/heads/main/svc.signers.json");
+            let bytes = plan.files.get(usize::from(file)).map_or(&plan.rescue, |file| &file.bytes);
+            Proposal {
+                project: plan.id.clone(),
+                signers_bytes: Arc::clone(bytes),
+                origin: Origin { kind: OriginKind::Github, url, retrieval_url, retrieved_at: now },
+                submitter: person.public,
+                request: signed_request(&person.secret, now, &json_text(&body)),
+            }
+        })
+    }
+
+    fn index(&mut self, project: u8, release: u8, content: u8, clock: u8) -> &WrittenIndex {
+        let world = self.world;
+        self.indexes.entry((project, release, content, clock)).or_insert_with(|| {
+            let plan = &world.projects[usize::from(project)];
+            let (tag, content) =
+                (plan.releases[usize::from(release)], plan.contents[usize::from(content)].as_bytes());
+            let release = Release {
+                dir: plan.release_dir(release),
+                release_url: Some(format!("https://github.com/{}/releases/tag/{tag}", plan.name())),
+                published_on: Some(at("2026-01-30T08:00:00Z")),
+                published_files: vec![PublishedFile {
+                    file_name: AssetName::parse("app.tar.gz").expect("a name"),
+                    size: Some(content.len() as u64),
+                    source: format!("https://github.com/{}/releases/download/{tag}/app.tar.gz", plan.name()),
+                    digests: Digests { sha256: Some(Sha256::of(content)), sha512: Some(Sha512::of(content)) },
+                }],
+            };
+            release.write_index(&plan.id, world.clocks[usize::from(clock)]).expect("a small index")
+        })
+    }
+
+    fn revoke(&mut self, contents: &mut Contents, state: &State, action: Action, now: Timestamp) -> Decision {
+        let Action::Revoke { project, release, document, by, offered } = action else {
+            unreachable!("asked for revocations alone")
+        };
+        let file = self.paths[usize::from(project)].indexes[usize::from(release)].clone();
+        let index = content_at(contents, state, &file);
+        let known = (action, index, state.clock);
+        if !self.revocations.contains_key(&known) {
+            let text: Arc<[u8]> = self.document(contents, document, index).write().into();
+            let id = contents.intern(&text);
+            let signature = self.offer(contents, by, offered, id);
+            let person = &self.world.people[usize::from(by)];
+            let revocation_json = String::from_utf8(text.to_vec()).expect("our documents are text");
+            let body = RevokeBody {
+                file_path: file.clone(),
+                revocation_json: revocation_json.clone(),
+                signature,
+                public_key: person.public,
+            };
+            let request = signed_request(&person.secret, now, &json_text(&body));
+            let revoker = person.public;
+            let request = RevokeRequest { file, revocation_json, signature, revoker, request };
+            self.revocations.insert(known, request);
+        }
+        match revoke(&View { contents, state }, &self.revocations[&known], now) {
+            Ok((change, _)) => changed(change),
+            Err(RevokeRefusal::Stored(error)) => Decision::Corrupt(error),
+            Err(refusal) => Decision::Refused(refusal.to_string()),
+        }
+    }
+
+    fn document(&self, contents: &Contents, document: Document, index: ContentId) -> Revocation {
+        let subject = Sha512::of(contents.bytes(index));
+        let (reason, subject_digest, initiator) = match document {
+            Document::First => ("a bad build", Some(subject), None),
+            Document::Second => ("a stolen key", Some(subject), None),
+            Document::Initiated => ("begun by one", Some(subject), Some(self.world.people[0].public)),
+            Document::Unnamed => ("no file is named", None, None),
+            Document::OfOther => ("another file", Some(Sha512::of(b"another file")), None),
+        };
+        let timestamp = self.world.clocks[0];
+        Revocation { reason: reason.to_owned(), timestamp, subject_digest, initiator }
+    }
+}
+
+fn changed(change: Change) -> Decision {
+    if change.is_empty() { Decision::Nothing } else { Decision::Changed(change) }
+}
+
+/// What is there, or nothing at all.
+fn content_at(contents: &mut Contents, state: &State, file: &RepoPath) -> ContentId {
+    let found = contents.find_path(file).and_then(|path| state.content(path));
+    found.unwrap_or_else(|| contents.intern(&Arc::from([])))
+}
+
+fn json_text(body: &impl serde::Serialize) -> String {
+    serde_json::to_string(body).expect("a body is JSON")
+}

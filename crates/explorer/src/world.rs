@@ -1,0 +1,206 @@
+//! A finite world: people, projects with the signers files and releases that they can have, and what is asked.
+
+use std::sync::Arc;
+
+use countersign_core::values::{
+    key::{PublicKey, SecretKey},
+    path::RepoPath,
+    time::Timestamp,
+};
+use countersign_testing::{Signers, at, key, path};
+
+use crate::{
+    action::{Action, Document, Offered},
+    facts::{ProjectNames, RoleNames},
+};
+
+#[derive(Debug)]
+pub struct World {
+    pub name: &'static str,
+    /// For the table: who has to agree.
+    pub about: &'static str,
+    pub people: Vec<Person>,
+    pub projects: Vec<ProjectPlan>,
+    /// What the clock can show; the first is the one to begin with.
+    pub clocks: Vec<Timestamp>,
+    pub actions: Vec<Action>,
+    pub care: Care,
+    /// People who can stand for each other.
+    pub equals: Vec<Vec<u8>>,
+}
+
+#[derive(Debug)]
+pub struct Person {
+    pub name: &'static str,
+    pub secret: SecretKey,
+    pub public: PublicKey,
+}
+
+#[derive(Debug)]
+pub struct ProjectPlan {
+    pub id: RepoPath,
+    pub files: Vec<PlannedFile>,
+    /// A signers file later than all others, by which a proposal can always be replaced.
+    pub rescue: Arc<[u8]>,
+    pub releases: Vec<&'static str>,
+    pub contents: Vec<&'static str>,
+}
+
+#[derive(Debug)]
+pub struct PlannedFile {
+    pub name: &'static str,
+    pub bytes: Arc<[u8]>,
+}
+
+/// How much of what is costly is checked: one of so many steps or states, chosen by hash.
+#[derive(Debug, Clone, Copy)]
+pub struct Care {
+    pub replay: u64,
+    pub staple: u64,
+    pub index: u64,
+    pub rescue: u64,
+}
+
+impl Care {
+    pub const ALL: Self = Self { replay: 1, staple: 1, index: 1, rescue: 1 };
+}
+
+/// Who asks for what.
+#[derive(Debug, Clone, Default)]
+pub struct Menu {
+    pub registering: Vec<u8>,
+    pub proposing: Vec<u8>,
+    pub signing: Vec<u8>,
+    pub releasing: Vec<u8>,
+    pub revoking: Vec<u8>,
+    pub documents: Vec<Document>,
+    /// Signatures that do not fit are offered, too.
+    pub wrong: bool,
+    pub drops: bool,
+}
+
+pub const PEOPLE: [&str; 6] = ["alice", "bob", "carol", "dave", "erin", "mallory"];
+/// In none of the signers files.
+pub const MALLORY: u8 = 5;
+
+pub fn secret(person: u8) -> SecretKey {
+    if person == MALLORY { countersign_testing::mallory() } else { key(person + 1) }
+}
+
+impl ProjectPlan {
+    /// A project on GitHub whose files follow each other in this order, as far as their times allow.
+    pub fn new(name: &str, files: &[(&'static str, Signers)], rescue: &Signers) -> Self {
+        let bytes = |signers: &Signers| Arc::from(signers.text().into_bytes());
+        Self {
+            id: path(&format!("https/github.com/443/{name}")),
+            files: files.iter().map(|(name, file)| PlannedFile { name, bytes: bytes(file) }).collect(),
+            rescue: bytes(rescue),
+            releases: Vec::new(),
+            contents: vec!["one"],
+        }
+    }
+
+    pub fn releasing(self, releases: &[&'static str], contents: &[&'static str]) -> Self {
+        Self { releases: releases.to_vec(), contents: contents.to_vec(), ..self }
+    }
+
+    /// `acme/app`, as in its URLs.
+    pub fn name(&self) -> &str {
+        self.id.as_str().splitn(4, '/').nth(3).expect("scheme, host, port and a name")
+    }
+
+    pub fn release_dir(&self, release: u8) -> RepoPath {
+        path(&format!("{}/releases/tag/{}", self.id, self.releases[usize::from(release)]))
+    }
+
+    pub fn index_path(&self, release: u8) -> RepoPath {
+        path(&format!("{}/svc.index.json", self.release_dir(release)))
+    }
+
+    pub fn pending_path(&self) -> RepoPath {
+        path(&format!("{}/svc.signers.pending/svc.signers.json", self.id))
+    }
+}
+
+impl World {
+    pub fn new(name: &'static str, about: &'static str, projects: Vec<ProjectPlan>, menu: &Menu) -> Self {
+        let person = |(n, name): (usize, &&'static str)| {
+            let secret = secret(u8::try_from(n).expect("few people"));
+            Person { name, public: secret.public_key(), secret }
+        };
+        let actions = (0..).zip(&projects).flat_map(|(n, plan)| menu.actions(n, plan)).collect();
+        Self {
+            name,
+            about,
+            people: PEOPLE.iter().enumerate().map(person).collect(),
+            projects,
+            clocks: vec![at("2026-02-01T12:00:00Z")],
+            actions,
+            care: Care { replay: 64, staple: 64, index: 16, rescue: 16 },
+            equals: Vec::new(),
+        }
+    }
+
+    pub fn with_care(self, care: Care) -> Self {
+        Self { care, ..self }
+    }
+
+    pub fn with_clocks(mut self, clocks: &[&str]) -> Self {
+        self.clocks = clocks.iter().map(|clock| at(clock)).collect();
+        let steps =
+            (0..clocks.len()).map(|to| Action::SetClock { to: u8::try_from(to).expect("few clocks") });
+        self.actions.extend(steps);
+        self
+    }
+
+    pub fn with_equals(self, equals: &[&[u8]]) -> Self {
+        Self { equals: equals.iter().map(|group| group.to_vec()).collect(), ..self }
+    }
+
+    pub fn role_names(&self) -> RoleNames {
+        let names = |plan: &ProjectPlan| ProjectNames {
+            id: plan.id.to_string(),
+            release_dirs: plan.releases.iter().map(|tag| format!("releases/tag/{tag}")).collect(),
+        };
+        RoleNames { projects: self.projects.iter().map(names).collect() }
+    }
+}
+
+impl Menu {
+    fn actions(&self, project: u8, plan: &ProjectPlan) -> Vec<Action> {
+        let mut actions = Vec::new();
+        let count = |len: usize| 0..u8::try_from(len).expect("a small world");
+        let wrong = [Offered::OfAnother, Offered::OnOther].into_iter().filter(|_| self.wrong);
+        let offers: Vec<Offered> = [Offered::Right].into_iter().chain(wrong).collect();
+        for file in count(plan.files.len()) {
+            actions.extend(self.registering.iter().map(|by| Action::Register { project, file, by: *by }));
+            actions.extend(self.proposing.iter().map(|by| Action::Update { project, file, by: *by }));
+        }
+        for (by, offered) in pairs(&self.signing, &offers) {
+            actions.push(Action::SignProposal { project, by, offered });
+            for release in count(plan.releases.len()) {
+                actions.push(Action::SignIndex { project, release, by, offered });
+            }
+        }
+        for release in count(plan.releases.len()) {
+            for content in count(plan.contents.len()) {
+                let of = |by: &u8| Action::Assets { project, release, content, by: *by };
+                actions.extend(self.releasing.iter().map(of));
+            }
+            for (by, document) in pairs(&self.revoking, &self.documents) {
+                let of = |offered| Action::Revoke { project, release, document, by, offered };
+                let offers = offers.iter().copied();
+                actions
+                    .extend(offers.filter(|it| *it == Offered::Right || document == Document::First).map(of));
+            }
+        }
+        if self.drops {
+            actions.push(Action::Drop { project });
+        }
+        actions
+    }
+}
+
+fn pairs<'a, T: Copy>(people: &'a [u8], others: &'a [T]) -> impl Iterator<Item = (u8, T)> + 'a {
+    people.iter().flat_map(move |by| others.iter().map(move |other| (*by, *other)))
+}

@@ -1,0 +1,264 @@
+//! The worlds that are visited.
+
+use countersign_testing::{Signers, signers};
+
+use crate::{
+    action::Document,
+    world::{Care, MALLORY, Menu, ProjectPlan, World, secret},
+};
+
+fn first() -> Signers {
+    signers("2026-01-01T00:00:00Z")
+}
+
+fn second() -> Signers {
+    signers("2026-01-02T00:00:00Z")
+}
+
+fn third() -> Signers {
+    signers("2026-01-03T00:00:00Z")
+}
+
+fn rescue() -> Signers {
+    signers("2026-01-31T00:00:00Z")
+}
+
+const APP: &str = "acme/app";
+
+/// Everything of everything, checked everywhere.
+pub fn tiny() -> World {
+    let [alice, bob] = [0, 1].map(secret);
+    let plan = ProjectPlan::new(
+        APP,
+        &[
+            ("alice", first().artifact(1, [&alice])),
+            ("alice and bob", second().artifact(2, [&alice, &bob])),
+            ("bob", third().artifact(1, [&bob])),
+        ],
+        &rescue().artifact(1, [&alice, &bob]),
+    );
+    let menu = Menu {
+        registering: vec![0, MALLORY],
+        proposing: vec![0, 1, MALLORY],
+        signing: vec![0, 1, MALLORY],
+        releasing: vec![0, 1, MALLORY],
+        revoking: vec![0, 1, MALLORY],
+        documents: vec![
+            Document::First,
+            Document::Second,
+            Document::Initiated,
+            Document::Unnamed,
+            Document::OfOther,
+        ],
+        wrong: true,
+        drops: true,
+    };
+    World::new(
+        "tiny",
+        "1 of 1, then 2 of 2, then 1 of 1",
+        vec![plan.releasing(&["v1"], &["one", "two"])],
+        &menu,
+    )
+    .with_care(Care::ALL)
+}
+
+/// Two of three sign, then two groups must; two releases of two contents. Alice and Bob can stand for each other.
+pub fn quorum() -> World {
+    let [alice, bob, carol] = [0, 1, 2].map(secret);
+    let plan = ProjectPlan::new(
+        APP,
+        &[
+            ("two of three", first().artifact(2, [&alice, &bob, &carol]).admin(1, [&carol])),
+            ("two groups", second().artifact(1, [&alice, &bob]).artifact(1, [&carol]).admin(1, [&carol])),
+        ],
+        &rescue().artifact(1, [&carol]),
+    );
+    let menu = Menu {
+        registering: vec![2],
+        proposing: vec![2, MALLORY],
+        signing: vec![0, 1, 2],
+        releasing: vec![2],
+        revoking: vec![2, MALLORY],
+        documents: vec![Document::First, Document::Unnamed],
+        wrong: false,
+        drops: false,
+    };
+    let plan = plan.releasing(&["v1", "v2"], &["one", "two"]);
+    World::new("quorum", "2 of 3, then 1 of 2 and 1 of 1", vec![plan], &menu).with_equals(&[&[0, 1]])
+}
+
+/// Admins with a threshold, masters, keys that come and go, proposals that replace each other and come back.
+pub fn rotation() -> World {
+    let [alice, bob, carol, dave, erin] = [0, 1, 2, 3, 4].map(secret);
+    let plan = ProjectPlan::new(
+        APP,
+        &[
+            ("founders", first().artifact(1, [&alice, &carol]).admin(2, [&alice, &bob]).master(1, [&dave])),
+            ("without dave", second().artifact(2, [&alice, &carol]).admin(1, [&alice, &bob])),
+            ("with erin", second().artifact(1, [&bob]).admin(2, [&bob, &erin]).master(1, [&dave])),
+            ("carol", third().artifact(1, [&carol]).admin(1, [&bob, &carol])),
+        ],
+        &rescue().artifact(1, [&alice]),
+    );
+    let menu = Menu {
+        registering: vec![0],
+        proposing: vec![1, 2, MALLORY],
+        signing: vec![0, 1, 2, 3, 4, MALLORY],
+        releasing: vec![0, 1, 2],
+        revoking: vec![1],
+        documents: vec![Document::First],
+        wrong: false,
+        drops: true,
+    };
+    let about = "admins 2 of 2 or master 1 of 1, then 1 of 2 or 2 of 2";
+    World::new("rotation", about, vec![plan.releasing(&["v1"], &["one"])], &menu)
+}
+
+/// Two of three revoke, then two others, then one; revocations that were begun, under signers that change.
+pub fn revocation() -> World {
+    let [alice, bob, carol, dave, erin] = [0, 1, 2, 3, 4].map(secret);
+    let plan = ProjectPlan::new(
+        APP,
+        &[
+            ("two of three", first().artifact(1, [&alice]).revocation(2, [&alice, &bob, &carol])),
+            ("others", second().artifact(1, [&alice]).revocation(2, [&dave, &erin])),
+            ("bob", third().artifact(1, [&alice]).revocation(1, [&bob])),
+        ],
+        &rescue().artifact(1, [&alice]),
+    );
+    let menu = Menu {
+        registering: vec![0],
+        proposing: vec![0],
+        signing: vec![0, 1, 2, 3, 4],
+        releasing: vec![0],
+        revoking: vec![0, 1, 2, 3, 4, MALLORY],
+        documents: vec![Document::First, Document::Second, Document::Initiated, Document::Unnamed],
+        wrong: true,
+        drops: false,
+    };
+    World::new(
+        "revocation",
+        "2 of 3, then 2 of 2, then 1 of 1",
+        vec![plan.releasing(&["v1"], &["one"])],
+        &menu,
+    )
+}
+
+/// Two projects with the same people.
+pub fn neighbours() -> World {
+    let [alice, bob] = [0, 1].map(secret);
+    let plan = |name: &str| {
+        let files = [
+            ("alice", first().artifact(1, [&alice])),
+            ("alice and bob", second().artifact(2, [&alice, &bob])),
+        ];
+        ProjectPlan::new(name, &files, &rescue().artifact(1, [&alice])).releasing(&["v1"], &["one"])
+    };
+    let menu = Menu {
+        registering: vec![0],
+        proposing: vec![0],
+        signing: vec![0, 1],
+        releasing: vec![0],
+        revoking: vec![0],
+        documents: vec![Document::First],
+        wrong: false,
+        drops: true,
+    };
+    let about = "1 of 1, then 2 of 2, each";
+    World::new("neighbours", about, vec![plan(APP), plan("acme/app2")], &menu)
+}
+
+/// Registrations lapse, signers files lie in the future, and the clock is set back.
+pub fn time() -> World {
+    let [alice, bob] = [0, 1].map(secret);
+    let plan = ProjectPlan::new(
+        APP,
+        &[
+            ("alice and bob", first().artifact(1, [&alice, &bob])),
+            ("alice", second().artifact(1, [&alice])),
+            ("alice, later", signers("2026-02-10T00:00:00Z").artifact(1, [&alice, &bob])),
+        ],
+        &signers("2026-01-31T00:00:00Z").artifact(1, [&alice]),
+    );
+    let menu = Menu {
+        registering: vec![0, 1],
+        proposing: vec![0],
+        signing: vec![0, 1],
+        releasing: vec![0],
+        revoking: vec![0],
+        documents: vec![Document::First],
+        wrong: false,
+        drops: true,
+    };
+    World::new("time", "2 of 2 to register, 1 of 2 to sign", vec![plan.releasing(&["v1"], &["one"])], &menu)
+        // With the clock set back, no signers file can follow one that was in time before.
+        .with_care(Care { rescue: u64::MAX, ..Care::ALL })
+        .with_clocks(&["2026-02-01T12:00:00Z", "2026-02-16T12:00:00Z", "2026-01-31T12:00:00Z"])
+}
+
+/// Three equal signers, of whom two are needed for everything, and a fourth who joins.
+pub fn equals() -> World {
+    let [alice, bob, carol, dave] = [0, 1, 2, 3].map(secret);
+    let plan = ProjectPlan::new(
+        APP,
+        &[
+            ("three", first().artifact(2, [&alice, &bob, &carol])),
+            ("four", second().artifact(2, [&alice, &bob, &carol]).artifact(1, [&dave])),
+        ],
+        &rescue().artifact(1, [&alice]),
+    );
+    let menu = Menu {
+        registering: vec![0, 1, 2],
+        proposing: vec![0, 1, 2],
+        signing: vec![0, 1, 2, 3],
+        releasing: vec![0, 1, 2],
+        revoking: vec![0, 1, 2],
+        documents: vec![Document::First],
+        wrong: false,
+        drops: false,
+    };
+    World::new("equals", "2 of 3, then 2 of 3 and 1 of 1", vec![plan.releasing(&["v1"], &["one"])], &menu)
+        .with_equals(&[&[0, 1, 2]])
+}
+
+/// As `quorum` and `revocation` together: what a long run goes through.
+pub fn large() -> World {
+    let [alice, bob, carol, dave, erin] = [0, 1, 2, 3, 4].map(secret);
+    let plan = ProjectPlan::new(
+        APP,
+        &[
+            (
+                "founders",
+                first()
+                    .artifact(2, [&alice, &bob, &carol])
+                    .admin(1, [&carol])
+                    .revocation(2, [&alice, &bob, &carol]),
+            ),
+            ("with dave", second().artifact(2, [&alice, &bob, &dave]).admin(2, [&carol, &dave])),
+            ("with erin", third().artifact(1, [&alice, &erin]).admin(1, [&carol, &erin])),
+        ],
+        &rescue().artifact(1, [&carol]),
+    );
+    let menu = Menu {
+        registering: vec![2],
+        proposing: vec![2],
+        signing: vec![0, 1, 2, 3, 4],
+        releasing: vec![2],
+        revoking: vec![0, 1, 2, 3],
+        documents: vec![Document::First, Document::Second],
+        wrong: false,
+        drops: true,
+    };
+    World::new(
+        "large",
+        "2 of 3 in every role, two rotations",
+        vec![plan.releasing(&["v1", "v2"], &["one", "two"])],
+        &menu,
+    )
+    .with_care(Care { replay: 512, staple: 512, index: 64, rescue: 64 })
+}
+
+/// Those that are visited whole.
+pub fn whole() -> Vec<World> {
+    vec![tiny(), equals(), time(), revocation(), rotation(), neighbours(), quorum()]
+}
