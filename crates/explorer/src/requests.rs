@@ -165,7 +165,8 @@ impl<'w> Requests<'w> {
                 signatures.insert(file.clone(), self.offer(contents, by, offered, *id));
             }
             let signer = self.world.people[usize::from(by)].public;
-            let submission = Submission { file: files[0].clone(), signer, signatures };
+            let submission =
+                Submission { file: files[0].clone(), signer, signatures, other_formats: BTreeMap::new() };
             // A wrong signature is not known to verify, so each decision looks at it again.
             self.prepared.insert(known.clone(), submission.prepare(&View { contents, state }));
         }

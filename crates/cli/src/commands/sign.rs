@@ -177,8 +177,10 @@ fn to_json(done: &[Signed], before: &[SignedBefore]) -> Value {
         let mut value = json!({
             "file_path": signed.path.as_str(),
             "is_complete": signed.is_complete,
-            "formats": signed.formats,
         });
+        if !signed.formats.is_empty() {
+            value["formats"] = json!(signed.formats);
+        }
         if let Some(comparison) = &signed.comparison {
             value["comparison"] = comparison.clone();
         }
