@@ -2,11 +2,11 @@
 
 use std::{
     fs,
-    net::TcpListener,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
 
+use countersign_testing::ports::free_port;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -24,16 +24,10 @@ pub(super) fn commands(page: &str, from: &str, to: &str) -> String {
     lines.filter(|line| !is_build(line)).map(|line| format!("{line}\n")).collect()
 }
 
-/// Two unused ports.
-fn free_ports() -> [u16; 2] {
-    let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
-    listeners.map(|listener| listener.local_addr().expect("it is bound").port())
-}
-
 /// Runs what a person would paste, line by line, and stops at the first failure.
 fn paste(commands: &str) -> (TempDir, Output) {
     let dir = TempDir::new().expect("a temporary directory");
-    let [server, site] = free_ports();
+    let [server, site] = [free_port(), free_port()];
     let commands = commands
         .replace("cd \"$(mktemp -d)\"\n", "")
         .replace(

@@ -1,9 +1,11 @@
 //! The metrics of a running server.
 
 use std::{
-    net::{SocketAddr, TcpListener},
+    net::{Ipv4Addr, SocketAddr},
     time::{Duration, Instant},
 };
+
+use countersign_testing::ports::free_port;
 
 use super::http::{self, Request};
 
@@ -11,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An address where nothing listens, for a server that cannot say where it listens.
 pub(crate) fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("it is bound")
+    (Ipv4Addr::LOCALHOST, free_port()).into()
 }
 
 pub(crate) struct Page(pub(crate) String);
