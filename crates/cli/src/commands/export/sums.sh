@@ -47,7 +47,7 @@ group() {
     done
     [ "$count" -ge "$needed" ] || fail "$count have signed in a group that needs $needed"
     groups=$((groups + 1))
-    printf 'Group %s: %s have signed, %s are needed.\n' "$groups" "$count" "$needed"
+    printf 'Group %s: %s signed, %s needed.\n' "$groups" "$count" "$needed"
 }
 
 # Each line is 64 digits, two spaces and a name.
