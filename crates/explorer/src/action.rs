@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use crate::world::World;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
     Register { project: u8, file: u8, by: u8 },
@@ -85,39 +83,6 @@ impl Action {
                 Self::Revoke { project, release, document, by: of(by), offered }
             }
             Self::Drop { .. } | Self::SetClock { .. } => self,
-        }
-    }
-
-    /// As a line of a script of requests.
-    pub fn shown(&self, world: &World) -> String {
-        let who = |by: u8| world.people[usize::from(by)].name;
-        let plan = |project: u8| &world.projects[usize::from(project)];
-        let file = |project, file: u8| plan(project).files[usize::from(file)].name;
-        let tag = |project, release: u8| plan(project).releases[usize::from(release)];
-        let id = |project: u8| plan(project).id.as_str();
-        match *self {
-            Self::Register { project, file: n, by } => {
-                format!("{}: register_repo {} with {}", who(by), id(project), file(project, n))
-            }
-            Self::Update { project, file: n, by } => {
-                format!("{}: update_signers {} to {}", who(by), id(project), file(project, n))
-            }
-            Self::SignProposal { project, by, offered } => {
-                format!("{}: signatures on the proposed signers of {}{offered}", who(by), id(project))
-            }
-            Self::SignIndex { project, release, by, offered } => {
-                format!("{}: signatures on {} {}{offered}", who(by), id(project), tag(project, release))
-            }
-            Self::Assets { project, release, content, by } => {
-                let content = plan(project).contents[usize::from(content)];
-                format!("{}: assets {} {} with {content:?}", who(by), id(project), tag(project, release))
-            }
-            Self::Revoke { project, release, document, by, offered } => {
-                let (id, tag) = (id(project), tag(project, release));
-                format!("{}: revoke {id} {tag} by the document {document:?}{offered}", who(by))
-            }
-            Self::Drop { project } => format!("operator: drop what is pending of {}", id(project)),
-            Self::SetClock { to } => format!("the clock shows {}", world.clocks[usize::from(to)]),
         }
     }
 }

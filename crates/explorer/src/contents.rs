@@ -9,7 +9,7 @@ use countersign_core::{
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::facts::{PathRole, RoleNames};
+use crate::roles::{PathRole, RoleNames};
 
 pub type PathId = u16;
 pub type ContentId = u32;

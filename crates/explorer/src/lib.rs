@@ -10,6 +10,7 @@ pub mod facts;
 pub mod invariants;
 pub mod liveness;
 pub mod requests;
+pub mod roles;
 pub mod search;
 pub mod symmetry;
 pub mod view;

@@ -5,14 +5,12 @@
 use crate::{
     action::{Action, Offered},
     contents::{ContentId, Contents},
-    facts::{
-        BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, Facts, INDEX, ProjectFacts, REVOKED,
-        ReleaseSlots, SET,
-    },
+    facts::{Facts, ProjectFacts, ReleaseSlots},
     invariants::{
         Held, Invariant,
         documents::{Keys, Reader, can_consent, missing, missing_consent, union},
     },
+    roles::{BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, REVOKED, SET},
     world::World,
 };
 

@@ -12,7 +12,7 @@ use countersign_store::snapshot::index::Index;
 use crate::{
     action::Action,
     contents::{ContentId, Contents, State},
-    facts::{FILE, Facts, RoleNames},
+    facts::Facts,
     invariants::{
         Broken, Checked, Held, Invariant,
         documents::Reader,
@@ -24,6 +24,7 @@ use crate::{
     },
     liveness::Goals,
     requests::{Decision, RESCUE, Requests},
+    roles::{FILE, RoleNames},
     symmetry::Symmetry,
     view::View,
     world::{ProjectPlan, World},
@@ -334,10 +335,10 @@ impl<'w> Search<'w> {
     }
 
     fn counterexample(&self, mut id: u32, last: Option<Action>, broken: Broken) -> Box<Counterexample> {
-        let mut script: Vec<String> = last.iter().map(|action| action.shown(self.world)).collect();
+        let mut script: Vec<String> = last.iter().map(|action| self.world.show(action)).collect();
         while id != 0 {
             let (before, action) = self.came_from[id as usize];
-            script.push(self.world.actions[usize::from(action)].shown(self.world));
+            script.push(self.world.show(&self.world.actions[usize::from(action)]));
             id = before;
         }
         script.reverse();

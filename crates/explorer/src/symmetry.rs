@@ -57,7 +57,7 @@ impl Symmetry {
             }
             for action in &world.actions {
                 let renamed = action.renamed(renaming);
-                assert!(world.actions.contains(&renamed), "{}: no such request", renamed.shown(world));
+                assert!(world.actions.contains(&renamed), "{}: no such request", world.show(&renamed));
                 let names_one = matches!(action, Action::Revoke { document: Document::Initiated, .. });
                 assert!(!names_one || renaming[0] == 0, "a document names the first person");
             }

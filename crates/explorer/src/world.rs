@@ -11,7 +11,7 @@ use countersign_testing::{Signers, at, key, path};
 
 use crate::{
     action::{Action, Document, Offered},
-    facts::{ProjectNames, RoleNames},
+    roles::{ProjectNames, RoleNames},
 };
 
 #[derive(Debug)]
@@ -163,6 +163,39 @@ impl World {
             release_dirs: plan.releases.iter().map(|tag| format!("releases/tag/{tag}")).collect(),
         };
         RoleNames { projects: self.projects.iter().map(names).collect() }
+    }
+
+    /// As a line of a script of requests.
+    pub fn show(&self, action: &Action) -> String {
+        let who = |by: u8| self.people[usize::from(by)].name;
+        let plan = |project: u8| &self.projects[usize::from(project)];
+        let file = |project, file: u8| plan(project).files[usize::from(file)].name;
+        let tag = |project, release: u8| plan(project).releases[usize::from(release)];
+        let id = |project: u8| plan(project).id.as_str();
+        match *action {
+            Action::Register { project, file: n, by } => {
+                format!("{}: register_repo {} with {}", who(by), id(project), file(project, n))
+            }
+            Action::Update { project, file: n, by } => {
+                format!("{}: update_signers {} to {}", who(by), id(project), file(project, n))
+            }
+            Action::SignProposal { project, by, offered } => {
+                format!("{}: signatures on the proposed signers of {}{offered}", who(by), id(project))
+            }
+            Action::SignIndex { project, release, by, offered } => {
+                format!("{}: signatures on {} {}{offered}", who(by), id(project), tag(project, release))
+            }
+            Action::Assets { project, release, content, by } => {
+                let content = plan(project).contents[usize::from(content)];
+                format!("{}: assets {} {} with {content:?}", who(by), id(project), tag(project, release))
+            }
+            Action::Revoke { project, release, document, by, offered } => {
+                let (id, tag) = (id(project), tag(project, release));
+                format!("{}: revoke {id} {tag} by the document {document:?}{offered}", who(by))
+            }
+            Action::Drop { project } => format!("operator: drop what is pending of {}", id(project)),
+            Action::SetClock { to } => format!("the clock shows {}", self.clocks[usize::from(to)]),
+        }
     }
 }
 

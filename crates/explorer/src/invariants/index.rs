@@ -10,7 +10,8 @@ use super::{
 };
 use crate::{
     contents::Contents,
-    facts::{COLLECTING, COPY, FILE, Facts, INDEX, SET},
+    facts::Facts,
+    roles::{COLLECTING, COPY, FILE, INDEX, SET},
     view::View,
     world::World,
 };

@@ -33,9 +33,10 @@ use countersign_testing::{key, log_key};
 use super::{Checked, Held, Invariant};
 use crate::{
     contents::{ContentId, Contents, State},
-    facts::{
-        COLLECTING, COMPLETE, COPY, FILE, Facts, INDEX, ProjectFacts, REQUEST, REVOCATION, REVOCATION_COPY,
-        REVOCATION_SET, REVOKED, ReleaseSlots,
+    facts::{Facts, ProjectFacts, ReleaseSlots},
+    roles::{
+        COLLECTING, COMPLETE, COPY, FILE, INDEX, REQUEST, REVOCATION, REVOCATION_COPY, REVOCATION_SET,
+        REVOKED,
     },
     world::World,
 };

@@ -6,9 +6,10 @@ use super::{
 };
 use crate::{
     contents::{ContentId, Contents},
-    facts::{
-        BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, Facts, INDEX, METADATA, METADATA_SET,
-        ProjectFacts, REVOCATION, REVOCATION_COPY, REVOCATION_SET, REVOKED, ReleaseSlots, SET, SignersSlots,
+    facts::{Facts, ProjectFacts, ReleaseSlots, SignersSlots},
+    roles::{
+        BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, METADATA, METADATA_SET, REVOCATION,
+        REVOCATION_COPY, REVOCATION_SET, REVOKED, SET,
     },
 };
 

@@ -9,11 +9,9 @@ use super::{
 use crate::{
     action::{Action, Offered},
     contents::{ContentId, Contents},
-    facts::{
-        BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, Facts, INDEX, METADATA, ProjectFacts, REVOKED,
-        ReleaseSlots, SET, SignersSlots,
-    },
+    facts::{Facts, ProjectFacts, ReleaseSlots, SignersSlots},
     requests::EXPIRY,
+    roles::{BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, METADATA, REVOKED, SET},
     world::World,
 };
 

@@ -32,7 +32,7 @@ pub(super) fn check_free(dir: &Path, overwrite: Overwrite) -> Result<(), CliErro
     }
 }
 
-/// The script is the first to go and the last to come: there is none beside the files of two exports.
+/// Removes the old script first and writes the new one last, so that a script never stands beside files of two exports.
 pub(super) fn write_all(dir: &Path, files: &[ExportedFile], script: &str) -> Result<(), CliError> {
     let target = dir.join(SCRIPT);
     match fs::remove_file(&target) {
