@@ -29,7 +29,7 @@ pub(super) fn list_files(release: &ExportedRelease<'_>, signatures: &FormatSigna
 pub(super) fn render_script(release: &ExportedRelease<'_>, signatures: &FormatSignatures) -> String {
     // A path is text from outside, so the script has its digest only.
     let comment = Sha256::of(trusted_comment(&release.artifact.path).as_bytes());
-    other_format::render_script(release, signatures, HEAD, &[format!("comment {comment}")], encode_key)
+    other_format::render_script(release, signatures, HEAD, format!("comment {comment}"), encode_key)
 }
 
 /// The second line of the file with the key.

@@ -7,10 +7,10 @@ use countersign_core::values::{
 
 use super::{
     directory::ExportedFile,
-    release::{ExportedRelease, ReleaseLines},
+    release::{ExportedRelease, ToolScript},
 };
 
-const TEMPLATE: &str = include_str!("openssl.sh");
+const HEAD: &str = include_str!("openssl.sh");
 
 /// What stands before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410).
 const SPKI_HEAD: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
@@ -35,29 +35,17 @@ pub(super) fn list_files(release: &ExportedRelease<'_>) -> Vec<ExportedFile> {
     files
 }
 
-/// It has no time in it, so that another export of the release gives the same script.
 pub(super) fn render_script(release: &ExportedRelease<'_>) -> String {
-    let mut lines = ReleaseLines::default();
-    let artifact = release.artifact;
-    lines.comment(artifact.path.as_str());
-    lines.line(&format!("index {}", artifact.index_digest));
-    lines.line(&format!("expect sha512 {} svc.signers.json", artifact.governing().digest));
-    let sums = Sha256::of(release.sha256sums.as_bytes());
-    lines.line(&format!("expect sha256 {sums} SHA256SUMS"));
-    for signer in &release.signers {
-        lines.blank();
-        lines.comment(&signer.comment());
-        lines.line(&format!("key {} {}", signer.id, spki_base64(&signer.signer.key)));
-        if signer.signature.is_some() {
-            lines.line(&format!("signature {}", signer.id));
-        }
-    }
-    lines.blank();
-    for group in release.groups() {
-        lines.comment(&format!("any {} of these {}", group.threshold, group.signers.len()));
-        lines.line(&format!("group {} {}", group.threshold, release.ids_of(group)));
-    }
-    lines.fill(TEMPLATE)
+    let script = ToolScript {
+        head: HEAD.to_owned(),
+        expected: vec![
+            format!("expect {} svc.signers.json", Sha256::of(release.signers_file.as_bytes())),
+            format!("index {}", release.artifact.index_digest),
+        ],
+        spell: spki_base64,
+        is_signed: &|signer| signer.signature.is_some(),
+    };
+    script.render(release)
 }
 
 fn spki_base64(key: &PublicKey) -> String {

@@ -1,4 +1,4 @@
-//! What the exports for ssh-keygen and minisign share: the signatures on `SHA256SUMS`, and the end of their scripts.
+//! What the exports for ssh-keygen and minisign share: the signatures on `SHA256SUMS`, and how their scripts compute digests.
 
 use std::collections::BTreeSet;
 
@@ -6,16 +6,16 @@ use countersign_core::{
     documents::{layout, other_formats::OtherFormatsFile},
     rules::quorum,
     values::{
-        digest::Sha256,
         key::PublicKey,
         other_format::{OtherFormat, ReleaseSums},
     },
 };
 
-use super::release::{ExportedRelease, ExportedSigner, ReleaseLines};
+use super::release::{ExportedRelease, ExportedSigner, ToolScript};
 use crate::{client::ServerClient, error::CliError};
 
-const SHARED: &str = include_str!("sums.sh");
+/// Digests with the programs that every system has.
+const PLAIN: &str = include_str!("plain.sh");
 
 /// The signatures of a release in one format. They verify, and they are enough.
 #[derive(Debug)]
@@ -56,29 +56,11 @@ pub(super) fn render_script(
     release: &ExportedRelease<'_>,
     signatures: &FormatSignatures,
     head: &str,
-    expected: &[String],
+    expected: String,
     spell: fn(&PublicKey) -> String,
 ) -> String {
-    let mut lines = ReleaseLines::default();
-    lines.comment(release.artifact.path.as_str());
-    lines.line(&format!("expect {} SHA256SUMS", Sha256::of(release.sha256sums.as_bytes())));
-    for line in expected {
-        lines.line(line);
-    }
-    for signer in &release.signers {
-        let is_signed = signatures.text_of(signer).is_some();
-        lines.blank();
-        let lacks = if signer.signature.is_some() && !is_signed { ", not in this format" } else { "" };
-        lines.comment(&format!("{}{lacks}", signer.comment()));
-        lines.line(&format!("key {} {}", signer.id, spell(&signer.signer.key)));
-        if is_signed {
-            lines.line(&format!("signature {}", signer.id));
-        }
-    }
-    lines.blank();
-    for group in release.groups() {
-        lines.comment(&format!("any {} of these {}", group.threshold, group.signers.len()));
-        lines.line(&format!("group {} {}", group.threshold, release.ids_of(group)));
-    }
-    lines.fill(&format!("{head}{SHARED}"))
+    let is_signed = |signer: &ExportedSigner<'_>| signatures.text_of(signer).is_some();
+    let script =
+        ToolScript { head: format!("{head}{PLAIN}"), expected: vec![expected], spell, is_signed: &is_signed };
+    script.render(release)
 }

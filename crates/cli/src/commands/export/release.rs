@@ -8,11 +8,17 @@ use countersign_core::{
         signers::{Group, Signer},
     },
     proof::verify::{Evidence, VerifiedArtifact},
-    values::{digest::Sha512, key::Signature, shown::shown_within},
+    values::{
+        digest::{Sha256, Sha512},
+        key::{PublicKey, Signature},
+        shown::shown_within,
+    },
 };
 use countersign_explain::signers::shown_signer_name;
 
 use crate::error::CliError;
+
+const SHARED: &str = include_str!("shared.sh");
 
 /// More than the longest path has.
 const COMMENT_CHARS: usize = 1_200;
@@ -61,7 +67,7 @@ impl<'a> ExportedRelease<'a> {
     }
 
     /// The ids of a group's members.
-    pub(super) fn ids_of(&self, group: &Group) -> String {
+    fn ids_of(&self, group: &Group) -> String {
         let ids = group.signers.iter().map(|member| {
             let found = self.signers.iter().find(|listed| listed.signer.key == member.key);
             found.expect("every member was numbered").id.as_str()
@@ -85,6 +91,42 @@ fn number_signers<'a>(artifact: &'a VerifiedArtifact, evidence: &Evidence) -> Ve
     signers
 }
 
+/// A tool's part of the script. The end is the same for all.
+pub(super) struct ToolScript<'a> {
+    pub(super) head: String,
+    /// Lines about the files beside it, before those about signers.
+    pub(super) expected: Vec<String>,
+    /// The tool's form of a key.
+    pub(super) spell: fn(&PublicKey) -> String,
+    pub(super) is_signed: &'a dyn Fn(&ExportedSigner<'_>) -> bool,
+}
+
+impl ToolScript<'_> {
+    /// It has no time in it, so that another export of the release gives the same script.
+    pub(super) fn render(&self, release: &ExportedRelease<'_>) -> String {
+        let mut lines = ReleaseLines::default();
+        lines.comment(release.artifact.path.as_str());
+        lines.line(&format!("expect {} SHA256SUMS", Sha256::of(release.sha256sums.as_bytes())));
+        self.expected.iter().for_each(|line| lines.line(line));
+        for signer in &release.signers {
+            let is_signed = (self.is_signed)(signer);
+            lines.blank();
+            let lacks = if signer.signature.is_some() && !is_signed { ", not in this format" } else { "" };
+            lines.comment(&format!("{}{lacks}", signer.comment()));
+            lines.line(&format!("key {} {}", signer.id, (self.spell)(&signer.signer.key)));
+            if is_signed {
+                lines.line(&format!("signature {}", signer.id));
+            }
+        }
+        lines.blank();
+        for group in release.groups() {
+            lines.comment(&format!("any {} of these {}", group.threshold, group.signers.len()));
+            lines.line(&format!("group {} {}", group.threshold, release.ids_of(group)));
+        }
+        lines.fill(&format!("{}{SHARED}", self.head))
+    }
+}
+
 impl ExportedSigner<'_> {
     /// The comment that says who it is.
     pub(super) fn comment(&self) -> String {
@@ -96,26 +138,26 @@ impl ExportedSigner<'_> {
 
 /// The lines of a script's `release` function. Only hexadecimal digits, base64, numbers and our own ids are code.
 #[derive(Debug, Default)]
-pub(super) struct ReleaseLines(String);
+struct ReleaseLines(String);
 
 impl ReleaseLines {
     /// Text from outside, which cannot leave its line: line breaks and control characters are escaped.
-    pub(super) fn comment(&mut self, text: &str) {
+    fn comment(&mut self, text: &str) {
         self.line(&format!("# {}", shown_within(text, COMMENT_CHARS)));
     }
 
     /// `words` must not be text from outside.
-    pub(super) fn line(&mut self, words: &str) {
+    fn line(&mut self, words: &str) {
         let line = writeln!(self.0, "    {words}");
         line.expect("a String takes everything");
     }
 
-    pub(super) fn blank(&mut self) {
+    fn blank(&mut self) {
         self.0.push('\n');
     }
 
     /// The template with the lines in the place that is theirs. It is cut there, so nothing in the lines is replaced.
-    pub(super) fn fill(&self, template: &str) -> String {
+    fn fill(&self, template: &str) -> String {
         let (before, after) = template.split_once("@RELEASE@\n").expect("every template has the place");
         format!("{before}{}{after}", self.0)
     }

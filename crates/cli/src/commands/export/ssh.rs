@@ -31,7 +31,7 @@ pub(super) fn list_files(release: &ExportedRelease<'_>, signatures: &FormatSigna
 
 pub(super) fn render_script(release: &ExportedRelease<'_>, signatures: &FormatSignatures) -> String {
     let allowed = format!("expect {} {ALLOWED}", Sha256::of(list_allowed(release).as_bytes()));
-    other_format::render_script(release, signatures, HEAD, &[allowed], encode_key)
+    other_format::render_script(release, signatures, HEAD, allowed, encode_key)
 }
 
 /// One line a signer. None is good for another namespace than that of files.

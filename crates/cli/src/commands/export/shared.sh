@@ -5,16 +5,6 @@ fail() {
     exit 1
 }
 
-# Of the standard input, in hexadecimal.
-sha256() {
-    if command -v sha256sum >/dev/null 2>&1; then
-        sha256_line=$(sha256sum) || return 1
-    else
-        sha256_line=$(shasum -a 256) || return 1
-    fi
-    printf '%s\n' "${sha256_line%% *}"
-}
-
 # digest FILE
 digest() {
     [ -f "$1" ] || return 1
@@ -55,6 +45,7 @@ files() {
     while IFS= read -r line; do
         sum=${line%%  *} name=${line#*  }
         [ "${#sum}" -eq 64 ] || fail 'SHA256SUMS has a line of another form'
+        check_line "$sum" "$name"
         if [ ! -e "$dir/$name" ] && [ ! -h "$dir/$name" ]; then
             printf '%s: not there, not checked\n' "$name"
             absent=$((absent + 1))
@@ -73,7 +64,7 @@ dir=${1-.}
 case $dir in -*) dir=./$dir ;; esac
 case $0 in */*) here=${0%/*} ;; *) here=. ;; esac
 case $here in -*) here=./$here ;; esac
-command -v "$tool" >/dev/null 2>&1 || fail "$tool is missing: $tool_hint"
+check_tool
 
 keys=' ' names=' ' signed=' ' groups=0 present=0 absent=0
 release
