@@ -13,7 +13,7 @@ use countersign_store::{
 };
 
 use self::exchange::OrderExchange;
-pub use self::exchange::{MAX_BODY_BYTES, TURN_LIMIT};
+pub use self::exchange::{MAX_BODY_BYTES, TurnTimes};
 use crate::{
     database::Database,
     error::DatabaseError,
@@ -23,9 +23,6 @@ use crate::{
 
 /// How long an append or a question can take, all repetitions together.
 pub const ORDER_LIMIT: Duration = Duration::from_secs(10);
-/// So long a node keeps its turn for batch after batch while changes wait. Meanwhile the others repeat what it did, and
-/// have little left to do when their own turn comes.
-const TURN_KEPT: Duration = Duration::from_millis(50);
 
 /// What the store's writer asks. It has a connection of its own, and moves its bytes in the thread that asks. So a thread
 /// of an async runtime cannot ask.
@@ -46,6 +43,11 @@ impl SharedOrder {
     /// Instead of [`ORDER_LIMIT`].
     pub fn with_limit(mut self, limit: Duration) -> Self {
         self.order.limit = limit;
+        self
+    }
+
+    pub fn with_turn_times(mut self, times: TurnTimes) -> Self {
+        self.order.turn_times = times;
         self
     }
 }
@@ -76,7 +78,7 @@ impl Sequencer for SharedOrder {
 
     fn wants_turn(&mut self) -> bool {
         match self.order.turn_age() {
-            Some(age) if age < TURN_KEPT => return false,
+            Some(age) if age < self.order.turn_times.kept => return false,
             Some(_) => self.yield_turn(),
             None => {}
         }

@@ -28,8 +28,22 @@ use crate::{
     times,
 };
 
-/// A node that has its turn and does nothing for so long loses it. It may be paused, and all others wait for it.
-pub const TURN_LIMIT: Duration = Duration::from_secs(1);
+/// How long a node can have its turn.
+#[derive(Debug, Clone, Copy)]
+pub struct TurnTimes {
+    /// For batch after batch, while changes wait. Meanwhile the others repeat what it did, and have little left to do when
+    /// their own turn comes.
+    pub kept: Duration,
+    /// While it does nothing. It may be paused, and all others wait for it.
+    pub idle: Duration,
+}
+
+impl Default for TurnTimes {
+    fn default() -> Self {
+        Self { kept: Duration::from_millis(50), idle: Duration::from_secs(1) }
+    }
+}
+
 /// For so long after a lost race it is better to take turns.
 const CONTENTION: Duration = Duration::from_secs(1);
 /// Of the bodies that one question gives, unless a single one is larger.
@@ -68,6 +82,7 @@ pub(super) struct OrderExchange {
     pub(super) node: Arc<NodeState>,
     clock: Clock,
     pub(super) limit: Duration,
+    pub(super) turn_times: TurnTimes,
     pub(super) recent: RecentBatches,
     session: Option<DatabaseSession>,
     /// It waits for the turn, or holds it, and does nothing else.
@@ -83,6 +98,7 @@ impl OrderExchange {
             node,
             clock,
             limit,
+            turn_times: TurnTimes::default(),
             recent: RecentBatches::default(),
             session: None,
             turn_session: None,
@@ -319,13 +335,14 @@ impl OrderExchange {
         let mut asked = match std::mem::replace(&mut self.turn, Turn::None) {
             Turn::Asked(asked) => asked,
             Turn::None | Turn::Wanted | Turn::Held(_) => {
-                let session = connected(&self.database, &mut self.turn_session, "turn").await?;
+                let session =
+                    connected(&self.database, self.turn_times.idle, &mut self.turn_session, "turn").await?;
                 let client = Arc::clone(&session.client);
                 tokio::spawn(async move { client.batch_execute(TAKE_TURN).await })
             }
         };
         let node = Arc::clone(&self.node);
-        let session = connected(&self.database, &mut self.session, "order").await?;
+        let session = connected(&self.database, self.turn_times.idle, &mut self.session, "order").await?;
         let granted = loop {
             if asked.is_finished() {
                 break asked.await;
@@ -371,18 +388,19 @@ impl OrderExchange {
 
     /// The session for statements.
     async fn session(&mut self) -> Result<&DatabaseSession, DatabaseError> {
-        connected(&self.database, &mut self.session, "order").await
+        connected(&self.database, self.turn_times.idle, &mut self.session, "order").await
     }
 }
 
 async fn connected<'a>(
     database: &Database,
+    idle: Duration,
     slot: &'a mut Option<DatabaseSession>,
     purpose: &str,
 ) -> Result<&'a DatabaseSession, DatabaseError> {
     let session = match slot.take().filter(|session| !session.is_closed()) {
         Some(session) => session,
-        None => database.connect(purpose, TURN_LIMIT).await?,
+        None => database.connect(purpose, idle).await?,
     };
     Ok(slot.insert(session))
 }
