@@ -7,6 +7,7 @@ pub mod filter;
 pub mod folded;
 pub mod pack;
 pub mod packs;
+mod parsed;
 pub mod spot;
 pub mod stored;
 pub mod sums;
@@ -21,11 +22,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use countersign_core::{
-    documents::{history::EntryFacts, signatures::SignatureSet},
-    rules::snapshot::StoredSigners,
-    values::bounds::FILE_BYTES,
-};
+use countersign_core::values::bounds::FILE_BYTES;
 use gix::{
     ObjectId,
     hash::Kind as HashKind,
@@ -34,7 +31,7 @@ use gix::{
     odb::{loose, pack as odb_pack},
     zlib::Inflate,
 };
-use quick_cache::{Weighter, sync::Cache};
+use quick_cache::sync::Cache;
 
 use crate::{
     error::StoreError,
@@ -43,16 +40,13 @@ use crate::{
         folded::Folded,
         pack::PackObject,
         packs::{Pack, list_packs},
+        parsed::{ByBytes, ParsedObjects},
         spot::{Known, Spot},
         sums::hash,
         unpacked::Unpacked,
     },
 };
 
-const SIGNERS_CACHE_BYTES: u64 = 16 << 20;
-const SIGNATURES_CACHE_BYTES: u64 = 4 << 20;
-/// Each takes some hundred bytes.
-const MAX_ENTRY_FACTS: usize = 32_768;
 /// How large an object may be for a check: what a stranger made could be a thousand times as large as its file. Stored
 /// files have some megabytes, and a directory of a million names has 50, three times that while a difference is undone.
 const MAX_CHECKED_BYTES: usize = 256 << 20;
@@ -67,38 +61,10 @@ pub(crate) struct Objects {
     /// We never write loose objects, but a repository that was pushed or repaired by hand may have some.
     loose: Vec<loose::Store>,
     recent: Cache<ObjectId, Arc<[u8]>, ByBytes>,
-    /// Parsed signers files: one project's copies are all one blob.
-    pub(crate) signers: Cache<ObjectId, StoredSigners, ByBytes>,
-    /// Parsed signatures files. One that still grows is read for each signature, to decide, to list who is missing, and to
-    /// repeat what another node did.
-    pub(crate) signatures: Cache<ObjectId, Arc<SignatureSet>, ByBytes>,
-    /// What is known of entries of histories. They never change, and each chain asks for some.
-    pub(crate) entry_facts: Cache<ObjectId, EntryFacts>,
+    pub(crate) parsed: ParsedObjects,
     unpacked: Unpacked,
     /// Whether what is read must hash to its id. The server trusts its disk; a check does not.
     pub(crate) verifies: bool,
-}
-
-#[derive(Clone)]
-pub(crate) struct ByBytes;
-
-impl Weighter<ObjectId, Arc<[u8]>> for ByBytes {
-    fn weight(&self, _: &ObjectId, blob: &Arc<[u8]>) -> u64 {
-        blob.len() as u64 + 128
-    }
-}
-
-impl Weighter<ObjectId, StoredSigners> for ByBytes {
-    fn weight(&self, _: &ObjectId, signers: &StoredSigners) -> u64 {
-        // The text, and about as much again for what it was parsed into.
-        2 * signers.bytes.len() as u64 + 128
-    }
-}
-
-impl Weighter<ObjectId, Arc<SignatureSet>> for ByBytes {
-    fn weight(&self, _: &ObjectId, set: &Arc<SignatureSet>) -> u64 {
-        192 * set.entries.len() as u64 + 128
-    }
 }
 
 struct FoundObject {
@@ -130,17 +96,7 @@ impl Objects {
             replacing: Mutex::new(()),
             loose: dirs.iter().map(|dir| open_loose(dir, verifies)).collect(),
             recent: Cache::with_weighter((cache_bytes / 2_048) as usize, cache_bytes, ByBytes),
-            signers: Cache::with_weighter(
-                (SIGNERS_CACHE_BYTES / 2_048) as usize,
-                SIGNERS_CACHE_BYTES,
-                ByBytes,
-            ),
-            signatures: Cache::with_weighter(
-                (SIGNATURES_CACHE_BYTES / 2_048) as usize,
-                SIGNATURES_CACHE_BYTES,
-                ByBytes,
-            ),
-            entry_facts: Cache::new(MAX_ENTRY_FACTS),
+            parsed: ParsedObjects::new(),
             unpacked: Unpacked::default(),
             verifies,
         };

@@ -30,6 +30,9 @@ use super::{
     tables::{KeyId, ProjectId, ReleaseId},
 };
 
+/// So many files and projects are gone through in a moment.
+const BRIEF: usize = 256;
+
 /// Something that waits, before it is read.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate<'a> {
@@ -63,6 +66,14 @@ impl Look<'_> {
             list.add(|reading| self.read_candidate(reading, &candidate, key));
         }
         KeyPendingResponse { public_key: *key, pending: list.entries, more }
+    }
+
+    /// Whether little waits for this key, and no revocation is begun that would have to be read.
+    pub fn is_brief_for(&self, key: &PublicKey) -> bool {
+        let mut projects = self.listed_projects(self.tables.key_id(key));
+        self.head.index.waiting_for(key).nth(BRIEF).is_none()
+            && projects.by_ref().take(BRIEF).all(|(project, _)| self.begun_in(project).next().is_none())
+            && projects.next().is_none()
     }
 
     /// Begun revocations that this key can join, the oldest first.

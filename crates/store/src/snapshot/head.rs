@@ -145,13 +145,13 @@ impl Head {
     /// The signers file at `path`, where it was parsed before; else what has to be parsed.
     pub fn known_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, FoundFile<'_>> {
         let Some(found) = self.file(path) else { return Ok(None) };
-        self.objects.signers.get(&found.id).map(Some).ok_or(found)
+        self.objects.parsed.signers.get(&found.id).map(Some).ok_or(found)
     }
 
     /// The same for the entry of a history.
     pub fn known_entry_facts(&self, path: &RepoPath) -> Result<Option<EntryFacts>, FoundFile<'_>> {
         let Some(found) = self.file(path) else { return Ok(None) };
-        self.objects.entry_facts.get(&found.id).map(Some).ok_or(found)
+        self.objects.parsed.entry_facts.get(&found.id).map(Some).ok_or(found)
     }
 
     /// Calls `visit` with the path of every file below `dir`, sorted. That includes paths which no request can spell.
@@ -193,17 +193,17 @@ impl Snapshot for Head {
             Err(found) => found,
         };
         let signers = StoredSigners::parse(path, self.blob(path, found)?)?;
-        self.objects.signers.insert(found.id, signers.clone());
+        self.objects.parsed.signers.insert(found.id, signers.clone());
         Ok(Some(signers))
     }
 
     fn read_signatures(&self, path: &RepoPath) -> Result<Option<SignatureSet>, ReadError> {
         let Some(found) = self.file(path) else { return Ok(None) };
-        if let Some(known) = self.objects.signatures.get(&found.id) {
+        if let Some(known) = self.objects.parsed.signatures.get(&found.id) {
             return Ok(Some(SignatureSet::clone(&known)));
         }
         let set = stored::parse_stored(path, SignatureSet::parse(&self.blob(path, found)?))?;
-        self.objects.signatures.insert(found.id, Arc::new(set.clone()));
+        self.objects.parsed.signatures.insert(found.id, Arc::new(set.clone()));
         Ok(Some(set))
     }
 
@@ -220,7 +220,7 @@ impl Snapshot for Head {
             Err(found) => found,
         };
         let facts = stored::parse_stored(path, EntryFacts::parse(&self.blob(path, found)?))?;
-        self.objects.entry_facts.insert(found.id, facts);
+        self.objects.parsed.entry_facts.insert(found.id, facts);
         Ok(Some(facts))
     }
 

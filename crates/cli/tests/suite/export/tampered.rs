@@ -29,6 +29,18 @@ const EXPORTED: [&str; 10] = [
     "svc.signers.json",
 ];
 
+/// One file of each kind.
+const KINDS: [&str; 6] = [
+    "SHA256SUMS",
+    "keys/signer-1.pem",
+    "signatures/signer-1.sig",
+    "svc.index.json",
+    "svc.index.json.sha512",
+    "svc.signers.json",
+];
+/// In so many places of each file a bit is flipped: from the first byte to the last.
+const SPOTS: usize = 4;
+
 /// Changes a file, runs the script, and puts the file back.
 struct Tampering<'a> {
     exported: &'a Exported,
@@ -85,25 +97,11 @@ fn tamper(check: impl Fn(&Tampering<'_>)) {
 }
 
 #[test]
-fn a_flipped_bit_in_any_byte_of_a_small_file_is_refused() {
-    tamper(|tampering| {
-        // The bytes are compared by openssl, whichever shell calls it.
-        if tampering.shell == "bash" {
-            return;
-        }
-        for name in ["signatures/signer-1.sig", "svc.index.json.sha512", "keys/signer-1.pem"] {
-            let length = fs::read(tampering.path(name)).unwrap().len();
-            tampering.refuses_flips(name, 0..length);
-        }
-    });
-}
-
-#[test]
 fn a_flipped_bit_anywhere_in_any_file_is_refused() {
     tamper(|tampering| {
         for name in EXPORTED {
             let length = fs::read(tampering.path(name)).unwrap().len();
-            let spread = (0..4).map(|part| part * (length - 1) / 3);
+            let spread = (0..SPOTS).map(|part| part * (length - 1) / (SPOTS - 1));
             tampering.refuses_flips(name, spread);
         }
     });
@@ -112,7 +110,7 @@ fn a_flipped_bit_anywhere_in_any_file_is_refused() {
 #[test]
 fn a_file_that_is_cut_emptied_longer_or_gone_is_refused() {
     tamper(|tampering| {
-        for name in EXPORTED {
+        for name in KINDS {
             let bytes = fs::read(tampering.path(name)).unwrap();
             tampering.refuses(name, &bytes[..bytes.len() - 1], "without its last byte");
             tampering.refuses(name, &bytes[..bytes.len() / 2], "half of it");

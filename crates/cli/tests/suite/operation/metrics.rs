@@ -1,6 +1,10 @@
 //! Prometheus metrics, on a listener of their own.
 
-use crate::support::{Launch, Person, Request, SignersFile, TestServer, World, http, metrics::Page};
+use crate::support::{
+    Launch, Person, Request, SignersFile, TestServer, World, http,
+    metrics::{Page, free_address},
+    witnesses::{LogSetup, TestWitness},
+};
 
 #[test]
 fn what_happens_is_counted() {
@@ -94,10 +98,15 @@ fn metrics_are_not_for_everyone() {
 #[test]
 fn alerts_and_the_dashboard_name_metrics_that_exist() {
     let server = TestServer::start_with(Launch::with_metrics);
-    // A log has metrics of its own.
-    let mut with_log = crate::log::prepare();
-    with_log.start_again();
-    let served = [&server, &with_log].map(|server| Page::read(server.metrics_address()).0).concat();
+    // A log and a witness have metrics of their own.
+    let origin = free_address();
+    let mut witness = TestWitness::prepare(origin, "one.example", &[]);
+    let launch = witness.server.launch().clone().with_metrics();
+    witness.server.change_launch(|_| launch);
+    let with_log = LogSetup::at(origin).witnessed(&[&witness], &[]).start();
+    witness.server.start_again();
+    let servers = [&server, &with_log.server, &witness.server];
+    let served = servers.map(|server| Page::read(server.metrics_address()).0).concat();
     for (file, text) in [
         ("rules", include_str!("../../../../../packaging/prometheus/countersign.rules.yml")),
         ("dashboard", include_str!("../../../../../packaging/grafana/countersign.json")),
