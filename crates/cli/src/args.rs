@@ -295,7 +295,7 @@ Examples:
 Reports new signers, completed releases and revocations, so that you learn of one that was not yours. It reads every new \
 commit, compares it with the log, and checks that the log only grows. The first time, it begins with what comes next. \
 What it has told it remembers, and continues there. A log that contradicts itself ends the command with exit code 3, and \
-is reported as well.")]
+is reported as well. If a project's signers file names witnesses, it also reports that they do not confirm the log.")]
     Monitor(MonitorArgs),
     /// Check that the server answers and, with --key, that it accepts your signature
     Ping(PingArgs),

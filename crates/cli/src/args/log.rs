@@ -34,7 +34,7 @@ pub(crate) struct MonitorArgs {
     #[arg(value_name = "PROJECT", value_parser = parse_path)]
     pub(crate) projects: Vec<RepoPath>,
 
-    /// Look once; exit code 9 if something changed
+    /// Look once; exit code 9 if something changed, or witnesses do not confirm the log
     #[arg(long)]
     pub(crate) once: bool,
 

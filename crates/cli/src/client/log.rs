@@ -60,8 +60,17 @@ impl ServerClient {
 
     /// The newest checkpoint, unverified. `None` if the server keeps no log.
     pub(crate) async fn checkpoint(&self) -> Result<Option<Note>, CliError> {
+        self.note_at("checkpoint").await
+    }
+
+    /// The newest checkpoint with enough cosignatures for the server's own policy, unverified. `None` if there is none.
+    pub(crate) async fn cosigned_checkpoint(&self) -> Result<Option<Note>, CliError> {
+        self.note_at("cosigned").await
+    }
+
+    async fn note_at(&self, name: &str) -> Result<Option<Note>, CliError> {
         let parse = |text: &str| Note::parse(text.as_bytes()).map_err(|error| error.to_string());
-        self.log_text(&["log", "checkpoint"], NOTE_BYTES, &"a checkpoint", parse).await
+        self.log_text(&["log", name], NOTE_BYTES, &"a checkpoint", parse).await
     }
 
     /// A tile by the segments of its name. `None` if the log does not have it.

@@ -3,20 +3,26 @@
 mod delivery;
 mod reading;
 mod state;
+mod witnessed;
 
-use std::collections::BTreeSet;
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use countersign_core::{
+    documents::{layout, signers::SignersFile, transparency::Transparency},
     log::{checkpoint::SignedCheckpoint, note::Note},
     proof::log_pin::LogPin,
     values::{key::PublicKey, path::RepoPath, verifier_key::VerifierKey},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use self::{
     delivery::Delivery,
-    reading::{LogPart, WatchedChange, Watching},
+    reading::{LogPart, Watching},
     state::{MonitorState, StateFile},
+    witnessed::ShownLog,
 };
 use crate::{
     args::MonitorArgs,
@@ -39,6 +45,7 @@ pub(crate) async fn run(session: &Session, args: &MonitorArgs) -> Result<(), Cli
         key,
         file: StateFile::locate(args)?,
         delivery: Delivery::new(args)?,
+        unwitnessed: RefCell::default(),
     };
     let following = async {
         loop {
@@ -92,14 +99,21 @@ struct Monitor<'a> {
     key: Option<PublicKey>,
     file: StateFile,
     delivery: Delivery,
+    /// Projects that were told to be without the word of their witnesses.
+    unwitnessed: RefCell<BTreeSet<RepoPath>>,
 }
 
 impl Monitor<'_> {
     /// Tells what is new, and how much it was.
     async fn look(&self) -> Result<usize, CliError> {
         let before = self.file.read()?;
+        let (told, state) = self.follow(before).await?;
+        Ok(told + self.hear_witnesses(&state).await?)
+    }
+
+    async fn follow(&self, before: Option<MonitorState>) -> Result<(usize, MonitorState), CliError> {
         let note = self.client.checkpoint().await?.ok_or_else(|| self.no_log())?;
-        let Some(before) = before else { return self.begin(&note).await };
+        let Some(before) = before else { return Ok((0, self.begin(&note).await?)) };
         let shown = self.open(&note, &before.key)?;
         let pin = LogPin { seen_at: now()?, checkpoint: before.checkpoint.clone() };
         let head = shown.checkpoint().head();
@@ -107,26 +121,44 @@ impl Monitor<'_> {
         let sighting = LogSighting { key: &before.key, note: &note, witnesses: &[], is_timed: false };
         if head.size <= seen.size {
             // Equal, or an error.
-            return sighting.check_against(&pin, Some(&self.client)).await.map(|_| 0);
+            sighting.check_against(&pin, Some(&self.client)).await?;
+            return Ok((0, before));
         }
         // Before anything is read: new signers may not list the key any more.
-        let watching = Watching { projects: self.list_projects(&before.projects).await?, key: self.key };
+        let projects = self.list_projects(&before.projects).await?;
+        let mut transparency = before.transparency;
+        transparency.extend(self.read_demands(projects.difference(&before.projects)).await?);
+        let watching = Watching { projects, key: self.key, transparency };
         let part = LogPart { client: &self.client, from: seen, to: head, after: before.commit.clone() };
         let read = part.read(watching).await.map_err(|error| error.into_cli(&sighting, &pin))?;
         for change in &read.changes {
-            self.tell(change).await?;
+            self.tell(&change.text(), &change.json()).await?;
         }
         let after = MonitorState {
             key: before.key,
             checkpoint: note.to_string(),
             commit: read.newest,
             projects: read.projects,
+            transparency: read.transparency,
         };
         self.file.write(&after)?;
-        Ok(read.changes.len())
+        Ok((read.changes.len(), after))
     }
 
-    async fn begin(&self, note: &Note) -> Result<usize, CliError> {
+    /// Tells of projects that newly lack the word of their witnesses, and gives how many lack it.
+    async fn hear_witnesses(&self, state: &MonitorState) -> Result<usize, CliError> {
+        let pin = LogPin { seen_at: now()?, checkpoint: state.checkpoint.clone() };
+        let log = ShownLog { client: &self.client, key: &state.key, pin: &pin, demands: &state.transparency };
+        let unwitnessed = log.find_unwitnessed().await?;
+        let lacking = unwitnessed.iter().map(|of| of.project.clone()).collect();
+        let before = self.unwitnessed.replace(lacking);
+        for new in unwitnessed.iter().filter(|of| !before.contains(&of.project)) {
+            self.tell(&new.text(), &new.json()).await?;
+        }
+        Ok(unwitnessed.len())
+    }
+
+    async fn begin(&self, note: &Note) -> Result<MonitorState, CliError> {
         let key = self.client.log_key().await?.ok_or_else(|| self.no_log())?;
         let shown = self.open(note, &key)?;
         let head = shown.checkpoint().head();
@@ -143,8 +175,24 @@ impl Monitor<'_> {
                 names.join(", ")
             }
         ));
-        self.file.write(&MonitorState { key, checkpoint: note.to_string(), commit, projects })?;
-        Ok(0)
+        let transparency = self.read_demands(&projects).await?;
+        let state = MonitorState { key, checkpoint: note.to_string(), commit, projects, transparency };
+        self.file.write(&state)?;
+        Ok(state)
+    }
+
+    /// What projects demand of logs, by the server's word. From then on the log itself tells of changes.
+    async fn read_demands(
+        &self,
+        projects: impl IntoIterator<Item = &RepoPath>,
+    ) -> Result<BTreeMap<RepoPath, Transparency>, CliError> {
+        let mut demands = BTreeMap::new();
+        for project in projects {
+            let signers = self.client.parsed(&layout::active_signers(project), SignersFile::parse).await?;
+            let demand = signers.as_ref().and_then(SignersFile::transparency).cloned();
+            demands.extend(demand.map(|demand| (project.clone(), demand)));
+        }
+        Ok(demands)
     }
 
     fn open(&self, note: &Note, key: &VerifierKey) -> Result<SignedCheckpoint, CliError> {
@@ -169,10 +217,9 @@ impl Monitor<'_> {
         Ok(projects)
     }
 
-    async fn tell(&self, change: &WatchedChange) -> Result<(), CliError> {
-        let value = change.json();
-        self.session.output.item(&change.text(), &value)?;
-        self.delivery.send(&change.text(), &value).await
+    async fn tell(&self, text: &str, value: &Value) -> Result<(), CliError> {
+        self.session.output.item(text, value)?;
+        self.delivery.send(text, value).await
     }
 
     /// A log that lies is the most important change of all. The error itself is shown whether this arrives or not.

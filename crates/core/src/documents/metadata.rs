@@ -98,7 +98,7 @@ pub(crate) fn parse_path(field: &Field<'_>) -> Result<RepoPath, ParseError> {
 }
 
 /// An object whose names are paths, in their normal form.
-pub(crate) fn parse_by_path<T>(
+pub fn parse_by_path<T>(
     field: &Field<'_>,
     parse: impl Fn(&Field<'_>) -> Result<T, ParseError>,
 ) -> Result<BTreeMap<RepoPath, T>, ParseError> {

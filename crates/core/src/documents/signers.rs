@@ -129,7 +129,10 @@ impl SignersFile {
             revocation_keys: optional_role(revocation)?,
             registrars: object.optional(REGISTRARS).map(parse_registrars).transpose()?.unwrap_or_default(),
             servers: object.optional(SERVERS).map(parse_servers).transpose()?.unwrap_or_default(),
-            transparency: object.optional(TRANSPARENCY).map(Transparency::parse).transpose()?,
+            transparency: object
+                .optional(TRANSPARENCY)
+                .map(|field| Transparency::parse(&field))
+                .transpose()?,
             formats: object.optional(FORMATS).map(parse_formats).transpose()?.unwrap_or_default(),
         };
         file.check_entry_count()?;

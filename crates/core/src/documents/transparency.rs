@@ -36,7 +36,7 @@ pub struct WitnessGroup {
 }
 
 impl Transparency {
-    pub(super) fn parse(field: Field<'_>) -> Result<Self, ParseError> {
+    pub fn parse(field: &Field<'_>) -> Result<Self, ParseError> {
         let object = field.object(&["log", "witnesses", "max_age_seconds"])?;
         let log = parse_key(&object.required("log")?, KeyKind::Log)?;
         let witnesses = object.optional("witnesses").map(|field| parse_groups(&field, &log)).transpose()?;

@@ -39,7 +39,7 @@ pub(crate) fn load_tree(objects: &Objects, id: ObjectId) -> Result<Arc<Dir>, Sto
     let mut loader = Loader::new(objects, MAX_ENTRIES);
     let root = loader.load_dir(id, None)?;
     // What was read is bounded; what lies in several places is read once, and counts wherever it lies.
-    if loader.shares && count_entries(&root, MAX_ENTRIES).is_none() {
+    if loader.shares && count_entries(&root, &mut HashMap::new()) > MAX_ENTRIES {
         return Err(loader.too_many());
     }
     Ok(root)
@@ -221,10 +221,20 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// How many files and directories there are below, as a walk of it all meets them; `None` if more than `max`.
-fn count_entries(dir: &Dir, max: usize) -> Option<usize> {
-    dir.entries.iter().try_fold(0, |count: usize, entry| {
-        let below = entry.node.dir().map_or(Some(0), |dir| count_entries(dir, max - count))?;
-        Some(count + below + 1).filter(|count| *count <= max)
-    })
+/// How many files and directories there are below, as a walk of it all meets them. Each directory is counted once and
+/// remembered, unless only files are in it.
+fn count_entries(dir: &Dir, counted: &mut HashMap<ObjectId, usize>) -> usize {
+    if let Some(count) = counted.get(&dir.id) {
+        return *count;
+    }
+    let (mut count, mut has_dirs) = (0_usize, false);
+    for entry in dir.entries.iter() {
+        let below = entry.node.dir().map(|dir| count_entries(dir, counted));
+        has_dirs |= below.is_some();
+        count = count.saturating_add(below.unwrap_or(0)).saturating_add(1);
+    }
+    if has_dirs {
+        counted.insert(dir.id, count);
+    }
+    count
 }

@@ -1,9 +1,12 @@
 //! New commits of a log: their leaves must give the root of the checkpoint, and the journal must be what the leaves say.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use countersign_core::{
-    documents::{layout, signers::SignersFile},
+    documents::{layout, signers::SignersFile, transparency::Transparency},
     log::{
         leaf::{Leaf, digest_changes},
         tree::{BadProof, TreeHead},
@@ -35,6 +38,8 @@ pub(super) struct Watching {
     pub(super) projects: BTreeSet<RepoPath>,
     /// A project whose signers list this key is watched from then on.
     pub(super) key: Option<PublicKey>,
+    /// What the signers files of these projects demand of logs.
+    pub(super) transparency: BTreeMap<RepoPath, Transparency>,
 }
 
 /// The commits between two states of a log.
@@ -49,6 +54,7 @@ pub(super) struct LogPart<'a> {
 pub(super) struct ReadPart {
     pub(super) changes: Vec<WatchedChange>,
     pub(super) projects: BTreeSet<RepoPath>,
+    pub(super) transparency: BTreeMap<RepoPath, Transparency>,
     pub(super) newest: String,
 }
 
@@ -109,7 +115,8 @@ impl LogPart<'_> {
         }
         let changes = self.read_commits(&leaves, &mut watching).await?;
         let newest = leaves.last().map_or(self.after, |leaf| leaf.commit.clone());
-        Ok(ReadPart { changes, projects: watching.projects, newest })
+        let Watching { projects, transparency, .. } = watching;
+        Ok(ReadPart { changes, projects, transparency, newest })
     }
 
     /// The journal, of which each commit must be the one in the log.
@@ -203,10 +210,18 @@ impl Watching {
         let mut found = Vec::new();
         for (path, content) in &entry.change.files {
             let Some(content) = content else { continue };
-            let lists_key = self.key.map(|key| lists(content, &key));
             if let Some(project) = layout::project_of_active_signers(path) {
+                let signers = SignersFile::parse(content).ok();
+                let lists =
+                    |key: PublicKey| signers.as_ref().is_some_and(|signers| signers.keys().contains(&key));
+                let lists_key = self.key.map(lists);
                 if lists_key == Some(true) {
                     self.projects.insert(project.clone());
+                }
+                if self.projects.contains(&project) {
+                    self.transparency.remove(&project);
+                    let demand = signers.as_ref().and_then(SignersFile::transparency).cloned();
+                    self.transparency.extend(demand.map(|demand| (project.clone(), demand)));
                 }
                 let kind = ChangeKind::Signers { digest: Sha512::of(content), lists_key };
                 found.push((kind, project, path.clone()));
@@ -228,10 +243,6 @@ impl Watching {
             .map(|(kind, project, path)| WatchedChange { kind, project, path, commit, time })
             .collect()
     }
-}
-
-fn lists(signers: &[u8], key: &PublicKey) -> bool {
-    SignersFile::parse(signers).is_ok_and(|signers| signers.keys().contains(key))
 }
 
 impl WatchedChange {

@@ -1,12 +1,18 @@
 //! How far a monitor is: one readable JSON document.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
-use countersign_core::values::{
-    digest::Sha256,
-    json::{Field, Json, ParseError, write_versioned},
-    path::RepoPath,
-    verifier_key::{KeyKind, VerifierKey},
+use countersign_core::{
+    documents::{metadata::parse_by_path, transparency::Transparency},
+    values::{
+        digest::Sha256,
+        json::{Field, Json, ParseError, write_versioned},
+        path::RepoPath,
+        verifier_key::{KeyKind, VerifierKey},
+    },
 };
 use serde::{Serialize, Serializer};
 
@@ -31,6 +37,8 @@ pub(super) struct MonitorState {
     pub(super) commit: String,
     /// All that were ever watched: new signers must not be able to end the watch.
     pub(super) projects: BTreeSet<RepoPath>,
+    /// What their signers files demand of the log.
+    pub(super) transparency: BTreeMap<RepoPath, Transparency>,
 }
 
 #[derive(Debug)]
@@ -83,7 +91,8 @@ impl StateFile {
 
 fn parse(bytes: &[u8]) -> Result<MonitorState, ParseError> {
     let json = Json::parse(bytes)?;
-    let object = json.root().object(&["version", "key", "checkpoint", "commit", "projects"])?;
+    let object =
+        json.root().object(&["version", "key", "checkpoint", "commit", "projects", "transparency"])?;
     object.require_version(VERSION)?;
     let project = |field: &Field<'_>| field.parsed(RepoPath::parse);
     Ok(MonitorState {
@@ -91,6 +100,7 @@ fn parse(bytes: &[u8]) -> Result<MonitorState, ParseError> {
         checkpoint: object.required("checkpoint")?.string()?.to_owned(),
         commit: object.required("commit")?.string()?.to_owned(),
         projects: object.required("projects")?.array()?.iter().map(project).collect::<Result<_, _>>()?,
+        transparency: parse_by_path(&object.required("transparency")?, Transparency::parse)?,
     })
 }
 

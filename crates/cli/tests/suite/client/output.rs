@@ -1,5 +1,7 @@
 //! How the client speaks: exit codes, hints, JSON errors, `--quiet`, colours.
 
+use std::thread;
+
 use crate::support::{
     Person, SignersFile, World,
     client::{Computer, NOBODY, Ran, add_files, put_release, text},
@@ -77,10 +79,15 @@ fn a_server_that_is_not_there_is_code_5_for_every_command_that_asks_the_server()
         &["chain", path],
         &["ping"],
     ];
-    for args in commands {
-        computer.run_as("alice", args).failed(5).says(&[NOBODY, "--server"]);
-        computer.run_as("alice", &[args, &["--json"]].concat()).json_error(5);
-    }
+    computer.key_of("alice");
+    let computer = &computer;
+    // Each tries for a second, so they do it at once.
+    thread::scope(|scope| {
+        for args in commands {
+            scope.spawn(move || computer.run_as("alice", args).failed(5).says(&[NOBODY, "--server"]));
+            scope.spawn(move || computer.run_as("alice", &[args, &["--json"]].concat()).json_error(5));
+        }
+    });
     assert_eq!(computer.listing(), ["file"], "nothing is written");
 }
 

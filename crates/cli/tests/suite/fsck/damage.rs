@@ -2,6 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
+use countersign_core::values::bounds::FILE_BYTES;
 use tempfile::TempDir;
 
 use crate::support::{Git, fsck::fsck, past::past, rewriting::import};
@@ -153,12 +154,11 @@ fn an_empty_directory_is_found() {
 }
 
 #[test]
-fn a_blob_that_is_far_too_large_is_refused_by_its_size() {
+fn a_blob_that_is_too_large_is_refused_by_its_size() {
     let mut commits = past().commits.clone();
     let at = past().find("Sign", "acme/app/v3/svc.index.json");
     let path = past().path("acme/app/v3/svc.index.json.signatures.json.pending");
-    // On disk it has a thousandth of that.
-    commits[at].write(&path, vec![0; 300 << 20]);
+    commits[at].write(&path, vec![0; FILE_BYTES + 1]);
     let dir = TempDir::new().unwrap();
     let ids = import(dir.path(), &commits[..=at]);
     let git = Git::at(dir.path());

@@ -7,7 +7,7 @@ use crate::support::{
     client::{Ran, add_files, text},
     days_ago,
     hostile::{HostileServer, Lie, alice},
-    log_scene::{LogScene, content, forked, policy},
+    log_scene::{LogScene, THREE, content, forked, policy},
 };
 
 fn once(scene: &LogScene, more: &[&str]) -> Ran {
@@ -21,10 +21,16 @@ fn changed(ran: Ran) -> Ran {
     ran
 }
 
+/// From now on the server shows its newest checkpoint as one that these witnesses have cosigned.
+fn confirm(scene: &LogScene, witnesses: &[(usize, i64)]) {
+    let note = scene.cosigned("2.0", witnesses).proof.note.to_string();
+    scene.hostile.answer("/log/cosigned", Lie::bytes(note));
+}
+
 #[test]
 fn new_signers_releases_and_revocations_are_told_once() {
     let scene = LogScene::start(Some(policy()));
-    scene.staple("2.0");
+    confirm(&scene, THREE);
     once(&scene, &[]).ok().says(&["Following the log sign.example.org/log", &scene.world.id("acme/app")]);
     once(&scene, &[]).ok();
     add_files(&scene.world, "acme/app/3.0", &[("app.tar.gz", &content("3.0"))], &[&alice()]);
@@ -34,7 +40,7 @@ fn new_signers_releases_and_revocations_are_told_once() {
     let next = SignersFile::dated(days_ago(5)).artifact(1, &[&mallory]);
     scene.world.rotate("acme/app", &next, &[&alice(), &mallory]);
     scene.world.activate("other/app", &SignersFile::of(1, &[&mallory]), &[&mallory]);
-    scene.staple("2.0");
+    confirm(&scene, THREE);
     let hook = HostileServer::alone();
     hook.answer("/hook", Lie::json(&json!({})));
     let told =
@@ -51,6 +57,36 @@ fn new_signers_releases_and_revocations_are_told_once() {
         .map(|body| serde_json::from_str::<Value>(body).unwrap()["kind"].clone())
         .collect();
     assert_eq!(kinds, ["complete", "revoked", "signers"]);
+    once(&scene, &[]).ok();
+}
+
+/// A server that shows this computer a log of its own has no witnesses for it.
+#[test]
+fn a_log_that_too_few_witnesses_confirm_is_told() {
+    let scene = LogScene::start(Some(policy()));
+    let staple = scene.staple("2.0");
+    let says = |parts: &[&str]| changed(once(&scene, &["--exec", "cat >> told.txt"])).says(parts);
+    says(&["witnesses of", &scene.world.id("acme/app"), "do not confirm this log: too few"]);
+    confirm(&scene, &[(1, 60), (2, 50)]);
+    says(&["do not confirm this log: too few"]);
+    // Three have, but the third of them longer ago than a day.
+    confirm(&scene, &[(1, 90_000), (2, 50), (3, 40)]);
+    says(&["do not confirm this log: not since"]);
+    assert_eq!(String::from_utf8(scene.user.computer.read("told.txt")).unwrap().lines().count(), 3);
+    confirm(&scene, &[(1, 86_000), (2, 50), (3, 40)]);
+    once(&scene, &[]).ok();
+    // They have seen another log than this computer.
+    for size in [staple.proof.index, staple.proof.index + 1, staple.proof.index + 2] {
+        let fork = forked(&staple, size, THREE);
+        scene.hostile.answer("/log/cosigned", Lie::bytes(fork.proof.note.to_string()));
+        once(&scene, &[]).failed(3);
+    }
+    // Signers who demand no witnesses are told, and then none are missed.
+    scene.hostile.be_honest();
+    let next = SignersFile::dated(days_ago(5)).artifact(1, &[&alice()]);
+    scene.world.rotate("acme/app", &next, &[&alice()]);
+    scene.staple("2.0");
+    changed(once(&scene, &[])).says(&["new signers of"]);
     once(&scene, &[]).ok();
 }
 
