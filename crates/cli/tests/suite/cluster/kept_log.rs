@@ -1,16 +1,22 @@
 //! Nodes keep one log together (D88).
 
-use countersign_core::{log::checkpoint::Checkpoint, values::verifier_key::VerifierKey};
+use std::{cell::Cell, fs};
+
+use countersign_core::{
+    log::checkpoint::{Checkpoint, SignedCheckpoint},
+    proof::staple::Staple,
+    values::verifier_key::VerifierKey,
+};
 use countersign_testing::{
     log_reader::{derive_leaves, root_of},
     postgres::{Postgres, PostgresOptions},
 };
 use tempfile::TempDir;
 
-use super::nodes::{Cluster, await_that};
+use super::nodes::{Cluster, await_that, new_address};
 use crate::{
     log,
-    support::{Person, SignersFile, TestServer},
+    support::{Person, SignersFile, TestServer, witnesses::TestWitness},
 };
 
 fn newest(node: &TestServer, key: &VerifierKey) -> u64 {
@@ -54,4 +60,57 @@ fn nodes_sign_one_log_and_go_on_without_each_other() {
     let last = check(&cluster, &key, &index);
     let kept = cluster.postgres.sql("select size from svc_checkpoint");
     assert_eq!(kept.trim(), last.size.to_string());
+}
+
+/// The witness replays what one node serves, and each node asks it for itself.
+#[test]
+fn each_node_proves_with_the_word_of_a_witness() {
+    let options = PostgresOptions { skips_fsync: true, ..PostgresOptions::default() };
+    let Some(postgres) = Postgres::start_with(options) else { return };
+    let origin = new_address();
+    let mut witness = TestWitness::prepare(origin, "one.example", &[]);
+    let dir = TempDir::new().unwrap();
+    let policy = dir.path().join("witnesses");
+    let lines = format!("witness one {} http://{}\nquorum one\n", witness.key, witness.address);
+    fs::write(&policy, lines).unwrap();
+    let more = format!(
+        "checkpoint_seconds = 1\nheartbeat_seconds = 2\nwitnesses_file = \"{}\"\n",
+        policy.to_str().unwrap()
+    );
+    let config = log::init(&dir.path().join("key"), &more);
+    let first = Cell::new(Some(origin));
+    let mut cluster = Cluster::start_as(postgres, 2, |launch| {
+        let launch = launch.args(["--config", config.to_str().unwrap()]);
+        first.take().map_or(launch.clone(), |address| launch.at(address))
+    });
+    witness.server.start_again();
+    let alice = Person::named("alice");
+    cluster.world.activate("acme/app", &SignersFile::of(1, &[&alice]), &[&alice]);
+    let index = cluster.world.add_signed_release("acme/app/1.0", &[&alice]);
+    let key = log::log_key(cluster.node(1));
+    // A staple of the newest commit, which the witness has cosigned.
+    let proves = |cluster: &Cluster, node: usize| {
+        let newest = cluster.head(node);
+        let reply = cluster.node(node).get(&format!("/v1/proof/{index}"));
+        let staple = (reply.status == 200).then(|| Staple::parse(&reply.body).unwrap());
+        staple.is_some_and(|staple| {
+            let logs = std::slice::from_ref(&key);
+            let signed = SignedCheckpoint::open(&staple.proof.note, logs, &[witness.key.clone()]).unwrap();
+            staple.leaf.commit == newest && signed.cosignatures().count() == 1
+        })
+    };
+    for node in 0..2 {
+        await_that("a cosigned proof", || proves(&cluster, node));
+    }
+    // Either of them goes on without the other, as long as the witness can read the commits.
+    cluster.node_mut(1).kill9();
+    cluster.world.add_signed_release("acme/app/2.0", &[&alice]);
+    await_that("a cosigned proof of the newest", || proves(&cluster, 0));
+    cluster.node_mut(1).start_again();
+    cluster.await_ready();
+    cluster.world.add_signed_release("acme/app/3.0", &[&alice]);
+    for node in 0..2 {
+        await_that("a cosigned proof after the return", || proves(&cluster, node));
+    }
+    assert_eq!(witness.evidence(), [""; 0]);
 }

@@ -124,7 +124,7 @@ pub(super) fn read(node: &TestServer, path: &str) -> Vec<u8> {
 }
 
 /// One that a node keeps when it is started again.
-fn new_address() -> SocketAddr {
+pub(super) fn new_address() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, free_port()).into()
 }
 
