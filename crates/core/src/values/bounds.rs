@@ -38,7 +38,7 @@ pub const HISTORY_BYTES: usize = 32 << 20;
 pub const KEPT_REQUEST_BYTES: usize = 64 << 10;
 /// Of a revocation document.
 pub const REVOCATION_BYTES: usize = 16 << 10;
-/// Of an objection: 1,000 characters in any script, control characters escaped.
+/// Of an objection: 1,000 characters in any script, not escaped twice.
 pub const OBJECTION_BYTES: usize = 8 << 10;
 /// Objections to one release, also those that were taken back. Their texts are escaped in one stored file, which doubles
 /// them at most.
