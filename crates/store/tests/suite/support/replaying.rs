@@ -173,7 +173,9 @@ pub(crate) fn everything() -> Recorder {
     recorder.sign(PENDING, &everyone);
     recorder.act(|world| world.add_release(&release("v1", "zero"), &alice())).expect("a release");
     recorder.act(|world| world.object(Some("not my build"), &carol())).expect("an objection");
-    recorder.act(|world| world.object(Some("nor mine"), &bob())).expect("an objection");
+    recorder
+        .act(|world| world.object(Some("nor mine, and I have built it on two machines"), &bob()))
+        .expect("an objection");
     recorder.act(|world| world.object(None, &carol())).expect("taken back");
     recorder.sign(INDEX, &[&bob()]);
     recorder.act(|world| world.withdraw(&alice())).expect("withdrawn");
