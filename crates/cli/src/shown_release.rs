@@ -2,7 +2,11 @@
 
 use countersign_core::{
     documents::{
-        index::ReleaseIndex, layout, objections::ObjectionsFile, signers::SignersFile, withdrawal::Withdrawal,
+        index::ReleaseIndex,
+        layout,
+        objections::{ObjectionsFile, StandingObjection},
+        signers::SignersFile,
+        withdrawal::Withdrawal,
     },
     rules::place::check_place,
     values::{digest::Sha512, path::RepoPath, shown::shown_within},
@@ -84,12 +88,19 @@ pub(crate) fn describe_objections(
     }
     let count = standing.len();
     let mut lines = vec![output.bad(&format!("{count} OBJECTION{}", plural(count).to_uppercase()))];
-    for objection in standing {
-        let listed = if current.lists(&objection.key) { "" } else { ", who is no signer any more" };
-        let (name, at) = (people.name(objection.key), when_text(objection.timestamp));
-        lines.push(format!("  {name}{listed}, {at}: {}", quoted_whole(objection.text)));
-    }
+    lines.extend(standing.iter().map(|objection| format!("  {}", say_objection(objection, current, people))));
     lines
+}
+
+/// Who says it, when, and what.
+pub(crate) fn say_objection(
+    objection: &StandingObjection<'_>,
+    current: &SignersFile,
+    people: &People<'_>,
+) -> String {
+    let listed = if current.lists(&objection.key) { "" } else { ", who is no signer any more" };
+    let (name, at) = (people.name(objection.key), when_text(objection.timestamp));
+    format!("{name}{listed}, {at}: {}", quoted_whole(objection.text))
 }
 
 pub(crate) fn objections_json(objections: &ObjectionsFile) -> Value {
