@@ -33,8 +33,12 @@ pub struct PendingObjection {
     /// The index.
     #[schema(value_type = String)]
     pub file_path: RepoPath,
-    #[serde(flatten)]
-    pub objection: ListedObjection,
+    /// The signer.
+    #[schema(value_type = String)]
+    pub public_key: PublicKey,
+    pub objection: String,
+    /// As the signer says.
+    pub timestamp: Timestamp,
 }
 
 impl ListedObjection {
@@ -49,6 +53,11 @@ impl ListedObjection {
                 timestamp: standing.timestamp,
             })
             .collect())
+    }
+
+    fn to(self, file_path: RepoPath) -> PendingObjection {
+        let Self { public_key, objection, timestamp } = self;
+        PendingObjection { file_path, public_key, objection, timestamp }
     }
 
     pub(crate) fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
@@ -74,8 +83,7 @@ impl PendingObjection {
                 break;
             }
             let found = ListedObjection::list(snapshot, path).unwrap_or_default();
-            let with_path = |objection| Self { file_path: path.clone(), objection };
-            listed.extend(found.into_iter().map(with_path));
+            listed.extend(found.into_iter().map(|objection| objection.to(path.clone())));
         }
         listed.truncate(LIST_ENTRIES);
         listed
@@ -83,6 +91,6 @@ impl PendingObjection {
 
     pub(crate) fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
         let file_path = field.open_object()?.required("file_path")?.parsed(RepoPath::parse)?;
-        Ok(Self { file_path, objection: ListedObjection::parse_field(field)? })
+        Ok(ListedObjection::parse_field(field)?.to(file_path))
     }
 }

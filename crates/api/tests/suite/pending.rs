@@ -58,7 +58,7 @@ fn the_list_has_the_objections_that_stand() {
     world.object(None, &carol()).unwrap();
     let waiting = [path(INDEX)];
     let answer = PendingResponse::within(usize::MAX, &world.repo, waiting.iter());
-    let shown: Vec<_> = answer.objections.iter().map(|entry| entry.objection.objection.as_str()).collect();
+    let shown: Vec<_> = answer.objections.iter().map(|entry| entry.objection.as_str()).collect();
     assert_eq!(shown, ["nor mine"]);
     assert_eq!(answer.objections[0].file_path, path(INDEX));
     let written = serde_json::to_vec(&answer).unwrap();

@@ -36,8 +36,8 @@ fn a_release_page_begins_with_its_objections() {
     let next = SignersFile::dated(days_ago(5)).artifact(1, &[&alice]).admin(1, &[&carol]);
     world.rotate("acme/app", &next, &[&carol]);
     open(&world.server, &page).says(&["not my build", "who is no signer any more"]);
-    let key = world.server.get(&format!("/p/{}/activity", world.id("acme/app"))).text();
-    assert!(key.contains("objection taken back"), "{key}");
+    let activity = world.server.get(&format!("/p/{}/svc.activity", world.id("acme/app"))).text();
+    assert!(activity.contains("objection taken back"), "{activity}");
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_withdrawn_release_has_a_page_until_another_takes_its_place() {
     let project = open(&world.server, &format!("/p/{}", world.id("acme/app")));
     project.says(&["no releases here yet"]);
     open(&world.server, "/").says(&["Recent releases"]);
-    let activity = world.server.get(&format!("/p/{}/activity", world.id("acme/app"))).text();
+    let activity = world.server.get(&format!("/p/{}/svc.activity", world.id("acme/app"))).text();
     assert!(activity.contains("withdrawn"), "{activity}");
     let feed = world.server.get("/activity.atom").text();
     assert!(feed.contains("withdrawn"), "{feed}");
