@@ -15,7 +15,7 @@ use countersign_core::{
 };
 use serde::{Serialize, Serializer};
 
-use crate::catalogue::WaitingFile;
+use crate::{catalogue::WaitingFile, objected::PendingObjection};
 
 const SIGNATURES_ROUTE: &str = "/v1/signatures";
 
@@ -150,6 +150,25 @@ impl RevokedResponse {
     }
 }
 
+/// A change was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct ChangedResponse {
+    /// Always true.
+    pub success: bool,
+    pub message: String,
+}
+
+impl ChangedResponse {
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { success: true, message: message.into() }
+    }
+
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        Ok(Self::new(message_of(&json.root().open_object()?)))
+    }
+}
+
 /// A release has an index, which waits for signatures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct AssetsResponse {
@@ -206,6 +225,11 @@ pub struct PendingResponse {
     #[schema(value_type = Option<Vec<WaitingFile>>, nullable = false)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub revocations: Vec<WaitingFile>,
+    /// What signers object to in the files of the list, at most 100 objections. Absent if there are none. Show them before
+    /// anything else.
+    #[schema(value_type = Option<Vec<PendingObjection>>, nullable = false)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub objections: Vec<PendingObjection>,
 }
 
 impl PendingResponse {
@@ -216,10 +240,13 @@ impl PendingResponse {
         let left_out = object.optional("left_out").map(|count| count.integer()).transpose()?;
         let revocations = object.optional("revocations").map(|list| list.array()).transpose()?;
         let revocations = revocations.unwrap_or_default();
+        let objections = object.optional("objections").map(|list| list.array()).transpose()?;
+        let objections = objections.unwrap_or_default();
         Ok(Self {
             file_paths: paths.iter().map(|path| path.parsed(RepoPath::parse)).collect::<Result<_, _>>()?,
             left_out: left_out.map_or(0, |count| usize::try_from(count).unwrap_or(usize::MAX)),
             revocations: revocations.iter().map(WaitingFile::parse_field).collect::<Result<_, _>>()?,
+            objections: objections.iter().map(PendingObjection::parse_field).collect::<Result<_, _>>()?,
         })
     }
 }

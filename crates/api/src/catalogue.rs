@@ -11,6 +11,8 @@ use countersign_core::{
 };
 use serde::{Serialize, Serializer};
 
+use crate::objected::ListedObjection;
+
 /// How far a release has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
@@ -19,7 +21,7 @@ pub enum ReleaseState {
     Collecting,
     /// All signatures that it needs are there.
     Complete,
-    /// It was complete, and is withdrawn.
+    /// It was complete, and its signers took it back.
     Revoked,
 }
 
@@ -90,6 +92,10 @@ pub struct ListedRelease {
     pub revocation_begun: Option<SignatureCount>,
     /// On the release itself.
     pub signatures: SignatureCount,
+    /// How many signers object to it. Absent if none does.
+    #[schema(value_type = Option<usize>, nullable = false)]
+    #[serde(skip_serializing_if = "is_zero")]
+    pub objections: usize,
 }
 
 impl ListedRelease {
@@ -108,6 +114,7 @@ impl ListedRelease {
             revocation_reason: text(&object, "revocation_reason")?,
             revocation_begun: begun.map(|begun| SignatureCount::parse_field(&begun)).transpose()?,
             signatures: SignatureCount::parse_field(&object.required("signatures")?)?,
+            objections: object.optional("objections").map_or(Ok(0), |_| count(&object, "objections"))?,
         })
     }
 }
@@ -203,6 +210,10 @@ pub struct WaitingFile {
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What signers object to in a release, the oldest first. Absent if nothing. Show it before anything else.
+    #[schema(value_type = Option<Vec<ListedObjection>>, nullable = false)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub objections: Vec<ListedObjection>,
 }
 
 impl WaitingFile {
@@ -219,6 +230,10 @@ impl WaitingFile {
             since: object.required("since")?.parsed(Timestamp::parse)?,
             by: object.optional("by").map(|key| key.parsed(PublicKey::parse)).transpose()?,
             reason: text(&object, "reason")?,
+            objections: match object.optional("objections") {
+                Some(_) => list(&object, "objections", ListedObjection::parse_field)?,
+                None => Vec::new(),
+            },
         })
     }
 }
@@ -329,6 +344,10 @@ impl KeyResponse {
             begun: list(&object, "begun", WaitingFile::parse_field)?,
         })
     }
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// One word for a role.

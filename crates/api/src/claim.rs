@@ -9,12 +9,42 @@ use countersign_core::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
     Create,
-    Register { project: RepoPath, submitter: Option<PublicKey> },
-    Update { project: RepoPath, submitter: PublicKey, url: String },
-    Sign { file: RepoPath, signer: PublicKey, completes: bool },
-    Assets { index: RepoPath, caller: PublicKey },
-    Revoke { file: RepoPath, revoker: PublicKey, completes: bool },
-    Drop { project: RepoPath },
+    Register {
+        project: RepoPath,
+        submitter: Option<PublicKey>,
+    },
+    Update {
+        project: RepoPath,
+        submitter: PublicKey,
+        url: String,
+    },
+    Sign {
+        file: RepoPath,
+        signer: PublicKey,
+        completes: bool,
+    },
+    Assets {
+        index: RepoPath,
+        caller: PublicKey,
+    },
+    Withdraw {
+        index: RepoPath,
+        caller: PublicKey,
+    },
+    /// `stands` is false where an objection is taken back.
+    Object {
+        index: RepoPath,
+        objector: PublicKey,
+        stands: bool,
+    },
+    Revoke {
+        file: RepoPath,
+        revoker: PublicKey,
+        completes: bool,
+    },
+    Drop {
+        project: RepoPath,
+    },
 }
 
 impl Claim {
@@ -42,6 +72,12 @@ impl Claim {
             sign(file, false)
         } else if let Some(index) = subject(titles::ADD).or_else(|| subject(titles::CORRECT)) {
             Some(Self::Assets { index, caller: by? })
+        } else if let Some(index) = subject(titles::WITHDRAW) {
+            Some(Self::Withdraw { index, caller: by? })
+        } else if let Some(index) = subject(titles::OBJECT) {
+            Some(Self::Object { index, objector: by?, stands: true })
+        } else if let Some(index) = subject(titles::TAKE_BACK_OBJECTION) {
+            Some(Self::Object { index, objector: by?, stands: false })
         } else if let Some(file) = subject(titles::RECORD_REVOCATION) {
             revoke(file, false)
         } else if let Some(file) = subject(titles::REVOKE) {

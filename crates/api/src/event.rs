@@ -38,6 +38,12 @@ pub enum EventKind {
     Activated,
     /// A release was registered, or corrected while it collected signatures.
     Release,
+    /// A release that collected signatures was taken back.
+    Withdrawn,
+    /// A signer objected to a release.
+    Objection,
+    /// A signer took an objection back.
+    ObjectionWithdrawn,
     /// One of several signatures that a revocation needs was recorded.
     Revocation,
     /// A release was revoked.
@@ -91,13 +97,16 @@ impl Event {
 }
 
 impl EventKind {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::Registration,
         Self::Proposal,
         Self::Signature,
         Self::Complete,
         Self::Activated,
         Self::Release,
+        Self::Withdrawn,
+        Self::Objection,
+        Self::ObjectionWithdrawn,
         Self::Revocation,
         Self::Revoked,
         Self::Dropped,
@@ -111,6 +120,9 @@ impl EventKind {
             Self::Complete => "complete",
             Self::Activated => "activated",
             Self::Release => "release",
+            Self::Withdrawn => "withdrawn",
+            Self::Objection => "objection",
+            Self::ObjectionWithdrawn => "objection-withdrawn",
             Self::Revocation => "revocation",
             Self::Revoked => "revoked",
             Self::Dropped => "dropped",
@@ -150,6 +162,13 @@ pub fn events_of(message: &str) -> Vec<Event> {
         }
         Some(Claim::Assets { index, caller }) => {
             vec![event(EventKind::Release, index, Some(caller))]
+        }
+        Some(Claim::Withdraw { index, caller }) => {
+            vec![event(EventKind::Withdrawn, index, Some(caller))]
+        }
+        Some(Claim::Object { index, objector, stands }) => {
+            let kind = if stands { EventKind::Objection } else { EventKind::ObjectionWithdrawn };
+            vec![event(kind, index, Some(objector))]
         }
         Some(Claim::Revoke { file, revoker, completes }) => {
             let kind = if completes { EventKind::Revoked } else { EventKind::Revocation };

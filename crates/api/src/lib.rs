@@ -7,6 +7,7 @@ pub mod catalogue;
 pub mod claim;
 pub mod event;
 pub mod newest;
+pub mod objected;
 pub mod offline;
 pub mod requests;
 pub mod schemas;

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-pub use countersign_core::documents::revocation::RevokeBody;
+pub use countersign_core::documents::{
+    objections::ObjectBody, revocation::RevokeBody, withdrawal::WithdrawBody,
+};
 use countersign_core::{
     documents::{
         other_formats::{FormatTexts, parse_texts},

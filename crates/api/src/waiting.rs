@@ -15,7 +15,7 @@ use countersign_core::{
     values::{key::PublicKey, path::RepoPath},
 };
 
-use crate::answers::PendingResponse;
+use crate::{answers::PendingResponse, objected::PendingObjection};
 
 /// Who may still sign a file that collects signatures, and who has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +68,7 @@ impl PendingResponse {
             if bytes <= most_bytes { file_paths.push(path.clone()) } else { left_out += 1 }
         }
         file_paths.sort();
-        Self { file_paths, left_out, revocations: Vec::new() }
+        let objections = PendingObjection::within(snapshot, &file_paths);
+        Self { file_paths, left_out, revocations: Vec::new(), objections }
     }
 }

@@ -239,7 +239,11 @@ Examples:
 On a computer without a network:
   countersign sign NAME --export request.json                      online, without a key
   countersign sign --detached request.json -o signatures.json      offline, with your key
-  countersign sign --submit signatures.json                        online, with any key")]
+  countersign sign --submit signatures.json                        online, with any key
+
+Objections of other signers come first. You cannot take a signature back, because anyone can submit it again. \
+If you signed by mistake, `countersign object` tells the signers after you, and `countersign withdraw` takes the release \
+back while it collects signatures.")]
     Sign(SignArgs),
     /// Show who has signed a file and who is missing
     #[command(after_help = "\
@@ -252,7 +256,7 @@ With --wait, the command exits with 0 once the release is complete or the propos
   4  revoked    the release was revoked
   6  timed_out  the time is over
   7  replaced   another file was registered in its place
-  8  refused    the file was dropped, or the server refuses to show it
+  8  refused    the file was withdrawn or dropped, or the server refuses to show it
 
 It keeps waiting when the server restarts, and needs no key. It repeats what the server says. `countersign verify` and \
 `countersign download` prove it.")]
@@ -268,6 +272,29 @@ Examples:
 Prints one line for each event: time, kind, path and key. Without --since it begins now. After a lost connection it \
 continues where it stopped. Events are what the server says. They prove nothing.")]
     Watch(WatchArgs),
+    /// Take back a release that still collects signatures
+    #[command(after_help = "\
+Example:
+  countersign withdraw https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json --reason \"wrong tag\"
+
+The key that registered the release can do this, and every admin. The release and its signatures are gone, and another \
+one can be registered in its place. Until then `countersign status` and the pages say who withdrew it, when and why. \
+A complete release is revoked instead: `countersign revoke`.")]
+    Withdraw(WithdrawArgs),
+    /// Object to a release, for everyone who signs it later to see
+    #[command(after_help = "\
+Examples:
+  countersign object https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json \\
+      --reason \"linux-arm64 does not match my build\"
+  countersign object https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json --withdraw
+
+Every key in the current signers file can object, while the release collects signatures and after it is complete. Your \
+objection is signed, and blocks nothing. Signers see it before they sign, and it is on pages and badges. You can take it \
+back.
+
+A signature is different: you cannot take it back, because anyone can submit it again. Objecting works with a network \
+only.")]
+    Object(ObjectArgs),
     /// Revoke a release that is fully signed
     #[command(after_help = "\
 Examples:

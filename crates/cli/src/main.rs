@@ -30,6 +30,7 @@ mod report;
 mod review;
 mod session;
 mod setup;
+mod shown_release;
 mod table;
 mod targets;
 mod trust;
@@ -113,6 +114,8 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Sign(args) => ask(global, output, async |session| sign::run(session, &args).await),
         Command::Status(args) => ask(global, output, async |session| status::run(session, &args).await),
         Command::Watch(args) => ask(global, output, async |session| watch::run(session, &args).await),
+        Command::Withdraw(args) => ask(global, output, async |session| withdraw::run(session, &args).await),
+        Command::Object(args) => ask(global, output, async |session| object::run(session, &args).await),
         Command::Revoke(args) => ask(global, output, async |session| revoke::run(session, &args).await),
         Command::Monitor(args) => ask(global, output, async |session| monitor::run(session, &args).await),
         Command::Ping(args) => ask(global, output, async |session| ping::run(session, &args).await),

@@ -1,7 +1,7 @@
 //! The short block that says what was verified, by whom, and what was not.
 
 use countersign_core::{
-    documents::index::PublishedFile,
+    documents::{index::PublishedFile, objections::ObjectionsFile},
     proof::{
         trust::Root,
         verify::{GroupCount, VerifiedArtifact},
@@ -13,8 +13,15 @@ use countersign_explain::{progress::Names, signers::named_signer};
 use serde_json::{Value, json};
 
 use crate::{
-    download::Expected, error::CliError, evidence::shown_name, freshness::LogReport, output::Output,
-    paths::shown_path, people::People, proof::Accepted,
+    download::Expected,
+    error::CliError,
+    evidence::shown_name,
+    freshness::LogReport,
+    output::Output,
+    paths::shown_path,
+    people::People,
+    proof::Accepted,
+    shown_release::{objections_json, say_objection},
 };
 
 /// A file of a release that is on this computer, and right.
@@ -51,6 +58,8 @@ pub(crate) struct Report<'a> {
     pub(crate) bundled_at: Option<String>,
     /// About the newest state.
     pub(crate) log: &'a LogReport,
+    /// What signers said against the release, all of which verifies.
+    pub(crate) objections: &'a ObjectionsFile,
 }
 
 impl Report<'_> {
@@ -64,6 +73,11 @@ impl Report<'_> {
             |file: &CheckedFile<'_>| format!("{} {}", output.good("Verified"), shown_path(file.path));
         let mut lines: Vec<String> = self.files.iter().map(verified).collect();
         let mut line = |name: &str, text: String| lines.push(format!("  {name:<11} {text}"));
+        let current = &artifact.chain.last().signers;
+        let names = Names::of([current]);
+        for objection in self.objections.standing() {
+            line("OBJECTION", say_objection(&objection, current, &People { names: &names, you: None }));
+        }
         for file in &self.files {
             line("file", file.text());
         }
@@ -128,6 +142,7 @@ impl Report<'_> {
             "root": root,
             "trusted_since": since.to_string(),
             "first_use": is_first_use,
+            "objections": objections_json(self.objections),
             "bundled_at": self.bundled_at,
             "freshness_proven": self.log.is_proven(),
             "freshness": self.log.json(),

@@ -20,6 +20,7 @@ use countersign_core::{
 use countersign_explain::{
     difference::list_changes,
     progress::{Names, condition_text, describe_conditions, describe_groups},
+    signers::plural,
 };
 
 use crate::{
@@ -27,6 +28,7 @@ use crate::{
     output::Output,
     paths::shown_path,
     people::People,
+    shown_release::describe_objections,
 };
 
 /// How many of the signer's own files are named that the release lacks.
@@ -51,6 +53,8 @@ impl Review<'_> {
         let path = self.to_sign.path();
         match &self.to_sign.subject {
             Subject::Release { index, chain } => {
+                let current = &chain.last().signers;
+                lines.extend(describe_objections(&self.to_sign.objections, current, &people, output));
                 lines.push(output.strong(&format!("Release {path}")));
                 describe_release(&mut lines, index, self.comparison);
                 let groups = chain.last().signers.artifact_groups();
@@ -101,8 +105,14 @@ impl Review<'_> {
             }
             (Subject::Release { .. }, Some(_)) => ("NOT all files are the same as yours. ", "release"),
         };
+        let count = self.to_sign.objections.standing().len();
+        let objected =
+            if count > 0 { format!("{count} objection{} above. ", plural(count)) } else { String::new() };
         let names = self.names();
-        format!("{before}Sign this {what} as {}?", People { names: &names, you: None }.name(self.you))
+        format!(
+            "{objected}{before}Sign this {what} as {}?",
+            People { names: &names, you: None }.name(self.you)
+        )
     }
 
     /// The file in force first: names in a proposed one are part of the proposal.

@@ -221,11 +221,14 @@ fn url_of(path: &RepoPath) -> Option<String> {
 /// Releases of a forge have a place of their own; those of a file server are directories.
 async fn find_tag(client: &ServerClient, project: &RepoPath, tag: &str) -> Result<RepoPath, CliError> {
     let places = [format!("{project}/releases/tag/{tag}"), format!("{project}/{tag}")];
-    for place in &places {
-        let Ok(dir) = RepoPath::parse(place) else { continue };
-        let index = layout::index_in(&dir);
-        if client.document(&index).await?.is_some() {
-            return Ok(index);
+    // One that is there comes before one that was withdrawn.
+    for of in [RepoPath::clone, layout::withdrawal_of] {
+        for place in &places {
+            let Ok(dir) = RepoPath::parse(place) else { continue };
+            let index = layout::index_in(&dir);
+            if client.document(&of(&index)).await?.is_some() {
+                return Ok(index);
+            }
         }
     }
     Err(CliError::other(
@@ -243,6 +246,9 @@ async fn find_in_directory(client: &ServerClient, dir: &RepoPath) -> Result<Repo
     let pending = layout::pending_signers(dir);
     if client.document(&pending).await?.is_some() {
         return Ok(pending);
+    }
+    if client.document(&layout::withdrawal_of(&index)).await?.is_some() {
+        return Ok(index);
     }
     if client.document(&layout::active_signers(dir)).await?.is_some() {
         return Err(CliError::usage(

@@ -16,8 +16,8 @@ use crate::{
     metrics::RequestKinds,
     openapi::{self, catalogue, changes, reads, service},
     routes::{
-        assets, chain, events, files, health, journal, keys, log, metrics, pending, ping, propose, reference,
-        releases, revoke, signatures, witness,
+        assets, chain, events, files, health, journal, keys, log, metrics, object, pending, ping, propose,
+        reference, releases, revoke, signatures, withdraw, witness,
     },
     routing::route_table::RouteTable,
     state::App,
@@ -39,6 +39,8 @@ pub fn all() -> RouteTable {
         .post("/v1/signatures", signatures::submit, changes::submit_signatures())
         .post("/v1/revoke", revoke::revoke, changes::revoke())
         .post("/v1/assets", assets::register, changes::assets())
+        .post("/v1/withdraw", withdraw::withdraw, changes::withdraw())
+        .post("/v1/object", object::object, changes::object())
         .get("/v1/pending_signatures", pending::list, reads::pending_signatures())
         .get_below("/v1/signatures", signatures::status, reads::signature_status())
         .get_below("/v1/files-to-sign", files::to_sign, reads::files_to_sign())

@@ -69,6 +69,8 @@ impl Logged {
             | Claim::Register { .. }
             | Claim::Update { .. }
             | Claim::Sign { .. }
+            | Claim::Withdraw { .. }
+            | Claim::Object { .. }
             | Claim::Revoke { .. }
             | Claim::Drop { .. } => None,
         }

@@ -5,7 +5,9 @@ use countersign_core::{
         history::{History, HistoryEntry},
         index::{Digests, PublishedFile, ReleaseIndex},
         metadata::{Metadata, OriginKind},
+        objections::{Objection, ObjectionsFile, StoredObjection},
         other_formats::OtherFormatsFile,
+        registrant::Registrant,
         registration::SignedRequest,
         repository::RepositoryMarker,
         revocation::Revocation,
@@ -31,7 +33,7 @@ pub struct Kind {
     pub example: fn() -> Vec<u8>,
 }
 
-pub const KINDS: [Kind; 10] = [
+pub const KINDS: [Kind; 13] = [
     Kind {
         name: "signers file",
         rewrite: |b| SignersFile::parse(b).map(|d| d.write()),
@@ -76,6 +78,21 @@ pub const KINDS: [Kind; 10] = [
         name: "other formats",
         rewrite: |b| OtherFormatsFile::parse(b).map(|d| d.write()),
         example: || other_formats().write(),
+    },
+    Kind {
+        name: "registrant",
+        rewrite: |b| Registrant::parse(b).map(|d| d.write()),
+        example: || Registrant { key: alice().public_key() }.write(),
+    },
+    Kind {
+        name: "objection",
+        rewrite: |b| Objection::parse(b).map(|d| d.write()),
+        example: || objection().write(),
+    },
+    Kind {
+        name: "objections",
+        rewrite: |b| ObjectionsFile::parse(b).map(|d| d.write()),
+        example: || objections().write(),
     },
     Kind {
         name: "marker",
@@ -158,6 +175,29 @@ pub fn other_formats() -> OtherFormatsFile {
     };
     let entries = [alice(), bob(), carol()].map(|key| (key.public_key(), texts(&key)));
     OtherFormatsFile { entries: entries.into() }
+}
+
+pub fn objection() -> Objection {
+    Objection {
+        text: Some("a \"bad\" build".to_owned()),
+        subject_digest: Sha512::of(b"content"),
+        timestamp: at("2026-02-01T12:00:00.25Z"),
+    }
+}
+
+pub fn objections() -> ObjectionsFile {
+    let entry = |key: SecretKey, document: Objection| {
+        let text = String::from_utf8(document.write()).expect("our documents are text");
+        let signature = key.sign(&Sha512::of(text.as_bytes()));
+        let collected_at = at("2026-02-01T12:00:00Z");
+        (key.public_key(), StoredObjection { text, document, signature, collected_at })
+    };
+    let entries = [
+        entry(alice(), objection()),
+        entry(bob(), Objection { text: None, ..objection() }),
+        entry(carol(), Objection { timestamp: at("2026-01-01T12:00:00Z"), ..objection() }),
+    ];
+    ObjectionsFile { entries: entries.into() }
 }
 
 pub fn history() -> History {

@@ -3,7 +3,7 @@
 use std::{cell::RefCell, convert::Infallible};
 
 use countersign_core::{
-    documents::{history::History, signatures::SignatureSet},
+    documents::{history::History, objections::ObjectionsFile, signatures::SignatureSet},
     proof::to_sign::{SigningRequest, ToSign},
     rules::{decide::sign::Submission, query::files_to_sign},
     values::{digest::Sha512, key::SecretKey},
@@ -21,6 +21,7 @@ fn request(file: &str, files: &[(&str, &str)], history: &History) -> SigningRequ
         files: files.iter().map(|(file, text)| (path(file), (*text).to_owned())).collect(),
         history: history.clone(),
         collected: SignatureSet::default(),
+        objections: ObjectionsFile::default(),
     }
 }
 
@@ -56,6 +57,7 @@ pub fn sign_at(world: &mut World, file: &str, person: &SecretKey) -> bool {
         files: files.iter().map(|(file, bytes)| (file.clone(), text(bytes))).collect(),
         history: world.repo.history(PROJECT),
         collected: SignatureSet::default(),
+        objections: ObjectionsFile::default(),
     };
     let (submission, _) = sign(&request.check().expect("what our server asks for"), person);
     world.submit(&submission).expect("accepted").is_complete

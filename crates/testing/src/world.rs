@@ -6,9 +6,11 @@ use countersign_core::{
     documents::{
         index::{AssetName, Digests, PublishedFile, ReleaseIndex},
         metadata::{Origin, OriginKind},
+        objections::{ObjectBody, Objection},
         registration::SignedRequest,
         revocation::Revocation,
         sha256sums::render_sha256sums,
+        withdrawal::{WithdrawBody, Withdrawal},
     },
     rules::{
         auth::sign_request,
@@ -16,16 +18,19 @@ use countersign_core::{
             Proposal, Proposed,
             assets::{AssetsRefusal, Release, check_assets, register_assets},
             drop::{DropRefusal, drop_pending},
+            object::{ObjectRefusal, Objected, object},
             register::{RegisterRefusal, register},
             revoke::{RevokeOutcome, RevokeRefusal, RevokeRequest, revoke},
             sign::{SignRefusal, Signed, Submission, sign, sign_prepared},
             update::{UpdateRefusal, update},
+            withdraw::{WithdrawRefusal, withdraw},
         },
         query::files_to_sign,
         snapshot::Change,
     },
     values::{
         digest::{Sha256, Sha512},
+        json,
         key::{SecretKey, Signature},
         other_format::{OtherFormat, ReleaseSums},
         path::RepoPath,
@@ -201,6 +206,45 @@ impl World {
 
     pub fn revoke(&mut self, request: &RevokeRequest) -> Result<RevokeOutcome, RevokeRefusal> {
         revoke(&self.repo, request, self.now).map(|done| self.commit(done))
+    }
+}
+
+/// Second thoughts.
+impl World {
+    pub fn withdrawal(&self, file: &str, reason: &str, by: &SecretKey) -> Withdrawal {
+        let subject_digest = self.repo.has(file).then(|| Sha512::of(&self.repo.bytes(file)));
+        let body = WithdrawBody { file_path: path(file), reason: reason.to_owned(), subject_digest };
+        let payload = String::from_utf8(json::write(&body)).expect("our documents are text");
+        Withdrawal { request: signed_request(by, self.now, &payload), body }
+    }
+
+    pub fn withdraw(&mut self, by: &SecretKey) -> Result<(), WithdrawRefusal> {
+        self.withdraw_as(&self.withdrawal(INDEX, "the wrong tag", by))
+    }
+
+    pub fn withdraw_as(&mut self, withdrawal: &Withdrawal) -> Result<(), WithdrawRefusal> {
+        withdraw(&self.repo, withdrawal).map(|done| self.commit(done))
+    }
+
+    /// `None` takes an objection back.
+    pub fn objection(&self, text: Option<&str>, by: &SecretKey) -> ObjectBody {
+        let subject_digest = Sha512::of(&self.repo.bytes(INDEX));
+        let document = Objection { text: text.map(str::to_owned), subject_digest, timestamp: self.now };
+        self.objection_of(&document, by)
+    }
+
+    pub fn objection_of(&self, document: &Objection, by: &SecretKey) -> ObjectBody {
+        let objection_json = String::from_utf8(document.write()).expect("our documents are text");
+        let signature = by.sign(&Sha512::of(objection_json.as_bytes()));
+        ObjectBody { file_path: path(INDEX), objection_json, signature, public_key: by.public_key() }
+    }
+
+    pub fn object(&mut self, text: Option<&str>, by: &SecretKey) -> Result<Objected, ObjectRefusal> {
+        self.object_as(&self.objection(text, by))
+    }
+
+    pub fn object_as(&mut self, request: &ObjectBody) -> Result<Objected, ObjectRefusal> {
+        object(&self.repo, request, self.now).map(|done| self.commit(done))
     }
 }
 

@@ -1,8 +1,11 @@
 //! The catalogue's answers: what the server writes, the client reads.
 
-use countersign_api::catalogue::{
-    KeyListing, KeyPendingResponse, KeyResponse, ListedRelease, ProjectsResponse, ReleaseState,
-    ReleasesResponse, SignatureCount, SignedRelease, WaitingFile, WaitingKind,
+use countersign_api::{
+    catalogue::{
+        KeyListing, KeyPendingResponse, KeyResponse, ListedRelease, ProjectsResponse, ReleaseState,
+        ReleasesResponse, SignatureCount, SignedRelease, WaitingFile, WaitingKind,
+    },
+    objected::ListedObjection,
 };
 use countersign_core::documents::signers::Role;
 use countersign_testing::{INDEX, PROJECT, alice, at, path};
@@ -26,6 +29,15 @@ fn release() -> ListedRelease {
         revocation_reason: None,
         revocation_begun: None,
         signatures: SignatureCount { collected: 0, needed: 2 },
+        objections: 0,
+    }
+}
+
+fn objection() -> ListedObjection {
+    ListedObjection {
+        public_key: alice().public_key(),
+        objection: "not \"my\" build".to_owned(),
+        timestamp: at("2026-02-01T12:00:00.5Z"),
     }
 }
 
@@ -41,6 +53,7 @@ fn waiting(kind: WaitingKind) -> WaitingFile {
         since: at("2026-02-01T12:00:00Z"),
         by: Some(alice().public_key()),
         reason: Some("a bad build".to_owned()),
+        objections: Vec::new(),
     }
 }
 
@@ -54,6 +67,7 @@ fn what_the_server_writes_the_client_reads() {
         revoked_at: Some(at("2026-02-01T14:00:00Z")),
         revocation_reason: Some("a bad build".to_owned()),
         revocation_begun: Some(SignatureCount { collected: 1, needed: 2 }),
+        objections: 2,
         ..release()
     };
     let releases = ReleasesResponse { releases: vec![release(), full], more: true };
@@ -63,6 +77,7 @@ fn what_the_server_writes_the_client_reads() {
     let kinds = [WaitingKind::Revocation, WaitingKind::Signers, WaitingKind::Release];
     let mut pending: Vec<_> = kinds.map(waiting).into();
     pending.push(WaitingFile { tag: None, by: None, reason: None, ..waiting(WaitingKind::Release) });
+    pending.push(WaitingFile { objections: vec![objection()], ..waiting(WaitingKind::Release) });
     let public_key = alice().public_key();
     let answer = KeyPendingResponse { public_key, pending: pending.clone(), more: false };
     assert_eq!(KeyPendingResponse::parse(&bytes(&answer)), Ok(answer));
@@ -110,7 +125,7 @@ fn a_field_of_another_kind_is_refused() {
     }
     let answer = KeyPendingResponse {
         public_key: alice().public_key(),
-        pending: vec![waiting(WaitingKind::Release)],
+        pending: vec![WaitingFile { objections: vec![objection()], ..waiting(WaitingKind::Release) }],
         more: false,
     };
     let good: Value = serde_json::to_value(answer).unwrap();
@@ -119,6 +134,9 @@ fn a_field_of_another_kind_is_refused() {
         ("/pending/0/kind", json!("other")),
         ("/pending/0/roles", json!(["boss"])),
         ("/pending/0/by", json!("x")),
+        ("/pending/0/objections", json!(1)),
+        ("/pending/0/objections/0/objection", json!(null)),
+        ("/pending/0/objections/0/timestamp", json!("now")),
     ] {
         let mut wrong = good.clone();
         *wrong.pointer_mut(place).unwrap() = value;

@@ -11,7 +11,8 @@ fn event(kind: EventKind, at: &str, is_alices: bool) -> Event {
 #[test]
 fn each_kind_of_commit_tells_what_happened() {
     use EventKind::{
-        Activated, Complete, Dropped, Proposal, Registration, Release, Revocation, Revoked, Signature,
+        Activated, Complete, Dropped, Objection, ObjectionWithdrawn, Proposal, Registration, Release,
+        Revocation, Revoked, Signature, Withdrawn,
     };
     let by = format!("\n\nBy: {}\nFrom: https://example.org/x\n", alice().public_key());
     for (title, expected) in [
@@ -30,6 +31,9 @@ fn each_kind_of_commit_tells_what_happened() {
             format!("Sign and complete {INDEX}"),
             vec![event(Signature, INDEX, true), event(Complete, INDEX, true)],
         ),
+        (format!("Withdraw {INDEX}"), vec![event(Withdrawn, INDEX, true)]),
+        (format!("Object to {INDEX}"), vec![event(Objection, INDEX, true)]),
+        (format!("Take back the objection to {INDEX}"), vec![event(ObjectionWithdrawn, INDEX, true)]),
         (format!("Record a revocation signature on {INDEX}"), vec![event(Revocation, INDEX, true)]),
         (format!("Revoke {INDEX}"), vec![event(Revoked, INDEX, true)]),
         ("Create the repository".to_owned(), Vec::new()),

@@ -6,14 +6,14 @@ use std::{env, fs, path::PathBuf};
 
 use countersign_api::{
     answers::{
-        AssetsResponse, ChainResponse, FilesToSignResponse, PendingResponse, PingAuth, PingResponse,
-        ProposedResponse, ReplacedIndex, RevokedResponse, SignedResponse, StatusResponse,
+        AssetsResponse, ChainResponse, ChangedResponse, FilesToSignResponse, PendingResponse, PingAuth,
+        PingResponse, ProposedResponse, ReplacedIndex, RevokedResponse, SignedResponse, StatusResponse,
     },
     catalogue::{
         KeyListing, KeyPendingResponse, KeyResponse, ListedRelease, ProjectsResponse, ReleaseState,
         ReleasesResponse, SignatureCount, SignedRelease, WaitingFile, WaitingKind,
     },
-    requests::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody},
+    requests::{AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody},
 };
 use countersign_core::{
     documents::{index::ReleaseIndex, signers::Role},
@@ -137,8 +137,9 @@ fn tell_release(examples: &mut Examples, world: &mut World) {
     examples.add_refusal("revoke.409", world.revoke(&early).expect_err("not complete"));
     world.sign(INDEX, &alice()).expect("a signature");
     examples.add_refusal("sign.409", world.sign(INDEX, &alice()).expect_err("signed before"));
-    let file_paths = vec![path(INDEX)];
-    examples.add("pending", PendingResponse { file_paths, left_out: 0, revocations: Vec::new() });
+    tell_second_thoughts(examples, world.clone());
+    let waiting = [path(INDEX)];
+    examples.add("pending", PendingResponse::within(usize::MAX, &world.repo, waiting.iter()));
     let files = query::files_to_sign(&world.repo, &path(INDEX)).expect("a sound repository").expect("a file");
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("a document is text");
     let files = files.iter().map(|(path, bytes)| (path.clone(), text(bytes))).collect();
@@ -150,6 +151,34 @@ fn tell_release(examples: &mut Examples, world: &mut World) {
     examples.add("status", status(world, &alice()));
     let history = world.repo.chain_of(INDEX).expect("a chain");
     examples.add("chain", ChainResponse { history });
+}
+
+/// The release is objected to, then withdrawn.
+fn tell_second_thoughts(examples: &mut Examples, mut world: World) {
+    world.pass(30);
+    let objection = world.objection(Some("linux-arm64 does not match my build"), &bob());
+    examples.add_refusal("object.403", world.object(Some("no"), &mallory()).expect_err("no signer"));
+    let unsigned = ObjectBody { public_key: alice().public_key(), ..objection.clone() };
+    examples.add_refusal("object.400", world.object_as(&unsigned).expect_err("not her signature"));
+    assert!(world.object_as(&objection).expect("an objection").stands);
+    examples.add("object.request", &objection);
+    examples.add("object", ChangedResponse::new("Objection recorded"));
+    examples.add_refusal("object.409", world.object_as(&objection).expect_err("said before"));
+    let waiting = [path(INDEX)];
+    examples.add("pending.objection", PendingResponse::within(usize::MAX, &world.repo, waiting.iter()));
+    world.pass(30);
+    let back = world.objection(None, &bob());
+    examples.add("object.request.back", &back);
+    assert!(!world.object_as(&back).expect("taken back").stands);
+    examples.add("object.back", ChangedResponse::new("Objection taken back"));
+    let withdrawal = world.withdrawal(INDEX, "the tag is on the wrong commit", &alice());
+    examples.add("withdraw.request", &withdrawal.body);
+    examples.add_refusal("withdraw.403", world.withdraw(&mallory()).expect_err("no signer"));
+    let signers = world.withdraw_as(&world.withdrawal(ACTIVE, "no", &alice()));
+    examples.add_refusal("withdraw.400", signers.expect_err("no release"));
+    world.withdraw_as(&withdrawal).expect("a withdrawal");
+    examples.add("withdraw", ChangedResponse::new("Release withdrawn. Its path is free again."));
+    examples.add_refusal("withdraw.409", world.withdraw_as(&withdrawal).expect_err("withdrawn already"));
 }
 
 /// What the catalogue says of the release while bob's revocation waits for a second signature.
@@ -169,6 +198,7 @@ fn tell_catalogue(examples: &mut Examples, world: &World) {
         revocation_reason: reason.clone(),
         revocation_begun: Some(count(1)),
         signatures: count(2),
+        objections: 0,
     };
     examples.add("releases", ReleasesResponse { releases: vec![release], more: false });
     examples.add("projects", ProjectsResponse { projects: vec![path(PROJECT)], more: false });
@@ -183,10 +213,12 @@ fn tell_catalogue(examples: &mut Examples, world: &World) {
         since: world.now,
         by: Some(bob().public_key()),
         reason,
+        objections: Vec::new(),
     };
     let (public_key, pending) = (alice().public_key(), vec![begun.clone()]);
     let revocations = pending.clone();
-    examples.add("pending.revocation", PendingResponse { file_paths: Vec::new(), left_out: 0, revocations });
+    let nothing = PendingResponse::within(usize::MAX, &world.repo, [].iter());
+    examples.add("pending.revocation", PendingResponse { revocations, ..nothing });
     examples.add("key.pending", KeyPendingResponse { public_key, pending, more: false });
     let name = Some("bob".to_owned());
     let signed = SignedRelease {

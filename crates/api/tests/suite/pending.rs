@@ -48,6 +48,23 @@ fn master_keys_see_signers_proposals_and_no_indexes() {
     assert!(!who(&world, INDEX).unwrap().accepted.contains(&dave().public_key()));
 }
 
+#[test]
+fn the_list_has_the_objections_that_stand() {
+    let mut world = collecting();
+    world.object(Some("not my build"), &carol()).unwrap();
+    world.pass(1);
+    world.object(Some("nor mine"), &dave()).unwrap();
+    world.pass(1);
+    world.object(None, &carol()).unwrap();
+    let waiting = [path(INDEX)];
+    let answer = PendingResponse::within(usize::MAX, &world.repo, waiting.iter());
+    let shown: Vec<_> = answer.objections.iter().map(|entry| entry.objection.as_str()).collect();
+    assert_eq!(shown, ["nor mine"]);
+    assert_eq!(answer.objections[0].file_path, path(INDEX));
+    let written = serde_json::to_vec(&answer).unwrap();
+    assert_eq!(PendingResponse::parse(&written), Ok(answer));
+}
+
 /// Pending signers of so many new projects, of an active one, and an index.
 fn with_strangers(strangers: usize) -> (World, Vec<RepoPath>) {
     let mut world = World::with(&one_signer(), &[&alice()]);

@@ -338,13 +338,41 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "KEY")]
     pub(crate) waiting_for: Option<String>,
 
-    /// Only these kinds: registration, proposal, signature, complete, activated, release, revocation, revoked, dropped
+    /// Only these kinds: registration, proposal, signature, complete, activated, release, withdrawn, objection,
+    /// objection-withdrawn, revocation, revoked, dropped
     #[arg(long = "type", value_name = "KIND", value_delimiter = ',', value_parser = parse_kind)]
     pub(crate) kinds: Vec<EventKind>,
 
     /// Begin after this commit, one of the server's newest 10,000
     #[arg(long, value_name = "COMMIT", value_parser = parse_commit)]
     pub(crate) since: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WithdrawArgs {
+    /// The release
+    #[arg(value_name = "NAME", num_args = 1..=2, required = true)]
+    pub(crate) names: Vec<String>,
+
+    /// Why, for everyone to read
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: String,
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("word").required(true).args(["reason", "withdraw"]))]
+pub(crate) struct ObjectArgs {
+    /// The release
+    #[arg(value_name = "NAME", num_args = 1..=2, required = true)]
+    pub(crate) names: Vec<String>,
+
+    /// What is wrong with it, for everyone to read
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+
+    /// Take your objection back
+    #[arg(long)]
+    pub(crate) withdraw: bool,
 }
 
 #[derive(Debug, Args)]

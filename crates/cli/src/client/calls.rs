@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use countersign_api::requests::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody};
+use countersign_api::requests::{
+    AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, WithdrawBody,
+};
 use reqwest::Method;
 use serde::Serialize;
 
@@ -21,6 +23,8 @@ pub(crate) enum ServerCall<'a> {
     Update(&'a ProposeBody),
     Signatures(&'a SignaturesBody),
     Assets(&'a AssetsBody),
+    Withdraw(&'a WithdrawBody),
+    Object(&'a ObjectBody),
     Revoke(&'a RevokeBody),
 }
 
@@ -32,6 +36,8 @@ impl ServerCall<'_> {
             Self::Update(_) => (Method::POST, "update_signers", FETCH_TIMEOUT),
             Self::Signatures(_) => (Method::POST, "signatures", ANSWER_TIMEOUT),
             Self::Assets(_) => (Method::POST, "assets", RELEASE_TIMEOUT),
+            Self::Withdraw(_) => (Method::POST, "withdraw", ANSWER_TIMEOUT),
+            Self::Object(_) => (Method::POST, "object", ANSWER_TIMEOUT),
             Self::Revoke(_) => (Method::POST, "revoke", ANSWER_TIMEOUT),
         }
     }
@@ -44,13 +50,17 @@ impl ServerCall<'_> {
             Self::Update(_) => "an update of signers",
             Self::Signatures(_) => "a signature",
             Self::Assets(_) => "a release",
+            Self::Withdraw(_) => "a withdrawal",
+            Self::Object(_) => "an objection",
             Self::Revoke(_) => "a revocation",
         }
     }
 
     pub(super) fn repetition(self) -> Repetition {
         match self {
-            Self::Ping | Self::Signatures(_) | Self::Revoke(_) => Repetition::Harmless,
+            Self::Ping | Self::Signatures(_) | Self::Withdraw(_) | Self::Object(_) | Self::Revoke(_) => {
+                Repetition::Harmless
+            }
             Self::Register(_) | Self::Update(_) | Self::Assets(_) => Repetition::Harmful,
         }
     }
@@ -61,6 +71,8 @@ impl ServerCall<'_> {
             Self::Register(body) | Self::Update(body) => to_json(body),
             Self::Signatures(body) => to_json(body),
             Self::Assets(body) => to_json(body),
+            Self::Withdraw(body) => to_json(body),
+            Self::Object(body) => to_json(body),
             Self::Revoke(body) => to_json(body),
         }
     }

@@ -1,13 +1,15 @@
 //! Signatures that are submitted: once, however often the request had to be sent (D63).
 
 use countersign_api::{
-    answers::{RevokedResponse, SignedResponse},
-    requests::{RevokeBody, SignaturesBody},
+    answers::{ChangedResponse, RevokedResponse, SignedResponse},
+    requests::{ObjectBody, RevokeBody, SignaturesBody, WithdrawBody},
 };
 use countersign_core::{
     documents::{
         layout::{self, Signable},
+        objections::ObjectionsFile,
         signatures::SignatureSet,
+        withdrawal::Withdrawal,
     },
     values::{
         key::{PublicKey, Signature},
@@ -54,6 +56,39 @@ impl ServerClient {
                     .ok()
                     .flatten()
                     .ok_or(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) async fn submit_withdrawal(
+        &self,
+        key: &SigningKey,
+        body: &WithdrawBody,
+    ) -> Result<(), CliError> {
+        let mut attempts = Attempts::default();
+        let call = ServerCall::Withdraw(body);
+        match self.ask_counting(key, call, ChangedResponse::parse, &mut attempts).await {
+            Ok(_) => Ok(()),
+            Err(error) if attempts.was_repeated() => {
+                let found = self.parsed(&layout::withdrawal_of(&body.file_path), Withdrawal::parse).await;
+                let is_mine =
+                    |found: &Withdrawal| found.body == *body && found.request.public_key == key.public_key();
+                found.ok().flatten().filter(is_mine).map(drop).ok_or(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) async fn submit_objection(&self, key: &SigningKey, body: &ObjectBody) -> Result<(), CliError> {
+        let mut attempts = Attempts::default();
+        let call = ServerCall::Object(body);
+        match self.ask_counting(key, call, ChangedResponse::parse, &mut attempts).await {
+            Ok(_) => Ok(()),
+            Err(error) if attempts.was_repeated() => {
+                let found = self.parsed(&layout::objections_of(&body.file_path), ObjectionsFile::parse).await;
+                let entry = found.ok().flatten().and_then(|mut file| file.entries.remove(&body.public_key));
+                entry.filter(|entry| entry.signature == body.signature).map(drop).ok_or(error)
             }
             Err(error) => Err(error),
         }

@@ -1,17 +1,20 @@
 //! What a server says, for people who type commands and never see a request.
 
 /// Names of the API, and what a user of this client calls them.
-const WORDS: [(&str, &str); 11] = [
+const WORDS: [(&str, &str); 14] = [
     ("POST /v1/register_repo", "`countersign register`"),
     ("POST /v1/update_signers", "`countersign update`"),
     ("POST /v1/signatures", "`countersign sign`"),
     ("POST /v1/assets", "`countersign release`"),
     ("POST /v1/revoke", "`countersign revoke`"),
+    ("POST /v1/withdraw", "`countersign withdraw`"),
+    ("POST /v1/object", "`countersign object`"),
     ("forge_release_url", "the release's page"),
     ("csum_files", "--checksums"),
     ("signers_file_url", "the signers file's URL"),
     ("revocation_json", "the revocation"),
-    ("subject_digest", "the digest in the revocation"),
+    ("objection_json", "the objection"),
+    ("subject_digest", "the digest of what was shown"),
     ("public_key", "the key"),
 ];
 
@@ -47,7 +50,7 @@ pub(super) struct Conflict {
 }
 
 /// The server's messages for 409.
-const CONFLICTS: [Conflict; 15] = [
+const CONFLICTS: [Conflict; 20] = [
     Conflict {
         said: "Project already registered",
         name: "project_registered",
@@ -117,6 +120,31 @@ const CONFLICTS: [Conflict; 15] = [
         said: "is a file where a directory",
         name: "path_taken",
         hint: "publish it in a directory of its own",
+    },
+    Conflict {
+        said: "so it can no longer be withdrawn",
+        name: "already_complete",
+        hint: "it is complete: `countersign revoke NAME --reason TEXT` revokes it",
+    },
+    Conflict {
+        said: "was withdrawn already",
+        name: "already_withdrawn",
+        hint: "nothing is left to do; `countersign status NAME` shows who withdrew it and why",
+    },
+    Conflict {
+        said: "It was corrected",
+        name: "corrected",
+        hint: "`countersign status NAME` shows the corrected release: look at it, then run this again",
+    },
+    Conflict {
+        said: "the objection must be later",
+        name: "not_later",
+        hint: "check this computer's clock, and run it again",
+    },
+    Conflict {
+        said: "that it could take back",
+        name: "no_objection",
+        hint: "nothing is left to do; `countersign status NAME` shows all objections",
     },
     Conflict {
         said: "is revoked",

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use countersign_core::{
-    documents::{index::PublishedFile, layout},
+    documents::{index::PublishedFile, layout, objections::ObjectionsFile},
     proof::verify::{Evidence, VerifiedArtifact},
     values::{path::RepoPath, shown::shown_text},
 };
@@ -24,6 +24,7 @@ use crate::{
     release_names::{NamedSubject, ReleaseName, split_page},
     report::{CheckedFile, Report},
     session::{Reader, Session},
+    shown_release::find_objections,
     targets::Target,
 };
 
@@ -34,6 +35,7 @@ pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), Cl
     session.remember(&accepted.artifact.index.project_id, &found.client);
     let log = check_log(session, &args.log, &found.client, &accepted).await?;
     warn_of_begun_revocation(session, &found.client, &accepted).await?;
+    let objections = objections_to(&found.client, &accepted).await;
     let wanted = match &found.file {
         Some(file) => plan_one(args, &accepted, file)?,
         None => plan_all(args, &accepted)?,
@@ -62,7 +64,14 @@ pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), Cl
             ));
         }
     };
-    Report { accepted: &accepted, files, bundled_at: None, log: &log }.show(session.output)
+    let objections = &objections;
+    Report { accepted: &accepted, files, bundled_at: None, log: &log, objections }.show(session.output)
+}
+
+/// They block nothing, so a server that shows nonsense there does not either.
+pub(super) async fn objections_to(client: &ServerClient, accepted: &Accepted) -> ObjectionsFile {
+    let artifact = &accepted.artifact;
+    find_objections(client, &artifact.path, &artifact.index_digest).await.unwrap_or_default()
 }
 
 /// What the server's log proves of the newest state (D97).

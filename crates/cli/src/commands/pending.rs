@@ -50,8 +50,19 @@ struct Waiting {
 
 impl Waiting {
     fn json(&self) -> Value {
-        let WaitingFile { kind, file_path, project_id, tag, collected, needed, roles, since, by, reason } =
-            &self.file;
+        let WaitingFile {
+            kind,
+            file_path,
+            project_id,
+            tag,
+            collected,
+            needed,
+            roles,
+            since,
+            by,
+            reason,
+            objections,
+        } = &self.file;
         json!({
             "kind": kind.name(),
             "file_path": file_path.as_str(),
@@ -63,6 +74,7 @@ impl Waiting {
             "since": since.to_string(),
             "by": by.map(|key| key.to_string()),
             "reason": reason,
+            "objections": objections,
             "server": self.server,
         })
     }
@@ -83,7 +95,14 @@ fn to_table(session: &Session, found: &[Waiting], now: Timestamp) -> String {
                 session.output.bad(&format!("revoke: {reason}"))
             }
             WaitingKind::Signers => "sign the signers file".to_owned(),
-            WaitingKind::Release => "sign the release".to_owned(),
+            WaitingKind::Release => match file.objections.as_slice() {
+                [] => "sign the release".to_owned(),
+                [one] => session.output.bad(&format!("OBJECTION: {}", shown_text(&one.objection))),
+                [first, others @ ..] => {
+                    let (text, more) = (shown_text(&first.objection), others.len());
+                    session.output.bad(&format!("OBJECTION: {text} (and {more} more)"))
+                }
+            },
         };
         let mut row = vec![
             session.name_of(&file.file_path, Some(&file.project_id)),

@@ -11,7 +11,6 @@ use countersign_core::{
         signatures::SignatureSet,
     },
     proof::to_revoke::{RevocationRequest, ToRevoke, ToRevokeError},
-    rules::place::check_place,
     values::{
         digest::Sha512,
         key::PublicKey,
@@ -31,6 +30,7 @@ use crate::{
     prompt,
     release_names::ReleaseName,
     session::{Reader, Session},
+    shown_release::{ShownRelease, find_release, no_release},
     targets::Target,
 };
 
@@ -156,13 +156,6 @@ fn describe_progress(to_revoke: &ToRevoke, you: Option<PublicKey>) -> String {
     format!("  signed   {tally}: {}", people.list_or(to_revoke.signed.iter().copied(), "no one yet"))
 }
 
-/// The release, as the server shows it.
-struct ShownRelease {
-    index: ReleaseIndex,
-    text: String,
-    digest: Sha512,
-}
-
 async fn read_index(client: &ServerClient, path: &RepoPath) -> Result<ShownRelease, CliError> {
     if layout::signable(path) != Some(Signable::Index) {
         return Err(CliError::usage(
@@ -170,20 +163,7 @@ async fn read_index(client: &ServerClient, path: &RepoPath) -> Result<ShownRelea
             "name a release; signers files are replaced with `countersign update`",
         ));
     }
-    let text = client.document(path).await?.ok_or_else(|| {
-        CliError::other(
-            format!("the server has no {path}"),
-            "check the name: `countersign status NAME` shows more",
-        )
-    })?;
-    let wrong = |reason: String| {
-        let message = format!("what the server shows as {path} is not the index of that release");
-        CliError::unverified(message, "nothing was signed: the server lies or is broken").because(reason)
-    };
-    let index = ReleaseIndex::parse(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
-    check_place(&index, path).map_err(|error| wrong(error.to_string()))?;
-    let digest = Sha512::of(text.as_bytes());
-    Ok(ShownRelease { index, text, digest })
+    find_release(client, path).await?.ok_or_else(|| no_release(path))
 }
 
 fn begin(args: &RevokeArgs, digest: Sha512, initiator: Option<PublicKey>) -> Result<String, CliError> {

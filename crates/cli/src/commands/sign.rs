@@ -10,11 +10,12 @@ use countersign_core::{
     documents::{
         index::ReleaseIndex,
         layout::{self, Signable},
+        objections::ObjectionsFile,
         revocation::Revocation,
         signatures::SignatureSet,
     },
     proof::to_sign::{SigningRequest, Subject, ToSign},
-    values::{key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp},
+    values::{digest::Sha512, key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp},
 };
 use serde_json::{Value, json};
 
@@ -32,6 +33,7 @@ use crate::{
     release_names::ReleaseName,
     review::Review,
     session::{Reader, Session},
+    shown_release::find_objections,
     targets::Target,
     trust::TrustFile,
 };
@@ -273,7 +275,13 @@ async fn gather(target: &Target) -> Result<Gathered, CliError> {
         None => client.parsed(&layout::pending_signatures_of(path), SignatureSet::parse).await?,
     };
     let collected = collected.unwrap_or_default();
-    Ok(Gathered { request: SigningRequest { path: path.clone(), files, history, collected }, is_complete })
+    let digest = files.get(path).map(|text| Sha512::of(text.as_bytes()));
+    let objections = match digest.filter(|_| layout::signable(path) == Some(Signable::Index)) {
+        Some(digest) => find_objections(client, path, &digest).await?,
+        None => ObjectionsFile::default(),
+    };
+    let request = SigningRequest { path: path.clone(), files, history, collected, objections };
+    Ok(Gathered { request, is_complete })
 }
 
 /// A signers file is signed together with what is said about it.

@@ -5,12 +5,16 @@ mod wait;
 
 use countersign_core::documents::layout::{self, Signable};
 
-use self::standing::{index_status, not_pending, proposal_status};
+use serde_json::json;
+
+use self::standing::{index_status, not_found, not_pending, proposal_status};
+use super::withdraw::say_withdrawn;
 use crate::{
     args::StatusArgs,
     error::{CliError, ErrorKind},
     release_names::ReleaseName,
     session::{Reader, Session},
+    shown_release::find_withdrawal,
     targets::Target,
 };
 
@@ -35,7 +39,10 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
         return waited;
     }
     let status = match &subject {
-        Signable::Index => index_status(client, path).await?,
+        Signable::Index => match index_status(client, path).await? {
+            Some(status) => status,
+            None => return show_withdrawn(session, &target, args).await,
+        },
         Signable::PendingSigners { project } => {
             let status = proposal_status(client, path, project).await?;
             status.ok_or_else(|| not_pending(path))?
@@ -45,4 +52,22 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
     let name = session.name_of(path, None);
     let you = if session.has_key() { session.public_key().ok() } else { None };
     session.output.answer(&status.text(&name, you, session.output), &status.json(path))
+}
+
+/// What a withdrawn release leaves behind.
+async fn show_withdrawn(session: &Session, target: &Target, args: &StatusArgs) -> Result<(), CliError> {
+    let Target { client, path } = target;
+    let withdrawal = find_withdrawal(client, path).await?.ok_or_else(|| not_found(path))?;
+    args.outputs.append(&[("INDEX", path.as_str()), ("STATE", "withdrawn")])?;
+    let name = session.name_of(path, None);
+    let text = format!("{name}: {} {}", session.output.strong("withdrawn"), say_withdrawn(&withdrawal));
+    let value = json!({
+        "file_path": path.as_str(),
+        "is_complete": false,
+        "withdrawn": true,
+        "reason": withdrawal.body.reason,
+        "withdrawn_by": withdrawal.request.public_key.to_string(),
+        "withdrawn_at": withdrawal.request.timestamp,
+    });
+    session.output.answer(&text, &value)
 }

@@ -8,13 +8,16 @@ use std::{
 
 use countersign_api::catalogue::ReleaseState;
 use countersign_core::{
-    documents::index::{AssetName, PublishedFile},
+    documents::{
+        index::{AssetName, PublishedFile},
+        objections::ObjectionsFile,
+    },
     proof::{bundle::Bundle, staple::Staple, verify::VerifiedArtifact},
     values::{bounds::BUNDLE_BYTES, path::RepoPath, shown::shown_text},
 };
 use serde_json::{Value, json};
 
-use super::download::{find_evidence, find_release, listed};
+use super::download::{find_evidence, find_release, listed, objections_to};
 use crate::{
     args::VerifyArgs,
     client::ServerClient,
@@ -42,7 +45,7 @@ pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliE
         let (artifact, network, client) = (&accepted.artifact, Network::Offline, None);
         let staple = given_staple(args)?.or(bundle.staple);
         let log = ShownState { artifact, network, client, staple }.check(session, &args.log).await?;
-        let verified = VerifiedRelease { accepted, log };
+        let verified = VerifiedRelease { accepted, log, objections: ObjectionsFile::default() };
         return check_all(session, args, &verified, &files, Some(bundle.bundled_at.to_string()));
     }
     if !args.release.is_empty() {
@@ -84,6 +87,7 @@ async fn verify_by_url(
 struct VerifiedRelease {
     accepted: Accepted,
     log: LogReport,
+    objections: ObjectionsFile,
 }
 
 impl VerifiedRelease {
@@ -93,14 +97,16 @@ impl VerifiedRelease {
         client: &ServerClient,
         accepted: Accepted,
     ) -> Result<Self, CliError> {
-        let (artifact, network, client) = (&accepted.artifact, Network::Online, Some(client));
-        let staple = given_staple(args)?;
-        let log = ShownState { artifact, network, client, staple }.check(session, &args.log).await?;
-        Ok(Self { accepted, log })
+        let (artifact, network) = (&accepted.artifact, Network::Online);
+        let (staple, shown) = (given_staple(args)?, Some(client));
+        let log = ShownState { artifact, network, client: shown, staple }.check(session, &args.log).await?;
+        let objections = objections_to(client, &accepted).await;
+        Ok(Self { accepted, log, objections })
     }
 
     fn report<'a>(&'a self, files: Vec<CheckedFile<'a>>, bundled_at: Option<String>) -> Report<'a> {
-        Report { accepted: &self.accepted, files, bundled_at, log: &self.log }
+        let Self { accepted, log, objections } = self;
+        Report { accepted, files, bundled_at, log, objections }
     }
 }
 

@@ -22,6 +22,7 @@ mod mirror;
 mod operation;
 mod packaging;
 mod requests;
+mod second_thoughts;
 mod staple;
 mod store;
 mod web;

@@ -97,6 +97,20 @@ pub fn other_formats_of(index: &RepoPath) -> RepoPath {
     index.with_suffix(wire::OTHER_FORMATS_SUFFIX)
 }
 
+/// Who registered an index that collects signatures (D121).
+pub fn registrant_of(index: &RepoPath) -> RepoPath {
+    index.with_suffix(wire::REGISTRANT_SUFFIX)
+}
+
+/// The request that withdrew the index that was here (D122).
+pub fn withdrawal_of(index: &RepoPath) -> RepoPath {
+    index.with_suffix(wire::WITHDRAWAL_SUFFIX)
+}
+
+pub fn objections_of(index: &RepoPath) -> RepoPath {
+    index.with_suffix(wire::OBJECTIONS_SUFFIX)
+}
+
 pub fn pending_signatures_of(file: &RepoPath) -> RepoPath {
     signatures_of(file).with_suffix(wire::PENDING_SUFFIX)
 }

@@ -5,6 +5,7 @@ pub mod freshness;
 pub mod log_pin;
 mod signers_policy;
 pub mod staple;
+pub mod to_object;
 pub mod to_revoke;
 pub mod to_sign;
 pub mod trust;

@@ -12,6 +12,7 @@ use crate::{
         index::ReleaseIndex,
         layout::{self, Signable},
         metadata::{Metadata, parse_by_path, parse_path},
+        objections::ObjectionsFile,
         other_formats::FormatTexts,
         sha256sums::{NotInSha256Sums, render_sha256sums},
         signatures::SignatureSet,
@@ -45,6 +46,9 @@ pub struct SigningRequest {
     pub history: History,
     /// Who has signed so far.
     pub collected: SignatureSet,
+    /// What signers said against a release.
+    #[serde(flatten, skip_serializing_if = "ObjectionsFile::is_empty")]
+    pub objections: ObjectionsFile,
 }
 
 /// A request that core has read as the kind of file that its path names.
@@ -55,6 +59,8 @@ pub struct ToSign {
     pub subject: Subject,
     /// Those whose signature was shown and verifies.
     pub signed: BTreeSet<PublicKey>,
+    /// Of a release: those that were shown and verify. They block nothing.
+    pub objections: ObjectionsFile,
 }
 
 #[derive(Debug, Clone)]
@@ -126,12 +132,14 @@ pub enum ToSignError {
 
 impl SigningRequest {
     pub fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
-        let object = field.object(&["file_path", "files", "signers_history", "collected"])?;
+        let object = field.object(&["file_path", "files", "signers_history", "collected", "objections"])?;
+        let objections = object.optional("objections").map(|list| ObjectionsFile::parse_entries(&list));
         Ok(Self {
             path: parse_path(&object.required("file_path")?)?,
             files: parse_by_path(&object.required("files")?, |text| text.string().map(str::to_owned))?,
             history: History::parse_field(&object.required("signers_history")?)?,
             collected: SignatureSet::parse_field(&object.required("collected")?)?,
+            objections: objections.transpose()?.unwrap_or_default(),
         })
     }
 
@@ -142,10 +150,11 @@ impl SigningRequest {
             Some(Signable::PendingSigners { project }) => self.check_proposal(project)?,
             None => return Err(ToSignError::NotSignable(self.path.clone())),
         };
-        let digests =
+        let digests: BTreeMap<_, _> =
             self.files.iter().map(|(path, text)| (path.clone(), Sha512::of(text.as_bytes()))).collect();
         let signed = self.collected.verifying_signers(self.files[&self.path].as_bytes());
-        Ok(ToSign { path: self.path.clone(), digests, subject, signed })
+        let objections = self.objections.keep_verifying(&digests[&self.path]);
+        Ok(ToSign { path: self.path.clone(), digests, subject, signed, objections })
     }
 
     fn check_index(&self) -> Result<Subject, ToSignError> {

@@ -8,12 +8,15 @@ use crate::{
         history::{EntryFacts, History, HistoryEntry},
         layout,
         metadata::Metadata,
+        objections::ObjectionsFile,
         other_formats::OtherFormatsFile,
+        registrant::Registrant,
         signatures::SignatureSet,
         signers::SignersFile,
+        withdrawal::Withdrawal,
     },
     rules::snapshot::{Change, ReadError, Snapshot, StoredSigners},
-    values::{digest::Sha512, path::RepoPath},
+    values::{digest::Sha512, key::PublicKey, path::RepoPath},
 };
 
 /// A signers file in force, and the project that it governs.
@@ -132,10 +135,34 @@ pub fn other_formats(snapshot: &impl Snapshot, index: &RepoPath) -> Result<Other
 
 /// They go where the signatures of the index go.
 pub fn delete_other_formats(snapshot: &impl Snapshot, change: &mut Change, index: &RepoPath) {
-    let path = layout::other_formats_of(index);
+    delete_present(snapshot, change, layout::other_formats_of(index));
+}
+
+/// Deletes a file that need not be there.
+pub fn delete_present(snapshot: &impl Snapshot, change: &mut Change, path: RepoPath) {
     if snapshot.contains(&path) {
         change.delete(path);
     }
+}
+
+/// Who registered an index that collects signatures; `None` where no file says it.
+pub fn registrant(snapshot: &impl Snapshot, index: &RepoPath) -> Result<Option<PublicKey>, ReadError> {
+    let path = layout::registrant_of(index);
+    let parse = |bytes: Arc<[u8]>| parse_stored(&path, Registrant::parse(&bytes));
+    Ok(snapshot.read(&path)?.map(parse).transpose()?.map(|registrant| registrant.key))
+}
+
+/// What signers objected to; empty where no one has.
+pub fn objections(snapshot: &impl Snapshot, index: &RepoPath) -> Result<ObjectionsFile, ReadError> {
+    let path = layout::objections_of(index);
+    let file = snapshot.read(&path)?.map(|bytes| parse_stored(&path, ObjectionsFile::parse(&bytes)));
+    Ok(file.transpose()?.unwrap_or_default())
+}
+
+/// Who withdrew the release that was here, and why; `None` where none was, or another one is.
+pub fn withdrawal(snapshot: &impl Snapshot, index: &RepoPath) -> Result<Option<Withdrawal>, ReadError> {
+    let path = layout::withdrawal_of(index);
+    snapshot.read(&path)?.map(|bytes| parse_stored(&path, Withdrawal::parse(&bytes))).transpose()
 }
 
 /// The copy of the signers file that governs an index (D16).

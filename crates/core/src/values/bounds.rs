@@ -38,6 +38,11 @@ pub const HISTORY_BYTES: usize = 32 << 20;
 pub const KEPT_REQUEST_BYTES: usize = 64 << 10;
 /// Of a revocation document.
 pub const REVOCATION_BYTES: usize = 16 << 10;
+/// Of an objection: 1,000 characters in any script, not escaped twice.
+pub const OBJECTION_BYTES: usize = 8 << 10;
+/// Objections to one release, also those that were taken back. Their texts are escaped in one stored file, which doubles
+/// them at most.
+pub const OBJECTIONS: usize = 100;
 /// Of the list of what waits for a key.
 pub const PENDING_LIST_BYTES: usize = 4 << 20;
 /// Releases, projects, or things that wait for a key, in one answer of the catalogue.

@@ -41,6 +41,12 @@ pub const SIGNERS_COPY_SUFFIX: &str = ".signers.json";
 pub const SIGNATURES_SUFFIX: &str = ".signatures.json";
 /// Signatures in other formats (D102).
 pub const OTHER_FORMATS_SUFFIX: &str = ".formats.json";
+/// Who registered a release that still collects signatures (D121).
+pub const REGISTRANT_SUFFIX: &str = ".registrant.json";
+/// The signed request that withdrew a release (D122).
+pub const WITHDRAWAL_SUFFIX: &str = ".withdrawn.json";
+/// What signers object to (D123).
+pub const OBJECTIONS_SUFFIX: &str = ".objections.json";
 pub const REVOCATION_SUFFIX: &str = ".revocation.json";
 pub const REQUEST_SUFFIX: &str = ".request.json";
 pub const PENDING_SUFFIX: &str = ".pending";

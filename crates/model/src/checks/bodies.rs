@@ -2,7 +2,9 @@
 
 use std::fmt::Debug;
 
-use countersign_api::requests::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody};
+use countersign_api::requests::{
+    AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, WithdrawBody,
+};
 use countersign_core::values::json::ParseError;
 
 use super::promises::{assert_no_duplicates, assert_path, assert_shown};
@@ -14,6 +16,13 @@ pub fn check(data: &[u8]) {
         body.signatures.keys().for_each(assert_path);
     }
     if let Some(body) = check_body(data, RevokeBody::parse, serde_json::to_vec) {
+        assert_path(&body.file_path);
+    }
+    if let Some(body) = check_body(data, WithdrawBody::parse, serde_json::to_vec) {
+        assert_path(&body.file_path);
+        assert!((1..=1_000).contains(&body.reason.chars().count()));
+    }
+    if let Some(body) = check_body(data, ObjectBody::parse, serde_json::to_vec) {
         assert_path(&body.file_path);
     }
     check_body(data, AssetsBody::parse, serde_json::to_vec);

@@ -14,6 +14,7 @@ pub mod key;
 pub mod log_records;
 pub mod metadata;
 pub mod note;
+pub mod objection;
 pub mod other_formats;
 pub mod path;
 pub mod policy;
@@ -33,7 +34,7 @@ pub mod witness_request;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target except the model.
-pub const TARGETS: [Target; 28] = [
+pub const TARGETS: [Target; 29] = [
     ("answers", answers::check),
     ("bodies", bodies::check),
     ("bundle", bundle::check),
@@ -48,6 +49,7 @@ pub const TARGETS: [Target; 28] = [
     ("log_records", log_records::check),
     ("metadata", metadata::check),
     ("note", note::check),
+    ("objection", objection::check),
     ("other_formats", other_formats::check),
     ("path", path::check),
     ("policy", policy::check),

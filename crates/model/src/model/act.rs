@@ -15,7 +15,7 @@ use super::{
     people::{PEOPLE, Person, STRANGER, base64, canonical, openssh},
     propose::{PublishedSigners, choose_signers},
     request::{DAY, MINUTE, Proof, Request, SECOND, Signing, choose_proof},
-    revoke,
+    revoke, second_thoughts,
     server::Server,
     sign::{self, How},
     spec::{ExpectedAnswer, Project, Proposing, Spec, refuse},
@@ -53,7 +53,7 @@ impl<'s> Player<'s> {
     }
 
     pub(crate) fn act(&mut self, choices: &mut Choices<'_>) {
-        match choices.below(20) {
+        match choices.below(24) {
             0 | 1 => self.propose(choices, true),
             2..=4 => self.sign_open(choices),
             5 | 6 => self.sign_all(choices),
@@ -66,6 +66,10 @@ impl<'s> Player<'s> {
             16 => self.read_chain(choices),
             17 => self.ask_files_to_sign(choices),
             18 => self.pass_time(choices),
+            // Before there is a release, there is little to withdraw.
+            20..=23 if self.spec.indexes.is_empty() => self.sign_all(choices),
+            20 | 21 => self.withdraw(choices),
+            22 | 23 => self.object(choices),
             _ => self.act_rarely(choices),
         }
     }
@@ -311,6 +315,48 @@ impl<'s> Player<'s> {
         self.played.revocations += usize::from(matches!(expected, ExpectedAnswer::Json { status: 200, .. }));
     }
 
+    fn withdraw(&mut self, choices: &mut Choices<'_>) {
+        let path = self.choose_release(choices);
+        let (mut withdrawing, body) = second_thoughts::withdraw(choices, &self.spec, &path);
+        let (caller, request) = (withdrawing.caller, Request::post("withdraw", body.to_string()));
+        let expected = self.exchange(choices, Some(caller), request, |spec, request| {
+            withdrawing.request = keep(request, caller);
+            spec.withdraw(&withdrawing)
+        });
+        self.played.withdrawals += usize::from(matches!(expected, ExpectedAnswer::Json { .. }));
+    }
+
+    fn object(&mut self, choices: &mut Choices<'_>) {
+        let path = self.choose_release(choices);
+        let dir = path.strip_suffix("/svc.index.json").unwrap_or_default();
+        let insiders: Vec<Person> = self
+            .spec
+            .governing(dir)
+            .map(|(_, config)| config.everyone().into_iter().collect())
+            .unwrap_or_default();
+        let objector = choose_person(choices, &insiders);
+        let objecting = second_thoughts::object(choices, &self.spec, &path, objector);
+        let caller = if choices.one_in(4) { choices.below(PEOPLE) } else { objector };
+        let body = json!({
+            "file_path": path,
+            "objection_json": objecting.document,
+            "signature": objecting.signature,
+            "public_key": spell_key(choices, objector),
+        });
+        let request = Request::post("object", body.to_string());
+        let expected = self.exchange(choices, Some(caller), request, |spec, _| spec.object(&objecting));
+        self.played.objections += usize::from(matches!(expected, ExpectedAnswer::Json { .. }));
+    }
+
+    /// The path of an index, or now and then of something else.
+    fn choose_release(&self, choices: &mut Choices<'_>) -> String {
+        let dir = second_thoughts::choose_index(choices, &self.spec);
+        match dir.filter(|_| !choices.one_in(12)) {
+            Some(dir) => index_in(&dir),
+            None => self.choose_path(choices),
+        }
+    }
+
     fn ask_for_nonsense(&mut self, choices: &mut Choices<'_>) {
         let (request, status) = choices.of(&[
             (Request::get("nowhere"), 404),
@@ -319,7 +365,9 @@ impl<'s> Player<'s> {
         ]);
         self.exchange(choices, None, request, |_, _| refuse(status));
         let body = choices.of(&["", "[]", "{}", "{\"file_path\": \"\"}", "{\"a\": 1, \"a\": 2}"]);
-        let target = choices.of(&["register_repo", "update_signers", "signatures", "revoke", "assets"]);
+        let targets =
+            ["register_repo", "update_signers", "signatures", "revoke", "assets", "withdraw", "object"];
+        let target = choices.of(&targets);
         self.exchange(choices, Some(0), Request::post(target, body.to_owned()), |_, _| refuse(400));
     }
 

@@ -15,6 +15,7 @@ mod people;
 mod propose;
 mod request;
 mod revoke;
+mod second_thoughts;
 mod server;
 mod sign;
 mod spec;
@@ -33,6 +34,8 @@ pub struct Played {
     pub activations: usize,
     pub completed_indexes: usize,
     pub revocations: usize,
+    pub withdrawals: usize,
+    pub objections: usize,
 }
 
 /// Plays the sequence that grows from `bytes`. Panics if the server and the model differ.

@@ -6,8 +6,8 @@ use countersign_core::{
         auth::AuthRefusal,
         chain::ChainRefusal,
         decide::{
-            ProposalFault, assets::AssetsRefusal, register::RegisterRefusal, revoke::RevokeRefusal,
-            sign::SignRefusal, update::UpdateRefusal,
+            ProposalFault, assets::AssetsRefusal, object::ObjectRefusal, register::RegisterRefusal,
+            revoke::RevokeRefusal, sign::SignRefusal, update::UpdateRefusal, withdraw::WithdrawRefusal,
         },
         query::StatusRefusal,
         snapshot::ReadError,
@@ -318,6 +318,20 @@ refusals! {
         BAD_REQUEST: R::NoSigners(_),
         FORBIDDEN: R::NotASigner { .. } | R::RegistrarCannotCorrect { .. },
         CONFLICT: R::AlreadyRegistered(_) | R::TooManyCollecting { .. },
+        => Stored
+    }
+    WithdrawRefusal {
+        NOT_FOUND: R::NotFound(_),
+        BAD_REQUEST: R::NotWithdrawable(_),
+        FORBIDDEN: R::NotAllowed { .. },
+        CONFLICT: R::AlreadyWithdrawn(_) | R::Complete(_) | R::Revoked(_) | R::OtherIndex(_),
+        => Stored
+    }
+    ObjectRefusal {
+        NOT_FOUND: R::NotFound(_),
+        BAD_REQUEST: R::NotARelease(_) | R::InvalidDocument(_) | R::BadSignature | R::TimestampAhead(_),
+        FORBIDDEN: R::NotASigner { .. },
+        CONFLICT: R::Revoked(_) | R::OtherIndex(_) | R::NotLater { .. } | R::NothingToTakeBack(_) | R::Full(_),
         => Stored
     }
     RevokeRefusal {

@@ -1,8 +1,8 @@
 //! Endpoints that change something.
 
 use countersign_api::{
-    answers::{AssetsResponse, ProposedResponse, RevokedResponse, SignedResponse},
-    requests::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody},
+    answers::{AssetsResponse, ChangedResponse, ProposedResponse, RevokedResponse, SignedResponse},
+    requests::{AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, WithdrawBody},
 };
 
 use super::endpoint::{Endpoint, Section};
@@ -64,6 +64,50 @@ pub fn assets() -> Endpoint {
     .refuses(403, "the caller is not in the current signers file, or is a registrar and would correct an index; the operator has blocked the key, the host or the project; or this is a mirror", "assets.403")
     .refuses(409, "the index is complete or revoked, or is collecting with the same content; or the project has too many collecting indexes", "assets.409")
     .can_fail(", or the release could not be fetched or is not valid")
+}
+
+pub fn withdraw() -> Endpoint {
+    Endpoint::new(
+        "withdraw",
+        Section::Changing,
+        "Withdraw a release",
+        "Takes back an index that still collects signatures. Its path is free again. The key that registered it can \
+         do this while the current signers file lists it, and so can every admin key. The server keeps the signed \
+         request beside the path, as proof of who withdrew the release and why, until another release is registered \
+         there.\n\n\
+         Send `subject_digest`: it makes sure that no correction is withdrawn which you have not seen. A signature \
+         cannot be taken back, because anyone can submit it again. The body has at most 64 KiB.",
+    )
+    .signed()
+    .with_body::<WithdrawBody>(&[("withdraw", "withdraw.request")])
+    .answers_with::<ChangedResponse>(200, "withdrawn", &[("withdrawn", "withdraw")])
+    .refuses(400, "the body is malformed, or the path is not that of an index", "withdraw.400")
+    .refuses(403, "the caller neither registered the release nor is an admin; the operator has blocked the key, the host or the project; or this is a mirror", "withdraw.403")
+    .refuses(404, "no file at the path", "status.404")
+    .refuses(409, "the index is complete or revoked, was withdrawn already, or is another one than `subject_digest` says", "withdraw.409")
+    .can_fail("")
+}
+
+pub fn object() -> Endpoint {
+    Endpoint::new(
+        "object",
+        Section::Signing,
+        "Object to a release",
+        "Records a signer's objection to a release that is complete or collects signatures. It blocks nothing; every \
+         later signer sees it first. `objection_json` is the exact text of an objection: an object with `objection`, \
+         `subject_digest` (`sha512:` and the digest of the index) and `timestamp`. `objection` has 1 to 1,000 \
+         characters, or is null and takes back what the same key said before.\n\n\
+         The signature is over the 64 raw bytes of the SHA-512 digest of that text. `public_key` is the objector, who \
+         need not be the caller. The newest word of a key counts, so each must have a later `timestamp`.",
+    )
+    .signed()
+    .with_body::<ObjectBody>(&[("object", "object.request"), ("take_back", "object.request.back")])
+    .answers_with::<ChangedResponse>(200, "recorded", &[("objected", "object"), ("taken_back", "object.back")])
+    .refuses(400, "the body or the objection is malformed; the path is not that of an index; the signature does not verify; the `timestamp` is more than 10 minutes ahead", "object.400")
+    .refuses(403, "the objector is not in the current signers file; the operator has blocked the key, the host or the project; or this is a mirror", "object.403")
+    .refuses(404, "no file at the path", "status.404")
+    .refuses(409, "the index is revoked, or another one than `subject_digest` says; the key has said something later; there is nothing to take back; or there are too many objections", "object.409")
+    .can_fail("")
 }
 
 pub fn revoke() -> Endpoint {

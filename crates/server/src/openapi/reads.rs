@@ -24,7 +24,7 @@ pub fn pending_signatures() -> Endpoint {
     .answers_with::<PendingResponse>(
         200,
         "sorted paths",
-        &[("one", "pending"), ("revocation", "pending.revocation")],
+        &[("one", "pending"), ("objection", "pending.objection"), ("revocation", "pending.revocation")],
     )
     .can_be_elsewhere()
     .can_fail("")

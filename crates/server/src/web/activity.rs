@@ -294,9 +294,11 @@ fn is_consequence(kind: EventKind) -> bool {
 fn mark(kind: EventKind) -> Markup {
     let class = match kind {
         EventKind::Registration | EventKind::Proposal | EventKind::Release => "state open",
-        EventKind::Signature | EventKind::Dropped => "state plain",
+        EventKind::Signature | EventKind::Dropped | EventKind::Withdrawn | EventKind::ObjectionWithdrawn => {
+            "state plain"
+        }
         EventKind::Complete | EventKind::Activated => "state good",
-        EventKind::Revocation | EventKind::Revoked => "state bad",
+        EventKind::Objection | EventKind::Revocation | EventKind::Revoked => "state bad",
     };
     html! { span class=(class) { (word_of(kind)) } }
 }
@@ -309,6 +311,9 @@ fn word_of(kind: EventKind) -> &'static str {
         EventKind::Complete => "complete",
         EventKind::Activated => "signers in force",
         EventKind::Release => "release added",
+        EventKind::Withdrawn => "withdrawn",
+        EventKind::Objection => "objection",
+        EventKind::ObjectionWithdrawn => "objection taken back",
         EventKind::Revocation => "revocation begun",
         EventKind::Revoked => "revoked",
         EventKind::Dropped => "dropped by the operator",

@@ -16,7 +16,7 @@ use axum::{
 };
 use countersign_core::{
     documents::layout::{self, Signable},
-    rules::snapshot::ReadError,
+    rules::snapshot::{ReadError, Snapshot as _},
     values::{digest::Sha512, path::RepoPath},
 };
 use maud::{Markup, html};
@@ -64,7 +64,7 @@ pub(super) async fn show(State(app): State<App>, visit: Visit) -> Response {
 
 fn find(head: &Head, path: &RepoPath) -> Result<Option<Badge>, ReadError> {
     match layout::signable(path) {
-        Some(Signable::Index) => Ok(summarise_release(head, path)?.map(Badge::of_release)),
+        Some(Signable::Index) => find_release(head, path),
         Some(Signable::PendingSigners { project }) => {
             Ok(tally_proposal(head, &project)?.map(|tally| Badge::collecting("signers", tally)))
         }
@@ -74,8 +74,14 @@ fn find(head: &Head, path: &RepoPath) -> Result<Option<Badge>, ReadError> {
             Ok(badge.map(|badge| if is_revoking { badge.with_revocation() } else { badge }))
         }
         // The directory of a release stands for the release.
-        None => Ok(summarise_release(head, &layout::index_in(path))?.map(Badge::of_release)),
+        None => find_release(head, &layout::index_in(path)),
     }
+}
+
+fn find_release(head: &Head, index: &RepoPath) -> Result<Option<Badge>, ReadError> {
+    let badge = summarise_release(head, index)?.map(Badge::of_release);
+    let is_withdrawn = badge.is_none() && head.contains(&layout::withdrawal_of(index));
+    Ok(badge.or_else(|| is_withdrawn.then(Badge::withdrawn)))
 }
 
 impl Badge {
@@ -84,11 +90,27 @@ impl Badge {
             return Self { colour: Colour::Red, ..Self::collecting("revocation", begun) };
         }
         let (value, colour) = match release.state {
-            ReleaseState::Collecting => return Self::collecting("signed", release.tally),
+            ReleaseState::Collecting => {
+                return Self::collecting("signed", release.tally).with_objections(release.objections);
+            }
             ReleaseState::Complete => ("complete", Colour::Green),
             ReleaseState::Revoked => ("revoked", Colour::Red),
         };
-        Self { label: "signed", value: value.to_owned(), colour }
+        let badge = Self { label: "signed", value: value.to_owned(), colour };
+        if release.state == ReleaseState::Revoked { badge } else { badge.with_objections(release.objections) }
+    }
+
+    /// They come first, and nothing is green beside them.
+    fn with_objections(self, objections: usize) -> Self {
+        if objections == 0 {
+            return self;
+        }
+        let objections = parts::count(objections, "objection", "objections");
+        Self { value: format!("{objections}, {}", self.value), colour: Colour::Amber, ..self }
+    }
+
+    fn withdrawn() -> Self {
+        Self { label: "signed", value: "withdrawn".to_owned(), colour: Colour::Grey }
     }
 
     fn of_project(state: ProjectState) -> Self {

@@ -79,11 +79,17 @@ pub(super) fn show(log: &Log, head: &Head, visit: &Visit) -> Reply {
 /// The releases that something happened to most recently.
 fn find_newest(log: &Log) -> Vec<RepoPath> {
     let is_meant = |event: &Event| match event.kind {
-        EventKind::Release | EventKind::Complete | EventKind::Revocation | EventKind::Revoked => true,
+        EventKind::Release
+        | EventKind::Complete
+        | EventKind::Objection
+        | EventKind::Revocation
+        | EventKind::Revoked => true,
         EventKind::Registration
         | EventKind::Proposal
         | EventKind::Signature
         | EventKind::Activated
+        | EventKind::Withdrawn
+        | EventKind::ObjectionWithdrawn
         | EventKind::Dropped => false,
     };
     let is_wanted = |commit: &Logged| commit.events().iter().any(is_meant);

@@ -3,11 +3,16 @@
 
 use crate::web::overview::{
     GroupProgress, Member,
-    release::{ReleaseState, ReleaseSummary},
+    release::{ObjectionOverview, ReleaseState, ReleaseSummary},
 };
 use countersign_core::{
     documents::signers::{Group, Role, Signer},
-    values::{key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp},
+    values::{
+        key::PublicKey,
+        path::RepoPath,
+        shown::{shown_text, shown_within},
+        time::Timestamp,
+    },
 };
 use countersign_explain::signers::{rule_text, shown_signer_name};
 use maud::{Markup, html};
@@ -80,10 +85,13 @@ pub(super) const STANDING_COLUMNS: [&str; 4] = ["Release", "State", "Progress", 
 
 /// How far a release is. A begun revocation takes the place of the rest.
 pub(super) fn standing_cells(summary: &ReleaseSummary) -> Markup {
-    let ReleaseSummary { state: reached, tally, begun, last_signed_at } = summary;
+    let ReleaseSummary { state: reached, tally, begun, last_signed_at, objections } = summary;
     let shown = begun.unwrap_or(*tally);
     html! {
-        td role="cell" { @if begun.is_some() { (revocation_begun()) } @else { (state(*reached)) } }
+        td role="cell" {
+            @if begun.is_some() { (revocation_begun()) } @else { (state(*reached)) }
+            @if *objections > 0 { " " (objected(*objections)) }
+        }
         td role="cell" { (progress(shown.collected, shown.needed)) }
         td role="cell" { @match last_signed_at { Some(at) => (when(*at)), None => "none yet" } }
     }
@@ -92,6 +100,35 @@ pub(super) fn standing_cells(summary: &ReleaseSummary) -> Markup {
 /// Takes the place of the state, since it must not be overlooked.
 pub(super) fn revocation_begun() -> Markup {
     html! { span.state.bad { "revocation begun" } }
+}
+
+/// Beside the state.
+pub(super) fn objected(objections: usize) -> Markup {
+    html! { span.state.bad { (count(objections, "objection", "objections")) } }
+}
+
+/// What signers hold against a release; nothing if no one does.
+pub(super) fn objections(objections: &[ObjectionOverview]) -> Markup {
+    html! {
+        @if !objections.is_empty() {
+            section.card.hero.is-bad role="alert" aria-labelledby="objections" {
+                h2 #objections { (count(objections.len(), "signer objects", "signers object")) }
+                (objection_list(objections))
+                p.meta { "An objection blocks nothing. Its author can take it back." }
+            }
+        }
+    }
+}
+
+pub(super) fn objection_list(objections: &[ObjectionOverview]) -> Markup {
+    html! {
+        @for ObjectionOverview { signer, is_listed, text, timestamp } in objections {
+            p.reason { q.wrap { bdi { (shown_within(text, usize::MAX)) } } }
+            p.meta {
+                (who(signer)) @if !is_listed { ", who is no signer any more" } ", " (when(*timestamp))
+            }
+        }
+    }
 }
 
 /// Day and time. Where scripts run, it says how long ago.

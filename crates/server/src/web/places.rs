@@ -56,7 +56,7 @@ pub(super) fn show(app: &App, head: &Head, visit: &Visit) -> Result<Reply, PageT
 fn find_elsewhere(head: &Head, path: &RepoPath) -> Option<Reply> {
     head.entry(path)?;
     let index = layout::index_in(path);
-    let page = match head.entry(&index) {
+    let page = match head.entry(&index).or_else(|| head.entry(&layout::withdrawal_of(&index))) {
         Some(_) => index,
         None => path.self_and_ancestors().find(|above| head.index.is_project(above))?,
     };

@@ -53,6 +53,7 @@ pub(super) fn show(head: &Head, id: &RepoPath, visit: &Visit) -> Result<Reply, P
             div {
                 @if is_plain {
                     (revocations(head, id, &shown))
+                    (objections(head, id, &shown))
                     @if let Some(newest) = &newest { (newest_release(id, newest, visit)) }
                     @if let Some(proposal) = &project.proposal { (notice(proposal)) }
                 }
@@ -165,6 +166,25 @@ fn revocations(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
                     }
                     p { "Do not use this release until its revokers have decided." }
                 }
+            }
+        }
+    }
+}
+
+/// Then objections, to what is not revoked.
+fn objections(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
+    let is_meant = |entry: &&ReleaseEntry| entry.has_objections && entry.state != ReleaseState::Revoked;
+    let meant = shown.iter().filter(is_meant).filter_map(index_of);
+    let found: Vec<ReleaseOverview> =
+        meant.filter_map(|index| describe_release(head, &index).ok().flatten()).collect();
+    html! {
+        @for release in found.iter().filter(|release| !release.objections.is_empty()) {
+            section.card.hero.is-bad {
+                h2 {
+                    (parts::count(release.objections.len(), "objection to ", "objections to "))
+                    a.wrap href=(links::page(&release.path)) { bdi { (links::release_name(id, &release.path)) } }
+                }
+                (parts::objection_list(&release.objections))
             }
         }
     }

@@ -1,6 +1,9 @@
 //! The page of a release: whether to use it, how to get it, its files, its signatures, its revocation.
 
-use crate::web::overview::release::{ReleaseOverview, ReleaseState, RevocationOverview, describe_release};
+use crate::web::overview::release::{
+    ReleaseOverview, ReleaseState, RevocationOverview, WithdrawalOverview, describe_release,
+    describe_withdrawal,
+};
 use countersign_core::{
     documents::{index::PublishedFile, layout},
     values::{bounds::PAGE_FILES, path::RepoPath, shown::shown_text},
@@ -22,7 +25,9 @@ use countersign_store::Head;
 const SHORT_DIGEST: usize = 8;
 
 pub(super) fn show(head: &Head, path: &RepoPath, visit: &Visit) -> Result<Option<Reply>, PageTrouble> {
-    let Some(release) = describe_release(head, path)? else { return Ok(None) };
+    let Some(release) = describe_release(head, path)? else {
+        return Ok(describe_withdrawal(head, path)?.map(|withdrawal| show_withdrawn(path, &withdrawal)));
+    };
     let files = &release.index.published_files;
     let paging = Paging::of(visit.page, PAGE_FILES, files.len()).ok_or_else(projects::no_such_page)?;
     let project = &release.index.project_id;
@@ -33,12 +38,14 @@ pub(super) fn show(head: &Head, path: &RepoPath, visit: &Visit) -> Result<Option
         h1.wrap {
             bdi { (name) } " " (parts::state(release.state))
             @if release.begun_revocation.is_some() { " " (parts::revocation_begun()) }
+            @if !release.objections.is_empty() { " " (parts::objected(release.objections.len())) }
         }
         p.lede { (describe_state(&release)) }
         div.columns {
             div {
                 @if let Some(revocation) = &release.revocation { (revoked(revocation)) }
                 @if let Some(begun) = &release.begun_revocation { (begun_revocation(begun, path, visit)) }
+                (parts::objections(&release.objections))
                 (download(&release, visit))
                 section aria-labelledby="files" {
                     h2 #files { "Files" }
@@ -56,6 +63,9 @@ pub(super) fn show(head: &Head, path: &RepoPath, visit: &Visit) -> Result<Option
     let state = match (release.state, &release.begun_revocation) {
         (ReleaseState::Revoked, _) => "Revoked: ",
         (ReleaseState::Complete, Some(_)) => "Revocation begun: ",
+        (ReleaseState::Complete | ReleaseState::Collecting, _) if !release.objections.is_empty() => {
+            "Objection: "
+        }
         (ReleaseState::Complete | ReleaseState::Collecting, _) => "",
     };
     let title = format!("{state}{name} of {of}");
@@ -77,9 +87,32 @@ fn describe_state(release: &ReleaseOverview) -> Markup {
                 (parts::progress(collected, needed))
                 @if let Some(at) = release.completed_at { ", complete since " (parts::when(at)) }
             }
-            ReleaseState::Revoked => "Do not use it. Its signers have withdrawn it.",
+            ReleaseState::Revoked => "Do not use it. Its signers have revoked it.",
         }
     }
+}
+
+/// What is left of a release that was taken back.
+fn show_withdrawn(path: &RepoPath, withdrawal: &WithdrawalOverview) -> Reply {
+    let WithdrawalOverview { project, signer, reason, at } = withdrawal;
+    let (name, of) = (links::release_name(project, path), links::shown_path(project));
+    let body = html! {
+        (parts::crumbs(Some(project)))
+        h1.wrap { bdi { (name) } " " span.state.plain { "withdrawn" } }
+        p.lede { "It collected signatures, and was taken back before it was complete." }
+        section.card.hero.is-open aria-labelledby="withdrawn" {
+            h2 #withdrawn { "Why" }
+            p.reason { q.wrap { bdi { (shown_text(reason)) } } }
+            p.meta { "Withdrawn by " (parts::who(signer)) @if let Some(at) = at { ", " (parts::when(*at)) } "." }
+            p.meta {
+                a href=(links::file(&layout::withdrawal_of(path))) { "The signed request" } " · "
+                a href=(links::activity(path)) { "Activity" } " · "
+                a href=(links::page(project)) { "The project" }
+            }
+        }
+    };
+    let title = format!("Withdrawn: {name} of {of}");
+    Reply::Page(Page::new(title.clone(), body).with_about(format!("{title}.")).with_feed(links::feed(path)))
 }
 
 fn revoked(revocation: &RevocationOverview) -> Markup {
@@ -126,6 +159,11 @@ fn download(release: &ReleaseOverview, visit: &Visit) -> Markup {
                 h2 #sign { "Sign" }
                 p { "Too few have signed, so the client refuses to download it. The client shows what would be signed, and asks:" }
                 (parts::command(command::client("sign", release.path.as_str(), visit.changing_server())))
+                p.meta {
+                    "A signature cannot be taken back, because anyone can submit it again. If something is wrong, "
+                    code { "countersign object" } " tells the signers after you, and " code { "countersign withdraw" }
+                    " takes the release back."
+                }
             },
             ReleaseState::Revoked => {}
         }
@@ -264,6 +302,9 @@ fn facts(release: &ReleaseOverview, visit: &Visit) -> Markup {
                     a href=(links::file(&layout::signers_copy_of(path))) { "signers of this release" }
                     @if !release.formats.is_empty() {
                         ", " a href=(links::file(&layout::other_formats_of(path))) { "other formats" }
+                    }
+                    @if !release.objections.is_empty() {
+                        ", " a href=(links::file(&layout::objections_of(path))) { "objections" }
                     }
                     @if release.revocation.is_some() {
                         ", " a href=(links::file(&layout::revocation_of(path))) { "revocation" }

@@ -1,6 +1,7 @@
 //! The page on which a browser verifies a file. The script finds its release by its digest, and does all else.
 
 use axum::{
+    extract::State,
     http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
     response::IntoResponse,
 };
@@ -10,9 +11,11 @@ use maud::{Markup, html};
 
 use super::{
     Page, links,
+    overview::release::{ObjectionOverview, describe_release},
+    parts,
     visit::{Visit, find_field},
 };
-use crate::{openapi::pages, routing::route_table::RouteTable};
+use crate::{error::ApiError, openapi::pages, routing::route_table::RouteTable, state::App};
 
 /// The whole script. It needs no build: the browser loads these modules as they are. Each has its path, and its name in
 /// the reference.
@@ -49,12 +52,18 @@ fn module(text: &'static str) -> impl IntoResponse {
     (headers, text)
 }
 
-async fn page(visit: Visit) -> Page {
+async fn page(State(app): State<App>, visit: Visit) -> Result<Page, ApiError> {
     let body = match Asked::of(visit.query()) {
-        Ok(asked) => asked.render(),
+        Ok(asked) => {
+            let (head, named) = (app.store.head(), asked.named_release().cloned());
+            // Objections take time to read.
+            let find = move || named.and_then(|index| describe_release(&*head, &index).ok().flatten());
+            let release = app.renderings.run(visit.visitor(), find).await?;
+            asked.render(&release.map(|release| release.objections).unwrap_or_default())
+        }
         Err(refused) => refused.render(),
     };
-    Page::new("Verify a file", body).with_script(SCRIPT_PATH).at(&visit)
+    Ok(Page::new("Verify a file", body).with_script(SCRIPT_PATH).at(&visit))
 }
 
 /// What a visitor wants to verify a file against.
@@ -114,9 +123,15 @@ impl Asked {
         Ok(Self { places: vec![Place { index, file_name: None, is_only: true }], url: None })
     }
 
-    fn render(&self) -> Markup {
+    /// The release that the visitor named by its path.
+    fn named_release(&self) -> Option<&RepoPath> {
+        self.places.first().filter(|_| self.url.is_none()).map(|place| &place.index)
+    }
+
+    fn render(&self, objections: &[ObjectionOverview]) -> Markup {
         html! {
             h1 { "Verify a file" }
+            (parts::objections(objections))
             (intro())
             (self.render_places())
             p.choose {

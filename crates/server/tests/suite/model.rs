@@ -28,6 +28,8 @@ fn add(total: &mut Played, played: Played) {
     total.activations += played.activations;
     total.completed_indexes += played.completed_indexes;
     total.revocations += played.revocations;
+    total.withdrawals += played.withdrawals;
+    total.objections += played.objections;
 }
 
 #[test]
@@ -44,6 +46,7 @@ fn the_server_answers_as_the_model_of_its_specification() {
     // Otherwise the sequences would prove little.
     assert!(total.successes * 3 > total.requests, "{total:?}");
     assert!(total.activations > 30 && total.completed_indexes > 30 && total.revocations > 10, "{total:?}");
+    assert!(total.withdrawals > 10 && total.objections > 10, "{total:?}");
 }
 
 #[test]
@@ -66,6 +69,10 @@ fn the_server_answers_as_the_model_for_every_seed_of_the_fuzz_target() {
             "pending-revocation-replaced-after-a-rotation" => {
                 assert_eq!((played.activations, played.revocations), (2, 1), "{played:?}");
             }
+            "withdrawn-and-registered-again" => {
+                assert_eq!((played.withdrawals, played.completed_indexes), (1, 1), "{played:?}");
+            }
+            "objected-and-taken-back" => assert_eq!(played.objections, 2, "{played:?}"),
             "expired-registration" => assert_eq!(played.activations, 1, "{played:?}"),
             _ => {}
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use countersign_api::{
     catalogue::{ListedRelease, ReleaseState, SignatureCount, WaitingFile, WaitingKind},
+    objected::ListedObjection,
     signed::{begun_signatures, first_signed, last_signed, read_state},
 };
 use countersign_core::{
@@ -60,6 +61,7 @@ impl KnownRelease<'_> {
             revocation_reason: None,
             revocation_begun: None,
             signatures: count(Tally::of(signers.file.artifact_groups(), &set.signers())),
+            objections: stored::objections(snapshot, &self.path)?.standing().len(),
         };
         match state {
             ReleaseState::Collecting => {}
@@ -108,6 +110,7 @@ impl KnownRelease<'_> {
             since: first_signed(&begun.set).unwrap_or(begun.document.timestamp),
             by: begun.document.initiator.or(first),
             reason: Some(begun.document.reason.clone()),
+            objections: Vec::new(),
         }
     }
 
@@ -133,6 +136,7 @@ impl KnownRelease<'_> {
             since: time_of(self.registered_at),
             by,
             reason: None,
+            objections: ListedObjection::list(snapshot, &self.path)?,
         }))
     }
 }
@@ -184,6 +188,7 @@ pub(super) fn describe_proposal(
         since: proposal.metadata.origin.retrieved_at,
         by: Some(by),
         reason: None,
+        objections: Vec::new(),
     }))
 }
 

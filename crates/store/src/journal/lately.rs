@@ -48,11 +48,21 @@ pub(crate) fn read_requests(
 
 fn stores_request(message: &str) -> bool {
     match Claim::parse(message) {
-        Some(Claim::Register { .. } | Claim::Update { .. } | Claim::Revoke { .. }) => true,
-        Some(Claim::Create | Claim::Sign { .. } | Claim::Assets { .. } | Claim::Drop { .. }) | None => false,
+        Some(
+            Claim::Register { .. } | Claim::Update { .. } | Claim::Withdraw { .. } | Claim::Revoke { .. },
+        ) => true,
+        Some(
+            Claim::Create
+            | Claim::Sign { .. }
+            | Claim::Assets { .. }
+            | Claim::Object { .. }
+            | Claim::Drop { .. },
+        )
+        | None => false,
     }
 }
 
 fn is_request(path: &RepoPath) -> bool {
-    [wire::REGISTRATION_SUFFIX, wire::REQUEST_SUFFIX].iter().any(|end| path.as_str().ends_with(end))
+    let ends = [wire::REGISTRATION_SUFFIX, wire::REQUEST_SUFFIX, wire::WITHDRAWAL_SUFFIX];
+    ends.iter().any(|end| path.as_str().ends_with(end))
 }

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_core::{
     documents::{
-        index::ReleaseIndex, layout, other_formats::OtherFormatsFile, revocation::Revocation,
-        sha256sums::render_sha256sums, signatures::SignatureSet, signers::SignersFile,
+        index::ReleaseIndex, layout, objections::ObjectionsFile, other_formats::OtherFormatsFile,
+        revocation::Revocation, sha256sums::render_sha256sums, signatures::SignatureSet,
+        signers::SignersFile,
     },
     rules::{consent::Consent, quorum},
     values::{
@@ -31,6 +32,7 @@ use crate::{
     error::CliError,
     output::Output,
     people::{People, keep_verifying},
+    shown_release::{describe_objections, find_objections, objections_json},
 };
 
 /// Where a file stands. The server's word, except that signatures which do not verify are not counted.
@@ -49,6 +51,15 @@ pub(super) struct Status {
     pub(super) begun: Option<Begun>,
     /// Signatures for other programs, all of which verify.
     formats: OtherFormatsFile,
+    objections: Objections,
+}
+
+/// What signers said against a release, all of which verifies.
+#[derive(Default)]
+struct Objections {
+    file: ObjectionsFile,
+    /// `None` only where there is nothing to say of anyone.
+    current: Option<SignersFile>,
 }
 
 /// What a file needs.
@@ -92,6 +103,12 @@ impl Status {
             SigningState::Revoked { .. } => output.bad("REVOKED"),
         };
         let mut lines = vec![format!("{name}: {state}")];
+        if let Some(current) = &self.objections.current {
+            let names = Names::of([current]);
+            let people = People { names: &names, you };
+            let shown = describe_objections(&self.objections.file, current, &people, output);
+            lines.extend(shown.iter().map(|line| format!("  {line}")));
+        }
         if let SigningState::Revoked { reason } = &self.state {
             lines.push(format!("  reason      {}", quoted(reason)));
         }
@@ -142,6 +159,7 @@ impl Status {
             "signed_by": keys(&self.signed),
             "missing": keys(&self.missing),
             "formats": OtherFormat::ALL.map(|format| (format.name(), self.formats.count(format))).into_iter().collect::<BTreeMap<_, _>>(),
+            "objections": objections_json(&self.objections.file),
             "pending_revocation": self.begun.as_ref().map(|begun| json!({
                 "reason": begun.reason,
                 "signed_by": keys(&begun.signed),
@@ -208,8 +226,9 @@ fn group_json(group: &GroupProgress) -> Value {
     })
 }
 
-pub(super) async fn index_status(client: &ServerClient, path: &RepoPath) -> Result<Status, CliError> {
-    let index = client.document(path).await?.ok_or_else(|| not_found(path))?;
+/// `None` where there is no such release.
+pub(super) async fn index_status(client: &ServerClient, path: &RepoPath) -> Result<Option<Status>, CliError> {
+    let Some(index) = client.document(path).await? else { return Ok(None) };
     let signers = client.parsed(&layout::signers_copy_of(path), SignersFile::parse).await?;
     let signers = signers.ok_or_else(|| not_found(path))?;
     let revocation = client.parsed(&layout::revocation_of(path), Revocation::parse).await?;
@@ -240,8 +259,9 @@ pub(super) async fn index_status(client: &ServerClient, path: &RepoPath) -> Resu
     let missing = missing.filter(|key| !signed.contains(key)).collect();
     let begun = begun_revocation(client, path, &index, &signers).await?;
     let formats = find_formats(client, path, &index).await?;
+    let objections = find_standing(client, path, &index).await?;
     let names = Names::of([&signers]);
-    Ok(Status {
+    Ok(Some(Status {
         state,
         digest: Sha512::of(index.as_bytes()),
         missing,
@@ -251,7 +271,21 @@ pub(super) async fn index_status(client: &ServerClient, path: &RepoPath) -> Resu
         begun,
         names,
         formats,
-    })
+        objections,
+    }))
+}
+
+/// The signers in force say who may object, also to what earlier ones signed.
+async fn find_standing(client: &ServerClient, path: &RepoPath, index: &str) -> Result<Objections, CliError> {
+    let file = find_objections(client, path, &Sha512::of(index.as_bytes())).await?;
+    let project = ReleaseIndex::parse(index.as_bytes()).ok().map(|index| index.project_id);
+    match project.filter(|_| !file.standing().is_empty()) {
+        Some(project) => {
+            let current = client.parsed(&layout::active_signers(&project), SignersFile::parse).await?;
+            Ok(Objections { file, current })
+        }
+        None => Ok(Objections::default()),
+    }
 }
 
 async fn find_formats(
@@ -315,6 +349,7 @@ pub(super) async fn proposal_status(
         begun: None,
         names,
         formats: OtherFormatsFile::default(),
+        objections: Objections::default(),
     }))
 }
 
@@ -325,7 +360,7 @@ pub(super) fn not_pending(path: &RepoPath) -> CliError {
     )
 }
 
-fn not_found(path: &RepoPath) -> CliError {
+pub(super) fn not_found(path: &RepoPath) -> CliError {
     CliError::other(
         format!("the server has no {path}"),
         "check the path: `countersign pending` lists what waits for you",

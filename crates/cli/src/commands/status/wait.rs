@@ -9,13 +9,15 @@ use countersign_core::{
 };
 use serde_json::json;
 
-use super::standing::{SigningState, Status, index_status, not_pending, proposal_status};
+use super::super::withdraw::say_withdrawn;
+use super::standing::{SigningState, Status, index_status, not_found, not_pending, proposal_status};
 use crate::{
     client::{ListenQuery, ServerClient},
     error::{CliError, ErrorKind},
     events::{EventFeed, Gaps, Next},
     people::People,
     session::Session,
+    shown_release::find_withdrawal,
     targets::Target,
 };
 
@@ -100,7 +102,10 @@ async fn look(
     digest: Option<Sha512>,
 ) -> Result<Progress, CliError> {
     let status = match subject {
-        Signable::Index => Some(index_status(client, path).await?),
+        Signable::Index => match index_status(client, path).await? {
+            None => return Err(gone_release(client, path).await?),
+            status => status,
+        },
         Signable::PendingSigners { project } => match proposal_status(client, path, project).await? {
             None => return gone_signers(client, path, project, digest).await,
             status => status,
@@ -123,6 +128,15 @@ async fn look(
             "do not publish it; `countersign status NAME` shows the reason",
         )),
     }
+}
+
+async fn gone_release(client: &ServerClient, path: &RepoPath) -> Result<CliError, CliError> {
+    let Some(withdrawal) = find_withdrawal(client, path).await? else { return Ok(not_found(path)) };
+    Ok(CliError::new(
+        ErrorKind::Refused,
+        format!("{path} was withdrawn {}", say_withdrawn(&withdrawal)),
+        "`countersign release` registers another one there",
+    ))
 }
 
 /// What is no longer pending is in force, or was dropped.

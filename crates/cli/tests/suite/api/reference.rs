@@ -5,12 +5,12 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use countersign_api::{
     answers::{
-        AssetsResponse, ChainResponse, FilesToSignResponse, PendingResponse, PingResponse, ProposedResponse,
-        RevokedResponse, SignedResponse,
+        AssetsResponse, ChainResponse, ChangedResponse, FilesToSignResponse, PendingResponse, PingResponse,
+        ProposedResponse, RevokedResponse, SignedResponse,
     },
     catalogue::{KeyPendingResponse, KeyResponse, ProjectsResponse, ReleasesResponse},
     event::EventBody,
-    requests::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody},
+    requests::{AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, WithdrawBody},
 };
 use countersign_core::{
     documents::signers::SignersFile as Signers,
@@ -180,6 +180,8 @@ fn examples_are_read_by_the_server_and_by_the_client() {
                 "register_repo" | "update_signers" => ProposeBody::parse(&bytes).map(drop),
                 "submit_signatures" => SignaturesBody::parse(&bytes).map(drop),
                 "revoke" => RevokeBody::parse(&bytes).map(drop),
+                "withdraw" => WithdrawBody::parse(&bytes).map(drop),
+                "object" => ObjectBody::parse(&bytes).map(drop),
                 "assets" => AssetsBody::parse(&bytes).map(drop),
                 "add_checkpoint" => {
                     WitnessRequest::parse(example.as_str().expect("text").as_bytes()).unwrap();
@@ -207,6 +209,7 @@ fn examples_are_read_by_the_server_and_by_the_client() {
                 "pending_signatures" => PendingResponse::parse(&bytes).map(drop),
                 "assets" => AssetsResponse::parse(&bytes).map(drop),
                 "revoke" => RevokedResponse::parse(&bytes).map(drop),
+                "withdraw" | "object" => ChangedResponse::parse(&bytes).map(drop),
                 "ping" => PingResponse::parse(&bytes).map(drop),
                 "get_signers" => Signers::parse(&bytes).map(drop),
                 "events" => {

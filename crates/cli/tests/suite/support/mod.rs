@@ -20,6 +20,7 @@ pub(crate) mod receiver;
 pub(crate) mod reference;
 pub(crate) mod rewriting;
 pub(crate) mod running;
+pub(crate) mod second_thoughts;
 pub(crate) mod server;
 pub(crate) mod signers;
 pub(crate) mod terminal;

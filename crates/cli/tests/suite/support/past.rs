@@ -10,6 +10,7 @@ use super::{
     git::Git,
     people::{Person, now},
     rewriting::{Commit, export},
+    second_thoughts::{objection, objection_body},
     server::Launch,
     signers::{SignersFile, days_ago},
     world::{World, checksums},
@@ -105,6 +106,7 @@ fn live(world: &mut World) {
     assert_eq!(world.revoke_with(&bob, &v1, &document).status, 202);
     assert_eq!(world.revoke_with(&carol, &v1, &document).status, 200);
 
+    live_with_second_thoughts(world);
     live_with_one_key(world);
     live_with_a_dropped_registration(world);
     // What is under way at the end.
@@ -139,6 +141,22 @@ fn rotate_with_detours(world: &World) {
     world.sign(&bob, &pending).ok();
     world.propose(&alice, "acme/app", &next).ok();
     world.sign_all(&pending, &[&bob, &frank]);
+}
+
+/// A release that is objected to and withdrawn, and another one to which an objection stands.
+fn live_with_second_thoughts(world: &World) {
+    let [alice, bob, erin] = ["alice", "bob", "erin"].map(person);
+    let object = |by: &Person, path: &str, text| {
+        let document = objection(world, path, text);
+        world.post_as(by, "/v1/object", &objection_body(by, path, &document)).ok();
+    };
+    let v5 = world.add_release(&alice, "acme/app/v5");
+    object(&erin, &v5, Some("not my build"));
+    object(&erin, &v5, None);
+    world.sign(&alice, &v5).ok();
+    world.post_as(&alice, "/v1/withdraw", &json!({ "file_path": v5, "reason": "the wrong tag" })).ok();
+    let v6 = world.add_release(&alice, "acme/app/v6");
+    object(&bob, &v6, Some("not my build"));
 }
 
 /// A project of one key and a master, which rotates by the master key alone and revokes without a subject.

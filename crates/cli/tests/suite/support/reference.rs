@@ -127,6 +127,7 @@ pub(crate) fn check_instance(schema: &Value, value: &Value) -> Result<(), String
             }
             "minimum" => value.as_u64() >= rule.as_u64(),
             "maximum" => value.as_u64() <= rule.as_u64(),
+            "minLength" => value.as_str().map(|text| text.chars().count() as u64) >= rule.as_u64(),
             "maxLength" => value.as_str().map(|text| text.chars().count() as u64) <= rule.as_u64(),
             other => return Err(format!("unknown keyword {other}")),
         };

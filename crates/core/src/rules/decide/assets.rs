@@ -9,6 +9,7 @@ use crate::{
     documents::{
         index::{IndexTooLarge, PublishedFile, ReleaseIndex},
         layout,
+        registrant::Registrant,
         signatures::SignatureSet,
     },
     rules::{
@@ -138,6 +139,10 @@ pub fn register_assets(
     change.write(layout::signers_copy_of(&path), active.bytes);
     change.write(layout::pending_signatures_of(&path), SignatureSet::default().write());
     change.write(path.clone(), Arc::clone(bytes));
+    change.write(layout::registrant_of(&path), Registrant { key: *caller }.write());
     stored::delete_other_formats(snapshot, &mut change, &path);
+    // They were about other content.
+    stored::delete_present(snapshot, &mut change, layout::objections_of(&path));
+    stored::delete_present(snapshot, &mut change, layout::withdrawal_of(&path));
     Ok((change, RegisteredAssets { index: path, replaced }))
 }

@@ -5,11 +5,13 @@
 pub mod assets;
 pub mod create;
 pub mod drop;
+pub mod object;
 mod proposal;
 pub mod register;
 pub mod revoke;
 pub mod sign;
 pub mod titles;
 pub mod update;
+pub mod withdraw;
 
 pub use proposal::{Proposal, ProposalFault, Proposed, check_submitter};

@@ -15,8 +15,8 @@ use crate::{
     values::{digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, time::Timestamp},
 };
 
-/// How far a signers file's timestamp may be ahead of the server's clock (D15).
-const MAX_LEAD: Duration = Duration::from_secs(10 * 60);
+/// How far the timestamp of a signers file or an objection may be ahead of the server's clock (D15, D125).
+pub(super) const MAX_LEAD: Duration = Duration::from_secs(10 * 60);
 
 /// A fetched signers file and the signed request that asked for it.
 #[derive(Debug, Clone)]

@@ -268,6 +268,7 @@ fn sign_index(
         change = Change::new(submission.commit_message(titles::COMPLETE, file));
         change.write(layout::signatures_of(file), set.write());
         change.delete(layout::pending_signatures_of(file));
+        stored::delete_present(snapshot, &mut change, layout::registrant_of(file));
     } else {
         change = Change::new(submission.commit_message(titles::SIGN, file));
         change.write(layout::pending_signatures_of(file), set.write());

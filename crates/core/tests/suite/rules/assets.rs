@@ -53,7 +53,12 @@ fn a_release_is_stored_as_index_governing_copy_and_empty_signatures() {
     assert_eq!(path_of_index, path(INDEX));
     assert_eq!(
         world.repo.names_below(&format!("{PROJECT}/releases/tag/v1")),
-        ["svc.index.json", "svc.index.json.signatures.json.pending", "svc.index.json.signers.json"]
+        [
+            "svc.index.json",
+            "svc.index.json.registrant.json",
+            "svc.index.json.signatures.json.pending",
+            "svc.index.json.signers.json"
+        ]
     );
     assert_eq!(world.repo.text(&format!("{INDEX}.signers.json")), team().text());
     let set = SignatureSet::parse(&world.repo.bytes(&format!("{INDEX}.signatures.json.pending"))).unwrap();

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// Names of objects that are data, and not fields: they may be anything that parses.
 fn is_map(place: &str) -> bool {
-    place.ends_with("/entries") || place.ends_with("/other_formats")
+    ["/entries", "/other_formats", "/objections"].iter().any(|end| place.ends_with(end))
 }
 
 /// Every value of a document, by its JSON pointer.
@@ -92,7 +92,7 @@ fn a_missing_field_is_refused_unless_it_is_optional() {
 
 #[test]
 fn null_is_refused_where_it_has_no_meaning() {
-    let nullable = ["/previous", "/release_url", "/published_on", "/size"];
+    let nullable = ["/previous", "/release_url", "/published_on", "/size", "/objection"];
     for kind in KINDS {
         let (document, places) = all_places(&kind);
         for place in places.iter().filter(|place| !nullable.iter().any(|end| place.ends_with(end))) {
@@ -108,6 +108,7 @@ fn null_is_refused_where_it_has_no_meaning() {
 fn null_is_read_where_it_means_none() {
     for (name, places) in [
         ("metadata", vec!["/previous"]),
+        ("objection", vec!["/objection"]),
         ("index", vec!["/release_url", "/published_on", "/published_files/0/size"]),
     ] {
         let (document, _) = all_places(&kind(name));
@@ -137,6 +138,7 @@ fn a_value_of_another_type_is_refused_everywhere() {
                     "source",
                     "payload",
                     "reason",
+                    "objection",
                     "signers_config",
                     "metadata",
                     // Read when they are verified.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use countersign_core::{documents::other_formats::FormatTexts, values::digest::Sha512};
 
 use super::{
-    Activated, ModelIndex, ModelIndexState, ModelProposal, RevocationOf, Signatures, Spec, propose::time,
+    Activated, ModelIndex, ModelIndexState, ModelObjections, ModelProposal, RevocationOf, Signatures, Spec,
+    propose::time,
 };
 use crate::model::{
     json::{JsonNode, object, text},
@@ -37,6 +38,9 @@ impl Spec {
         }
         for (dir, index) in &self.indexes {
             put_index(&mut files, &index_in(dir), index);
+        }
+        for (index, request) in &self.withdrawn {
+            files.insert(format!("{index}.withdrawn.json"), request.clone());
         }
         files
     }
@@ -73,6 +77,13 @@ fn put_index(files: &mut ModelFiles, path: &str, index: &ModelIndex) {
         ModelIndexState::Revoked => ".revoked",
     };
     files.insert(format!("{path}.signatures.json{suffix}"), collected(&index.signatures).document());
+    if index.state == ModelIndexState::Collecting {
+        let document = object([("registrant", text(canonical(index.registrant)))]);
+        files.insert(format!("{path}.registrant.json"), document.document());
+    }
+    if !index.objections.is_empty() {
+        files.insert(format!("{path}.objections.json"), objections(&index.objections).document());
+    }
     if !index.formats.is_empty() {
         let texts = |texts: &FormatTexts| {
             JsonNode::Object(texts.iter().map(|(format, t)| (format.to_string(), text(t))).collect())
@@ -106,6 +117,21 @@ fn collected(signatures: &Signatures) -> JsonNode {
     let mut entries: Vec<_> = entries.collect();
     entries.sort_by(|a, b| a.0.cmp(&b.0));
     object([("entries", JsonNode::Object(entries))])
+}
+
+/// The newest word of each person (D125), sorted by their keys as text.
+fn objections(objections: &ModelObjections) -> JsonNode {
+    let entries = objections.iter().map(|(person, said)| {
+        let entry = object([
+            ("document", text(&said.document)),
+            ("signature", text(&said.signature)),
+            ("collected_at", text(time(said.at))),
+        ]);
+        (canonical(*person), entry)
+    });
+    let mut entries: Vec<_> = entries.collect();
+    entries.sort_by(|a, b| a.0.cmp(&b.0));
+    object([("version", JsonNode::Number(1)), ("objections", JsonNode::Object(entries))])
 }
 
 fn entry(Activated { proposal, at }: &Activated) -> JsonNode {

@@ -4,6 +4,7 @@ mod files;
 mod propose;
 mod read;
 mod revoke;
+mod second_thoughts;
 mod sign;
 mod signers;
 
@@ -14,6 +15,7 @@ use serde_json::Value;
 
 pub(crate) use propose::Proposing;
 pub(crate) use revoke::Revoking;
+pub(crate) use second_thoughts::{ModelObjections, Objecting, Withdrawing};
 pub(crate) use sign::{SignedPath, Submitted};
 pub(crate) use signers::{Config, ModelGroup, ModelRole};
 
@@ -30,6 +32,8 @@ pub(crate) struct Spec {
     pub(crate) projects: BTreeMap<String, Project>,
     /// By directory.
     pub(crate) indexes: BTreeMap<String, ModelIndex>,
+    /// The requests that withdrew releases, by the paths of their indexes.
+    pub(crate) withdrawn: BTreeMap<String, String>,
     /// With the times of the requests that used them.
     pub(crate) nonces: Vec<(String, i128)>,
 }
@@ -68,6 +72,9 @@ pub(crate) type Signatures = BTreeMap<Person, (String, i64)>;
 pub(crate) struct ModelIndex {
     pub(crate) text: String,
     pub(crate) published: Vec<Published>,
+    /// Who registered it or corrected it last (D121).
+    pub(crate) registrant: Person,
+    pub(crate) objections: ModelObjections,
     /// The governing copy (D16).
     pub(crate) governed_by: Config,
     pub(crate) signatures: Signatures,

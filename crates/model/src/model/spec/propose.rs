@@ -169,6 +169,8 @@ impl Spec {
         let index = ModelIndex {
             text: index_text(&project, &published, self.seconds()),
             published,
+            registrant: caller,
+            objections: Default::default(),
             governed_by,
             signatures: Signatures::new(),
             formats: Default::default(),
@@ -176,6 +178,7 @@ impl Spec {
             revocation: None,
         };
         let replaced = self.indexes.insert(dir.to_owned(), index);
+        self.withdrawn.remove(&format!("{dir}/svc.index.json"));
         let mut body = json!({
             "success": true,
             "message": "Assets registered successfully",

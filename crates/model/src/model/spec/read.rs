@@ -43,6 +43,7 @@ impl Spec {
 
     pub(crate) fn pending(&self, caller: Person) -> ExpectedAnswer {
         let mut paths: Vec<String> = Vec::new();
+        let mut dirs: Vec<String> = Vec::new();
         for (id, Project { active, pending, .. }) in &self.projects {
             let Some(pending) = pending else { continue };
             let may_sign = accepted(active.as_ref(), &pending.config).contains(&caller);
@@ -56,6 +57,7 @@ impl Spec {
                 index.state == ModelIndexState::Collecting && !index.signatures.contains_key(&caller);
             if may_sign && is_open {
                 paths.push(crate::model::paths::index_in(dir));
+                dirs.push(dir.clone());
             }
         }
         paths.sort();
@@ -63,6 +65,10 @@ impl Spec {
         let begun: Vec<String> = self.begun_revocations(caller).collect();
         if !begun.is_empty() {
             body["revocations"] = json!(begun);
+        }
+        let objections = self.standing_objections(&dirs);
+        if !objections.is_empty() {
+            body["objections"] = json!(objections);
         }
         ok(body)
     }

@@ -8,7 +8,8 @@ use countersign_core::{
         layout,
         revocation::Revocation,
         signatures::SignatureSet,
-        signers::{Role, SignersFile},
+        signers::{Role, Signer, SignersFile},
+        withdrawal::Withdrawal,
     },
     rules::{
         snapshot::{ReadError, Snapshot},
@@ -39,6 +40,29 @@ pub struct ReleaseOverview {
     pub begun_revocation: Option<RevocationOverview>,
     /// How many have signed for other programs; only formats in which one has.
     pub formats: Vec<(OtherFormat, usize)>,
+    /// Those that stand, the oldest first.
+    pub objections: Vec<ObjectionOverview>,
+}
+
+/// What a signer holds against a release.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectionOverview {
+    pub signer: Signer,
+    /// Whether the signers file in force still lists the signer.
+    pub is_listed: bool,
+    pub text: String,
+    /// According to the signer.
+    pub timestamp: Timestamp,
+}
+
+/// Who took a release back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WithdrawalOverview {
+    pub project: RepoPath,
+    pub signer: Signer,
+    pub reason: String,
+    /// When the request was signed.
+    pub at: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone)]
@@ -59,6 +83,8 @@ pub struct ReleaseSummary {
     pub begun: Option<Tally>,
     /// When its newest signature came.
     pub last_signed_at: Option<Timestamp>,
+    /// How many signers object to it.
+    pub objections: usize,
 }
 
 /// `None` if there is no release at `path`.
@@ -73,6 +99,10 @@ pub fn describe_release(
     let current = stored::governing_signers(snapshot, path)?;
     let names = Names::of([&*governing.file]);
     let groups = governing.file.artifact_groups();
+    let objections = match &current {
+        Some(current) => list_objections(snapshot, path, &current.file)?,
+        None => Vec::new(),
+    };
     let completed_at = if state == ReleaseState::Collecting { None } else { last_signed(&set) };
     let begun_revocation = match &current {
         Some(current) => read_begun_revocation(snapshot, path, &current.file)?,
@@ -90,6 +120,40 @@ pub fn describe_release(
         revocation: read_revocation(snapshot, path)?,
         begun_revocation,
         formats: count_formats(snapshot, path)?,
+        objections,
+    }))
+}
+
+fn list_objections(
+    snapshot: &impl Snapshot,
+    path: &RepoPath,
+    current: &SignersFile,
+) -> Result<Vec<ObjectionOverview>, ReadError> {
+    let names = Names::of([current]);
+    let stored = stored::objections(snapshot, path)?;
+    let standing = stored.standing().into_iter();
+    Ok(standing
+        .map(|objection| ObjectionOverview {
+            signer: names.signer(objection.key),
+            is_listed: current.lists(&objection.key),
+            text: objection.text.to_owned(),
+            timestamp: objection.timestamp,
+        })
+        .collect())
+}
+
+/// `None` if no release was withdrawn here, or another one is here now.
+pub fn describe_withdrawal(
+    snapshot: &impl Snapshot,
+    path: &RepoPath,
+) -> Result<Option<WithdrawalOverview>, ReadError> {
+    let Some(Withdrawal { request, body }) = stored::withdrawal(snapshot, path)? else { return Ok(None) };
+    let current = stored::governing_signers(snapshot, path)?;
+    Ok(current.map(|current| WithdrawalOverview {
+        signer: Names::of([&*current.file]).signer(request.public_key),
+        project: current.project,
+        reason: body.reason,
+        at: Timestamp::parse(&request.timestamp).ok(),
     }))
 }
 
@@ -108,7 +172,8 @@ pub fn summarise_release(
     let signers = stored::signers_copy(snapshot, path)?;
     let tally = Tally::of(signers.file.artifact_groups(), &set.signers());
     let begun = tally_begun_revocation(snapshot, path)?;
-    Ok(Some(ReleaseSummary { state, tally, begun, last_signed_at: last_signed(&set) }))
+    let objections = stored::objections(snapshot, path)?.standing().len();
+    Ok(Some(ReleaseSummary { state, tally, begun, last_signed_at: last_signed(&set), objections }))
 }
 
 fn tally_begun_revocation(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Tally>, ReadError> {

@@ -12,6 +12,8 @@ pub struct ReleaseEntry {
     pub state: ReleaseState,
     /// A revocation waits for more signatures.
     pub is_revoking: bool,
+    /// A signer has objected; whether one still does, only the file says.
+    pub has_objections: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,14 +29,15 @@ pub struct ReleaseCounts {
 pub struct ReleaseList {
     dir: RepoPath,
     entries: Vec<ReleaseEntry>,
-    /// The last directory with a begun revocation. Its file comes before that of the signatures.
+    /// The last directory with a begun revocation, and with objections. Both files come before that of the signatures.
     revoking: String,
+    objected: String,
 }
 
 impl ReleaseList {
     /// For the releases at or below `dir`.
     pub fn below(dir: &RepoPath) -> Self {
-        Self { dir: dir.clone(), entries: Vec::new(), revoking: String::new() }
+        Self { dir: dir.clone(), entries: Vec::new(), revoking: String::new(), objected: String::new() }
     }
 
     /// Notes a file. The files of one directory must come one after the other.
@@ -44,12 +47,16 @@ impl ReleaseList {
         if suffix.strip_prefix(wire::REVOCATION_SUFFIX) == Some(wire::PENDING_SUFFIX) {
             dir.clone_into(&mut self.revoking);
         }
+        if suffix == wire::OBJECTIONS_SUFFIX {
+            dir.clone_into(&mut self.objected);
+        }
         let Some(state) = state_told_by(suffix) else { return };
         // An index has one signatures file. If there were two, the first would count.
         let is_new = self.entries.last().is_none_or(|last| last.dir != dir);
         if is_new && dir.starts_with(self.dir.as_str()) {
             let is_revoking = state == ReleaseState::Complete && self.revoking == dir;
-            self.entries.push(ReleaseEntry { dir: dir.to_owned(), state, is_revoking });
+            let has_objections = self.objected == dir;
+            self.entries.push(ReleaseEntry { dir: dir.to_owned(), state, is_revoking, has_objections });
         }
     }
 
@@ -77,7 +84,7 @@ impl ReleaseList {
     pub fn find_newest(&self) -> Option<&ReleaseEntry> {
         let at = self.dir.as_str().len();
         find_newest(&self.entries, |entry| {
-            let ReleaseEntry { dir, state, is_revoking } = *entry;
+            let ReleaseEntry { dir, state, is_revoking, .. } = *entry;
             ReleaseVersion { dir: &dir[at..], state: *state, is_revoking: *is_revoking }
         })
     }

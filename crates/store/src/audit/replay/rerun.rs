@@ -9,6 +9,7 @@ use std::{
 
 use super::{
     nonces::SeenNonces,
+    second_thoughts,
     times::{MAX_WAIT, around},
     violation::{ReplayFault, Violation},
 };
@@ -100,6 +101,8 @@ impl Replay {
             Claim::Update { project, submitter, url } => self.update(between, project, submitter, url),
             Claim::Sign { file, signer, completes } => sign(between, file, signer, *completes),
             Claim::Assets { index, caller } => register_assets(before, after, index, caller),
+            Claim::Withdraw { index, caller } => self.withdraw(between, index, caller),
+            Claim::Object { index, objector, stands: _ } => second_thoughts::object(between, index, objector),
             Claim::Revoke { file, revoker, completes } => self.revoke(between, file, revoker, *completes),
             Claim::Drop { project } => {
                 let dropped = drop::drop_pending(before, project);

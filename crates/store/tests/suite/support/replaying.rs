@@ -171,6 +171,14 @@ pub(crate) fn everything() -> Recorder {
     recorder.world.pass(15 * 24 * 60 * 60);
     recorder.register(&team("2026-01-31T10:00:00Z"), &alice());
     recorder.sign(PENDING, &everyone);
+    recorder.act(|world| world.add_release(&release("v1", "zero"), &alice())).expect("a release");
+    recorder.act(|world| world.object(Some("not my build"), &carol())).expect("an objection");
+    recorder
+        .act(|world| world.object(Some("nor mine, and I have built it on two machines"), &bob()))
+        .expect("an objection");
+    recorder.act(|world| world.object(None, &carol())).expect("taken back");
+    recorder.sign(INDEX, &[&bob()]);
+    recorder.act(|world| world.withdraw(&alice())).expect("withdrawn");
     recorder.act(|world| world.add_release(&release("v1", "one"), &alice())).expect("a release");
     recorder.sign(INDEX, &[&alice()]);
     recorder.act(|world| world.add_release(&release("v1", "two"), &bob())).expect("a correction");
@@ -183,6 +191,7 @@ pub(crate) fn everything() -> Recorder {
     recorder.propose(&next, &bob());
     recorder.sign(PENDING, &[&bob()]);
     recorder.sign(INDEX, &[&bob(), &alice()]);
+    recorder.act(|world| world.object(Some("too late"), &dave())).expect("an objection");
     let document = recorder.world.revocation_document("a bad build");
     for revoker in [key(5), carol()] {
         let request = recorder.world.revoke_request(&document, &revoker);

@@ -1,0 +1,116 @@
+//! `countersign object`
+
+use std::time::Duration;
+
+use countersign_core::{
+    documents::{
+        layout::{self, Signable},
+        objections::StoredObjection,
+    },
+    proof::to_object::{ObjectionRequest, ToObject, ToObjectError},
+    values::{shown::shown_text, time::Timestamp},
+};
+use countersign_explain::progress::Names;
+use serde_json::json;
+
+use crate::{
+    args::ObjectArgs,
+    client::now,
+    error::CliError,
+    people::People,
+    prompt,
+    release_names::ReleaseName,
+    session::{Reader, Session},
+    shown_release::{find_objections, find_release, no_release, quoted_whole},
+    targets::Target,
+};
+
+/// Between two words of one key.
+const STEP: Duration = Duration::from_millis(1);
+
+pub(crate) async fn run(session: &Session, args: &ObjectArgs) -> Result<(), CliError> {
+    let name = ReleaseName::parse_one(&args.names)?;
+    let Target { client, path } = session.find_signable(&name, Reader::Signer).await?;
+    if layout::signable(&path) != Some(Signable::Index) {
+        return Err(CliError::usage(
+            format!("{path} cannot be objected to"),
+            "name a release; do not sign a proposed signers file that you do not want",
+        ));
+    }
+    let shown = find_release(&client, &path).await?.ok_or_else(|| no_release(&path))?;
+    let name = session.name_of(&path, Some(&shown.index.project_id));
+    let key = session.key_at(&client, Some(&path)).await?;
+    let you = key.public_key();
+    let mut objections = find_objections(&client, &path, &shown.digest).await?;
+    let earlier = objections.entries.remove(&you);
+    let standing = earlier.as_ref().and_then(|earlier| earlier.document.text.as_deref());
+    if args.withdraw && standing.is_none() {
+        return Err(CliError::other(
+            format!("{you} has no objection to {name}"),
+            "check --key; `countersign status NAME` shows all objections",
+        ));
+    }
+    let request = ObjectionRequest {
+        path: path.clone(),
+        index: shown.text,
+        history: client.history(&shown.index.project_id).await?,
+        text: args.reason.clone(),
+        timestamp: choose_time(earlier.as_ref(), now()?),
+    };
+    let to_object = request.check().map_err(not_signed)?;
+    session.output.show_question(&describe(&name, &to_object, args, standing), session.confirmation());
+    let names = Names::of([&to_object.chain.last().signers]);
+    let who = People { names: &names, you: None }.name(you);
+    let question = match &args.reason {
+        Some(_) => format!("Object to this release as {who}? Everyone can read it."),
+        None => format!("Take your objection back, as {who}?"),
+    };
+    prompt::confirm(session.confirmation(), &question)?;
+    let body = to_object.sign(you, |digest| key.sign(digest))?;
+    client.submit_objection(&key, &body).await?;
+    let text = match &args.reason {
+        Some(_) => format!("Objected to {name}. Later signers see it first; nothing is blocked"),
+        None => format!("Took your objection to {name} back"),
+    };
+    session.output.result(&text, &json!({"file_path": path.as_str(), "objects": args.reason.is_some()}))
+}
+
+/// The server takes a later word only, so that no one can replay an earlier one.
+fn choose_time(earlier: Option<&StoredObjection>, now: Timestamp) -> Timestamp {
+    let now = now.to_whole_milliseconds();
+    earlier.map_or(now, |earlier| now.max(earlier.document.timestamp.later(STEP)))
+}
+
+fn describe(name: &str, to_object: &ToObject, args: &ObjectArgs, standing: Option<&str>) -> String {
+    let files = to_object.index.published_files.iter().map(|file| file.file_name.as_str());
+    let mut lines = vec![
+        format!("Objection to {name}"),
+        format!("  project    {}", to_object.index.project_id),
+        format!("  files      {}", shown_text(&files.collect::<Vec<_>>().join(", "))),
+    ];
+    if let Some(standing) = standing {
+        lines.push(format!("  you said   {}", quoted_whole(standing)));
+    }
+    match &args.reason {
+        Some(reason) => lines.push(format!("  objection  {}", quoted_whole(reason))),
+        None => lines.push("  objection  taken back".to_owned()),
+    }
+    lines.push(format!("  digest     {}", to_object.index_digest.to_prefixed()));
+    lines.join("\n")
+}
+
+fn not_signed(error: ToObjectError) -> CliError {
+    match error {
+        ToObjectError::Objection(_) => {
+            CliError::usage("this is no objection", "give a --reason of 1 to 1,000 characters").because(error)
+        }
+        ToObjectError::NotARelease(_)
+        | ToObjectError::Index { .. }
+        | ToObjectError::Place { .. }
+        | ToObjectError::History { .. } => CliError::unverified(
+            "nothing is signed",
+            "what is shown is not what its path says: the server lies or is broken",
+        )
+        .because(error),
+    }
+}

@@ -1,0 +1,86 @@
+//! `countersign withdraw`
+
+use countersign_api::requests::WithdrawBody;
+use countersign_core::{
+    documents::{
+        layout::{self, Signable},
+        signatures::SignatureSet,
+        withdrawal::Withdrawal,
+    },
+    values::{
+        path::RepoPath,
+        shown::{quoted, shown_text},
+    },
+};
+use countersign_explain::signers::plural;
+use serde_json::json;
+
+use crate::{
+    args::WithdrawArgs,
+    client::ServerClient,
+    error::CliError,
+    prompt,
+    release_names::ReleaseName,
+    session::{Reader, Session},
+    shown_release::{ShownRelease, find_release, find_withdrawal, no_release},
+    targets::Target,
+};
+
+pub(crate) async fn run(session: &Session, args: &WithdrawArgs) -> Result<(), CliError> {
+    let name = ReleaseName::parse_one(&args.names)?;
+    let Target { client, path } = session.find_signable(&name, Reader::Signer).await?;
+    if layout::signable(&path) != Some(Signable::Index) {
+        return Err(CliError::usage(
+            format!("{path} cannot be withdrawn"),
+            "name a release; a proposed signers file is replaced with `countersign update`",
+        ));
+    }
+    let Some(shown) = find_release(&client, &path).await? else {
+        let Some(before) = find_withdrawal(&client, &path).await? else { return Err(no_release(&path)) };
+        let name = session.name_of(&path, None);
+        return finish(session, &path, &format!("{name} is withdrawn already: {}", say_withdrawn(&before)));
+    };
+    let name = session.name_of(&path, Some(&shown.index.project_id));
+    let key = session.key_at(&client, Some(&path)).await?;
+    let text = describe(&client, &path, &name, &shown, &args.reason).await?;
+    session.output.show_question(&text, session.confirmation());
+    prompt::confirm(session.confirmation(), "Withdraw this release? Its signatures fall.")?;
+    let body = WithdrawBody {
+        file_path: path.clone(),
+        reason: args.reason.clone(),
+        subject_digest: Some(shown.digest),
+    };
+    client.submit_withdrawal(&key, &body).await?;
+    finish(session, &path, &format!("Withdrew {name}. Another release can be registered there"))
+}
+
+fn finish(session: &Session, path: &RepoPath, text: &str) -> Result<(), CliError> {
+    session.output.result(text, &json!({"file_path": path.as_str(), "withdrawn": true}))
+}
+
+/// Who took it back, when and why.
+pub(super) fn say_withdrawn(Withdrawal { request, body }: &Withdrawal) -> String {
+    let (key, at) = (request.public_key, shown_text(&request.timestamp));
+    format!("by {key}, {at}, for the reason {}", quoted(&body.reason))
+}
+
+async fn describe(
+    client: &ServerClient,
+    path: &RepoPath,
+    name: &str,
+    ShownRelease { index, digest, text }: &ShownRelease,
+    reason: &str,
+) -> Result<String, CliError> {
+    let set = client.parsed(&layout::pending_signatures_of(path), SignatureSet::parse).await?;
+    let signed = set.unwrap_or_default().verifying_signers(text.as_bytes()).len();
+    let files: Vec<&str> = index.published_files.iter().map(|file| file.file_name.as_str()).collect();
+    let lines = [
+        format!("Withdrawal of {name}"),
+        format!("  project  {}", index.project_id),
+        format!("  files    {}", shown_text(&files.join(", "))),
+        format!("  signed   {signed} signature{}", plural(signed)),
+        format!("  reason   {}", quoted(reason)),
+        format!("  digest   {}", digest.to_prefixed()),
+    ];
+    Ok(lines.join("\n"))
+}

@@ -1,0 +1,116 @@
+//! A release as a server shows it, with what signers said against it. Nothing is believed that does not verify.
+
+use countersign_core::{
+    documents::{
+        index::ReleaseIndex,
+        layout,
+        objections::{ObjectionsFile, StandingObjection},
+        signers::SignersFile,
+        withdrawal::Withdrawal,
+    },
+    rules::place::check_place,
+    values::{digest::Sha512, path::RepoPath, shown::shown_within},
+};
+use countersign_explain::signers::plural;
+use serde_json::{Value, json};
+
+use crate::{
+    client::ServerClient,
+    error::CliError,
+    output::Output,
+    people::{People, when_text},
+};
+
+pub(crate) struct ShownRelease {
+    pub(crate) index: ReleaseIndex,
+    pub(crate) text: String,
+    pub(crate) digest: Sha512,
+}
+
+/// `None` if there is no such release.
+pub(crate) async fn find_release(
+    client: &ServerClient,
+    path: &RepoPath,
+) -> Result<Option<ShownRelease>, CliError> {
+    let Some(text) = client.document(path).await? else { return Ok(None) };
+    let wrong = |reason: String| {
+        let message = format!("what the server shows as {path} is not the index of that release");
+        CliError::unverified(message, "nothing was signed: the server lies or is broken").because(reason)
+    };
+    let index = ReleaseIndex::parse(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
+    check_place(&index, path).map_err(|error| wrong(error.to_string()))?;
+    let digest = Sha512::of(text.as_bytes());
+    Ok(Some(ShownRelease { index, text, digest }))
+}
+
+pub(crate) fn no_release(path: &RepoPath) -> CliError {
+    CliError::other(
+        format!("the server has no {path}"),
+        "check the name: `countersign status NAME` shows more",
+    )
+}
+
+/// Who withdrew the release that was there, and why. A record that its author did not sign is none.
+pub(crate) async fn find_withdrawal(
+    client: &ServerClient,
+    path: &RepoPath,
+) -> Result<Option<Withdrawal>, CliError> {
+    let found = client.parsed(&layout::withdrawal_of(path), Withdrawal::parse).await?;
+    Ok(found.filter(|found| found.body.file_path == *path && found.request.verify().is_ok()))
+}
+
+/// What signers said against a release with this digest, as far as it verifies.
+pub(crate) async fn find_objections(
+    client: &ServerClient,
+    path: &RepoPath,
+    digest: &Sha512,
+) -> Result<ObjectionsFile, CliError> {
+    let found = client.parsed(&layout::objections_of(path), ObjectionsFile::parse).await?;
+    Ok(found.unwrap_or_default().keep_verifying(digest))
+}
+
+/// Text from outside, whole: its length is bounded.
+pub(crate) fn quoted_whole(text: &str) -> String {
+    let escaped = text.replace('\\', r"\\").replace('"', r#"\""#);
+    format!("\"{}\"", shown_within(&escaped, usize::MAX))
+}
+
+/// Lines to be shown before everything else; none if no objection stands. `current` are the signers in force.
+pub(crate) fn describe_objections(
+    objections: &ObjectionsFile,
+    current: &SignersFile,
+    people: &People<'_>,
+    output: Output,
+) -> Vec<String> {
+    let standing = objections.standing();
+    if standing.is_empty() {
+        return Vec::new();
+    }
+    let count = standing.len();
+    let mut lines = vec![output.bad(&format!("{count} OBJECTION{}", plural(count).to_uppercase()))];
+    lines.extend(standing.iter().map(|objection| format!("  {}", say_objection(objection, current, people))));
+    lines
+}
+
+/// Who says it, when, and what.
+pub(crate) fn say_objection(
+    objection: &StandingObjection<'_>,
+    current: &SignersFile,
+    people: &People<'_>,
+) -> String {
+    let listed = if current.lists(&objection.key) { "" } else { ", who is no signer any more" };
+    let (name, at) = (people.name(objection.key), when_text(objection.timestamp));
+    format!("{name}{listed}, {at}: {}", quoted_whole(objection.text))
+}
+
+pub(crate) fn objections_json(objections: &ObjectionsFile) -> Value {
+    let standing = objections.standing();
+    let entry = standing.iter().map(|objection| {
+        json!({
+            "public_key": objection.key.to_string(),
+            "objection": objection.text,
+            "timestamp": objection.timestamp.to_string(),
+        })
+    });
+    entry.collect()
+}

@@ -1,0 +1,70 @@
+//! A project and its people, and what they send.
+
+use countersign_core::values::{digest::Sha512, time::Timestamp};
+use serde_json::{Value, json};
+
+use super::{
+    http::Reply,
+    people::{Person, now},
+    signers::{SignersFile, signer},
+    world::World,
+};
+
+pub(crate) fn person(name: &str) -> Person {
+    Person::named(name)
+}
+
+/// Two of alice and bob sign, carol is admin, dave master, erin revokes, and a machine registers.
+pub(crate) fn team() -> SignersFile {
+    let [alice, bob, carol, dave, erin] = ["alice", "bob", "carol", "dave", "erin"].map(person);
+    SignersFile::of(2, &[&alice, &bob])
+        .admin(1, &[&carol])
+        .master(1, &[&dave])
+        .revocation(1, &[&erin])
+        .with("registrars", json!([signer(&person("machine").key())]))
+}
+
+pub(crate) fn project() -> World {
+    let [alice, bob, carol, dave, erin] = ["alice", "bob", "carol", "dave", "erin"].map(person);
+    World::with_project(&team(), &[&alice, &bob, &carol, &dave, &erin])
+}
+
+/// With a release of alice's that collects signatures.
+pub(crate) fn collecting() -> (World, String) {
+    let world = project();
+    let index = world.add_release(&person("alice"), "acme/app/v1");
+    (world, index)
+}
+
+pub(crate) fn digest_of(world: &World, path: &str) -> String {
+    Sha512::of(&world.read(path)).to_prefixed()
+}
+
+/// Without a digest.
+pub(crate) fn withdraw(world: &World, by: &Person, path: &str) -> Reply {
+    world.post_as(by, "/v1/withdraw", &json!({ "file_path": path, "reason": "the wrong tag" }))
+}
+
+/// The text of an objection to the index, made now.
+pub(crate) fn objection(world: &World, path: &str, text: Option<&str>) -> String {
+    objection_at(world, path, text, now())
+}
+
+pub(crate) fn objection_at(world: &World, path: &str, text: Option<&str>, at: Timestamp) -> String {
+    let digest = digest_of(world, path);
+    json!({ "objection": text, "subject_digest": digest, "timestamp": at.to_string() }).to_string()
+}
+
+pub(crate) fn objection_body(by: &Person, path: &str, document: &str) -> Value {
+    json!({
+        "file_path": path,
+        "objection_json": document,
+        "signature": by.sign_bytes(document.as_bytes()),
+        "public_key": by.body_key(),
+    })
+}
+
+pub(crate) fn object(world: &World, by: &Person, path: &str, text: Option<&str>) -> Reply {
+    let body = objection_body(by, path, &objection(world, path, text));
+    world.post_as(by, "/v1/object", &body)
+}

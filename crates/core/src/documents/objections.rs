@@ -1,0 +1,184 @@
+//! Objections (D123): what a signer holds against a release, in a document of its own kind, and the file that collects them.
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+
+use crate::{
+    documents::{
+        metadata::parse_digest,
+        revocation::{parse_key, parse_reason, parse_signature},
+    },
+    values::{
+        bounds::{OBJECTION_BYTES, OBJECTIONS},
+        digest::Sha512,
+        json::{self, Field, Json, ParseError},
+        key::{PublicKey, Signature},
+        path::RepoPath,
+        time::Timestamp,
+    },
+};
+
+const VERSION: u64 = 1;
+const ENTRIES: &str = "objections";
+
+/// What an objector signs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Objection {
+    /// `None` takes back what the same key said before.
+    #[serde(rename = "objection")]
+    pub text: Option<String>,
+    /// The index that is meant.
+    pub subject_digest: Sha512,
+    pub timestamp: Timestamp,
+}
+
+/// One objection, handed in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ObjectBody {
+    /// The index of the release.
+    pub file_path: RepoPath,
+    /// The exact text of the objection, which is JSON itself.
+    pub objection_json: String,
+    /// Over the SHA-512 digest of that text.
+    pub signature: Signature,
+    /// The objector, who may be another than the caller.
+    #[serde(serialize_with = "PublicKey::serialize_base64")]
+    pub public_key: PublicKey,
+}
+
+/// The newest word of each key about one release.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ObjectionsFile {
+    #[serde(rename = "objections", serialize_with = "sorted_as_text")]
+    pub entries: BTreeMap<PublicKey, StoredObjection>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StoredObjection {
+    /// The exact text that was signed.
+    #[serde(rename = "document")]
+    pub text: String,
+    #[serde(skip)]
+    pub document: Objection,
+    pub signature: Signature,
+    pub collected_at: Timestamp,
+}
+
+/// An objection that its author has not taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StandingObjection<'a> {
+    pub key: PublicKey,
+    pub text: &'a str,
+    /// As its author says.
+    pub timestamp: Timestamp,
+}
+
+impl Objection {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        if bytes.len() > OBJECTION_BYTES {
+            return Err(ParseError::new("", format!("an objection has at most {OBJECTION_BYTES} bytes")));
+        }
+        let json = Json::parse(bytes)?;
+        let object = json.root().object(&["objection", "subject_digest", "timestamp"])?;
+        Ok(Self {
+            text: object.required("objection")?.nullable(|text| text.parsed(parse_reason))?,
+            subject_digest: object.required("subject_digest")?.parsed(parse_digest)?,
+            timestamp: object.required("timestamp")?.parsed(Timestamp::parse)?,
+        })
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        json::write(self)
+    }
+}
+
+impl ObjectBody {
+    /// Unknown fields are ignored, as in all bodies of requests (D5).
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let object = json.root().open_object()?;
+        Ok(Self {
+            file_path: object.required("file_path")?.parsed(RepoPath::parse)?,
+            objection_json: object.required("objection_json")?.string()?.to_owned(),
+            signature: parse_signature(&object.required("signature")?)?,
+            public_key: parse_key(&object.required("public_key")?)?,
+        })
+    }
+}
+
+impl ObjectionsFile {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let object = json.root().object(&["version", ENTRIES])?;
+        object.require_version(VERSION)?;
+        Self::parse_entries(&object.required(ENTRIES)?)
+    }
+
+    /// The entries alone, inside another document.
+    pub(crate) fn parse_entries(list: &Field<'_>) -> Result<Self, ParseError> {
+        let count = list.entries()?.count();
+        if count == 0 || count > OBJECTIONS {
+            return Err(list.error(format!("must have between 1 and {OBJECTIONS} keys")));
+        }
+        let mut entries = BTreeMap::new();
+        for (spelling, field) in list.entries()? {
+            let key = PublicKey::parse_recorded(spelling).map_err(|error| field.error(error))?;
+            entries.insert(key, StoredObjection::parse_field(&field)?);
+        }
+        Ok(Self { entries })
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        json::write_versioned(VERSION, self)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Those that verify, and are about this index: for showing what a server says that it has.
+    pub fn keep_verifying(&self, index: &Sha512) -> Self {
+        let mut kept = self.clone();
+        kept.entries.retain(|key, entry| {
+            let digest = Sha512::of(entry.text.as_bytes());
+            entry.document.subject_digest == *index && key.verify(&digest, &entry.signature).is_ok()
+        });
+        kept
+    }
+
+    /// Those that their authors have not taken back, the oldest first.
+    pub fn standing(&self) -> Vec<StandingObjection<'_>> {
+        let stands = |(key, entry): (&PublicKey, &'_ StoredObjection)| (*key, entry.document.timestamp);
+        let mut keys: Vec<_> = self.entries.iter().map(stands).collect();
+        keys.sort_by_key(|(key, timestamp)| (*timestamp, *key));
+        let entry = |(key, timestamp)| {
+            let text = self.entries[&key].document.text.as_deref()?;
+            Some(StandingObjection { key, text, timestamp })
+        };
+        keys.into_iter().filter_map(entry).collect()
+    }
+}
+
+impl StoredObjection {
+    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        let object = field.object(&["document", "signature", "collected_at"])?;
+        let text = object.required("document")?;
+        Ok(Self {
+            document: text.parsed(|text| Objection::parse(text.as_bytes()))?,
+            text: text.string()?.to_owned(),
+            signature: object.required("signature")?.parsed(Signature::parse)?,
+            collected_at: object.required("collected_at")?.parsed(Timestamp::parse)?,
+        })
+    }
+}
+
+/// Which is not the order of the bytes.
+fn sorted_as_text<S: Serializer>(
+    entries: &BTreeMap<PublicKey, StoredObjection>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let entries: BTreeMap<_, _> = entries.iter().map(|(key, entry)| (key.to_string(), entry)).collect();
+    serializer.collect_map(entries)
+}

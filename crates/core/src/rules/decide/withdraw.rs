@@ -1,0 +1,106 @@
+//! Withdrawing a release that still collects signatures (D120–D122).
+
+use thiserror::Error;
+
+use super::titles;
+use crate::{
+    documents::{
+        layout::{self, Signable},
+        signers::{SignersFile, keys_of},
+        withdrawal::{WithdrawBody, Withdrawal},
+    },
+    rules::{
+        snapshot::{Change, ReadError, Snapshot},
+        stored::{self, ActiveSigners, IndexState},
+    },
+    values::{digest::Sha512, key::PublicKey, path::RepoPath},
+};
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum WithdrawRefusal {
+    #[error("File not found: {0}")]
+    NotFound(RepoPath),
+    #[error("{0} was withdrawn already")]
+    AlreadyWithdrawn(RepoPath),
+    #[error(
+        "{0} cannot be withdrawn; only releases can. A proposed signers file is replaced by another, and the operator \
+         can drop it"
+    )]
+    NotWithdrawable(RepoPath),
+    #[error("{0} is complete, so it can no longer be withdrawn: revoke it with POST /v1/revoke")]
+    Complete(RepoPath),
+    #[error("{0} is revoked already")]
+    Revoked(RepoPath),
+    #[error("Digest mismatch: subject_digest is not the digest of {0}. It was corrected: look at it again")]
+    OtherIndex(RepoPath),
+    #[error(
+        "the key {key} may not withdraw releases of {project} that others registered; the key that registered it \
+         and admin keys may"
+    )]
+    NotAllowed { key: PublicKey, project: RepoPath },
+    #[error(transparent)]
+    Stored(#[from] ReadError),
+}
+
+/// The release is gone, its path is free, and the signed request stays as the record of who and why.
+pub fn withdraw(
+    snapshot: &impl Snapshot,
+    Withdrawal { request, body }: &Withdrawal,
+) -> Result<(Change, ()), WithdrawRefusal> {
+    let WithdrawBody { file_path: file, subject_digest, .. } = body;
+    check_state(snapshot, file)?;
+    let caller = request.public_key;
+    let active = stored::governing_signers(snapshot, file)?;
+    let active = active.ok_or_else(|| stored::corrupt(file, "no signers file governs it"))?;
+    if !may_withdraw(snapshot, &active, file, &caller)? {
+        return Err(WithdrawRefusal::NotAllowed { key: caller, project: active.project });
+    }
+    if let Some(seen) = subject_digest
+        && *seen != Sha512::of(&stored::require(snapshot, file)?)
+    {
+        return Err(WithdrawRefusal::OtherIndex(file.clone()));
+    }
+    let mut change = Change::new(format!("{} {file}\n\nBy: {caller}\n", titles::WITHDRAW));
+    change.write(layout::withdrawal_of(file), request.write());
+    change.delete(file.clone());
+    change.delete(layout::signers_copy_of(file));
+    change.delete(layout::pending_signatures_of(file));
+    for beside in [layout::registrant_of(file), layout::other_formats_of(file), layout::objections_of(file)] {
+        stored::delete_present(snapshot, &mut change, beside);
+    }
+    Ok((change, ()))
+}
+
+fn check_state(snapshot: &impl Snapshot, file: &RepoPath) -> Result<(), WithdrawRefusal> {
+    let is_index = layout::signable(file) == Some(Signable::Index);
+    if !is_index && stored::is_served(snapshot, file) {
+        return Err(WithdrawRefusal::NotWithdrawable(file.clone()));
+    }
+    match stored::index_state(snapshot, file)? {
+        None if is_index && snapshot.contains(&layout::withdrawal_of(file)) => {
+            Err(WithdrawRefusal::AlreadyWithdrawn(file.clone()))
+        }
+        None => Err(WithdrawRefusal::NotFound(file.clone())),
+        Some(IndexState::Complete) => Err(WithdrawRefusal::Complete(file.clone())),
+        Some(IndexState::Revoked) => Err(WithdrawRefusal::Revoked(file.clone())),
+        Some(IndexState::Collecting) => Ok(()),
+    }
+}
+
+fn may_withdraw(
+    snapshot: &impl Snapshot,
+    active: &ActiveSigners,
+    index: &RepoPath,
+    caller: &PublicKey,
+) -> Result<bool, ReadError> {
+    if keys_of(active.file.admin_groups()).any(|admin| admin == *caller) {
+        return Ok(true);
+    }
+    let registered = stored::registrant(snapshot, index)? == Some(*caller);
+    Ok(registered && may_register(&active.file, caller))
+}
+
+/// A rotation may have removed the key that registered the release.
+fn may_register(signers: &SignersFile, key: &PublicKey) -> bool {
+    signers.lists(key) || signers.has_registrar(key)
+}

@@ -1,0 +1,123 @@
+//! An objector is no oracle (D34): what is not an objection to this release gets no signature.
+
+use countersign_core::{
+    documents::{history::History, objections::Objection},
+    proof::{
+        to_object::{ObjectionRequest, ToObjectError},
+        to_sign::{SigningRequest, ToSignError},
+    },
+    values::{bounds::OBJECTION_BYTES, digest::Sha512, json::Json},
+};
+use countersign_testing::{
+    INDEX, PROJECT, alice, at, bob, documents,
+    evidence::{good, index_path},
+    path,
+    signing::index_request,
+};
+
+fn request(text: Option<&str>) -> ObjectionRequest {
+    ObjectionRequest {
+        path: path(INDEX),
+        index: good().index,
+        history: good().history,
+        text: text.map(str::to_owned),
+        timestamp: at("2026-02-01T12:00:00.5Z"),
+    }
+}
+
+#[track_caller]
+fn refusal(request: &ObjectionRequest) -> ToObjectError {
+    request.check().expect_err("it would be signed")
+}
+
+#[test]
+fn an_objection_to_this_release_is_signed_and_nothing_but_it() {
+    for text in [Some("linux-arm64 does not match my build"), None] {
+        let to_object = request(text).check().expect("an objection");
+        let body =
+            to_object.sign(bob().public_key(), |digest| Ok::<_, ()>(bob().sign(digest))).expect("signed");
+        let document = Objection::parse(body.objection_json.as_bytes()).expect("an objection");
+        assert_eq!(document.text.as_deref(), text);
+        assert_eq!(document.subject_digest, Sha512::of(good().index.as_bytes()));
+        let digest = Sha512::of(body.objection_json.as_bytes());
+        bob().public_key().verify(&digest, &body.signature).expect("over the document");
+        assert_eq!((body.file_path, body.public_key), (path(INDEX), bob().public_key()));
+    }
+}
+
+#[test]
+fn the_text_has_one_to_a_thousand_characters() {
+    for text in ["", &"x".repeat(1_001)] {
+        assert!(matches!(refusal(&request(Some(text))), ToObjectError::Objection(_)));
+    }
+    // Control characters take the most bytes of all characters.
+    for character in ["x", "\u{1f}", "\u{1f600}", "\""] {
+        let text = character.repeat(1_000);
+        assert!(request(Some(&text)).check().is_ok(), "{character:?}");
+    }
+}
+
+#[test]
+fn an_objection_has_at_most_eight_kibibytes() {
+    let mut document = documents::objection().write();
+    document.resize(OBJECTION_BYTES, b' ');
+    assert!(Objection::parse(&document).is_ok());
+    document.push(b' ');
+    assert!(Objection::parse(&document).is_err());
+}
+
+#[test]
+fn the_index_must_be_that_of_its_path_and_its_history_must_hold() {
+    let elsewhere = ObjectionRequest { path: path(&index_path("v2")), ..request(None) };
+    assert!(matches!(refusal(&elsewhere), ToObjectError::Place { .. }));
+    let signers = path(&format!("{PROJECT}/svc.signers/svc.signers.json"));
+    assert!(matches!(
+        refusal(&ObjectionRequest { path: signers, ..request(None) }),
+        ToObjectError::NotARelease(_)
+    ));
+    let other = ObjectionRequest { index: "{}".to_owned(), ..request(None) };
+    assert!(matches!(refusal(&other), ToObjectError::Index { .. }));
+    let unknown = ObjectionRequest { history: History::default(), ..request(None) };
+    assert!(matches!(refusal(&unknown), ToObjectError::History { .. }));
+}
+
+#[test]
+fn an_objection_is_not_signed_as_a_release() {
+    let objection = String::from_utf8(documents::objection().write()).unwrap();
+    assert!(matches!(index_request(&objection).check(), Err(ToSignError::Index { .. })));
+}
+
+#[test]
+fn a_signer_is_shown_the_objections_that_verify_for_this_index() {
+    let index = good().index;
+    let mut request = index_request(&index);
+    let about = |text: &str, subject_digest| {
+        let text = Objection { text: Some(text.to_owned()), subject_digest, ..documents::objection() };
+        let mut entry = documents::objections().entries[&alice().public_key()].clone();
+        entry.text = String::from_utf8(text.write()).unwrap();
+        entry.signature = alice().sign(&Sha512::of(entry.text.as_bytes()));
+        entry.document = text;
+        entry
+    };
+    let right = about("no", Sha512::of(index.as_bytes()));
+    request.objections.entries.insert(alice().public_key(), right.clone());
+    // In another's name, and about another index.
+    request.objections.entries.insert(bob().public_key(), right);
+    let shown = request.check().expect("a release").objections;
+    assert_eq!(shown.standing().iter().map(|shown| shown.key).collect::<Vec<_>>(), [alice().public_key()]);
+    let other = about("no", Sha512::of(b"another index"));
+    request.objections.entries = [(alice().public_key(), other)].into();
+    assert!(request.check().expect("a release").objections.is_empty());
+}
+
+#[test]
+fn a_request_travels_with_its_objections() {
+    let mut request = index_request(&good().index);
+    let rewrite = |request: &SigningRequest| {
+        let written = serde_json::to_vec(request).expect("JSON");
+        SigningRequest::parse_field(&Json::parse(&written).expect("JSON").root()).expect("a request")
+    };
+    assert_eq!(rewrite(&request), request);
+    request.objections = documents::objections();
+    assert_eq!(rewrite(&request), request);
+}

@@ -1,0 +1,219 @@
+//! Objecting to a release, and taking it back (D123–D125).
+
+use countersign_core::{
+    documents::objections::{ObjectBody, Objection},
+    rules::{
+        decide::object::{ObjectRefusal, Objected},
+        stored,
+    },
+    values::{
+        bounds::{FILE_BYTES, OBJECTION_BYTES, OBJECTIONS},
+        digest::Sha512,
+        key::{PublicKey, SecretKey},
+    },
+};
+use countersign_testing::{
+    ACTIVE, INDEX, PROJECT, World, alice, assert_mentions, bob, carol, dave, key, mallory, path, release,
+    shifted_seconds, signers,
+};
+
+fn machine() -> SecretKey {
+    key(7)
+}
+
+fn collecting() -> World {
+    let team = signers("2026-01-31T10:00:00Z")
+        .artifact(2, [&alice(), &bob()])
+        .admin(1, [&carol()])
+        .master(1, [&dave()])
+        .revocation(1, [&key(6)])
+        .registrars([&machine()]);
+    let mut world = World::with(&team, &[&alice(), &bob(), &carol(), &dave(), &key(6)]);
+    world.add_release(&release("v1", "one"), &alice()).expect("a release");
+    world.pass(60);
+    world
+}
+
+fn standing(world: &World) -> Vec<(PublicKey, String)> {
+    let file = stored::objections(&world.repo, &path(INDEX)).expect("readable");
+    file.standing().iter().map(|objection| (objection.key, objection.text.to_owned())).collect()
+}
+
+#[test]
+fn a_key_of_any_role_may_object_and_it_blocks_nothing() {
+    let mut world = collecting();
+    for person in [alice(), carol(), dave(), key(6)] {
+        assert_eq!(world.object(Some("it does not match my build"), &person), Ok(Objected { stands: true }));
+        world.pass(1);
+    }
+    assert_eq!(standing(&world).len(), 4);
+    assert_eq!(standing(&world)[0].0, alice().public_key(), "the oldest is first");
+    world.sign_all(INDEX, &[&alice(), &bob()]);
+    assert!(world.repo.has(&format!("{INDEX}.signatures.json")));
+    assert_eq!(standing(&world).len(), 4, "completion keeps them");
+    assert_eq!(world.object(Some("a complete one, too"), &bob()), Ok(Objected { stands: true }));
+}
+
+#[test]
+fn a_registrar_and_strangers_may_not() {
+    for person in [machine(), mallory()] {
+        let expected = ObjectRefusal::NotASigner { key: person.public_key(), project: path(PROJECT) };
+        assert_eq!(collecting().object(Some("no"), &person), Err(expected));
+    }
+}
+
+#[test]
+fn a_later_word_replaces_an_earlier_one_and_an_equal_or_older_one_is_refused() {
+    let mut world = collecting();
+    let first = world.objection(Some("first"), &bob());
+    world.object_as(&first).unwrap();
+    let newest = world.now;
+    assert_eq!(
+        world.object(Some("at the same time"), &bob()),
+        Err(ObjectRefusal::NotLater { key: bob().public_key(), newest })
+    );
+    world.pass(1);
+    world.object(Some("second"), &bob()).unwrap();
+    assert_eq!(standing(&world), [(bob().public_key(), "second".to_owned())]);
+    let newest = world.now;
+    let expected = Err(ObjectRefusal::NotLater { key: bob().public_key(), newest });
+    assert_eq!(world.object_as(&first), expected);
+}
+
+#[test]
+fn what_was_taken_back_cannot_be_submitted_again() {
+    let mut world = collecting();
+    let objection = world.objection(Some("no"), &bob());
+    world.object_as(&objection).unwrap();
+    world.pass(1);
+    assert_eq!(world.object(None, &bob()), Ok(Objected { stands: false }));
+    assert_mentions(&world.last.message, &["Take back the objection to", INDEX]);
+    assert!(standing(&world).is_empty());
+    world.pass(1);
+    // By anyone, now or later.
+    assert!(matches!(world.object_as(&objection), Err(ObjectRefusal::NotLater { .. })));
+    assert_eq!(
+        world.object(None, &bob()),
+        Err(ObjectRefusal::NothingToTakeBack(bob().public_key())),
+        "it is taken back already"
+    );
+    assert_eq!(world.object(Some("again"), &bob()), Ok(Objected { stands: true }));
+}
+
+#[test]
+fn there_must_be_something_to_take_back() {
+    let mut world = collecting();
+    let expected = Err(ObjectRefusal::NothingToTakeBack(bob().public_key()));
+    assert_eq!(world.object(None, &bob()), expected);
+    world.object(Some("no"), &alice()).unwrap();
+    assert_eq!(world.object(None, &bob()), expected);
+    assert!(matches!(world.object(None, &mallory()), Err(ObjectRefusal::NotASigner { .. })));
+}
+
+#[test]
+fn a_removed_signer_takes_back_but_says_nothing_new() {
+    let mut world = collecting();
+    world.object(Some("no"), &bob()).unwrap();
+    let next =
+        signers("2026-02-01T11:00:00Z").artifact(1, [&alice()]).admin(1, [&carol()]).master(1, [&dave()]);
+    world.rotate(&next, &[&carol()]);
+    assert_eq!(standing(&world).len(), 1, "a rotation keeps it");
+    world.pass(1);
+    let expected = ObjectRefusal::NotASigner { key: bob().public_key(), project: path(PROJECT) };
+    assert_eq!(world.object(Some("more"), &bob()), Err(expected));
+    assert_eq!(world.object(None, &bob()), Ok(Objected { stands: false }));
+}
+
+#[test]
+fn a_correction_and_a_withdrawal_delete_objections_and_a_revocation_ends_them() {
+    let file = format!("{INDEX}.objections.json");
+    let mut world = collecting();
+    let old = world.objection(Some("no"), &bob());
+    world.object_as(&old).unwrap();
+    world.add_release(&release("v1", "two"), &alice()).unwrap();
+    assert!(!world.repo.has(&file));
+    assert_eq!(world.object_as(&old), Err(ObjectRefusal::OtherIndex(path(INDEX))));
+    world.object(Some("no"), &bob()).unwrap();
+    world.withdraw(&alice()).unwrap();
+    assert!(!world.repo.has(&file));
+    let mut world = collecting();
+    world.object(Some("no"), &bob()).unwrap();
+    let (stands, taken) = (world.objection(Some("yes"), &alice()), world.objection(None, &bob()));
+    world.sign_all(INDEX, &[&alice(), &bob()]);
+    world.revoke_index(&key(6));
+    assert!(world.repo.has(&file), "what was said stays");
+    world.pass(1);
+    for request in [stands, taken] {
+        assert_eq!(world.object_as(&request), Err(ObjectRefusal::Revoked(path(INDEX))));
+    }
+}
+
+#[test]
+fn only_releases_that_are_there_are_objected_to() {
+    let mut world = collecting();
+    let right = world.objection(Some("no"), &bob());
+    let at = |file: &str| ObjectBody { file_path: path(file), ..right.clone() };
+    assert_eq!(world.object_as(&at(ACTIVE)), Err(ObjectRefusal::NotARelease(path(ACTIVE))));
+    let missing = format!("{PROJECT}/releases/tag/v9/svc.index.json");
+    assert_eq!(world.object_as(&at(&missing)), Err(ObjectRefusal::NotFound(path(&missing))));
+    world.withdraw(&alice()).unwrap();
+    assert_eq!(world.object_as(&right), Err(ObjectRefusal::NotFound(path(INDEX))));
+}
+
+#[test]
+fn the_signature_must_be_of_the_objector_over_the_exact_text() {
+    let mut world = collecting();
+    let right = world.objection(Some("no"), &bob());
+    let spaced = ObjectBody { objection_json: format!("{} ", right.objection_json), ..right.clone() };
+    let in_anothers_name = ObjectBody { public_key: alice().public_key(), ..right.clone() };
+    for wrong in [spaced, in_anothers_name] {
+        assert_eq!(world.object_as(&wrong), Err(ObjectRefusal::BadSignature));
+    }
+    assert!(world.object_as(&right).is_ok());
+}
+
+#[test]
+fn a_time_can_be_ten_minutes_ahead_and_no_more() {
+    let mut world = collecting();
+    world.now = countersign_testing::at("2026-02-01T13:00:00.9Z");
+    let subject_digest = Sha512::of(&world.repo.bytes(INDEX));
+    // What is stored has whole seconds, and must allow the same decision again.
+    let whole = world.now.to_whole_seconds();
+    let ahead = |seconds| Objection {
+        text: Some("no".to_owned()),
+        subject_digest,
+        timestamp: shifted_seconds(whole, seconds),
+    };
+    let late = world.objection_of(&ahead(601), &bob());
+    assert_eq!(world.object_as(&late), Err(ObjectRefusal::TimestampAhead(ahead(601).timestamp)));
+    let limit = world.objection_of(&ahead(600), &bob());
+    assert_eq!(world.object_as(&limit), Ok(Objected { stands: true }));
+}
+
+#[test]
+fn a_release_has_a_hundred_objections_and_no_more() {
+    let people: [SecretKey; OBJECTIONS + 1] = std::array::from_fn(|i| key(100 + u8::try_from(i).unwrap()));
+    let everyone = people.each_ref();
+    let team = signers("2026-01-31T10:00:00Z").artifact(1, everyone);
+    let mut world = World::with(&team, &everyone);
+    world.add_release(&release("v1", "one"), everyone[0]).unwrap();
+    let (last, others) = people.split_last().unwrap();
+    for person in others {
+        // Line ends take the most room in the file: each is escaped.
+        let mut request = world.objection(Some("no"), person);
+        let short = OBJECTION_BYTES - request.objection_json.len();
+        request.objection_json.push_str(&"\n".repeat(short));
+        request.signature = person.sign(&Sha512::of(request.objection_json.as_bytes()));
+        world.object_as(&request).unwrap();
+    }
+    assert_eq!(world.object(Some("one more"), last), Err(ObjectRefusal::Full(path(INDEX))));
+    let bytes = world.repo.bytes(&format!("{INDEX}.objections.json")).len();
+    assert!((FILE_BYTES / 2..FILE_BYTES).contains(&bytes), "{bytes}");
+    world.pass(1);
+    world.object(None, &others[0]).unwrap();
+    assert_eq!(
+        world.object(Some("one more"), last),
+        Err(ObjectRefusal::Full(path(INDEX))),
+        "one that was taken back still takes a place"
+    );
+}
