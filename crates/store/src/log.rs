@@ -69,6 +69,9 @@ impl Logged {
             | Claim::Register { .. }
             | Claim::Update { .. }
             | Claim::Sign { .. }
+            | Claim::Agree { .. }
+            | Claim::Activate { .. }
+            | Claim::Veto { .. }
             | Claim::Revoke { .. }
             | Claim::Drop { .. } => None,
         }

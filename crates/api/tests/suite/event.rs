@@ -5,7 +5,7 @@ use countersign_core::values::time::Timestamp;
 use countersign_testing::{ACTIVE, INDEX, PENDING, PROJECT, alice, path};
 
 fn event(kind: EventKind, at: &str, is_alices: bool) -> Event {
-    Event { kind, path: path(at), key: is_alices.then(|| alice().public_key()) }
+    Event { kind, path: path(at), key: is_alices.then(|| alice().public_key()), due: None }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Documents: each stored document in a file of its own, with how it is read, checked and written.
 
+pub mod agreement;
 pub mod history;
 pub mod index;
 pub mod layout;
@@ -12,3 +13,4 @@ pub mod sha256sums;
 pub mod signatures;
 pub mod signers;
 pub mod transparency;
+pub mod veto;

@@ -80,7 +80,8 @@ impl RevokeBody {
     }
 }
 
-fn parse_reason(text: &str) -> Result<String, String> {
+/// Why somebody revokes or vetoes.
+pub(crate) fn parse_reason(text: &str) -> Result<String, String> {
     match text.chars().count() {
         1..=MAX_REASON_CHARS => Ok(text.to_owned()),
         _ => Err(format!("must have 1 to {MAX_REASON_CHARS} characters")),

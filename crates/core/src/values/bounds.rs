@@ -38,6 +38,12 @@ pub const HISTORY_BYTES: usize = 32 << 20;
 pub const KEPT_REQUEST_BYTES: usize = 64 << 10;
 /// Of a revocation document.
 pub const REVOCATION_BYTES: usize = 16 << 10;
+/// Of a veto.
+pub const VETO_BYTES: usize = 16 << 10;
+/// Vetoed proposals of a project that are remembered until the next rotation; then the oldest is forgotten.
+pub const VETO_RECORDS: usize = 16;
+/// How long a signers file can let rotations wait, in hours.
+pub const ROTATION_DELAY_HOURS: usize = 720;
 /// Of the list of what waits for a key.
 pub const PENDING_LIST_BYTES: usize = 4 << 20;
 /// Releases, projects, or things that wait for a key, in one answer of the catalogue.

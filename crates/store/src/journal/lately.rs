@@ -49,7 +49,16 @@ pub(crate) fn read_requests(
 fn stores_request(message: &str) -> bool {
     match Claim::parse(message) {
         Some(Claim::Register { .. } | Claim::Update { .. } | Claim::Revoke { .. }) => true,
-        Some(Claim::Create | Claim::Sign { .. } | Claim::Assets { .. } | Claim::Drop { .. }) | None => false,
+        Some(
+            Claim::Create
+            | Claim::Sign { .. }
+            | Claim::Agree { .. }
+            | Claim::Activate { .. }
+            | Claim::Veto { .. }
+            | Claim::Assets { .. }
+            | Claim::Drop { .. },
+        )
+        | None => false,
     }
 }
 

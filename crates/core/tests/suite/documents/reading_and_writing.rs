@@ -355,9 +355,10 @@ proptest! {
     #[test]
     fn any_signatures_and_history_survive_being_written(
         sets in prop::collection::vec((any_set(), any_set(), any_time(), any::<String>(), any::<String>()), 0..3),
+        agreed_at in prop::option::of(any_time()),
     ) {
         let entry = |(signatures, metadata_signatures, timestamp, signers_config, metadata)| {
-            countersign_core::documents::history::HistoryEntry { signers_config, signatures, metadata, metadata_signatures, timestamp }
+            countersign_core::documents::history::HistoryEntry { signers_config, signatures, metadata, metadata_signatures, timestamp, agreed_at }
         };
         for (set, ..) in &sets {
             prop_assert_eq!(SignatureSet::parse(&set.write()), Ok(set.clone()));
