@@ -203,6 +203,10 @@ pub struct WaitingFile {
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Of a signers file that has all signatures: when it takes force, unless the masters veto it.
+    #[schema(value_type = Option<String>, nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_until: Option<Timestamp>,
 }
 
 impl WaitingFile {
@@ -219,6 +223,10 @@ impl WaitingFile {
             since: object.required("since")?.parsed(Timestamp::parse)?,
             by: object.optional("by").map(|key| key.parsed(PublicKey::parse)).transpose()?,
             reason: text(&object, "reason")?,
+            waits_until: object
+                .optional("waits_until")
+                .map(|time| time.parsed(Timestamp::parse))
+                .transpose()?,
         })
     }
 }

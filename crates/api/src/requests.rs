@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-pub use countersign_core::documents::revocation::RevokeBody;
+pub use countersign_core::documents::{revocation::RevokeBody, veto::VetoBody};
 use countersign_core::{
     documents::{
         other_formats::{FormatTexts, parse_texts},

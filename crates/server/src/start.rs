@@ -36,6 +36,7 @@ use crate::{
     config::Settings,
     date::http_date,
     disk_space,
+    due::{self, DueRotations},
     events::Audience,
     held_store::HeldStore,
     limits::{
@@ -131,6 +132,7 @@ pub struct Running {
     webhooks: Vec<Background>,
     catalogue: Rounds,
     disk: Rounds,
+    due: Rounds,
     following: Option<Background>,
     /// Asks witnesses, or is the work of one.
     witnessing: Vec<Background>,
@@ -172,6 +174,7 @@ impl Running {
         self.app.catalogue.stop();
         self.catalogue.stop().await?;
         self.disk.stop().await?;
+        self.due.stop().await?;
         for part in [self.following, self.admin].into_iter().flatten() {
             part.stop().await?;
         }
@@ -290,7 +293,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     });
     let (listener, address) = bind(settings.listen)?;
     let metrics = settings.metrics_listen.map(bind).transpose()?;
-    let reader = app.clone();
+    let (reader, due) = (app.clone(), DueRotations::of(&app));
     let service = Service {
         router: table::build(app.clone()),
         read: move |head: RequestHead<'_>| answer_read(&reader, head),
@@ -298,6 +301,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         requests: Arc::clone(&app.requests),
         limiter: app.limiter.clone(),
         proxies: Arc::new(settings.trusted_proxies),
+        due: due.clone(),
         workers: Handle::current(),
     };
     let gate = Gate {
@@ -310,6 +314,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let webhooks = webhooks.work(&app.store, &clock, &fetcher).map(Background::start).collect();
     let catalogue = catalogue::follow(&app.catalogue).map_err(StartError::Threads)?;
     let disk = disk_space::watch(settings.data_dir).map_err(StartError::Threads)?;
+    let due = due::watch(due, Handle::current()).map_err(StartError::Threads)?;
     let store = Arc::clone(&app.store);
     let following = match &app.role {
         ServerRole::Single { .. } => None,
@@ -356,6 +361,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         webhooks,
         catalogue,
         disk,
+        due,
         following,
         witnessing,
         admin,
@@ -384,6 +390,7 @@ fn serve_metrics(app: &App, bound: (TcpListener, SocketAddr)) -> (Background, So
         requests: Arc::default(),
         limiter: None,
         proxies: Arc::new(TrustedProxies::default()),
+        due: DueRotations::default(),
         workers: Handle::current(),
     };
     let gate = Gate {

@@ -41,6 +41,7 @@ fn waiting(kind: WaitingKind) -> WaitingFile {
         since: at("2026-02-01T12:00:00Z"),
         by: Some(alice().public_key()),
         reason: Some("a bad build".to_owned()),
+        waits_until: None,
     }
 }
 

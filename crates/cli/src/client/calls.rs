@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign_api::requests::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody};
+use countersign_api::requests::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody, VetoBody};
 use reqwest::Method;
 use serde::Serialize;
 
@@ -22,6 +22,7 @@ pub(crate) enum ServerCall<'a> {
     Signatures(&'a SignaturesBody),
     Assets(&'a AssetsBody),
     Revoke(&'a RevokeBody),
+    Veto(&'a VetoBody),
 }
 
 impl ServerCall<'_> {
@@ -33,6 +34,7 @@ impl ServerCall<'_> {
             Self::Signatures(_) => (Method::POST, "signatures", ANSWER_TIMEOUT),
             Self::Assets(_) => (Method::POST, "assets", RELEASE_TIMEOUT),
             Self::Revoke(_) => (Method::POST, "revoke", ANSWER_TIMEOUT),
+            Self::Veto(_) => (Method::POST, "veto", ANSWER_TIMEOUT),
         }
     }
 
@@ -45,12 +47,13 @@ impl ServerCall<'_> {
             Self::Signatures(_) => "a signature",
             Self::Assets(_) => "a release",
             Self::Revoke(_) => "a revocation",
+            Self::Veto(_) => "a veto",
         }
     }
 
     pub(super) fn repetition(self) -> Repetition {
         match self {
-            Self::Ping | Self::Signatures(_) | Self::Revoke(_) => Repetition::Harmless,
+            Self::Ping | Self::Signatures(_) | Self::Revoke(_) | Self::Veto(_) => Repetition::Harmless,
             Self::Register(_) | Self::Update(_) | Self::Assets(_) => Repetition::Harmful,
         }
     }
@@ -62,6 +65,7 @@ impl ServerCall<'_> {
             Self::Signatures(body) => to_json(body),
             Self::Assets(body) => to_json(body),
             Self::Revoke(body) => to_json(body),
+            Self::Veto(body) => to_json(body),
         }
     }
 }

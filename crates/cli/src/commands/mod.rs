@@ -25,5 +25,6 @@ pub(crate) mod staple;
 pub(crate) mod status;
 pub(crate) mod trust;
 pub(crate) mod verify;
+pub(crate) mod veto;
 pub(crate) mod watch;
 pub(crate) mod witness;

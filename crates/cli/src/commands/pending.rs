@@ -1,13 +1,17 @@
 //! `countersign pending`
 
 use countersign_api::catalogue::{KeyPendingResponse, WaitingFile, WaitingKind};
-use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp};
+use countersign_core::{
+    documents::signers::Role,
+    values::{key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp},
+};
 use serde_json::{Value, json};
 
 use crate::{
     args::PendingArgs,
     client::{ServerClient, now},
     error::CliError,
+    people::when_text,
     session::{Reader, Session},
     table::{Table, age_text},
 };
@@ -50,8 +54,19 @@ struct Waiting {
 
 impl Waiting {
     fn json(&self) -> Value {
-        let WaitingFile { kind, file_path, project_id, tag, collected, needed, roles, since, by, reason } =
-            &self.file;
+        let WaitingFile {
+            kind,
+            file_path,
+            project_id,
+            tag,
+            collected,
+            needed,
+            roles,
+            since,
+            by,
+            reason,
+            waits_until,
+        } = &self.file;
         json!({
             "kind": kind.name(),
             "file_path": file_path.as_str(),
@@ -63,6 +78,7 @@ impl Waiting {
             "since": since.to_string(),
             "by": by.map(|key| key.to_string()),
             "reason": reason,
+            "waits_until": waits_until.map(|until| until.to_string()),
             "server": self.server,
         })
     }
@@ -82,7 +98,10 @@ fn to_table(session: &Session, found: &[Waiting], now: Timestamp) -> String {
                 let reason = file.reason.as_deref().map(shown_text).unwrap_or_default();
                 session.output.bad(&format!("revoke: {reason}"))
             }
-            WaitingKind::Signers => "sign the signers file".to_owned(),
+            WaitingKind::Signers => match file.waits_until {
+                Some(until) => session.output.bad(&ask_waiting(file, until)),
+                None => "sign the signers file".to_owned(),
+            },
             WaitingKind::Release => "sign the release".to_owned(),
         };
         let mut row = vec![
@@ -98,6 +117,15 @@ fn to_table(session: &Session, found: &[Waiting], now: Timestamp) -> String {
         table.push(row);
     }
     table.to_string()
+}
+
+/// Of signers that have all signatures. Masters decide whether they take force at once, later or never.
+fn ask_waiting(file: &WaitingFile, until: Timestamp) -> String {
+    let until = when_text(until);
+    match file.roles.contains(&Role::Master) {
+        true => format!("signers in force on {until}: veto, or sign to let them in at once"),
+        false => format!("signers in force on {until}; all signatures are there"),
+    }
 }
 
 /// What waits for a key. Says so where there is more than the server lists.

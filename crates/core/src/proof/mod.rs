@@ -7,5 +7,6 @@ mod signers_policy;
 pub mod staple;
 pub mod to_revoke;
 pub mod to_sign;
+pub mod to_veto;
 pub mod trust;
 pub mod verify;

@@ -19,4 +19,5 @@ pub mod reference;
 pub mod releases;
 pub mod revoke;
 pub mod signatures;
+pub mod veto;
 pub mod witness;

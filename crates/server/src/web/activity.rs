@@ -295,8 +295,9 @@ fn mark(kind: EventKind) -> Markup {
     let class = match kind {
         EventKind::Registration | EventKind::Proposal | EventKind::Release => "state open",
         EventKind::Signature | EventKind::Dropped => "state plain",
+        EventKind::Agreed => "state open",
         EventKind::Complete | EventKind::Activated => "state good",
-        EventKind::Revocation | EventKind::Revoked => "state bad",
+        EventKind::Revocation | EventKind::Revoked | EventKind::Veto | EventKind::Vetoed => "state bad",
     };
     html! { span class=(class) { (word_of(kind)) } }
 }
@@ -307,6 +308,9 @@ fn word_of(kind: EventKind) -> &'static str {
         EventKind::Proposal => "signers proposed",
         EventKind::Signature => "signed",
         EventKind::Complete => "complete",
+        EventKind::Agreed => "signers agreed to, waiting",
+        EventKind::Veto => "veto begun",
+        EventKind::Vetoed => "signers vetoed",
         EventKind::Activated => "signers in force",
         EventKind::Release => "release added",
         EventKind::Revocation => "revocation begun",

@@ -83,6 +83,9 @@ fn find_newest(log: &Log) -> Vec<RepoPath> {
         EventKind::Registration
         | EventKind::Proposal
         | EventKind::Signature
+        | EventKind::Agreed
+        | EventKind::Veto
+        | EventKind::Vetoed
         | EventKind::Activated
         | EventKind::Dropped => false,
     };

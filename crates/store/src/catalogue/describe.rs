@@ -108,6 +108,7 @@ impl KnownRelease<'_> {
             since: first_signed(&begun.set).unwrap_or(begun.document.timestamp),
             by: begun.document.initiator.or(first),
             reason: Some(begun.document.reason.clone()),
+            waits_until: None,
         }
     }
 
@@ -133,6 +134,7 @@ impl KnownRelease<'_> {
             since: time_of(self.registered_at),
             by,
             reason: None,
+            waits_until: None,
         }))
     }
 }
@@ -173,6 +175,7 @@ pub(super) fn describe_proposal(
     let tally = Tally::of_consent(&consent, &proposal.signatures.signers());
     let request = SignedRequest::parse(&proposal.registration);
     let by = stored::parse_stored(&layout::registration_of(&path), request)?.public_key;
+    let agreement = stored::agreement(snapshot, &path)?;
     Ok(Some(WaitingFile {
         kind: WaitingKind::Signers,
         file_path: path,
@@ -184,6 +187,7 @@ pub(super) fn describe_proposal(
         since: proposal.metadata.origin.retrieved_at,
         by: Some(by),
         reason: None,
+        waits_until: agreement.map(|agreement| agreement.due_at),
     }))
 }
 

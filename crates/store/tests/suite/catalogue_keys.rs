@@ -64,6 +64,7 @@ async fn a_release_waits_for_the_artifact_signers_who_have_not_signed() {
         since: time(added),
         by: Some(carol().public_key()),
         reason: None,
+        waits_until: None,
     };
     assert_eq!(pending(&team, &alice()), [waiting(0)]);
     team.sign(&index, &[&alice()]).await;
@@ -98,6 +99,7 @@ async fn a_begun_revocation_waits_for_every_revoker_who_has_not_joined() {
         since: time(begun),
         by: Some(carol().public_key()),
         reason: Some("a bad build".to_owned()),
+        waits_until: None,
     };
     let check = |team: &Team| {
         for revoker in [bob(), key(5)] {

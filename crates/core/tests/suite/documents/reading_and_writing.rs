@@ -180,7 +180,7 @@ fn a_history_keeps_the_exact_text_that_was_signed() {
     assert_eq!(entry["metadata"], kind("metadata").example_text());
     assert_eq!(entry["timestamp"], "2026-02-01T12:00:00Z");
     let fields: Vec<&str> =
-        ["signers_config", "signatures", "metadata", "metadata_signatures", "timestamp"].into();
+        ["signers_config", "signatures", "metadata", "metadata_signatures", "timestamp", "agreed_at"].into();
     let text = kind("history").example_text();
     let positions: Vec<usize> =
         fields.iter().map(|f| text.find(&format!("\n      \"{f}\":")).unwrap()).collect();
