@@ -133,6 +133,7 @@ pub struct Running {
     catalogue: Rounds,
     disk: Rounds,
     due: Rounds,
+    rotations: DueRotations,
     following: Option<Background>,
     /// Asks witnesses, or is the work of one.
     witnessing: Vec<Background>,
@@ -149,6 +150,11 @@ struct Background {
 impl Running {
     pub fn app(&self) -> &App {
         &self.app
+    }
+
+    /// What happens before each request: signers whose time has come take force.
+    pub async fn settle_due(&self) {
+        self.rotations.settle().await;
     }
 
     pub fn is_tls(&self) -> bool {
@@ -314,6 +320,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let webhooks = webhooks.work(&app.store, &clock, &fetcher).map(Background::start).collect();
     let catalogue = catalogue::follow(&app.catalogue).map_err(StartError::Threads)?;
     let disk = disk_space::watch(settings.data_dir).map_err(StartError::Threads)?;
+    let rotations = due.clone();
     let due = due::watch(due, Handle::current()).map_err(StartError::Threads)?;
     let store = Arc::clone(&app.store);
     let following = match &app.role {
@@ -362,6 +369,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         catalogue,
         disk,
         due,
+        rotations,
         following,
         witnessing,
         admin,

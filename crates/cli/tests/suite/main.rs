@@ -24,6 +24,7 @@ mod packaging;
 mod requests;
 mod staple;
 mod store;
+mod veto;
 mod web;
 mod webhooks;
 mod witness;

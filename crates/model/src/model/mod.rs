@@ -18,6 +18,7 @@ mod revoke;
 mod server;
 mod sign;
 mod spec;
+mod veto;
 
 pub use choices::Choices;
 pub use server::Server;
@@ -33,6 +34,9 @@ pub struct Played {
     pub activations: usize,
     pub completed_indexes: usize,
     pub revocations: usize,
+    /// Rotations that waited, and vetoes that stopped one.
+    pub waited: usize,
+    pub vetoes: usize,
 }
 
 /// Plays the sequence that grows from `bytes`. Panics if the server and the model differ.

@@ -28,6 +28,8 @@ fn add(total: &mut Played, played: Played) {
     total.activations += played.activations;
     total.completed_indexes += played.completed_indexes;
     total.revocations += played.revocations;
+    total.waited += played.waited;
+    total.vetoes += played.vetoes;
 }
 
 #[test]
