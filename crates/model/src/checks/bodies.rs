@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use countersign_api::requests::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody};
+use countersign_api::requests::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody, VetoBody};
 use countersign_core::values::json::ParseError;
 
 use super::promises::{assert_no_duplicates, assert_path, assert_shown};
@@ -14,6 +14,9 @@ pub fn check(data: &[u8]) {
         body.signatures.keys().for_each(assert_path);
     }
     if let Some(body) = check_body(data, RevokeBody::parse, serde_json::to_vec) {
+        assert_path(&body.file_path);
+    }
+    if let Some(body) = check_body(data, VetoBody::parse, serde_json::to_vec) {
         assert_path(&body.file_path);
     }
     check_body(data, AssetsBody::parse, serde_json::to_vec);

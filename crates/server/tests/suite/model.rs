@@ -46,6 +46,7 @@ fn the_server_answers_as_the_model_of_its_specification() {
     // Otherwise the sequences would prove little.
     assert!(total.successes * 3 > total.requests, "{total:?}");
     assert!(total.activations > 30 && total.completed_indexes > 30 && total.revocations > 10, "{total:?}");
+    assert!(total.waited > 0 && total.vetoes > 0, "{total:?}");
 }
 
 #[test]

@@ -6,11 +6,11 @@ use std::{collections::BTreeSet, fs, path::Path};
 use countersign_api::{
     answers::{
         AssetsResponse, ChainResponse, FilesToSignResponse, PendingResponse, PingResponse, ProposedResponse,
-        RevokedResponse, SignedResponse,
+        RevokedResponse, SignedResponse, VetoedResponse,
     },
     catalogue::{KeyPendingResponse, KeyResponse, ProjectsResponse, ReleasesResponse},
     event::EventBody,
-    requests::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody},
+    requests::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody, VetoBody},
 };
 use countersign_core::{
     documents::signers::SignersFile as Signers,
@@ -180,6 +180,7 @@ fn examples_are_read_by_the_server_and_by_the_client() {
                 "register_repo" | "update_signers" => ProposeBody::parse(&bytes).map(drop),
                 "submit_signatures" => SignaturesBody::parse(&bytes).map(drop),
                 "revoke" => RevokeBody::parse(&bytes).map(drop),
+                "veto" => VetoBody::parse(&bytes).map(drop),
                 "assets" => AssetsBody::parse(&bytes).map(drop),
                 "add_checkpoint" => {
                     WitnessRequest::parse(example.as_str().expect("text").as_bytes()).unwrap();
@@ -207,6 +208,7 @@ fn examples_are_read_by_the_server_and_by_the_client() {
                 "pending_signatures" => PendingResponse::parse(&bytes).map(drop),
                 "assets" => AssetsResponse::parse(&bytes).map(drop),
                 "revoke" => RevokedResponse::parse(&bytes).map(drop),
+                "veto" => VetoedResponse::parse(&bytes).map(drop),
                 "ping" => PingResponse::parse(&bytes).map(drop),
                 "get_signers" => Signers::parse(&bytes).map(drop),
                 "events" => {
