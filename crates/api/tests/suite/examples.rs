@@ -185,6 +185,7 @@ fn tell_catalogue(examples: &mut Examples, world: &World) {
         since: world.now,
         by: Some(bob().public_key()),
         reason,
+        waits_until: None,
     };
     let (public_key, pending) = (alice().public_key(), vec![begun.clone()]);
     let revocations = pending.clone();
