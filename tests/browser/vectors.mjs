@@ -38,6 +38,11 @@ function inChain(fault) {
     "not later": " is not later than the one before$",
     "bad signature": ": the signature of svc-pub:\\S+ does not verify$",
     "not agreed": " is not signed by everyone who had to$",
+    "no agreement": " does not say when it was agreed to$",
+    "needless agreement": " says when it was agreed to, and nothing let it wait$",
+    "agreed too early": " was agreed to before the one before was in force$",
+    "not agreed then": " was not agreed to when it says so$",
+    hasty: " has not waited as long as the one before demands$",
   }[fault];
 }
 

@@ -11,6 +11,7 @@ use countersign_core::{
         json::{Field, Json, Object, ParseError},
         key::{PublicKey, decode_base64, encode_base64},
         path::RepoPath,
+        time::Timestamp,
     },
 };
 use serde::{Serialize, Serializer};
@@ -62,12 +63,20 @@ impl ProposedResponse {
 pub struct SignedResponse {
     /// Whether all signatures that are needed are there now.
     pub is_complete: bool,
+    /// Of signers that have all signatures and wait: when they take force. Absent where nothing waits.
+    #[schema(value_type = String, nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_until: Option<Timestamp>,
 }
 
 impl SignedResponse {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let is_complete = Json::parse(bytes)?.root().open_object()?.required("is_complete")?.boolean()?;
-        Ok(Self { is_complete })
+        let json = Json::parse(bytes)?;
+        let object = json.root().open_object()?;
+        Ok(Self {
+            is_complete: object.required("is_complete")?.boolean()?,
+            waits_until: object.optional("waits_until").map(|f| f.parsed(Timestamp::parse)).transpose()?,
+        })
     }
 }
 
@@ -83,12 +92,21 @@ pub struct StatusResponse {
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revoked: Option<bool>,
+    /// Of signers that have all signatures and wait: when they take force. Absent where nothing waits.
+    #[schema(value_type = String, nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_until: Option<Timestamp>,
 }
 
 impl StatusResponse {
     pub fn new(file_path: RepoPath, state: IndexState) -> Self {
         let revoked = (state == IndexState::Revoked).then_some(true);
-        Self { file_path, is_complete: state == IndexState::Complete, revoked }
+        Self { file_path, is_complete: state == IndexState::Complete, revoked, waits_until: None }
+    }
+
+    /// Signers that have all signatures and take force only then.
+    pub fn waiting(file_path: RepoPath, until: Timestamp) -> Self {
+        Self { file_path, is_complete: true, revoked: None, waits_until: Some(until) }
     }
 }
 
@@ -166,6 +184,25 @@ impl ChangedResponse {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         let json = Json::parse(bytes)?;
         Ok(Self::new(message_of(&json.root().open_object()?)))
+    }
+}
+
+/// A veto was taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct VetoedResponse {
+    /// Always true.
+    pub success: bool,
+    pub message: String,
+    /// Whether the proposal is gone, or the veto waits for more signatures.
+    pub vetoed: bool,
+}
+
+impl VetoedResponse {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let object = json.root().open_object()?;
+        let vetoed = object.required("vetoed")?.boolean()?;
+        Ok(Self { success: true, message: message_of(&object), vetoed })
     }
 }
 

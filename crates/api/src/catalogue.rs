@@ -214,6 +214,10 @@ pub struct WaitingFile {
     #[schema(value_type = Option<Vec<ListedObjection>>, nullable = false)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub objections: Vec<ListedObjection>,
+    /// Of a signers file that has all signatures: when it takes force, unless the masters veto it.
+    #[schema(value_type = Option<String>, nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_until: Option<Timestamp>,
 }
 
 impl WaitingFile {
@@ -234,6 +238,10 @@ impl WaitingFile {
                 Some(_) => list(&object, "objections", ListedObjection::parse_field)?,
                 None => Vec::new(),
             },
+            waits_until: object
+                .optional("waits_until")
+                .map(|time| time.parsed(Timestamp::parse))
+                .transpose()?,
         })
     }
 }

@@ -3,7 +3,7 @@
 use countersign_core::{
     documents::layout,
     rules::decide::titles,
-    values::{key::PublicKey, path::RepoPath},
+    values::{key::PublicKey, path::RepoPath, time::Timestamp},
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,14 +13,31 @@ pub enum Claim {
         project: RepoPath,
         submitter: Option<PublicKey>,
     },
+    /// With `due`, the proposal comes back with all consent, and waits.
     Update {
         project: RepoPath,
         submitter: PublicKey,
         url: String,
+        due: Option<Timestamp>,
     },
     Sign {
         file: RepoPath,
         signer: PublicKey,
+        completes: bool,
+    },
+    /// The signature completes the consent to signers, which wait.
+    Agree {
+        project: RepoPath,
+        signer: PublicKey,
+        due: Timestamp,
+    },
+    /// Signers have waited long enough; no one asked.
+    Activate {
+        project: RepoPath,
+    },
+    Veto {
+        project: RepoPath,
+        master: PublicKey,
         completes: bool,
     },
     Assets {
@@ -54,6 +71,7 @@ impl Claim {
         let field = |name: &str| lines.clone().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
         let by = field("By: ").and_then(|key| PublicKey::parse_prefixed(&key).ok());
         let from = field("From: ");
+        let due = field("Due: ").and_then(|time| Timestamp::parse(&time).ok());
         let subject = |title: &str| subject_of(first, title);
         let sign = |file: RepoPath, completes| Some(Self::Sign { file, signer: by?, completes });
         let revoke = |file: RepoPath, completes| Some(Self::Revoke { file, revoker: by?, completes });
@@ -62,9 +80,18 @@ impl Claim {
         } else if let Some(project) = subject(titles::REGISTER) {
             Some(Self::Register { project, submitter: by })
         } else if let Some(project) = subject(titles::PROPOSE).or_else(|| subject(titles::REPLACE)) {
-            Some(Self::Update { project, submitter: by?, url: from? })
+            Some(Self::Update { project, submitter: by?, url: from?, due })
         } else if let Some(project) = subject(titles::ACTIVATE) {
-            sign(layout::pending_signers(&project), true)
+            match field("By: ") {
+                Some(_) => sign(layout::pending_signers(&project), true),
+                None => Some(Self::Activate { project }),
+            }
+        } else if let Some(project) = subject(titles::AGREE) {
+            Some(Self::Agree { project, signer: by?, due: due? })
+        } else if let Some(project) = subject(titles::RECORD_VETO) {
+            Some(Self::Veto { project, master: by?, completes: false })
+        } else if let Some(project) = subject(titles::VETO) {
+            Some(Self::Veto { project, master: by?, completes: true })
         } else if let Some(file) = subject(titles::COMPLETE) {
             // Before the title that it begins with.
             sign(file, true)

@@ -34,6 +34,12 @@ pub enum EventKind {
     Signature,
     /// The signatures on a release are enough.
     Complete,
+    /// Proposed signers have all consent, and wait until they take force.
+    Agreed,
+    /// One of several signatures that a veto needs was recorded.
+    Veto,
+    /// The masters vetoed proposed signers.
+    Vetoed,
     /// Proposed signers are those in force now.
     Activated,
     /// A release was registered, or corrected while it collected signatures.
@@ -59,6 +65,8 @@ pub struct Event {
     pub path: RepoPath,
     /// Whose request it was, where the commit says so.
     pub key: Option<PublicKey>,
+    /// When agreed signers take force.
+    pub due: Option<Timestamp>,
 }
 
 /// Which events a listener wants: those that pass every condition that is set.
@@ -97,11 +105,14 @@ impl Event {
 }
 
 impl EventKind {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::Registration,
         Self::Proposal,
         Self::Signature,
         Self::Complete,
+        Self::Agreed,
+        Self::Veto,
+        Self::Vetoed,
         Self::Activated,
         Self::Release,
         Self::Withdrawn,
@@ -118,6 +129,9 @@ impl EventKind {
             Self::Proposal => "proposal",
             Self::Signature => "signature",
             Self::Complete => "complete",
+            Self::Agreed => "agreed",
+            Self::Veto => "veto",
+            Self::Vetoed => "vetoed",
             Self::Activated => "activated",
             Self::Release => "release",
             Self::Withdrawn => "withdrawn",
@@ -143,14 +157,31 @@ impl Serialize for EventKind {
 /// What a commit with this message made happen, in order: a signature may also complete what it signs. Nothing for the
 /// first commit, nor for one that is not ours.
 pub fn events_of(message: &str) -> Vec<Event> {
-    let event = |kind, path, key| Event { kind, path, key };
+    let event = |kind, path, key| Event { kind, path, key, due: None };
+    let agreed = |project: &RepoPath, key, due| Event {
+        due: Some(due),
+        ..event(EventKind::Agreed, layout::pending_signers(project), Some(key))
+    };
     match Claim::parse(message) {
         None | Some(Claim::Create) => Vec::new(),
         Some(Claim::Register { project, submitter }) => {
             vec![event(EventKind::Registration, layout::pending_signers(&project), submitter)]
         }
-        Some(Claim::Update { project, submitter, url: _ }) => {
-            vec![event(EventKind::Proposal, layout::pending_signers(&project), Some(submitter))]
+        Some(Claim::Update { project, submitter, url: _, due }) => {
+            let proposed = event(EventKind::Proposal, layout::pending_signers(&project), Some(submitter));
+            let waits = due.map(|due| agreed(&project, submitter, due));
+            [proposed].into_iter().chain(waits).collect()
+        }
+        Some(Claim::Agree { project, signer, due }) => {
+            let signed = event(EventKind::Signature, layout::pending_signers(&project), Some(signer));
+            vec![signed, agreed(&project, signer, due)]
+        }
+        Some(Claim::Activate { project }) => {
+            vec![event(EventKind::Activated, layout::active_signers(&project), None)]
+        }
+        Some(Claim::Veto { project, master, completes }) => {
+            let kind = if completes { EventKind::Vetoed } else { EventKind::Veto };
+            vec![event(kind, layout::pending_signers(&project), Some(master))]
         }
         Some(Claim::Sign { file, signer, completes }) => {
             let completed = completes.then(|| match layout::project_of_signers_dir(&file) {
@@ -194,12 +225,16 @@ pub struct EventBody {
     #[schema(value_type = String)]
     pub time: Timestamp,
     pub commit: String,
+    /// When agreed signers take force, unless they are vetoed.
+    #[schema(value_type = Option<String>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub due: Option<Timestamp>,
 }
 
 impl EventBody {
     /// `commit` is the id of the commit that made it happen, in hexadecimal digits.
     pub fn new(event: &Event, time: Timestamp, commit: String) -> Self {
-        Self { kind: event.kind, path: event.path.clone(), key: event.key, time, commit }
+        Self { kind: event.kind, path: event.path.clone(), key: event.key, time, commit, due: event.due }
     }
 
     /// `None` where it is of a kind that only a newer server knows.
@@ -218,6 +253,7 @@ impl EventBody {
             key: key.map(|key| key.parsed(PublicKey::parse)).transpose()?,
             time: object.required("time")?.parsed(Timestamp::parse)?,
             commit: commit.string()?.to_owned(),
+            due: object.optional("due").map(|due| due.parsed(Timestamp::parse)).transpose()?,
         }))
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 pub use countersign_core::documents::{
-    objections::ObjectBody, revocation::RevokeBody, withdrawal::WithdrawBody,
+    objections::ObjectBody, revocation::RevokeBody, veto::VetoBody, withdrawal::WithdrawBody,
 };
 use countersign_core::{
     documents::{

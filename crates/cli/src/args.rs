@@ -210,7 +210,8 @@ Example:
   countersign update https://github.com/acme/app/blob/main/svc.signers/next.json
 
 Publish the new file beside the one in force, and propose it. Enough of the old admins, enough of the new admins and \
-every added key must sign it. Once it is in force, put it in the place of the old file.")]
+every added key must sign it. If the file in force has `rotation_delay_hours`, it then waits so long, unless the masters \
+have signed as well; `countersign veto` stops it meanwhile. Once it is in force, put it in the place of the old file.")]
     Update(ProposeArgs),
     /// Register a release for signing
     #[command(after_help = "\
@@ -312,6 +313,16 @@ If the signers file names witnesses of a log, the command then waits until they 
 when a server can still show the release as if it were not revoked. If the time is over before that, the exit code is 6; \
 the release is revoked all the same.")]
     Revoke(RevokeArgs),
+    /// Veto proposed signers of a project, with a master key
+    #[command(after_help = "\
+Examples:
+  countersign veto https/github.com/443/acme/app --reason \"no one of us has asked for this\"
+  countersign veto https/github.com/443/acme/app        join a veto that another master began
+
+Only master keys of the signers file in force can veto, as many as a rotation by masters needs. They can veto any proposal \
+that is pending, also one that has all signatures and waits (`rotation_delay_hours` in the signers file), until it takes \
+force. A vetoed file goes, and the same file is refused until the next rotation. Then look into whose keys signed it.")]
+    Veto(VetoArgs),
     /// Follow a server's log, and report every change of your projects
     #[command(after_help = "\
 Examples:
@@ -319,7 +330,7 @@ Examples:
   countersign monitor https://sign.example.org https/github.com/443/acme/app --once
   countersign monitor https://sign.example.org --key ME.pub --exec 'mail -s \"acme/app changed\" me@example.org'
 
-Reports new signers, completed releases and revocations, so that you learn of one that was not yours. It reads every new \
+Reports new signers, signers that are agreed to and wait, vetoes, completed releases and revocations, so that you learn of one that was not yours. It reads every new \
 commit, compares it with the log, and checks that the log only grows. The first time, it begins with what comes next. \
 What it has told it remembers, and continues there. A log that contradicts itself ends the command with exit code 3, and \
 is reported as well. If a project's signers file names witnesses, it also reports that they do not confirm the log.")]

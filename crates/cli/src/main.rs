@@ -116,6 +116,7 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Watch(args) => ask(global, output, async |session| watch::run(session, &args).await),
         Command::Withdraw(args) => ask(global, output, async |session| withdraw::run(session, &args).await),
         Command::Object(args) => ask(global, output, async |session| object::run(session, &args).await),
+        Command::Veto(args) => ask(global, output, async |session| veto::run(session, &args).await),
         Command::Revoke(args) => ask(global, output, async |session| revoke::run(session, &args).await),
         Command::Monitor(args) => ask(global, output, async |session| monitor::run(session, &args).await),
         Command::Ping(args) => ask(global, output, async |session| ping::run(session, &args).await),

@@ -18,7 +18,7 @@ use countersign_core::{
     values::{key::PublicKey, other_format::OtherFormat, shown::shown_text},
 };
 use countersign_explain::{
-    difference::list_changes,
+    difference::{SignersChange, list_changes},
     progress::{Names, condition_text, describe_conditions, describe_groups},
     signers::plural,
 };
@@ -207,6 +207,29 @@ fn size_text(size: Option<u64>) -> String {
     size.map_or_else(|| "size not known".to_owned(), |size| format!("{size} bytes"))
 }
 
+/// What a proposal changes, where something is there to change.
+pub(crate) fn describe_changes(to_sign: &ToSign, output: Output) -> Vec<String> {
+    match &to_sign.subject {
+        Subject::Proposal { signers, current, .. } => {
+            change_lines(current.as_ref().map(|chain| &chain.last().signers), signers, output)
+        }
+        Subject::Release { .. } => Vec::new(),
+    }
+}
+
+fn change_lines(before: Option<&SignersFile>, signers: &SignersFile, output: Output) -> Vec<String> {
+    let changes = list_changes(before, signers);
+    if changes.is_empty() {
+        return vec!["  - nothing changes but the time".to_owned()];
+    }
+    let line = |change: &SignersChange| {
+        let text = change.to_string();
+        let text = if change.is_alarming() { output.bad(&text) } else { text };
+        format!("  - {text}")
+    };
+    changes.iter().map(line).collect()
+}
+
 fn describe_proposal(
     signers: &SignersFile,
     metadata: &Metadata,
@@ -222,14 +245,11 @@ fn describe_proposal(
         None => lines.push("  A first registration: everyone in the file has to sign.".to_owned()),
         Some(chain) => lines.push(format!("  replaces   {}", chain.last().digest.to_prefixed())),
     }
-    let changes = list_changes(before, signers);
-    if changes.is_empty() {
-        lines.push("  - nothing changes but the time".to_owned());
-    }
-    for change in &changes {
-        let text = change.to_string();
-        let text = if change.is_alarming() { output.bad(&text) } else { text };
-        lines.push(format!("  - {text}"));
+    lines.extend(change_lines(before, signers, output));
+    if let Some(hours) = before.and_then(SignersFile::rotation_delay_hours) {
+        lines.push(format!(
+            "  waits      {hours} hours once all have signed, unless the masters in force sign as well"
+        ));
     }
     lines
 }

@@ -12,6 +12,7 @@ use countersign_core::{
 };
 
 use crate::{
+    delay::shown_hours,
     log_change::{LogChange, list_log_changes},
     signers::{named_signer, rule_text, shown_group, shown_groups, shown_signer, shown_signers},
     strength::{KeyCount, count_needed, effective_groups},
@@ -77,6 +78,11 @@ pub enum SignersChange {
     /// A key that can register new releases, and nothing else (D105).
     RegistrarJoined(Signer),
     RegistrarLeft(Signer),
+    /// How many hours rotations wait that the masters have not agreed to (D130).
+    Delay {
+        before: Option<u64>,
+        after: Option<u64>,
+    },
     /// The servers that clients ask about the project, the best first.
     Servers(Vec<String>),
     /// Of the log and its witnesses.
@@ -102,6 +108,7 @@ pub fn list_changes(current: Option<&SignersFile>, proposed: &SignersFile) -> Ve
         None => {
             let mut changes = Role::ALL.map(|role| found_role(proposed, role)).to_vec();
             changes.extend(proposed.registrars().iter().cloned().map(SignersChange::RegistrarJoined));
+            changes.extend(compare_delays(None, proposed));
             changes.extend(compare_servers(&[], proposed.servers()));
             changes.extend(compare_logs(None, proposed));
             changes.extend(compare_formats(&[], proposed.formats()));
@@ -111,8 +118,9 @@ pub fn list_changes(current: Option<&SignersFile>, proposed: &SignersFile) -> Ve
             let pair = Pair { current, proposed };
             let mut changes = pair.list_moved_names();
             changes.extend(Role::ALL.into_iter().filter_map(|role| pair.find_weakening(role)));
+            let quiet = compare_delays(Some(current), proposed).into_iter();
             let (alarming, plain): (Vec<_>, Vec<_>) =
-                compare_logs(Some(current), proposed).partition(SignersChange::is_alarming);
+                quiet.chain(compare_logs(Some(current), proposed)).partition(SignersChange::is_alarming);
             changes.extend(alarming);
             changes.extend(pair.list_people());
             changes.extend(Role::ALL.into_iter().flat_map(|role| pair.list_group_changes(role)));
@@ -131,6 +139,7 @@ impl SignersChange {
         match self {
             Self::NameMoved { .. } | Self::Weakened { .. } => true,
             Self::Renamed { before, .. } => before.name.is_some(),
+            Self::Delay { before, after } => after < before,
             Self::Log(change) => change.is_alarming(),
             Self::Founded { .. }
             | Self::Joined { .. }
@@ -170,6 +179,12 @@ fn found_role(file: &SignersFile, role: Role) -> SignersChange {
 
 fn compare_servers(before: &[String], after: &[String]) -> Option<SignersChange> {
     (before != after).then(|| SignersChange::Servers(after.to_vec()))
+}
+
+fn compare_delays(current: Option<&SignersFile>, proposed: &SignersFile) -> Option<SignersChange> {
+    let (before, after) =
+        (current.and_then(SignersFile::rotation_delay_hours), proposed.rotation_delay_hours());
+    (before != after).then_some(SignersChange::Delay { before, after })
 }
 
 /// Their order means nothing.
@@ -369,6 +384,20 @@ impl fmt::Display for SignersChange {
                 )
             }
             Self::RegistrarLeft(signer) => write!(f, "{} is no longer a registrar", shown_signer(signer)),
+            Self::Delay { before: None, after: None } => f.write_str("rotations do not wait"),
+            Self::Delay { before: None, after: Some(hours) } => write!(
+                f,
+                "rotations wait {} from then on, unless the masters agree, who can veto meanwhile",
+                shown_hours(*hours)
+            ),
+            Self::Delay { before: Some(hours), after: None } => {
+                write!(f, "WEAKER: rotations take force at once; before, they waited {}", shown_hours(*hours))
+            }
+            Self::Delay { before: Some(before), after: Some(after) } => {
+                let mark = if after < before { "WEAKER: " } else { "" };
+                let [before, after] = [before, after].map(|hours| shown_hours(*hours));
+                write!(f, "{mark}rotations wait {after}; before, they waited {before}")
+            }
             Self::Servers(servers) if servers.is_empty() => f.write_str("the file names no servers"),
             Self::Servers(servers) => write!(f, "servers: {}", servers.join(", ")),
             Self::Formats(formats) if formats.is_empty() => {

@@ -1,6 +1,7 @@
 //! Explanations for people: what a proposed signers file changes, what a signers file withstands, and how signers
 //! are named. The client and the web pages show them; no rule depends on them.
 
+pub mod delay;
 pub mod difference;
 pub mod log_change;
 pub mod log_strength;

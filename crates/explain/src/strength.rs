@@ -88,6 +88,8 @@ pub enum Warning {
     /// These keys release and administrate: stealing one is a step towards both.
     NotIndependent(Vec<Signer>),
     NoMasterKeys,
+    /// Rotations wait, and no one can veto them meanwhile (D130).
+    NoVeto,
     /// Keys that people have to recognise by their letters alone.
     NoNames(Vec<PublicKey>),
     /// Of the log and its witnesses.
@@ -238,6 +240,9 @@ fn collect_warnings(file: &SignersFile, acts: [&ActStrength; 3]) -> Vec<Warning>
     }
     if file.explicit_groups(Role::Master).is_none() {
         warnings.push(Warning::NoMasterKeys);
+        if file.rotation_delay().is_some() {
+            warnings.push(Warning::NoVeto);
+        }
     }
     let nameless: Vec<PublicKey> =
         file.keys().into_iter().filter(|key| named_signer(file, *key).name.is_none()).collect();
@@ -391,6 +396,9 @@ impl fmt::Display for Warning {
             }
             Self::NoMasterKeys => {
                 f.write_str("there are no master keys: if the admins lose their keys, nothing can be rotated")
+            }
+            Self::NoVeto => {
+                f.write_str("rotations wait, but without master keys no one can veto one meanwhile")
             }
             Self::NoNames(keys) => {
                 let keys: Vec<String> = keys.iter().map(PublicKey::to_string).collect();

@@ -23,6 +23,7 @@ use tracing::{Instrument as _, Span, field::Empty};
 
 use crate::{
     date::http_date,
+    due::DueRotations,
     error::{ApiError, LoggedReason},
     gravity::Gravity,
     host::check_host,
@@ -59,6 +60,8 @@ pub struct Service<R> {
     pub requests: Arc<Requests>,
     pub limiter: Option<Arc<Limiter>>,
     pub proxies: Arc<TrustedProxies>,
+    /// Signers that take force before a request is answered.
+    pub due: DueRotations,
     /// Works on requests that take longer than a read.
     pub workers: Handle,
 }
@@ -94,6 +97,7 @@ pub(crate) async fn answer<R: Read>(
     request: Request<Incoming>,
     started: Instant,
 ) -> Response {
+    visitor.service.due.settle().await;
     let id = new_request_id();
     let (method, uri) = (request.method(), request.uri());
     let kind = visitor.service.kinds.kind_of(uri.path());

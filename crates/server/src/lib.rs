@@ -11,6 +11,7 @@ pub(crate) mod catalogue;
 pub mod config;
 pub mod date;
 pub mod disk_space;
+mod due;
 pub mod error;
 pub mod events;
 pub mod gravity;

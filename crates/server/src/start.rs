@@ -36,6 +36,7 @@ use crate::{
     config::Settings,
     date::http_date,
     disk_space,
+    due::{self, DueRotations},
     events::Audience,
     held_store::HeldStore,
     limits::{
@@ -131,6 +132,8 @@ pub struct Running {
     webhooks: Vec<Background>,
     catalogue: Rounds,
     disk: Rounds,
+    due: Rounds,
+    rotations: DueRotations,
     following: Option<Background>,
     /// Asks witnesses, or is the work of one.
     witnessing: Vec<Background>,
@@ -147,6 +150,11 @@ struct Background {
 impl Running {
     pub fn app(&self) -> &App {
         &self.app
+    }
+
+    /// What happens before each request: signers whose time has come take force.
+    pub async fn settle_due(&self) {
+        self.rotations.settle().await;
     }
 
     pub fn is_tls(&self) -> bool {
@@ -172,6 +180,7 @@ impl Running {
         self.app.catalogue.stop();
         self.catalogue.stop().await?;
         self.disk.stop().await?;
+        self.due.stop().await?;
         for part in [self.following, self.admin].into_iter().flatten() {
             part.stop().await?;
         }
@@ -290,7 +299,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     });
     let (listener, address) = bind(settings.listen)?;
     let metrics = settings.metrics_listen.map(bind).transpose()?;
-    let reader = app.clone();
+    let (reader, due) = (app.clone(), DueRotations::of(&app));
     let service = Service {
         router: table::build(app.clone()),
         read: move |head: RequestHead<'_>| answer_read(&reader, head),
@@ -298,6 +307,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         requests: Arc::clone(&app.requests),
         limiter: app.limiter.clone(),
         proxies: Arc::new(settings.trusted_proxies),
+        due: due.clone(),
         workers: Handle::current(),
     };
     let gate = Gate {
@@ -310,6 +320,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let webhooks = webhooks.work(&app.store, &clock, &fetcher).map(Background::start).collect();
     let catalogue = catalogue::follow(&app.catalogue).map_err(StartError::Threads)?;
     let disk = disk_space::watch(settings.data_dir).map_err(StartError::Threads)?;
+    let rotations = due.clone();
+    let due = due::watch(due, Handle::current()).map_err(StartError::Threads)?;
     let store = Arc::clone(&app.store);
     let following = match &app.role {
         ServerRole::Single { .. } => None,
@@ -356,6 +368,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         webhooks,
         catalogue,
         disk,
+        due,
+        rotations,
         following,
         witnessing,
         admin,
@@ -384,6 +398,7 @@ fn serve_metrics(app: &App, bound: (TcpListener, SocketAddr)) -> (Background, So
         requests: Arc::default(),
         limiter: None,
         proxies: Arc::new(TrustedProxies::default()),
+        due: DueRotations::default(),
         workers: Handle::current(),
     };
     let gate = Gate {

@@ -17,7 +17,7 @@ use crate::{
     openapi::{self, catalogue, changes, reads, service},
     routes::{
         assets, chain, events, files, health, journal, keys, log, metrics, object, pending, ping, propose,
-        reference, releases, revoke, signatures, withdraw, witness,
+        reference, releases, revoke, signatures, veto, withdraw, witness,
     },
     routing::route_table::RouteTable,
     state::App,
@@ -38,6 +38,7 @@ pub fn all() -> RouteTable {
         .post("/v1/update_signers", propose::update_signers, changes::update_signers())
         .post("/v1/signatures", signatures::submit, changes::submit_signatures())
         .post("/v1/revoke", revoke::revoke, changes::revoke())
+        .post("/v1/veto", veto::veto, changes::veto())
         .post("/v1/assets", assets::register, changes::assets())
         .post("/v1/withdraw", withdraw::withdraw, changes::withdraw())
         .post("/v1/object", object::object, changes::object())

@@ -71,6 +71,9 @@ impl Logged {
             | Claim::Sign { .. }
             | Claim::Withdraw { .. }
             | Claim::Object { .. }
+            | Claim::Agree { .. }
+            | Claim::Activate { .. }
+            | Claim::Veto { .. }
             | Claim::Revoke { .. }
             | Claim::Drop { .. } => None,
         }

@@ -2,6 +2,7 @@
 
 use countersign_core::{
     documents::{
+        agreement::Agreement,
         history::{History, HistoryEntry},
         index::{Digests, PublishedFile, ReleaseIndex},
         metadata::{Metadata, OriginKind},
@@ -13,6 +14,7 @@ use countersign_core::{
         revocation::Revocation,
         signatures::{Collected, SignatureSet},
         signers::SignersFile,
+        veto::Veto,
     },
     values::{digest::Sha512, json::ParseError, key::SecretKey, other_format::OtherFormat},
 };
@@ -33,7 +35,7 @@ pub struct Kind {
     pub example: fn() -> Vec<u8>,
 }
 
-pub const KINDS: [Kind; 13] = [
+pub const KINDS: [Kind; 15] = [
     Kind {
         name: "signers file",
         rewrite: |b| SignersFile::parse(b).map(|d| d.write()),
@@ -53,6 +55,12 @@ pub const KINDS: [Kind; 13] = [
         name: "revocation",
         rewrite: |b| Revocation::parse(b).map(|d| d.write()),
         example: || revocation().write(),
+    },
+    Kind { name: "veto", rewrite: |b| Veto::parse(b).map(|d| d.write()), example: || veto().write() },
+    Kind {
+        name: "agreement",
+        rewrite: |b| Agreement::parse(b).map(|d| d.write()),
+        example: || agreement().write(),
     },
     Kind {
         name: "signatures",
@@ -119,6 +127,7 @@ fn signers_file() -> Vec<u8> {
         .master(1, [&dave()])
         .revocation(1, [&alice()])
         .registrars([&mallory()])
+        .delay(48)
         .log(&log_key(), &[(1, &[witness_key(1), witness_key(2)]), (1, &[witness_key(3)])])
         .text();
     let named = text.replacen("}}", "}, \"name\": \"alice\"}", 1);
@@ -158,6 +167,20 @@ pub fn revocation() -> Revocation {
         subject_digest: Some(Sha512::of(b"content")),
         initiator: Some(alice().public_key()),
     }
+}
+
+pub fn veto() -> Veto {
+    Veto {
+        veto: "not by \"us\"".to_owned(),
+        project_id: path(PROJECT),
+        signers_file_digest: Sha512::of(b"proposed"),
+        previous: Sha512::of(b"current"),
+        timestamp: at("2026-02-01T12:00:00Z"),
+    }
+}
+
+fn agreement() -> Agreement {
+    Agreement { agreed_at: at("2026-02-01T12:00:00Z"), due_at: at("2026-02-03T12:00:00Z") }
 }
 
 pub fn signature_set(content: &[u8]) -> SignatureSet {
@@ -209,6 +232,7 @@ pub fn history() -> History {
         signers_config: text(&signers_config),
         metadata: text(&metadata),
         timestamp: at("2026-02-01T12:00:00Z"),
+        agreed_at: Some(at("2026-01-31T12:00:00Z")),
     };
     History { entries: vec![entry.clone(), entry] }
 }

@@ -86,6 +86,7 @@ impl Past {
             signers_config: text,
             metadata,
             timestamp: shifted_seconds(noon(), hours + 600),
+            agreed_at: None,
         });
         self
     }

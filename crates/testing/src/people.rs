@@ -54,10 +54,16 @@ pub struct Signers {
     timestamp: String,
     roles: Vec<(&'static str, Vec<String>)>,
     transparency: Option<String>,
+    rotation_delay_hours: Option<u64>,
 }
 
 pub fn signers(timestamp: &str) -> Signers {
-    Signers { timestamp: timestamp.to_owned(), roles: Vec::new(), transparency: None }
+    Signers {
+        timestamp: timestamp.to_owned(),
+        roles: Vec::new(),
+        transparency: None,
+        rotation_delay_hours: None,
+    }
 }
 
 impl Signers {
@@ -123,6 +129,12 @@ impl Signers {
         self
     }
 
+    /// How long rotations wait.
+    pub fn delay(mut self, hours: u64) -> Self {
+        self.rotation_delay_hours = Some(hours);
+        self
+    }
+
     pub fn text(&self) -> String {
         let mut text = format!(r#"{{"version": 1, "timestamp": "{}""#, self.timestamp);
         for (role, groups) in &self.roles {
@@ -130,6 +142,9 @@ impl Signers {
         }
         if let Some(transparency) = &self.transparency {
             write!(text, ", \"transparency\": {transparency}").expect("a string takes all");
+        }
+        if let Some(hours) = self.rotation_delay_hours {
+            write!(text, ", \"rotation_delay_hours\": {hours}").expect("a string takes all");
         }
         text + "}\n"
     }

@@ -10,12 +10,14 @@ use countersign_core::{
         registration::SignedRequest,
         revocation::Revocation,
         sha256sums::render_sha256sums,
+        veto::Veto,
         withdrawal::{WithdrawBody, Withdrawal},
     },
     rules::{
         auth::sign_request,
         decide::{
             Proposal, Proposed,
+            activate::{ActivateRefusal, activate_due},
             assets::{AssetsRefusal, Release, check_assets, register_assets},
             drop::{DropRefusal, drop_pending},
             object::{ObjectRefusal, Objected, object},
@@ -23,6 +25,7 @@ use countersign_core::{
             revoke::{RevokeOutcome, RevokeRefusal, RevokeRequest, revoke},
             sign::{SignRefusal, Signed, Submission, sign, sign_prepared},
             update::{UpdateRefusal, update},
+            veto::{VetoOutcome, VetoRefusal, VetoRequest, veto},
             withdraw::{WithdrawRefusal, withdraw},
         },
         query::files_to_sign,
@@ -118,6 +121,37 @@ impl World {
         self.update(signers, by[0]).expect("an update");
         self.sign_all(PENDING, by);
         assert_eq!(self.repo.text(ACTIVE), signers.text(), "the update is not active");
+    }
+
+    /// What the server does by itself when a rotation has waited long enough.
+    pub fn activate_due(&mut self) -> Result<(), ActivateRefusal> {
+        activate_due(&self.repo, &path(PROJECT), self.now).map(|done| self.commit(done))
+    }
+
+    /// A veto of the pending signers file, as our client writes it.
+    pub fn veto_document(&self, reason: &str) -> Veto {
+        Veto {
+            veto: reason.to_owned(),
+            project_id: path(PROJECT),
+            signers_file_digest: Sha512::of(&self.repo.bytes(PENDING)),
+            previous: Sha512::of(&self.repo.bytes(ACTIVE)),
+            timestamp: self.now,
+        }
+    }
+
+    /// What `by` posts to veto the pending signers file with this document.
+    pub fn veto_request(&self, document: &Veto, by: &SecretKey) -> VetoRequest {
+        let bytes = document.write();
+        VetoRequest {
+            file: path(PENDING),
+            signature: by.sign(&Sha512::of(&bytes)),
+            veto_json: String::from_utf8(bytes).expect("our documents are text"),
+            master: by.public_key(),
+        }
+    }
+
+    pub fn veto(&mut self, request: &VetoRequest) -> Result<VetoOutcome, VetoRefusal> {
+        veto(&self.repo, request, self.now).map(|done| self.commit(done))
     }
 
     pub fn drop_pending(&mut self) -> Result<(), DropRefusal> {

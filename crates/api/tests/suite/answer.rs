@@ -10,7 +10,9 @@ use countersign_api::{
     catalogue::{KeyPendingResponse, KeyResponse, ProjectsResponse, ReleasesResponse},
 };
 use countersign_core::values::{json::ParseError, key::encode_base64};
-use countersign_testing::{INDEX, PENDING, PENDING_METADATA, PROJECT, alice, bob, evidence::rotated, path};
+use countersign_testing::{
+    INDEX, PENDING, PENDING_METADATA, PROJECT, alice, at, bob, evidence::rotated, path,
+};
 use serde::Serialize;
 use serde_json::json;
 
@@ -33,7 +35,8 @@ fn the_answers_of_our_own_server_are_read() {
     assert_eq!(written, expected);
     assert_eq!(ProposedResponse::parse(&bytes(&proposed)), Ok(proposed));
     for is_complete in [true, false] {
-        let signed = SignedResponse { is_complete };
+        let waits_until = is_complete.then(|| at("2026-02-03T12:00:00Z"));
+        let signed = SignedResponse { is_complete, waits_until };
         assert_eq!(SignedResponse::parse(&bytes(&signed)), Ok(signed));
         let revoked = RevokedResponse { success: true, message: "…".to_owned(), revoked: is_complete };
         assert_eq!(RevokedResponse::parse(&bytes(&revoked)), Ok(revoked));

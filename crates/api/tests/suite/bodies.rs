@@ -116,7 +116,8 @@ fn assets_come_from_a_release_or_from_checksums_files() {
 #[test]
 fn a_status_says_revoked_only_where_it_is() {
     let status = |revoked| {
-        let response = StatusResponse { file_path: path("a"), is_complete: false, revoked };
+        let response =
+            StatusResponse { file_path: path("a"), is_complete: false, revoked, waits_until: None };
         serde_json::to_value(response).unwrap()
     };
     assert_eq!(status(None), json!({ "file_path": "a", "is_complete": false }));

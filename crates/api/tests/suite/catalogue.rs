@@ -54,6 +54,7 @@ fn waiting(kind: WaitingKind) -> WaitingFile {
         by: Some(alice().public_key()),
         reason: Some("a bad build".to_owned()),
         objections: Vec::new(),
+        waits_until: None,
     }
 }
 

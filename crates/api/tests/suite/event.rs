@@ -2,17 +2,17 @@
 
 use countersign_api::event::{Event, EventBody, EventFilter, EventKind, events_of};
 use countersign_core::values::time::Timestamp;
-use countersign_testing::{ACTIVE, INDEX, PENDING, PROJECT, alice, path};
+use countersign_testing::{ACTIVE, INDEX, PENDING, PROJECT, alice, at, path};
 
-fn event(kind: EventKind, at: &str, is_alices: bool) -> Event {
-    Event { kind, path: path(at), key: is_alices.then(|| alice().public_key()) }
+fn event(kind: EventKind, file: &str, is_alices: bool) -> Event {
+    Event { kind, path: path(file), key: is_alices.then(|| alice().public_key()), due: None }
 }
 
 #[test]
 fn each_kind_of_commit_tells_what_happened() {
     use EventKind::{
-        Activated, Complete, Dropped, Objection, ObjectionWithdrawn, Proposal, Registration, Release,
-        Revocation, Revoked, Signature, Withdrawn,
+        Activated, Agreed, Complete, Dropped, Objection, ObjectionWithdrawn, Proposal, Registration, Release,
+        Revocation, Revoked, Signature, Veto, Vetoed, Withdrawn,
     };
     let by = format!("\n\nBy: {}\nFrom: https://example.org/x\n", alice().public_key());
     for (title, expected) in [
@@ -24,6 +24,8 @@ fn each_kind_of_commit_tells_what_happened() {
             format!("Activate the signers of {PROJECT}"),
             vec![event(Signature, PENDING, true), event(Activated, ACTIVE, true)],
         ),
+        (format!("Record a veto of the pending signers of {PROJECT}"), vec![event(Veto, PENDING, true)]),
+        (format!("Veto the pending signers of {PROJECT}"), vec![event(Vetoed, PENDING, true)]),
         (format!("Add {INDEX}"), vec![event(Release, INDEX, true)]),
         (format!("Correct {INDEX}"), vec![event(Release, INDEX, true)]),
         (format!("Sign {INDEX}"), vec![event(Signature, INDEX, true)]),
@@ -41,6 +43,14 @@ fn each_kind_of_commit_tells_what_happened() {
     ] {
         assert_eq!(events_of(&format!("{title}{by}")), expected, "{title}");
     }
+    let due = at("2026-02-03T12:00:00Z");
+    let agreed = Event { due: Some(due), ..event(Agreed, PENDING, true) };
+    let agree = format!("Agree to the signers of {PROJECT}{by}Due: {due}\n");
+    assert_eq!(events_of(&agree), [event(Signature, PENDING, true), agreed.clone()]);
+    let back = format!("Replace the proposed signers of {PROJECT}{by}Due: {due}\n");
+    assert_eq!(events_of(&back), [event(Proposal, PENDING, true), agreed]);
+    let activated = format!("Activate the signers of {PROJECT}\n\nAgreed: {due}\n");
+    assert_eq!(events_of(&activated), [event(Activated, ACTIVE, false)]);
     let dropped = format!("Drop the pending signers of {PROJECT}\n\nBy: the operator\n");
     assert_eq!(events_of(&dropped), [event(Dropped, PENDING, false)]);
 }
@@ -50,7 +60,8 @@ fn an_event_is_read_as_it_was_written() {
     let time = Timestamp::from_unix_seconds(1_700_000_000).expect("a time");
     for (kind, is_alices) in EventKind::ALL.into_iter().zip([true, false].into_iter().cycle()) {
         assert_eq!(EventKind::parse(kind.name()), Some(kind));
-        let event = event(kind, INDEX, is_alices);
+        let due = is_alices.then_some(time);
+        let event = Event { due, ..event(kind, INDEX, is_alices) };
         let body = EventBody::new(&event, time, "0123456789abcdef".repeat(3)[..40].to_owned());
         let json = serde_json::to_vec(&body).expect("JSON");
         assert_eq!(EventBody::parse(&json).expect("an event"), Some(body));

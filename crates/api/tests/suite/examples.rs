@@ -8,24 +8,25 @@ use countersign_api::{
     answers::{
         AssetsResponse, ChainResponse, ChangedResponse, FilesToSignResponse, PendingResponse, PingAuth,
         PingResponse, ProposedResponse, ReplacedIndex, RevokedResponse, SignedResponse, StatusResponse,
+        VetoedResponse,
     },
     catalogue::{
         KeyListing, KeyPendingResponse, KeyResponse, ListedRelease, ProjectsResponse, ReleaseState,
         ReleasesResponse, SignatureCount, SignedRelease, WaitingFile, WaitingKind,
     },
-    requests::{AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody},
+    requests::{AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, VetoBody},
 };
 use countersign_core::{
     documents::{index::ReleaseIndex, signers::Role},
     rules::{
         auth::{AuthHeaders, AuthRefusal, check_headers},
-        decide::{Proposed, assets, sign::Submission},
+        decide::{Proposed, assets, sign::Submission, veto::VetoRequest},
         query,
     },
     values::{key::SecretKey, path::RepoPath},
 };
 use countersign_testing::{
-    ACTIVE, INDEX, NONCE, PENDING, PROJECT, World, alice, bob, carol, mallory, origin, path, release,
+    ACTIVE, INDEX, NONCE, PENDING, PROJECT, World, alice, bob, carol, dave, mallory, origin, path, release,
     signed_request, signers,
 };
 use serde::Serialize;
@@ -74,6 +75,7 @@ fn tell() -> Examples {
     tell_strangers(&mut examples, &world);
     tell_update(&mut examples, world.clone());
     tell_revocation(&mut examples, world);
+    tell_veto(&mut examples);
     examples
 }
 
@@ -111,7 +113,8 @@ fn tell_registration(examples: &mut Examples, world: &mut World) {
     world.pass(60);
     examples.add("sign.request", body(&world.submission(PENDING, &alice())));
     let signed = world.sign(PENDING, &alice()).expect("a signature");
-    examples.add("sign", SignedResponse { is_complete: signed.is_complete });
+    let signed = SignedResponse { is_complete: signed.is_complete, waits_until: signed.waits_until };
+    examples.add("sign", signed);
     world.sign(PENDING, &bob()).expect("the last signature");
     let active: Value = serde_json::from_slice(&world.repo.bytes(ACTIVE)).expect("the signers file");
     examples.add("get_signers", active);
@@ -147,7 +150,7 @@ fn tell_release(examples: &mut Examples, world: &mut World) {
     world.pass(60);
     examples.add("sign.request.index", body(&world.submission(INDEX, &bob())));
     let signed = world.sign(INDEX, &bob()).expect("the last signature");
-    examples.add("sign.complete", SignedResponse { is_complete: signed.is_complete });
+    examples.add("sign.complete", SignedResponse { is_complete: signed.is_complete, waits_until: None });
     examples.add("status", status(world, &alice()));
     let history = world.repo.chain_of(INDEX).expect("a chain");
     examples.add("chain", ChainResponse { history });
@@ -214,6 +217,7 @@ fn tell_catalogue(examples: &mut Examples, world: &World) {
         by: Some(bob().public_key()),
         reason,
         objections: Vec::new(),
+        waits_until: None,
     };
     let (public_key, pending) = (alice().public_key(), vec![begun.clone()]);
     let revocations = pending.clone();
@@ -293,6 +297,41 @@ fn tell_revocation(examples: &mut Examples, mut world: World) {
     examples.add("revoke.recorded", RevokedResponse { success: true, message, revoked: outcome.is_revoked });
     examples.add_refusal("revoke.400", world.revoke(&request).expect_err("it is revoked"));
     examples.add("status.revoked", status(&world, &alice()));
+}
+
+fn tell_veto(examples: &mut Examples) {
+    let team = |time| {
+        signers(time).artifact(1, [&alice()]).admin(1, [&bob()]).master(2, [&carol(), &dave()]).delay(48)
+    };
+    let mut world = World::with(&team("2026-01-31T10:00:00Z"), &[&alice(), &bob(), &carol(), &dave()]);
+    world.update(&team("2026-02-01T10:00:00Z"), &bob()).expect("an update");
+    let signed = world.sign(PENDING, &bob()).expect("a signature");
+    let waits_until = signed.waits_until;
+    examples.add("sign.waits", SignedResponse { is_complete: signed.is_complete, waits_until });
+    let until = waits_until.expect("it waits");
+    examples.add("status.waits", StatusResponse::waiting(path(PENDING), until));
+    let document = world.veto_document("no one of us has asked for this");
+    let request = world.veto_request(&document, &carol());
+    let body = VetoBody {
+        file_path: request.file.clone(),
+        veto_json: request.veto_json.clone(),
+        signature: request.signature,
+        public_key: request.master,
+    };
+    examples.add("veto.request", body);
+    let not_a_veto = VetoRequest { veto_json: "{}".to_owned(), ..request.clone() };
+    examples.add_refusal("veto.400", world.veto(&not_a_veto).expect_err("not a veto"));
+    let strangers = world.veto_request(&document, &bob());
+    examples.add_refusal("veto.403", world.veto(&strangers).expect_err("an admin"));
+    let answer =
+        |vetoed, message: &str| VetoedResponse { success: true, message: message.to_owned(), vetoed };
+    let vetoed = world.veto(&request).expect("a first signature").is_vetoed;
+    examples.add("veto.recorded", answer(vetoed, "Veto recorded. More signatures are required."));
+    examples.add_refusal("veto.409", world.veto(&request).expect_err("signed before"));
+    let second = world.veto_request(&document, &dave());
+    let vetoed = world.veto(&second).expect("a veto").is_vetoed;
+    examples.add("veto", answer(vetoed, "The pending signers are vetoed and gone."));
+    examples.add_refusal("veto.404", world.veto(&second).expect_err("it is gone"));
 }
 
 #[test]

@@ -325,6 +325,17 @@ pub(crate) struct StatusArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct VetoArgs {
+    /// The project whose proposed signers are not wanted
+    #[arg(value_name = "PROJECT", required = true, num_args = 1)]
+    pub(crate) names: Vec<String>,
+
+    /// Why; everyone can read it. Leave it out to join a veto that another master began
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
     /// Only events at this path and below it
     #[arg(value_name = "PREFIX", value_parser = parse_path)]

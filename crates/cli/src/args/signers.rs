@@ -77,6 +77,10 @@ pub(crate) struct SignersNewArgs {
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', value_parser = parse_format)]
     pub(crate) format: Vec<OtherFormat>,
 
+    /// How many hours a rotation waits that the masters have not signed, 1 to 720; masters can veto it meanwhile
+    #[arg(long, value_name = "HOURS")]
+    pub(crate) rotation_delay: Option<u64>,
+
     /// Where to write the file [default: standard output]
     #[arg(long, short = 'o', value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -121,6 +125,14 @@ pub(crate) struct SignersEditArgs {
     /// Ask for no other formats
     #[arg(long, conflicts_with = "format")]
     pub(crate) no_formats: bool,
+
+    /// Let rotations wait this many hours, 1 to 720; to lower it waits under the delay in force
+    #[arg(long, value_name = "HOURS")]
+    pub(crate) rotation_delay: Option<u64>,
+
+    /// Let rotations take force at once
+    #[arg(long, conflicts_with = "rotation_delay")]
+    pub(crate) no_rotation_delay: bool,
 
     /// Where to write the file [default: standard output]
     #[arg(long, short = 'o', value_name = "FILE")]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use countersign_api::requests::{
-    AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, WithdrawBody,
+    AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, VetoBody, WithdrawBody,
 };
 use reqwest::Method;
 use serde::Serialize;
@@ -26,6 +26,7 @@ pub(crate) enum ServerCall<'a> {
     Withdraw(&'a WithdrawBody),
     Object(&'a ObjectBody),
     Revoke(&'a RevokeBody),
+    Veto(&'a VetoBody),
 }
 
 impl ServerCall<'_> {
@@ -39,6 +40,7 @@ impl ServerCall<'_> {
             Self::Withdraw(_) => (Method::POST, "withdraw", ANSWER_TIMEOUT),
             Self::Object(_) => (Method::POST, "object", ANSWER_TIMEOUT),
             Self::Revoke(_) => (Method::POST, "revoke", ANSWER_TIMEOUT),
+            Self::Veto(_) => (Method::POST, "veto", ANSWER_TIMEOUT),
         }
     }
 
@@ -53,14 +55,18 @@ impl ServerCall<'_> {
             Self::Withdraw(_) => "a withdrawal",
             Self::Object(_) => "an objection",
             Self::Revoke(_) => "a revocation",
+            Self::Veto(_) => "a veto",
         }
     }
 
     pub(super) fn repetition(self) -> Repetition {
         match self {
-            Self::Ping | Self::Signatures(_) | Self::Withdraw(_) | Self::Object(_) | Self::Revoke(_) => {
-                Repetition::Harmless
-            }
+            Self::Ping
+            | Self::Signatures(_)
+            | Self::Withdraw(_)
+            | Self::Object(_)
+            | Self::Revoke(_)
+            | Self::Veto(_) => Repetition::Harmless,
             Self::Register(_) | Self::Update(_) | Self::Assets(_) => Repetition::Harmful,
         }
     }
@@ -74,6 +80,7 @@ impl ServerCall<'_> {
             Self::Withdraw(body) => to_json(body),
             Self::Object(body) => to_json(body),
             Self::Revoke(body) => to_json(body),
+            Self::Veto(body) => to_json(body),
         }
     }
 }

@@ -1,14 +1,16 @@
 //! Signatures that are submitted: once, however often the request had to be sent (D63).
 
 use countersign_api::{
-    answers::{ChangedResponse, RevokedResponse, SignedResponse},
-    requests::{ObjectBody, RevokeBody, SignaturesBody, WithdrawBody},
+    answers::{ChangedResponse, RevokedResponse, SignedResponse, VetoedResponse},
+    requests::{ObjectBody, RevokeBody, SignaturesBody, VetoBody, WithdrawBody},
 };
 use countersign_core::{
     documents::{
+        agreement::Agreement,
         layout::{self, Signable},
         objections::ObjectionsFile,
         signatures::SignatureSet,
+        veto::Veto,
         withdrawal::Withdrawal,
     },
     values::{
@@ -21,16 +23,16 @@ use super::{Attempts, ServerCall, ServerClient};
 use crate::{error::CliError, keys::SigningKey};
 
 impl ServerClient {
-    /// Whether the file is complete with this signature.
+    /// Whether the file is complete with this signature, and whether it waits then.
     pub(crate) async fn submit_signatures(
         &self,
         key: &SigningKey,
         body: &SignaturesBody,
-    ) -> Result<bool, CliError> {
+    ) -> Result<SignedResponse, CliError> {
         let mut attempts = Attempts::default();
         let call = ServerCall::Signatures(body);
         match self.ask_counting(key, call, SignedResponse::parse, &mut attempts).await {
-            Ok(answer) => Ok(answer.is_complete),
+            Ok(answer) => Ok(answer),
             // An earlier try may have been taken although its answer was lost.
             Err(error) if attempts.was_repeated() => {
                 self.find_submitted(body).await.ok().flatten().ok_or(error)
@@ -94,17 +96,40 @@ impl ServerClient {
         }
     }
 
-    async fn find_submitted(&self, body: &SignaturesBody) -> Result<Option<bool>, CliError> {
+    /// Whether the proposal is gone with this signature.
+    pub(crate) async fn submit_veto(&self, key: &SigningKey, body: &VetoBody) -> Result<bool, CliError> {
+        let mut attempts = Attempts::default();
+        match self.ask_counting(key, ServerCall::Veto(body), VetoedResponse::parse, &mut attempts).await {
+            Ok(answer) => Ok(answer.vetoed),
+            Err(error) if attempts.was_repeated() => self.find_veto(body).await.ok().flatten().ok_or(error),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn find_veto(&self, body: &VetoBody) -> Result<Option<bool>, CliError> {
+        let begun = layout::veto_of(&body.file_path);
+        if let Some(found) = self.find_collected(&begun, &body.public_key, &body.signature).await? {
+            return Ok(Some(found));
+        }
+        let Ok(document) = Veto::parse(body.veto_json.as_bytes()) else { return Ok(None) };
+        let record = layout::veto_record(&document.project_id, &document.signers_file_digest);
+        self.find_collected(&record, &body.public_key, &body.signature).await
+    }
+
+    async fn find_submitted(&self, body: &SignaturesBody) -> Result<Option<SignedResponse>, CliError> {
         let SignaturesBody { file_path, public_key, signatures, .. } = body;
         let Some(signature) = signatures.get(file_path) else { return Ok(None) };
         if let Some(found) = self.find_collected(file_path, public_key, signature).await? {
-            return Ok(Some(found));
+            let agreement = self.parsed(&layout::agreement_of(file_path), Agreement::parse).await?;
+            let waits_until = agreement.map(|agreement| agreement.due_at);
+            return Ok(Some(SignedResponse { is_complete: found || waits_until.is_some(), waits_until }));
         }
         let Some(Signable::PendingSigners { project }) = layout::signable(file_path) else { return Ok(None) };
         let history = self.history(&project).await?;
         // If this signature completed it, it is the newest.
         let last = history.entries.last().and_then(|entry| entry.signatures.entries.get(public_key));
-        Ok(last.filter(|last| last.signature == *signature).map(|_| true))
+        let is_last = last.is_some_and(|last| last.signature == *signature);
+        Ok(is_last.then_some(SignedResponse { is_complete: true, waits_until: None }))
     }
 
     /// Whether a signature is among the complete ones (true) or the collected ones (false).

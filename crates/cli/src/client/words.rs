@@ -1,7 +1,7 @@
 //! What a server says, for people who type commands and never see a request.
 
 /// Names of the API, and what a user of this client calls them.
-const WORDS: [(&str, &str); 14] = [
+const WORDS: [(&str, &str); 16] = [
     ("POST /v1/register_repo", "`countersign register`"),
     ("POST /v1/update_signers", "`countersign update`"),
     ("POST /v1/signatures", "`countersign sign`"),
@@ -9,6 +9,8 @@ const WORDS: [(&str, &str); 14] = [
     ("POST /v1/revoke", "`countersign revoke`"),
     ("POST /v1/withdraw", "`countersign withdraw`"),
     ("POST /v1/object", "`countersign object`"),
+    ("POST /v1/veto", "`countersign veto`"),
+    ("veto_json", "the veto"),
     ("forge_release_url", "the release's page"),
     ("csum_files", "--checksums"),
     ("signers_file_url", "the signers file's URL"),
@@ -50,7 +52,7 @@ pub(super) struct Conflict {
 }
 
 /// The server's messages for 409.
-const CONFLICTS: [Conflict; 20] = [
+const CONFLICTS: [Conflict; 23] = [
     Conflict {
         said: "Project already registered",
         name: "project_registered",
@@ -115,6 +117,21 @@ const CONFLICTS: [Conflict; 20] = [
         said: "Another revocation",
         name: "other_revocation_pending",
         hint: "leave --reason out to co-sign the pending one",
+    },
+    Conflict {
+        said: "have vetoed this signers file",
+        name: "vetoed",
+        hint: "ask the masters; another file, also one with a new timestamp, can be proposed",
+    },
+    Conflict {
+        said: "Another veto",
+        name: "other_veto_pending",
+        hint: "leave --reason out to co-sign the pending one",
+    },
+    Conflict {
+        said: "Too late: ",
+        name: "too_late",
+        hint: "the proposed signers are in force: `countersign chain PROJECT` shows them",
     },
     Conflict {
         said: "is a file where a directory",

@@ -26,6 +26,7 @@ pub(crate) mod staple;
 pub(crate) mod status;
 pub(crate) mod trust;
 pub(crate) mod verify;
+pub(crate) mod veto;
 pub(crate) mod watch;
 pub(crate) mod withdraw;
 pub(crate) mod witness;

@@ -1,13 +1,17 @@
 //! `countersign pending`
 
 use countersign_api::catalogue::{KeyPendingResponse, WaitingFile, WaitingKind};
-use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp};
+use countersign_core::{
+    documents::signers::Role,
+    values::{key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp},
+};
 use serde_json::{Value, json};
 
 use crate::{
     args::PendingArgs,
     client::{ServerClient, now},
     error::CliError,
+    people::when_text,
     session::{Reader, Session},
     table::{Table, age_text},
 };
@@ -62,6 +66,7 @@ impl Waiting {
             by,
             reason,
             objections,
+            waits_until,
         } = &self.file;
         json!({
             "kind": kind.name(),
@@ -75,6 +80,7 @@ impl Waiting {
             "by": by.map(|key| key.to_string()),
             "reason": reason,
             "objections": objections,
+            "waits_until": waits_until.map(|until| until.to_string()),
             "server": self.server,
         })
     }
@@ -94,7 +100,10 @@ fn to_table(session: &Session, found: &[Waiting], now: Timestamp) -> String {
                 let reason = file.reason.as_deref().map(shown_text).unwrap_or_default();
                 session.output.bad(&format!("revoke: {reason}"))
             }
-            WaitingKind::Signers => "sign the signers file".to_owned(),
+            WaitingKind::Signers => match file.waits_until {
+                Some(until) => session.output.bad(&ask_waiting(file, until)),
+                None => "sign the signers file".to_owned(),
+            },
             WaitingKind::Release => match file.objections.as_slice() {
                 [] => "sign the release".to_owned(),
                 [one] => session.output.bad(&format!("OBJECTION: {}", shown_text(&one.objection))),
@@ -117,6 +126,15 @@ fn to_table(session: &Session, found: &[Waiting], now: Timestamp) -> String {
         table.push(row);
     }
     table.to_string()
+}
+
+/// Of signers that have all signatures. Masters decide whether they take force at once, later or never.
+fn ask_waiting(file: &WaitingFile, until: Timestamp) -> String {
+    let until = when_text(until);
+    match file.roles.contains(&Role::Master) {
+        true => format!("signers in force on {until}: veto, or sign to let them in at once"),
+        false => format!("signers in force on {until}; all signatures are there"),
+    }
 }
 
 /// What waits for a key. Says so where there is more than the server lists.

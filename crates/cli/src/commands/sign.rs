@@ -5,7 +5,7 @@ mod offline;
 
 use std::collections::BTreeMap;
 
-use countersign_api::{catalogue::WaitingKind, requests::SignaturesBody};
+use countersign_api::{answers::SignedResponse, catalogue::WaitingKind, requests::SignaturesBody};
 use countersign_core::{
     documents::{
         index::ReleaseIndex,
@@ -73,7 +73,7 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
                 session.output.line(&format!(
                     "Signed {}: {}",
                     session.name_of(path, None),
-                    state_text(signed.is_complete)
+                    signed.state_text()
                 ));
                 done.push(signed);
             }
@@ -91,9 +91,20 @@ struct Signed {
     path: RepoPath,
     you: PublicKey,
     is_complete: bool,
+    /// When signers take force that have all signatures.
+    waits_until: Option<Timestamp>,
     comparison: Option<Value>,
     /// Those that the server has taken as well.
     formats: Vec<OtherFormat>,
+}
+
+impl Signed {
+    fn state_text(&self) -> String {
+        match self.waits_until {
+            Some(until) => format!("all signatures are there; it takes force on {}", when_text(until)),
+            None => state_text(self.is_complete).to_owned(),
+        }
+    }
 }
 
 /// What the user had signed earlier.
@@ -165,13 +176,14 @@ async fn sign_one(
     else {
         return Ok(None);
     };
-    let is_complete = client.submit_signatures(key, &body).await?;
+    let SignedResponse { is_complete, waits_until } = client.submit_signatures(key, &body).await?;
     let formats = formats::check_stored(session, client, &body).await;
     if let Ok(to_sign) = request.check() {
         session.remember(to_sign.project(), client);
     }
     let comparison = comparison.map(|comparison| comparison.json());
-    Ok(Some(Signed { path: request.path.clone(), you: key.public_key(), is_complete, comparison, formats }))
+    let (path, you) = (request.path.clone(), key.public_key());
+    Ok(Some(Signed { path, you, is_complete, waits_until, comparison, formats }))
 }
 
 fn to_json(done: &[Signed], before: &[SignedBefore]) -> Value {
@@ -180,6 +192,9 @@ fn to_json(done: &[Signed], before: &[SignedBefore]) -> Value {
             "file_path": signed.path.as_str(),
             "is_complete": signed.is_complete,
         });
+        if let Some(until) = signed.waits_until {
+            value["waits_until"] = json!(until.to_string());
+        }
         if !signed.formats.is_empty() {
             value["formats"] = json!(signed.formats);
         }
@@ -282,6 +297,13 @@ async fn gather(target: &Target) -> Result<Gathered, CliError> {
     };
     let request = SigningRequest { path: path.clone(), files, history, collected, objections };
     Ok(Gathered { request, is_complete })
+}
+
+/// What a server shows at a path, read as what it must be, and continuing what this computer has accepted.
+pub(super) async fn read_trusted(target: &Target) -> Result<ToSign, CliError> {
+    let to_sign = check(&gather(target).await?.request)?;
+    check_trust(&to_sign, Network::Online)?;
+    Ok(to_sign)
 }
 
 /// A signers file is signed together with what is said about it.

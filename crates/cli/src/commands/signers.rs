@@ -12,6 +12,7 @@ use countersign_core::{
     values::{digest::Sha512, other_format::OtherFormat},
 };
 use countersign_explain::{
+    delay::describe_delay,
     log_strength::LogStrength,
     signers::shown_signers,
     strength::{self, ActStrength, Strength},
@@ -29,6 +30,7 @@ pub(crate) fn check(path: &Path, output: Output) -> Result<(), CliError> {
     let mut lines = vec![format!("{} is valid, of {}", shown_path(path), file.timestamp())];
     lines.push(format!("digest: {digest}"));
     lines.extend(describe_strength(&strength, output));
+    lines.extend(describe_delay(&file));
     if !registrars.is_empty() {
         lines.push("To register releases, and nothing else:".to_owned());
         lines.push(format!("  alone: {}", shown_signers(registrars)));
@@ -44,6 +46,7 @@ pub(crate) fn check(path: &Path, output: Output) -> Result<(), CliError> {
         "keys": file.keys().len(),
         "registrars": registrars.iter().map(|registrar| registrar.key.to_string()).collect::<Vec<_>>(),
         "formats": file.formats(),
+        "rotation_delay_hours": file.rotation_delay_hours(),
     });
     add_strength(&mut value, &strength);
     output.answer(&lines.join("\n"), &value)
@@ -69,6 +72,7 @@ struct Draft {
     servers: Vec<String>,
     log: Option<LogDraft>,
     formats: Vec<OtherFormat>,
+    rotation_delay_hours: Option<u64>,
 }
 
 impl Draft {
@@ -91,6 +95,9 @@ impl Draft {
         }
         if !self.formats.is_empty() {
             file.insert("formats".to_owned(), json!(self.formats));
+        }
+        if let Some(hours) = self.rotation_delay_hours {
+            file.insert("rotation_delay_hours".to_owned(), json!(hours));
         }
         SignersFile::parse(Value::Object(file).to_string().as_bytes()).map_err(|error| {
             CliError::usage(

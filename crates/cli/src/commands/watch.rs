@@ -47,7 +47,8 @@ pub(crate) async fn run(session: &Session, args: &WatchArgs) -> Result<(), CliEr
 /// False once the reader is gone.
 fn show(session: &Session, event: &EventBody) -> Result<bool, CliError> {
     let by = event.key.map(|key| format!("  by {key}")).unwrap_or_default();
-    let text = format!("{}  {:<12}  {}{by}", event.time, event.kind.name(), event.path);
+    let due = event.due.map(|due| format!("  due {due}")).unwrap_or_default();
+    let text = format!("{}  {:<12}  {}{by}{due}", event.time, event.kind.name(), event.path);
     let value: Value = serde_json::to_value(event)
         .map_err(|error| CliError::other("an event cannot be written", "report this").because(error))?;
     session.output.item(&text, &value)

@@ -25,6 +25,7 @@ mod requests;
 mod second_thoughts;
 mod staple;
 mod store;
+mod veto;
 mod web;
 mod webhooks;
 mod witness;

@@ -36,6 +36,9 @@ pub struct HistoryEntry {
     pub metadata_signatures: SignatureSet,
     /// When it became active.
     pub timestamp: Timestamp,
+    /// When it had all consent, if it then waited for the delay of the file before (D133).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agreed_at: Option<Timestamp>,
 }
 
 /// What rules ask of an entry, without its texts.
@@ -107,7 +110,8 @@ impl HistoryEntry {
         let mut signatures = SignatureSet::default();
         signers.iter().for_each(|key| signatures.add(*key, collected));
         let metadata_signatures = signatures.clone();
-        let entry = Self { signers_config, signatures, metadata, metadata_signatures, timestamp };
+        let agreed_at = Some(timestamp);
+        let entry = Self { signers_config, signatures, metadata, metadata_signatures, timestamp, agreed_at };
         assembled_len(&entry.write())
     }
 }
@@ -130,13 +134,14 @@ impl History {
 }
 
 fn parse_entry(field: &Field<'_>) -> Result<HistoryEntry, ParseError> {
-    let object =
-        field.object(&["signers_config", "signatures", "metadata", "metadata_signatures", "timestamp"])?;
+    let texts = ["signers_config", "signatures", "metadata", "metadata_signatures"];
+    let object = field.object(&[texts.as_slice(), &["timestamp", "agreed_at"]].concat())?;
     Ok(HistoryEntry {
         signers_config: object.required("signers_config")?.string()?.to_owned(),
         signatures: SignatureSet::parse_field(&object.required("signatures")?)?,
         metadata: object.required("metadata")?.string()?.to_owned(),
         metadata_signatures: SignatureSet::parse_field(&object.required("metadata_signatures")?)?,
         timestamp: object.required("timestamp")?.parsed(Timestamp::parse)?,
+        agreed_at: object.optional("agreed_at").map(|time| time.parsed(Timestamp::parse)).transpose()?,
     })
 }

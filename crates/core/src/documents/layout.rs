@@ -53,6 +53,15 @@ pub fn superseded_signers(project: &RepoPath, digest: &Sha512) -> RepoPath {
     superseded_dir(project).join(&digest.short()).join(wire::SIGNERS_FILE)
 }
 
+pub fn vetoed_dir(project: &RepoPath) -> RepoPath {
+    project.join(wire::VETOED_DIR)
+}
+
+/// The veto of a signers file with this digest.
+pub fn veto_record(project: &RepoPath, digest: &Sha512) -> RepoPath {
+    vetoed_dir(project).join(&digest.to_string()).join(wire::VETO_FILE)
+}
+
 /// The history as it is served: no file lies here, it is assembled from its entries (D42).
 pub fn history(project: &RepoPath) -> RepoPath {
     project.join(wire::HISTORY_FILE)
@@ -125,6 +134,20 @@ pub fn revocation_of(file: &RepoPath) -> RepoPath {
 
 pub fn pending_revocation_of(file: &RepoPath) -> RepoPath {
     revocation_of(file).with_suffix(wire::PENDING_SUFFIX)
+}
+
+/// That a pending signers file waits for the delay to pass (D131).
+pub fn agreement_of(signers: &RepoPath) -> RepoPath {
+    signers.with_suffix(wire::AGREEMENT_SUFFIX)
+}
+
+/// A veto that collects signatures, beside the pending signers file.
+pub fn veto_of(signers: &RepoPath) -> RepoPath {
+    signers.with_suffix(wire::VETO_SUFFIX)
+}
+
+pub fn pending_veto_of(signers: &RepoPath) -> RepoPath {
+    veto_of(signers).with_suffix(wire::PENDING_SUFFIX)
 }
 
 pub fn request_of(revocation: &RepoPath) -> RepoPath {

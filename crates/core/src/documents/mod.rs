@@ -1,5 +1,6 @@
 //! Documents: each stored document in a file of its own, with how it is read, checked and written.
 
+pub mod agreement;
 pub mod history;
 pub mod index;
 pub mod layout;
@@ -14,4 +15,5 @@ pub mod sha256sums;
 pub mod signatures;
 pub mod signers;
 pub mod transparency;
+pub mod veto;
 pub mod withdrawal;

@@ -63,6 +63,12 @@ impl SignatureSet {
         self.entries.keys().copied().collect()
     }
 
+    /// Those whose signatures were there at this time.
+    pub fn signers_until(&self, time: Timestamp) -> BTreeSet<PublicKey> {
+        let until = self.entries.iter().filter(|(_, collected)| collected.collected_at <= time);
+        until.map(|(key, _)| *key).collect()
+    }
+
     /// Adds a signature that was verified already; the first of a key stays.
     pub fn add(&mut self, key: PublicKey, collected: Collected) {
         self.entries.entry(key).or_insert(collected);

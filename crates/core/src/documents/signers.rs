@@ -4,6 +4,7 @@ use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     fmt,
+    time::Duration,
 };
 
 use serde::{Serialize, Serializer};
@@ -12,8 +13,8 @@ use crate::{
     documents::transparency::Transparency,
     values::{
         bounds::{
-            SERVER_URL_BYTES, SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES, SIGNERS_FILE_REGISTRARS,
-            SIGNERS_FILE_SERVERS,
+            ROTATION_DELAY_HOURS, SERVER_URL_BYTES, SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES,
+            SIGNERS_FILE_REGISTRARS, SIGNERS_FILE_SERVERS,
         },
         json::{self, Field, Json, ParseError},
         key::PublicKey,
@@ -47,6 +48,8 @@ pub struct SignersFile {
     transparency: Option<Transparency>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     formats: Vec<OtherFormat>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rotation_delay_hours: Option<u64>,
 }
 
 /// Distinct keys, of which `threshold` must sign.
@@ -98,6 +101,7 @@ const REGISTRARS: &str = "registrars";
 const SERVERS: &str = "servers";
 const TRANSPARENCY: &str = "transparency";
 const FORMATS: &str = "formats";
+const ROTATION_DELAY: &str = "rotation_delay_hours";
 
 impl SignersFile {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
@@ -117,6 +121,7 @@ impl SignersFile {
             SERVERS,
             TRANSPARENCY,
             FORMATS,
+            ROTATION_DELAY,
         ];
         let object = json.root().object(&fields)?;
         object.require_version(VERSION)?;
@@ -134,6 +139,7 @@ impl SignersFile {
                 .map(|field| Transparency::parse(&field))
                 .transpose()?,
             formats: object.optional(FORMATS).map(parse_formats).transpose()?.unwrap_or_default(),
+            rotation_delay_hours: object.optional(ROTATION_DELAY).map(parse_delay).transpose()?,
         };
         file.check_entry_count()?;
         file.check_names()?;
@@ -175,6 +181,15 @@ impl SignersFile {
     /// The formats besides our own in which artifact signers are asked to sign as well (D100). Nothing depends on them.
     pub fn formats(&self) -> &[OtherFormat] {
         &self.formats
+    }
+
+    /// How long a rotation of these signers waits that the masters have not agreed to (D130).
+    pub fn rotation_delay(&self) -> Option<Duration> {
+        self.rotation_delay_hours.map(|hours| Duration::from_secs(hours * 60 * 60))
+    }
+
+    pub fn rotation_delay_hours(&self) -> Option<u64> {
+        self.rotation_delay_hours
     }
 
     pub fn artifact_groups(&self) -> &[Group] {
@@ -362,6 +377,18 @@ fn parse_formats(field: Field<'_>) -> Result<Vec<OtherFormat>, ParseError> {
         return Err(field.error("must name at least one format; leave the field out for none"));
     }
     Ok(formats)
+}
+
+fn parse_delay(field: Field<'_>) -> Result<u64, ParseError> {
+    let hours = usize::try_from(field.integer()?).unwrap_or(usize::MAX);
+    match hours {
+        1..=ROTATION_DELAY_HOURS => Ok(hours as u64),
+        _ => {
+            let reason =
+                format!("must be between 1 and {ROTATION_DELAY_HOURS}; leave the field out for none");
+            Err(field.error(reason))
+        }
+    }
 }
 
 /// The client that goes there reads the rest.

@@ -8,5 +8,6 @@ pub mod staple;
 pub mod to_object;
 pub mod to_revoke;
 pub mod to_sign;
+pub mod to_veto;
 pub mod trust;
 pub mod verify;

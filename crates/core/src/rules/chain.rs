@@ -128,6 +128,16 @@ pub enum ChainFault {
     BadSignature(PublicKey),
     #[error("not everyone who had to has signed")]
     NotAgreed,
+    #[error("the file before lets rotations wait, its masters have not agreed, and it says no agreed_at")]
+    NoAgreement,
+    #[error("it says when it was agreed to, and nothing let it wait")]
+    NeedlessAgreement,
+    #[error("it says that it was agreed to before the file before it was in force")]
+    AgreedTooEarly,
+    #[error("not everyone who had to had signed when it says that they had")]
+    NotAgreedThen,
+    #[error("it took force before the delay of the file before it was over")]
+    Hasty,
 }
 
 /// Checks a chain from its root. Whether the root is the right one, only its user can know.
@@ -167,15 +177,39 @@ fn verify_link(
         return Err(ChainFault::NotLater);
     }
     let consent = Consent { current: previous.map(|link| &link.signers), proposed: &signers };
-    for (text, set) in
-        [(&entry.signers_config, &entry.signatures), (&entry.metadata, &entry.metadata_signatures)]
-    {
+    let sets = [(&entry.signers_config, &entry.signatures), (&entry.metadata, &entry.metadata_signatures)];
+    for (text, set) in sets {
         if !consent.is_complete(&verify_set(text, set)?) {
             return Err(ChainFault::NotAgreed);
         }
     }
+    check_delay(entry, &consent, previous)?;
     let metadata_digest = Sha512::of(entry.metadata.as_bytes());
     Ok(VerifiedLink { signers, metadata, digest, metadata_digest, activated_at: entry.timestamp })
+}
+
+/// Whether it waited as long as the file before it demands (D133). The times are those of the server.
+fn check_delay(
+    entry: &HistoryEntry,
+    consent: &Consent<'_>,
+    previous: Option<&VerifiedLink>,
+) -> Result<(), ChainFault> {
+    let sets = [&entry.signatures, &entry.metadata_signatures];
+    let delay = consent.delay(&sets.map(SignatureSet::signers));
+    let (previous, delay, agreed_at) = match (previous.zip(delay), entry.agreed_at) {
+        (None, None) => return Ok(()),
+        (None, Some(_)) => return Err(ChainFault::NeedlessAgreement),
+        (Some(_), None) => return Err(ChainFault::NoAgreement),
+        (Some((previous, delay)), Some(agreed_at)) => (previous, delay, agreed_at),
+    };
+    if agreed_at < previous.activated_at {
+        return Err(ChainFault::AgreedTooEarly);
+    }
+    if !sets.iter().all(|set| consent.is_complete(&set.signers_until(agreed_at))) {
+        return Err(ChainFault::NotAgreedThen);
+    }
+    let waited = entry.timestamp.ahead_of(agreed_at);
+    if waited.is_some_and(|waited| waited >= delay) { Ok(()) } else { Err(ChainFault::Hasty) }
 }
 
 fn verify_set(text: &str, set: &SignatureSet) -> Result<BTreeSet<PublicKey>, ChainFault> {

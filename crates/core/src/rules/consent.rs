@@ -1,6 +1,6 @@
 //! Whose signatures a signers file needs before it takes effect (D15).
 
-use std::{borrow::Cow, collections::BTreeSet};
+use std::{borrow::Cow, collections::BTreeSet, time::Duration};
 
 use crate::{
     documents::signers::{Group, Role, SignersFile, keys_of},
@@ -61,6 +61,14 @@ impl<'a> Consent<'a> {
 
     pub fn is_complete(&self, signed: &BTreeSet<PublicKey>) -> bool {
         self.conditions().iter().all(|condition| condition.is_met(signed))
+    }
+
+    /// How long the file waits once it has all consent (D130): the delay of the file in force, unless the masters of that
+    /// file have agreed, on the signers file and on its metadata.
+    pub fn delay(&self, signed: &[BTreeSet<PublicKey>; 2]) -> Option<Duration> {
+        let current = self.current?;
+        let agree = |signed: &BTreeSet<PublicKey>| quorum::is_met(current.master_groups(), signed);
+        current.rotation_delay().filter(|_| !signed.iter().all(agree))
     }
 
     /// The keys whose signatures are accepted.

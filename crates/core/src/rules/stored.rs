@@ -1,10 +1,11 @@
 //! Reads stored documents through a snapshot. A stored file that does not parse is our fault, never the caller's.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 pub use super::snapshot::{corrupt, parse_stored};
 use crate::{
     documents::{
+        agreement::Agreement,
         history::{EntryFacts, History, HistoryEntry},
         layout,
         metadata::Metadata,
@@ -212,10 +213,21 @@ impl StoredProposal {
         change.write(metadata_path, self.metadata_bytes.clone());
     }
 
+    /// Who has signed the signers file, and who its metadata.
+    pub fn signed(&self) -> [BTreeSet<PublicKey>; 2] {
+        [&self.signatures, &self.metadata_signatures].map(SignatureSet::signers)
+    }
+
     /// The digest that names the signers file.
     pub fn digest(&self) -> Sha512 {
         Sha512::of(&self.signers_bytes)
     }
+}
+
+/// Since when and until when the pending signers file at `path` waits, if it does.
+pub fn agreement(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Agreement>, ReadError> {
+    let path = layout::agreement_of(path);
+    snapshot.read(&path)?.map(|bytes| parse_stored(&path, Agreement::parse(&bytes))).transpose()
 }
 
 /// Deletes whatever lies below `dir`, unless the change writes it anew.

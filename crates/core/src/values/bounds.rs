@@ -43,6 +43,12 @@ pub const OBJECTION_BYTES: usize = 8 << 10;
 /// Objections to one release, also those that were taken back. Their texts are escaped in one stored file, which doubles
 /// them at most.
 pub const OBJECTIONS: usize = 100;
+/// Of a veto.
+pub const VETO_BYTES: usize = 16 << 10;
+/// Vetoed proposals of a project that are remembered until the next rotation; then the oldest is forgotten.
+pub const VETO_RECORDS: usize = 16;
+/// How long a signers file can let rotations wait, in hours.
+pub const ROTATION_DELAY_HOURS: usize = 720;
 /// Of the list of what waits for a key.
 pub const PENDING_LIST_BYTES: usize = 4 << 20;
 /// Releases, projects, or things that wait for a key, in one answer of the catalogue.

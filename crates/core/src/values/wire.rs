@@ -31,6 +31,9 @@ pub const HISTORY_DIR: &str = "svc.signers.history";
 pub const ACTIVE_DIR: &str = "svc.signers";
 pub const PENDING_DIR: &str = "svc.signers.pending";
 pub const SUPERSEDED_DIR: &str = "svc.signers.superseded";
+/// Vetoes of proposals, until the next rotation (D136).
+pub const VETOED_DIR: &str = "svc.signers.vetoed";
+pub const VETO_FILE: &str = "svc.veto.json";
 
 /// Directories that may hold the signers file where it is published, besides the project's root.
 pub const PUBLISHED_SIGNERS_DIRS: [&str; 3] = ["svc.signers", ".svc.signers", ".svc_signers"];
@@ -48,6 +51,9 @@ pub const WITHDRAWAL_SUFFIX: &str = ".withdrawn.json";
 /// What signers object to (D123).
 pub const OBJECTIONS_SUFFIX: &str = ".objections.json";
 pub const REVOCATION_SUFFIX: &str = ".revocation.json";
+/// That a pending signers file has all consent, and until when it waits (D131).
+pub const AGREEMENT_SUFFIX: &str = ".agreed.json";
+pub const VETO_SUFFIX: &str = ".veto.json";
 pub const REQUEST_SUFFIX: &str = ".request.json";
 pub const PENDING_SUFFIX: &str = ".pending";
 pub const REVOKED_SUFFIX: &str = ".revoked";

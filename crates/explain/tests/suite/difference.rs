@@ -487,3 +487,32 @@ fn other_formats_are_told_and_their_order_means_nothing() {
     assert!(!told(&list_changes(Some(&both), &with(r#"["ssh"]"#))).is_empty());
     assert_eq!(told(&list_changes(Some(&both), &plain)), ["artifact signers are asked for no other formats"]);
 }
+
+#[test]
+fn a_delay_is_told_and_a_shorter_one_is_an_alarm() {
+    let with = |hours: Option<u64>| {
+        let delay = hours.map_or(String::new(), |hours| format!(r#", "rotation_delay_hours": {hours}"#));
+        let text = format!(
+            r#"{{"version": 1, "timestamp": "2026-01-31T10:00:00Z", {}{delay}}}"#,
+            role_text("artifact 1: 1")
+        );
+        SignersFile::parse(text.as_bytes()).expect("a signers file")
+    };
+    let tell = |before, after| {
+        let changes = list_changes(Some(&with(before)), &with(after));
+        changes.iter().map(|change| (change.is_alarming(), change.to_string())).collect::<Vec<_>>()
+    };
+    for (before, after, is_alarming, words) in [
+        (None, Some(48), false, "wait 48 hours from then on"),
+        (Some(48), None, true, "WEAKER: rotations take force at once; before, they waited 48 hours"),
+        (Some(48), Some(1), true, "WEAKER: rotations wait 1 hour; before, they waited 48 hours"),
+        (Some(1), Some(720), false, "rotations wait 720 hours (30 days); before, they waited 1 hour"),
+    ] {
+        let told = tell(before, after);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].0 == is_alarming && told[0].1.contains(words), "{told:?}");
+    }
+    assert_eq!(tell(Some(48), Some(48)), []);
+    let founded = list_changes(None, &with(Some(48)));
+    assert!(founded.iter().any(|change| change.to_string().contains("48 hours")), "{founded:?}");
+}

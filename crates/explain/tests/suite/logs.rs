@@ -69,6 +69,7 @@ fn log_warnings(strength: &Strength) -> Vec<LogWarning> {
         | Warning::OneLossBlocks { .. }
         | Warning::NotIndependent(_)
         | Warning::NoMasterKeys
+        | Warning::NoVeto
         | Warning::NoNames(_) => None,
     };
     strength.warnings.iter().filter_map(of_log).collect()

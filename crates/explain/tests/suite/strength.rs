@@ -7,6 +7,7 @@ use countersign_core::{
     values::key::PublicKey,
 };
 use countersign_explain::{
+    delay::describe_delay,
     signers::shown_signer,
     strength::{Act, ActStrength, KeyCount, Strength, Warning, assess, count_needed},
 };
@@ -284,6 +285,27 @@ fn missing_masters_and_names_are_warned_of() {
     let named = (1..=3).fold(named, |text, n| text.replacen("}}", &format!(r#"}}, "name": "n{n}"}}"#), 1));
     let strength = assess(&SignersFile::parse(named.as_bytes()).expect("three names"));
     assert!(!warns(&strength, "no master keys") && !warns(&strength, "without a name"));
+}
+
+#[test]
+fn a_delay_without_masters_is_warned_of_and_one_with_masters_is_explained() {
+    let with_delay = |model: Model| {
+        let text =
+            model.text().trim_end().trim_end_matches('}').to_owned() + ", \"rotation_delay_hours\": 72}";
+        SignersFile::parse(text.as_bytes()).expect("a delay")
+    };
+    let alone = with_delay(Model::new(&[(1, &[1, 2])]));
+    assert!(warns(&assess(&alone), "no one can veto"));
+    assert!(describe_delay(&alone).join("\n").contains("no one can veto"));
+    let guarded = with_delay(Model::new(&[(1, &[1, 2])]).master(&[(1, &[3])]));
+    assert!(!warns(&assess(&guarded), "veto"));
+    let told = describe_delay(&guarded).join("\n");
+    for words in
+        ["72 hours (3 days)", "stolen admin keys", "countersign veto", "wait just as long", "witnesses"]
+    {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    assert!(describe_delay(&Model::new(&[(1, &[1])]).file()).is_empty());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use countersign_api::requests::{
-    AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, WithdrawBody,
+    AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, VetoBody, WithdrawBody,
 };
 use countersign_core::values::json::ParseError;
 
@@ -23,6 +23,9 @@ pub fn check(data: &[u8]) {
         assert!((1..=1_000).contains(&body.reason.chars().count()));
     }
     if let Some(body) = check_body(data, ObjectBody::parse, serde_json::to_vec) {
+        assert_path(&body.file_path);
+    }
+    if let Some(body) = check_body(data, VetoBody::parse, serde_json::to_vec) {
         assert_path(&body.file_path);
     }
     check_body(data, AssetsBody::parse, serde_json::to_vec);

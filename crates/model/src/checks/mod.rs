@@ -29,12 +29,13 @@ pub mod timestamp;
 pub mod to_sign;
 pub mod trust;
 pub mod url;
+pub mod veto;
 pub mod witness_request;
 
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target except the model.
-pub const TARGETS: [Target; 29] = [
+pub const TARGETS: [Target; 30] = [
     ("answers", answers::check),
     ("bodies", bodies::check),
     ("bundle", bundle::check),
@@ -63,5 +64,6 @@ pub const TARGETS: [Target; 29] = [
     ("to_sign", to_sign::check),
     ("trust", trust::check),
     ("url", url::check),
+    ("veto", veto::check),
     ("witness_request", witness_request::check),
 ];

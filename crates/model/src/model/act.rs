@@ -18,7 +18,8 @@ use super::{
     revoke, second_thoughts,
     server::Server,
     sign::{self, How},
-    spec::{ExpectedAnswer, Project, Proposing, Spec, refuse},
+    spec::{Config, ExpectedAnswer, Project, Proposing, Spec, refuse},
+    veto,
 };
 
 #[derive(Debug)]
@@ -58,7 +59,8 @@ impl<'s> Player<'s> {
             2..=4 => self.sign_open(choices),
             5 | 6 => self.sign_all(choices),
             7..=9 => self.register_assets(choices),
-            10 | 11 => self.revoke(choices),
+            10 => self.revoke(choices),
+            11 => self.veto_or_revoke(choices),
             12 => self.ask_status(choices),
             13 => self.ask_pending(choices),
             14 => self.read(choices, "files", Spec::file),
@@ -92,6 +94,8 @@ impl<'s> Player<'s> {
         let steps = [SECOND, MINUTE, 7 * MINUTE, SECOND / 4, DAY, 13 * DAY, 14 * DAY, 14 * DAY - SECOND];
         self.spec.now += choices.of(&steps);
         self.server.set_now(self.spec.now);
+        self.played.waited += self.spec.settle();
+        self.server.settle();
     }
 
     /// Sends a request, signed by `caller` if there is one, and compares the answer.
@@ -355,6 +359,30 @@ impl<'s> Player<'s> {
             Some(dir) => index_in(&dir),
             None => self.choose_path(choices),
         }
+    }
+
+    /// Vetoes what the masters can veto, if there is something.
+    fn veto_or_revoke(&mut self, choices: &mut Choices<'_>) {
+        let open = self.spec.vetoable();
+        if open.is_empty() {
+            return self.revoke(choices);
+        }
+        let id = choices.of(&open);
+        let path = if choices.one_in(16) { active_signers(&id) } else { pending_signers(&id) };
+        let masters = self.spec.projects[&id].active.as_ref().map(Config::master).unwrap_or_default();
+        let masters: Vec<Person> = masters.iter().flat_map(|group| group.people.iter().copied()).collect();
+        let master = choose_person(choices, &masters);
+        let caller = if choices.one_in(4) { choices.below(PEOPLE) } else { master };
+        let vetoing = veto::make(choices, &self.spec, &id, &path, master);
+        let body = json!({
+            "file_path": path,
+            "veto_json": vetoing.document,
+            "signature": vetoing.signature,
+            "public_key": spell_key(choices, master),
+        });
+        let request = Request::post("veto", body.to_string());
+        let expected = self.exchange(choices, Some(caller), request, |spec, _| spec.veto(&vetoing));
+        self.played.vetoes += usize::from(matches!(expected, ExpectedAnswer::Json { status: 200, .. }));
     }
 
     fn ask_for_nonsense(&mut self, choices: &mut Choices<'_>) {

@@ -19,6 +19,7 @@ mod second_thoughts;
 mod server;
 mod sign;
 mod spec;
+mod veto;
 
 pub use choices::Choices;
 pub use server::Server;
@@ -36,6 +37,9 @@ pub struct Played {
     pub revocations: usize,
     pub withdrawals: usize,
     pub objections: usize,
+    /// Rotations that waited, and vetoes that stopped one.
+    pub waited: usize,
+    pub vetoes: usize,
 }
 
 /// Plays the sequence that grows from `bytes`. Panics if the server and the model differ.

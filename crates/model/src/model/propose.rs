@@ -39,7 +39,18 @@ enum Fault {
 
 /// A signers file, mostly with a time after `after`.
 pub(crate) fn choose_signers(choices: &mut Choices<'_>, after: i64, now: i64) -> PublishedSigners {
-    let timestamp = match choices.byte() {
+    let chosen = choices.byte();
+    // 14 days are a step of the clock.
+    let delay = match chosen {
+        0..=99 | 180..=255 => None,
+        100..=119 => Some(1),
+        120..=139 => Some(24),
+        140..=159 => Some(336),
+        160..=175 => Some(720),
+        176..=177 => Some(0),
+        178..=179 => Some(721),
+    };
+    let timestamp = match chosen {
         0..=179 => after + 1,
         180..=209 => now.max(after + 1),
         210..=219 => now + 600,
@@ -62,7 +73,13 @@ pub(crate) fn choose_signers(choices: &mut Choices<'_>, after: i64, now: i64) ->
         253..=255 => Fault::NullRole,
     };
     let text = write(choices, timestamp, &roles, fault);
-    let config = (fault == Fault::None).then(|| Config { text: text.clone(), timestamp, roles });
+    let text = match delay {
+        Some(hours) => {
+            text.trim_end_matches("}\n").to_owned() + &format!(", \"rotation_delay_hours\": {hours}}}\n")
+        }
+        None => text,
+    };
+    let config = (fault == Fault::None).then(|| Config { text: text.clone(), timestamp, roles, delay });
     PublishedSigners { content: (fault != Fault::Missing).then_some(text), config }
 }
 

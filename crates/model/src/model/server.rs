@@ -138,6 +138,12 @@ impl Server {
         self.clock.store(nanos.try_into().expect("a time after 1970"), Ordering::Relaxed);
     }
 
+    /// As before the first request after the clock was set.
+    pub(crate) fn settle(&self) {
+        let instance = self.instance.as_ref().expect("a run has begun");
+        self.runtime.block_on(instance.running.settle_due());
+    }
+
     /// Sets what the file server has at a URL; `None`: nothing.
     pub(crate) fn publish(&self, url: &str, content: Option<String>) {
         let path = url.splitn(4, '/').nth(3).expect("a URL with a path").to_owned();

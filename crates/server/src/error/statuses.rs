@@ -7,7 +7,8 @@ use countersign_core::{
         chain::ChainRefusal,
         decide::{
             ProposalFault, assets::AssetsRefusal, object::ObjectRefusal, register::RegisterRefusal,
-            revoke::RevokeRefusal, sign::SignRefusal, update::UpdateRefusal, withdraw::WithdrawRefusal,
+            revoke::RevokeRefusal, sign::SignRefusal, update::UpdateRefusal, veto::VetoRefusal,
+            withdraw::WithdrawRefusal,
         },
         query::StatusRefusal,
         snapshot::ReadError,
@@ -303,7 +304,7 @@ refusals! {
     }
     UpdateRefusal {
         BAD_REQUEST: R::NotRegistered(_) | R::NotActive(_) | R::NotListed { .. } | R::TimestampNotLater { .. },
-        CONFLICT: R::OtherPending(_) | R::HistoryFull { .. },
+        CONFLICT: R::OtherPending(_) | R::Vetoed { .. } | R::HistoryFull { .. },
         => Fault | Stored
     }
     SignRefusal {
@@ -340,6 +341,14 @@ refusals! {
         BAD_REQUEST: R::NotRevocable(_) | R::AlreadyRevoked(_) | R::InvalidDocument(_) | R::DigestMismatch(_)
             | R::BadSignature | R::NotAuthorised { .. } | R::NotCaller | R::SubjectDigestRequired
             | R::NotInitiator,
+        => Stored
+    }
+    VetoRefusal {
+        NOT_FOUND: R::NotFound(_),
+        FORBIDDEN: R::NoMasters(_) | R::NotAuthorised { .. },
+        CONFLICT: R::FirstRegistration(_) | R::OtherProposal(_) | R::TooLate { .. } | R::OtherPending { .. }
+            | R::AlreadySigned(_),
+        BAD_REQUEST: R::NotVetoable(_) | R::InvalidDocument(_) | R::BadSignature,
         => Stored
     }
     StatusRefusal {

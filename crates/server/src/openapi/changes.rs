@@ -1,8 +1,10 @@
 //! Endpoints that change something.
 
 use countersign_api::{
-    answers::{AssetsResponse, ChangedResponse, ProposedResponse, RevokedResponse, SignedResponse},
-    requests::{AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, WithdrawBody},
+    answers::{
+        AssetsResponse, ChangedResponse, ProposedResponse, RevokedResponse, SignedResponse, VetoedResponse,
+    },
+    requests::{AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, VetoBody, WithdrawBody},
 };
 
 use super::endpoint::{Endpoint, Section};
@@ -41,7 +43,7 @@ pub fn update_signers() -> Endpoint {
     .with_body::<ProposeBody>(&[("update", "propose.request")])
     .answers_with::<ProposedResponse>(200, "proposed, and waiting for signatures", &[("proposed", "update")])
     .refuses(400, "the body, the URL or the address is refused; the project is not registered, or its first signers file is not in force yet; `public_key` is invalid, not the caller's, or not in the current file; the new `timestamp` is not later than the current one, or more than 10 minutes ahead", "update.400")
-    .refuses(409, "another proposal is pending, and the caller is neither admin nor master; or too many proposals were replaced already", "update.409")
+    .refuses(409, "another proposal is pending, and the caller is neither admin nor master; the masters have vetoed this very file; or too many proposals were replaced already", "update.409")
     .can_be_blocked()
     .can_fail(", or the signers file could not be fetched or is not valid")
 }
@@ -133,6 +135,29 @@ pub fn revoke() -> Endpoint {
     .can_fail("")
 }
 
+pub fn veto() -> Endpoint {
+    Endpoint::new(
+        "veto",
+        Section::Changing,
+        "Veto pending signers",
+        "Vetoes a pending signers file. Only `master_keys` of the signers file in force can, as many as their thresholds \
+         say, before the pending file takes force. `veto_json` is the exact text of a veto: an object with `veto` (the \
+         reason, 1 to 1,000 characters), `project_id`, `signers_file_digest` (`sha512:` and the digest of the pending file), \
+         `previous` (that of the file in force) and `timestamp`.\n\n\
+         After a 202, other masters join by posting the same `veto_json` with their own signature. When enough have \
+         signed, the pending file goes, and the same bytes are refused until the next rotation. The body has at most 64 KiB.",
+    )
+    .signed()
+    .with_body::<VetoBody>(&[("veto", "veto.request")])
+    .answers_with::<VetoedResponse>(200, "vetoed", &[("vetoed", "veto")])
+    .answers_with::<VetoedResponse>(202, "recorded; more masters have to sign", &[("recorded", "veto.recorded")])
+    .refuses(400, "the body is malformed; the path is not that of a pending signers file; the veto is invalid; the signature does not verify", "veto.400")
+    .refuses(403, "the key is not a master key in force, or the project has none; the operator has blocked the key, the host or the project; or this is a mirror", "veto.403")
+    .refuses(404, "no signers file is pending there", "veto.404")
+    .refuses(409, "the veto is about another file; the pending file is a first registration, or takes force already; another veto is pending; this key has signed it already", "veto.409")
+    .can_fail("")
+}
+
 pub fn submit_signatures() -> Endpoint {
     Endpoint::new(
         "submit_signatures",
@@ -141,7 +166,9 @@ pub fn submit_signatures() -> Endpoint {
         "Submits one signer's signatures on one file. For an index, `signatures` has that one path; for a pending \
          signers file, the file and its metadata. The server takes all of them or none.\n\n\
          Each signature is over the 64 raw bytes of the SHA-512 digest of the stored bytes. `public_key` is the \
-         signer, who need not be the caller.",
+         signer, who need not be the caller.\n\n\
+         Signers whose predecessors have a `rotation_delay_hours` wait when they have all signatures, unless the masters \
+         in force are among those who signed, by their own thresholds. `waits_until` says until when.",
     )
     .counted_as("signatures")
     .signed()
@@ -149,7 +176,7 @@ pub fn submit_signatures() -> Endpoint {
     .answers_with::<SignedResponse>(
         200,
         "accepted",
-        &[("collecting", "sign"), ("complete", "sign.complete")],
+        &[("collecting", "sign"), ("complete", "sign.complete"), ("waits", "sign.waits")],
     )
     .refuses(400, "the body is malformed; no such file; the file collects no signatures; a path is missing, or there is one too many; a signature does not verify", "sign.400")
     .refuses(403, "the signer may not sign this file; the operator has blocked the key, the host or the project; or this is a mirror", "sign.403")

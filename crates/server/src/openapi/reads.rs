@@ -43,7 +43,7 @@ pub fn signature_status() -> Endpoint {
     .answers_with::<StatusResponse>(
         200,
         "whether it is complete",
-        &[("complete", "status"), ("revoked", "status.revoked")],
+        &[("complete", "status"), ("revoked", "status.revoked"), ("waits", "status.waits")],
     )
     .refuses(400, "invalid path", "path.400")
     .refuses(403, "the caller is not in the signers file; or this is a mirror", "status.403")

@@ -20,5 +20,6 @@ pub mod reference;
 pub mod releases;
 pub mod revoke;
 pub mod signatures;
+pub mod veto;
 pub mod withdraw;
 pub mod witness;

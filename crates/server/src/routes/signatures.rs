@@ -7,7 +7,7 @@ use countersign_api::{
 };
 use countersign_core::rules::{
     decide::sign::{self, Submission},
-    query,
+    query, stored,
 };
 
 use crate::{
@@ -27,7 +27,7 @@ pub async fn submit(
     app.blocks.check(&[&request.caller, &body.public_key], &body.file_path)?;
     let (prepared, now) = (Submission::from(body).prepare(&*app.store.head()), app.now());
     let signed = app.store.transact(move |head| sign::sign_prepared(head, &prepared, now)).await??;
-    Ok(Json(SignedResponse { is_complete: signed.is_complete }))
+    Ok(Json(SignedResponse { is_complete: signed.is_complete, waits_until: signed.waits_until }))
 }
 
 pub async fn status(
@@ -36,6 +36,10 @@ pub async fn status(
     request: Authenticated,
 ) -> Result<Json<StatusResponse>, ApiError> {
     let path = tail.parse()?;
-    let state = query::file_status(&*app.store.head(), &path, &request.caller)?;
-    Ok(Json(StatusResponse::new(path, state)))
+    let head = app.store.head();
+    let state = query::file_status(&*head, &path, &request.caller)?;
+    Ok(Json(match stored::agreement(&*head, &path)? {
+        Some(agreement) => StatusResponse::waiting(path, agreement.due_at),
+        None => StatusResponse::new(path, state),
+    }))
 }

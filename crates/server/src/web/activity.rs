@@ -297,8 +297,13 @@ fn mark(kind: EventKind) -> Markup {
         EventKind::Signature | EventKind::Dropped | EventKind::Withdrawn | EventKind::ObjectionWithdrawn => {
             "state plain"
         }
+        EventKind::Agreed => "state open",
         EventKind::Complete | EventKind::Activated => "state good",
-        EventKind::Objection | EventKind::Revocation | EventKind::Revoked => "state bad",
+        EventKind::Objection
+        | EventKind::Revocation
+        | EventKind::Revoked
+        | EventKind::Veto
+        | EventKind::Vetoed => "state bad",
     };
     html! { span class=(class) { (word_of(kind)) } }
 }
@@ -309,6 +314,9 @@ fn word_of(kind: EventKind) -> &'static str {
         EventKind::Proposal => "signers proposed",
         EventKind::Signature => "signed",
         EventKind::Complete => "complete",
+        EventKind::Agreed => "signers agreed to, waiting",
+        EventKind::Veto => "veto begun",
+        EventKind::Vetoed => "signers vetoed",
         EventKind::Activated => "signers in force",
         EventKind::Release => "release added",
         EventKind::Withdrawn => "withdrawn",

@@ -43,6 +43,7 @@ fn told_already(changes: &[SignersChange]) -> BTreeSet<PublicKey> {
         | SignersChange::RoleUnlisted { .. }
         | SignersChange::RegistrarJoined(_)
         | SignersChange::RegistrarLeft(_)
+        | SignersChange::Delay { .. }
         | SignersChange::Servers(_)
         | SignersChange::Log(_)
         | SignersChange::Formats(_) => None,
@@ -62,6 +63,7 @@ fn describe(change: &SignersChange, told: &BTreeSet<PublicKey>) -> Option<Markup
             ", and is to be " (parts::key(to.key)) "."
         },
         SignersChange::Weakened { .. }
+        | SignersChange::Delay { .. }
         | SignersChange::Servers(_)
         | SignersChange::Log(_)
         | SignersChange::Formats(_) => html! { (change) },

@@ -87,6 +87,9 @@ fn find_newest(log: &Log) -> Vec<RepoPath> {
         EventKind::Registration
         | EventKind::Proposal
         | EventKind::Signature
+        | EventKind::Agreed
+        | EventKind::Veto
+        | EventKind::Vetoed
         | EventKind::Activated
         | EventKind::Withdrawn
         | EventKind::ObjectionWithdrawn

@@ -10,6 +10,7 @@ use countersign_core::{
     documents::{layout, signers::Role},
     values::{bounds::PAGE_ROWS, path::RepoPath, shown::shown_text},
 };
+use countersign_explain::delay::shown_hours;
 use maud::{Markup, html};
 use url::form_urlencoded;
 
@@ -21,7 +22,7 @@ use super::{
     log_facts::log_facts,
     paging::Paging,
     parts, projects,
-    proposal::condition_summary,
+    proposal::{begun_veto, condition_summary, takes_force},
     reply::{PageTrouble, Reply},
     visit::Visit,
 };
@@ -197,14 +198,22 @@ fn notice(proposal: &ProposalOverview) -> Markup {
                 h2 #pending {
                     @if proposal.is_first {
                         "The first signers file waits for signatures"
+                    } @else if proposal.waits_until.is_some() {
+                        "New signers are agreed to, and will take force"
                     } @else {
                         "A change of the signers waits for signatures"
                     }
                 }
             }
+            @if let Some(until) = proposal.waits_until { p.alarm { "It " (takes_force(until)) "." } }
+            (begun_veto(proposal))
             @if !proposal.is_first { (change_list(&proposal.changes)) }
-            (condition_summary(proposal))
-            p { a href=(links::page(&proposal.path)) { "Review it, and see how to sign" } }
+            @if proposal.waits_until.is_none() { (condition_summary(proposal)) }
+            p {
+                a href=(links::page(&proposal.path)) {
+                    @if proposal.waits_until.is_some() { "Review it, and see how to veto" } @else { "Review it, and see how to sign" }
+                }
+            }
         }
     }
 }
@@ -290,6 +299,9 @@ fn signers(project: &ProjectOverview) -> Markup {
             @if !project.registrars.is_empty() {
                 p.role-line { strong { "Registrars" } span.rule { "register releases, and sign nothing" } }
                 (parts::people(&project.registrars))
+            }
+            @if let Some(hours) = project.signers.as_ref().and_then(|signers| signers.rotation_delay_hours()) {
+                p.meta { "A change of the signers waits " (shown_hours(hours)) ", unless the masters agree." }
             }
             p.meta { "The signers file gives the names. Only the keys count." }
         }

@@ -1,7 +1,10 @@
 //! The page of a signers file that waits for signatures.
 
 use crate::web::overview::proposal::{ProposalOverview, describe_proposal};
-use countersign_core::{documents::layout, values::path::RepoPath};
+use countersign_core::{
+    documents::layout,
+    values::{path::RepoPath, shown::shown_text, time::Timestamp},
+};
 use countersign_explain::progress::{ConditionProgress, WayProgress, condition_text, way_name};
 use maud::{Markup, html};
 
@@ -30,7 +33,13 @@ pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Rep
     let body = html! {
         (parts::crumbs(Some(project)))
         h1.wrap { (title) " of " bdi { (name) } }
-        p.lede { span.state.open { "collecting" } " takes effect when all of the conditions below are met" }
+        p.lede {
+            @match proposal.waits_until {
+                Some(until) => { span.state.bad { "waiting" } " " (takes_force(until)) },
+                None => { span.state.open { "collecting" } " takes effect when all of the conditions below are met" },
+            }
+        }
+        (begun_veto(&proposal))
         section aria-labelledby="changes" {
             h2 #changes { @if proposal.is_first { "What it says" } @else { "What it changes" } }
             (change_list(&proposal.changes))
@@ -40,6 +49,7 @@ pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Rep
             (condition_list(&proposal))
         }
         (how_to_sign(&proposal, visit))
+        @if proposal.has_masters { (how_to_veto(&proposal, visit)) }
         (about(&proposal))
     };
     Ok(Reply::Page(Page::new(format!("{title} of {name}"), body)))
@@ -105,6 +115,33 @@ fn how_to_sign(proposal: &ProposalOverview, visit: &Visit) -> Markup {
             h2 #sign { "Sign" }
             p { "The client shows what would be signed, and asks:" }
             (parts::command(command::client("sign", path, visit.changing_server())))
+        }
+    }
+}
+
+/// All signatures are there.
+pub(super) fn takes_force(until: Timestamp) -> Markup {
+    html! { "has all signatures, and takes force " (parts::when(until)) ", unless the masters veto it" }
+}
+
+/// What a master began, in the words of that master.
+pub(super) fn begun_veto(proposal: &ProposalOverview) -> Markup {
+    html! {
+        @if let Some(veto) = &proposal.veto {
+            p.alarm.wrap {
+                "A veto was begun, " (parts::progress(veto.tally.collected, veto.tally.needed)) ": "
+                bdi { (shown_text(&veto.reason)) }
+            }
+        }
+    }
+}
+
+fn how_to_veto(proposal: &ProposalOverview, visit: &Visit) -> Markup {
+    html! {
+        section aria-labelledby="veto" {
+            h2 #veto { "Veto" }
+            p { "The masters in force can stop it until it takes force. They give a reason with " code { "--reason" } ":" }
+            (parts::command(command::client("veto", proposal.project.as_str(), visit.changing_server())))
         }
     }
 }

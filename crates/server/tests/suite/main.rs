@@ -5,6 +5,7 @@ mod backoff;
 mod caps;
 mod corpus;
 mod disk_space;
+mod due;
 mod events;
 mod journal;
 mod limits;

@@ -30,6 +30,8 @@ fn add(total: &mut Played, played: Played) {
     total.revocations += played.revocations;
     total.withdrawals += played.withdrawals;
     total.objections += played.objections;
+    total.waited += played.waited;
+    total.vetoes += played.vetoes;
 }
 
 #[test]
@@ -47,6 +49,7 @@ fn the_server_answers_as_the_model_of_its_specification() {
     assert!(total.successes * 3 > total.requests, "{total:?}");
     assert!(total.activations > 30 && total.completed_indexes > 30 && total.revocations > 10, "{total:?}");
     assert!(total.withdrawals > 10 && total.objections > 10, "{total:?}");
+    assert!(total.waited > 0 && total.vetoes > 0, "{total:?}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod check;
 pub mod nonces;
 mod proposals;
 mod rerun;
+mod rotations;
 mod second_thoughts;
 mod times;
 mod violation;

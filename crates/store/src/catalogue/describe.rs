@@ -111,6 +111,7 @@ impl KnownRelease<'_> {
             by: begun.document.initiator.or(first),
             reason: Some(begun.document.reason.clone()),
             objections: Vec::new(),
+            waits_until: None,
         }
     }
 
@@ -137,6 +138,7 @@ impl KnownRelease<'_> {
             by,
             reason: None,
             objections: ListedObjection::list(snapshot, &self.path)?,
+            waits_until: None,
         }))
     }
 }
@@ -177,6 +179,7 @@ pub(super) fn describe_proposal(
     let tally = Tally::of_consent(&consent, &proposal.signatures.signers());
     let request = SignedRequest::parse(&proposal.registration);
     let by = stored::parse_stored(&layout::registration_of(&path), request)?.public_key;
+    let agreement = stored::agreement(snapshot, &path)?;
     Ok(Some(WaitingFile {
         kind: WaitingKind::Signers,
         file_path: path,
@@ -189,6 +192,7 @@ pub(super) fn describe_proposal(
         by: Some(by),
         reason: None,
         objections: Vec::new(),
+        waits_until: agreement.map(|agreement| agreement.due_at),
     }))
 }
 

@@ -54,6 +54,9 @@ fn stores_request(message: &str) -> bool {
         Some(
             Claim::Create
             | Claim::Sign { .. }
+            | Claim::Agree { .. }
+            | Claim::Activate { .. }
+            | Claim::Veto { .. }
             | Claim::Assets { .. }
             | Claim::Object { .. }
             | Claim::Drop { .. },

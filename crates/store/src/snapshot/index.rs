@@ -15,7 +15,10 @@ use countersign_core::{
         layout::{self, Signable},
         metadata::Metadata,
     },
-    rules::snapshot::{ReadError, Snapshot},
+    rules::{
+        snapshot::{ReadError, Snapshot},
+        stored,
+    },
     values::{key::PublicKey, path::RepoPath, time::Timestamp},
 };
 use imbl::{HashMap, OrdMap, OrdSet};
@@ -27,6 +30,10 @@ pub struct Index {
     projects: OrdMap<String, RepoPath>,
     /// Those of them whose first registration still waits for signatures, and since when.
     registering: OrdMap<String, Timestamp>,
+    /// When signers take force that have all consent and wait (D131).
+    due: OrdMap<RepoPath, Timestamp>,
+    /// The earliest of these times.
+    next_due: Option<Timestamp>,
     /// Every file that collects signatures, with the keys that may still sign it.
     collecting: OrdMap<RepoPath, Arc<BTreeSet<PublicKey>>>,
     /// The same by key.
@@ -94,10 +101,21 @@ impl Index {
         self.waiting.get(key).into_iter().flatten()
     }
 
+    /// When the next signers take force that wait, if any do.
+    pub fn next_due(&self) -> Option<Timestamp> {
+        self.next_due
+    }
+
+    /// The projects whose waiting signers take force by this time.
+    pub fn due(&self, by: Timestamp) -> Vec<RepoPath> {
+        self.due.iter().filter(|(_, due)| **due <= by).map(|(project, _)| project.clone()).collect()
+    }
+
     /// Brings the index up to date with the files, of which `touched` were written or deleted.
     pub fn update(&mut self, snapshot: &impl Snapshot, touched: &[RepoPath]) {
         let projects: HashSet<RepoPath> = touched.iter().filter_map(layout::project_of_signers_dir).collect();
         for project in projects {
+            self.set_due(snapshot, &project);
             let (active, pending) = (layout::active_signers(&project), layout::pending_signers(&project));
             match (snapshot.contains(&active), snapshot.contains(&pending)) {
                 (false, false) => self.remove_project(&project),
@@ -113,6 +131,21 @@ impl Index {
                 None
             });
             self.set_collecting(file, keys);
+        }
+    }
+
+    fn set_due(&mut self, snapshot: &impl Snapshot, project: &RepoPath) {
+        let agreement = stored::agreement(snapshot, &layout::pending_signers(project));
+        let agreement = agreement.unwrap_or_else(|error| {
+            tracing::warn!(%error, "signers that wait are left out of the index");
+            None
+        });
+        let before = match agreement {
+            Some(agreement) => self.due.insert(project.clone(), agreement.due_at),
+            None => self.due.remove(project),
+        };
+        if before.is_some() || agreement.is_some() {
+            self.next_due = self.due.values().min().copied();
         }
     }
 

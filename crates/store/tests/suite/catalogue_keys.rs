@@ -65,6 +65,7 @@ async fn a_release_waits_for_the_artifact_signers_who_have_not_signed() {
         by: Some(carol().public_key()),
         reason: None,
         objections: Vec::new(),
+        waits_until: None,
     };
     assert_eq!(pending(&team, &alice()), [waiting(0)]);
     team.sign(&index, &[&alice()]).await;
@@ -100,6 +101,7 @@ async fn a_begun_revocation_waits_for_every_revoker_who_has_not_joined() {
         by: Some(carol().public_key()),
         reason: Some("a bad build".to_owned()),
         objections: Vec::new(),
+        waits_until: None,
     };
     let check = |team: &Team| {
         for revoker in [bob(), key(5)] {

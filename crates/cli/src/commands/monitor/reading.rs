@@ -6,13 +6,16 @@ use std::{
 };
 
 use countersign_core::{
-    documents::{layout, signers::SignersFile, transparency::Transparency},
+    documents::{agreement::Agreement, layout, signers::SignersFile, transparency::Transparency, veto::Veto},
     log::{
         leaf::{Leaf, digest_changes},
         tree::{BadProof, TreeHead},
     },
     proof::log_pin::LogPin,
-    values::{digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, time::Timestamp},
+    values::{
+        digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp,
+        wire,
+    },
 };
 use countersign_store::{
     ObjectId,
@@ -69,7 +72,19 @@ pub(super) struct WatchedChange {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ChangeKind {
-    Signers { digest: Sha512, lists_key: Option<bool> },
+    Signers {
+        digest: Sha512,
+        lists_key: Option<bool>,
+    },
+    /// New signers have all consent, and wait.
+    Agreed {
+        due: Timestamp,
+    },
+    /// One master's signature on a veto, or the veto.
+    Veto {
+        reason: String,
+        is_vetoed: bool,
+    },
     Complete,
     Revoked,
 }
@@ -227,6 +242,10 @@ impl Watching {
                 found.push((kind, project, path.clone()));
                 continue;
             }
+            if let Some((kind, project)) = find_waiting(path, content) {
+                found.push((kind, project.clone(), layout::pending_signers(&project)));
+                continue;
+            }
             let Some(index) = path.parent().map(|dir| layout::index_in(&dir)) else { continue };
             let project = index.self_and_ancestors().find(|dir| self.projects.contains(dir));
             let Some(project) = project else { continue };
@@ -245,6 +264,24 @@ impl Watching {
     }
 }
 
+/// Of signers that wait, or are vetoed.
+fn find_waiting(path: &RepoPath, content: &[u8]) -> Option<(ChangeKind, RepoPath)> {
+    let dir = path.parent()?;
+    if dir.file_name() == wire::PENDING_DIR {
+        let project = dir.parent()?;
+        let pending = layout::pending_signers(&project);
+        if *path == layout::agreement_of(&pending) {
+            return Some((ChangeKind::Agreed { due: Agreement::parse(content).ok()?.due_at }, project));
+        }
+        let is_begun = *path == layout::pending_veto_of(&pending);
+        let reason = Veto::parse(content).ok().filter(|_| is_begun)?.veto;
+        return Some((ChangeKind::Veto { reason, is_vetoed: false }, project));
+    }
+    let project = dir.parent().filter(|dir| dir.file_name() == wire::VETOED_DIR)?.parent()?;
+    let reason = Veto::parse(content).ok().filter(|_| path.file_name() == wire::VETO_FILE)?.veto;
+    Some((ChangeKind::Veto { reason, is_vetoed: true }, project))
+}
+
 impl WatchedChange {
     pub(super) fn text(&self) -> String {
         let Self { project, path, time, commit, .. } = self;
@@ -252,6 +289,16 @@ impl WatchedChange {
             ChangeKind::Signers { digest, lists_key } => {
                 let without = if *lists_key == Some(false) { ", WITHOUT your key" } else { "" };
                 format!("new signers of {project}{without}: {}", digest.to_prefixed())
+            }
+            ChangeKind::Agreed { due } => format!(
+                "NEW SIGNERS of {project} are agreed to, and take force at {due} unless the masters veto them: \
+                 `countersign status {project}`"
+            ),
+            ChangeKind::Veto { reason, is_vetoed: false } => {
+                format!("a veto of the new signers of {project} was begun: {}", quoted(reason))
+            }
+            ChangeKind::Veto { reason, is_vetoed: true } => {
+                format!("the new signers of {project} were vetoed: {}", quoted(reason))
             }
             ChangeKind::Complete => format!("release completed: {path}"),
             ChangeKind::Revoked => format!("release revoked: {path}"),
@@ -271,6 +318,14 @@ impl WatchedChange {
                 value["kind"] = json!("signers");
                 value["signers_digest"] = json!(digest.to_prefixed());
                 value["lists_key"] = json!(lists_key);
+            }
+            ChangeKind::Agreed { due } => {
+                value["kind"] = json!("agreed");
+                value["due"] = json!(due.to_string());
+            }
+            ChangeKind::Veto { reason, is_vetoed } => {
+                value["kind"] = json!(if *is_vetoed { "vetoed" } else { "veto" });
+                value["reason"] = json!(reason);
             }
             ChangeKind::Complete => value["kind"] = json!("complete"),
             ChangeKind::Revoked => value["kind"] = json!("revoked"),

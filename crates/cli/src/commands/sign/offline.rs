@@ -91,7 +91,7 @@ pub(super) async fn submit(session: &Session, file: &Path) -> Result<(), CliErro
         let client = session.client_for(&body.file_path)?;
         let key = session.key_at(&client, Some(&body.file_path)).await?;
         let done = client.submit_signatures(&key, body).await;
-        let is_complete = done.map_err(|error| error.after(&signed))?;
+        let is_complete = done.map_err(|error| error.after(&signed))?.is_complete;
         check_stored(session, &client, body).await;
         session.output.line(&format!(
             "Submitted the signature of {} on {}: {}",

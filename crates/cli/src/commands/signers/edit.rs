@@ -120,6 +120,7 @@ impl Draft {
             servers: file.servers().to_vec(),
             log: file.transparency().map(LogDraft::of),
             formats: file.formats().to_vec(),
+            rotation_delay_hours: file.rotation_delay_hours(),
         }
     }
 
@@ -167,6 +168,9 @@ impl Draft {
         }
         if args.no_formats || !args.format.is_empty() {
             self.formats.clone_from(&args.format);
+        }
+        if args.no_rotation_delay || args.rotation_delay.is_some() {
+            self.rotation_delay_hours = args.rotation_delay;
         }
         if args.no_log {
             self.log = None;

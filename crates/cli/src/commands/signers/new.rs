@@ -13,7 +13,8 @@ use crate::{
 
 pub(crate) fn run(args: &SignersNewArgs, output: Output) -> Result<(), CliError> {
     let (servers, formats) = (args.servers.urls.clone(), args.format.clone());
-    let mut draft = Draft { servers, formats, ..Draft::default() };
+    let rotation_delay_hours = args.rotation_delay;
+    let mut draft = Draft { servers, formats, rotation_delay_hours, ..Draft::default() };
     for role in args.groups.roles.iter().filter(|role| !role.keys.is_empty()) {
         draft.roles.insert(role.role, read_groups(role)?);
     }

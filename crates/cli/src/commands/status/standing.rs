@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_core::{
     documents::{
-        index::ReleaseIndex, layout, objections::ObjectionsFile, other_formats::OtherFormatsFile,
-        revocation::Revocation, sha256sums::render_sha256sums, signatures::SignatureSet,
-        signers::SignersFile,
+        agreement::Agreement, index::ReleaseIndex, layout, objections::ObjectionsFile,
+        other_formats::OtherFormatsFile, revocation::Revocation, sha256sums::render_sha256sums,
+        signatures::SignatureSet, signers::SignersFile, veto::Veto,
     },
     rules::{consent::Consent, quorum},
     values::{
@@ -15,6 +15,7 @@ use countersign_core::{
         other_format::{OtherFormat, ReleaseSums},
         path::RepoPath,
         shown::quoted,
+        time::Timestamp,
     },
 };
 use countersign_explain::{
@@ -31,7 +32,7 @@ use crate::{
     client::ServerClient,
     error::CliError,
     output::Output,
-    people::{People, keep_verifying},
+    people::{People, keep_verifying, when_text},
     shown_release::{describe_objections, find_objections, objections_json},
 };
 
@@ -52,6 +53,10 @@ pub(super) struct Status {
     /// Signatures for other programs, all of which verify.
     formats: OtherFormatsFile,
     objections: Objections,
+    /// When signers take force that have all signatures.
+    waits_until: Option<Timestamp>,
+    /// A veto of signers that waits for more signatures.
+    veto: Option<Begun>,
 }
 
 /// What signers said against a release, all of which verifies.
@@ -93,11 +98,25 @@ impl SigningState {
     }
 }
 
+impl Begun {
+    fn json(&self) -> Value {
+        json!({
+            "reason": self.reason,
+            "signed_by": self.signed.iter().map(PublicKey::to_string).collect::<Vec<_>>(),
+            "collected": self.tally.collected,
+            "needed": self.tally.needed,
+        })
+    }
+}
+
 impl Status {
     /// `name`: what can be typed for the file.
     pub(super) fn text(&self, name: &str, you: Option<PublicKey>, output: Output) -> String {
         let people = People { names: &self.names, you };
         let state = match &self.state {
+            SigningState::Collecting if self.waits_until.is_some() => {
+                output.strong("all signatures are there; waiting")
+            }
             SigningState::Collecting => output.strong("collecting signatures"),
             SigningState::Complete => output.good("complete"),
             SigningState::Revoked { .. } => output.bad("REVOKED"),
@@ -111,6 +130,12 @@ impl Status {
         }
         if let SigningState::Revoked { reason } = &self.state {
             lines.push(format!("  reason      {}", quoted(reason)));
+        }
+        if let Some(until) = self.waits_until {
+            lines.push(format!(
+                "  in force    on {}, unless the masters veto it (`countersign veto {name}`), or at once if they sign it",
+                when_text(until)
+            ));
         }
         match &self.needs {
             Needs::Groups(groups) => {
@@ -127,6 +152,13 @@ impl Status {
             lines.push(format!("  not signed  {}", people.list(self.missing.iter().copied())));
         }
         lines.extend(self.describe_formats());
+        if let Some(Begun { reason, signed, tally }) = &self.veto {
+            lines.push(format!(
+                "  veto        begun by {}, {tally}, for the reason {}; co-sign it with `countersign veto {name}`",
+                people.list(signed.iter().copied()),
+                quoted(reason),
+            ));
+        }
         if let Some(Begun { reason, signed, tally }) = &self.begun {
             lines.push(format!(
                 "  revocation  begun by {}, {tally}, for the reason {}; co-sign it with `countersign revoke {name}`",
@@ -160,12 +192,9 @@ impl Status {
             "missing": keys(&self.missing),
             "formats": OtherFormat::ALL.map(|format| (format.name(), self.formats.count(format))).into_iter().collect::<BTreeMap<_, _>>(),
             "objections": objections_json(&self.objections.file),
-            "pending_revocation": self.begun.as_ref().map(|begun| json!({
-                "reason": begun.reason,
-                "signed_by": keys(&begun.signed),
-                "collected": begun.tally.collected,
-                "needed": begun.tally.needed,
-            })),
+            "waits_until": self.waits_until.map(|until| until.to_string()),
+            "pending_veto": self.veto.as_ref().map(Begun::json),
+            "pending_revocation": self.begun.as_ref().map(Begun::json),
         });
         match &self.needs {
             Needs::Groups(groups) => value["groups"] = groups.iter().map(group_json).collect(),
@@ -272,6 +301,8 @@ pub(super) async fn index_status(client: &ServerClient, path: &RepoPath) -> Resu
         names,
         formats,
         objections,
+        waits_until: None,
+        veto: None,
     }))
 }
 
@@ -322,6 +353,19 @@ async fn begun_revocation(
     Ok(document.map(|document| Begun { reason: document.reason, signed, tally }))
 }
 
+async fn begun_veto(
+    client: &ServerClient,
+    path: &RepoPath,
+    current: Option<&SignersFile>,
+) -> Result<Option<Begun>, CliError> {
+    let Some(text) = client.document(&layout::pending_veto_of(path)).await? else { return Ok(None) };
+    let signatures = layout::pending_signatures_of(&layout::veto_of(path));
+    let set = client.parsed(&signatures, SignatureSet::parse).await?.unwrap_or_default();
+    let signed = set.verifying_signers(text.as_bytes());
+    let tally = Tally::of(current.map_or(&[][..], SignersFile::master_groups), &signed);
+    Ok(Veto::parse(text.as_bytes()).ok().map(|document| Begun { reason: document.veto, signed, tally }))
+}
+
 /// `None` where nothing is pending.
 pub(super) async fn proposal_status(
     client: &ServerClient,
@@ -339,6 +383,8 @@ pub(super) async fn proposal_status(
     let signed = set.signers();
     let consent = Consent { current: current.as_ref(), proposed: &proposed };
     let names = Names::of(current.iter().chain([&proposed]));
+    let agreement = client.parsed(&layout::agreement_of(path), Agreement::parse).await?;
+    let veto = begun_veto(client, path, current.as_ref()).await?;
     Ok(Some(Status {
         state: SigningState::Collecting,
         digest: Sha512::of(text.as_bytes()),
@@ -350,6 +396,8 @@ pub(super) async fn proposal_status(
         names,
         formats: OtherFormatsFile::default(),
         objections: Objections::default(),
+        waits_until: agreement.map(|agreement| agreement.due_at),
+        veto,
     }))
 }
 

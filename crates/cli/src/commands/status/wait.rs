@@ -4,8 +4,11 @@ use std::{collections::BTreeSet, time::Duration};
 
 use countersign_api::event::EventFilter;
 use countersign_core::{
-    documents::layout::{self, Signable},
-    values::{digest::Sha512, key::PublicKey, path::RepoPath},
+    documents::{
+        layout::{self, Signable},
+        veto::Veto,
+    },
+    values::{digest::Sha512, key::PublicKey, path::RepoPath, shown::quoted},
 };
 use serde_json::json;
 
@@ -152,6 +155,14 @@ async fn gone_signers(
         history.entries.iter().any(|entry| Sha512::of(entry.signers_config.as_bytes()) == digest);
     if is_in_force {
         return Ok(Progress::Done);
+    }
+    let record = layout::veto_record(project, &digest);
+    if let Some(veto) = client.parsed(&record, Veto::parse).await? {
+        return Err(CliError::new(
+            ErrorKind::Refused,
+            format!("the masters of {project} vetoed it: {}", quoted(&veto.veto)),
+            "ask them; the same file is refused until the next rotation",
+        ));
     }
     Err(CliError::new(
         ErrorKind::Refused,

@@ -6,11 +6,11 @@ use std::{collections::BTreeSet, fs, path::Path};
 use countersign_api::{
     answers::{
         AssetsResponse, ChainResponse, ChangedResponse, FilesToSignResponse, PendingResponse, PingResponse,
-        ProposedResponse, RevokedResponse, SignedResponse,
+        ProposedResponse, RevokedResponse, SignedResponse, VetoedResponse,
     },
     catalogue::{KeyPendingResponse, KeyResponse, ProjectsResponse, ReleasesResponse},
     event::EventBody,
-    requests::{AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, WithdrawBody},
+    requests::{AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, VetoBody, WithdrawBody},
 };
 use countersign_core::{
     documents::signers::SignersFile as Signers,
@@ -182,6 +182,7 @@ fn examples_are_read_by_the_server_and_by_the_client() {
                 "revoke" => RevokeBody::parse(&bytes).map(drop),
                 "withdraw" => WithdrawBody::parse(&bytes).map(drop),
                 "object" => ObjectBody::parse(&bytes).map(drop),
+                "veto" => VetoBody::parse(&bytes).map(drop),
                 "assets" => AssetsBody::parse(&bytes).map(drop),
                 "add_checkpoint" => {
                     WitnessRequest::parse(example.as_str().expect("text").as_bytes()).unwrap();
@@ -210,6 +211,7 @@ fn examples_are_read_by_the_server_and_by_the_client() {
                 "assets" => AssetsResponse::parse(&bytes).map(drop),
                 "revoke" => RevokedResponse::parse(&bytes).map(drop),
                 "withdraw" | "object" => ChangedResponse::parse(&bytes).map(drop),
+                "veto" => VetoedResponse::parse(&bytes).map(drop),
                 "ping" => PingResponse::parse(&bytes).map(drop),
                 "get_signers" => Signers::parse(&bytes).map(drop),
                 "events" => {

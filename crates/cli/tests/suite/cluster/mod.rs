@@ -12,4 +12,5 @@ mod lies;
 mod lost_answers;
 mod moving;
 mod replay;
+mod rotations;
 mod speed;

@@ -1,5 +1,6 @@
 //! `countersign monitor`: a maintainer learns of every change of their projects.
 
+use countersign_core::values::digest::Sha512;
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -88,6 +89,42 @@ fn a_log_that_too_few_witnesses_confirm_is_told() {
     scene.staple("2.0");
     changed(once(&scene, &[])).says(&["new signers of"]);
     once(&scene, &[]).ok();
+}
+
+#[test]
+fn signers_that_wait_and_vetoes_are_told() {
+    let scene = LogScene::start(Some(policy()));
+    let (mia, max, mallory) = (Person::named("mia"), Person::named("max"), Person::named("mallory"));
+    let guarded = SignersFile::dated(days_ago(5))
+        .artifact(1, &[&alice()])
+        .master(2, &[&mia, &max])
+        .with("rotation_delay_hours", json!(48));
+    scene.world.rotate("acme/app", &guarded, &[&alice(), &mia, &max]);
+    scene.staple("2.0");
+    once(&scene, &[]).ok();
+    scene.world.propose(&alice(), "acme/app", &SignersFile::dated(days_ago(4)).artifact(1, &[&mallory])).ok();
+    let pending = scene.world.pending_path("acme/app");
+    for person in [&mallory, &alice()] {
+        scene.world.sign(person, &pending).ok();
+    }
+    let digest = |path: &str| Sha512::of(&scene.world.read(path)).to_prefixed();
+    let document = json!({
+        "veto": "not \u{1b}[2J ours", "project_id": scene.world.id("acme/app"), "timestamp": "2026-02-01T12:00:00Z",
+        "signers_file_digest": digest(&pending), "previous": digest(&scene.world.active_path("acme/app")),
+    })
+    .to_string();
+    for master in [&mia, &max] {
+        let signature = master.sign_bytes(document.as_bytes());
+        let body = json!({ "file_path": pending, "veto_json": document, "signature": signature, "public_key": master.body_key() });
+        assert!(scene.world.post_as(master, "/v1/veto", &body).status < 300);
+    }
+    scene.staple("2.0");
+    let told = changed(once(&scene, &[]));
+    let lines: Vec<&str> = told.stdout.lines().collect();
+    assert_eq!(lines.len(), 3, "{told:?}");
+    assert!(lines[0].contains("NEW SIGNERS") && lines[0].contains("unless the masters veto"), "{told:?}");
+    assert!(lines[1].contains("a veto of the new signers") && !told.stdout.contains('\u{1b}'), "{told:?}");
+    assert!(lines[2].contains("were vetoed"), "{told:?}");
 }
 
 #[test]

@@ -50,6 +50,22 @@ fn every_event_is_sent_in_the_order_of_the_commits_with_its_headers_and_a_signat
 }
 
 #[test]
+fn signers_that_wait_are_sent_with_the_time_at_which_they_take_force() {
+    let receiver = Receiver::start(Manner::Accept);
+    let hooked = HookedWorld::start(&webhook("ci", &receiver, "types = [\"agreed\"]\n"));
+    let (world, alice) = (&hooked.world, Person::named("alice"));
+    let file = |days| {
+        let file = SignersFile::dated(crate::support::days_ago(days)).artifact(1, &[&alice]);
+        file.with("rotation_delay_hours", serde_json::json!(720))
+    };
+    world.activate("acme/app", &file(10), &[&alice]);
+    world.propose(&alice, "acme/app", &file(5)).ok();
+    let answer = world.sign(&alice, &world.pending_path("acme/app")).ok();
+    let told = receiver.await_accepted(1)[0].json();
+    assert_eq!((&told["type"], &told["due"]), (&serde_json::json!("agreed"), &answer["waits_until"]));
+}
+
+#[test]
 fn changes_that_are_made_at_the_same_time_are_told_in_the_order_of_their_commits() {
     let receiver = Receiver::start(Manner::Accept);
     let hooked = HookedWorld::start(&webhook("ci", &receiver, ""));

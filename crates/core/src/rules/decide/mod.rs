@@ -2,6 +2,7 @@
 //!
 //! The store may run a decision more than once; it must give the same answer for the same snapshot and time.
 
+pub mod activate;
 pub mod assets;
 pub mod create;
 pub mod drop;
@@ -12,6 +13,7 @@ pub mod revoke;
 pub mod sign;
 pub mod titles;
 pub mod update;
+pub mod veto;
 pub mod withdraw;
 
 pub use proposal::{Proposal, ProposalFault, Proposed, check_submitter};

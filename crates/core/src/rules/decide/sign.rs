@@ -4,10 +4,12 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use thiserror::Error;
 
-use super::titles;
+use super::{
+    activate::{Activation, activate, agree},
+    titles,
+};
 use crate::{
     documents::{
-        history::HistoryEntry,
         index::ReleaseIndex,
         layout::{self, Signable},
         other_formats::FormatTexts,
@@ -54,7 +56,10 @@ pub struct Prepared {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signed {
+    /// Whether all signatures are there that are needed.
     pub is_complete: bool,
+    /// Of a signers file that has them, and takes force only then (D130).
+    pub waits_until: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -276,7 +281,7 @@ fn sign_index(
     if let Some(formats) = formats {
         change.write(layout::other_formats_of(file), formats);
     }
-    Ok((change, Signed { is_complete }))
+    Ok((change, Signed { is_complete, waits_until: None }))
 }
 
 fn sign_proposal(
@@ -296,62 +301,24 @@ fn sign_proposal(
     submission.check_new(&proposal.signatures, is_accepted)?;
     prepared.collect(file, &proposal.signers_bytes, &mut proposal.signatures, now)?;
     prepared.collect(&metadata_file, &proposal.metadata_bytes, &mut proposal.metadata_signatures, now)?;
-    let signed = [&proposal.signatures, &proposal.metadata_signatures].map(SignatureSet::signers);
+    let signed = proposal.signed();
     let is_complete = signed.iter().all(|signed| consent.is_complete(signed));
-    let change = if is_complete {
-        let message = submission.commit_message(titles::ACTIVATE, project);
-        activate(snapshot, project, &proposal, message, now)?
-    } else {
-        let mut change = Change::new(submission.commit_message(titles::SIGN, file));
-        change.write(layout::pending_signatures_of(file), proposal.signatures.write());
-        change.write(layout::pending_signatures_of(&metadata_file), proposal.metadata_signatures.write());
-        change
-    };
-    Ok((change, Signed { is_complete }))
-}
-
-/// Puts a complete proposal in force: history, active files, and every index that still collects (D15, D16).
-fn activate(
-    snapshot: &impl Snapshot,
-    project: &RepoPath,
-    proposal: &StoredProposal,
-    message: String,
-    now: Timestamp,
-) -> Result<Change, ReadError> {
-    let mut change = Change::new(message);
-    let pending = layout::pending_signers(project);
-    let text = |path: &RepoPath, bytes: &[u8]| {
-        String::from_utf8(bytes.to_vec()).map_err(|_| stored::corrupt(path, "it is not UTF-8"))
-    };
-    let before = stored::history_len(snapshot, project);
-    // A clock that was set back must not make the history run backwards: no client could verify it any more.
-    let latest = match before {
-        0 => now,
-        last => stored::entry_facts(snapshot, project, last)?.activated_at.max(now),
-    };
-    let entry = HistoryEntry {
-        signers_config: text(&pending, &proposal.signers_bytes)?,
-        signatures: proposal.signatures.clone(),
-        metadata: text(&layout::metadata_of(&pending), &proposal.metadata_bytes)?,
-        metadata_signatures: proposal.metadata_signatures.clone(),
-        timestamp: latest.to_whole_seconds(),
-    };
-    change.write(layout::history_entry(project, before + 1), entry.write());
-
-    let active = layout::active_signers(project);
-    let metadata = layout::metadata_of(&active);
-    change.write(active.clone(), proposal.signers_bytes.clone());
-    change.write(layout::registration_of(&active), proposal.registration.clone());
-    change.write(layout::signatures_of(&active), proposal.signatures.write());
-    change.write(layout::signatures_of(&metadata), proposal.metadata_signatures.write());
-    change.write(metadata, proposal.metadata_bytes.clone());
-    stored::delete_below(snapshot, &mut change, &layout::pending_dir(project))?;
-    stored::delete_below(snapshot, &mut change, &layout::superseded_dir(project))?;
-
-    for index in snapshot.collecting_indexes(project) {
-        change.write(layout::signers_copy_of(&index), proposal.signers_bytes.clone());
-        change.write(layout::pending_signatures_of(&index), SignatureSet::default().write());
-        stored::delete_other_formats(snapshot, &mut change, &index);
+    let delay = consent.delay(&signed);
+    if is_complete && delay.is_none() {
+        let change = Change::new(submission.commit_message(titles::ACTIVATE, project));
+        let activation = Activation { project, now, agreement: None };
+        let change = activate(snapshot, change, &proposal, &activation)?;
+        return Ok((change, Signed { is_complete, waits_until: None }));
     }
-    Ok(change)
+    let mut agreement = stored::agreement(snapshot, file)?;
+    let mut change = Change::new(submission.commit_message(titles::SIGN, file));
+    if let Some(delay) = delay.filter(|_| is_complete && agreement.is_none()) {
+        let agreed = agree(snapshot, project, &proposal, delay, now)?;
+        change = Change::new(submission.commit_message(titles::AGREE, project) + &agreed.message_line());
+        change.write(layout::agreement_of(file), agreed.write());
+        agreement = Some(agreed);
+    }
+    change.write(layout::pending_signatures_of(file), proposal.signatures.write());
+    change.write(layout::pending_signatures_of(&metadata_file), proposal.metadata_signatures.write());
+    Ok((change, Signed { is_complete, waits_until: agreement.map(|agreement| agreement.due_at) }))
 }

@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use super::{
+    activate::agree,
     proposal::{Proposal, ProposalFault, Proposed, check_lead, check_submitter},
     titles,
+    veto::find_veto,
 };
 use crate::{
     documents::{
@@ -39,6 +41,11 @@ pub enum UpdateRefusal {
          Sign the pending one, or ask an admin"
     )]
     OtherPending(RepoPath),
+    #[error(
+        "The masters of {project} have vetoed this signers file: {reason:?}. Propose another one; a new timestamp makes \
+         it another"
+    )]
+    Vetoed { project: RepoPath, reason: String },
     #[error(
         "The signers history of {project} would have up to {bytes} bytes with this signers file, and may have \
          {HISTORY_BYTES}: propose a smaller file"
@@ -89,6 +96,9 @@ pub fn update(
     if pending.is_some() && !leads(&active.file, &proposal.submitter) {
         return Err(UpdateRefusal::OtherPending(project.clone()));
     }
+    if let Some(veto) = find_veto(snapshot, project, &Sha512::of(&proposal.signers_bytes))? {
+        return Err(UpdateRefusal::Vetoed { project: project.clone(), reason: veto.veto });
+    }
     let title = if pending.is_some() { titles::REPLACE } else { titles::PROPOSE };
     let mut change = Change::new(proposal.commit_message(title));
     if let Some(pending) = &pending {
@@ -100,6 +110,17 @@ pub fn update(
     };
     check_history_room(snapshot, &active, &stored, now)?;
     stored.write_to(&mut change, &pending_path);
+    let consent = Consent { current: Some(&active.file), proposed: &stored.signers };
+    let signed = stored.signed();
+    // One that waited before it was replaced has all consent, and no one could sign it once more.
+    if let Some(delay) = consent.delay(&signed).filter(|_| signed.iter().all(|one| consent.is_complete(one)))
+    {
+        let agreement = agree(snapshot, project, &stored, delay, now)?;
+        change.message += &agreement.message_line();
+        change.write(layout::agreement_of(&pending_path), agreement.write());
+    }
+    // What waited beside the replaced file goes with it.
+    stored::delete_below(snapshot, &mut change, &layout::pending_dir(project))?;
     Ok((change, proposed(project, &active.file, &stored)))
 }
 

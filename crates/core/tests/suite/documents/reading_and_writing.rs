@@ -180,7 +180,7 @@ fn a_history_keeps_the_exact_text_that_was_signed() {
     assert_eq!(entry["metadata"], kind("metadata").example_text());
     assert_eq!(entry["timestamp"], "2026-02-01T12:00:00Z");
     let fields: Vec<&str> =
-        ["signers_config", "signatures", "metadata", "metadata_signatures", "timestamp"].into();
+        ["signers_config", "signatures", "metadata", "metadata_signatures", "timestamp", "agreed_at"].into();
     let text = kind("history").example_text();
     let positions: Vec<usize> =
         fields.iter().map(|f| text.find(&format!("\n      \"{f}\":")).unwrap()).collect();
@@ -355,9 +355,10 @@ proptest! {
     #[test]
     fn any_signatures_and_history_survive_being_written(
         sets in prop::collection::vec((any_set(), any_set(), any_time(), any::<String>(), any::<String>()), 0..3),
+        agreed_at in prop::option::of(any_time()),
     ) {
         let entry = |(signatures, metadata_signatures, timestamp, signers_config, metadata)| {
-            countersign_core::documents::history::HistoryEntry { signers_config, signatures, metadata, metadata_signatures, timestamp }
+            countersign_core::documents::history::HistoryEntry { signers_config, signatures, metadata, metadata_signatures, timestamp, agreed_at }
         };
         for (set, ..) in &sets {
             prop_assert_eq!(SignatureSet::parse(&set.write()), Ok(set.clone()));

@@ -155,7 +155,7 @@ fn useless_keys_that_crept_into_a_collecting_set_complete_nothing() {
         let crept_in = set_text(&[entry(&spelling(&bytes), &forged_signature())]);
         world.repo.put(&path(&format!("{INDEX}.signatures.json.pending")), crept_in.as_bytes());
         match world.sign(INDEX, &alice()) {
-            Ok(signed) => assert_eq!(signed, Signed { is_complete: false }),
+            Ok(signed) => assert_eq!(signed, Signed { is_complete: false, waits_until: None }),
             Err(refusal) => assert!(refusal.to_string().contains(INDEX), "{refusal}"),
         }
         assert!(!world.repo.has(&format!("{INDEX}.signatures.json")));

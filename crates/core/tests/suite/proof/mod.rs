@@ -4,5 +4,6 @@ mod log_pin;
 mod to_object;
 mod to_revoke;
 mod to_sign;
+mod to_veto;
 mod trust;
 mod verify;

@@ -14,8 +14,8 @@ use countersign_testing::{
 };
 use proptest::prelude::*;
 
-const COMPLETE: Result<Signed, SignRefusal> = Ok(Signed { is_complete: true });
-const INCOMPLETE: Result<Signed, SignRefusal> = Ok(Signed { is_complete: false });
+const COMPLETE: Result<Signed, SignRefusal> = Ok(Signed { is_complete: true, waits_until: None });
+const INCOMPLETE: Result<Signed, SignRefusal> = Ok(Signed { is_complete: false, waits_until: None });
 
 /// Alice and Bob sign releases, Carol and key 5 administrate together, Dave is master, key 6 revokes.
 fn team() -> Signers {
@@ -330,7 +330,7 @@ proptest! {
             let new_agrees = count(&signed, &[3, 2]) >= new_admin_threshold || (has_new_master && signed.contains(&8));
             let added = signed.contains(&7) && (!has_new_master || signed.contains(&8));
             let is_complete = current_agrees && new_agrees && added;
-            prop_assert_eq!(outcome, Ok(Signed { is_complete }), "{:?}", &signed);
+            prop_assert_eq!(outcome, Ok(Signed { is_complete, waits_until: None }), "{:?}", &signed);
             if is_complete {
                 prop_assert_eq!(Sha512::of(&world.repo.bytes(ACTIVE)), Sha512::of(file.text().as_bytes()));
                 break;

@@ -41,8 +41,8 @@ fn set(world: &World, file: &str) -> SignatureSet {
     SignatureSet::parse(&world.repo.bytes(file)).expect("a signatures file")
 }
 
-const COMPLETE: Result<Signed, SignRefusal> = Ok(Signed { is_complete: true });
-const INCOMPLETE: Result<Signed, SignRefusal> = Ok(Signed { is_complete: false });
+const COMPLETE: Result<Signed, SignRefusal> = Ok(Signed { is_complete: true, waits_until: None });
+const INCOMPLETE: Result<Signed, SignRefusal> = Ok(Signed { is_complete: false, waits_until: None });
 
 #[test]
 fn signatures_are_collected_until_the_threshold_is_met() {

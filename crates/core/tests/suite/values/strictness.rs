@@ -67,6 +67,8 @@ fn a_missing_field_is_refused_unless_it_is_optional() {
         "revocation_keys",
         "registrars",
         "transparency",
+        "rotation_delay_hours",
+        "agreed_at",
         "name",
         "subject_digest",
         "initiator",
@@ -139,6 +141,7 @@ fn a_value_of_another_type_is_refused_everywhere() {
                     "payload",
                     "reason",
                     "objection",
+                    "veto",
                     "signers_config",
                     "metadata",
                     // Read when they are verified.

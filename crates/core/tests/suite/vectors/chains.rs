@@ -23,10 +23,10 @@ use super::{
 };
 
 pub(super) fn all() -> Vec<Vector> {
-    [good(), of_order(), of_consent(), of_texts()].concat()
+    [good(), of_order(), of_consent(), of_texts(), super::delays::all()].concat()
 }
 
-fn chain(name: &'static str, description: &'static str, expect: Expect, past: Past) -> Vector {
+pub(super) fn chain(name: &'static str, description: &'static str, expect: Expect, past: Past) -> Vector {
     let document = String::from_utf8(past.history.write()).expect("our documents are text");
     Vector { name, description, expect, project: PROJECT.to_owned(), document }
 }

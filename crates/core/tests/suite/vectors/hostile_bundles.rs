@@ -6,6 +6,7 @@ use super::{
     Vector, bundle, refused,
     support::{
         INDEX, PROJECT, alice, bob, carol, dave,
+        documents::veto,
         evidence::{
             OTHER_PROJECT, Past, checksums_index, evidence, evidence_of_text, file, founded, founders, good,
             index_text, noon, release_index, revocation_document, rotated, signed_by, under_name_of,
@@ -119,6 +120,12 @@ fn of_kinds() -> Vec<Vector> {
             "A signed revocation document is shown as the index.",
             refused("index: reason", "an index has no such field"),
             signed_text(revocation_text(&revocation_document(None))),
+        ),
+        bundle(
+            "veto-shown-as-index",
+            "A signed veto is shown as the index.",
+            refused("index: veto", "an index has no such field"),
+            signed_text(String::from_utf8(veto().write()).expect("our documents are text")),
         ),
         bundle(
             "signers-file-shown-as-index",

@@ -6,6 +6,7 @@
 //! `COUNTERSIGN_WRITE_VECTORS=1 cargo test -p countersign-core --test suite vectors` writes them anew.
 
 mod chains;
+mod delays;
 mod good_bundles;
 mod hostile_bundles;
 mod hostile_checkpoints;
@@ -298,6 +299,11 @@ fn describe_chain(ChainError { entry, fault }: &ChainError) -> String {
         ChainFault::NotLater => "not later".to_owned(),
         ChainFault::BadSignature(_) => "bad signature".to_owned(),
         ChainFault::NotAgreed => "not agreed".to_owned(),
+        ChainFault::NoAgreement => "no agreement".to_owned(),
+        ChainFault::NeedlessAgreement => "needless agreement".to_owned(),
+        ChainFault::AgreedTooEarly => "agreed too early".to_owned(),
+        ChainFault::NotAgreedThen => "not agreed then".to_owned(),
+        ChainFault::Hasty => "hasty".to_owned(),
     };
     format!("chain, entry {entry}: {fault}")
 }

@@ -22,11 +22,18 @@ impl Spec {
         for (id, project) in &self.projects {
             if let Some(pending) = &project.pending {
                 put_proposal(&mut files, &pending_signers(id), pending, ".pending");
+                put_waiting(&mut files, &pending_signers(id), pending);
             }
             for (signers, proposal) in &project.superseded {
                 let digest = Sha512::of(signers.as_bytes()).to_string();
                 let path = format!("{id}/svc.signers.superseded/{}/svc.signers.json", &digest[..16]);
                 put_proposal(&mut files, &path, proposal, ".pending");
+            }
+            for (signers, veto) in &project.vetoed {
+                let digest = Sha512::of(signers.as_bytes());
+                let path = format!("{id}/svc.signers.vetoed/{digest}/svc.veto.json");
+                files.insert(format!("{path}.signatures.json"), collected(&veto.signatures).document());
+                files.insert(path, veto.document.clone());
             }
             if let Some(last) = project.history.last() {
                 put_proposal(&mut files, &active_signers(id), &last.proposal, "");
@@ -66,6 +73,19 @@ fn put_proposal(files: &mut ModelFiles, path: &str, proposal: &ModelProposal, su
     files.insert(format!("{path}.signatures.json{suffix}"), collected(signatures).document());
     let metadata_signatures = collected(metadata_signatures).document();
     files.insert(format!("{path}.metadata.json.signatures.json{suffix}"), metadata_signatures);
+}
+
+/// What lies beside a pending signers file only.
+fn put_waiting(files: &mut ModelFiles, path: &str, proposal: &ModelProposal) {
+    if let Some((agreed_at, due_at)) = proposal.agreement {
+        let agreement = object([("agreed_at", text(time(agreed_at))), ("due_at", text(time(due_at)))]);
+        files.insert(format!("{path}.agreed.json"), agreement.document());
+    }
+    if let Some(veto) = &proposal.veto {
+        files.insert(format!("{path}.veto.json.pending"), veto.document.clone());
+        let signatures = collected(&veto.signatures).document();
+        files.insert(format!("{path}.veto.json.signatures.json.pending"), signatures);
+    }
 }
 
 fn put_index(files: &mut ModelFiles, path: &str, index: &ModelIndex) {
@@ -134,14 +154,17 @@ fn objections(objections: &ModelObjections) -> JsonNode {
     object([("version", JsonNode::Number(1)), ("objections", JsonNode::Object(entries))])
 }
 
-fn entry(Activated { proposal, at }: &Activated) -> JsonNode {
-    object([
+fn entry(Activated { proposal, at, agreed_at }: &Activated) -> JsonNode {
+    let waited = agreed_at.map(|agreed_at| ("agreed_at", text(time(agreed_at))));
+    let fields = [
         ("signers_config", text(&proposal.config.text)),
         ("signatures", collected(&proposal.signatures)),
         ("metadata", text(&proposal.metadata)),
         ("metadata_signatures", collected(&proposal.metadata_signatures)),
         ("timestamp", text(time(*at))),
-    ])
+    ];
+    let fields = fields.into_iter().chain(waited);
+    JsonNode::Object(fields.map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
 /// The history as the server serves it: its entries in one document (D42).

@@ -7,6 +7,7 @@ mod revoke;
 mod second_thoughts;
 mod sign;
 mod signers;
+mod veto;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,6 +19,7 @@ pub(crate) use revoke::Revoking;
 pub(crate) use second_thoughts::{ModelObjections, Objecting, Withdrawing};
 pub(crate) use sign::{SignedPath, Submitted};
 pub(crate) use signers::{Config, ModelGroup, ModelRole};
+pub(crate) use veto::Vetoing;
 
 use super::{
     people::Person,
@@ -44,6 +46,8 @@ pub(crate) struct Project {
     pub(crate) pending: Option<ModelProposal>,
     /// By the text of the signers file.
     pub(crate) superseded: BTreeMap<String, ModelProposal>,
+    /// The same for vetoes (D136).
+    pub(crate) vetoed: BTreeMap<String, ModelVeto>,
     pub(crate) history: Vec<Activated>,
 }
 
@@ -56,6 +60,16 @@ pub(crate) struct ModelProposal {
     pub(crate) retrieved_at: i128,
     pub(crate) signatures: Signatures,
     pub(crate) metadata_signatures: Signatures,
+    /// Since when it waits with all consent, and until when (D131); seconds since 1970.
+    pub(crate) agreement: Option<(i64, i64)>,
+    /// A veto that collects signatures.
+    pub(crate) veto: Option<ModelVeto>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ModelVeto {
+    pub(crate) document: String,
+    pub(crate) signatures: Signatures,
 }
 
 #[derive(Debug, Clone)]
@@ -63,6 +77,8 @@ pub(crate) struct Activated {
     pub(crate) proposal: ModelProposal,
     /// Seconds since 1970.
     pub(crate) at: i64,
+    /// If it waited.
+    pub(crate) agreed_at: Option<i64>,
 }
 
 /// By person: the signature, and the second in which the server collected it.

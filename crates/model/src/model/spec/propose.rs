@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::{
     Config, ExpectedAnswer, ModelIndex, ModelIndexState, ModelProposal, Project, Published, Signatures, Spec,
-    ok, refuse, refuse_saying, signed_by, signers::required,
+    ok, refuse, refuse_saying, signed_by,
+    signers::{is_complete, required},
 };
 use crate::model::{
     json::{JsonNode, object, text},
@@ -88,12 +89,18 @@ impl Spec {
         if !may_replace {
             return refuse(409);
         }
-        let fresh = self.make_proposal(proposing, config, Some(&active));
+        if project.vetoed.contains_key(&config.text) {
+            return refuse(409);
+        }
+        let (fresh, now) = (self.make_proposal(proposing, config, Some(&active)), self.seconds());
         let project = self.projects.get_mut(id).expect("it was there");
-        let proposal = project.superseded.remove(&config.text).unwrap_or(fresh);
+        let mut proposal = project.superseded.remove(&config.text).unwrap_or(fresh);
         let signed = signed_by(&proposal.signatures);
+        let wait = active.wait(&signed).filter(|_| is_complete(Some(&active), config, &signed));
+        proposal.agreement = wait.map(|wait| (now, now + wait));
         let required = required(Some(&active), &proposal.config, &signed);
-        if let Some(replaced) = project.pending.replace(proposal) {
+        if let Some(mut replaced) = project.pending.replace(proposal) {
+            (replaced.agreement, replaced.veto) = (None, None);
             project.superseded.insert(replaced.config.text.clone(), replaced);
         }
         answer(id, message, &required)
@@ -142,6 +149,8 @@ impl Spec {
             retrieved_at: i128::from(self.seconds()) * SECOND,
             signatures: Signatures::new(),
             metadata_signatures: Signatures::new(),
+            agreement: None,
+            veto: None,
         }
     }
 

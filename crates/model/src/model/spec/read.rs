@@ -8,13 +8,16 @@ use serde_json::{Value, json};
 use super::{
     ExpectedAnswer, ModelIndexState, Project, SignedPath, Spec,
     files::history,
-    ok, refuse, refuse_saying,
+    ok,
+    propose::time,
+    refuse, refuse_saying,
     signers::{accepted, people_of},
 };
 use crate::model::people::Person;
 
 impl Spec {
     pub(crate) fn status(&self, path: &str, caller: Person) -> ExpectedAnswer {
+        let mut waits_until = None;
         let (is_complete, is_revoked, is_listed) = match SignedPath::at(path) {
             SignedPath::Index(dir) => {
                 let Some(index) = self.indexes.get(&dir) else { return refuse(404) };
@@ -27,7 +30,11 @@ impl Spec {
                 let Some(pending) = &project.pending else { return refuse(404) };
                 let in_active =
                     project.active.as_ref().is_some_and(|active| active.everyone().contains(&caller));
-                (false, false, in_active || pending.config.everyone().contains(&caller))
+                if let Some((_, due)) = pending.agreement {
+                    waits_until = Some(time(due));
+                }
+                let is_listed = in_active || pending.config.everyone().contains(&caller);
+                (pending.agreement.is_some(), false, is_listed)
             }
             SignedPath::Nothing => return refuse(404),
         };
@@ -35,6 +42,9 @@ impl Spec {
             return refuse(403);
         }
         let mut body = json!({ "file_path": path, "is_complete": is_complete });
+        if let Some(until) = waits_until {
+            body["waits_until"] = json!(until);
+        }
         if is_revoked {
             body["revoked"] = Value::Bool(true);
         }

@@ -6,7 +6,9 @@ use countersign_core::documents::other_formats::FormatTexts;
 use serde_json::json;
 
 use super::{
-    Activated, ExpectedAnswer, ModelIndexState, Signatures, Spec, ok, refuse, refuse_saying, signed_by,
+    Activated, ExpectedAnswer, ModelIndexState, Signatures, Spec, ok,
+    propose::time,
+    refuse, refuse_saying, signed_by,
     signers::{accepted, is_complete, is_met, people_of},
 };
 use crate::model::people::{PEOPLE, Person, format_text, signature};
@@ -133,22 +135,41 @@ impl Spec {
         }
         pending.signatures.insert(*signer, (signatures[path].clone(), now));
         pending.metadata_signatures.insert(*signer, (metadata.clone(), now));
-        let is_complete = is_complete(current, &pending.config, &signed_by(&pending.signatures));
-        if is_complete {
-            self.activate(id);
+        let signed = signed_by(&pending.signatures);
+        let is_complete = is_complete(current, &pending.config, &signed);
+        match current.and_then(|current| current.wait(&signed)).filter(|_| is_complete) {
+            Some(wait) => {
+                let (_, due) = *pending.agreement.get_or_insert((now, now + wait));
+                return ok(json!({ "is_complete": true, "waits_until": time(due) }));
+            }
+            None if is_complete => self.activate(id, None),
+            None => {}
         }
         ok(json!({ "is_complete": is_complete }))
     }
 
+    /// What has waited long enough takes force (D132). Gives how many did.
+    pub(crate) fn settle(&mut self) -> usize {
+        let now = self.seconds();
+        let due = self.projects.iter().filter_map(|(id, project)| {
+            let (agreed_at, due) = project.pending.as_ref()?.agreement?;
+            (due <= now).then(|| (id.clone(), agreed_at))
+        });
+        let due: Vec<_> = due.collect();
+        due.iter().for_each(|(id, agreed_at)| self.activate(id, Some(*agreed_at)));
+        due.len()
+    }
+
     /// The pending signers file takes effect (D15), and collecting files follow it (D16).
-    fn activate(&mut self, id: &str) {
+    fn activate(&mut self, id: &str, agreed_at: Option<i64>) {
         let now = self.seconds();
         let project = self.projects.get_mut(id).expect("it was there");
         let proposal = project.pending.take().expect("it is pending");
         let config = proposal.config.clone();
         project.active = Some(config.clone());
         project.superseded.clear();
-        project.history.push(Activated { proposal, at: now });
+        project.vetoed.clear();
+        project.history.push(Activated { proposal, at: now, agreed_at });
         for (dir, index) in &mut self.indexes {
             let is_below = dir == id || dir.starts_with(&format!("{id}/"));
             if is_below && index.state == ModelIndexState::Collecting {

@@ -39,6 +39,8 @@ pub(crate) struct Config {
     pub(crate) timestamp: i64,
     /// One for each of `Role::ALL`.
     pub(crate) roles: [Option<Vec<ModelGroup>>; 4],
+    /// In hours (D130).
+    pub(crate) delay: Option<i64>,
 }
 
 impl Config {
@@ -77,9 +79,15 @@ impl Config {
         let others = [ModelRole::Artifact, ModelRole::Admin, ModelRole::Revocation];
         let others = others.map(|role| people_of(self.role(role).unwrap_or_default()));
         let masters = people_of(self.master());
-        self.role(ModelRole::Artifact).is_some()
+        self.delay.is_none_or(|hours| (1..=720).contains(&hours))
+            && self.role(ModelRole::Artifact).is_some()
             && groups.all(|groups| !groups.is_empty() && groups.iter().all(is_sound))
             && others.iter().all(|people| people.is_disjoint(&masters))
+    }
+
+    /// How long a rotation waits that has all consent; in seconds.
+    pub(crate) fn wait(&self, signed: &BTreeSet<Person>) -> Option<i64> {
+        self.delay.filter(|_| !is_met(self.master(), signed)).map(|hours| hours * 3_600)
     }
 
     /// Whether its own admins, or its own masters, agree.

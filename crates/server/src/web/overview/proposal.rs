@@ -2,13 +2,19 @@
 
 use super::{Member, Names, Tally};
 use countersign_core::{
-    documents::{layout, metadata::Origin, registration::SignedRequest, signers::Signer},
+    documents::{
+        layout,
+        metadata::Origin,
+        registration::SignedRequest,
+        signers::{Group, Signer, SignersFile},
+        veto::Veto,
+    },
     rules::{
         consent::Consent,
         snapshot::{ReadError, Snapshot},
         stored::{self, StoredProposal},
     },
-    values::{digest::Sha512, key::PublicKey, path::RepoPath},
+    values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp},
 };
 use countersign_explain::{
     difference::{SignersChange, list_changes},
@@ -35,6 +41,19 @@ pub struct ProposalOverview {
     /// Whom to ask next.
     pub missing: Vec<Signer>,
     pub tally: Tally,
+    /// When it takes force, if it has all signatures (D131).
+    pub waits_until: Option<Timestamp>,
+    /// Whether there are masters who can veto it.
+    pub has_masters: bool,
+    /// A veto that waits for more signatures.
+    pub veto: Option<BegunVeto>,
+}
+
+#[derive(Debug, Clone)]
+pub struct BegunVeto {
+    pub reason: String,
+    pub tally: Tally,
+    pub signed: Vec<Member>,
 }
 
 /// `None` if nothing is proposed.
@@ -52,7 +71,12 @@ pub fn describe_proposal(
     let registration = layout::registration_of(&path);
     let request = stored::parse_stored(&registration, SignedRequest::parse(&proposal.registration))?;
     let missing: Vec<PublicKey> = consent.missing_signers(&signed).into_iter().collect();
+    let masters = current.as_deref().map_or(&[][..], SignersFile::master_groups);
+    let agreement = stored::agreement(snapshot, &path)?;
     Ok(Some(ProposalOverview {
+        waits_until: agreement.map(|agreement| agreement.due_at),
+        has_masters: !masters.is_empty(),
+        veto: describe_veto(snapshot, &path, masters, &names)?,
         project: project.clone(),
         is_first: current.is_none(),
         digest: proposal.digest(),
@@ -66,6 +90,20 @@ pub fn describe_proposal(
         missing: missing.into_iter().map(|key| names.signer(key)).collect(),
         path,
     }))
+}
+
+fn describe_veto(
+    snapshot: &impl Snapshot,
+    path: &RepoPath,
+    masters: &[Group],
+    names: &Names,
+) -> Result<Option<BegunVeto>, ReadError> {
+    let document = layout::pending_veto_of(path);
+    let Some(bytes) = snapshot.read(&document)? else { return Ok(None) };
+    let reason = stored::parse_stored(&document, Veto::parse(&bytes))?.veto;
+    let set = stored::collected_signatures(snapshot, &layout::veto_of(path))?;
+    let tally = Tally::of(masters, &set.signers());
+    Ok(Some(BegunVeto { reason, tally, signed: names.list_signed(&set) }))
 }
 
 /// What a badge shows. Finding the changes would take longer.

@@ -54,12 +54,13 @@ const others = {
   "servers?": some(server, 8),
   "transparency?": transparency,
   "formats?": formats,
+  "rotation_delay_hours?": (value, at) => (integer(value, at) > 0 && value <= 720 ? value : fail(at, "must be 1 to 720")),
 };
 
 export async function readSigners(source) {
   const json = parseBounded(source, 256);
   const read = object({ version: oneOf(1), timestamp: time, ...roles, ...others })(json, "");
-  const { version, timestamp, registrars: machines = [], servers: asked, transparency: log, formats: named, ...file } = read;
+  const { version, timestamp, registrars: machines = [], servers: asked, transparency: log, formats: named, rotation_delay_hours: hours, ...file } = read;
   const { artifact_signers: artifact, admin_keys: admin = artifact, master_keys: master = [], ...rest } = file;
   const all = Object.values(file).flat();
   if (membersOf(all).length > 1000) fail("signers", "more than 1,000");
@@ -71,7 +72,7 @@ export async function readSigners(source) {
   if (log?.keys.some(({ key }) => known.has(key))) fail("transparency", "one of its keys is also in another role");
   await checkIds(log?.keys ?? []);
   const revokers = rest.revocation_keys;
-  return { timestamp, dated: json.timestamp, artifact, admin, master, revokers, registrars: machines, names, keys, log };
+  return { timestamp, dated: json.timestamp, artifact, admin, master, revokers, registrars: machines, names, keys, log, hours };
 }
 
 // One name per key, one key per name.
@@ -97,7 +98,7 @@ export function signatures(value, at) {
 
 export function history(value, at) {
   const signed = { signers_config: text(), signatures, metadata: text(), metadata_signatures: signatures };
-  const entry = object({ ...signed, timestamp: time });
+  const entry = object({ ...signed, timestamp: time, "agreed_at?": time });
   return object({ entries: list(entry) })(value, at).entries;
 }
 

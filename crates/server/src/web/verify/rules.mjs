@@ -61,7 +61,23 @@ async function verifyLink(entry, project, previous, what) {
     const signed = await verifySignatures(what, text, signatures);
     refuseIf(!isAgreed(previous?.signers, signers, signed), `${what} is not signed by everyone who had to`);
   }
+  checkDelay(entry, previous, signers, what);
   return { signers, digest, activated: entry.timestamp };
+}
+
+// Whether it waited as long as the file before demands, unless its masters have agreed (D133).
+function checkDelay({ agreed_at: agreed, timestamp, ...entry }, previous, signers, what) {
+  const sets = [entry.signatures, entry.metadata_signatures];
+  const signedUntil = (time) => sets.map((set) => new Set([...set.keys()].filter((key) => set.get(key).collected_at <= time)));
+  const { hours, master } = previous?.signers ?? {};
+  const waits = hours && !sets.every((set) => isMet(master, new Set(set.keys())));
+  refuseIf(!waits && agreed !== undefined, `${what} says when it was agreed to, and nothing let it wait`);
+  if (!waits) return;
+  refuseIf(agreed === undefined, `${what} does not say when it was agreed to`);
+  refuseIf(agreed < previous.activated, `${what} was agreed to before the one before was in force`);
+  const isDone = signedUntil(agreed).every((signed) => isAgreed(previous.signers, signers, signed));
+  refuseIf(!isDone, `${what} was not agreed to when it says so`);
+  refuseIf(timestamp - agreed < BigInt(hours) * 3_600_000_000_000n, `${what} has not waited as long as the one before demands`);
 }
 
 export async function verifyEvidence({ path, index: text, signatures, governedBy, history, revocation }, passed) {

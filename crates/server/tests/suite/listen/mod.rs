@@ -32,6 +32,7 @@ pub(crate) fn service(router: Router) -> (Service<impl Read>, Gate) {
         requests: Arc::default(),
         limiter: None,
         proxies: Arc::default(),
+        due: Default::default(),
         workers: Handle::current(),
     };
     (service, gate)

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     rerun::{Between, Replay, Rerun, refused, unstored_request},
+    rotations,
     times::{MAX_FETCH, MAX_WAIT, MIN_EXPIRY, around, end_of},
     violation::{ReplayFault, Violation},
 };
@@ -58,10 +59,19 @@ impl Replay {
         } else {
             self.prove_proposal(project, &stored, time)?
         };
-        let updated = update::update(before, &proposal, latest(&proposal, time));
+        let mut evidence = evidence_of(project);
+        let agreed = rotations::time_of_agreement(before, after, project)?.filter(|_| comes_back);
+        let now = match &agreed {
+            Some((path, agreed)) => {
+                evidence.insert(path.clone());
+                *agreed
+            }
+            None => latest(&proposal, time),
+        };
+        let updated = update::update(before, &proposal, now);
         let (change, _) = updated.map_err(refused(&layout::pending_signers(project)))?;
-        let stated = (!comes_back).then(|| retrieved_at(project, &stored));
-        Ok(Rerun { change, evidence: evidence_of(project), stated, outcome: None })
+        let stated = if comes_back { agreed } else { Some(retrieved_at(project, &stored)) };
+        Ok(Rerun { change, evidence, stated, outcome: None })
     }
 
     /// The proposal, if the stored request asks for exactly this.

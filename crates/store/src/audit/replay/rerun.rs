@@ -98,8 +98,15 @@ impl Replay {
         match claim {
             Claim::Create => create(after),
             Claim::Register { project, .. } => self.register(between, project),
-            Claim::Update { project, submitter, url } => self.update(between, project, submitter, url),
+            Claim::Update { project, submitter, url, due: _ } => {
+                self.update(between, project, submitter, url)
+            }
             Claim::Sign { file, signer, completes } => sign(between, file, signer, *completes),
+            Claim::Agree { project, signer, due: _ } => {
+                sign(between, &layout::pending_signers(project), signer, false)
+            }
+            Claim::Activate { project } => Self::activate(between, project),
+            Claim::Veto { project, master, completes } => Self::veto(between, project, master, *completes),
             Claim::Assets { index, caller } => register_assets(before, after, index, caller),
             Claim::Withdraw { index, caller } => self.withdraw(between, index, caller),
             Claim::Object { index, objector, stands: _ } => second_thoughts::object(between, index, objector),
@@ -246,7 +253,9 @@ fn sign(
     evidence.insert(formats_path);
     let submission = Submission { file: file.clone(), signer: *signer, signatures, other_formats };
     let (change, outcome) = sign::sign(before, &submission, now).map_err(refused(file))?;
-    let outcome = compare_outcome(&set_path, completes, outcome.is_complete);
+    // Signers that wait have all signatures, and are not in force.
+    let is_done = outcome.is_complete && outcome.waits_until.is_none();
+    let outcome = compare_outcome(&set_path, completes, is_done);
     Ok(Rerun { change, evidence, stated: Some((set_path, now)), outcome })
 }
 
@@ -315,7 +324,7 @@ fn check_content(index: &ReleaseIndex) -> Result<(), &'static str> {
     }
 }
 
-fn compare_outcome(file: &RepoPath, claimed: bool, is_complete: bool) -> Option<Violation> {
+pub(super) fn compare_outcome(file: &RepoPath, claimed: bool, is_complete: bool) -> Option<Violation> {
     match (claimed, is_complete) {
         (true, false) => Some(Violation::at(file, ReplayFault::NotComplete)),
         (false, true) => Some(Violation::at(file, ReplayFault::Complete)),
@@ -323,7 +332,11 @@ fn compare_outcome(file: &RepoPath, claimed: bool, is_complete: bool) -> Option<
     }
 }
 
-fn signature_in(after: &impl Snapshot, set: &RepoPath, signer: &PublicKey) -> Result<Collected, Violation> {
+pub(super) fn signature_in(
+    after: &impl Snapshot,
+    set: &RepoPath,
+    signer: &PublicKey,
+) -> Result<Collected, Violation> {
     let signatures = after.read_signatures(set)?.ok_or_else(|| Violation::at(set, ReplayFault::Absent))?;
     signatures
         .entries

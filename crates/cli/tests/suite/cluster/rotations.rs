@@ -1,0 +1,78 @@
+//! Rotations that wait (D132): any node puts them in force, once.
+
+use std::cell::Cell;
+
+use countersign_testing::postgres::{Postgres, PostgresOptions};
+use serde_json::json;
+
+use super::nodes::{Cluster, await_that};
+use crate::support::{
+    Person, Reply, SignersFile, TestServer, days_ago, fsck::fsck, machine_clock::MachineClock,
+};
+
+const DELAY: i64 = 3_600;
+
+fn team(days: i64) -> SignersFile {
+    SignersFile::dated(days_ago(days))
+        .artifact(1, &[&Person::named("alice")])
+        .master(1, &[&Person::named("mia")])
+        .with("rotation_delay_hours", json!(1))
+}
+
+/// Two nodes, each with a clock of its own, and signers that wait.
+fn waiting() -> Option<(Cluster, [MachineClock; 2])> {
+    let clocks = [MachineClock::new()?, MachineClock::new()?];
+    let options = PostgresOptions { skips_fsync: true, needs_password: true, ..PostgresOptions::default() };
+    let postgres = Postgres::start_with(options)?;
+    let started = Cell::new(0);
+    let cluster = Cluster::start_as(postgres, 2, |launch| {
+        let node = started.replace(started.get() + 1);
+        clocks[node].give_to(launch)
+    });
+    let alice = Person::named("alice");
+    cluster.world.activate("acme/app", &team(10), &[&alice, &Person::named("mia")]);
+    cluster.world.propose(&alice, "acme/app", &team(5)).ok();
+    let agreed = cluster.world.sign(&alice, &cluster.world.pending_path("acme/app")).ok();
+    assert!(agreed["waits_until"].is_string(), "{agreed}");
+    Some((cluster, clocks))
+}
+
+fn signers(cluster: &Cluster, node: &TestServer) -> Reply {
+    node.get(&format!("/v1/get_signers/{}", cluster.world.id("acme/app")))
+}
+
+fn activations(cluster: &Cluster) -> usize {
+    let subjects = cluster.git(0).run(&["log", "--format=%s", "main"]);
+    subjects.lines().filter(|subject| subject.starts_with("Activate")).count()
+}
+
+#[test]
+fn the_node_whose_clock_is_first_does_it_and_the_others_follow() {
+    let Some((cluster, clocks)) = waiting() else { return };
+    clocks[1].set(DELAY + 60);
+    assert_eq!(signers(&cluster, cluster.node(1)).body, team(5).bytes());
+    await_that("the other node follows", || signers(&cluster, cluster.node(0)).body == team(5).bytes());
+    clocks[0].set(DELAY + 60);
+    assert_eq!(signers(&cluster, cluster.node(0)).body, team(5).bytes());
+    cluster.check_at_rest();
+    assert_eq!(activations(&cluster), 2, "of the first signers, and of these");
+    for node in 0..2 {
+        fsck(&cluster.node(node).data_dir(), &[]).is_clean();
+    }
+}
+
+#[test]
+fn nodes_that_try_at_the_same_time_make_one_commit() {
+    let Some((cluster, clocks)) = waiting() else { return };
+    clocks.iter().for_each(|clock| clock.set(DELAY + 60));
+    std::thread::scope(|scope| {
+        for node in [0, 1, 0, 1, 0, 1] {
+            let cluster = &cluster;
+            scope.spawn(move || {
+                assert_eq!(signers(cluster, cluster.node(node)).body, team(5).bytes(), "node {node}");
+            });
+        }
+    });
+    cluster.check_at_rest();
+    assert_eq!(activations(&cluster), 2);
+}

@@ -1,0 +1,148 @@
+//! The client: thieves with enough admin keys against a team with masters, and what everyone is told.
+
+use serde_json::json;
+
+use super::scene::{APP, DELAY, Scene, takeover, team};
+use crate::support::{SignersFile, client::Computer};
+
+/// Thieves with the keys of Bob and Carol have proposed their own signers, and signed.
+fn attacked(scene: &Scene) -> Computer {
+    let computer = scene.computer();
+    let url = scene.world.publish(APP, &takeover());
+    scene.run_as(&computer, "bob", &["update", &url]).ok();
+    for name in ["mallory", "bob"] {
+        scene.run_as(&computer, name, &["sign", "--all", "--yes"]).ok().says(&["more signatures"]);
+    }
+    let last = scene.run_as(&computer, "carol", &["sign", "--all", "--yes"]).ok();
+    last.says(&["all signatures are there", "takes force on", "waits", "48 hours"]);
+    computer
+}
+
+#[test]
+fn masters_stop_thieves_who_hold_enough_admin_keys() {
+    let Some(scene) = Scene::new() else { return };
+    let thieves = attacked(&scene);
+    let (masters, id) = (scene.computer(), scene.world.id(APP));
+    let pending = scene.run_as(&masters, "mia", &["pending"]).ok();
+    pending.says(&["veto"]);
+    let status = scene.run_as(&masters, "mia", &["status", &id]).ok();
+    status.says(&["all signatures are there", "countersign veto"]);
+    let value = scene.run_as(&masters, "mia", &["status", &id, "--json"]).ok().json();
+    assert!(value["waits_until"].is_string() && value["pending_veto"].is_null(), "{value}");
+
+    scene.run_as(&masters, "mia", &["veto", &id, "--yes"]).failed(2).says(&["--reason"]);
+    let begun = scene.run_as(&masters, "mia", &["veto", &id, "--reason", "keys were stolen", "--yes"]).ok();
+    begun.says(&["mallory", "takes force on", "keys were stolen", "More masters"].map(|word| match word {
+        "mallory" => "joins",
+        word => word,
+    }));
+    scene.run_as(&masters, "mia", &["veto", &id, "--yes"]).ok().says(&["You signed the veto"]);
+    let status = scene.run_as(&masters, "max", &["status", &id]).ok();
+    status.says(&["keys were stolen", "begun by"]);
+    // Thieves cannot veto the veto, and others neither.
+    scene.run_as(&thieves, "bob", &["veto", &id, "--yes"]).failed(1).says(&["only masters"]);
+    let done = scene.run_as(&masters, "max", &["veto", &id, "--yes", "--json"]).ok().json();
+    assert_eq!(done, json!({ "project_id": id, "vetoed": true }));
+
+    let url = scene.world.publish(APP, &takeover());
+    scene.run_as(&thieves, "bob", &["update", &url]).failed(1).says(&["keys were stolen", "masters"]);
+    scene.set(2 * DELAY);
+    assert_eq!(scene.signers(), team(10).bytes());
+    // The masters then rotate the stolen keys out, at once.
+    let clean = SignersFile::dated(crate::support::days_ago(1))
+        .artifact(1, &[&super::scene::person("alice")])
+        .admin(1, &[&super::scene::person("alice")])
+        .master(2, &["mia", "max", "moe"].map(super::scene::person).each_ref())
+        .with("rotation_delay_hours", json!(48));
+    let url = scene.world.publish(APP, &clean);
+    scene.run_as(&masters, "mia", &["update", &url]).ok();
+    scene.run_as(&masters, "mia", &["sign", "--all", "--yes"]).ok();
+    scene.run_as(&masters, "moe", &["sign", "--all", "--yes"]).ok().says(&["complete"]);
+    assert_eq!(scene.signers(), clean.bytes());
+    scene.run_as(&masters, "mia", &["chain", &id]).ok();
+}
+
+#[test]
+fn if_no_one_looks_the_thieves_get_what_they_want_and_the_history_still_verifies() {
+    let Some(scene) = Scene::new() else { return };
+    attacked(&scene);
+    scene.set(DELAY + 60);
+    assert_eq!(scene.signers(), takeover().bytes());
+    let computer = scene.computer();
+    scene.run_as(&computer, "mia", &["chain", &scene.world.id(APP)]).ok().says(&["2. "]);
+    let late = scene.run_as(&computer, "mia", &["veto", &scene.world.id(APP), "--reason", "late", "--yes"]);
+    late.failed(2).says(&["in force"]);
+}
+
+#[test]
+fn waiting_for_it_ends_with_the_veto() {
+    let Some(scene) = Scene::new() else { return };
+    let computer = attacked(&scene);
+    let mut command = computer.command(&["status", "--wait", &scene.world.id(APP)]);
+    scene.clock.settle(&mut command);
+    let waiting = crate::support::running::Running::start(command);
+    waiting.await_note("signed by");
+    let document = scene.veto_document("not ours\u{1b}[2J");
+    scene.veto("mia", &document);
+    scene.veto("moe", &document).ok();
+    let (code, _, said) = waiting.end();
+    assert_eq!(code, Some(8), "{said}");
+    assert!(said.contains("vetoed") && said.contains("not ours") && !said.contains('\u{1b}'), "{said}");
+}
+
+#[test]
+fn hostile_reasons_are_shown_without_their_power() {
+    let Some(scene) = Scene::new() else { return };
+    let computer = attacked(&scene);
+    let reason = "\u{1b}]0;x\u{7}<script>alert(1)</script>\u{202e}";
+    assert_eq!(scene.veto("mia", &scene.veto_document(reason)).status, 202);
+    let id = scene.world.id(APP);
+    for args in [vec!["status", &id], vec!["veto", &id, "--yes"]] {
+        let ran = scene.run_as(&computer, "max", &args).ok();
+        let said = ran.stdout + &ran.stderr;
+        assert!(said.contains("script") && !said.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{said}");
+    }
+    // Gone now; a page that showed it had no markup of it.
+    scene.agree(&team(2), &[]);
+    assert_eq!(scene.veto("mia", &scene.veto_document(reason)).status, 202);
+    for page in [format!("/p/{id}"), format!("/p/{}", scene.pending())] {
+        let text = scene.world.server.get(&page).text();
+        assert!(text.contains("alert(1)") && !text.contains("<script>alert"), "{page}");
+        assert!(text.contains("countersign veto") || text.contains("how to veto"), "{page}");
+    }
+}
+
+#[test]
+fn a_server_that_shows_another_veto_gets_no_signature() {
+    let Some(scene) = Scene::new() else { return };
+    let computer = attacked(&scene);
+    // A veto of the file in force would be a lie about which file is meant; the client writes its own and compares.
+    let id = scene.world.id(APP);
+    scene
+        .run_as(&computer, "mia", &["veto", &scene.world.active_path(APP), "--reason", "x", "--yes"])
+        .failed(2);
+    scene.run_as(&computer, "mia", &["veto", &id, "--reason", "", "--yes"]).failed(2).says(&["1 to 1,000"]);
+}
+
+#[test]
+fn a_signers_file_with_a_delay_is_written_checked_and_compared() {
+    let computer = Computer::offline();
+    let key = |name: &str| format!("{}.pub", computer.key_of(name).display());
+    let [alice, mia] = ["alice", "mia"].map(key);
+    let new = |more: &[&str], file: &str| {
+        let first = ["signers", "new", "--artifact", &alice, "--artifact-threshold", "1", "-o", file];
+        computer.run(&[&first, more].concat())
+    };
+    let with_master = |delay: &str, file: &str| {
+        new(&["--master", &mia, "--master-threshold", "1", "--rotation-delay", delay], file)
+    };
+    with_master("48", "with.json").ok();
+    for wrong in ["0", "721"] {
+        with_master(wrong, "wrong.json").failed(2).says(&["rotation_delay_hours"]);
+    }
+    let checked = computer.run(&["signers", "check", "with.json"]).ok();
+    checked.says(&["wait 48 hours", "stolen admin keys", "veto", "witnesses"]);
+    assert_eq!(computer.json(&["signers", "check", "with.json"])["rotation_delay_hours"], json!(48));
+    new(&["--rotation-delay", "1"], "lone.json").ok();
+    computer.run(&["signers", "check", "lone.json"]).ok().says(&["no one can veto"]);
+}

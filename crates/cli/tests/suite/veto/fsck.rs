@@ -1,0 +1,121 @@
+//! `countersign fsck` on histories in which somebody has shortened the wait, or the veto.
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::scene::{APP, DELAY, Scene, takeover};
+use crate::support::{
+    fsck::fsck,
+    rewriting::{Commit, export, import},
+};
+
+/// A rotation that waited and took force, after a vetoed one.
+struct WaitedPast {
+    commits: Vec<Commit>,
+    project: String,
+}
+
+impl WaitedPast {
+    fn make() -> Option<Self> {
+        let scene = Scene::new()?;
+        let vetoed = takeover().with("servers", serde_json::json!(["https://evil.example.org"]));
+        scene.agree(&vetoed, &["mallory"]);
+        let document = scene.veto_document("not ours");
+        scene.veto("mia", &document);
+        scene.veto("max", &document).ok();
+        scene.agree(&takeover(), &["mallory"]);
+        scene.set(DELAY + 60);
+        assert_eq!(scene.signers(), takeover().bytes());
+        fsck(&scene.world.server.data_dir(), &[]).is_clean();
+        Some(Self { commits: export(&scene.world.git()), project: scene.world.id(APP) })
+    }
+
+    fn last(&self, title: &str) -> usize {
+        self.commits.iter().rposition(|commit| commit.subject().starts_with(title)).expect(title)
+    }
+
+    fn path(&self, below: &str) -> String {
+        format!("{}/{below}", self.project)
+    }
+
+    fn json(&self, commit: usize, path: &str) -> Value {
+        let entry = self.commits[commit].files[path].as_ref().expect("it is written");
+        serde_json::from_slice(&entry.content).expect("JSON")
+    }
+
+    /// What is wrong is found in this commit, about this file, in these words.
+    #[track_caller]
+    fn assert_found(&self, at: usize, file: &str, words: &str, tamper: impl FnOnce(&mut Vec<Commit>)) {
+        let mut commits = self.commits.clone();
+        tamper(&mut commits);
+        let dir = TempDir::new().expect("a temporary directory");
+        let ids = import(dir.path(), &commits);
+        fsck(dir.path(), &[]).finds(&ids[at], file, words);
+    }
+}
+
+fn shifted(time: &str, seconds: i64) -> String {
+    use countersign_core::values::time::Timestamp;
+    let at = Timestamp::parse(time).expect("a time").unix_seconds();
+    Timestamp::from_unix_seconds(at + seconds).expect("a time").to_string()
+}
+
+#[test]
+fn a_shortened_wait_is_found_wherever_it_was_shortened() {
+    let Some(past) = WaitedPast::make() else { return };
+    let (agree, activate) = (past.last("Agree to the signers"), past.last("Activate the signers"));
+    let (entry, pending) =
+        (past.path("svc.signers.history/000002.json"), past.path("svc.signers.pending/svc.signers.json"));
+    let agreement = format!("{pending}.agreed.json");
+    let text = |value: &Value, field: &str| value[field].as_str().expect("text").to_owned();
+    let (recorded, agreed) = (past.json(activate, &entry), past.json(agree, &agreement));
+    let (since, due) = (text(&recorded, "agreed_at"), text(&agreed, "due_at"));
+    let in_force = text(&recorded, "timestamp");
+
+    past.assert_found(activate, &pending, "not before", |commits| {
+        commits[activate].edit(&entry, &in_force, &shifted(&due, -1));
+    });
+    past.assert_found(activate, &entry, "not what the rules give", |commits| {
+        commits[activate].edit(&entry, &since, &shifted(&since, -3600));
+    });
+    past.assert_found(activate, &entry, "not what the rules give", |commits| {
+        let line = format!(",\n  \"agreed_at\": \"{since}\"");
+        commits[activate].edit(&entry, &line, "");
+    });
+    past.assert_found(agree, &agreement, "not what the rules give", |commits| {
+        commits[agree].edit(&agreement, &due, &shifted(&due, -3600));
+    });
+    past.assert_found(agree, &agreement, "was not written", |commits| {
+        commits[agree].files.remove(&agreement);
+    });
+    // The commit itself was made too early for what it says.
+    past.assert_found(activate, &pending, "not before", |commits| commits[activate].delay(-3600));
+    // Before the signature that completes the consent: what waits has none.
+    let bobs = agree - 1;
+    past.assert_found(bobs, &agreement, "was added", |commits| {
+        let written = commits[agree].files[&agreement].clone();
+        commits[bobs].files.insert(agreement.clone(), written);
+    });
+}
+
+#[test]
+fn a_veto_by_too_few_or_in_other_words_is_found() {
+    let Some(past) = WaitedPast::make() else { return };
+    let veto = past.last("Veto the pending signers");
+    let is_record = |path: &&String| path.ends_with("/svc.veto.json");
+    let record = past.commits[veto].files.keys().find(is_record).expect("a record").clone();
+    let signatures = format!("{record}.signatures.json");
+    past.assert_found(veto, "", "the rules refuse", |commits| {
+        commits[veto].edit(&record, "not ours", "all mine");
+    });
+    past.assert_found(veto, &signatures, "not what the rules give", |commits| {
+        let mut set = past.json(veto, &signatures);
+        let message = commits[veto].message.clone();
+        let entries = set["entries"].as_object_mut().expect("entries");
+        entries.retain(|key, _| message.contains(key.as_str()));
+        commits[veto].write(&signatures, format!("{set:#}\n"));
+    });
+    past.assert_found(veto, "", "no part of", |commits| {
+        commits[veto].write(&past.path("svc.signers.vetoed/x/svc.veto.json"), "{}");
+    });
+}

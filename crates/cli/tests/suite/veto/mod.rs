@@ -1,0 +1,7 @@
+//! Rotations that wait, and vetoes (D130–D138).
+
+mod client;
+mod fsck;
+mod mirrors;
+mod scene;
+mod served;

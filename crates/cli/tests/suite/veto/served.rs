@@ -1,0 +1,225 @@
+//! What a server answers while a rotation waits, when it is due, and to a veto.
+
+use serde_json::{Value, json};
+
+use super::scene::{APP, DELAY, HOUR, Scene, person, takeover, team};
+use crate::support::{EventStream, SignersFile, days_ago, fsck::fsck};
+
+fn next(events: &mut EventStream) -> Value {
+    events.next_event().data.expect("an event has data")
+}
+
+#[test]
+fn a_rotation_by_admins_waits_and_the_first_request_after_it_is_due_sees_it() {
+    let Some(mut scene) = Scene::new() else { return };
+    let index = {
+        let world = &scene.world;
+        world.add_release(&person("alice"), "acme/app/1.0")
+    };
+    let agreed = scene.agree(&takeover(), &["mallory"]);
+    let status = scene.world.status(&person("bob"), &scene.pending()).ok();
+    assert_eq!(status["waits_until"], agreed["waits_until"]);
+    assert_eq!(status["is_complete"], json!(true));
+    assert!(scene.world.git().last_message().starts_with("Agree to the signers of "));
+    assert_eq!(scene.signers(), team(10).bytes());
+    // A minute before, also after a restart: nothing.
+    scene.set(DELAY - 60);
+    assert_eq!(scene.signers(), team(10).bytes());
+    scene.world.server.restart();
+    assert_eq!(scene.signers(), team(10).bytes());
+    assert!(scene.world.exists(&scene.pending()));
+
+    scene.set(DELAY + 60);
+    assert_eq!(scene.signers(), takeover().bytes());
+    assert!(!scene.world.exists(&scene.pending()));
+    let message = scene.world.git().last_message();
+    assert!(message.starts_with("Activate the signers of ") && !message.contains("By:"), "{message}");
+    let history = scene.world.read_json(&format!("{}/svc.signers.history.json", scene.world.id(APP)));
+    assert!(history["entries"][1]["agreed_at"].is_string(), "{history}");
+    assert_eq!(scene.world.read(&format!("{index}.signers.json")), takeover().bytes());
+    fsck(&scene.world.server.data_dir(), &[]).is_clean();
+}
+
+#[test]
+fn without_a_request_it_takes_force_by_itself() {
+    let Some(scene) = Scene::new() else { return };
+    let mut events = EventStream::at(scene.world.server.address(), "/v1/events?type=agreed,activated");
+    scene.agree(&takeover(), &["mallory"]);
+    let agreed = next(&mut events);
+    assert_eq!(agreed["type"], "agreed");
+    assert_eq!(agreed["path"], json!(scene.pending()));
+    assert!(agreed["due"].is_string(), "{agreed}");
+    scene.set(DELAY + 1);
+    let activated = next(&mut events);
+    assert_eq!((&activated["type"], &activated["key"]), (&json!("activated"), &json!(null)));
+}
+
+#[test]
+fn a_server_that_was_stopped_over_the_due_time_does_it_at_its_start() {
+    let Some(mut scene) = Scene::new() else { return };
+    scene.agree(&takeover(), &["mallory"]);
+    scene.world.server.kill9();
+    scene.set(10 * DELAY);
+    scene.world.server.start_again();
+    assert_eq!(scene.signers(), takeover().bytes());
+    scene.world.server.stop();
+    fsck(&scene.world.server.data_dir(), &[]).is_clean();
+}
+
+#[test]
+fn the_masters_let_it_take_force_at_once() {
+    let Some(scene) = Scene::new() else { return };
+    scene.agree(&team(5), &[]);
+    assert!(scene.sign("mia").ok()["waits_until"].is_string());
+    assert_eq!(scene.sign("moe").ok(), json!({ "is_complete": true }));
+    assert_eq!(scene.signers(), team(5).bytes());
+    fsck(&scene.world.server.data_dir(), &[]).is_clean();
+}
+
+#[test]
+fn a_lower_delay_and_other_masters_wait_under_the_old_delay() {
+    for file in [
+        team(5).with("rotation_delay_hours", json!(1)),
+        team(5).without("rotation_delay_hours"),
+        team(5).without("master_keys").master(1, &[&person("mallory")]),
+    ] {
+        let Some(scene) = Scene::new() else { return };
+        let added: &[&str] = if String::from_utf8_lossy(&file.bytes()).contains(&person("mallory").key()) {
+            &["mallory"]
+        } else {
+            &[]
+        };
+        scene.agree(&file, added);
+        scene.set(DELAY - 60);
+        assert_eq!(scene.signers(), team(10).bytes());
+        scene.set(DELAY + 60);
+        assert_eq!(scene.signers(), file.bytes());
+    }
+}
+
+#[test]
+fn the_masters_veto_and_the_same_file_is_refused_until_the_next_rotation() {
+    let Some(mut scene) = Scene::new() else { return };
+    let mut events = EventStream::at(scene.world.server.address(), "/v1/events?type=veto,vetoed");
+    scene.agree(&takeover(), &["mallory"]);
+    let document = scene.veto_document("these are not our keys");
+    let recorded = scene.veto("mia", &document);
+    assert_eq!(recorded.status, 202, "{}", recorded.text());
+    assert_eq!(recorded.json()["vetoed"], json!(false));
+    assert_eq!(next(&mut events)["type"], "veto");
+    scene.veto("mia", &document).refused(409, "already collected");
+    scene.veto("max", &scene.veto_document("another reason")).refused(409, "these are not our keys");
+    scene.world.server.restart();
+    scene.set(DELAY - 60);
+    assert_eq!(scene.veto("max", &document).ok()["vetoed"], json!(true));
+    scene.veto("moe", &document).refused(404, "not found");
+    assert!(!scene.world.exists(&scene.pending()));
+    scene.propose("bob", &takeover()).refused(409, "these are not our keys");
+    scene.set(DELAY + 60);
+    assert_eq!(scene.signers(), team(10).bytes());
+    // After the masters' own rotation, nothing is left of it.
+    scene.propose("mia", &team(2)).ok();
+    scene.sign("mia").ok();
+    scene.sign("max").ok();
+    assert_eq!(scene.signers(), team(2).bytes());
+    assert!(!scene.world.git().paths().iter().any(|path| path.contains("veto")));
+    fsck(&scene.world.server.data_dir(), &[]).is_clean();
+    scene.world.git().assert_sound();
+}
+
+#[test]
+fn others_do_not_veto_and_not_at_other_times() {
+    let Some(scene) = Scene::new() else { return };
+    let request = |name: &str, document: &str| scene.veto(name, document);
+    // Nothing is pending yet.
+    let nothing = json!({ "file_path": scene.pending(), "veto_json": "{}", "signature": person("mia").sign_bytes(b"{}"), "public_key": person("mia").body_key() });
+    scene.post_as(&person("mia"), "/v1/veto", &nothing).refused(404, "not found");
+    scene.propose("bob", &takeover()).ok();
+    let document = scene.veto_document("no");
+    for name in ["alice", "bob", "mallory"] {
+        request(name, &document).refused(403, "not a master key");
+    }
+    request("mia", "{}").refused(400, "Invalid veto");
+    let other = document.replace(APP, "acme/apps");
+    request("mia", &other).refused(409, "names another file");
+    let mut forged = nothing.clone();
+    forged["veto_json"] = json!(document);
+    scene.post_as(&person("mia"), "/v1/veto", &forged).refused(400, "does not verify");
+    let mut elsewhere = forged.clone();
+    elsewhere["file_path"] = json!(scene.world.active_path(APP));
+    scene.post_as(&person("mia"), "/v1/veto", &elsewhere).refused(400, "cannot be vetoed");
+    // Before it has all signatures, and when it is too late.
+    assert_eq!(request("mia", &document).status, 202);
+    for name in ["mallory", "bob", "carol"] {
+        scene.sign(name).ok();
+    }
+    scene.set(DELAY + 60);
+    request("max", &document).refused(404, "not found");
+    assert_eq!(scene.signers(), takeover().bytes());
+}
+
+#[test]
+fn a_project_without_masters_has_no_veto_and_its_admins_replace_the_file() {
+    let Some(scene) = Scene::new() else { return };
+    let alone = |days| {
+        SignersFile::dated(days_ago(days))
+            .artifact(1, &[&person("alice")])
+            .with("rotation_delay_hours", json!(1))
+    };
+    scene.world.activate("acme/lone", &alone(10), &[&person("alice")]);
+    scene.world.propose(&person("alice"), "acme/lone", &alone(5)).ok();
+    let pending = scene.world.pending_path("acme/lone");
+    let waits = scene.world.sign(&person("alice"), &pending).ok();
+    assert!(waits["waits_until"].is_string(), "{waits}");
+    let document = json!({
+        "veto": "no", "project_id": scene.world.id("acme/lone"),
+        "signers_file_digest": countersign_core::values::digest::Sha512::of(&alone(5).bytes()).to_prefixed(),
+        "previous": countersign_core::values::digest::Sha512::of(&alone(10).bytes()).to_prefixed(),
+        "timestamp": "2026-02-01T12:00:00Z",
+    })
+    .to_string();
+    let body = json!({ "file_path": pending, "veto_json": document, "signature": person("alice").sign_bytes(document.as_bytes()), "public_key": person("alice").body_key() });
+    scene.post_as(&person("alice"), "/v1/veto", &body).refused(403, "no master_keys");
+    scene.world.propose(&person("alice"), "acme/lone", &alone(4)).ok();
+    scene.set(2 * HOUR);
+    assert_eq!(scene.world.read(&scene.world.active_path("acme/lone")), alone(10).bytes());
+    fsck(&scene.world.server.data_dir(), &[]).is_clean();
+}
+
+#[test]
+fn a_replaced_file_waits_anew_when_it_comes_back() {
+    let Some(scene) = Scene::new() else { return };
+    scene.agree(&takeover(), &["mallory"]);
+    scene.set(DELAY - HOUR);
+    scene.propose("carol", &team(2)).ok();
+    scene.propose("bob", &takeover()).ok();
+    scene.set(DELAY + HOUR);
+    assert_eq!(scene.signers(), team(10).bytes());
+    scene.set(2 * DELAY);
+    assert_eq!(scene.signers(), takeover().bytes());
+    fsck(&scene.world.server.data_dir(), &[]).is_clean();
+}
+
+#[test]
+fn a_blocked_project_waits_on_and_takes_force_when_it_is_unblocked() {
+    let Some(scene) = Scene::new() else { return };
+    scene.agree(&takeover(), &["mallory"]);
+    let (dir, id) = (scene.world.server.data_dir(), scene.world.id(APP));
+    let admin = |verb: &str| {
+        let args = ["admin", verb, &id, "--data-dir", dir.to_str().unwrap()];
+        let output = crate::support::server::Launch::default().args(args).output();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    admin("block");
+    scene.set(DELAY + 60);
+    assert_eq!(scene.signers(), team(10).bytes());
+    scene.world.server.await_log("due and not in force", 1);
+    admin("unblock");
+    let mut tries = 0;
+    while scene.signers() == team(10).bytes() {
+        tries += 1;
+        assert!(tries < 600, "it never takes force");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(scene.signers(), takeover().bytes());
+}

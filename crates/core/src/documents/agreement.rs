@@ -1,0 +1,43 @@
+//! That a rotation has all consent and waits (D131): since when, and until when. It lies beside the pending signers file.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::values::{
+    json::{self, Json, ParseError},
+    time::Timestamp,
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Agreement {
+    /// As the history will have it: not before any of its signatures, nor before the file in force was.
+    pub agreed_at: Timestamp,
+    /// When it takes force, by the clock that showed the agreement. A clock that was wrong before does not delay it.
+    pub due_at: Timestamp,
+}
+
+impl Agreement {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let object = json.root().object(&["agreed_at", "due_at"])?;
+        Ok(Self {
+            agreed_at: object.required("agreed_at")?.parsed(Timestamp::parse)?,
+            due_at: object.required("due_at")?.parsed(Timestamp::parse)?,
+        })
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        json::write(self)
+    }
+
+    /// What the message of a commit says of it.
+    pub fn message_line(&self) -> String {
+        format!("Due: {}\n", self.due_at)
+    }
+
+    /// The earliest time at which the history can have it in force (D133).
+    pub fn earliest(&self, delay: Duration) -> Timestamp {
+        self.agreed_at.later(delay)
+    }
+}

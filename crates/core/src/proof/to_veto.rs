@@ -1,0 +1,94 @@
+//! What a master may be asked to sign (D34, D138): a veto of one pending signers file, and nothing else.
+
+use std::collections::BTreeSet;
+
+use thiserror::Error;
+
+use crate::{
+    documents::{
+        signatures::SignatureSet,
+        signers::{Group, keys_of},
+        veto::{Veto, VetoBody},
+    },
+    proof::to_sign::{Subject, ToSign},
+    rules::chain::VerifiedChain,
+    values::{
+        digest::Sha512,
+        json::ParseError,
+        key::{PublicKey, Signature},
+        path::RepoPath,
+    },
+};
+
+/// A text that core has read as a veto of what `to_sign` proposes.
+#[derive(Debug, Clone)]
+pub struct ToVeto<'a> {
+    file: &'a RepoPath,
+    text: String,
+    pub document: Veto,
+    /// The signers in force, whose masters decide.
+    pub chain: &'a VerifiedChain,
+    /// Those whose signature on the text was shown and verifies.
+    pub signed: BTreeSet<PublicKey>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ToVetoError {
+    #[error("only a proposal of new signers is vetoed, and this is a release or a first registration")]
+    NotAnUpdate,
+    #[error("the signers file in force has no master keys, and only masters can veto")]
+    NoMasters,
+    #[error("it is no veto at all: {0}")]
+    Document(ParseError),
+    #[error("the veto is about another project or signers file")]
+    OtherProposal,
+}
+
+impl<'a> ToVeto<'a> {
+    /// `collected` are the signatures on the text that were shown.
+    pub fn check(to_sign: &'a ToSign, text: String, collected: &SignatureSet) -> Result<Self, ToVetoError> {
+        let chain = update_of(to_sign)?;
+        let document = Veto::parse(text.as_bytes()).map_err(ToVetoError::Document)?;
+        let is_this = document.project_id == *to_sign.project()
+            && document.signers_file_digest == *to_sign.digest()
+            && document.previous == chain.last().digest;
+        if !is_this {
+            return Err(ToVetoError::OtherProposal);
+        }
+        let signed = collected.verifying_signers(text.as_bytes());
+        Ok(Self { file: to_sign.path(), text, document, chain, signed })
+    }
+
+    pub fn master_groups(&self) -> &[Group] {
+        self.chain.last().signers.master_groups()
+    }
+
+    pub fn accepts(&self, key: &PublicKey) -> bool {
+        keys_of(self.master_groups()).any(|master| master == *key)
+    }
+
+    /// `sign` is the key's own operation, over a digest (D3).
+    pub fn sign<E>(
+        &self,
+        public_key: PublicKey,
+        sign: impl FnOnce(&Sha512) -> Result<Signature, E>,
+    ) -> Result<VetoBody, E> {
+        Ok(VetoBody {
+            file_path: self.file.clone(),
+            signature: sign(&Sha512::of(self.text.as_bytes()))?,
+            veto_json: self.text.clone(),
+            public_key,
+        })
+    }
+}
+
+/// The signers in force that a proposal would replace, if they have masters.
+pub fn update_of(to_sign: &ToSign) -> Result<&VerifiedChain, ToVetoError> {
+    match &to_sign.subject {
+        Subject::Proposal { current: Some(chain), .. } => {
+            let has_masters = !chain.last().signers.master_groups().is_empty();
+            if has_masters { Ok(chain) } else { Err(ToVetoError::NoMasters) }
+        }
+        Subject::Proposal { current: None, .. } | Subject::Release { .. } => Err(ToVetoError::NotAnUpdate),
+    }
+}

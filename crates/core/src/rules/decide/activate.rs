@@ -1,0 +1,126 @@
+//! Putting signers in force (D15, D16): at once, or after the delay of those before them (D130–D134).
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::titles;
+use crate::{
+    documents::{agreement::Agreement, history::HistoryEntry, layout, signatures::SignatureSet},
+    rules::{
+        consent::Consent,
+        snapshot::{Change, ReadError, Snapshot},
+        stored::{self, StoredProposal},
+    },
+    values::{path::RepoPath, time::Timestamp},
+};
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ActivateRefusal {
+    #[error("no signers file of {0} has all consent and waits")]
+    NothingWaits(RepoPath),
+    #[error("the signers file of {project} that has all consent takes force at {until}, not before")]
+    NotDue { project: RepoPath, until: Timestamp },
+    #[error(transparent)]
+    Stored(#[from] ReadError),
+}
+
+/// Puts the pending signers file in force whose time has come. No one asks for it: the server does it by itself.
+pub fn activate_due(
+    snapshot: &impl Snapshot,
+    project: &RepoPath,
+    now: Timestamp,
+) -> Result<(Change, ()), ActivateRefusal> {
+    let nothing = || ActivateRefusal::NothingWaits(project.clone());
+    let path = layout::pending_signers(project);
+    let proposal = StoredProposal::load(snapshot, &path)?.ok_or_else(nothing)?;
+    let agreement = stored::agreement(snapshot, &path)?.ok_or_else(nothing)?;
+    if now < agreement.due_at {
+        return Err(ActivateRefusal::NotDue { project: project.clone(), until: agreement.due_at });
+    }
+    let active = stored::active_signers(snapshot, project)?.ok_or_else(nothing)?;
+    let consent = Consent { current: Some(&active.file), proposed: &proposal.signers };
+    let signed = proposal.signed();
+    let delay = consent.delay(&signed).filter(|_| signed.iter().all(|signed| consent.is_complete(signed)));
+    let delay = delay.ok_or_else(|| stored::corrupt(&path, "it waits, and the rules do not let it wait"))?;
+    let change = Change::new(format!("{} {project}\n\nAgreed: {}\n", titles::ACTIVATE, agreement.agreed_at));
+    let now = now.max(agreement.earliest(delay));
+    Ok((activate(snapshot, change, &proposal, &Activation { project, now, agreement: Some(agreement) })?, ()))
+}
+
+/// Records that a proposal has all consent from now on (D131).
+pub(super) fn agree(
+    snapshot: &impl Snapshot,
+    project: &RepoPath,
+    proposal: &StoredProposal,
+    delay: Duration,
+    now: Timestamp,
+) -> Result<Agreement, ReadError> {
+    let now = now.to_whole_seconds();
+    let sets = [&proposal.signatures, &proposal.metadata_signatures];
+    let collected = sets.into_iter().flat_map(|set| set.entries.values()).map(|one| one.collected_at);
+    // After a clock was set back: nothing in a history runs backwards.
+    let active_since = last_activation(snapshot, project)?;
+    let agreed_at = collected.chain(active_since).fold(now, Timestamp::max);
+    Ok(Agreement { agreed_at, due_at: now.later(delay) })
+}
+
+/// When which proposal takes force.
+pub(super) struct Activation<'a> {
+    pub project: &'a RepoPath,
+    pub now: Timestamp,
+    /// What it has waited for, if it has.
+    pub agreement: Option<Agreement>,
+}
+
+/// Puts a proposal in force: history, active files, and every index that still collects (D15, D16).
+pub(super) fn activate(
+    snapshot: &impl Snapshot,
+    mut change: Change,
+    proposal: &StoredProposal,
+    activation: &Activation<'_>,
+) -> Result<Change, ReadError> {
+    let Activation { project, now, agreement } = activation;
+    let pending = layout::pending_signers(project);
+    let text = |path: &RepoPath, bytes: &[u8]| {
+        String::from_utf8(bytes.to_vec()).map_err(|_| stored::corrupt(path, "it is not UTF-8"))
+    };
+    // A clock that was set back must not make the history run backwards: no client could verify it any more.
+    let timestamp = last_activation(snapshot, project)?.map_or(*now, |last| last.max(*now));
+    let entry = HistoryEntry {
+        signers_config: text(&pending, &proposal.signers_bytes)?,
+        signatures: proposal.signatures.clone(),
+        metadata: text(&layout::metadata_of(&pending), &proposal.metadata_bytes)?,
+        metadata_signatures: proposal.metadata_signatures.clone(),
+        timestamp: timestamp.to_whole_seconds(),
+        agreed_at: agreement.map(|agreement| agreement.agreed_at),
+    };
+    let number = stored::history_len(snapshot, project) + 1;
+    change.write(layout::history_entry(project, number), entry.write());
+
+    let active = layout::active_signers(project);
+    let metadata = layout::metadata_of(&active);
+    change.write(active.clone(), proposal.signers_bytes.clone());
+    change.write(layout::registration_of(&active), proposal.registration.clone());
+    change.write(layout::signatures_of(&active), proposal.signatures.write());
+    change.write(layout::signatures_of(&metadata), proposal.metadata_signatures.write());
+    change.write(metadata, proposal.metadata_bytes.clone());
+    for dir in [layout::pending_dir(project), layout::superseded_dir(project), layout::vetoed_dir(project)] {
+        stored::delete_below(snapshot, &mut change, &dir)?;
+    }
+
+    for index in snapshot.collecting_indexes(project) {
+        change.write(layout::signers_copy_of(&index), proposal.signers_bytes.clone());
+        change.write(layout::pending_signatures_of(&index), SignatureSet::default().write());
+        stored::delete_other_formats(snapshot, &mut change, &index);
+    }
+    Ok(change)
+}
+
+/// When the signers in force took force; `None` where there are none yet.
+fn last_activation(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Option<Timestamp>, ReadError> {
+    match stored::history_len(snapshot, project) {
+        0 => Ok(None),
+        last => Ok(Some(stored::entry_facts(snapshot, project, last)?.activated_at)),
+    }
+}

@@ -1,0 +1,241 @@
+//! Rotations that wait (D130–D133), and histories that lie about it.
+
+use countersign_core::{
+    documents::{history::HistoryEntry, signatures::SignatureSet},
+    values::{key::SecretKey, time::Timestamp},
+};
+
+use super::{
+    Expect::Verified,
+    Vector,
+    chains::chain,
+    refused,
+    support::{
+        PROJECT, Signers, alice, bob, carol, dave,
+        evidence::{Past, founders, noon, signed_by, successors},
+        key, shifted_seconds, signers,
+    },
+};
+
+const HOUR: i128 = 3_600;
+/// Of the founders' file.
+const DELAY: i128 = 48 * HOUR;
+
+pub(super) fn all() -> Vec<Vector> {
+    [good(), of_times(), of_masters()].concat()
+}
+
+fn founded() -> Past {
+    Past::of(PROJECT).then(&founders().delay(48), &[&alice(), &bob(), &carol(), &dave()])
+}
+
+fn after_noon(seconds: i128) -> Timestamp {
+    shifted_seconds(noon(), seconds)
+}
+
+/// The second entry was agreed to at one, and took force so many seconds later.
+fn waited(seconds: i128) -> impl Fn(&mut HistoryEntry) {
+    move |entry| {
+        entry.agreed_at = Some(after_noon(HOUR));
+        entry.timestamp = after_noon(HOUR + seconds);
+    }
+}
+
+const ADDED: fn() -> [SecretKey; 2] = || [key(5), key(6)];
+
+/// The founders' file, and the successors', by the admins of both.
+fn by_admins() -> Past {
+    by_admins_of(&successors())
+}
+
+fn by_admins_of(file: &Signers) -> Past {
+    let [five, six] = ADDED();
+    founded().then(file, &[&alice(), &bob(), &carol(), &five, &six])
+}
+
+fn collected_at(set: &mut SignatureSet, of: &SecretKey, time: Timestamp) {
+    set.entries.get_mut(&of.public_key()).expect("a signature").collected_at = time;
+}
+
+fn good() -> Vec<Vector> {
+    let by_masters = founded().then(&successors(), &[&dave(), &key(5), &key(6), &carol()]);
+    let later = shifted_seconds(noon(), HOUR + 60);
+    let master_too_late = by_admins().with(1, waited(DELAY)).with(1, |entry| {
+        let everyone = [&alice(), &bob(), &carol(), &key(5), &key(6), &key(7)];
+        entry.signatures = signed_by(&entry.signers_config, &everyone);
+        collected_at(&mut entry.signatures, &key(7), later);
+    });
+    let third = signers("2026-01-03T00:00:00Z").artifact(1, [&carol()]).admin(1, [&carol()]);
+    let gone = by_admins().with(1, waited(DELAY));
+    let gone = gone.then(&third, &[&alice(), &carol()]).with(2, |entry| {
+        entry.timestamp = after_noon(HOUR + DELAY);
+    });
+    let introduced = Past::of(PROJECT)
+        .then(&founders(), &[&alice(), &bob(), &carol(), &dave()])
+        .then(&successors().delay(720), &[&alice(), &bob(), &carol(), &key(5), &key(6)]);
+    vec![
+        chain(
+            "good-rotation-that-waited",
+            "It took force when the delay was over, to the second.",
+            Verified,
+            by_admins().with(1, waited(DELAY)),
+        ),
+        chain(
+            "good-rotation-that-waited-longer",
+            "The server was away when the delay was over.",
+            Verified,
+            by_admins().with(1, waited(DELAY + 12 * HOUR)),
+        ),
+        chain(
+            "good-rotation-by-masters-without-waiting",
+            "The masters of the file before agreed, so it took force at once.",
+            Verified,
+            by_masters,
+        ),
+        chain(
+            "good-signature-during-the-wait",
+            "Another signature came while it waited.",
+            Verified,
+            master_too_late,
+        ),
+        chain(
+            "good-delay-removed-after-waiting",
+            "The second file has no delay any more, and waited under that of the first. The third did not wait.",
+            Verified,
+            gone,
+        ),
+        chain("good-first-delay", "The file that brings a delay does not wait itself.", Verified, introduced),
+    ]
+}
+
+fn of_times() -> Vec<Vector> {
+    let hasty = || refused("chain, entry 1: hasty", "the delay of the file before has not passed");
+    let then = || refused("chain, entry 1: not agreed then", "what was signed by agreed_at is no consent");
+    let needless = || refused("chain, entry 1: needless agreement", "nothing let it wait");
+    let late = after_noon(HOUR + 1);
+    let delay_of = |text: &'static str| {
+        let file = successors().delay(48).text();
+        let file = file.replace(": 48}", text);
+        let people = [&alice(), &bob(), &carol(), &key(5), &key(6)];
+        founded().then_text(file, &people).with(1, waited(DELAY))
+    };
+    let not_a_delay =
+        || refused("chain, entry 1: signers file, rotation_delay_hours", "a delay is 1 to 720 whole hours");
+    vec![
+        chain(
+            "rotation-one-second-too-early",
+            "It took force a second before the delay was over.",
+            hasty(),
+            by_admins().with(1, waited(DELAY - 1)),
+        ),
+        chain(
+            "rotation-before-it-was-agreed-to",
+            "It took force before the time at which it was agreed to.",
+            hasty(),
+            by_admins().with(1, |entry| entry.agreed_at = Some(after_noon(DELAY))),
+        ),
+        chain(
+            "rotation-that-lowers-the-delay",
+            "The new file has a delay of one hour, and waited only for that.",
+            hasty(),
+            by_admins_of(&successors().delay(1)).with(1, waited(HOUR)),
+        ),
+        chain(
+            "rotation-that-does-not-say-when-it-was-agreed-to",
+            "There is no agreed_at, as if the masters had agreed.",
+            refused("chain, entry 1: no agreement", "agreed_at is missing"),
+            by_admins().with(1, waited(DELAY)).with(1, |entry| entry.agreed_at = None),
+        ),
+        chain(
+            "agreement-before-the-file-before",
+            "It says that it was agreed to before the first file was in force.",
+            refused("chain, entry 1: agreed too early", "agreed_at is not before the last activation"),
+            by_admins().with(1, waited(DELAY)).with(1, |entry| entry.agreed_at = Some(after_noon(599))),
+        ),
+        chain(
+            "agreement-before-a-signature",
+            "An admin signed a second after the time at which it was agreed to.",
+            then(),
+            by_admins()
+                .with(1, waited(DELAY))
+                .with(1, |entry| collected_at(&mut entry.signatures, &bob(), late)),
+        ),
+        chain(
+            "agreement-before-a-signature-on-the-metadata",
+            "An added key signed the metadata a second after the time at which it was agreed to.",
+            then(),
+            by_admins()
+                .with(1, waited(DELAY))
+                .with(1, |entry| collected_at(&mut entry.metadata_signatures, &key(5), late)),
+        ),
+        chain(
+            "agreement-without-a-delay",
+            "The first file has no delay.",
+            needless(),
+            super::support::evidence::rotated(PROJECT)
+                .with(1, |entry| entry.agreed_at = Some(after_noon(HOUR))),
+        ),
+        chain(
+            "agreement-of-a-first-registration",
+            "Nothing lets a first registration wait.",
+            refused("chain, entry 0: needless agreement", "nothing let it wait"),
+            founded().with(0, |entry| entry.agreed_at = Some(noon())),
+        ),
+        chain("delay-of-no-hours", "The new file has a delay of 0.", not_a_delay(), delay_of(": 0}")),
+        chain(
+            "delay-that-is-too-long",
+            "The new file has a delay of 721.",
+            not_a_delay(),
+            delay_of(": 721}"),
+        ),
+        chain(
+            "delay-in-words",
+            "The delay of the new file is a string.",
+            not_a_delay(),
+            delay_of(": \"48\"}"),
+        ),
+    ]
+}
+
+fn of_masters() -> Vec<Vector> {
+    let missing =
+        || refused("chain, entry 1: no agreement", "the masters of the file before have not agreed");
+    let two = signers("2026-01-01T00:00:00Z")
+        .artifact(2, [&alice(), &bob()])
+        .master(2, [&dave(), &key(8)])
+        .delay(48);
+    let next = signers("2026-01-02T00:00:00Z").artifact(1, [&alice()]);
+    let by_one = Past::of(PROJECT)
+        .then(&two, &[&alice(), &bob(), &dave(), &key(8)])
+        .then(&next, &[&alice(), &bob(), &dave()]);
+    let own_master = signers("2026-01-02T00:00:00Z").artifact(1, [&alice()]).master(1, [&key(8)]);
+    let on_file_only = founded()
+        .then(&next, &[&alice(), &bob(), &dave()])
+        .with(1, |entry| entry.metadata_signatures = signed_by(&entry.metadata, &[&alice(), &bob()]));
+    vec![
+        chain(
+            "rotation-at-once-by-one-of-two-masters",
+            "The masters need two, and one of them and all admins signed. It did not wait.",
+            missing(),
+            by_one,
+        ),
+        chain(
+            "rotation-at-once-by-its-own-masters",
+            "The masters of the new file agreed, and those of the file before did not.",
+            missing(),
+            founded().then(&own_master, &[&alice(), &bob(), &key(8)]),
+        ),
+        chain(
+            "rotation-at-once-whose-metadata-no-master-signed",
+            "The master signed the file and not its metadata.",
+            missing(),
+            on_file_only,
+        ),
+        chain(
+            "agreement-of-masters",
+            "The masters agreed, so nothing let it wait.",
+            refused("chain, entry 1: needless agreement", "the masters have agreed"),
+            founded().then(&next, &[&alice(), &bob(), &dave()]).with(1, waited(DELAY)),
+        ),
+    ]
+}

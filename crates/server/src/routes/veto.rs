@@ -1,0 +1,32 @@
+//! Vetoes pending signers.
+
+use axum::{Json, extract::State, http::StatusCode};
+use countersign_api::{answers::VetoedResponse, requests::VetoBody};
+use countersign_core::rules::decide::veto::{self, VetoRequest};
+
+use crate::{
+    auth::Authenticated,
+    error::ApiError,
+    observe::{self, RequestFact},
+    state::App,
+};
+
+pub async fn veto(
+    State(app): State<App>,
+    request: Authenticated,
+) -> Result<(StatusCode, Json<VetoedResponse>), ApiError> {
+    let body = VetoBody::parse(&request.body)?;
+    observe::note(RequestFact::File, &body.file_path);
+    app.blocks.check(&[&request.caller, &body.public_key], &body.file_path)?;
+    let VetoBody { file_path, veto_json, signature, public_key } = body;
+    let request = VetoRequest { file: file_path, veto_json, signature, master: public_key };
+    let now = app.now();
+    let outcome = app.store.transact(move |head| veto::veto(head, &request, now)).await??;
+    let (status, message) = if outcome.is_vetoed {
+        (StatusCode::OK, "The pending signers are vetoed and gone.")
+    } else {
+        (StatusCode::ACCEPTED, "Veto recorded. More signatures are required.")
+    };
+    let message = message.to_owned();
+    Ok((status, Json(VetoedResponse { success: true, message, vetoed: outcome.is_vetoed })))
+}
