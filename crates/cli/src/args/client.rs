@@ -60,7 +60,7 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "STAPLE", conflicts_with = "no_log_check")]
     pub(crate) staple: Option<PathBuf>,
 
-    /// Refuse unless every file of the release is there; needs --release or --bundle
+    /// Refuse unless every file of the release is there under its name, and nothing else; needs --release or --bundle
     #[arg(long, conflicts_with = "url")]
     pub(crate) whole: bool,
 
