@@ -171,7 +171,11 @@ fn pair_whole<'a>(
         let file = named.ok_or_else(|| not_listed(artifact, &given.path))?;
         if !here.insert(&file.file_name) {
             return Err(CliError::unverified(
-                format!("{} is there twice, also as {}", shown_name(&file.file_name), shown_path(&given.path)),
+                format!(
+                    "{} is there twice, also as {}",
+                    shown_name(&file.file_name),
+                    shown_path(&given.path)
+                ),
                 "name one directory with the whole release",
             ));
         }

@@ -176,7 +176,7 @@ fn whole_means_files_only() {
         whole.refuses(&["out"], &["link", "neither a file nor a directory"]);
         // What is not looked at is not called verified, whether or not all files must be there.
         let index = whole.world.index_path("acme/app/1.0");
-        whole.computer.run(&["verify", "--release", &index, "out"]).failed(3);
+        whole.computer.run(&["verify", "out", "--release", &index]).failed(3);
         whole.computer.run(&["verify", "out"]).failed(3);
         std::fs::remove_file(path(name)).unwrap();
     }
