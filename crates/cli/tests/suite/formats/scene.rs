@@ -104,7 +104,7 @@ pub(super) fn shells() -> Vec<&'static str> {
 }
 
 /// Every file of a directory, by its path in it.
-pub(super) fn list(dir: &Path) -> Vec<String> {
+pub(crate) fn list(dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).expect("a directory") {
         let path = entry.expect("readable").path();
