@@ -280,8 +280,8 @@ pub(crate) struct SignArgs {
     #[arg(long, requires = "files")]
     pub(crate) require_match: bool,
 
-    /// Sign the SHA256SUMS of the release in these formats as well, for ssh-keygen or minisign: ssh, minisign or both
-    /// [default: what the signers file asks for]
+    /// Sign the SHA256SUMS of the release for ssh-keygen or minisign as well, beside what the signers file asks for: ssh,
+    /// minisign or both
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', value_parser = parse_format, conflicts_with_all = ["submit", "export"])]
     pub(crate) also: Vec<OtherFormat>,
 
