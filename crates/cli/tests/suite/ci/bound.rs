@@ -7,9 +7,10 @@ use super::{
     runner::{Runner, StepEnd},
 };
 use crate::support::{
-    Person, SignersFile, World,
+    Person, Request, SignersFile, World,
     client::add_files,
     fake_forge::{Asset, Kind},
+    hostile::{HostileServer, Lie},
 };
 
 /// A scene with two complete releases, and the gate in a job for the second.
@@ -90,8 +91,16 @@ fn a_release_below_the_tag_does_not_open_the_gate() {
     gate.scene.sign("v2/old");
     gate.runner.env.insert("GITHUB_REF_NAME".to_owned(), "v2".to_owned());
     let below = gate.scene.index("v2/old");
-    for with in [&[][..], &[("release", below.as_str())]] {
-        let end = gate.run(with);
+    // A server that calls it the newest one of the tag changes nothing.
+    let project = gate.scene.forge.forge.project("acme/app");
+    let list = format!("/v1/releases?project={project}&tag=v2/old");
+    let answer = gate.scene.world().server.send(&Request::get(list)).json();
+    assert_eq!(answer["releases"][0]["index_path"], below);
+    let hostile = HostileServer::before(&gate.scene.world().server);
+    hostile.lie(move |asked| asked.path.starts_with("/v1/releases?").then(|| Lie::json(&answer)));
+    let (honest, hostile) = (gate.scene.server(), hostile.url());
+    for (server, release) in [(&honest, ""), (&honest, &below), (&hostile, "")] {
+        let end = gate.runner.action("ci/gate", &[("server", server), ("release", release)]);
         assert_ne!(end.code, 0, "{end:#?}");
         assert_eq!(end.outputs["state"], "");
     }
