@@ -1,7 +1,7 @@
 #!/bin/sh
-# Sees to it that the program countersign is there: the one on PATH, or a release of ours that is verified before it is used.
+# Provides the program countersign: the one on PATH as it is, or a release of ours, which the installer verifies first.
 #
-#   COUNTERSIGN_VERSION   which release, as in v0.1.0; without it the program on PATH will do
+#   COUNTERSIGN_VERSION   which release, as in v0.1.0; without it the program on PATH, else the version of this checkout
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 # shellcheck source=ci/job.sh
@@ -17,7 +17,8 @@ fi
 installer=$here/../packaging/install-verified.sh
 [ -f "$installer" ] || fail "there is no program countersign, and no installer at packaging/install-verified.sh" \
     "use an image that has countersign, or this action at a tagged version"
-prefix=${RUNNER_TEMP:-${TMPDIR:-/tmp}}/countersign-installed
+# Another user of the machine could have made a directory whose name can be guessed.
+prefix=$(TMPDIR=${RUNNER_TEMP:-${TMPDIR:-/tmp}} mktemp -d)
 check_input RUNNER_TEMP "$prefix"
 # It exits with another code than 0 unless it has verified what it puts there.
 COUNTERSIGN_PREFIX=$prefix COUNTERSIGN_VERSION=${COUNTERSIGN_VERSION:-} sh "$installer"

@@ -27,6 +27,7 @@ check_inputs() {
     check_input version "${COUNTERSIGN_VERSION:-}"
     check_input tag "${GITHUB_REF_NAME:-}${CI_COMMIT_TAG:-}"
     check_input index "${COUNTERSIGN_INDEX:-}"
+    check_input project "${COUNTERSIGN_PROJECT:-}"
     [ -n "${COUNTERSIGN_SERVER:-}" ] || unset COUNTERSIGN_SERVER
     [ -n "${COUNTERSIGN_KEY:-}" ] || unset COUNTERSIGN_KEY
 }
@@ -61,19 +62,24 @@ encode_tag() {
     esac
 }
 
+# Sets `tag` and `tagged`, the release of the tag that this job runs for; both are empty if it runs for none.
+find_tagged() {
+    tag='' tagged=''
+    if [ -n "${CI_COMMIT_TAG:-}" ] && [ -n "${CI_PROJECT_URL:-}" ]; then
+        tag=$CI_COMMIT_TAG
+        tagged=$CI_PROJECT_URL/-/releases/$(encode_tag "$tag")
+    elif [ "${GITHUB_REF_TYPE:-}" = tag ] && [ -n "${GITHUB_REPOSITORY:-}" ]; then
+        tag=$GITHUB_REF_NAME
+        tagged=$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/releases/tag/$(encode_tag "$tag")
+    fi
+}
+
 # Sets `release`: the one that is named, the one that a job before registered, or that of the tag that this job runs for.
 find_release() {
-    if [ -n "${COUNTERSIGN_RELEASE:-}" ]; then
-        release=$COUNTERSIGN_RELEASE
-    elif [ -n "${COUNTERSIGN_INDEX:-}" ]; then
-        release=$COUNTERSIGN_INDEX
-    elif [ -n "${CI_COMMIT_TAG:-}" ] && [ -n "${CI_PROJECT_URL:-}" ]; then
-        release=$CI_PROJECT_URL/-/releases/$(encode_tag "$CI_COMMIT_TAG")
-    elif [ "${GITHUB_REF_TYPE:-}" = tag ] && [ -n "${GITHUB_REPOSITORY:-}" ]; then
-        release=$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/releases/tag/$(encode_tag "$GITHUB_REF_NAME")
-    else
-        fail "no release is named, and this job runs for no tag" "set the input release to the URL of the release's page"
-    fi
+    find_tagged
+    release=${COUNTERSIGN_RELEASE:-${COUNTERSIGN_INDEX:-$tagged}}
+    [ -n "$release" ] || fail "no release is named, and this job runs for no tag" \
+        "set the input release to the URL of the release's page"
 }
 
 # Runs the client. GitHub and Forgejo obey commands in what a step prints, and names of files can look like them. So these

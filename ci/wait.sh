@@ -22,7 +22,7 @@ hand_over
 [ "$code" -ne 0 ] || summarise 'Enough signers have signed'
 if [ "$code" -eq 6 ]; then
     summarise 'Signatures are still missing'
-    printf 'Run this job again when they are there. It goes on from here.\n'
+    printf 'Run this job again when they are there. The server keeps those that it has.\n'
     [ "${COUNTERSIGN_ON_TIMEOUT:-fail}" = fail ] || exit 0
 fi
 exit "$code"

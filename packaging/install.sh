@@ -30,7 +30,7 @@ fail() {
 
 # fetch NAME BLOCKS: a file of the release, of so many blocks of 512 bytes at most.
 fetch() (
-    ulimit -f "$2"
+    ulimit -f "$2" || exit 1
     case $url in
     /*) cp "$url/$version/$1" "$work/$1" ;;
     *)
@@ -119,24 +119,29 @@ main() {
     trap 'exit 1' HUP INT TERM
 
     for evidence in svc.index.json svc.index.json.signatures.json; do
-        fetch "$evidence" 8192 || fail "$url/$version/$evidence cannot be had" "check COUNTERSIGN_VERSION and COUNTERSIGN_URL"
+        fetch "$evidence" 8192 || fail "$url/$version/$evidence cannot be fetched" "check COUNTERSIGN_VERSION and COUNTERSIGN_URL"
     done
     check_signatures
     expected=$(digest_of "$name.tar.gz")
     [ ${#expected} -eq 64 ] || fail "the signed index is not one of $project, or has no $name.tar.gz"
-    fetch "$name.tar.gz" 1048576 || fail "$url/$version/$name.tar.gz cannot be had" "try again later"
+    fetch "$name.tar.gz" 1048576 || fail "$url/$version/$name.tar.gz cannot be fetched" "try again later"
     found=$(openssl dgst -sha256 -r "$work/$name.tar.gz")
     [ "${found%% *}" = "$expected" ] || fail "$name.tar.gz does not match the signed digest" "do not use it; download it again"
     echo "Verified $name.tar.gz: enough of the project's keys have signed it."
 
     gzip -dc "$work/$name.tar.gz" | tar -C "$work" -xf -
-    "$work/$name/bin/countersign" --version >/dev/null || fail "the program does not run on this system" \
-        "build it from source: docs/install.md"
     mkdir -p "$prefix/bin" "$prefix/share"
+    # Under another name first, so that a running program can be replaced, and never half of it. It is tried here, because
+    # some systems run no programs in temporary directories.
+    new=$prefix/bin/.countersign.new
+    cp "$work/$name/bin/countersign" "$new"
+    if ! "$new" --version >/dev/null; then
+        rm -f "$new"
+        fail "the program does not run in $prefix/bin" \
+            "if that directory is mounted with noexec, set COUNTERSIGN_PREFIX; else build from source: docs/install.md"
+    fi
     cp -R "$work/$name/share/." "$prefix/share/"
-    # Under another name first, so that a running program can be replaced, and never half of it.
-    cp "$work/$name/bin/countersign" "$prefix/bin/.countersign.new"
-    mv -f "$prefix/bin/.countersign.new" "$prefix/bin/countersign"
+    mv -f "$new" "$prefix/bin/countersign"
     echo "Installed $("$prefix/bin/countersign" --version) as $prefix/bin/countersign"
 }
 

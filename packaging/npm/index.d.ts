@@ -53,7 +53,7 @@ export interface VerifyOptions {
   firstUse?: "accept" | null;
   /** The release that you expect, such as `v1.2`. */
   release?: string | null;
-  /** The name under which the release lists the file. Without it, any file of the release will do. */
+  /** The name under which the release lists the file. Without it, it can be any file of the release. */
   fileName?: string | null;
   /** A newer staple than the one in the bundle: its bytes or its text. */
   staple?: Uint8Array | ArrayBuffer | string | null;

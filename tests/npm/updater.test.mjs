@@ -98,7 +98,24 @@ test("an updater installs what is signed, and nothing else", async () => {
   // A host that offers an old release.
   cpSync(`${work}/app-1.9.json`, `${directory("app")}/latest.bundle.json`);
   const old = await update("app");
-  assert.deepEqual([old.code, old.said], [3, "refused (other_release): 1.9 is older than 1.10, which is installed\n"]);
+  assert.deepEqual([old.code, old.said], [3, "refused (other_release): 1.9 is not newer than 1.10, which is installed\n"]);
+  // Names that sort behind 1.10 and are not newer.
+  for (const [version, reason] of [["1.10-rc1", "is not a version of plain numbers"], ["1.10.0", "is not newer than 1.10"]]) {
+    await publish("app", version, "another program\n");
+    await offer("app", version);
+    const { code, said } = await update("app");
+    assert.equal(code, 3);
+    assert.match(said, new RegExp(`^refused \\(other_release\\): ${version} ${reason}`));
+    assert.equal(readFileSync(target, "utf8"), "the second program\n");
+  }
+});
+
+test("an updater does not begin with a release that has no place in the order", async () => {
+  const { target, state } = writeSettings("app", { target: `${work}/fresh`, state: `${work}/fresh.json` });
+  cpSync(`${work}/app-1.10-rc1.json`, `${directory("app")}/latest.bundle.json`);
+  assert.equal((await update("app")).code, 3);
+  assert.ok(!existsSync(target));
+  assert.equal(JSON.parse(readFileSync(state, "utf8")).release, null);
 });
 
 test("an updater refuses other signers, another project, and a state that it cannot read", async () => {

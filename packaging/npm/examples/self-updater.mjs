@@ -41,8 +41,22 @@ async function* load(url, bound) {
   }
 }
 
-// Numbers in the names of releases are compared as numbers.
-const compareReleases = (a, b) => a.localeCompare(b, "en", { numeric: true });
+// Only names of plain numbers, as in v1.10.2, have one order. Whether v1.0-rc1 comes before v1.0 depends on who reads it.
+function readVersion(name) {
+  if (!/^v?\d{1,9}(\.\d{1,9}){0,4}$/.test(name)) {
+    throw new VerifyError("other_release", `${name} is not a version of plain numbers`);
+  }
+  return name.replace("v", "").split(".").map(Number);
+}
+
+function isNewer(name, installed) {
+  const [left, right] = [readVersion(name), readVersion(installed)];
+  for (let at = 0; at < Math.max(left.length, right.length); at += 1) {
+    const difference = (left[at] ?? 0) - (right[at] ?? 0);
+    if (difference !== 0) return difference > 0;
+  }
+  return false;
+}
 
 async function update() {
   const state = await readState();
@@ -61,9 +75,10 @@ async function update() {
   state.pin = offered.pin;
   await writeState(state);
   if (state.release === offered.release) return `${offered.release} is installed already`;
+  readVersion(offered.release);
   // An old bundle is as well signed as a new one.
-  if (state.release !== null && compareReleases(offered.release, state.release) < 0) {
-    throw new VerifyError("other_release", `${offered.release} is older than ${state.release}, which is installed`);
+  if (state.release !== null && !isNewer(offered.release, state.release)) {
+    throw new VerifyError("other_release", `${offered.release} is not newer than ${state.release}, which is installed`);
   }
   const unverified = `${settings.target}.new`;
   const file = await open(unverified, "w", 0o755);

@@ -60,7 +60,7 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "STAPLE", conflicts_with = "no_log_check")]
     pub(crate) staple: Option<PathBuf>,
 
-    /// Refuse unless every file of the release is there; needs --release or --bundle
+    /// Refuse unless every file of the release is there under its name, and nothing else; needs --release or --bundle
     #[arg(long, conflicts_with = "url")]
     pub(crate) whole: bool,
 
@@ -280,8 +280,8 @@ pub(crate) struct SignArgs {
     #[arg(long, requires = "files")]
     pub(crate) require_match: bool,
 
-    /// Sign the SHA256SUMS of the release in these formats as well, for ssh-keygen or minisign: ssh, minisign or both
-    /// [default: what the signers file asks for]
+    /// Sign the SHA256SUMS of the release for ssh-keygen or minisign as well, beside what the signers file asks for: ssh,
+    /// minisign or both
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', value_parser = parse_format, conflicts_with_all = ["submit", "export"])]
     pub(crate) also: Vec<OtherFormat>,
 

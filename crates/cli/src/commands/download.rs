@@ -157,7 +157,9 @@ pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Resul
         return Ok(Target { client, path });
     }
     let index = layout::index_in(&path);
-    if client.document(&index).await?.is_some() {
+    // The page of a release means this one, and no release whose tag begins with its tag (D159).
+    let is_page = matches!(&name.subject, NamedSubject::Url(url) if locate_release_page(url).is_some());
+    if is_page || client.document(&index).await?.is_some() {
         return Ok(Target { client, path: index });
     }
     let answer = client.releases(&[("project", path.as_str()), ("newest", "true")]).await?;

@@ -44,11 +44,15 @@ pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliE
         ExportFormat::Openssl => (openssl::list_files(&release), openssl::render_script(&release)),
         ExportFormat::Ssh => {
             let signed = FormatSignatures::find(&found.client, &release, OtherFormat::Ssh).await?;
-            (ssh::list_files(&release, &signed), ssh::render_script(&release, &signed))
+            let files = ssh::list_files(&release, &signed);
+            let script = ssh::script().render(&release, &signed, &files);
+            (files, script)
         }
         ExportFormat::Minisign => {
             let signed = FormatSignatures::find(&found.client, &release, OtherFormat::Minisign).await?;
-            (minisign::list_files(&release, &signed), minisign::render_script(&release, &signed))
+            let files = minisign::list_files(&release, &signed);
+            let script = minisign::script(&release).render(&release, &signed, &files);
+            (files, script)
         }
     };
     write_all(&args.output, &files, &script)?;

@@ -180,9 +180,6 @@ fn is_index_of(body: &AssetsBody, path: &RepoPath) -> bool {
                 })
             })
         }
-        AssetsBody::Checksums(urls) => {
-            let dir = urls.first().and_then(|url| path_of_url(url)).and_then(|file| file.parent());
-            dir.is_some_and(|dir| layout::index_in(&dir) == *path)
-        }
+        AssetsBody::Checksums(_) => locate_index(body).as_ref() == Some(path),
     }
 }

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -17,13 +16,14 @@ use countersign_core::{
 };
 use serde_json::{Value, json};
 
+use self::given_files::{GivenFile, list_files, refuse_links};
 use super::download::{find_evidence, find_release, listed, objections_to};
 use crate::{
     args::VerifyArgs,
     client::ServerClient,
     download::{self, hash_file},
     error::{CliError, ErrorKind},
-    evidence,
+    evidence::{self, shown_name},
     files::read_bounded,
     freshness::{LogReport, ShownState, read_staple},
     paths::shown_path,
@@ -34,7 +34,12 @@ use crate::{
     targets::Target,
 };
 
+mod given_files;
+
 pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliError> {
+    if args.whole {
+        refuse_links(&args.files)?;
+    }
     let files = list_files(&args.files)?;
     if let Some(url) = &args.url {
         return verify_by_url(session, args, url, &files).await;
@@ -66,18 +71,16 @@ async fn verify_by_url(
     session: &Session,
     args: &VerifyArgs,
     url: &str,
-    files: &[PathBuf],
+    files: &[GivenFile],
 ) -> Result<(), CliError> {
     let found = find_evidence(session, &ReleaseName::parse_one(&[url.to_owned()])?).await?;
     let accepted = proof::accept(&found.evidence, args.root.signers_digest, Network::Online).await?;
     session.remember(&accepted.artifact.index.project_id, &found.client);
     let verified = VerifiedRelease::check(session, args, &found.client, accepted).await?;
     match (&found.file, files) {
-        (Some(named), [path]) => {
+        (Some(named), [given]) => {
             let file = listed(&verified.accepted.artifact, &named.name)?;
-            let size = download::check_local(path, file, session.output)?;
-            let files = vec![CheckedFile { file, size, path }];
-            verified.report(files, None).show(session.output)
+            conclude(session, args, &verified, &[(file, given)], None)
         }
         _ => check_all(session, args, &verified, files, None),
     }
@@ -131,30 +134,63 @@ fn check_all(
     session: &Session,
     args: &VerifyArgs,
     verified: &VerifiedRelease,
-    files: &[PathBuf],
+    files: &[GivenFile],
+    bundled_at: Option<String>,
+) -> Result<(), CliError> {
+    let artifact = &verified.accepted.artifact;
+    let pairs = if args.whole {
+        pair_whole(artifact, files)?
+    } else {
+        let pair = |given| find_by_name(artifact, given).map(|file| (file, given));
+        files.iter().map(pair).collect::<Result<Vec<_>, _>>()?
+    };
+    conclude(session, args, verified, &pairs, bundled_at)
+}
+
+/// Compares each file with the one that it claims to be, and reports.
+fn conclude(
+    session: &Session,
+    args: &VerifyArgs,
+    verified: &VerifiedRelease,
+    pairs: &[(&PublishedFile, &GivenFile)],
     bundled_at: Option<String>,
 ) -> Result<(), CliError> {
     let mut checked = Vec::new();
-    for path in files {
-        let file = find_by_name(&verified.accepted.artifact, path)?;
+    for (file, GivenFile { path, .. }) in pairs.iter().copied() {
         let size = download::check_local(path, file, session.output)?;
         checked.push(CheckedFile { file, size, path });
     }
-    if args.whole {
-        check_whole(&verified.accepted.artifact, &checked)?;
-    }
-    let index = verified.accepted.artifact.path.clone();
     verified.report(checked, bundled_at).show(session.output)?;
-    args.outputs.append(&[("INDEX", index.as_str()), ("STATE", "verified")])
+    let index = verified.accepted.artifact.path.as_str();
+    args.outputs.append(&[("INDEX", index), ("STATE", "verified")])
 }
 
-/// Every file that was signed must be here: what is published next is the whole release.
-fn check_whole(artifact: &VerifiedArtifact, checked: &[CheckedFile<'_>]) -> Result<(), CliError> {
-    let here: BTreeSet<&AssetName> = checked.iter().map(|checked| &checked.file.file_name).collect();
-    let files = artifact.index.published_files.iter().map(|file| &file.file_name);
-    let missing: Vec<&str> = files.filter(|name| !here.contains(name)).map(AssetName::as_str).collect();
+/// What is published next is this directory: each file must be where the signed index has it, and every one once (D158).
+fn pair_whole<'a>(
+    artifact: &'a VerifiedArtifact,
+    files: &'a [GivenFile],
+) -> Result<Vec<(&'a PublishedFile, &'a GivenFile)>, CliError> {
+    let mut here: BTreeSet<&AssetName> = BTreeSet::new();
+    let mut pairs = Vec::new();
+    for given in files {
+        let named = given.place.as_deref().and_then(|place| artifact.file(place));
+        let file = named.ok_or_else(|| not_listed(artifact, &given.path))?;
+        if !here.insert(&file.file_name) {
+            return Err(CliError::unverified(
+                format!(
+                    "{} is there twice, also as {}",
+                    shown_name(&file.file_name),
+                    shown_path(&given.path)
+                ),
+                "name one directory with the whole release",
+            ));
+        }
+        pairs.push((file, given));
+    }
+    let names = artifact.index.published_files.iter().map(|file| &file.file_name);
+    let missing: Vec<&str> = names.filter(|name| !here.contains(name)).map(AssetName::as_str).collect();
     if missing.is_empty() {
-        return Ok(());
+        return Ok(pairs);
     }
     let names = missing.iter().take(10).copied().collect::<Vec<_>>().join(", ");
     Err(CliError::unverified(
@@ -164,12 +200,12 @@ fn check_whole(artifact: &VerifiedArtifact, checked: &[CheckedFile<'_>]) -> Resu
 }
 
 /// The release of each file is found by what the file is. Every file is looked at before one that fails ends the command.
-async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[PathBuf]) -> Result<(), CliError> {
+async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[GivenFile]) -> Result<(), CliError> {
     let clients = session.clients(Reader::Downloader)?;
     // Files of one release are checked together.
     let mut releases: BTreeMap<RepoPath, (ServerClient, Vec<PathBuf>)> = BTreeMap::new();
     let mut failed: Vec<(PathBuf, CliError)> = Vec::new();
-    for path in files {
+    for GivenFile { path, .. } in files {
         match find_by_digest(session, &clients, path).await {
             Ok(Target { client, path: index }) => {
                 releases.entry(index).or_insert_with(|| (client, Vec::new())).1.push(path.clone());
@@ -273,42 +309,6 @@ async fn find_by_digest(
     })
 }
 
-/// The files themselves, and those in directories.
-fn list_files(given: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
-    let mut files = Vec::new();
-    for path in given {
-        let unreadable = |error| CliError::file("read", path, error);
-        // A file that is not there is no failed verification.
-        if !fs::metadata(path).map_err(unreadable)?.is_dir() {
-            files.push(path.clone());
-            continue;
-        }
-        let before = files.len();
-        add_directory(path, &mut files).map_err(unreadable)?;
-        if files.len() == before {
-            return Err(CliError::usage(
-                format!("{} has no files", shown_path(path)),
-                "name files, or a directory with files",
-            ));
-        }
-    }
-    Ok(files)
-}
-
-fn add_directory(dir: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    let mut entries: Vec<_> = fs::read_dir(dir)?.collect::<Result<_, _>>()?;
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            add_directory(&entry.path(), files)?;
-        } else if kind.is_file() {
-            files.push(entry.path());
-        }
-    }
-    Ok(())
-}
-
 pub(super) fn read_bundle(path: &Path) -> Result<Bundle, CliError> {
     let bytes = read_bounded(path, BUNDLE_BYTES)?;
     Bundle::parse(&bytes).map_err(|error| {
@@ -318,26 +318,31 @@ pub(super) fn read_bundle(path: &Path) -> Result<Bundle, CliError> {
 }
 
 /// The listed file that a local one claims to be, by its name; or by what it is, if it was renamed.
-fn find_by_name<'a>(artifact: &'a VerifiedArtifact, path: &Path) -> Result<&'a PublishedFile, CliError> {
+fn find_by_name<'a>(
+    artifact: &'a VerifiedArtifact,
+    given: &GivenFile,
+) -> Result<&'a PublishedFile, CliError> {
     let files = &artifact.index.published_files;
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = given.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let last = |name: &AssetName| name.as_str().rsplit('/').next().map(str::to_owned);
     let mut same_name = files.iter().filter(|file| last(&file.file_name).as_deref() == Some(name));
     if let (Some(file), None) = (same_name.next(), same_name.next()) {
         return Ok(file);
     }
-    find_by_content(artifact, path)
+    find_by_content(artifact, &given.path)
 }
 
 fn find_by_content<'a>(artifact: &'a VerifiedArtifact, path: &Path) -> Result<&'a PublishedFile, CliError> {
-    let files = &artifact.index.published_files;
     let digests = hash_file(path, crate::output::Output::silent())?;
-    let found = files.iter().find(|file| digests.are_of(file));
-    found.ok_or_else(|| {
-        let names: Vec<&str> = files.iter().take(10).map(|file| file.file_name.as_str()).collect();
-        CliError::unverified(
-            format!("{} is not a file of {}", shown_path(path), artifact.path),
-            format!("the release has {}", shown_text(&names.join(", "))),
-        )
-    })
+    let found = artifact.index.published_files.iter().find(|file| digests.are_of(file));
+    found.ok_or_else(|| not_listed(artifact, path))
+}
+
+fn not_listed(artifact: &VerifiedArtifact, path: &Path) -> CliError {
+    let files = artifact.index.published_files.iter().take(10);
+    let names: Vec<&str> = files.map(|file| file.file_name.as_str()).collect();
+    CliError::unverified(
+        format!("{} is not a file of {}", shown_path(path), artifact.path),
+        format!("the release has {}", shown_text(&names.join(", "))),
+    )
 }

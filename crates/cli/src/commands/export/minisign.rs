@@ -8,14 +8,15 @@ use countersign_core::values::{
 
 use super::{
     directory::ExportedFile,
-    other_format::{self, FormatSignatures},
-    release::ExportedRelease,
+    other_format::{FormatScript, FormatSignatures},
+    release::{ExportedRelease, SHA256SUMS},
 };
 
-const HEAD: &str = include_str!("minisign.sh");
+const CHECKS: &str = "\
+#   - every signature below holds: `minisign -V -H` over SHA256SUMS, with the trusted comment of this release,";
 
 pub(super) fn list_files(release: &ExportedRelease<'_>, signatures: &FormatSignatures) -> Vec<ExportedFile> {
-    let mut files = vec![ExportedFile::new("SHA256SUMS", release.sha256sums.as_str())];
+    let mut files = vec![ExportedFile::new(SHA256SUMS, release.sha256sums.as_str())];
     for signer in &release.signers {
         let key = write_public_key(&signer.signer.key);
         files.push(ExportedFile::new(format!("keys/{}.pub", signer.id), key));
@@ -26,10 +27,16 @@ pub(super) fn list_files(release: &ExportedRelease<'_>, signatures: &FormatSigna
     files
 }
 
-pub(super) fn render_script(release: &ExportedRelease<'_>, signatures: &FormatSignatures) -> String {
+pub(super) fn script(release: &ExportedRelease<'_>) -> FormatScript {
     // A path is text from outside, so the script has its digest only.
     let comment = Sha256::of(trusted_comment(&release.artifact.path).as_bytes());
-    other_format::render_script(release, signatures, HEAD, format!("comment {comment}"), encode_key)
+    FormatScript {
+        needs: "minisign 0.10 or newer",
+        checks: CHECKS,
+        functions: include_str!("minisign.sh"),
+        expected: vec![format!("comment {comment}")],
+        spell: encode_key,
+    }
 }
 
 /// The second line of the file with the key.

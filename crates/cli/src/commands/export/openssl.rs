@@ -1,16 +1,15 @@
 //! `--for openssl`: raw signatures and PEM keys, as `openssl pkeyutl -verify -rawin` reads them.
 
-use countersign_core::values::{
-    digest::Sha256,
-    key::{PublicKey, encode_base64},
-};
+use countersign_core::values::key::{PublicKey, encode_base64};
 
 use super::{
     directory::ExportedFile,
-    release::{ExportedRelease, ToolScript},
+    release::{ExportedRelease, SHA256SUMS, ToolScript, expect},
 };
 
-const HEAD: &str = include_str!("openssl.sh");
+const CHECKS: &str = "\
+#   - every signature below holds: Ed25519 over the 64 bytes of the SHA-512 of svc.index.json,
+#   - SHA256SUMS is the one of this release, and the signed index has each of its digests,";
 
 /// What stands before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410).
 const SPKI_HEAD: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
@@ -20,7 +19,7 @@ pub(super) fn list_files(release: &ExportedRelease<'_>) -> Vec<ExportedFile> {
         ExportedFile::new("svc.index.json", release.index),
         ExportedFile::new("svc.index.json.sha512", *release.artifact.index_digest.as_bytes()),
         ExportedFile::new("svc.signers.json", release.signers_file),
-        ExportedFile::new("SHA256SUMS", release.sha256sums.as_str()),
+        ExportedFile::new(SHA256SUMS, release.sha256sums.as_str()),
     ];
     for signer in &release.signers {
         let pem = format!(
@@ -37,9 +36,11 @@ pub(super) fn list_files(release: &ExportedRelease<'_>) -> Vec<ExportedFile> {
 
 pub(super) fn render_script(release: &ExportedRelease<'_>) -> String {
     let script = ToolScript {
-        head: HEAD.to_owned(),
+        needs: "OpenSSL 3",
+        checks: CHECKS,
+        functions: include_str!("openssl.sh").to_owned(),
         expected: vec![
-            format!("expect {} svc.signers.json", Sha256::of(release.signers_file.as_bytes())),
+            expect("svc.signers.json", release.signers_file.as_bytes()),
             format!("index {}", release.artifact.index_digest),
         ],
         spell: spki_base64,

@@ -11,7 +11,10 @@ use countersign_core::{
     },
 };
 
-use super::release::{ExportedRelease, ExportedSigner, ToolScript};
+use super::{
+    directory::ExportedFile,
+    release::{ExportedRelease, ExportedSigner, SHA256SUMS, ToolScript, expect},
+};
 use crate::{client::ServerClient, error::CliError};
 
 /// Digests with the programs that every system has.
@@ -51,16 +54,30 @@ impl FormatSignatures {
     }
 }
 
-/// A script: `head` is the tool's part, and `spell` gives its form of a key.
-pub(super) fn render_script(
-    release: &ExportedRelease<'_>,
-    signatures: &FormatSignatures,
-    head: &str,
-    expected: String,
-    spell: fn(&PublicKey) -> String,
-) -> String {
-    let is_signed = |signer: &ExportedSigner<'_>| signatures.text_of(signer).is_some();
-    let script =
-        ToolScript { head: format!("{head}{PLAIN}"), expected: vec![expected], spell, is_signed: &is_signed };
-    script.render(release)
+/// A tool's part of a script.
+pub(super) struct FormatScript {
+    pub(super) needs: &'static str,
+    pub(super) checks: &'static str,
+    pub(super) functions: &'static str,
+    /// Lines of the tool's own.
+    pub(super) expected: Vec<String>,
+    /// The tool's form of a key.
+    pub(super) spell: fn(&PublicKey) -> String,
+}
+
+impl FormatScript {
+    /// The tools read their files leniently. So the script has the digest of every file that was exported.
+    pub(super) fn render(
+        self,
+        release: &ExportedRelease<'_>,
+        signatures: &FormatSignatures,
+        files: &[ExportedFile],
+    ) -> String {
+        let Self { needs, checks, functions, mut expected, spell } = self;
+        let others = files.iter().filter(|file| file.name != SHA256SUMS);
+        expected.extend(others.map(|file| expect(&file.name, &file.bytes)));
+        let functions = format!("{functions}{PLAIN}");
+        let is_signed = |signer: &ExportedSigner<'_>| signatures.text_of(signer).is_some();
+        ToolScript { needs, checks, functions, expected, spell, is_signed: &is_signed }.render(release)
+    }
 }

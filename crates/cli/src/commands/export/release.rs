@@ -18,7 +18,10 @@ use countersign_explain::signers::shown_signer_name;
 
 use crate::error::CliError;
 
+const HEAD: &str = include_str!("head.sh");
 const SHARED: &str = include_str!("shared.sh");
+
+pub(super) const SHA256SUMS: &str = "SHA256SUMS";
 
 /// More than the longest path has.
 const COMMENT_CHARS: usize = 1_200;
@@ -91,9 +94,13 @@ fn number_signers<'a>(artifact: &'a VerifiedArtifact, evidence: &Evidence) -> Ve
     signers
 }
 
-/// A tool's part of the script. The end is the same for all.
+/// A tool's part of the script. The beginning and the end are the same for all.
 pub(super) struct ToolScript<'a> {
-    pub(super) head: String,
+    /// What people need besides a shell.
+    pub(super) needs: &'static str,
+    /// What the script checks with it, as lines of the comment at the beginning.
+    pub(super) checks: &'static str,
+    pub(super) functions: String,
     /// Lines about the files beside it, before those about signers.
     pub(super) expected: Vec<String>,
     /// The tool's form of a key.
@@ -106,7 +113,7 @@ impl ToolScript<'_> {
     pub(super) fn render(&self, release: &ExportedRelease<'_>) -> String {
         let mut lines = ReleaseLines::default();
         lines.comment(release.artifact.path.as_str());
-        lines.line(&format!("expect {} SHA256SUMS", Sha256::of(release.sha256sums.as_bytes())));
+        lines.line(&expect(SHA256SUMS, release.sha256sums.as_bytes()));
         self.expected.iter().for_each(|line| lines.line(line));
         for signer in &release.signers {
             let is_signed = (self.is_signed)(signer);
@@ -123,8 +130,14 @@ impl ToolScript<'_> {
             lines.comment(&format!("any {} of these {}", group.threshold, group.signers.len()));
             lines.line(&format!("group {} {}", group.threshold, release.ids_of(group)));
         }
-        lines.fill(&format!("{}{SHARED}", self.head))
+        let head = HEAD.replacen("@NEEDS@", self.needs, 1).replacen("@CHECKS@", self.checks, 1);
+        lines.fill(&format!("{head}{}{SHARED}", self.functions))
     }
+}
+
+/// The line by which the script compares a file of the export.
+pub(super) fn expect(name: &str, bytes: &[u8]) -> String {
+    format!("expect {} {name}", Sha256::of(bytes))
 }
 
 impl ExportedSigner<'_> {

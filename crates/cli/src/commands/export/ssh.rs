@@ -1,7 +1,6 @@
 //! `--for ssh`: signatures on `SHA256SUMS` as `ssh-keygen -Y verify` reads them.
 
 use countersign_core::values::{
-    digest::Sha256,
     key::{PublicKey, encode_base64},
     other_format::ssh::NAMESPACE,
     wire,
@@ -9,17 +8,17 @@ use countersign_core::values::{
 
 use super::{
     directory::ExportedFile,
-    other_format::{self, FormatSignatures},
-    release::ExportedRelease,
+    other_format::{FormatScript, FormatSignatures},
+    release::{ExportedRelease, SHA256SUMS},
 };
 
-const HEAD: &str = include_str!("ssh.sh");
-const ALLOWED: &str = "allowed_signers";
+const CHECKS: &str =
+    "#   - every signature below holds: `ssh-keygen -Y verify` over SHA256SUMS, namespace `file`,";
 
 pub(super) fn list_files(release: &ExportedRelease<'_>, signatures: &FormatSignatures) -> Vec<ExportedFile> {
     let mut files = vec![
-        ExportedFile::new("SHA256SUMS", release.sha256sums.as_str()),
-        ExportedFile::new(ALLOWED, list_allowed(release)),
+        ExportedFile::new(SHA256SUMS, release.sha256sums.as_str()),
+        ExportedFile::new("allowed_signers", list_allowed(release)),
     ];
     for signer in &release.signers {
         if let Some(text) = signatures.text_of(signer) {
@@ -29,9 +28,14 @@ pub(super) fn list_files(release: &ExportedRelease<'_>, signatures: &FormatSigna
     files
 }
 
-pub(super) fn render_script(release: &ExportedRelease<'_>, signatures: &FormatSignatures) -> String {
-    let allowed = format!("expect {} {ALLOWED}", Sha256::of(list_allowed(release).as_bytes()));
-    other_format::render_script(release, signatures, HEAD, allowed, encode_key)
+pub(super) fn script() -> FormatScript {
+    FormatScript {
+        needs: "OpenSSH 8.1 or newer",
+        checks: CHECKS,
+        functions: include_str!("ssh.sh"),
+        expected: Vec::new(),
+        spell: encode_key,
+    }
 }
 
 /// One line a signer. None is good for another namespace than that of files.

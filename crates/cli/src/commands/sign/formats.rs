@@ -21,20 +21,20 @@ pub(super) struct FormatChoice<'a> {
 }
 
 impl<'a> FormatChoice<'a> {
-    /// What --also names, or what the signers file in force asks for. Signers files are signed in no other format.
+    /// What the signers file in force asks for, and what --also names. Signers files are signed in no other format.
     pub(super) fn of(session: &Session, args: &SignArgs, to_sign: &'a ToSign) -> Result<Self, CliError> {
         let none = Self { formats: BTreeSet::new(), to_sign: None };
         if args.no_formats || matches!(to_sign.subject, Subject::Proposal { .. }) {
             return Ok(none);
         }
-        let is_chosen = !args.also.is_empty();
-        let formats = if is_chosen { &args.also } else { to_sign.asked_formats() };
+        let formats: BTreeSet<OtherFormat> =
+            to_sign.asked_formats().iter().chain(&args.also).copied().collect();
         if formats.is_empty() {
             return Ok(none);
         }
         match to_sign.formats() {
-            Ok(found) => Ok(Self { formats: formats.iter().copied().collect(), to_sign: Some(found) }),
-            Err(error) if is_chosen => Err(CliError::other(
+            Ok(found) => Ok(Self { formats, to_sign: Some(found) }),
+            Err(error) if !args.also.is_empty() => Err(CliError::other(
                 format!("{} cannot be signed in other formats", to_sign.path()),
                 "leave out --also",
             )

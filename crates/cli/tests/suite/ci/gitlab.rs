@@ -49,15 +49,19 @@ fn filled(node: &Value, value: &dyn Fn(&str) -> String) -> Value {
     }
 }
 
-/// Runs a job as GitLab's runner does. `dotenv`: what jobs before it have handed over, and then this one.
+/// Runs a job as GitLab's runner does. `dotenv`: what jobs before it have handed over, and then this one. That beats the
+/// variables of the job and those of GitLab itself, except where the job depends on no other.
 #[track_caller]
 pub(super) fn run_job(runner: &Runner, job: &Value, dotenv: &mut BTreeMap<String, String>) -> StepEnd {
-    let mut env = dotenv.clone();
+    let mut env = BTreeMap::new();
     for (name, variable) in job["variables"].as_object().into_iter().flatten() {
         let is_plain = variable.is_string() && !variable.as_str().is_some_and(|text| text.contains('$'));
         assert!(is_plain || variable["expand"] == "false", "GitLab would expand {name}");
         let value = variable.as_str().or(variable["value"].as_str()).expect("a value");
         env.insert(name.clone(), value.to_owned());
+    }
+    if job["dependencies"].as_array().is_none_or(|jobs| !jobs.is_empty()) {
+        env.extend(dotenv.clone());
     }
     let lines: Vec<&str> =
         job["script"].as_array().expect("a script").iter().filter_map(Value::as_str).collect();
@@ -131,10 +135,10 @@ fn hostile_inputs_stay_values() {
     let scene = Scene::start(Kind::GitLab);
     scene.publish("v1.0");
     for (name, inputs) in [
-        ("release", &["server", "release", "checksums"][..]),
-        ("wait", &["server", "release", "timeout", "on-timeout"]),
-        ("verify", &["server", "release", "files", "signers-digest"]),
-        ("gate", &["server", "release", "files", "timeout", "signers-digest"]),
+        ("release", &["server", "release", "checksums", "scripts"][..]),
+        ("wait", &["server", "release", "timeout", "on-timeout", "scripts"]),
+        ("verify", &["server", "release", "files", "signers-digest", "scripts"]),
+        ("gate", &["server", "release", "project", "files", "timeout", "signers-digest", "scripts"]),
     ] {
         for input in inputs {
             for value in [
@@ -156,6 +160,70 @@ fn hostile_inputs_stay_values() {
             }
         }
     }
+}
+
+/// The name of a directory can be almost anything, and is one all the same.
+#[test]
+fn a_hostile_directory_is_a_directory() {
+    let scene = Scene::start(Kind::GitLab);
+    scene.publish("v1.0");
+    let runner = gitlab_runner(&scene, "v1.0");
+    run(&scene, &runner, "release", &[], &mut BTreeMap::new()).ok();
+    scene.sign("v1.0");
+    for value in
+        ["$(touch pwned)", "`touch pwned`", "'; touch pwned '", "\"; touch pwned \"", "--help", "a b"]
+    {
+        let runner = gitlab_runner(&scene, "v1.0");
+        run(&scene, &runner, "gate", &[("directory", value)], &mut BTreeMap::new()).ok();
+        assert!(runner.work().join(value).join("app.tar.gz").exists(), "{value}");
+        assert!(!runner.work().join("pwned").exists(), "{value}");
+    }
+    let runner = gitlab_runner(&scene, "v1.0");
+    let mut dotenv = BTreeMap::new();
+    run(&scene, &runner, "gate", &[("directory", "x\nA=forged")], &mut dotenv).failed(2);
+    assert!(dotenv.is_empty());
+}
+
+/// Inputs that reach no shell are read by GitLab alone. The entrypoint of our own image is not a shell.
+#[test]
+fn stage_and_image_reach_no_shell_and_the_image_brings_one() {
+    let hostile = "$(touch pwned)'\"";
+    for name in TEMPLATES {
+        let (_, mut job) = read_template(name, &[("image", hostile), ("stage", hostile), ("scripts", "x")]);
+        assert_eq!(job["image"]["entrypoint"], serde_json::json!([""]), "{name}");
+        assert_eq!((&job["image"]["name"], &job["stage"]), (&Value::from(hostile), &Value::from(hostile)));
+        for part in ["image", "stage"] {
+            job.as_object_mut().unwrap().remove(part);
+        }
+        assert!(!job.to_string().contains("pwned"), "{name}: {job}");
+    }
+}
+
+/// An earlier job can hand over any variable. None of them reaches the gate.
+#[test]
+fn the_gate_hears_nothing_of_earlier_jobs() {
+    let scene = Scene::start(Kind::GitLab);
+    for tag in ["v0.9", "v1.0"] {
+        scene.publish(tag);
+        let runner = gitlab_runner(&scene, tag);
+        run(&scene, &runner, "release", &[], &mut BTreeMap::new()).ok();
+    }
+    scene.sign("v0.9");
+    let runner = gitlab_runner(&scene, "v1.0");
+    let handed = [
+        ("CI_COMMIT_TAG", "v0.9".to_owned()),
+        ("COUNTERSIGN_RELEASE", scene.index("v0.9")),
+        ("COUNTERSIGN_INDEX", scene.index("v0.9")),
+        ("COUNTERSIGN_SERVER", "http://127.0.0.1:9".to_owned()),
+        ("COUNTERSIGN_DIRECTORY", "pwned".to_owned()),
+    ];
+    let mut dotenv: BTreeMap<String, String> =
+        handed.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    run(&scene, &runner, "gate", &[], &mut dotenv).failed(3);
+    scene.sign("v1.0");
+    run(&scene, &runner, "gate", &[], &mut dotenv).ok();
+    assert_eq!(dotenv["COUNTERSIGN_INDEX"], scene.index("v1.0"));
+    assert!(!runner.work().join("pwned").exists());
 }
 
 #[test]

@@ -79,7 +79,10 @@ fn no_input_of_wait_and_verify_is_executed_or_makes_an_output() {
 
 #[test]
 fn no_input_of_the_gate_is_executed_or_makes_an_output() {
-    try_all(&[("ci/gate", &["server", "release", "files", "directory", "timeout", "signers-digest"])]);
+    try_all(&[
+        ("ci/gate", &["server", "release", "project"]),
+        ("ci/gate", &["files", "directory", "timeout", "signers-digest"]),
+    ]);
 }
 
 #[test]
@@ -116,6 +119,7 @@ fn names_of_files_command_no_runner() {
         [("::error::x", b"1"), ("##[error]x", b"2"), ("::stop-commands::x", b"3")];
     let index = add_files(&world, "acme/app/v1", &files, &[&alice]);
     let mut runner = Runner::new("http://127.0.0.1:9", "v1");
+    runner.env.insert("GITHUB_REF_TYPE".to_owned(), "branch".to_owned());
     std::fs::create_dir(runner.work().join("dist")).unwrap();
     for (name, content) in files {
         std::fs::write(runner.work().join("dist").join(name), content).unwrap();

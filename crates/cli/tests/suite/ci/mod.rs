@@ -1,6 +1,7 @@
 //! What CI systems run: our scripts, actions and templates, by stand-ins for the runners, against a real server (D107–D109).
 
 mod actions;
+mod bound;
 mod examples;
 mod gitlab;
 mod hostile;
@@ -9,6 +10,7 @@ mod registrars;
 mod runner;
 mod yaml;
 
+use countersign_core::values::digest::Sha512;
 use serde_json::json;
 
 use self::runner::Runner;
@@ -50,6 +52,12 @@ impl Scene {
         format!("http://{}", self.world().server.address())
     }
 
+    /// The forge has a release with these files.
+    fn publish_files(&self, tag: &str, names: &[&str]) {
+        let assets: Vec<Asset> = names.iter().map(|name| Asset::new(name, format!("of {name}"))).collect();
+        self.forge.forge.put_release("acme/app", tag, &assets);
+    }
+
     /// The forge has a release with this tag; its page.
     fn publish(&self, tag: &str) -> String {
         let assets = [Asset::new("app.tar.gz", "the archive"), Asset::new("notes.txt", "what is new")];
@@ -63,6 +71,12 @@ impl Scene {
     /// The registrar's private key, as a secret has it.
     fn key(&self) -> String {
         std::fs::read_to_string(self.computer.key_of("ci")).expect("a key")
+    }
+
+    /// The digest of the signers file in force.
+    fn signers_digest(&self) -> String {
+        let path = format!("{}/svc.signers/svc.signers.json", self.forge.forge.project("acme/app"));
+        Sha512::of(&self.world().read(&path)).to_string()
     }
 
     fn sign(&self, tag: &str) {

@@ -68,6 +68,7 @@ fn read_member(lines: &[Line<'_>], at: &mut usize, indent: usize, text: &str, in
     let value = match rest {
         "" => read_node(lines, at, lines[*at].indent),
         "|" => read_block(lines, at, indent),
+        "[]" => Value::Array(Vec::new()),
         rest => scalar(rest),
     };
     assert!(into.insert(name.to_owned(), value).is_none(), "`{name}` is there twice");

@@ -7,9 +7,12 @@ use std::{
     process::Command,
 };
 
-use super::scene::{Exported, FILES, assert_refused, assert_verified, run_script, shell_command, shells};
+use super::scene::{
+    Exported, FILES, OPENSSL, assert_refused, assert_verified, person, project, run_script, shell_command,
+    shells,
+};
 use crate::support::{
-    client::Ran,
+    client::{Computer, Ran, add_files},
     keys::{installed, run_tool},
 };
 
@@ -66,6 +69,32 @@ fn files_that_are_not_there_are_named_and_one_must_be() {
         fs::create_dir(files.path().join("-rf")).unwrap();
         assert_refused(run_script(shell, &exported.dir(), &args), "a directory")
             .says(&["-rf cannot be read"]);
+    }
+}
+
+/// A release can list names that the export has as well.
+#[test]
+fn files_of_the_export_are_not_taken_for_files_of_the_release() {
+    let world = project();
+    let files: [(&str, &[u8]); 3] =
+        [("SHA256SUMS", b"of the project"), ("app", b"the app"), ("verify.sh", b"another script")];
+    let index = add_files(&world, "acme/app/1.0", &files, &[&person("alice"), &person("bob")]);
+    let computer = Computer::of(&world.server);
+    computer.run(&[&["export", &index, "-o", "out"][..], &OPENSSL].concat()).ok();
+    computer.write("out/app", "the app");
+    for (name, content) in files {
+        computer.write(&format!("files/{name}"), content);
+    }
+    for shell in shells() {
+        for args in [&[][..], &["."], &["../out"], &["../out/keys/.."]] {
+            let ran = assert_verified(run_script(shell, &computer.path("out"), args));
+            ran.says(&["SHA256SUMS: a file of the export is here instead", "app: OK", "1 of its 3 files"]);
+        }
+        let ran = assert_verified(run_script(shell, &computer.path("out"), &["../files"]));
+        ran.says(&["SHA256SUMS: OK", "verify.sh: OK", "3 of its 3 files"]);
+        computer.write("files/SHA256SUMS", "another");
+        assert_refused(run_script(shell, &computer.path("out"), &["../files"]), "a wrong SHA256SUMS");
+        computer.write("files/SHA256SUMS", files[0].1);
     }
 }
 

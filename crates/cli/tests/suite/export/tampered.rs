@@ -108,6 +108,15 @@ fn a_flipped_bit_anywhere_in_any_file_is_refused() {
 }
 
 #[test]
+fn every_byte_of_a_signature_counts() {
+    let Some(shell) = shells().into_iter().next() else { return };
+    let exported = Exported::new();
+    let copy = exported.copy();
+    Tampering { exported: &exported, shell, copy: copy.path() }
+        .refuses_flips("signatures/signer-1.sig", 0..64);
+}
+
+#[test]
 fn a_file_that_is_cut_emptied_longer_or_gone_is_refused() {
     tamper(|tampering| {
         for name in KINDS {

@@ -1,6 +1,6 @@
 //! Signatures for ssh-keygen and minisign: signed in one act, stored, exported, and verified by those programs.
 
 mod exported;
-mod scene;
+pub(crate) mod scene;
 mod signed;
 mod submitted;

@@ -22,7 +22,7 @@ pub(super) const FILES: [(&str, &[u8]); 3] =
     [("$(touch pwned)", b"an expansion"), ("app.tar.gz", b"the archive"), ("dir/it's", b"a quotation mark")];
 pub(super) const TOOLS: [(&str, &str); 2] = [("ssh", "ssh-keygen"), ("minisign", "minisign")];
 
-pub(super) fn person(name: &str) -> Person {
+pub(crate) fn person(name: &str) -> Person {
     Person::named(name)
 }
 
@@ -32,19 +32,19 @@ pub(super) fn signers() -> SignersFile {
     SignersFile::new().artifact(2, &[&alice, &bob, &carol]).artifact(1, &[&dave, &alice])
 }
 
-pub(super) fn asking() -> SignersFile {
+pub(crate) fn asking() -> SignersFile {
     signers().with("formats", json!(["ssh", "minisign"]))
 }
 
-pub(super) struct Scene {
-    pub(super) world: World,
-    pub(super) computer: Computer,
-    pub(super) index: String,
+pub(crate) struct Scene {
+    pub(crate) world: World,
+    pub(crate) computer: Computer,
+    pub(crate) index: String,
 }
 
 impl Scene {
     /// A release that waits for signatures.
-    pub(super) fn collecting(file: &SignersFile) -> Self {
+    pub(crate) fn collecting(file: &SignersFile) -> Self {
         let everyone = ["alice", "bob", "carol", "dave"].map(person);
         let world = World::with_project(file, &everyone.each_ref());
         let sums = put_release(&world.files, "acme/app/1.0", &FILES);
@@ -66,11 +66,11 @@ impl Scene {
         scene
     }
 
-    pub(super) fn sign(&self, name: &str, options: &[&str]) -> Ran {
+    pub(crate) fn sign(&self, name: &str, options: &[&str]) -> Ran {
         self.computer.run_as(name, &[&["sign", &self.index, "--yes"], options].concat())
     }
 
-    pub(super) fn formats_path(&self) -> String {
+    pub(crate) fn formats_path(&self) -> String {
         format!("{}.formats.json", self.index)
     }
 
@@ -104,7 +104,7 @@ pub(super) fn shells() -> Vec<&'static str> {
 }
 
 /// Every file of a directory, by its path in it.
-pub(super) fn list(dir: &Path) -> Vec<String> {
+pub(crate) fn list(dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).expect("a directory") {
         let path = entry.expect("readable").path();

@@ -56,6 +56,15 @@ fn also_signs_where_the_signers_file_does_not_ask() {
 }
 
 #[test]
+fn also_takes_nothing_away_from_what_the_signers_file_asks_for() {
+    let scene = Scene::collecting(&signers().with("formats", json!(["minisign"])));
+    scene.sign("alice", &["--also", "ssh"]).ok().says(&["SHA256SUMS for minisign and ssh"]);
+    scene.sign("bob", &["--also", "minisign"]).ok().says(&["SHA256SUMS for minisign;"]);
+    let status = scene.computer.json(&["status", &scene.index]);
+    assert_eq!(status["formats"], json!({"minisign": 2, "ssh": 1}));
+}
+
+#[test]
 fn a_computer_without_a_network_signs_them_too() {
     let scene = Scene::collecting(&asking());
     let offline = Computer::offline();

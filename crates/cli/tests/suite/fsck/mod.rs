@@ -3,6 +3,7 @@
 mod bombs;
 mod damage;
 mod fifos;
+mod formats;
 mod git;
 mod places;
 mod releases;

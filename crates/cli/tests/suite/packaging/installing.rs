@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::json;
 
-use super::{ReleaseScene, VERSION, archive, packaging};
+use super::{ReleaseScene, VERSION, archive, packaging, program};
 use crate::support::{Person, client::Ran, keys::installed};
 
 const INDEX: &str = "svc.index.json";
@@ -115,6 +115,44 @@ fn the_program_is_installed_with_its_pages_and_completions() {
     mirror.install_with("sh", &[("COUNTERSIGN_PREFIX", odd.to_str().unwrap())]).ok();
     assert!(odd.join("bin/countersign").is_file());
     assert!(!computer.path("broken").exists());
+}
+
+/// Some systems run no programs in temporary directories. The program is tried where it is going to be.
+#[test]
+fn the_program_runs_only_where_it_is_installed() {
+    let Some(scene) = ReleaseScene::start() else { return };
+    let (log, broken) = (scene.computer.path("ran-from"), scene.computer.path("broken"));
+    let script = format!(
+        "echo \"$0\" >>'{}'\n[ ! -e '{}' ] || exit 1\nexec {} \"$@\"",
+        log.display(),
+        broken.display(),
+        program()
+    );
+    scene.write_program("program", &script);
+    scene.publish_signed();
+    let mirror = Mirror { scene };
+    fs::remove_file(&log).unwrap();
+    mirror.install_with("sh", &[]).ok();
+    let prefix = mirror.scene.computer.path("prefix");
+    let ran = fs::read_to_string(&log).unwrap();
+    assert!(ran.lines().count() > 1, "{ran}");
+    assert!(ran.lines().all(|path| path.starts_with(prefix.to_str().unwrap())), "{ran}");
+    // One that does not run takes the place of no other.
+    let before = fs::metadata(prefix.join("bin/countersign")).unwrap().modified().unwrap();
+    fs::write(&broken, "").unwrap();
+    mirror.install_with("sh", &[]).failed_with(1).says(&["does not run in", "noexec"]);
+    assert_eq!(fs::metadata(prefix.join("bin/countersign")).unwrap().modified().unwrap(), before);
+    assert_eq!(fs::read_dir(prefix.join("bin")).unwrap().count(), 1);
+}
+
+#[test]
+fn without_a_bound_nothing_is_fetched() {
+    let Some(mirror) = Mirror::start() else { return };
+    let path = format!("site/countersign/{VERSION}/install.sh");
+    let script = String::from_utf8(mirror.scene.computer.read(&path)).unwrap();
+    assert_eq!(script.matches("ulimit -f \"$2\"").count(), 1);
+    mirror.scene.computer.write(&path, script.replace("ulimit -f \"$2\"", "false"));
+    mirror.install_with("sh", &[]).failed_with(1).says(&["cannot be fetched"]);
 }
 
 #[test]

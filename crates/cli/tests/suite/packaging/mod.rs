@@ -64,22 +64,28 @@ impl ReleaseScene {
         self.computer.run(&new).ok();
         self.computer.run_as("alice", &["register", &format!("{}/svc.signers.json", self.url)]).ok();
         self.computer.sign_all(&["alice", "bob", "carol"]);
-        let program = format!(
-            "#!/bin/sh\nexec '{}' \"$@\"\n",
-            env!("CARGO_BIN_EXE_countersign").replace('\'', "'\\''")
-        );
-        let path = self.computer.write("program", program);
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        self.write_program("program", &format!("exec {} \"$@\"", program()));
+    }
+
+    pub(crate) fn write_program(&self, name: &str, script: &str) -> PathBuf {
+        let path = self.computer.write(name, format!("#!/bin/sh\n{script}\n"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
     }
 
     pub(crate) fn release(&self, step: &str, more: &[&str]) -> Ran {
+        self.release_with(Path::new(env!("CARGO_BIN_EXE_countersign")), step, more)
+    }
+
+    /// With this program as the client.
+    pub(crate) fn release_with(&self, client: &Path, step: &str, more: &[&str]) -> Ran {
         let mut command = Command::new(packaging("release"));
         self.computer.settle(&mut command);
         command
             .args([step, "--url", &self.url])
             .args(more)
             .stdin(Stdio::null())
-            .env("COUNTERSIGN", env!("CARGO_BIN_EXE_countersign"))
+            .env("COUNTERSIGN", client)
             .env("COUNTERSIGN_KEY", self.computer.key_of("bob"))
             .env("SOURCE_DATE_EPOCH", "1700000000");
         Ran::of(&mut command)
@@ -119,6 +125,11 @@ impl ReleaseScene {
     pub(crate) fn dist(&self, name: &str) -> String {
         format!("dist/{VERSION}/{name}")
     }
+}
+
+/// Our program as a word of a script.
+pub(crate) fn program() -> String {
+    format!("'{}'", env!("CARGO_BIN_EXE_countersign").replace('\'', "'\\''"))
 }
 
 /// The name of the archive for this machine.

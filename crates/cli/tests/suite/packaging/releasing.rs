@@ -4,7 +4,7 @@ use std::process::Command;
 
 use countersign_core::values::digest::Sha256;
 
-use super::{ReleaseScene, SIGNERS, VERSION, archive};
+use super::{ReleaseScene, SIGNERS, VERSION, archive, program};
 
 #[test]
 fn a_release_is_published_only_after_enough_have_signed_it() {
@@ -45,6 +45,41 @@ fn a_file_that_is_not_the_signed_one_is_not_published() {
     scene.computer.write(&sums, text.replace(&honest, &Sha256::of(&bytes).to_string()));
     scene.publish().failed_with(3).says(&["nothing is published"]);
     assert_eq!(scene.published(), ["SHA256SUMS"]);
+}
+
+/// Someone exchanges the built files while `publish` runs: before the client looks at them, or after.
+#[test]
+fn what_was_verified_is_what_is_published() {
+    let Some(scene) = ReleaseScene::start() else { return };
+    scene.build(&[]).ok();
+    scene.register().ok();
+    scene.computer.sign_all(&["alice", "bob"]);
+    let files = [archive(), "install.sh".to_owned()];
+    let honest = files.each_ref().map(|name| scene.computer.read(&scene.dist(name)));
+    for (step, code) in [("status", 3), ("verify", 0), ("bundle", 0)] {
+        let exchange = format!(
+            "{} \"$@\" || exit\n[ \"$1\" != {step} ] || for file in '{}'/[!S]*; do echo 'echo pwned' >>\"$file\"; done",
+            program(),
+            scene.computer.path(&scene.dist("")).display(),
+        );
+        let client = scene.write_program("exchanging", &exchange);
+        let more = ["--publish", "site/countersign", "--signers", SIGNERS, "--timeout", "1s"];
+        let ran = scene.release_with(&client, "publish", &more);
+        assert!(ran.code == code && !ran.stdout.contains("pwned"), "{step}: {ran:?}");
+        for (name, bytes) in files.iter().zip(&honest) {
+            assert_ne!(&scene.computer.read(&scene.dist(name)), bytes, "{name} was exchanged at {step}");
+            scene.computer.write(&scene.dist(name), bytes);
+            let published = format!("site/countersign/{VERSION}/{name}");
+            if code == 0 {
+                assert_eq!(&scene.computer.read(&published), bytes, "{name} at {step}");
+            } else {
+                assert!(
+                    name == "SHA256SUMS" || !scene.computer.path(&published).exists(),
+                    "{name} at {step}"
+                );
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,9 +1,17 @@
 //! What holds for all scripts of `packaging`.
 
-use std::{fs, process::Command};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
-use super::packaging;
-use crate::support::{client::Ran, keys::installed};
+use super::{packaging, program};
+use crate::{
+    formats::scene::list,
+    support::{client::Ran, keys::installed},
+};
 
 #[test]
 fn shellcheck_finds_nothing() {
@@ -36,4 +44,105 @@ fn the_packaged_unit_and_configuration_fit_together() {
     let mut check = Command::new(env!("CARGO_BIN_EXE_countersign"));
     check.args(["serve", "--check", "--config"]).arg(packaging("countersign.toml"));
     Ran::of(check.env_clear().env("COUNTERSIGN_DATA_DIR", dir.path().join("data"))).ok();
+}
+
+fn write_program(path: PathBuf, script: &str) -> PathBuf {
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+fn package_tables() -> toml::Table {
+    let manifest = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap();
+    let manifest: toml::Table = manifest.parse().unwrap();
+    manifest["package"]["metadata"].as_table().unwrap().clone()
+}
+
+/// Both lists in Cargo.toml pack every file that `packaging/stage` puts there, once and in its place.
+#[test]
+fn packages_have_every_staged_file() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let program = write_program(dir.path().join("program"), &format!("exec {} \"$@\"", program()));
+    Ran::of(Command::new(packaging("stage")).arg(program).arg(dir.path().join("root"))).ok();
+    let staged = list(&dir.path().join("root"));
+    for name in ["usr/bin/countersign", "usr/share/countersign/ci/gate.sh", "usr/share/countersign/ci/job.sh"]
+    {
+        assert!(staged.iter().any(|staged| staged == name), "{name}: {staged:?}");
+    }
+    let tables = package_tables();
+    let rpm = tables["generate-rpm"]["assets"].as_array().unwrap().iter();
+    let rpm = rpm.map(|asset| (asset["source"].as_str().unwrap(), asset["dest"].as_str().unwrap()));
+    let deb = tables["deb"]["assets"].as_array().unwrap().iter();
+    let deb = deb.map(|asset| (asset[0].as_str().unwrap(), asset[1].as_str().unwrap()));
+    for (kind, assets) in [("rpm", rpm.collect::<Vec<_>>()), ("deb", deb.collect())] {
+        for name in &staged {
+            let found: Vec<String> = assets.iter().filter_map(|(from, to)| packed(name, from, to)).collect();
+            assert_eq!(found, [name.as_str()], "{kind}");
+        }
+        for (from, to) in &assets {
+            assert!(
+                staged.iter().any(|name| packed(name, from, to).is_some()),
+                "{kind} packs nothing as {from}"
+            );
+        }
+    }
+}
+
+/// Where an entry of a list puts this file, if it does.
+fn packed(name: &str, from: &str, to: &str) -> Option<String> {
+    let from = from.strip_prefix("../../target/package/").unwrap();
+    let to = to.trim_start_matches('/');
+    if let Some(dir) = from.strip_suffix("**/*") {
+        return name.strip_prefix(dir).map(|rest| format!("{to}{rest}"));
+    }
+    if let Some(dir) = from.strip_suffix('*') {
+        let rest = name.strip_prefix(dir).filter(|rest| !rest.contains('/'))?;
+        return Some(format!("{to}{rest}"));
+    }
+    let last = from.rsplit('/').next()?;
+    (name == from).then(|| if to.ends_with('/') { format!("{to}{last}") } else { to.to_owned() })
+}
+
+/// As rpm runs them: with 0 at a removal, and 1 or 2 otherwise.
+#[test]
+fn the_scripts_of_the_rpm_tell_systemd() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let log = dir.path().join("log");
+    write_program(dir.path().join("systemctl"), &format!("echo \"$1 $2 $3\" >>'{}'; false", log.display()));
+    let tables = package_tables();
+    let run = |name: &str, count: &str| {
+        let script = tables["generate-rpm"][name].as_str().unwrap();
+        let script = script.replace("/run/systemd/system", dir.path().to_str().unwrap());
+        let _ = fs::remove_file(&log);
+        let path = format!("{}:{}", dir.path().display(), std::env::var("PATH").unwrap());
+        Ran::of(Command::new("sh").args(["-c", &script, "rpm", count]).env("PATH", path)).ok();
+        fs::read_to_string(&log).unwrap_or_default()
+    };
+    assert_eq!(run("pre_uninstall_script", "0").trim_end(), "--no-reload disable --now");
+    assert_eq!(run("pre_uninstall_script", "1"), "");
+    assert_eq!(run("post_uninstall_script", "0").trim_end(), "daemon-reload");
+    let upgraded = run("post_uninstall_script", "1");
+    assert_eq!(
+        upgraded.lines().map(str::trim_end).collect::<Vec<_>>(),
+        ["daemon-reload", "try-restart countersign.service"]
+    );
+}
+
+/// podman's own format has no health checks, and drops this one with a warning only.
+#[test]
+fn images_are_built_in_a_format_that_keeps_the_health_check() {
+    let file = fs::read_to_string(packaging("Containerfile")).unwrap();
+    assert!(file.contains("\nHEALTHCHECK "), "{file}");
+    let page = fs::read_to_string(packaging("../docs/install.md")).unwrap();
+    let operations = fs::read_to_string(packaging("../docs/operations.md")).unwrap();
+    for (what, text) in
+        [("Containerfile", file), ("docs/install.md", page), ("docs/operations.md", operations)]
+    {
+        let builds: Vec<_> = text.lines().filter(|line| line.contains("podman build ")).collect();
+        assert!(!builds.is_empty(), "{what}");
+        assert!(
+            builds.iter().all(|line| line.contains("podman build --format docker ")),
+            "{what}: {builds:?}"
+        );
+    }
 }

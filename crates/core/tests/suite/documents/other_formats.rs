@@ -215,9 +215,9 @@ fn what_does_not_verify_is_left_out() {
     assert_eq!(file.keep_verifying(&sums).count(OtherFormat::Minisign), 3);
 }
 
-#[test]
-fn a_file_of_every_signer_with_the_longest_path_fits() {
-    let dir = "d".repeat(100);
+/// Of as many signers as there can be, for a release with a long path of this character.
+fn file_of_everyone(character: &str) -> OtherFormatsFile {
+    let dir = character.repeat(100);
     let longest = format!("https/example.org/443/{}/svc.index.json", [dir.as_str(); 8].join("/"));
     assert!(path(&longest).parent().unwrap().check_storable_dir().is_ok());
     let texts = OtherFormat::ALL.map(|format| (format, format_text(format, &alice(), &longest, SUMS)));
@@ -228,10 +228,21 @@ fn a_file_of_every_signer_with_the_longest_path_fits() {
         let public = countersign_core::values::key::SecretKey::from_seed(&seed).public_key();
         file.entries.insert(public, texts.clone().into());
     }
+    file
+}
+
+/// JSON writes a quotation mark as two characters. So the last signers may have to sign without other formats.
+#[test]
+fn a_file_of_every_signer_is_too_large_only_if_its_path_is_full_of_quotation_marks() {
+    let written = file_of_everyone("\"").write();
+    assert!(written.len() > OTHER_FORMATS_BYTES, "{} bytes", written.len());
+    assert!(OtherFormatsFile::parse(&written).is_err());
+    let mut file = file_of_everyone("d");
+    let texts = file.entries.values().next().unwrap().clone();
     let written = file.write();
     assert!(written.len() <= OTHER_FORMATS_BYTES, "{} bytes", written.len());
     assert_eq!(OtherFormatsFile::parse(&written), Ok(file.clone()));
-    file.entries.insert(bob().public_key(), texts.into());
+    file.entries.insert(bob().public_key(), texts);
     assert!(OtherFormatsFile::parse(&file.write()).is_err(), "one key too many");
     let padded = [written.as_slice(), &vec![b' '; OTHER_FORMATS_BYTES + 1 - written.len()]].concat();
     assert!(OtherFormatsFile::parse(&padded[..OTHER_FORMATS_BYTES]).is_ok());

@@ -7,7 +7,10 @@ use countersign_core::{
         sha256sums::NotInSha256Sums,
     },
     rules::decide::{assets::Release, sign::SignRefusal},
-    values::other_format::{FormatError, OtherFormat},
+    values::{
+        bounds::OTHER_FORMATS_BYTES,
+        other_format::{FormatError, OtherFormat},
+    },
 };
 use countersign_testing::{
     INDEX, PENDING, Signers, World, alice, bob, carol, dave, format_text, mallory, path, published, release,
@@ -175,4 +178,27 @@ fn an_index_without_sha256_is_signed_in_no_other_format() {
     let refused = SignRefusal::NoSums { path: path(INDEX), reason: NotInSha256Sums::Undigested(name) };
     assert_eq!(world.submit(&world.submission_with(&alice(), &[OtherFormat::Ssh])), Err(refused));
     world.sign(INDEX, &alice()).expect("our own format");
+}
+
+/// The bound of the file is reached by long paths with characters that JSON escapes.
+#[test]
+fn no_one_makes_the_file_larger_than_its_bound() {
+    let collected = |padding: usize| {
+        let mut world = collecting();
+        let texts = [(OtherFormat::Ssh, "x".repeat(padding))].into();
+        let file = OtherFormatsFile { entries: [(bob().public_key(), texts)].into() };
+        world.repo.put(&path(FILE), &file.write());
+        let alices = world.submission_with(&alice(), &OtherFormat::ALL);
+        (world.submit(&alices).map(|signed| signed.is_complete), world)
+    };
+    let (done, world) = collected(0);
+    done.expect("room");
+    let room = OTHER_FORMATS_BYTES - world.repo.bytes(FILE).len();
+    let (done, world) = collected(room);
+    assert_eq!((done, world.repo.bytes(FILE).len()), (Ok(false), OTHER_FORMATS_BYTES));
+    let (refused, mut world) = collected(room + 1);
+    assert_eq!(refused, Err(SignRefusal::FormatsTooLarge(path(INDEX))));
+    let message = SignRefusal::FormatsTooLarge(path(INDEX)).to_string();
+    assert!(message.contains("sign without them"), "{message}");
+    world.sign(INDEX, &alice()).expect("without them");
 }

@@ -96,7 +96,7 @@ const TABLE: &[Bound] = &[
     bytes(
         "signatures of one release in other formats",
         OTHER_FORMATS_BYTES,
-        "of every artifact signer, in every format",
+        "1,000 signers in every format; if a long path is full of quotation marks fewer, and the last sign without",
     ),
     bytes("the metadata of a signers file", METADATA_BYTES, "two URLs of 2 KiB, percent-encoded, and a path"),
     bytes(

@@ -1,0 +1,89 @@
+//! `countersign fsck`: tampering with signatures in other formats.
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::{
+    formats::scene::{Scene, asking, person},
+    support::{
+        client::put_release,
+        fsck::fsck,
+        rewriting::{Commit, export, import},
+    },
+};
+
+/// A history in which alice and bob sign for all tools, and another release follows.
+struct FormatsPast {
+    commits: Vec<Commit>,
+    file: String,
+}
+
+impl FormatsPast {
+    fn new() -> Self {
+        let mut scene = Scene::collecting(&asking());
+        scene.sign("alice", &[]).ok();
+        scene.sign("bob", &[]).ok().says(&["complete"]);
+        let sums = put_release(&scene.world.files, "acme/app/2.0", &[("app", b"the next one")]);
+        scene.computer.run_as("alice", &["release", "--checksums", &sums]).ok();
+        let (commits, file) = (export(&scene.world.git()), scene.formats_path());
+        scene.world.server.stop();
+        Self { commits, file }
+    }
+
+    /// The commits that write the file: alice's and bob's.
+    fn signings(&self) -> [usize; 2] {
+        let writes = |(at, commit): (usize, &Commit)| commit.files.contains_key(&self.file).then_some(at);
+        let found: Vec<usize> = self.commits.iter().enumerate().filter_map(writes).collect();
+        found.try_into().expect("two signatures")
+    }
+
+    fn texts_at(&self, at: usize) -> Value {
+        let entry = self.commits[at].files[&self.file].as_ref().expect("the file");
+        serde_json::from_slice(&entry.content).expect("JSON")
+    }
+
+    /// Writes another file in the commit at this position, which `fsck` finds.
+    #[track_caller]
+    fn finds(&self, at: usize, texts: &Value, words: &str) {
+        let mut commits = self.commits.clone();
+        commits[at].write(&self.file, format!("{texts:#}\n"));
+        let dir = TempDir::new().expect("a temporary directory");
+        let ids = import(dir.path(), &commits);
+        fsck(dir.path(), &[]).finds(&ids[at], &self.file, words);
+    }
+}
+
+#[test]
+fn what_was_collected_in_other_formats_stays_as_it_was() {
+    let past = FormatsPast::new();
+    let ([first, second], last) = (past.signings(), past.commits.len() - 1);
+    let [alice, bob, carol] = ["alice", "bob", "carol"].map(|name| person(name).key());
+    let whole = past.texts_at(second);
+    let dir = TempDir::new().unwrap();
+    import(dir.path(), &past.commits);
+    fsck(dir.path(), &[]).is_clean();
+
+    let mut dropped = whole.clone();
+    dropped["other_formats"].as_object_mut().unwrap().remove(&alice);
+    past.finds(second, &dropped, "not what the rules give");
+    past.finds(last, &dropped, "no part of what the commit claims");
+
+    let mut poorer = whole.clone();
+    poorer["other_formats"][&alice].as_object_mut().unwrap().remove("ssh");
+    past.finds(second, &poorer, "not what the rules give");
+
+    let mut more = past.texts_at(first);
+    more["other_formats"][&carol] = whole["other_formats"][&bob].clone();
+    past.finds(first, &more, "not what the rules give");
+
+    for format in ["ssh", "minisign"] {
+        let mut changed = whole.clone();
+        let text = changed["other_formats"][&bob][format].as_str().unwrap().to_owned();
+        let (at, old) = text.char_indices().filter(|(_, c)| c.is_ascii_lowercase()).nth(60).unwrap();
+        let new = if old == 'a' { "b" } else { "a" };
+        changed["other_formats"][&bob][format] =
+            Value::from(format!("{}{new}{}", &text[..at], &text[at + 1..]));
+        past.finds(second, &changed, "is refused");
+        past.finds(last, &changed, "no part of what the commit claims");
+    }
+}
