@@ -16,7 +16,7 @@ use crate::{
     catalogue::Catalogue,
     clock::Clock,
     commit::Author,
-    disk::DiskError,
+    disk::{Disk, DiskError},
     error::StoreError,
     feed::{Feed, follower::CommitFeed},
     fold::Folder,
@@ -63,6 +63,7 @@ pub enum StoreRole {
 /// The repository at work. Dropping it stores what still waits, then returns.
 #[derive(Debug)]
 pub struct Store {
+    disk: Disk,
     shared: Arc<StoreState>,
     jobs: SyncSender<Job>,
     _writer: JoinedThread,
@@ -80,7 +81,8 @@ impl Store {
             milestones: Milestones::new(Arc::clone(&objects)),
             feed: Feed::default(),
         });
-        let folder = Folder::start(objects, repository.disk.clone(), pack_dir.clone())
+        let disk = repository.disk.clone();
+        let folder = Folder::start(objects, disk.clone(), pack_dir.clone())
             .map_err(|source| DiskError::new("start a thread for", &pack_dir, source))?;
         folder.wake();
         let is_unborn = repository.is_unborn();
@@ -102,7 +104,7 @@ impl Store {
         }
         let (jobs, queue) = sync_channel(QUEUE);
         let writer = JoinedThread::start("store-writer", move || writer.run(&queue));
-        Ok(Self { shared, jobs, _writer: writer.map_err(|_| StoreError::Closed)? })
+        Ok(Self { disk, shared, jobs, _writer: writer.map_err(|_| StoreError::Closed)? })
     }
 
     /// The newest published state.
@@ -191,6 +193,11 @@ impl Store {
 
     pub fn budget(&self) -> Option<&StorageBudget> {
         self.shared.budget.as_ref()
+    }
+
+    /// For what else lies in the data directory.
+    pub fn disk(&self) -> &Disk {
+        &self.disk
     }
 
     /// How many packs there are.
