@@ -1,0 +1,195 @@
+//! What must be in a store, as far as its users know.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use countersign_core::{
+    documents::metadata::Origin,
+    rules::snapshot::{Change, Snapshot as _},
+    values::path::RepoPath,
+};
+use countersign_store::{Head, ObjectId, Store, audit, journal::entry::JournalEntry};
+
+use crate::{
+    script::{Broken, Invariant},
+    wish::RequestMark,
+};
+
+/// A change that was asked for.
+#[derive(Debug, Clone)]
+pub struct Attempt {
+    /// As it was decided last; `None` if it was not, or was refused.
+    pub change: Option<Change>,
+    pub is_answered: bool,
+}
+
+#[derive(Debug, Default)]
+pub struct Expected {
+    /// In the order in which they were asked for.
+    attempts: Vec<Attempt>,
+    /// Commits on top of which something was answered, or that a reader saw.
+    seen: Arc<Mutex<BTreeSet<ObjectId>>>,
+    /// Requests that were accepted.
+    accepted: BTreeSet<RequestMark>,
+}
+
+pub fn speaks_for(_: &Origin, _: &RepoPath) -> Result<(), String> {
+    Ok(())
+}
+
+impl Expected {
+    pub fn add(&mut self, attempt: Attempt) {
+        // If the same is asked for again, the rules still give it: so the first attempt came to nothing.
+        self.attempts.retain(|earlier| earlier.is_answered || earlier.change != attempt.change);
+        self.attempts.push(attempt);
+    }
+
+    pub fn note_seen(&self, commit: ObjectId) {
+        if !commit.is_null() {
+            self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(commit);
+        }
+    }
+
+    /// Someone who looks at what this store has published.
+    pub fn observer(&self, store: &Arc<Store>) -> impl Fn() + Send + Sync + 'static {
+        let (seen, store) = (Arc::clone(&self.seen), Arc::downgrade(store));
+        move || {
+            if let Some(commit) = store.upgrade().map(|store| store.glance().commit)
+                && !commit.is_null()
+            {
+                seen.lock().unwrap_or_else(PoisonError::into_inner).insert(commit);
+            }
+        }
+    }
+
+    pub fn accept(&mut self, request: RequestMark) -> Result<(), Broken> {
+        if self.accepted.insert(request) {
+            return Ok(());
+        }
+        Err(Broken::new(Invariant::NonceOnce, format!("the request {request:?} was accepted twice")))
+    }
+
+    pub fn accepted(&self) -> impl ExactSizeIterator<Item = &RequestMark> {
+        self.accepted.iter()
+    }
+
+    /// The history is the attempts, each whole or not there at all, and none missing that was answered. From here on it is
+    /// what everyone has seen.
+    pub fn check(&mut self, store: &Store) -> Result<Vec<JournalEntry>, Broken> {
+        let entries = read_history(store)?;
+        let ids: BTreeSet<ObjectId> = entries.iter().map(|entry| entry.id).collect();
+        let seen = std::mem::replace(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner), ids);
+        let ids: BTreeSet<&ObjectId> = entries.iter().map(|entry| &entry.id).collect();
+        if let Some(lost) = seen.iter().find(|commit| !ids.contains(commit)) {
+            return Err(Broken::new(Invariant::AnsweredStays, format!("the commit {lost} was seen and is lost")));
+        }
+        let mut files = BTreeMap::new();
+        let mut attempts = std::mem::take(&mut self.attempts).into_iter();
+        for (number, entry) in entries.iter().enumerate() {
+            if number == 0 {
+                touch(&mut files, &entry.change);
+                continue;
+            }
+            let change = loop {
+                let attempt = attempts.next().ok_or_else(|| {
+                    let what = format!("no one asked for the commit {}: {}", entry.id, entry.change.message);
+                    Broken::new(Invariant::NothingHalf, what)
+                })?;
+                let Some(change) = attempt.change else { continue };
+                let mut after = files.clone();
+                if change.recorded_message() == entry.change.message
+                    && touch(&mut after, &change) == entry.change.files
+                {
+                    files = after;
+                    break change;
+                }
+                if attempt.is_answered {
+                    return Err(lost(&change));
+                }
+            };
+            self.attempts.push(Attempt { change: Some(change), is_answered: true });
+        }
+        if let Some(change) = attempts.find(|attempt| attempt.is_answered).and_then(|attempt| attempt.change) {
+            return Err(lost(&change));
+        }
+        check_head(&store.head(), &files)?;
+        Ok(entries)
+    }
+}
+
+fn lost(change: &Change) -> Broken {
+    let what = format!("this change was answered and is lost: {}", change.message);
+    Broken::new(Invariant::AnsweredStays, what)
+}
+
+type Files = BTreeMap<RepoPath, Arc<[u8]>>;
+
+/// Makes `change` to `files`, and returns what differs by it.
+fn touch(files: &mut Files, change: &Change) -> BTreeMap<RepoPath, Option<Arc<[u8]>>> {
+    let mut touched = BTreeMap::new();
+    for (path, content) in &change.files {
+        let before = match content {
+            Some(content) => files.insert(path.clone(), Arc::clone(content)),
+            None => files.remove(path),
+        };
+        if before != *content {
+            touched.insert(path.clone(), content.clone());
+        }
+    }
+    touched
+}
+
+pub fn read_history(store: &Store) -> Result<Vec<JournalEntry>, Broken> {
+    let unreadable = |error: &dyn std::fmt::Display| Broken::new(Invariant::ReplayAccepts, error.to_string());
+    if store.head().commit.is_null() {
+        return Ok(Vec::new());
+    }
+    let export = store.journal(None).map_err(|error| unreadable(&error))?;
+    let mut export = export.ok_or_else(|| unreadable(&"the beginning is not in the history"))?;
+    let mut entries = Vec::new();
+    while let Some(entry) = export.next_entry().map_err(|error| unreadable(&error))? {
+        entries.push(entry);
+    }
+    Ok(entries)
+}
+
+/// The newest state has these files, and an index that tells them.
+pub fn check_head(head: &Head, files: &Files) -> Result<(), Broken> {
+    let (mut count, mut wrong) = (0, None);
+    head.walk(&mut |name, _| {
+        count += 1;
+        let path = RepoPath::parse(name).expect("the store has no other paths");
+        let found = head.read(&path).ok().flatten();
+        if found.is_none() || found.as_ref() != files.get(&path) {
+            wrong = Some(name.to_owned());
+        }
+    });
+    if let Some(name) = wrong {
+        return Err(Broken::new(Invariant::NothingHalf, format!("{name} has another content")));
+    }
+    if count != files.len() {
+        let what = format!("{} files, and there should be {}", count, files.len());
+        return Err(Broken::new(Invariant::NothingHalf, what));
+    }
+    check_index(head)
+}
+
+pub fn check_index(head: &Head) -> Result<(), Broken> {
+    if Head::clone(head).rebuild_index().index == head.index {
+        return Ok(());
+    }
+    Err(Broken::new(Invariant::IndexEqualsRebuilt, format!("the index after {}", head.commit)))
+}
+
+/// What `countersign fsck` says about all commits, or about those after one.
+pub fn check_replay(data_dir: &Path, since: Option<ObjectId>) -> Result<(), Broken> {
+    let checked = audit::check(data_dir, since, speaks_for, &mut |_| {});
+    let checked = checked.map_err(|error| Broken::new(Invariant::ReplayAccepts, error.to_string()))?;
+    match checked.findings.first() {
+        None => Ok(()),
+        Some(finding) => Err(Broken::new(Invariant::ReplayAccepts, format!("{finding:?}"))),
+    }
+}

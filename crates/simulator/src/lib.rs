@@ -1,0 +1,25 @@
+//! Runs the writer, the followers and the log on simulated disks and networks. One seed decides everything that is left
+//! to chance, so each failure can be repeated (docs/assurance.md).
+
+pub mod chance;
+pub mod clock;
+pub mod expected;
+pub mod figures;
+pub mod machine;
+pub mod script;
+pub mod shadow;
+pub mod sim_disk;
+pub mod single;
+pub mod wish;
+
+use crate::{
+    chance::Chance,
+    script::{Played, Script},
+};
+
+/// Plays the run of this seed.
+pub fn run(seed: u64) -> Played {
+    let mut script = Script::default();
+    let result = single::play(Chance::new(seed), &mut script);
+    Played { seed, result, script }
+}

@@ -1,0 +1,231 @@
+//! A server on its own: the writer, the nonces and the thread that folds, on a disk that fails and a machine that dies.
+
+use countersign_core::{
+    rules::auth::{nonce_expiry, request_expiry},
+    values::time::Timestamp,
+};
+use countersign_store::{ObjectId, StoreRole};
+
+use crate::{
+    chance::Chance,
+    clock::SimClock,
+    expected::{Expected, check_index, check_replay},
+    figures::Figures,
+    machine::Machine,
+    script::{Broken, Invariant, Script},
+    sim_disk::{Crash, Failure},
+    wish::{RequestMark, Wish},
+};
+
+const STEPS: usize = 40;
+const PROJECTS: usize = 3;
+
+#[derive(Debug)]
+pub struct Single<'a> {
+    machine: Machine,
+    expected: Expected,
+    /// Up to here the history was replayed.
+    replayed: Option<ObjectId>,
+    next_request: u64,
+    chance: Chance,
+    script: &'a mut Script,
+    figures: Figures,
+}
+
+/// Plays one run.
+pub fn play(chance: Chance, script: &mut Script) -> Result<Figures, Broken> {
+    let mut single = Single {
+        machine: Machine::new("server", SimClock::default()),
+        expected: Expected::default(),
+        replayed: None,
+        next_request: 0,
+        chance,
+        script,
+        figures: Figures::default(),
+    };
+    single.start()?;
+    for _ in 0..STEPS {
+        single.step()?;
+    }
+    single.end()
+}
+
+impl Single<'_> {
+    fn step(&mut self) -> Result<(), Broken> {
+        match self.chance.below(100) {
+            0..50 => self.change(),
+            50..58 => self.replay_request(),
+            58..72 => self.plan_crash(),
+            72..80 => self.plan_failure(),
+            80..86 => self.let_time_pass(),
+            86..94 => self.fold(),
+            94..96 => self.restart(),
+            _ => self.look(),
+        }
+    }
+
+    fn start(&mut self) -> Result<(), Broken> {
+        self.script.note("start");
+        self.machine.start(|| StoreRole::Single, &mut self.chance, self.script)?;
+        let observer = self.expected.observer(self.machine.store());
+        self.machine.disk.observe(Some(std::sync::Arc::new(observer)));
+        let entries = self.expected.check(self.machine.store())?;
+        self.figures.commits = entries.len();
+        check_replay(self.machine.path(), self.replayed)?;
+        self.replayed = entries.last().map(|entry| entry.id);
+        Ok(())
+    }
+
+    fn change(&mut self) -> Result<(), Broken> {
+        let count = 1 + if self.chance.percent(40) { self.chance.below(4) } else { 0 };
+        let mut wishes = Vec::new();
+        for _ in 0..count {
+            let request = self.new_request();
+            if self.accept(request)? {
+                let (project, whim) = (self.chance.below(PROJECTS), self.chance.below(1_000));
+                wishes.push(Wish { project, whim, request });
+            }
+            if self.recover()? {
+                return Ok(());
+            }
+        }
+        self.script.note(format!("{} changes", wishes.len()));
+        let failures = self.machine.disk.failures();
+        for (attempt, answer) in self.machine.change(&wishes) {
+            match &answer {
+                Ok(answer) => self.expected.note_seen(answer.seen),
+                Err(_) if self.machine.disk.is_down() || self.machine.disk.failures() > failures => {}
+                Err(error) => {
+                    return Err(Broken::new(Invariant::GoesOn, format!("without a fault: {error}")));
+                }
+            }
+            let told = match answer {
+                Ok(answer) => answer.refusal.unwrap_or_else(|| "done".to_owned()),
+                Err(error) => error.to_string(),
+            };
+            let asked = attempt.change.as_ref().map_or("", |change| change.message.as_str());
+            self.script.note(format!("  {asked:?}: {told}"));
+            self.figures.answered += usize::from(attempt.is_answered);
+            self.expected.add(attempt);
+        }
+        self.recover().map(drop)
+    }
+
+    fn new_request(&mut self) -> RequestMark {
+        self.next_request += 1;
+        RequestMark { number: self.next_request, signed_at: self.machine.clock.now() }
+    }
+
+    /// Whether the server lets a request in, as its authentication does.
+    fn accept(&mut self, request: RequestMark) -> Result<bool, Broken> {
+        let RequestMark { signed_at, .. } = request;
+        let is_fresh = |now: Timestamp| signed_at <= now && now < request_expiry(signed_at);
+        let nonces = self.machine.nonces();
+        if !is_fresh(self.machine.clock.now()) || nonces.floor().is_some_and(|floor| signed_at < floor) {
+            return Ok(false);
+        }
+        let remembered = self.machine.wait(nonces.remember(request.nonce(), nonce_expiry(signed_at)));
+        self.script.note(format!("  request {}: {remembered:?}", request.number));
+        if remembered.is_ok() {
+            self.expected.accept(request)?;
+        }
+        Ok(remembered.is_ok())
+    }
+
+    /// Someone sends a request again that was accepted.
+    fn replay_request(&mut self) -> Result<(), Broken> {
+        let accepted: Vec<RequestMark> = self.expected.accepted().copied().collect();
+        if let Some(count) = accepted.len().checked_sub(1) {
+            let request = accepted[count - self.chance.below(count.min(8) + 1)];
+            self.script.note(format!("request {} again", request.number));
+            self.accept(request)?;
+        }
+        self.recover().map(drop)
+    }
+
+    fn plan_crash(&mut self) -> Result<(), Broken> {
+        let crash = if self.chance.percent(70) { Crash::PowerCut } else { Crash::Kill };
+        let steps = self.chance.below(30);
+        self.script.note(format!("a {crash:?} in {steps} steps"));
+        self.machine.disk.plan_crash(steps, crash);
+        Ok(())
+    }
+
+    fn plan_failure(&mut self) -> Result<(), Broken> {
+        let length = 1 + self.chance.below(12);
+        let failures =
+            [Failure::NotDone, Failure::Done, Failure::Half, Failure::Full(length), Failure::Dead(length)];
+        let (failure, steps) = (*self.chance.pick(&failures), self.chance.below(20));
+        self.script.note(format!("{failure:?} in {steps} steps"));
+        self.machine.disk.plan_failure(steps, failure);
+        Ok(())
+    }
+
+    fn let_time_pass(&mut self) -> Result<(), Broken> {
+        let seconds = *self.chance.pick(&[1, 30, 200, 400, 86_400, -1, -30, -500]);
+        self.script.note(format!("the clock: {seconds} s"));
+        self.machine.clock.pass(seconds);
+        Ok(())
+    }
+
+    fn fold(&mut self) -> Result<(), Broken> {
+        let steps = self.chance.below(25);
+        self.script.note(format!("fold, {steps} steps"));
+        self.machine.let_fold(steps);
+        self.recover().map(drop)
+    }
+
+    fn restart(&mut self) -> Result<(), Broken> {
+        self.script.note("stop");
+        self.machine.stop(&mut self.chance, self.script);
+        if self.chance.percent(50) {
+            self.machine.age_folded();
+        }
+        self.start()
+    }
+
+    fn look(&mut self) -> Result<(), Broken> {
+        check_index(&self.machine.store().head())
+    }
+
+    /// If the machine went down, it starts again. Whether it was so.
+    fn recover(&mut self) -> Result<bool, Broken> {
+        self.machine.note_steps(self.script);
+        if !self.machine.disk.is_down() {
+            return Ok(false);
+        }
+        self.figures.crashes += 1;
+        self.machine.power_up(&mut self.chance, self.script);
+        if self.chance.percent(20) {
+            self.machine.age_folded();
+        }
+        // It can go down again while it starts.
+        if self.chance.percent(30) {
+            self.plan_crash()?;
+        }
+        self.start().map(|()| true)
+    }
+
+    /// The disk works from here on: the store goes on, and everything is there.
+    fn end(mut self) -> Result<Figures, Broken> {
+        self.script.note("in the end");
+        self.machine.disk.heal();
+        let request = self.new_request();
+        let wish = Wish { project: PROJECTS, whim: 1, request };
+        for (attempt, answer) in self.machine.change(&[wish]) {
+            if let Err(error) = answer {
+                return Err(Broken::new(Invariant::GoesOn, format!("the disk works, and still: {error}")));
+            }
+            self.expected.add(attempt);
+        }
+        self.expected.check(self.machine.store())?;
+        self.restart()?;
+        self.machine.check_leftovers()?;
+        check_replay(self.machine.path(), None)?;
+        for request in self.expected.accepted().copied().collect::<Vec<_>>() {
+            self.accept(request)?;
+        }
+        self.figures.steps = self.machine.disk.steps();
+        Ok(self.figures)
+    }
+}
