@@ -5,6 +5,7 @@ pub mod chance;
 pub mod clock;
 pub mod expected;
 pub mod figures;
+pub mod log_book;
 pub mod machine;
 pub mod script;
 pub mod shadow;

@@ -1,14 +1,16 @@
 //! One machine: a disk, a clock, and a process that can die at any step.
 
 use std::{
+    cell::Cell,
     fs,
     panic::{AssertUnwindSafe, catch_unwind},
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, mpsc},
     time::Duration,
 };
 
-use countersign_core::rules::snapshot::Change;
+use countersign_core::{log::policy::Policy, rules::snapshot::Change};
+use countersign_log::{CheckpointFiles, LogError, LogOptions, TransparencyLog};
 use countersign_store::{
     Author, Head, ObjectId, Store, StoreError, StoreRole,
     data_dir::DataDir,
@@ -23,6 +25,7 @@ use crate::{
     chance::Chance,
     clock::SimClock,
     expected::{Attempt, speaks_for},
+    log_book::LogBook,
     script::{Broken, Invariant, Script},
     sim_disk::{Actor, SimDisk},
     wish::Wish,
@@ -39,13 +42,19 @@ pub struct Machine {
     dir: TempDir,
     pub disk: SimDisk,
     pub clock: SimClock,
+    /// If the server keeps a log.
+    pub log_book: Option<LogBook>,
+    pub policy: Option<Policy>,
     process: Option<Process>,
+    /// The newest commit that was counted, and how many there are up to it.
+    counted: Cell<(Option<ObjectId>, u64)>,
     runtime: Runtime,
 }
 
 /// What ends with the process. The order is that of a server's end.
 #[derive(Debug)]
 struct Process {
+    log: Option<Arc<TransparencyLog>>,
     nonces: Option<Nonces>,
     store: Arc<Store>,
     _data_dir: DataDir,
@@ -65,7 +74,8 @@ impl Machine {
         let dir = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).expect("a temporary directory");
         let disk = SimDisk::new(dir.path()).expect("it can be read");
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        Self { name, dir, disk, clock, process: None, runtime }
+        let counted = Cell::new((None, 0));
+        Self { name, dir, disk, clock, log_book: None, policy: None, process: None, counted, runtime }
     }
 
     pub fn path(&self) -> &Path {
@@ -78,6 +88,10 @@ impl Machine {
 
     pub fn nonces(&self) -> &Nonces {
         self.process.as_ref().and_then(|process| process.nonces.as_ref()).expect("a server on its own runs")
+    }
+
+    pub fn log(&self) -> Option<&Arc<TransparencyLog>> {
+        self.process.as_ref().and_then(|process| process.log.as_ref())
     }
 
     /// Waits for something that the process does.
@@ -102,13 +116,18 @@ impl Machine {
             match opened {
                 Ok(Ok(process)) => {
                     self.process = Some(process);
+                    self.counted.set((None, 0));
                     self.await_folder();
+                    self.await_log();
                     return Ok(());
                 }
                 Ok(Err(error)) if self.disk.failures() == failures && !self.disk.is_down() => {
                     return Err(Broken::new(Invariant::GoesOn, format!("it does not start: {error}")));
                 }
-                Ok(Err(error)) => script.note(format!("{}: it does not start: {error}", self.name)),
+                Ok(Err(error)) => {
+                    let error = error.replace(&self.path().display().to_string(), "");
+                    script.note(format!("{}: it does not start: {error}", self.name));
+                }
                 Err(_) if self.disk.is_down() => {}
                 Err(panic) => std::panic::resume_unwind(panic),
             }
@@ -129,11 +148,33 @@ impl Machine {
         };
         let opened = open_repository_on(self.disk.disk(), &data_dir, settings);
         let OpenedData { store, nonces } = opened.map_err(|error| describe(&error))?;
-        Ok(Process { nonces, store: Arc::new(store), _data_dir: data_dir })
+        let log = self.log_book.as_ref().map(|book| self.open_log(&store, book, data_dir.log())).transpose()?;
+        Ok(Process { log, nonces, store: Arc::new(store), _data_dir: data_dir })
+    }
+
+    fn open_log(
+        &self,
+        store: &Store,
+        book: &LogBook,
+        dir: PathBuf,
+    ) -> Result<Arc<TransparencyLog>, String> {
+        let options = LogOptions {
+            signer: Arc::new(book.signer()),
+            keeper: Box::new(CheckpointFiles::on(self.disk.disk(), &dir)),
+            dir,
+            checkpoint_every: Duration::ZERO,
+            heartbeat_every: Duration::from_secs(3_600),
+            policy: self.policy.clone(),
+            waits_for_witnesses: false,
+        };
+        TransparencyLog::start(store, options).map(Arc::new).map_err(|error| describe(&error))
     }
 
     /// Ends the process as an operator does. The disk can fail or go down meanwhile.
     pub fn stop(&mut self, chance: &mut Chance, script: &mut Script) {
+        // How far they would come otherwise, no seed decides.
+        self.let_fold(usize::MAX);
+        self.let_log_run(usize::MAX);
         self.disk.set_gates_open(true);
         self.end_process();
         self.power_up(chance, script);
@@ -199,6 +240,7 @@ impl Machine {
         });
         self.await_writer();
         self.await_folder();
+        self.await_log();
         let attempts = answers.into_iter().zip(decided).map(|(answer, decided)| {
             let change = decided.lock().expect("no one panics with it").take();
             let answer = answer.map(|outcome| outcome.unwrap_or_else(|refused| refused));
@@ -230,6 +272,57 @@ impl Machine {
 
     pub fn must_fold(&self) -> bool {
         self.process.as_ref().is_some_and(|process| process.store.packs() >= FOLD_AT)
+    }
+
+    /// Whether the newest checkpoint covers all commits.
+    pub fn is_log_done(&self) -> bool {
+        let Some(log) = self.log() else { return true };
+        let commits = self.count_commits();
+        let round = *log.rounds().borrow();
+        round.size == commits
+    }
+
+    fn count_commits(&self) -> u64 {
+        let (mut newest, mut count) = self.counted.get();
+        let store = self.store();
+        let head = store.glance().commit;
+        if newest == Some(head) || head.is_null() {
+            return count;
+        }
+        if let Ok(Some(mut export)) = store.journal(newest) {
+            while let Ok(Some(entry)) = export.next_entry() {
+                (newest, count) = (Some(entry.id), count + 1);
+            }
+        }
+        self.counted.set((newest, count));
+        count
+    }
+
+    /// If there is something new, the log is about to write it.
+    pub fn await_log(&self) {
+        if self.log().is_some_and(|log| log.trouble().is_none()) && !self.is_log_done() {
+            self.disk.let_run(Actor::Log, 0, || self.is_log_done());
+        }
+    }
+
+    /// Lets the log take so many steps.
+    pub fn let_log_run(&self, steps: usize) {
+        let Some(log) = self.log() else { return };
+        if log.trouble().is_some() {
+            // It rests.
+            log.allow_signing();
+        }
+        if !self.is_log_done() {
+            self.disk.let_run(Actor::Log, steps, || self.is_log_done());
+        }
+    }
+
+    /// A log that refuses to sign has lost something, or has contradicted itself.
+    pub fn check_log(&self) -> Result<(), Broken> {
+        if let Some(LogError::Refused(refusal)) = self.log().and_then(|log| log.trouble()).as_deref() {
+            return Err(Broken::new(Invariant::SignedIsProvable, refusal.to_string()));
+        }
+        self.log_book.as_ref().map_or(Ok(()), LogBook::check)
     }
 
     /// What was folded so far was folded long ago.

@@ -62,7 +62,7 @@ pub struct SimDisk {
 }
 
 /// Called before each step: someone looks at what is published.
-pub type Observer = Arc<dyn Fn() + Send + Sync>;
+pub type Observer = Box<dyn Fn() + Send + Sync>;
 
 struct DiskState {
     root: PathBuf,
@@ -210,8 +210,8 @@ impl SimDisk {
         let mut state = self.lock();
         if moment == Moment::Before {
             drop(state);
-            let observer = self.observer.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            if let Some(observer) = observer {
+            // Under the lock: once it is taken away, it does not run any more.
+            if let Some(observer) = &*self.observer.lock().unwrap_or_else(PoisonError::into_inner) {
                 observer();
             }
             state = self.wait_for_leave(actor);

@@ -1,9 +1,17 @@
-//! A server on its own: the writer, the nonces and the thread that folds, on a disk that fails and a machine that dies.
+//! A server on its own: the writer, the nonces, the thread that folds and the log, on a disk that fails and a machine that
+//! dies.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use countersign_core::{
+    log::tree::{TreeHead, verify_consistency},
     rules::auth::{nonce_expiry, request_expiry},
     values::time::Timestamp,
 };
+use countersign_log::LogReplay;
 use countersign_store::{ObjectId, StoreRole};
 
 use crate::{
@@ -11,6 +19,7 @@ use crate::{
     clock::SimClock,
     expected::{Expected, check_index, check_replay},
     figures::Figures,
+    log_book::{LogBook, log_key},
     machine::Machine,
     script::{Broken, Invariant, Script},
     sim_disk::{Crash, Failure},
@@ -19,6 +28,7 @@ use crate::{
 
 const STEPS: usize = 40;
 const PROJECTS: usize = 3;
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub struct Single<'a> {
@@ -43,6 +53,7 @@ pub fn play(chance: Chance, script: &mut Script) -> Result<Figures, Broken> {
         script,
         figures: Figures::default(),
     };
+    single.machine.log_book = Some(LogBook::default());
     single.start()?;
     for _ in 0..STEPS {
         single.step()?;
@@ -53,13 +64,15 @@ pub fn play(chance: Chance, script: &mut Script) -> Result<Figures, Broken> {
 impl Single<'_> {
     fn step(&mut self) -> Result<(), Broken> {
         match self.chance.below(100) {
-            0..50 => self.change(),
-            50..58 => self.replay_request(),
-            58..72 => self.plan_crash(),
-            72..80 => self.plan_failure(),
-            80..86 => self.let_time_pass(),
-            86..94 => self.fold(),
-            94..96 => self.restart(),
+            0..46 => self.change(),
+            46..53 => self.replay_request(),
+            53..66 => self.plan_crash(),
+            66..74 => self.plan_failure(),
+            74..80 => self.let_time_pass(),
+            80..82 => self.lose_agent(),
+            82..86 => self.fold(),
+            86..97 => self.let_log_run(),
+            97..99 => self.restart(),
             _ => self.look(),
         }
     }
@@ -67,13 +80,27 @@ impl Single<'_> {
     fn start(&mut self) -> Result<(), Broken> {
         self.script.note("start");
         self.machine.start(|| StoreRole::Single, &mut self.chance, self.script)?;
-        let observer = self.expected.observer(self.machine.store());
-        self.machine.disk.observe(Some(std::sync::Arc::new(observer)));
+        self.observe();
         let entries = self.expected.check(self.machine.store())?;
         self.figures.commits = entries.len();
         check_replay(self.machine.path(), self.replayed)?;
         self.replayed = entries.last().map(|entry| entry.id);
         Ok(())
+    }
+
+    /// Users look at what is published, at any time.
+    fn observe(&self) {
+        let head = self.expected.observer(self.machine.store());
+        let log = self.machine.log().map(Arc::downgrade).zip(self.machine.log_book.clone());
+        let observer = move || {
+            head();
+            if let Some((log, book)) = &log
+                && let Some(note) = log.upgrade().and_then(|log| log.checkpoint_note())
+            {
+                book.note_shown(&note);
+            }
+        };
+        self.machine.disk.observe(Some(Box::new(observer)));
     }
 
     fn change(&mut self) -> Result<(), Broken> {
@@ -101,7 +128,7 @@ impl Single<'_> {
             }
             let told = match answer {
                 Ok(answer) => answer.refusal.unwrap_or_else(|| "done".to_owned()),
-                Err(error) => error.to_string(),
+                Err(error) => error.to_string().replace(&self.machine.path().display().to_string(), ""),
             };
             let asked = attempt.change.as_ref().map_or("", |change| change.message.as_str());
             self.script.note(format!("  {asked:?}: {told}"));
@@ -175,6 +202,19 @@ impl Single<'_> {
         self.recover().map(drop)
     }
 
+    fn let_log_run(&mut self) -> Result<(), Broken> {
+        let steps = self.chance.below(20);
+        self.script.note(format!("the log, {steps} steps"));
+        self.machine.let_log_run(steps);
+        self.recover().map(drop)
+    }
+
+    fn lose_agent(&mut self) -> Result<(), Broken> {
+        self.script.note("the log's key is gone for a moment");
+        self.machine.log_book.iter().for_each(LogBook::lose_agent);
+        Ok(())
+    }
+
     fn restart(&mut self) -> Result<(), Broken> {
         self.script.note("stop");
         self.machine.stop(&mut self.chance, self.script);
@@ -192,6 +232,7 @@ impl Single<'_> {
     fn recover(&mut self) -> Result<bool, Broken> {
         self.machine.note_steps(self.script);
         if !self.machine.disk.is_down() {
+            self.machine.check_log()?;
             return Ok(false);
         }
         self.figures.crashes += 1;
@@ -222,10 +263,49 @@ impl Single<'_> {
         self.restart()?;
         self.machine.check_leftovers()?;
         check_replay(self.machine.path(), None)?;
+        self.end_log()?;
         for request in self.expected.accepted().copied().collect::<Vec<_>>() {
             self.accept(request)?;
         }
         self.figures.steps = self.machine.disk.steps();
         Ok(self.figures)
+    }
+
+    /// The log covers all commits, and what was ever signed is a beginning of what the repository gives.
+    fn end_log(&mut self) -> Result<(), Broken> {
+        let begin = Instant::now();
+        while !self.machine.is_log_done() {
+            self.machine.let_log_run(1_000);
+            self.machine.check_log()?;
+            if begin.elapsed() > PATIENCE {
+                let trouble = self.machine.log().and_then(|log| log.trouble());
+                return Err(Broken::new(Invariant::GoesOn, format!("the log does not go on: {trouble:?}")));
+            }
+        }
+        self.machine.check_log()?;
+        let (Some(log), Some(book)) = (self.machine.log(), &self.machine.log_book) else { return Ok(()) };
+        let newest = log.newest_checkpoint().map(|newest| newest.checkpoint().head());
+        let Some(newest) = newest else { return Ok(()) };
+        let unprovable = |size| {
+            let what = format!("the checkpoint of {size} commits, which was signed, cannot be proved");
+            Broken::new(Invariant::SignedIsProvable, what)
+        };
+        for (size, root) in book.signed() {
+            let proof = log.prove_consistency(size, newest.size).ok_or_else(|| unprovable(size))?;
+            let signed = TreeHead { size, root };
+            verify_consistency(&signed, &newest, &proof).map_err(|_| unprovable(size))?;
+        }
+        // Once more, from the repository alone.
+        log.stop();
+        self.machine.disk.set_gates_open(true);
+        let dir = self.machine.path().join("derived");
+        let derived = LogReplay::start(self.machine.store(), &dir, log_key());
+        let derived = derived.map_err(|error| Broken::new(Invariant::GoesOn, error.to_string()))?;
+        let mut sizes = derived.sizes();
+        let reached = self.machine.wait(sizes.wait_for(|size| *size >= newest.size)).is_ok();
+        if !reached || derived.root_at(newest.size) != Some(newest.root) {
+            return Err(unprovable(newest.size));
+        }
+        Ok(())
     }
 }
