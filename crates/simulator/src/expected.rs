@@ -80,43 +80,57 @@ impl Expected {
     /// what everyone has seen.
     pub fn check(&mut self, store: &Store) -> Result<Vec<JournalEntry>, Broken> {
         let entries = read_history(store)?;
-        let ids: BTreeSet<ObjectId> = entries.iter().map(|entry| entry.id).collect();
-        let seen = std::mem::replace(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner), ids);
-        let ids: BTreeSet<&ObjectId> = entries.iter().map(|entry| &entry.id).collect();
-        if let Some(lost) = seen.iter().find(|commit| !ids.contains(commit)) {
+        let files = self.check_history(&entries)?;
+        // What is not there now does not come any more.
+        self.attempts.retain(|attempt| attempt.is_answered);
+        check_head(&store.head(), &files)?;
+        Ok(entries)
+    }
+
+    /// What was seen is among these commits. From here on all of them are.
+    pub fn check_seen(&self, ids: &BTreeSet<ObjectId>) -> Result<(), Broken> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lost) = seen.difference(ids).next() {
             return Err(Broken::new(Invariant::AnsweredStays, format!("the commit {lost} was seen and is lost")));
         }
+        seen.clone_from(ids);
+        Ok(())
+    }
+
+    /// The same for a history that is read from elsewhere.
+    pub fn check_history(&mut self, entries: &[JournalEntry]) -> Result<Files, Broken> {
+        self.check_seen(&entries.iter().map(|entry| entry.id).collect())?;
         let mut files = BTreeMap::new();
-        let mut attempts = std::mem::take(&mut self.attempts).into_iter();
+        let mut attempts = self.attempts.iter_mut();
         for (number, entry) in entries.iter().enumerate() {
             if number == 0 {
                 touch(&mut files, &entry.change);
                 continue;
             }
-            let change = loop {
+            loop {
                 let attempt = attempts.next().ok_or_else(|| {
                     let what = format!("no one asked for the commit {}: {}", entry.id, entry.change.message);
                     Broken::new(Invariant::NothingHalf, what)
                 })?;
-                let Some(change) = attempt.change else { continue };
+                let Some(change) = &attempt.change else { continue };
                 let mut after = files.clone();
                 if change.recorded_message() == entry.change.message
-                    && touch(&mut after, &change) == entry.change.files
+                    && touch(&mut after, change) == entry.change.files
                 {
                     files = after;
-                    break change;
+                    // Everyone can see it.
+                    attempt.is_answered = true;
+                    break;
                 }
                 if attempt.is_answered {
-                    return Err(lost(&change));
+                    return Err(lost(change));
                 }
-            };
-            self.attempts.push(Attempt { change: Some(change), is_answered: true });
+            }
         }
-        if let Some(change) = attempts.find(|attempt| attempt.is_answered).and_then(|attempt| attempt.change) {
-            return Err(lost(&change));
+        if let Some(change) = attempts.find(|attempt| attempt.is_answered).and_then(|it| it.change.as_ref()) {
+            return Err(lost(change));
         }
-        check_head(&store.head(), &files)?;
-        Ok(entries)
+        Ok(files)
     }
 }
 
@@ -125,7 +139,7 @@ fn lost(change: &Change) -> Broken {
     Broken::new(Invariant::AnsweredStays, what)
 }
 
-type Files = BTreeMap<RepoPath, Arc<[u8]>>;
+pub type Files = BTreeMap<RepoPath, Arc<[u8]>>;
 
 /// Makes `change` to `files`, and returns what differs by it.
 fn touch(files: &mut Files, change: &Change) -> BTreeMap<RepoPath, Option<Arc<[u8]>>> {

@@ -7,6 +7,9 @@ pub mod expected;
 pub mod figures;
 pub mod log_book;
 pub mod machine;
+pub mod mirror;
+pub mod nodes;
+pub mod order;
 pub mod script;
 pub mod shadow;
 pub mod sim_disk;
@@ -21,6 +24,11 @@ use crate::{
 /// Plays the run of this seed.
 pub fn run(seed: u64) -> Played {
     let mut script = Script::default();
-    let result = single::play(Chance::new(seed), &mut script);
+    let chance = Chance::new(seed);
+    let result = match seed % 4 {
+        0 | 1 => single::play(chance, &mut script),
+        2 => nodes::play(chance, &mut script),
+        _ => mirror::play(chance, &mut script),
+    };
     Played { seed, result, script }
 }

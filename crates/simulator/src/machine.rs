@@ -27,7 +27,7 @@ use crate::{
     expected::{Attempt, speaks_for},
     log_book::LogBook,
     script::{Broken, Invariant, Script},
-    sim_disk::{Actor, SimDisk},
+    sim_disk::{Actor, Crash, Failure, SimDisk},
     wish::Wish,
 };
 
@@ -60,6 +60,19 @@ struct Process {
     _data_dir: DataDir,
 }
 
+impl Answer {
+    /// In one line.
+    pub fn tell(attempt: &Attempt, answer: &Result<Self, StoreError>) -> String {
+        let told = match answer {
+            Ok(answer) => answer.refusal.clone().unwrap_or_else(|| "done".to_owned()),
+            Err(StoreError::Io(_)) => "the disk has failed".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let asked = attempt.change.as_ref().map_or("", |change| change.message.as_str());
+        format!("  {}: {told}", asked.lines().next().unwrap_or_default())
+    }
+}
+
 /// What a caller was told.
 #[derive(Debug)]
 pub struct Answer {
@@ -84,6 +97,10 @@ impl Machine {
 
     pub fn store(&self) -> &Arc<Store> {
         &self.process.as_ref().expect("it is running").store
+    }
+
+    pub fn try_store(&self) -> Option<&Arc<Store>> {
+        self.process.as_ref().map(|process| &process.store)
     }
 
     pub fn nonces(&self) -> &Nonces {
@@ -195,6 +212,24 @@ impl Machine {
         // A thread that the crash ended may take others with it while they are waited for.
         let process = self.process.take();
         let _ = catch_unwind(AssertUnwindSafe(|| drop(process)));
+    }
+
+    /// The machine goes down some steps later.
+    pub fn plan_crash(&self, chance: &mut Chance, script: &mut Script) {
+        let crash = if chance.percent(70) { Crash::PowerCut } else { Crash::Kill };
+        let steps = chance.below(30);
+        script.note(format!("{}: a {crash:?} in {steps} steps", self.name));
+        self.disk.plan_crash(steps, crash);
+    }
+
+    /// The disk fails some steps later.
+    pub fn plan_failure(&self, chance: &mut Chance, script: &mut Script) {
+        let length = 1 + chance.below(12);
+        let failures =
+            [Failure::NotDone, Failure::Done, Failure::Half, Failure::Full(length), Failure::Dead(length)];
+        let (failure, steps) = (*chance.pick(&failures), chance.below(20));
+        script.note(format!("{}: {failure:?} in {steps} steps", self.name));
+        self.disk.plan_failure(steps, failure);
     }
 
     pub fn note_steps(&self, script: &mut Script) {

@@ -20,9 +20,8 @@ use crate::{
     expected::{Expected, check_index, check_replay},
     figures::Figures,
     log_book::{LogBook, log_key},
-    machine::Machine,
+    machine::{Answer, Machine},
     script::{Broken, Invariant, Script},
-    sim_disk::{Crash, Failure},
     wish::{RequestMark, Wish},
 };
 
@@ -66,8 +65,14 @@ impl Single<'_> {
         match self.chance.below(100) {
             0..46 => self.change(),
             46..53 => self.replay_request(),
-            53..66 => self.plan_crash(),
-            66..74 => self.plan_failure(),
+            53..66 => {
+                self.machine.plan_crash(&mut self.chance, self.script);
+                Ok(())
+            }
+            66..74 => {
+                self.machine.plan_failure(&mut self.chance, self.script);
+                Ok(())
+            }
             74..80 => self.let_time_pass(),
             80..82 => self.lose_agent(),
             82..86 => self.fold(),
@@ -126,12 +131,7 @@ impl Single<'_> {
                     return Err(Broken::new(Invariant::GoesOn, format!("without a fault: {error}")));
                 }
             }
-            let told = match answer {
-                Ok(answer) => answer.refusal.unwrap_or_else(|| "done".to_owned()),
-                Err(error) => error.to_string().replace(&self.machine.path().display().to_string(), ""),
-            };
-            let asked = attempt.change.as_ref().map_or("", |change| change.message.as_str());
-            self.script.note(format!("  {asked:?}: {told}"));
+            self.script.note(Answer::tell(&attempt, &answer));
             self.figures.answered += usize::from(attempt.is_answered);
             self.expected.add(attempt);
         }
@@ -168,24 +168,6 @@ impl Single<'_> {
             self.accept(request)?;
         }
         self.recover().map(drop)
-    }
-
-    fn plan_crash(&mut self) -> Result<(), Broken> {
-        let crash = if self.chance.percent(70) { Crash::PowerCut } else { Crash::Kill };
-        let steps = self.chance.below(30);
-        self.script.note(format!("a {crash:?} in {steps} steps"));
-        self.machine.disk.plan_crash(steps, crash);
-        Ok(())
-    }
-
-    fn plan_failure(&mut self) -> Result<(), Broken> {
-        let length = 1 + self.chance.below(12);
-        let failures =
-            [Failure::NotDone, Failure::Done, Failure::Half, Failure::Full(length), Failure::Dead(length)];
-        let (failure, steps) = (*self.chance.pick(&failures), self.chance.below(20));
-        self.script.note(format!("{failure:?} in {steps} steps"));
-        self.machine.disk.plan_failure(steps, failure);
-        Ok(())
     }
 
     fn let_time_pass(&mut self) -> Result<(), Broken> {
@@ -242,7 +224,7 @@ impl Single<'_> {
         }
         // It can go down again while it starts.
         if self.chance.percent(30) {
-            self.plan_crash()?;
+            self.machine.plan_crash(&mut self.chance, self.script);
         }
         self.start().map(|()| true)
     }
