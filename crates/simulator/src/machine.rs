@@ -286,9 +286,9 @@ impl Machine {
         attempts.collect()
     }
 
-    /// After a failure the writer tidies up when it has answered. A job that changes nothing waits for that.
+    /// After a failure the writer tidies up when it has answered. A job that is never in a batch waits for that.
     pub fn await_writer(&self) {
-        let _ = self.wait(self.store().transact(|_: &Head| Err::<(Change, ()), ()>(())));
+        let _ = self.wait(self.store().follow(Vec::new()));
     }
 
     /// If there is something to fold, the thread is about to begin.

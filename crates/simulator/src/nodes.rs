@@ -82,7 +82,9 @@ impl Nodes<'_> {
                 let seconds = *self.chance.pick(&[5, 90, -3, -60]);
                 self.script.note(format!("{}: the clock: {seconds} s", NAMES[node]));
                 self.nodes[node].clock.pass(seconds);
-                Ok(())
+                // What was held for long comes to disk.
+                self.nodes[node].await_writer();
+                self.recover(node)
             }
             92..95 => self.lose_batches(node),
             _ => self.restart(node),

@@ -70,7 +70,8 @@ pub struct Store {
 }
 
 impl Store {
-    pub fn start(repository: Repository, options: Options) -> Result<Self, StoreError> {
+    pub fn start(mut repository: Repository, options: Options) -> Result<Self, StoreError> {
+        repository.set_clock(options.clock.clone());
         let (objects, pack_dir) = (Arc::clone(&repository.objects), repository.pack_dir());
         let shared = Arc::new(StoreState {
             published: ArcSwap::from_pointee(load_head(&repository)),

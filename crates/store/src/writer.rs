@@ -211,7 +211,7 @@ impl Writer {
     }
 
     fn is_write_due(&self) -> bool {
-        self.repository.write_held_at().is_some_and(|at| at <= Instant::now())
+        self.repository.write_held_at().is_some_and(|at| at <= self.clock.steady())
     }
 
     /// Puts what a node holds on disk.
