@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeMap,
+    path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -13,7 +14,7 @@ use countersign_core::{
         verifier_key::{KeyKind, VerifierKey},
     },
 };
-use countersign_log::LogSigner;
+use countersign_log::{CheckpointFiles, LogSigner};
 use ed25519_dalek::{Signer as _, SigningKey};
 
 use crate::script::{Broken, Invariant};
@@ -32,6 +33,7 @@ struct Book {
     cosigned: u64,
     broken: Option<Broken>,
     is_agent_gone: bool,
+    refusals: u64,
 }
 
 pub fn log_key() -> VerifierKey {
@@ -58,6 +60,7 @@ impl LogBook {
     fn sign(&self, checkpoint: &Checkpoint) -> Result<(), String> {
         let mut book = self.lock();
         if std::mem::take(&mut book.is_agent_gone) {
+            book.refusals += 1;
             return Err("the agent is gone".to_owned());
         }
         let Checkpoint { size, root, .. } = checkpoint;
@@ -70,6 +73,11 @@ impl LogBook {
     /// The next signature fails.
     pub fn lose_agent(&self) {
         self.lock().is_agent_gone = true;
+    }
+
+    /// How many signatures have failed.
+    pub fn refusals(&self) -> u64 {
+        self.lock().refusals
     }
 
     /// The newest checkpoint as anyone can see it.
@@ -95,6 +103,18 @@ impl LogBook {
             book.breaks(Invariant::OneLog, format!("{size} commits are cosigned, and {cosigned} were before"));
         }
         book.cosigned = size;
+    }
+
+    /// After a crash: what was shown is on record, in the directory of the log.
+    pub fn check_record(&self, dir: &Path) -> Result<(), Broken> {
+        let shown = self.lock().shown;
+        let recorded = std::fs::read_to_string(dir.join(CheckpointFiles::NEWEST)).ok();
+        let recorded = recorded.as_deref().and_then(parse).map_or(0, |checkpoint| checkpoint.size);
+        if recorded >= shown {
+            return Ok(());
+        }
+        let what = format!("{shown} commits were shown, and {recorded} are on record");
+        Err(Broken::new(Invariant::OneLog, what))
     }
 
     pub fn signed(&self) -> Vec<(u64, Hash)> {

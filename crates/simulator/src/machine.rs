@@ -27,7 +27,7 @@ use crate::{
     expected::{Attempt, speaks_for},
     log_book::LogBook,
     script::{Broken, Invariant, Script},
-    sim_disk::{Actor, Crash, Failure, SimDisk},
+    sim_disk::{Actor, Crash, Failure, Paused, SimDisk},
     wish::Wish,
 };
 
@@ -48,6 +48,8 @@ pub struct Machine {
     process: Option<Process>,
     /// The newest commit that was counted, and how many there are up to it.
     counted: Cell<(Option<ObjectId>, u64)>,
+    /// The newest commit when the thread that folds went to rest.
+    folder_rests: Cell<Option<ObjectId>>,
     runtime: Runtime,
 }
 
@@ -87,8 +89,18 @@ impl Machine {
         let dir = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).expect("a temporary directory");
         let disk = SimDisk::new(dir.path()).expect("it can be read");
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        let counted = Cell::new((None, 0));
-        Self { name, dir, disk, clock, log_book: None, policy: None, process: None, counted, runtime }
+        Self {
+            name,
+            dir,
+            disk,
+            clock,
+            log_book: None,
+            policy: None,
+            process: None,
+            counted: Cell::new((None, 0)),
+            folder_rests: Cell::new(None),
+            runtime,
+        }
     }
 
     pub fn path(&self) -> &Path {
@@ -134,6 +146,7 @@ impl Machine {
                 Ok(Ok(process)) => {
                     self.process = Some(process);
                     self.counted.set((None, 0));
+                    self.folder_rests.set(None);
                     self.await_folder();
                     self.await_log();
                     return Ok(());
@@ -293,15 +306,15 @@ impl Machine {
 
     /// If there is something to fold, the thread is about to begin.
     pub fn await_folder(&self) {
-        if self.must_fold() {
-            self.disk.let_run(Actor::Folder, 0, || !self.must_fold());
-        }
+        self.let_fold(0);
     }
 
-    /// Lets the thread that folds take so many steps.
+    /// Lets the thread that folds take so many steps. After a failure it rests until the next commit.
     pub fn let_fold(&self, steps: usize) {
-        if self.must_fold() {
-            self.disk.let_run(Actor::Folder, steps, || !self.must_fold());
+        let Some(head) = self.try_store().map(|store| store.glance().commit) else { return };
+        if self.must_fold() && self.folder_rests.get() != Some(head) {
+            let paused = self.disk.let_run(Actor::Folder, steps, || !self.must_fold());
+            self.folder_rests.set((paused == Paused::Rests).then_some(head));
         }
     }
 
@@ -335,20 +348,22 @@ impl Machine {
 
     /// If there is something new, the log is about to write it.
     pub fn await_log(&self) {
-        if self.log().is_some_and(|log| log.trouble().is_none()) && !self.is_log_done() {
-            self.disk.let_run(Actor::Log, 0, || self.is_log_done());
+        if self.log().is_some_and(|log| log.trouble().is_none()) {
+            self.let_log_run(0);
         }
     }
 
-    /// Lets the log take so many steps.
+    /// Lets the log take so many steps. After a failure it rests until it is woken.
     pub fn let_log_run(&self, steps: usize) {
-        let Some(log) = self.log() else { return };
+        let Some((log, book)) = self.log().zip(self.log_book.as_ref()) else { return };
         if log.trouble().is_some() {
-            // It rests.
             log.allow_signing();
         }
+        let failures = || self.disk.failures() + book.refusals();
+        let before = failures();
+        let has_failed = || failures() > before && log.trouble().is_some();
         if !self.is_log_done() {
-            self.disk.let_run(Actor::Log, steps, || self.is_log_done());
+            self.disk.let_run(Actor::Log, steps, || self.is_log_done() || has_failed());
         }
     }
 

@@ -20,7 +20,17 @@ use crate::{chance::Chance, shadow::Shadow};
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_micros(200);
 /// After a failure a thread may rest. One that does nothing for so long does.
-const REST: Duration = Duration::from_millis(30);
+const REST: Duration = Duration::from_millis(150);
+
+/// What became of an actor that was let run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paused {
+    /// It waits for leave, or the machine went down.
+    AtStep,
+    Done,
+    /// After a failure, until something wakes it.
+    Rests,
+}
 
 /// Who takes a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -158,7 +168,7 @@ impl SimDisk {
     }
 
     /// Lets an actor take so many steps, and returns when it waits for more, or has nothing more to do.
-    pub fn let_run(&self, actor: Actor, steps: usize, is_done: impl Fn() -> bool) {
+    pub fn let_run(&self, actor: Actor, steps: usize, is_done: impl Fn() -> bool) -> Paused {
         let mut state = self.lock();
         state.credit.insert(actor, steps);
         if steps > 0 {
@@ -167,22 +177,26 @@ impl SimDisk {
         drop(state);
         self.shared.1.notify_all();
         let (mut begin, mut steps) = (Instant::now(), 0);
-        loop {
+        let paused = loop {
             let state = self.lock();
             let may_rest = state.failures > 0;
             if state.down.is_some() || state.waiting.contains(&actor) {
-                break;
+                break Paused::AtStep;
             }
             if state.steps != steps {
                 (begin, steps) = (Instant::now(), state.steps);
             }
             drop(self.shared.1.wait_timeout(state, LOOK));
-            if is_done() || may_rest && begin.elapsed() > REST {
-                break;
+            if is_done() {
+                break Paused::Done;
+            }
+            if may_rest && begin.elapsed() > REST {
+                break Paused::Rests;
             }
             assert!(begin.elapsed() < PATIENCE, "{actor:?} neither goes on nor ends");
-        }
+        };
         self.lock().credit.insert(actor, 0);
+        paused
     }
 
     /// After everything that ran on it has ended: what is left of the disk.

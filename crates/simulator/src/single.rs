@@ -219,6 +219,7 @@ impl Single<'_> {
         }
         self.figures.crashes += 1;
         self.machine.power_up(&mut self.chance, self.script);
+        self.check_record()?;
         if self.chance.percent(20) {
             self.machine.age_folded();
         }
@@ -227,6 +228,11 @@ impl Single<'_> {
             self.machine.plan_crash(&mut self.chance, self.script);
         }
         self.start().map(|()| true)
+    }
+
+    fn check_record(&self) -> Result<(), Broken> {
+        let dir = self.machine.path().join("log");
+        self.machine.log_book.as_ref().map_or(Ok(()), |book| book.check_record(&dir))
     }
 
     /// The disk works from here on: the store goes on, and everything is there.

@@ -51,12 +51,11 @@ impl Disk {
 
     /// As [`remove`].
     pub fn remove_durably(&self, path: &Path) -> io::Result<bool> {
-        let was_there = path.symlink_metadata().is_ok();
-        if was_there {
-            self.remove(path).map_err(DiskError::into_io)?;
-            self.sync_parent(path)?;
+        if path.symlink_metadata().is_err() {
+            return Ok(false);
         }
-        Ok(was_there)
+        self.remove(path).map_err(DiskError::into_io)?;
+        self.sync_parent(path).map(|()| true)
     }
 }
 
