@@ -251,18 +251,20 @@ impl Repository {
         }
         self.objects.rescan()?;
         let (is_unmoved, is_published) = (now == self.on_branch, now == self.tip);
-        if !is_unmoved && !is_published {
+        // A node may have published more since the write that failed. It holds that, and does not go back (D154).
+        let is_ahead = now == Some(tip) && !is_published && !self.held.objects.is_empty();
+        if !is_unmoved && !is_published && !is_ahead {
             let moved = now.ok_or_else(|| StoreError::corrupt(BRANCH, "it is gone"))?;
             self.root = self.load(moved)?;
             self.tip = now;
         }
-        if !is_unmoved {
+        if !is_unmoved && !is_ahead {
             self.held = Batch::default();
             self.objects.release();
         }
         self.on_branch = now;
         self.unsettled = None;
-        Ok(is_unmoved || is_published)
+        Ok(is_unmoved || is_published || is_ahead)
     }
 
     fn load(&self, commit: ObjectId) -> Result<Arc<Dir>, StoreError> {
