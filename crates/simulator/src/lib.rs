@@ -15,6 +15,7 @@ pub mod shadow;
 pub mod sim_disk;
 pub mod single;
 pub mod wish;
+pub mod witness;
 
 use crate::{
     chance::Chance,

@@ -1,38 +1,37 @@
 //! A server on its own: the writer, the nonces, the thread that folds and the log, on a disk that fails and a machine that
 //! dies.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+mod logging;
+
+use std::sync::Arc;
 
 use countersign_core::{
-    log::tree::{TreeHead, verify_consistency},
     rules::auth::{nonce_expiry, request_expiry},
     values::time::Timestamp,
 };
-use countersign_log::LogReplay;
 use countersign_store::{ObjectId, StoreRole};
 
+use self::logging::Witnessing;
 use crate::{
     chance::Chance,
     clock::SimClock,
     expected::{Expected, check_index, check_replay},
     figures::Figures,
-    log_book::{LogBook, log_key},
+    log_book::LogBook,
     machine::{Answer, Machine},
     script::{Broken, Invariant, Script},
     wish::{RequestMark, Wish},
+    witness,
 };
 
 const STEPS: usize = 40;
 const PROJECTS: usize = 3;
-const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub struct Single<'a> {
     machine: Machine,
     expected: Expected,
+    witnessing: Option<Witnessing>,
     /// Up to here the history was replayed.
     replayed: Option<ObjectId>,
     next_request: u64,
@@ -46,6 +45,7 @@ pub fn play(chance: Chance, script: &mut Script) -> Result<Figures, Broken> {
     let mut single = Single {
         machine: Machine::new("server", SimClock::default()),
         expected: Expected::default(),
+        witnessing: None,
         replayed: None,
         next_request: 0,
         chance,
@@ -53,6 +53,10 @@ pub fn play(chance: Chance, script: &mut Script) -> Result<Figures, Broken> {
         figures: Figures::default(),
     };
     single.machine.log_book = Some(LogBook::default());
+    if single.chance.percent(50) {
+        single.witnessing = Some(Witnessing::default());
+        single.machine.policy = Some(witness::policy());
+    }
     single.start()?;
     for _ in 0..STEPS {
         single.step()?;
@@ -76,7 +80,8 @@ impl Single<'_> {
             74..80 => self.let_time_pass(),
             80..82 => self.lose_agent(),
             82..86 => self.fold(),
-            86..97 => self.let_log_run(),
+            86..93 => self.let_log_run(),
+            93..97 => self.ask_witness(),
             97..99 => self.restart(),
             _ => self.look(),
         }
@@ -184,19 +189,6 @@ impl Single<'_> {
         self.recover().map(drop)
     }
 
-    fn let_log_run(&mut self) -> Result<(), Broken> {
-        let steps = self.chance.below(20);
-        self.script.note(format!("the log, {steps} steps"));
-        self.machine.let_log_run(steps);
-        self.recover().map(drop)
-    }
-
-    fn lose_agent(&mut self) -> Result<(), Broken> {
-        self.script.note("the log's key is gone for a moment");
-        self.machine.log_book.iter().for_each(LogBook::lose_agent);
-        Ok(())
-    }
-
     fn restart(&mut self) -> Result<(), Broken> {
         self.script.note("stop");
         self.machine.stop(&mut self.chance, self.script);
@@ -230,11 +222,6 @@ impl Single<'_> {
         self.start().map(|()| true)
     }
 
-    fn check_record(&self) -> Result<(), Broken> {
-        let dir = self.machine.path().join("log");
-        self.machine.log_book.as_ref().map_or(Ok(()), |book| book.check_record(&dir))
-    }
-
     /// The disk works from here on: the store goes on, and everything is there.
     fn end(mut self) -> Result<Figures, Broken> {
         self.script.note("in the end");
@@ -257,43 +244,5 @@ impl Single<'_> {
         }
         self.figures.steps = self.machine.disk.steps();
         Ok(self.figures)
-    }
-
-    /// The log covers all commits, and what was ever signed is a beginning of what the repository gives.
-    fn end_log(&mut self) -> Result<(), Broken> {
-        let begin = Instant::now();
-        while !self.machine.is_log_done() {
-            self.machine.let_log_run(1_000);
-            self.machine.check_log()?;
-            if begin.elapsed() > PATIENCE {
-                let trouble = self.machine.log().and_then(|log| log.trouble());
-                return Err(Broken::new(Invariant::GoesOn, format!("the log does not go on: {trouble:?}")));
-            }
-        }
-        self.machine.check_log()?;
-        let (Some(log), Some(book)) = (self.machine.log(), &self.machine.log_book) else { return Ok(()) };
-        let newest = log.newest_checkpoint().map(|newest| newest.checkpoint().head());
-        let Some(newest) = newest else { return Ok(()) };
-        let unprovable = |size| {
-            let what = format!("the checkpoint of {size} commits, which was signed, cannot be proved");
-            Broken::new(Invariant::SignedIsProvable, what)
-        };
-        for (size, root) in book.signed() {
-            let proof = log.prove_consistency(size, newest.size).ok_or_else(|| unprovable(size))?;
-            let signed = TreeHead { size, root };
-            verify_consistency(&signed, &newest, &proof).map_err(|_| unprovable(size))?;
-        }
-        // Once more, from the repository alone.
-        log.stop();
-        self.machine.disk.set_gates_open(true);
-        let dir = self.machine.path().join("derived");
-        let derived = LogReplay::start(self.machine.store(), &dir, log_key());
-        let derived = derived.map_err(|error| Broken::new(Invariant::GoesOn, error.to_string()))?;
-        let mut sizes = derived.sizes();
-        let reached = self.machine.wait(sizes.wait_for(|size| *size >= newest.size)).is_ok();
-        if !reached || derived.root_at(newest.size) != Some(newest.root) {
-            return Err(unprovable(newest.size));
-        }
-        Ok(())
     }
 }

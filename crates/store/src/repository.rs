@@ -252,7 +252,7 @@ impl Repository {
         self.objects.rescan()?;
         let (is_unmoved, is_published) = (now == self.on_branch, now == self.tip);
         // A node may have published more since the write that failed. It holds that, and does not go back (D154).
-        let is_ahead = now == Some(tip) && !is_published && !self.held.objects.is_empty();
+        let is_ahead = Some(tip) == now && !is_published && !self.held.objects.is_empty();
         if !is_unmoved && !is_published && !is_ahead {
             let moved = now.ok_or_else(|| StoreError::corrupt(BRANCH, "it is gone"))?;
             self.root = self.load(moved)?;
