@@ -89,7 +89,10 @@ impl Expected {
     pub fn check_seen(&self, ids: &BTreeSet<ObjectId>) -> Result<(), Broken> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lost) = seen.difference(ids).next() {
-            return Err(Broken::new(Invariant::AnsweredStays, format!("the commit {lost} was seen and is lost")));
+            return Err(Broken::new(
+                Invariant::AnsweredStays,
+                format!("the commit {lost} was seen and is lost"),
+            ));
         }
         seen.clone_from(ids);
         Ok(())

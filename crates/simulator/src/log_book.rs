@@ -100,7 +100,10 @@ impl LogBook {
         let mut book = self.lock();
         let (size, cosigned) = (checkpoint.size, book.cosigned);
         if size < cosigned {
-            book.breaks(Invariant::OneLog, format!("{size} commits are cosigned, and {cosigned} were before"));
+            book.breaks(
+                Invariant::OneLog,
+                format!("{size} commits are cosigned, and {cosigned} were before"),
+            );
         }
         book.cosigned = size;
     }

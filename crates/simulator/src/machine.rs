@@ -178,16 +178,12 @@ impl Machine {
         };
         let opened = open_repository_on(self.disk.disk(), &data_dir, settings);
         let OpenedData { store, nonces } = opened.map_err(|error| describe(&error))?;
-        let log = self.log_book.as_ref().map(|book| self.open_log(&store, book, data_dir.log())).transpose()?;
+        let log =
+            self.log_book.as_ref().map(|book| self.open_log(&store, book, data_dir.log())).transpose()?;
         Ok(Process { log, nonces, store: Arc::new(store), _data_dir: data_dir })
     }
 
-    fn open_log(
-        &self,
-        store: &Store,
-        book: &LogBook,
-        dir: PathBuf,
-    ) -> Result<Arc<TransparencyLog>, String> {
+    fn open_log(&self, store: &Store, book: &LogBook, dir: PathBuf) -> Result<Arc<TransparencyLog>, String> {
         let options = LogOptions {
             signer: Arc::new(book.signer()),
             keeper: Box::new(CheckpointFiles::on(self.disk.disk(), &dir)),

@@ -180,8 +180,7 @@ impl Mirror<'_> {
                 Ok(()) => last.into_iter().for_each(|last| self.followed.note_seen(last)),
                 Err(error) => {
                     let is_ours = matches!(error, FollowError::Store(_));
-                    let may_fail =
-                        self.mirror.disk.failures() > failures || self.mirror.disk.is_down();
+                    let may_fail = self.mirror.disk.failures() > failures || self.mirror.disk.is_down();
                     if delivery == Delivery::Whole && !(is_ours && may_fail) {
                         return Err(Broken::new(Invariant::GoesOn, format!("the mirror stops: {error}")));
                     }

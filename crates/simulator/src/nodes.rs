@@ -130,7 +130,9 @@ impl Nodes<'_> {
                 Ok(answer) => self.expected.note_seen(answer.seen),
                 Err(StoreError::Unconfirmed(_) | StoreError::Unordered(_)) => {}
                 Err(_) if may_fail => {}
-                Err(error) => return Err(Broken::new(Invariant::GoesOn, format!("without a fault: {error}"))),
+                Err(error) => {
+                    return Err(Broken::new(Invariant::GoesOn, format!("without a fault: {error}")));
+                }
             }
             self.figures.answered += usize::from(attempt.is_answered);
             self.expected.add(attempt);

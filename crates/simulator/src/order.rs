@@ -101,7 +101,10 @@ impl SimOrder {
             reader.push(&batch.batch.body);
             while let Some(entry) = reader.next().map_err(|error| disordered(error.to_string()))? {
                 if entry.parent != entries.last().map(|last| last.id) {
-                    return Err(disordered(format!("the commit {} does not continue the one before", entry.id)));
+                    return Err(disordered(format!(
+                        "the commit {} does not continue the one before",
+                        entry.id
+                    )));
                 }
                 entries.push(entry);
             }

@@ -286,8 +286,7 @@ impl FileNode {
 }
 
 fn sorted_entries(dir: &Path) -> io::Result<Vec<OsString>> {
-    let mut names =
-        fs::read_dir(dir)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
+    let mut names = fs::read_dir(dir)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
     names.sort();
     Ok(names)
 }

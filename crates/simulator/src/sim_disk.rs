@@ -205,8 +205,7 @@ impl SimDisk {
         let Some(crash) = state.down.take() else { return Ok(None) };
         (state.crash, state.failure, state.failing, state.trouble) = (None, None, None, None);
         state.waiting.clear();
-        let loses_database =
-            crash == Crash::PowerCut && !state.is_database_named && chance.percent(50);
+        let loses_database = crash == Crash::PowerCut && !state.is_database_named && chance.percent(50);
         state.restore_database(loses_database)?;
         if crash == Crash::PowerCut {
             let shadow = state.shadow.take().expect("it is there between two crashes");

@@ -26,6 +26,8 @@ use crate::{
 
 const STEPS: usize = 40;
 const PROJECTS: usize = 3;
+/// Changes before anything goes wrong, in some runs.
+const PAST: usize = 13;
 
 #[derive(Debug)]
 pub struct Single<'a> {
@@ -58,6 +60,12 @@ pub fn play(chance: Chance, script: &mut Script) -> Result<Figures, Broken> {
         single.machine.policy = Some(witness::policy());
     }
     single.start()?;
+    if single.chance.percent(25) {
+        // So that packs are folded soon.
+        for _ in 0..PAST {
+            single.change()?;
+        }
+    }
     for _ in 0..STEPS {
         single.step()?;
     }
@@ -66,6 +74,9 @@ pub fn play(chance: Chance, script: &mut Script) -> Result<Figures, Broken> {
 
 impl Single<'_> {
     fn step(&mut self) -> Result<(), Broken> {
+        if self.machine.must_fold() && self.chance.percent(20) {
+            return self.fold();
+        }
         match self.chance.below(100) {
             0..46 => self.change(),
             46..53 => self.replay_request(),

@@ -127,9 +127,8 @@ impl Wish {
         let files = files_to_sign(head, file).map_err(text)?.unwrap_or_default();
         let mut refused = String::new();
         for person in people() {
-            let sign_one = |(path, bytes): (&RepoPath, &Arc<[u8]>)| {
-                (path.clone(), person.sign(&Sha512::of(bytes)))
-            };
+            let sign_one =
+                |(path, bytes): (&RepoPath, &Arc<[u8]>)| (path.clone(), person.sign(&Sha512::of(bytes)));
             let submission = Submission {
                 file: file.clone(),
                 signer: person.public_key(),
@@ -146,7 +145,8 @@ impl Wish {
 
     fn release(&self, dir: RepoPath) -> Release {
         let tag = dir.file_name().to_owned();
-        let source = format!("https://github.com/acme/app{}/releases/download/{tag}/app.tar.gz", self.project);
+        let source =
+            format!("https://github.com/acme/app{}/releases/download/{tag}/app.tar.gz", self.project);
         let content = format!("{dir} {}", self.request.number);
         let file = PublishedFile { source, ..published("app.tar.gz", &content) };
         let release_url = Some(format!("https://github.com/acme/app{}/releases/tag/{tag}", self.project));

@@ -89,7 +89,11 @@ impl SimWitness {
         }
         self.check()?;
         match asked {
-            Ok(answer @ Err(CosignRefusal::OtherRoot(_) | CosignRefusal::Stopped(_) | CosignRefusal::NotSigned(_))) => {
+            Ok(
+                answer @ Err(
+                    CosignRefusal::OtherRoot(_) | CosignRefusal::Stopped(_) | CosignRefusal::NotSigned(_),
+                ),
+            ) => {
                 let what = format!("the witness refuses the log: {answer:?}");
                 Err(Broken::new(Invariant::OneLog, what))
             }
@@ -119,7 +123,10 @@ impl SimWitness {
                     return Ok(());
                 }
                 Ok(Err(error)) => {
-                    return Err(Broken::new(Invariant::GoesOn, format!("the witness does not start: {error}")));
+                    return Err(Broken::new(
+                        Invariant::GoesOn,
+                        format!("the witness does not start: {error}"),
+                    ));
                 }
                 Err(panic) => std::panic::resume_unwind(panic),
             }
@@ -157,10 +164,12 @@ impl SimWitness {
         self.witness = None;
         let crash = self.disk.power_up(chance).expect("the simulator writes where it pleases");
         script.note(format!("witness: after a {crash:?}"));
-        let record = self.dir.path().join("witness").join(Sha256::of(log_key().name().as_bytes()).to_string());
+        let record =
+            self.dir.path().join("witness").join(Sha256::of(log_key().name().as_bytes()).to_string());
         let recorded = fs::read(record).ok().and_then(|bytes| Note::parse(&bytes).ok());
         let recorded = recorded.and_then(|note| Checkpoint::parse(note.text()).ok());
-        let (recorded, newest) = (recorded.map_or(0, |checkpoint| checkpoint.size), lock(&self.cosigned).newest);
+        let (recorded, newest) =
+            (recorded.map_or(0, |checkpoint| checkpoint.size), lock(&self.cosigned).newest);
         if recorded < newest {
             let what = format!("{newest} commits were cosigned, and {recorded} are on record");
             return Err(Broken::new(Invariant::WitnessNeverGoesBack, what));

@@ -215,10 +215,10 @@ impl ChangedFile {
     }
 
     pub fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.disk
-            .try_step(DiskStep::WriteAt, &self.path, || self.disk.write_halves(&self.path, bytes, |half, at| {
-                self.file.write_all_at(half, offset + at as u64)
-            }))
+        self.disk.try_step(DiskStep::WriteAt, &self.path, || {
+            self.disk
+                .write_halves(&self.path, bytes, |half, at| self.file.write_all_at(half, offset + at as u64))
+        })
     }
 
     /// A file that is as long is not touched.

@@ -79,8 +79,10 @@ impl Single<'_> {
             Ok(cosignature) => {
                 let size = cosigned_size(&request);
                 witnessing.known = size;
-                let added = catch_unwind(AssertUnwindSafe(|| log.add_cosignatures(size, &[cosignature.line])));
-                let told = added.as_ref().map(|added| added.as_ref().map(Vec::len).map_err(ToString::to_string));
+                let added =
+                    catch_unwind(AssertUnwindSafe(|| log.add_cosignatures(size, &[cosignature.line])));
+                let told =
+                    added.as_ref().map(|added| added.as_ref().map(Vec::len).map_err(ToString::to_string));
                 self.script.note(format!("  it has cosigned {size} commits: {:?}", told.ok()));
             }
             Err(CosignRefusal::OtherSize(seen)) => {
