@@ -8,11 +8,11 @@ impl Chance {
     pub fn new(seed: u64) -> Self {
         // Seeds that follow each other should not give runs that resemble each other.
         let mut chance = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5eed);
-        chance.next();
+        chance.draw();
         chance
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -23,7 +23,7 @@ impl Chance {
     /// One of `0..bound`.
     pub fn below(&mut self, bound: usize) -> usize {
         let bound = bound.max(1) as u64;
-        usize::try_from(self.next() % bound).expect("below a usize")
+        usize::try_from(self.draw() % bound).expect("below a usize")
     }
 
     /// Happens in so many of a hundred cases.
@@ -37,6 +37,6 @@ impl Chance {
 
     /// For a part that takes chances of its own.
     pub fn fork(&mut self) -> Self {
-        Self::new(self.next())
+        Self::new(self.draw())
     }
 }

@@ -14,22 +14,22 @@ use countersign_core::{
 use countersign_store::{Head, ObjectId, Store, audit, journal::entry::JournalEntry};
 
 use crate::{
-    script::{Broken, Invariant},
+    script::{Breach, Guarantee},
     wish::RequestMark,
 };
 
 /// A change that was asked for.
 #[derive(Debug, Clone)]
-pub struct Attempt {
+pub struct AskedChange {
     /// As it was decided last; `None` if it was not, or was refused.
     pub change: Option<Change>,
     pub is_answered: bool,
 }
 
 #[derive(Debug, Default)]
-pub struct Expected {
+pub struct ExpectedHistory {
     /// In the order in which they were asked for.
-    attempts: Vec<Attempt>,
+    attempts: Vec<AskedChange>,
     /// Commits on top of which something was answered, or that a reader saw.
     seen: Arc<Mutex<BTreeSet<ObjectId>>>,
     /// Requests that were accepted.
@@ -40,8 +40,8 @@ pub fn speaks_for(_: &Origin, _: &RepoPath) -> Result<(), String> {
     Ok(())
 }
 
-impl Expected {
-    pub fn add(&mut self, attempt: Attempt) {
+impl ExpectedHistory {
+    pub fn add(&mut self, attempt: AskedChange) {
         self.attempts.push(attempt);
     }
 
@@ -63,11 +63,11 @@ impl Expected {
         }
     }
 
-    pub fn accept(&mut self, request: RequestMark) -> Result<(), Broken> {
+    pub fn accept(&mut self, request: RequestMark) -> Result<(), Breach> {
         if self.accepted.insert(request) {
             return Ok(());
         }
-        Err(Broken::new(Invariant::NonceOnce, format!("the request {request:?} was accepted twice")))
+        Err(Breach::new(Guarantee::NonceOnce, format!("the request {request:?} was accepted twice")))
     }
 
     pub fn accepted(&self) -> impl ExactSizeIterator<Item = &RequestMark> {
@@ -76,7 +76,7 @@ impl Expected {
 
     /// The history is the attempts, each whole or not there at all, and none missing that was answered. From here on it is
     /// what everyone has seen.
-    pub fn check(&mut self, store: &Store) -> Result<Vec<JournalEntry>, Broken> {
+    pub fn check(&mut self, store: &Store) -> Result<Vec<JournalEntry>, Breach> {
         let entries = read_history(store)?;
         let files = self.check_history(&entries)?;
         // What is not there now does not come any more.
@@ -86,11 +86,11 @@ impl Expected {
     }
 
     /// What was seen is among these commits. From here on all of them are.
-    pub fn check_seen(&self, ids: &BTreeSet<ObjectId>) -> Result<(), Broken> {
+    pub fn check_seen(&self, ids: &BTreeSet<ObjectId>) -> Result<(), Breach> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lost) = seen.difference(ids).next() {
-            return Err(Broken::new(
-                Invariant::AnsweredStays,
+            return Err(Breach::new(
+                Guarantee::AnsweredStays,
                 format!("the commit {lost} was seen and is lost"),
             ));
         }
@@ -99,7 +99,7 @@ impl Expected {
     }
 
     /// The same for a history that is read from elsewhere.
-    pub fn check_history(&mut self, entries: &[JournalEntry]) -> Result<Files, Broken> {
+    pub fn check_history(&mut self, entries: &[JournalEntry]) -> Result<Files, Breach> {
         self.check_seen(&entries.iter().map(|entry| entry.id).collect())?;
         let mut files = BTreeMap::new();
         // A node that did not hear of its own commit makes it again, and it counts once.
@@ -113,7 +113,7 @@ impl Expected {
             loop {
                 let attempt = attempts.next().ok_or_else(|| {
                     let what = format!("no one asked for the commit {}: {}", entry.id, entry.change.message);
-                    Broken::new(Invariant::NothingHalf, what)
+                    Breach::new(Guarantee::NothingHalf, what)
                 })?;
                 let Some(change) = &attempt.change else { continue };
                 let (mut after, mut claimed) = (files.clone(), files.clone());
@@ -138,9 +138,9 @@ impl Expected {
     }
 }
 
-fn lost(change: &Change) -> Broken {
+fn lost(change: &Change) -> Breach {
     let what = format!("this change was answered and is lost: {}", change.message);
-    Broken::new(Invariant::AnsweredStays, what)
+    Breach::new(Guarantee::AnsweredStays, what)
 }
 
 pub type Files = BTreeMap<RepoPath, Arc<[u8]>>;
@@ -160,8 +160,8 @@ fn touch(files: &mut Files, change: &Change) -> BTreeMap<RepoPath, Option<Arc<[u
     touched
 }
 
-pub fn read_history(store: &Store) -> Result<Vec<JournalEntry>, Broken> {
-    let unreadable = |error: &dyn std::fmt::Display| Broken::new(Invariant::ReplayAccepts, error.to_string());
+pub fn read_history(store: &Store) -> Result<Vec<JournalEntry>, Breach> {
+    let unreadable = |error: &dyn std::fmt::Display| Breach::new(Guarantee::ReplayAccepts, error.to_string());
     if store.head().commit.is_null() {
         return Ok(Vec::new());
     }
@@ -175,7 +175,7 @@ pub fn read_history(store: &Store) -> Result<Vec<JournalEntry>, Broken> {
 }
 
 /// The newest state has these files, and an index that tells them.
-pub fn check_head(head: &Head, files: &Files) -> Result<(), Broken> {
+pub fn check_head(head: &Head, files: &Files) -> Result<(), Breach> {
     let (mut count, mut wrong) = (0, None);
     head.walk(&mut |name, _| {
         count += 1;
@@ -186,28 +186,28 @@ pub fn check_head(head: &Head, files: &Files) -> Result<(), Broken> {
         }
     });
     if let Some(name) = wrong {
-        return Err(Broken::new(Invariant::NothingHalf, format!("{name} has another content")));
+        return Err(Breach::new(Guarantee::NothingHalf, format!("{name} has another content")));
     }
     if count != files.len() {
         let what = format!("{} files, and there should be {}", count, files.len());
-        return Err(Broken::new(Invariant::NothingHalf, what));
+        return Err(Breach::new(Guarantee::NothingHalf, what));
     }
     check_index(head)
 }
 
-pub fn check_index(head: &Head) -> Result<(), Broken> {
+pub fn check_index(head: &Head) -> Result<(), Breach> {
     if Head::clone(head).rebuild_index().index == head.index {
         return Ok(());
     }
-    Err(Broken::new(Invariant::IndexEqualsRebuilt, format!("the index after {}", head.commit)))
+    Err(Breach::new(Guarantee::IndexEqualsRebuilt, format!("the index after {}", head.commit)))
 }
 
 /// What `countersign fsck` says about all commits, or about those after one.
-pub fn check_replay(data_dir: &Path, since: Option<ObjectId>) -> Result<(), Broken> {
+pub fn check_replay(data_dir: &Path, since: Option<ObjectId>) -> Result<(), Breach> {
     let checked = audit::check(data_dir, since, speaks_for, &mut |_| {});
-    let checked = checked.map_err(|error| Broken::new(Invariant::ReplayAccepts, error.to_string()))?;
+    let checked = checked.map_err(|error| Breach::new(Guarantee::ReplayAccepts, error.to_string()))?;
     match checked.findings.first() {
         None => Ok(()),
-        Some(finding) => Err(Broken::new(Invariant::ReplayAccepts, format!("{finding:?}"))),
+        Some(finding) => Err(Breach::new(Guarantee::ReplayAccepts, format!("{finding:?}"))),
     }
 }

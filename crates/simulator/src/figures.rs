@@ -1,7 +1,7 @@
 //! What runs did, for the table.
 
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Figures {
+pub struct RunFigures {
     /// Steps of disks.
     pub steps: u64,
     pub crashes: usize,
@@ -9,7 +9,7 @@ pub struct Figures {
     pub answered: usize,
 }
 
-impl Figures {
+impl RunFigures {
     pub fn add(&mut self, other: Self) {
         self.steps += other.steps;
         self.crashes += other.crashes;

@@ -19,11 +19,11 @@ pub mod witness;
 
 use crate::{
     chance::Chance,
-    script::{Played, Script},
+    script::{PlayedRun, Script},
 };
 
 /// Plays the run of this seed.
-pub fn run(seed: u64) -> Played {
+pub fn run(seed: u64) -> PlayedRun {
     let mut script = Script::default();
     let chance = Chance::new(seed);
     let result = match seed % 4 {
@@ -31,5 +31,5 @@ pub fn run(seed: u64) -> Played {
         2 => nodes::play(chance, &mut script),
         _ => mirror::play(chance, &mut script),
     };
-    Played { seed, result, script }
+    PlayedRun { seed, result, script }
 }

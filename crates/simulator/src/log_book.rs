@@ -17,7 +17,7 @@ use countersign_core::{
 use countersign_log::{CheckpointFiles, LogSigner};
 use ed25519_dalek::{Signer as _, SigningKey};
 
-use crate::script::{Broken, Invariant};
+use crate::script::{Breach, Guarantee};
 
 const ORIGIN: &str = "sign.example.org/log";
 const LOG_SEED: [u8; 32] = [100; 32];
@@ -31,7 +31,7 @@ struct Book {
     /// The largest that was shown, as the newest one and as a cosigned one.
     shown: u64,
     cosigned: u64,
-    broken: Option<Broken>,
+    broken: Option<Breach>,
     is_agent_gone: bool,
     refusals: u64,
 }
@@ -65,7 +65,7 @@ impl LogBook {
         }
         let Checkpoint { size, root, .. } = checkpoint;
         if *book.signed.entry(*size).or_insert(*root) != *root {
-            book.breaks(Invariant::OneLog, format!("two roots were signed for {size} commits"));
+            book.breaks(Guarantee::OneLog, format!("two roots were signed for {size} commits"));
         }
         Ok(())
     }
@@ -86,10 +86,10 @@ impl LogBook {
         let mut book = self.lock();
         let (size, shown) = (checkpoint.size, book.shown);
         if size < shown {
-            book.breaks(Invariant::OneLog, format!("{size} commits are shown, and {shown} were before"));
+            book.breaks(Guarantee::OneLog, format!("{size} commits are shown, and {shown} were before"));
         }
         if book.signed.get(&size) != Some(&checkpoint.root) {
-            book.breaks(Invariant::OneLog, format!("the key has not signed what is shown of {size} commits"));
+            book.breaks(Guarantee::OneLog, format!("the key has not signed what is shown of {size} commits"));
         }
         book.shown = size;
     }
@@ -101,7 +101,7 @@ impl LogBook {
         let (size, cosigned) = (checkpoint.size, book.cosigned);
         if size < cosigned {
             book.breaks(
-                Invariant::OneLog,
+                Guarantee::OneLog,
                 format!("{size} commits are cosigned, and {cosigned} were before"),
             );
         }
@@ -109,7 +109,7 @@ impl LogBook {
     }
 
     /// After a crash: what was shown is on record, in the directory of the log.
-    pub fn check_record(&self, dir: &Path) -> Result<(), Broken> {
+    pub fn check_record(&self, dir: &Path) -> Result<(), Breach> {
         let shown = self.lock().shown;
         let recorded = std::fs::read_to_string(dir.join(CheckpointFiles::NEWEST)).ok();
         let recorded = recorded.as_deref().and_then(parse).map_or(0, |checkpoint| checkpoint.size);
@@ -117,14 +117,14 @@ impl LogBook {
             return Ok(());
         }
         let what = format!("{shown} commits were shown, and {recorded} are on record");
-        Err(Broken::new(Invariant::OneLog, what))
+        Err(Breach::new(Guarantee::OneLog, what))
     }
 
     pub fn signed(&self) -> Vec<(u64, Hash)> {
         self.lock().signed.iter().map(|(size, root)| (*size, *root)).collect()
     }
 
-    pub fn check(&self) -> Result<(), Broken> {
+    pub fn check(&self) -> Result<(), Breach> {
         self.lock().broken.take().map_or(Ok(()), Err)
     }
 
@@ -134,8 +134,8 @@ impl LogBook {
 }
 
 impl Book {
-    fn breaks(&mut self, invariant: Invariant, what: String) {
-        self.broken.get_or_insert_with(|| Broken::new(invariant, what));
+    fn breaks(&mut self, invariant: Guarantee, what: String) {
+        self.broken.get_or_insert_with(|| Breach::new(invariant, what));
     }
 }
 

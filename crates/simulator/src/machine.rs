@@ -24,11 +24,11 @@ use tokio::runtime::Runtime;
 use crate::{
     chance::Chance,
     clock::SimClock,
-    expected::{Attempt, speaks_for},
+    expected::{AskedChange, speaks_for},
     log_book::LogBook,
-    script::{Broken, Invariant, Script},
-    sim_disk::{Actor, Crash, Failure, Paused, SimDisk},
-    wish::Wish,
+    script::{Breach, Guarantee, Script},
+    sim_disk::{Crash, DiskFailure, DiskUser, Paused, SimDisk},
+    wish::ChangeWish,
 };
 
 /// So many packs are folded into one.
@@ -62,9 +62,9 @@ struct Process {
     _data_dir: DataDir,
 }
 
-impl Answer {
+impl ChangeAnswer {
     /// In one line.
-    pub fn tell(attempt: &Attempt, answer: &Result<Self, StoreError>) -> String {
+    pub fn tell(attempt: &AskedChange, answer: &Result<Self, StoreError>) -> String {
         let told = match answer {
             Ok(answer) => answer.refusal.clone().unwrap_or_else(|| "done".to_owned()),
             Err(StoreError::Io(_)) => "the disk has failed".to_owned(),
@@ -77,7 +77,7 @@ impl Answer {
 
 /// What a caller was told.
 #[derive(Debug)]
-pub struct Answer {
+pub struct ChangeAnswer {
     /// The commit on top of which it was decided.
     pub seen: ObjectId,
     /// Why nothing changes.
@@ -134,7 +134,7 @@ impl Machine {
         role: impl Fn() -> StoreRole,
         chance: &mut Chance,
         script: &mut Script,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), Breach> {
         for attempt in 0..MAX_STARTS {
             if attempt == MAX_STARTS / 2 {
                 self.disk.heal();
@@ -152,7 +152,7 @@ impl Machine {
                     return Ok(());
                 }
                 Ok(Err(error)) if self.disk.failures() == failures && !self.disk.is_down() => {
-                    return Err(Broken::new(Invariant::GoesOn, format!("it does not start: {error}")));
+                    return Err(Breach::new(Guarantee::GoesOn, format!("it does not start: {error}")));
                 }
                 Ok(Err(error)) => {
                     let error = error.replace(&self.path().display().to_string(), "");
@@ -163,7 +163,7 @@ impl Machine {
             }
             self.power_up(chance, script);
         }
-        Err(Broken::new(Invariant::GoesOn, "it does not start, however often it is tried"))
+        Err(Breach::new(Guarantee::GoesOn, "it does not start, however often it is tried"))
     }
 
     fn open(&self, role: StoreRole) -> Result<Process, String> {
@@ -234,8 +234,13 @@ impl Machine {
     /// The disk fails some steps later.
     pub fn plan_failure(&self, chance: &mut Chance, script: &mut Script) {
         let length = 1 + chance.below(12);
-        let failures =
-            [Failure::NotDone, Failure::Done, Failure::Half, Failure::Full(length), Failure::Dead(length)];
+        let failures = [
+            DiskFailure::NotDone,
+            DiskFailure::Done,
+            DiskFailure::Half,
+            DiskFailure::Full(length),
+            DiskFailure::Dead(length),
+        ];
         let (failure, steps) = (*chance.pick(&failures), chance.below(20));
         script.note(format!("{}: {failure:?} in {steps} steps", self.name));
         self.disk.plan_failure(steps, failure);
@@ -246,7 +251,7 @@ impl Machine {
     }
 
     /// Offers all wishes at once if the writer can be held until they are there, else one after the other.
-    pub fn change(&self, wishes: &[Wish]) -> Vec<(Attempt, Result<Answer, StoreError>)> {
+    pub fn change(&self, wishes: &[ChangeWish]) -> Vec<(AskedChange, Result<ChangeAnswer, StoreError>)> {
         let store = self.store();
         let decided: Vec<Arc<Mutex<Option<Change>>>> = wishes.iter().map(|_| Arc::default()).collect();
         let jobs: Vec<_> = wishes
@@ -259,8 +264,8 @@ impl Machine {
                     *decided.lock().expect("no one panics with it") = change.clone().ok();
                     let seen = head.commit;
                     match change {
-                        Ok(change) => Ok((change, Answer { seen, refusal: None })),
-                        Err(refusal) => Err(Answer { seen, refusal: Some(refusal) }),
+                        Ok(change) => Ok((change, ChangeAnswer { seen, refusal: None })),
+                        Err(refusal) => Err(ChangeAnswer { seen, refusal: Some(refusal) }),
                     }
                 };
                 store.transact(decide)
@@ -290,7 +295,7 @@ impl Machine {
             let answer = answer.map(|outcome| outcome.unwrap_or_else(|refused| refused));
             let is_change = change.as_ref().is_some_and(|change| !change.is_empty());
             let is_answered = answer.is_ok() && is_change;
-            (Attempt { change: change.filter(|_| is_change), is_answered }, answer)
+            (AskedChange { change: change.filter(|_| is_change), is_answered }, answer)
         });
         attempts.collect()
     }
@@ -309,7 +314,7 @@ impl Machine {
     pub fn let_fold(&self, steps: usize) {
         let Some(head) = self.try_store().map(|store| store.glance().commit) else { return };
         if self.must_fold() && self.folder_rests.get() != Some(head) {
-            let paused = self.disk.let_run(Actor::Folder, steps, || !self.must_fold());
+            let paused = self.disk.let_run(DiskUser::Folder, steps, || !self.must_fold());
             self.folder_rests.set((paused == Paused::Rests).then_some(head));
         }
     }
@@ -359,14 +364,14 @@ impl Machine {
         let before = failures();
         let has_failed = || failures() > before && log.trouble().is_some();
         if !self.is_log_done() {
-            self.disk.let_run(Actor::Log, steps, || self.is_log_done() || has_failed());
+            self.disk.let_run(DiskUser::Log, steps, || self.is_log_done() || has_failed());
         }
     }
 
     /// A log that refuses to sign has lost something, or has contradicted itself.
-    pub fn check_log(&self) -> Result<(), Broken> {
+    pub fn check_log(&self) -> Result<(), Breach> {
         if let Some(LogError::Refused(refusal)) = self.log().and_then(|log| log.trouble()).as_deref() {
-            return Err(Broken::new(Invariant::SignedIsProvable, refusal.to_string()));
+            return Err(Breach::new(Guarantee::SignedIsProvable, refusal.to_string()));
         }
         self.log_book.as_ref().map_or(Ok(()), LogBook::check)
     }
@@ -386,12 +391,12 @@ impl Machine {
     }
 
     /// Files that a start should have removed.
-    pub fn check_leftovers(&self) -> Result<(), Broken> {
+    pub fn check_leftovers(&self) -> Result<(), Breach> {
         for dir in ["repo.git/objects/pack", "repo.git/refs/heads", "repo.git", ""] {
             for entry in fs::read_dir(self.dir.path().join(dir)).into_iter().flatten().flatten() {
                 let name = entry.file_name().to_string_lossy().into_owned();
                 if name.ends_with("countersign-tmp") || name.ends_with(".lock") {
-                    return Err(Broken::new(Invariant::NothingHalf, format!("{dir}/{name} was left behind")));
+                    return Err(Breach::new(Guarantee::NothingHalf, format!("{dir}/{name} was left behind")));
                 }
             }
         }

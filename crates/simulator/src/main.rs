@@ -9,7 +9,7 @@ use std::{
     time::Instant,
 };
 
-use countersign_simulator::{figures::Figures, run};
+use countersign_simulator::{figures::RunFigures, run};
 
 const SEEDS: u64 = 5_000;
 const THREADS: usize = 2;
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     // The run of one seed is told in full.
     let is_told = seeds.end - seeds.start == 1;
     let (begin, next, has_failed) = (Instant::now(), AtomicU64::new(seeds.start), AtomicBool::new(false));
-    let total = Mutex::new(Figures::default());
+    let total = Mutex::new(RunFigures::default());
     std::thread::scope(|scope| {
         for _ in 0..THREADS.min(usize::try_from(seeds.end - seeds.start).unwrap_or(THREADS)) {
             scope.spawn(|| {
@@ -59,7 +59,8 @@ fn main() -> ExitCode {
     if has_failed.into_inner() {
         return ExitCode::FAILURE;
     }
-    let Figures { steps, crashes, commits, answered } = total.into_inner().expect("no thread panics with it");
+    let RunFigures { steps, crashes, commits, answered } =
+        total.into_inner().expect("no thread panics with it");
     println!(
         "{} seeds: {steps} steps of disks, {crashes} crashes, {commits} commits, {answered} answers; {:.1} s",
         seeds.end - seeds.start,

@@ -16,11 +16,11 @@ use tempfile::TempDir;
 use crate::{
     chance::Chance,
     clock::SimClock,
-    expected::{Expected, check_index, check_replay, read_history, speaks_for},
-    figures::Figures,
-    machine::{Answer, Machine},
-    script::{Broken, Invariant, Script},
-    wish::{RequestMark, Wish},
+    expected::{ExpectedHistory, check_index, check_replay, read_history, speaks_for},
+    figures::RunFigures,
+    machine::{ChangeAnswer, Machine},
+    script::{Breach, Guarantee, Script},
+    wish::{ChangeWish, RequestMark},
 };
 
 const STEPS: usize = 40;
@@ -28,23 +28,23 @@ const PROJECTS: usize = 2;
 const TRIES: usize = 100;
 
 #[derive(Debug)]
-struct Mirror<'a> {
+struct MirrorRun<'a> {
     origin: Machine,
     mirror: Machine,
-    expected: Expected,
+    expected: ExpectedHistory,
     /// What the mirror has published, and its users have seen.
-    followed: Expected,
+    followed: ExpectedHistory,
     /// Answers of the origin, which can come again.
     sent: Vec<Vec<u8>>,
     next_request: u64,
     chance: Chance,
     script: &'a mut Script,
-    figures: Figures,
+    figures: RunFigures,
 }
 
 /// What the network does to an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Delivery {
+enum JournalDelivery {
     Whole,
     CutOff,
     ChangedByte,
@@ -55,17 +55,17 @@ enum Delivery {
 }
 
 /// Plays one run.
-pub fn play(chance: Chance, script: &mut Script) -> Result<Figures, Broken> {
-    let mut mirror = Mirror {
+pub fn play(chance: Chance, script: &mut Script) -> Result<RunFigures, Breach> {
+    let mut mirror = MirrorRun {
         origin: Machine::new("origin", SimClock::default()),
         mirror: Machine::new("mirror", SimClock::default()),
-        expected: Expected::default(),
-        followed: Expected::default(),
+        expected: ExpectedHistory::default(),
+        followed: ExpectedHistory::default(),
         sent: Vec::new(),
         next_request: 0,
         chance,
         script,
-        figures: Figures::default(),
+        figures: RunFigures::default(),
     };
     mirror.start_origin()?;
     mirror.start_mirror()?;
@@ -75,8 +75,8 @@ pub fn play(chance: Chance, script: &mut Script) -> Result<Figures, Broken> {
     mirror.end()
 }
 
-impl Mirror<'_> {
-    fn step(&mut self) -> Result<(), Broken> {
+impl MirrorRun<'_> {
+    fn step(&mut self) -> Result<(), Breach> {
         match self.chance.below(100) {
             0..40 => self.change(),
             40..75 => self.follow(),
@@ -104,7 +104,7 @@ impl Mirror<'_> {
         }
     }
 
-    fn start_origin(&mut self) -> Result<(), Broken> {
+    fn start_origin(&mut self) -> Result<(), Breach> {
         self.origin.start(|| StoreRole::Single, &mut self.chance, self.script)?;
         let observer = self.expected.observer(self.origin.store());
         self.origin.disk.observe(Some(Box::new(observer)));
@@ -112,24 +112,24 @@ impl Mirror<'_> {
         Ok(())
     }
 
-    fn start_mirror(&mut self) -> Result<(), Broken> {
+    fn start_mirror(&mut self) -> Result<(), Breach> {
         self.mirror.start(|| StoreRole::Follower, &mut self.chance, self.script)?;
         let observer = self.followed.observer(self.mirror.store());
         self.mirror.disk.observe(Some(Box::new(observer)));
         self.check()
     }
 
-    fn change(&mut self) -> Result<(), Broken> {
+    fn change(&mut self) -> Result<(), Breach> {
         let mut wishes = Vec::new();
         for _ in 0..1 + self.chance.below(3) {
             self.next_request += 1;
             let request = RequestMark { number: self.next_request, signed_at: self.origin.clock.now() };
             let (project, whim) = (self.chance.below(PROJECTS), self.chance.below(1_000));
-            wishes.push(Wish { project, whim, request });
+            wishes.push(ChangeWish { project, whim, request });
         }
         self.script.note("changes at the origin");
         for (attempt, answer) in self.origin.change(&wishes) {
-            self.script.note(Answer::tell(&attempt, &answer));
+            self.script.note(ChangeAnswer::tell(&attempt, &answer));
             if let Ok(answer) = &answer {
                 self.expected.note_seen(answer.seen);
             }
@@ -140,23 +140,23 @@ impl Mirror<'_> {
     }
 
     /// The mirror asks for what is new, and gets something.
-    fn follow(&mut self) -> Result<(), Broken> {
+    fn follow(&mut self) -> Result<(), Breach> {
         let deliveries = [
-            Delivery::Whole,
-            Delivery::Whole,
-            Delivery::CutOff,
-            Delivery::ChangedByte,
-            Delivery::Swapped,
-            Delivery::OneMissing,
-            Delivery::Old,
-            Delivery::Forged,
+            JournalDelivery::Whole,
+            JournalDelivery::Whole,
+            JournalDelivery::CutOff,
+            JournalDelivery::ChangedByte,
+            JournalDelivery::Swapped,
+            JournalDelivery::OneMissing,
+            JournalDelivery::Old,
+            JournalDelivery::Forged,
         ];
         let delivery = *self.chance.pick(&deliveries);
         self.deliver(delivery).map(drop)
     }
 
     /// Whether the mirror took all of it.
-    fn deliver(&mut self, delivery: Delivery) -> Result<bool, Broken> {
+    fn deliver(&mut self, delivery: JournalDelivery) -> Result<bool, Breach> {
         let entries = self.ask()?;
         let body = self.pass_on(delivery, entries)?;
         self.script.note(format!("the mirror follows: {delivery:?}, {} bytes", body.len()));
@@ -181,8 +181,8 @@ impl Mirror<'_> {
                 Err(error) => {
                     let is_ours = matches!(error, FollowError::Store(_));
                     let may_fail = self.mirror.disk.failures() > failures || self.mirror.disk.is_down();
-                    if delivery == Delivery::Whole && !(is_ours && may_fail) {
-                        return Err(Broken::new(Invariant::GoesOn, format!("the mirror stops: {error}")));
+                    if delivery == JournalDelivery::Whole && !(is_ours && may_fail) {
+                        return Err(Breach::new(Guarantee::GoesOn, format!("the mirror stops: {error}")));
                     }
                     is_taken = false;
                     break;
@@ -197,14 +197,14 @@ impl Mirror<'_> {
         Ok(is_taken)
     }
 
-    fn ask(&self) -> Result<Vec<JournalEntry>, Broken> {
+    fn ask(&self) -> Result<Vec<JournalEntry>, Breach> {
         let tip = Some(self.mirror.store().head().commit).filter(|commit| !commit.is_null());
         let unknown = || {
             let what = format!("the mirror has the commit {tip:?}, and its origin does not");
-            Broken::new(Invariant::PrefixOfOrigin, what)
+            Breach::new(Guarantee::PrefixOfOrigin, what)
         };
         let export = self.origin.store().journal(tip);
-        let export = export.map_err(|error| Broken::new(Invariant::ReplayAccepts, error.to_string()))?;
+        let export = export.map_err(|error| Breach::new(Guarantee::ReplayAccepts, error.to_string()))?;
         let mut export = export.ok_or_else(unknown)?;
         let mut entries = Vec::new();
         while let Ok(Some(entry)) = export.next_entry() {
@@ -213,46 +213,50 @@ impl Mirror<'_> {
         Ok(entries)
     }
 
-    fn pass_on(&mut self, delivery: Delivery, mut entries: Vec<JournalEntry>) -> Result<Vec<u8>, Broken> {
+    fn pass_on(
+        &mut self,
+        delivery: JournalDelivery,
+        mut entries: Vec<JournalEntry>,
+    ) -> Result<Vec<u8>, Breach> {
         let count = entries.len();
         match delivery {
-            Delivery::Swapped if count > 1 => entries.swap(0, count - 1),
-            Delivery::OneMissing if count > 0 => {
+            JournalDelivery::Swapped if count > 1 => entries.swap(0, count - 1),
+            JournalDelivery::OneMissing if count > 0 => {
                 entries.remove(self.chance.below(count));
             }
-            Delivery::Forged => entries = self.forge()?,
-            Delivery::Whole
-            | Delivery::CutOff
-            | Delivery::ChangedByte
-            | Delivery::Swapped
-            | Delivery::OneMissing
-            | Delivery::Old => {}
+            JournalDelivery::Forged => entries = self.forge()?,
+            JournalDelivery::Whole
+            | JournalDelivery::CutOff
+            | JournalDelivery::ChangedByte
+            | JournalDelivery::Swapped
+            | JournalDelivery::OneMissing
+            | JournalDelivery::Old => {}
         }
         let mut body = write_entries(&entries);
         match delivery {
-            Delivery::CutOff => body.truncate(self.chance.below(body.len() + 1)),
-            Delivery::ChangedByte if !body.is_empty() => {
+            JournalDelivery::CutOff => body.truncate(self.chance.below(body.len() + 1)),
+            JournalDelivery::ChangedByte if !body.is_empty() => {
                 let at = self.chance.below(body.len());
                 body[at] ^= 1 << self.chance.below(8);
             }
-            Delivery::Old if !self.sent.is_empty() => body = self.chance.pick(&self.sent).clone(),
-            Delivery::Whole => self.sent.push(body.clone()),
-            Delivery::ChangedByte
-            | Delivery::Old
-            | Delivery::Swapped
-            | Delivery::OneMissing
-            | Delivery::Forged => {}
+            JournalDelivery::Old if !self.sent.is_empty() => body = self.chance.pick(&self.sent).clone(),
+            JournalDelivery::Whole => self.sent.push(body.clone()),
+            JournalDelivery::ChangedByte
+            | JournalDelivery::Old
+            | JournalDelivery::Swapped
+            | JournalDelivery::OneMissing
+            | JournalDelivery::Forged => {}
         }
         Ok(body)
     }
 
     /// A commit that continues what the mirror has, with the right id, and that no server makes: other signers, without
     /// anyone's consent.
-    fn forge(&mut self) -> Result<Vec<JournalEntry>, Broken> {
+    fn forge(&mut self) -> Result<Vec<JournalEntry>, Breach> {
         let past = read_history(self.mirror.store())?;
         let Some(tip) = past.last().map(|entry| entry.id) else { return Ok(Vec::new()) };
         let dir = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).expect("a temporary directory");
-        let broken = |error: &dyn std::fmt::Display| Broken::new(Invariant::GoesOn, error.to_string());
+        let broken = |error: &dyn std::fmt::Display| Breach::new(Guarantee::GoesOn, error.to_string());
         let repository = Repository::open(&dir.path().join("repo.git")).map_err(|error| broken(&error))?;
         let now = self.origin.clock.now();
         let options = Options {
@@ -279,7 +283,7 @@ impl Mirror<'_> {
         Ok(forged)
     }
 
-    fn recover(&mut self) -> Result<(), Broken> {
+    fn recover(&mut self) -> Result<(), Breach> {
         self.origin.note_steps(self.script);
         self.mirror.note_steps(self.script);
         if self.origin.disk.is_down() {
@@ -296,31 +300,31 @@ impl Mirror<'_> {
     }
 
     /// The mirror has a beginning of what its origin has, and all that its users saw.
-    fn check(&mut self) -> Result<(), Broken> {
+    fn check(&mut self) -> Result<(), Breach> {
         let origin: Vec<ObjectId> = read_history(self.origin.store())?.iter().map(|entry| entry.id).collect();
         let own = read_history(self.mirror.store())?;
         let ids: Vec<ObjectId> = own.iter().map(|entry| entry.id).collect();
         if !origin.starts_with(&ids) {
             let what = format!("the mirror ends with {:?}", ids.last());
-            return Err(Broken::new(Invariant::PrefixOfOrigin, what));
+            return Err(Breach::new(Guarantee::PrefixOfOrigin, what));
         }
         let ids: BTreeSet<ObjectId> = ids.into_iter().collect();
         self.followed.check_seen(&ids)?;
         check_index(&self.mirror.store().head())
     }
 
-    fn end(mut self) -> Result<Figures, Broken> {
+    fn end(mut self) -> Result<RunFigures, Breach> {
         self.script.note("in the end");
         self.origin.disk.heal();
         self.mirror.disk.heal();
         for _ in 0..TRIES {
-            if self.deliver(Delivery::Whole)? && self.ask()?.is_empty() {
+            if self.deliver(JournalDelivery::Whole)? && self.ask()?.is_empty() {
                 break;
             }
         }
         let (origin, mirror) = (Arc::clone(self.origin.store()), self.mirror.store());
         if origin.head().commit != mirror.head().commit {
-            return Err(Broken::new(Invariant::GoesOn, "the mirror does not catch up"));
+            return Err(Breach::new(Guarantee::GoesOn, "the mirror does not catch up"));
         }
         drop(origin);
         self.mirror.stop(&mut self.chance, self.script);

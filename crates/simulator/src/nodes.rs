@@ -7,12 +7,12 @@ use countersign_store::{ObjectId, StoreError, StoreRole};
 use crate::{
     chance::Chance,
     clock::SimClock,
-    expected::{Expected, check_head, check_index, check_replay},
-    figures::Figures,
-    machine::{Answer, Machine},
+    expected::{ExpectedHistory, check_head, check_index, check_replay},
+    figures::RunFigures,
+    machine::{ChangeAnswer, Machine},
     order::SimOrder,
-    script::{Broken, Invariant, Script},
-    wish::{RequestMark, Wish},
+    script::{Breach, Guarantee, Script},
+    wish::{ChangeWish, RequestMark},
 };
 
 const STEPS: usize = 40;
@@ -22,27 +22,27 @@ const NAMES: [&str; 3] = ["one", "two", "three"];
 const TRIES: usize = 100;
 
 #[derive(Debug)]
-struct Nodes<'a> {
+struct NodesRun<'a> {
     nodes: Vec<Machine>,
     order: SimOrder,
-    expected: Expected,
+    expected: ExpectedHistory,
     next_request: u64,
     chance: Chance,
     script: &'a mut Script,
-    figures: Figures,
+    figures: RunFigures,
 }
 
 /// Plays one run.
-pub fn play(mut chance: Chance, script: &mut Script) -> Result<Figures, Broken> {
+pub fn play(mut chance: Chance, script: &mut Script) -> Result<RunFigures, Breach> {
     let count = 2 + chance.below(2);
-    let mut nodes = Nodes {
+    let mut nodes = NodesRun {
         nodes: NAMES[..count].iter().map(|name| Machine::new(name, SimClock::default())).collect(),
         order: SimOrder::new(chance.fork()),
-        expected: Expected::default(),
+        expected: ExpectedHistory::default(),
         next_request: 0,
         chance,
         script,
-        figures: Figures::default(),
+        figures: RunFigures::default(),
     };
     for node in 0..count {
         nodes.start(node)?;
@@ -53,8 +53,8 @@ pub fn play(mut chance: Chance, script: &mut Script) -> Result<Figures, Broken> 
     nodes.end()
 }
 
-impl Nodes<'_> {
-    fn step(&mut self) -> Result<(), Broken> {
+impl NodesRun<'_> {
+    fn step(&mut self) -> Result<(), Breach> {
         let node = self.chance.below(self.nodes.len());
         match self.chance.below(100) {
             0..50 => self.change(node),
@@ -91,7 +91,7 @@ impl Nodes<'_> {
         }
     }
 
-    fn start(&mut self, node: usize) -> Result<(), Broken> {
+    fn start(&mut self, node: usize) -> Result<(), Breach> {
         self.script.note(format!("{}: start", NAMES[node]));
         let order = self.order.clone();
         let role = || StoreRole::Node(Box::new(order.sequencer()));
@@ -101,20 +101,20 @@ impl Nodes<'_> {
         self.check()
     }
 
-    fn restart(&mut self, node: usize) -> Result<(), Broken> {
+    fn restart(&mut self, node: usize) -> Result<(), Breach> {
         self.script.note(format!("{}: stop", NAMES[node]));
         self.nodes[node].stop(&mut self.chance, self.script);
         self.start(node)
     }
 
-    fn change(&mut self, node: usize) -> Result<(), Broken> {
+    fn change(&mut self, node: usize) -> Result<(), Breach> {
         let count = 1 + if self.chance.percent(40) { self.chance.below(3) } else { 0 };
         let mut wishes = Vec::new();
         for _ in 0..count {
             self.next_request += 1;
             let signed_at = self.nodes[node].clock.now();
             let request = RequestMark { number: self.next_request, signed_at };
-            wishes.push(Wish {
+            wishes.push(ChangeWish {
                 project: self.chance.below(PROJECTS),
                 whim: self.chance.below(1_000),
                 request,
@@ -125,13 +125,13 @@ impl Nodes<'_> {
         let answers = self.nodes[node].change(&wishes);
         let may_fail = self.nodes[node].disk.failures() > failures || self.nodes[node].disk.is_down();
         for (attempt, answer) in answers {
-            self.script.note(Answer::tell(&attempt, &answer));
+            self.script.note(ChangeAnswer::tell(&attempt, &answer));
             match &answer {
                 Ok(answer) => self.expected.note_seen(answer.seen),
                 Err(StoreError::Unconfirmed(_) | StoreError::Unordered(_)) => {}
                 Err(_) if may_fail => {}
                 Err(error) => {
-                    return Err(Broken::new(Invariant::GoesOn, format!("without a fault: {error}")));
+                    return Err(Breach::new(Guarantee::GoesOn, format!("without a fault: {error}")));
                 }
             }
             self.figures.answered += usize::from(attempt.is_answered);
@@ -140,7 +140,7 @@ impl Nodes<'_> {
         self.recover(node)
     }
 
-    fn catch_up(&mut self, node: usize) -> Result<(), Broken> {
+    fn catch_up(&mut self, node: usize) -> Result<(), Breach> {
         let failures = self.nodes[node].disk.failures();
         let caught_up = self.nodes[node].wait(self.nodes[node].store().catch_up());
         self.script.note(format!("{}: asks for what is new: {}", NAMES[node], caught_up.is_ok()));
@@ -148,7 +148,7 @@ impl Nodes<'_> {
         match caught_up {
             Ok(()) | Err(StoreError::Unordered(_) | StoreError::Unconfirmed(_)) => {}
             Err(_) if may_fail => {}
-            Err(error) => return Err(Broken::new(Invariant::OneOrder, error.to_string())),
+            Err(error) => return Err(Breach::new(Guarantee::OneOrder, error.to_string())),
         }
         self.nodes[node].await_writer();
         self.nodes[node].await_folder();
@@ -156,7 +156,7 @@ impl Nodes<'_> {
     }
 
     /// The database fails over to a standby that lags behind. A node that has everything gives it back.
-    fn lose_batches(&mut self, node: usize) -> Result<(), Broken> {
+    fn lose_batches(&mut self, node: usize) -> Result<(), Breach> {
         self.settle(node)?;
         let before: Vec<ObjectId> = self.order.read()?.iter().map(|entry| entry.id).collect();
         let count = 1 + self.chance.below(4);
@@ -167,13 +167,13 @@ impl Nodes<'_> {
         self.settle(node)?;
         let after: Vec<ObjectId> = self.order.read()?.iter().map(|entry| entry.id).collect();
         if before != after || is_lost && self.order.forgotten() == forgotten {
-            return Err(Broken::new(Invariant::OneOrder, "what the order had lost did not come back"));
+            return Err(Breach::new(Guarantee::OneOrder, "what the order had lost did not come back"));
         }
         self.check()
     }
 
     /// Nothing fails any more, and the node asks until it has all.
-    fn settle(&mut self, node: usize) -> Result<(), Broken> {
+    fn settle(&mut self, node: usize) -> Result<(), Breach> {
         self.order.set_loss(0);
         self.nodes[node].disk.heal();
         for _ in 0..TRIES {
@@ -183,10 +183,10 @@ impl Nodes<'_> {
                 return Ok(());
             }
         }
-        Err(Broken::new(Invariant::GoesOn, format!("{} does not catch up", NAMES[node])))
+        Err(Breach::new(Guarantee::GoesOn, format!("{} does not catch up", NAMES[node])))
     }
 
-    fn recover(&mut self, node: usize) -> Result<(), Broken> {
+    fn recover(&mut self, node: usize) -> Result<(), Breach> {
         self.script.note_steps("", self.order.take_trace());
         self.nodes[node].note_steps(self.script);
         if self.nodes[node].disk.is_down() {
@@ -198,7 +198,7 @@ impl Nodes<'_> {
     }
 
     /// The order has what was answered, and each node a beginning of it.
-    fn check(&mut self) -> Result<(), Broken> {
+    fn check(&mut self) -> Result<(), Breach> {
         let entries = self.order.read()?;
         let ids: BTreeSet<ObjectId> = entries.iter().map(|entry| entry.id).collect();
         if !entries.is_empty() {
@@ -208,14 +208,14 @@ impl Nodes<'_> {
             let Some(head) = node.try_store().map(|store| store.head().commit) else { continue };
             if !head.is_null() && !ids.contains(&head) {
                 let what = format!("{name} has the commit {head}, and the order does not");
-                return Err(Broken::new(Invariant::OneOrder, what));
+                return Err(Breach::new(Guarantee::OneOrder, what));
             }
         }
         self.figures.commits = entries.len();
         Ok(())
     }
 
-    fn end(mut self) -> Result<Figures, Broken> {
+    fn end(mut self) -> Result<RunFigures, Breach> {
         self.script.note("in the end");
         self.order.deliver();
         for node in 0..self.nodes.len() {

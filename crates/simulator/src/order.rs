@@ -13,7 +13,7 @@ use countersign_store::{
 
 use crate::{
     chance::Chance,
-    script::{Broken, Invariant},
+    script::{Breach, Guarantee},
 };
 
 #[derive(Debug, Clone)]
@@ -94,7 +94,7 @@ impl SimOrder {
     }
 
     /// All commits in the order. Each continues the one before.
-    pub fn read(&self) -> Result<Vec<JournalEntry>, Broken> {
+    pub fn read(&self) -> Result<Vec<JournalEntry>, Breach> {
         let mut reader = JournalReader::default();
         let mut entries: Vec<JournalEntry> = Vec::new();
         for batch in &self.lock().batches {
@@ -118,8 +118,8 @@ impl SimOrder {
     }
 }
 
-fn disordered(what: String) -> Broken {
-    Broken::new(Invariant::OneOrder, what)
+fn disordered(what: String) -> Breach {
+    Breach::new(Guarantee::OneOrder, what)
 }
 
 impl OrderState {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::figures::Figures;
+use crate::figures::RunFigures;
 
 #[derive(Debug, Default)]
 pub struct Script(Vec<String>);
@@ -20,14 +20,14 @@ impl Script {
 
 /// Something that must hold does not.
 #[derive(Debug)]
-pub struct Broken {
-    pub invariant: Invariant,
+pub struct Breach {
+    pub invariant: Guarantee,
     pub what: String,
 }
 
 /// What must hold (docs/assurance.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Invariant {
+pub enum Guarantee {
     /// What was answered, or seen by a reader, is there after a crash.
     AnsweredStays,
     /// Every commit is one that was asked for, with all of its files, once.
@@ -52,27 +52,27 @@ pub enum Invariant {
     WitnessNeverGoesBack,
 }
 
-impl Broken {
-    pub fn new(invariant: Invariant, what: impl Into<String>) -> Self {
+impl Breach {
+    pub fn new(invariant: Guarantee, what: impl Into<String>) -> Self {
         Self { invariant, what: what.into() }
     }
 }
 
 /// A run, with all that is needed to repeat it.
 #[derive(Debug)]
-pub struct Played {
+pub struct PlayedRun {
     pub seed: u64,
-    pub result: Result<Figures, Broken>,
+    pub result: Result<RunFigures, Breach>,
     pub script: Script,
 }
 
-impl fmt::Display for Played {
+impl fmt::Display for PlayedRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { seed, result, script } = self;
         for line in &script.0 {
             writeln!(f, "{line}")?;
         }
-        if let Err(Broken { invariant, what }) = result {
+        if let Err(Breach { invariant, what }) = result {
             writeln!(f, "{invariant:?} does not hold with the seed {seed}: {what}")?;
             writeln!(f, "Again: cargo run -p countersign-simulator -- --seed {seed}")?;
         }

@@ -214,7 +214,7 @@ impl Shadow {
 
 /// How much of what is not durable a power cut takes.
 #[derive(Debug, Clone, Copy)]
-enum Loss {
+enum PowerLoss {
     All,
     Some,
     Nothing,
@@ -224,7 +224,7 @@ impl Shadow {
     /// Puts in the place of the directory what a power cut could have left of it. What was durable is there; of the
     /// rest, any part.
     pub fn cut_power(mut self, chance: &mut Chance) -> io::Result<Self> {
-        let losses = [Loss::All, Loss::Some, Loss::Some, Loss::Nothing];
+        let losses = [PowerLoss::All, PowerLoss::Some, PowerLoss::Some, PowerLoss::Nothing];
         let (of_names, of_contents) = (*chance.pick(&losses), *chance.pick(&losses));
         for change in std::mem::take(&mut self.pending) {
             if survives(of_names, chance) {
@@ -240,7 +240,7 @@ impl Shadow {
         Self::of(&root)
     }
 
-    fn write_out(&self, id: NodeId, path: &Path, loss: Loss, chance: &mut Chance) -> io::Result<()> {
+    fn write_out(&self, id: NodeId, path: &Path, loss: PowerLoss, chance: &mut Chance) -> io::Result<()> {
         match &self.nodes[id] {
             Node::File(file) => fs::write(path, file.after_power_cut(loss, chance)),
             Node::Dir { durable, .. } => {
@@ -251,22 +251,22 @@ impl Shadow {
     }
 }
 
-fn survives(loss: Loss, chance: &mut Chance) -> bool {
+fn survives(loss: PowerLoss, chance: &mut Chance) -> bool {
     match loss {
-        Loss::All => false,
-        Loss::Some => chance.percent(50),
-        Loss::Nothing => true,
+        PowerLoss::All => false,
+        PowerLoss::Some => chance.percent(50),
+        PowerLoss::Nothing => true,
     }
 }
 
 impl FileNode {
-    fn after_power_cut(&self, loss: Loss, chance: &mut Chance) -> Vec<u8> {
+    fn after_power_cut(&self, loss: PowerLoss, chance: &mut Chance) -> Vec<u8> {
         let Some(newest) = self.since.last() else { return self.durable.clone() };
         match loss {
-            Loss::All => self.durable.clone(),
-            Loss::Nothing => newest.clone(),
-            Loss::Some if chance.percent(50) => self.torn(chance),
-            Loss::Some => newest[..chance.below(newest.len() + 1)].to_vec(),
+            PowerLoss::All => self.durable.clone(),
+            PowerLoss::Nothing => newest.clone(),
+            PowerLoss::Some if chance.percent(50) => self.torn(chance),
+            PowerLoss::Some => newest[..chance.below(newest.len() + 1)].to_vec(),
         }
     }
 

@@ -34,7 +34,7 @@ pub enum Paused {
 
 /// Who takes a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Actor {
+pub enum DiskUser {
     /// The run itself: it opens and closes.
     Operator,
     Writer,
@@ -52,7 +52,7 @@ pub enum Crash {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
+pub enum DiskFailure {
     /// Nothing happened.
     NotDone,
     /// It happened all the same.
@@ -78,16 +78,16 @@ struct DiskState {
     root: PathBuf,
     shadow: Option<Shadow>,
     crash: Option<(usize, Crash)>,
-    failure: Option<(usize, Failure)>,
+    failure: Option<(usize, DiskFailure)>,
     /// The step under way of this actor is the one to fail.
-    failing: Option<(Actor, Failure)>,
-    trouble: Option<Failure>,
+    failing: Option<(DiskUser, DiskFailure)>,
+    trouble: Option<DiskFailure>,
     down: Option<Crash>,
     /// What SQLite had written when the machine went down, since closing it writes more.
     database: Vec<(OsString, Vec<u8>)>,
     is_database_named: bool,
-    waiting: BTreeSet<Actor>,
-    credit: BTreeMap<Actor, usize>,
+    waiting: BTreeSet<DiskUser>,
+    credit: BTreeMap<DiskUser, usize>,
     are_gates_open: bool,
     steps: u64,
     failures: u64,
@@ -133,7 +133,7 @@ impl SimDisk {
         self.lock().crash = Some((steps, crash));
     }
 
-    pub fn plan_failure(&self, steps: usize, failure: Failure) {
+    pub fn plan_failure(&self, steps: usize, failure: DiskFailure) {
         self.lock().failure = Some((steps, failure));
     }
 
@@ -168,7 +168,7 @@ impl SimDisk {
     }
 
     /// Lets an actor take so many steps, and returns when it waits for more, or has nothing more to do.
-    pub fn let_run(&self, actor: Actor, steps: usize, is_done: impl Fn() -> bool) -> Paused {
+    pub fn let_run(&self, actor: DiskUser, steps: usize, is_done: impl Fn() -> bool) -> Paused {
         let mut state = self.lock();
         state.credit.insert(actor, steps);
         if steps > 0 {
@@ -240,7 +240,7 @@ impl SimDisk {
         passed
     }
 
-    fn wait_for_leave(&self, actor: Actor) -> MutexGuard<'_, DiskState> {
+    fn wait_for_leave(&self, actor: DiskUser) -> MutexGuard<'_, DiskState> {
         let mut state = self.lock();
         while actor.is_gated() && !state.are_gates_open && state.down.is_none() {
             if let Some(left) = state.credit.get_mut(&actor).filter(|left| **left > 0) {
@@ -256,7 +256,7 @@ impl SimDisk {
     }
 }
 
-impl Actor {
+impl DiskUser {
     /// Whether it works beside the others, and waits for leave.
     fn is_gated(self) -> bool {
         match self {
@@ -266,18 +266,18 @@ impl Actor {
     }
 }
 
-fn current_actor() -> Actor {
+fn current_actor() -> DiskUser {
     match thread::current().name() {
-        Some("store-writer") => Actor::Writer,
-        Some("store-fold") => Actor::Folder,
-        Some("nonces") => Actor::Nonces,
-        Some("log-follower") => Actor::Log,
-        _ => Actor::Operator,
+        Some("store-writer") => DiskUser::Writer,
+        Some("store-fold") => DiskUser::Folder,
+        Some("nonces") => DiskUser::Nonces,
+        Some("log-follower") => DiskUser::Log,
+        _ => DiskUser::Operator,
     }
 }
 
 impl DiskState {
-    fn pass(&mut self, actor: Actor, step: DiskStep, moment: Moment, path: &Path) -> io::Result<()> {
+    fn pass(&mut self, actor: DiskUser, step: DiskStep, moment: Moment, path: &Path) -> io::Result<()> {
         if self.down.is_some() {
             return Err(injected());
         }
@@ -287,7 +287,7 @@ impl DiskState {
                 if let Some(shadow) = &mut self.shadow {
                     shadow.note_after(DiskStep::Write, path);
                 }
-                self.fail_if(actor, Failure::Half, step, path)
+                self.fail_if(actor, DiskFailure::Half, step, path)
             }
             Moment::After => {
                 if let Some(shadow) = &mut self.shadow {
@@ -296,12 +296,12 @@ impl DiskState {
                 if step == DiskStep::SyncDir && path == self.root {
                     self.is_database_named = self.root.join("nonces.sqlite").exists();
                 }
-                self.fail_if(actor, Failure::Done, step, path)
+                self.fail_if(actor, DiskFailure::Done, step, path)
             }
         }
     }
 
-    fn before(&mut self, actor: Actor, step: DiskStep, path: &Path) -> io::Result<()> {
+    fn before(&mut self, actor: DiskUser, step: DiskStep, path: &Path) -> io::Result<()> {
         self.steps += 1;
         let shown = path.strip_prefix(&self.root).unwrap_or(path).display();
         self.trace.push(format!("{actor:?}: {step:?} {shown}"));
@@ -313,30 +313,40 @@ impl DiskState {
         if let Some(failure) = count_down(&mut self.failure) {
             self.trace.push(format!("fails: {failure:?}"));
             match failure {
-                Failure::Full(_) | Failure::Dead(_) => self.trouble = Some(failure),
+                DiskFailure::Full(_) | DiskFailure::Dead(_) => self.trouble = Some(failure),
                 // Half of nothing is nothing, and a file handle is given or it is not.
-                Failure::Half if !matches!(step, DiskStep::Write | DiskStep::WriteAt) => {
-                    self.failing = Some((actor, Failure::NotDone));
+                DiskFailure::Half if !matches!(step, DiskStep::Write | DiskStep::WriteAt) => {
+                    self.failing = Some((actor, DiskFailure::NotDone));
                 }
-                Failure::Done if step == DiskStep::Create => self.failing = Some((actor, Failure::NotDone)),
-                Failure::NotDone | Failure::Done | Failure::Half => self.failing = Some((actor, failure)),
+                DiskFailure::Done if step == DiskStep::Create => {
+                    self.failing = Some((actor, DiskFailure::NotDone))
+                }
+                DiskFailure::NotDone | DiskFailure::Done | DiskFailure::Half => {
+                    self.failing = Some((actor, failure))
+                }
             }
         }
         if let Some(error) = self.find_trouble(step) {
             self.note_failure(step, path);
             return Err(error);
         }
-        self.fail_if(actor, Failure::NotDone, step, path)?;
+        self.fail_if(actor, DiskFailure::NotDone, step, path)?;
         if let Some(shadow) = &mut self.shadow {
             shadow.note_before(step, path);
         }
         Ok(())
     }
 
-    fn fail_if(&mut self, actor: Actor, failure: Failure, step: DiskStep, path: &Path) -> io::Result<()> {
+    fn fail_if(
+        &mut self,
+        actor: DiskUser,
+        failure: DiskFailure,
+        step: DiskStep,
+        path: &Path,
+    ) -> io::Result<()> {
         if self.failing == Some((actor, failure)) {
             self.failing = None;
-            if failure == Failure::Done {
+            if failure == DiskFailure::Done {
                 self.failures += 1;
             } else {
                 self.note_failure(step, path);
@@ -364,16 +374,16 @@ impl DiskState {
             DiskStep::SetLength | DiskStep::Sync | DiskStep::SyncDir | DiskStep::Remove => false,
         };
         match &mut self.trouble {
-            Some(Failure::Full(left) | Failure::Dead(left)) if *left == 0 => self.trouble = None,
-            Some(Failure::Full(left)) => {
+            Some(DiskFailure::Full(left) | DiskFailure::Dead(left)) if *left == 0 => self.trouble = None,
+            Some(DiskFailure::Full(left)) => {
                 *left -= 1;
                 return needs_room.then(|| io::ErrorKind::StorageFull.into());
             }
-            Some(Failure::Dead(left)) => {
+            Some(DiskFailure::Dead(left)) => {
                 *left -= 1;
                 return Some(injected());
             }
-            Some(Failure::NotDone | Failure::Done | Failure::Half) | None => {}
+            Some(DiskFailure::NotDone | DiskFailure::Done | DiskFailure::Half) | None => {}
         }
         None
     }

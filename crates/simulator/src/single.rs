@@ -11,16 +11,16 @@ use countersign_core::{
 };
 use countersign_store::{ObjectId, StoreRole};
 
-use self::logging::Witnessing;
+use self::logging::WitnessTalk;
 use crate::{
     chance::Chance,
     clock::SimClock,
-    expected::{Expected, check_index, check_replay},
-    figures::Figures,
+    expected::{ExpectedHistory, check_index, check_replay},
+    figures::RunFigures,
     log_book::LogBook,
-    machine::{Answer, Machine},
-    script::{Broken, Invariant, Script},
-    wish::{RequestMark, Wish},
+    machine::{ChangeAnswer, Machine},
+    script::{Breach, Guarantee, Script},
+    wish::{ChangeWish, RequestMark},
     witness,
 };
 
@@ -30,33 +30,33 @@ const PROJECTS: usize = 3;
 const PAST: usize = 13;
 
 #[derive(Debug)]
-pub struct Single<'a> {
+pub struct SingleRun<'a> {
     machine: Machine,
-    expected: Expected,
-    witnessing: Option<Witnessing>,
+    expected: ExpectedHistory,
+    witnessing: Option<WitnessTalk>,
     /// Up to here the history was replayed.
     replayed: Option<ObjectId>,
     next_request: u64,
     chance: Chance,
     script: &'a mut Script,
-    figures: Figures,
+    figures: RunFigures,
 }
 
 /// Plays one run.
-pub fn play(chance: Chance, script: &mut Script) -> Result<Figures, Broken> {
-    let mut single = Single {
+pub fn play(chance: Chance, script: &mut Script) -> Result<RunFigures, Breach> {
+    let mut single = SingleRun {
         machine: Machine::new("server", SimClock::default()),
-        expected: Expected::default(),
+        expected: ExpectedHistory::default(),
         witnessing: None,
         replayed: None,
         next_request: 0,
         chance,
         script,
-        figures: Figures::default(),
+        figures: RunFigures::default(),
     };
     single.machine.log_book = Some(LogBook::default());
     if single.chance.percent(50) {
-        single.witnessing = Some(Witnessing::default());
+        single.witnessing = Some(WitnessTalk::default());
         single.machine.policy = Some(witness::policy());
     }
     single.start()?;
@@ -72,8 +72,8 @@ pub fn play(chance: Chance, script: &mut Script) -> Result<Figures, Broken> {
     single.end()
 }
 
-impl Single<'_> {
-    fn step(&mut self) -> Result<(), Broken> {
+impl SingleRun<'_> {
+    fn step(&mut self) -> Result<(), Breach> {
         if self.machine.must_fold() && self.chance.percent(20) {
             return self.fold();
         }
@@ -98,7 +98,7 @@ impl Single<'_> {
         }
     }
 
-    fn start(&mut self) -> Result<(), Broken> {
+    fn start(&mut self) -> Result<(), Breach> {
         self.script.note("start");
         self.machine.start(|| StoreRole::Single, &mut self.chance, self.script)?;
         self.observe();
@@ -124,14 +124,14 @@ impl Single<'_> {
         self.machine.disk.observe(Some(Box::new(observer)));
     }
 
-    fn change(&mut self) -> Result<(), Broken> {
+    fn change(&mut self) -> Result<(), Breach> {
         let count = 1 + if self.chance.percent(40) { self.chance.below(4) } else { 0 };
         let mut wishes = Vec::new();
         for _ in 0..count {
             let request = self.new_request();
             if self.accept(request)? {
                 let (project, whim) = (self.chance.below(PROJECTS), self.chance.below(1_000));
-                wishes.push(Wish { project, whim, request });
+                wishes.push(ChangeWish { project, whim, request });
             }
             if self.recover()? {
                 return Ok(());
@@ -144,10 +144,10 @@ impl Single<'_> {
                 Ok(answer) => self.expected.note_seen(answer.seen),
                 Err(_) if self.machine.disk.is_down() || self.machine.disk.failures() > failures => {}
                 Err(error) => {
-                    return Err(Broken::new(Invariant::GoesOn, format!("without a fault: {error}")));
+                    return Err(Breach::new(Guarantee::GoesOn, format!("without a fault: {error}")));
                 }
             }
-            self.script.note(Answer::tell(&attempt, &answer));
+            self.script.note(ChangeAnswer::tell(&attempt, &answer));
             self.figures.answered += usize::from(attempt.is_answered);
             self.expected.add(attempt);
         }
@@ -160,7 +160,7 @@ impl Single<'_> {
     }
 
     /// Whether the server lets a request in, as its authentication does.
-    fn accept(&mut self, request: RequestMark) -> Result<bool, Broken> {
+    fn accept(&mut self, request: RequestMark) -> Result<bool, Breach> {
         let RequestMark { signed_at, .. } = request;
         let is_fresh = |now: Timestamp| signed_at <= now && now < request_expiry(signed_at);
         let nonces = self.machine.nonces();
@@ -176,7 +176,7 @@ impl Single<'_> {
     }
 
     /// Someone sends a request again that was accepted.
-    fn replay_request(&mut self) -> Result<(), Broken> {
+    fn replay_request(&mut self) -> Result<(), Breach> {
         let accepted: Vec<RequestMark> = self.expected.accepted().copied().collect();
         if let Some(count) = accepted.len().checked_sub(1) {
             let request = accepted[count - self.chance.below(count.min(8) + 1)];
@@ -186,21 +186,21 @@ impl Single<'_> {
         self.recover().map(drop)
     }
 
-    fn let_time_pass(&mut self) -> Result<(), Broken> {
+    fn let_time_pass(&mut self) -> Result<(), Breach> {
         let seconds = *self.chance.pick(&[1, 30, 200, 400, 86_400, -1, -30, -500]);
         self.script.note(format!("the clock: {seconds} s"));
         self.machine.clock.pass(seconds);
         Ok(())
     }
 
-    fn fold(&mut self) -> Result<(), Broken> {
+    fn fold(&mut self) -> Result<(), Breach> {
         let steps = self.chance.below(25);
         self.script.note(format!("fold, {steps} steps"));
         self.machine.let_fold(steps);
         self.recover().map(drop)
     }
 
-    fn restart(&mut self) -> Result<(), Broken> {
+    fn restart(&mut self) -> Result<(), Breach> {
         self.script.note("stop");
         self.machine.stop(&mut self.chance, self.script);
         if self.chance.percent(50) {
@@ -209,12 +209,12 @@ impl Single<'_> {
         self.start()
     }
 
-    fn look(&mut self) -> Result<(), Broken> {
+    fn look(&mut self) -> Result<(), Breach> {
         check_index(&self.machine.store().head())
     }
 
     /// If the machine went down, it starts again. Whether it was so.
-    fn recover(&mut self) -> Result<bool, Broken> {
+    fn recover(&mut self) -> Result<bool, Breach> {
         self.machine.note_steps(self.script);
         if !self.machine.disk.is_down() {
             self.machine.check_log()?;
@@ -234,14 +234,14 @@ impl Single<'_> {
     }
 
     /// The disk works from here on: the store goes on, and everything is there.
-    fn end(mut self) -> Result<Figures, Broken> {
+    fn end(mut self) -> Result<RunFigures, Breach> {
         self.script.note("in the end");
         self.machine.disk.heal();
         let request = self.new_request();
-        let wish = Wish { project: PROJECTS, whim: 1, request };
+        let wish = ChangeWish { project: PROJECTS, whim: 1, request };
         for (attempt, answer) in self.machine.change(&[wish]) {
             if let Err(error) = answer {
-                return Err(Broken::new(Invariant::GoesOn, format!("the disk works, and still: {error}")));
+                return Err(Breach::new(Guarantee::GoesOn, format!("the disk works, and still: {error}")));
             }
             self.expected.add(attempt);
         }

@@ -35,7 +35,7 @@ const MAX_COLLECTING: usize = 10_000;
 const MAX_RELEASES: usize = 64;
 
 #[derive(Debug, Clone)]
-pub struct Wish {
+pub struct ChangeWish {
     pub project: usize,
     /// Decides where the state leaves a choice.
     pub whim: usize,
@@ -66,7 +66,7 @@ impl RequestMark {
 
 type Decided = Result<Change, String>;
 
-impl Wish {
+impl ChangeWish {
     /// The next change of this project.
     pub fn decide(&self, head: &Head) -> Decided {
         let (project, now) = (self.id(), self.request.signed_at);
@@ -77,7 +77,7 @@ impl Wish {
         if !head.contains(&layout::active_signers(&project)) {
             return register(head, &self.proposal(), EXPIRY, now).map(first).map_err(text);
         }
-        if self.whim % 8 == 0 {
+        if self.whim.is_multiple_of(8) {
             return update(head, &self.proposal(), now).map(first).map_err(text);
         }
         for number in 0..MAX_RELEASES {
@@ -93,7 +93,7 @@ impl Wish {
             if head.contains(&layout::pending_signatures_of(&index)) {
                 return self.sign(head, &index);
             }
-            if self.whim % 5 == 0 && !head.contains(&layout::revocation_of(&index)) {
+            if self.whim.is_multiple_of(5) && !head.contains(&layout::revocation_of(&index)) {
                 return self.revoke(head, index);
             }
         }

@@ -27,7 +27,7 @@ use tempfile::TempDir;
 use crate::{
     chance::Chance,
     log_book::{log_key, sign_text},
-    script::{Broken, Invariant, Script},
+    script::{Breach, Guarantee, Script},
     sim_disk::{Crash, SimDisk},
 };
 
@@ -76,7 +76,7 @@ impl SimWitness {
         request: &WitnessRequest,
         chance: &mut Chance,
         script: &mut Script,
-    ) -> Result<Option<Result<Cosignature, CosignRefusal>>, Broken> {
+    ) -> Result<Option<Result<Cosignature, CosignRefusal>>, Breach> {
         if self.witness.is_none() {
             self.start(chance, script)?;
         }
@@ -95,7 +95,7 @@ impl SimWitness {
                 ),
             ) => {
                 let what = format!("the witness refuses the log: {answer:?}");
-                Err(Broken::new(Invariant::OneLog, what))
+                Err(Breach::new(Guarantee::OneLog, what))
             }
             Ok(answer) => Ok(Some(answer)),
             Err(panic) => std::panic::resume_unwind(panic),
@@ -109,7 +109,7 @@ impl SimWitness {
         self.disk.plan_crash(steps, crash);
     }
 
-    fn start(&mut self, chance: &mut Chance, script: &mut Script) -> Result<(), Broken> {
+    fn start(&mut self, chance: &mut Chance, script: &mut Script) -> Result<(), Breach> {
         for _ in 0..MAX_STARTS {
             let opened = catch_unwind(AssertUnwindSafe(|| self.open()));
             script.note_steps("witness ", self.disk.take_trace());
@@ -123,15 +123,15 @@ impl SimWitness {
                     return Ok(());
                 }
                 Ok(Err(error)) => {
-                    return Err(Broken::new(
-                        Invariant::GoesOn,
+                    return Err(Breach::new(
+                        Guarantee::GoesOn,
                         format!("the witness does not start: {error}"),
                     ));
                 }
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-        Err(Broken::new(Invariant::GoesOn, "the witness does not start, however often it is tried"))
+        Err(Breach::new(Guarantee::GoesOn, "the witness does not start, however often it is tried"))
     }
 
     fn open(&self) -> Result<LogWitness, String> {
@@ -160,7 +160,7 @@ impl SimWitness {
         })
     }
 
-    fn power_up(&mut self, chance: &mut Chance, script: &mut Script) -> Result<(), Broken> {
+    fn power_up(&mut self, chance: &mut Chance, script: &mut Script) -> Result<(), Breach> {
         self.witness = None;
         let crash = self.disk.power_up(chance).expect("the simulator writes where it pleases");
         script.note(format!("witness: after a {crash:?}"));
@@ -172,14 +172,14 @@ impl SimWitness {
             (recorded.map_or(0, |checkpoint| checkpoint.size), lock(&self.cosigned).newest);
         if recorded < newest {
             let what = format!("{newest} commits were cosigned, and {recorded} are on record");
-            return Err(Broken::new(Invariant::WitnessNeverGoesBack, what));
+            return Err(Breach::new(Guarantee::WitnessNeverGoesBack, what));
         }
         self.check()
     }
 
-    fn check(&self) -> Result<(), Broken> {
+    fn check(&self) -> Result<(), Breach> {
         let broken = lock(&self.cosigned).broken.take();
-        broken.map_or(Ok(()), |what| Err(Broken::new(Invariant::WitnessNeverGoesBack, what)))
+        broken.map_or(Ok(()), |what| Err(Breach::new(Guarantee::WitnessNeverGoesBack, what)))
     }
 }
 

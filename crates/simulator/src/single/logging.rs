@@ -11,10 +11,10 @@ use countersign_core::log::{
 };
 use countersign_log::{CosignRefusal, LogReplay};
 
-use super::Single;
+use super::SingleRun;
 use crate::{
     log_book::{LogBook, log_key},
-    script::{Broken, Invariant},
+    script::{Breach, Guarantee},
     witness::{SimWitness, witness_key},
 };
 
@@ -24,7 +24,7 @@ const MAX_REQUESTS: usize = 16;
 
 /// What goes on between the log and its witness.
 #[derive(Debug, Default)]
-pub(super) struct Witnessing {
+pub(super) struct WitnessTalk {
     witness: SimWitness,
     /// What the log believes that the witness has seen.
     known: u64,
@@ -32,22 +32,22 @@ pub(super) struct Witnessing {
     requests: Vec<WitnessRequest>,
 }
 
-impl Single<'_> {
-    pub(super) fn let_log_run(&mut self) -> Result<(), Broken> {
+impl SingleRun<'_> {
+    pub(super) fn let_log_run(&mut self) -> Result<(), Breach> {
         let steps = self.chance.below(20);
         self.script.note(format!("the log, {steps} steps"));
         self.machine.let_log_run(steps);
         self.recover().map(drop)
     }
 
-    pub(super) fn lose_agent(&mut self) -> Result<(), Broken> {
+    pub(super) fn lose_agent(&mut self) -> Result<(), Breach> {
         self.script.note("the log's key is gone for a moment");
         self.machine.log_book.iter().for_each(LogBook::lose_agent);
         Ok(())
     }
 
     /// Shows the witness the newest checkpoint, or something that was sent before.
-    pub(super) fn ask_witness(&mut self) -> Result<(), Broken> {
+    pub(super) fn ask_witness(&mut self) -> Result<(), Breach> {
         // A log that is at work keeps others waiting.
         if !self.machine.is_log_done() {
             return Ok(());
@@ -62,7 +62,7 @@ impl Single<'_> {
         let proof = if old == 0 || old == size { Some(Vec::new()) } else { log.prove_consistency(old, size) };
         let Some(proof) = proof else {
             let what = format!("the log has no proof from {old} commits to {size}");
-            return Err(Broken::new(Invariant::SignedIsProvable, what));
+            return Err(Breach::new(Guarantee::SignedIsProvable, what));
         };
         witnessing.requests.push(WitnessRequest { old, proof, note: newest.log_note() });
         if witnessing.requests.len() > MAX_REQUESTS {
@@ -107,20 +107,20 @@ impl Single<'_> {
         }
     }
 
-    pub(super) fn check_record(&self) -> Result<(), Broken> {
+    pub(super) fn check_record(&self) -> Result<(), Breach> {
         let dir = self.machine.path().join("log");
         self.machine.log_book.as_ref().map_or(Ok(()), |book| book.check_record(&dir))
     }
 
     /// The log covers all commits, and what was ever signed is a beginning of what the repository gives.
-    pub(super) fn end_log(&mut self) -> Result<(), Broken> {
+    pub(super) fn end_log(&mut self) -> Result<(), Breach> {
         let begin = Instant::now();
         while !self.machine.is_log_done() {
             self.machine.let_log_run(1_000);
             self.machine.check_log()?;
             if begin.elapsed() > PATIENCE {
                 let trouble = self.machine.log().and_then(|log| log.trouble());
-                return Err(Broken::new(Invariant::GoesOn, format!("the log does not go on: {trouble:?}")));
+                return Err(Breach::new(Guarantee::GoesOn, format!("the log does not go on: {trouble:?}")));
             }
         }
         self.machine.check_log()?;
@@ -129,7 +129,7 @@ impl Single<'_> {
         let Some(newest) = newest else { return Ok(()) };
         let unprovable = |size| {
             let what = format!("the checkpoint of {size} commits, which was signed, cannot be proved");
-            Broken::new(Invariant::SignedIsProvable, what)
+            Breach::new(Guarantee::SignedIsProvable, what)
         };
         for (size, root) in book.signed() {
             let proof = log.prove_consistency(size, newest.size).ok_or_else(|| unprovable(size))?;
@@ -141,7 +141,7 @@ impl Single<'_> {
         self.machine.disk.set_gates_open(true);
         let dir = self.machine.path().join("derived");
         let derived = LogReplay::start(self.machine.store(), &dir, log_key());
-        let derived = derived.map_err(|error| Broken::new(Invariant::GoesOn, error.to_string()))?;
+        let derived = derived.map_err(|error| Breach::new(Guarantee::GoesOn, error.to_string()))?;
         let mut sizes = derived.sizes();
         let reached = self.machine.wait(sizes.wait_for(|size| *size >= newest.size)).is_ok();
         if !reached || derived.root_at(newest.size) != Some(newest.root) {

@@ -1,6 +1,6 @@
 //! The first seeds. Thousands: `cargo run --release -p countersign-simulator` (docs/assurance.md).
 
-use countersign_simulator::{figures::Figures, run};
+use countersign_simulator::{figures::RunFigures, run};
 
 const SEEDS: u64 = 200;
 const SEED: &str = "COUNTERSIGN_SEED";
@@ -11,7 +11,7 @@ fn what_must_hold_holds_whatever_the_disk_and_the_network_do() {
         Ok(seed) => vec![seed.parse().expect("a number")],
         Err(_) => (0..SEEDS).collect(),
     };
-    let mut total = Figures::default();
+    let mut total = RunFigures::default();
     for seed in seeds {
         let played = run(seed);
         match played.result {
