@@ -107,7 +107,7 @@ impl ExpectedHistory {
         let mut attempts = self.attempts.iter_mut();
         for (number, entry) in entries.iter().enumerate() {
             if number == 0 {
-                touch(&mut files, &entry.change);
+                apply(&mut files, &entry.change);
                 continue;
             }
             loop {
@@ -116,12 +116,11 @@ impl ExpectedHistory {
                     Breach::new(Guarantee::NothingHalf, what)
                 })?;
                 let Some(change) = &attempt.change else { continue };
-                let (mut after, mut claimed) = (files.clone(), files.clone());
                 // A batch of nodes also names files that a change leaves as they are.
                 if change.recorded_message() == entry.change.message
-                    && touch(&mut after, change) == touch(&mut claimed, &entry.change)
+                    && find_touched(&files, change) == find_touched(&files, &entry.change)
                 {
-                    files = after;
+                    apply(&mut files, change);
                     made.push(change.clone());
                     // Everyone can see it.
                     attempt.is_answered = true;
@@ -145,19 +144,19 @@ fn lost(change: &Change) -> Breach {
 
 pub type Files = BTreeMap<RepoPath, Arc<[u8]>>;
 
-/// Makes `change` to `files`, and returns what differs by it.
-fn touch(files: &mut Files, change: &Change) -> BTreeMap<RepoPath, Option<Arc<[u8]>>> {
-    let mut touched = BTreeMap::new();
+/// What of `files` differs by a change.
+fn find_touched<'c>(files: &Files, change: &'c Change) -> Vec<(&'c RepoPath, Option<&'c Arc<[u8]>>)> {
+    let contents = change.files.iter().map(|(path, content)| (path, content.as_ref()));
+    contents.filter(|(path, content)| files.get(*path) != *content).collect()
+}
+
+fn apply(files: &mut Files, change: &Change) {
     for (path, content) in &change.files {
-        let before = match content {
-            Some(content) => files.insert(path.clone(), Arc::clone(content)),
-            None => files.remove(path),
-        };
-        if before != *content {
-            touched.insert(path.clone(), content.clone());
+        match content {
+            Some(content) => drop(files.insert(path.clone(), Arc::clone(content))),
+            None => drop(files.remove(path)),
         }
     }
-    touched
 }
 
 pub fn read_history(store: &Store) -> Result<Vec<JournalEntry>, Breach> {

@@ -23,7 +23,7 @@ use crate::{
     wish::{ChangeWish, RequestMark},
 };
 
-const STEPS: usize = 40;
+const STEPS: usize = 32;
 const PROJECTS: usize = 2;
 const TRIES: usize = 100;
 
@@ -36,6 +36,8 @@ struct MirrorRun<'a> {
     followed: ExpectedHistory,
     /// Answers of the origin, which can come again.
     sent: Vec<Vec<u8>>,
+    /// The newest commits of both when they were compared last.
+    checked: Option<(ObjectId, ObjectId)>,
     next_request: u64,
     chance: Chance,
     script: &'a mut Script,
@@ -62,6 +64,7 @@ pub fn play(chance: Chance, script: &mut Script) -> Result<RunFigures, Breach> {
         expected: ExpectedHistory::default(),
         followed: ExpectedHistory::default(),
         sent: Vec::new(),
+        checked: None,
         next_request: 0,
         chance,
         script,
@@ -109,6 +112,7 @@ impl MirrorRun<'_> {
         let observer = self.expected.observer(self.origin.store());
         self.origin.disk.observe(Some(Box::new(observer)));
         self.figures.commits = self.expected.check(self.origin.store())?.len();
+        self.checked = None;
         Ok(())
     }
 
@@ -116,6 +120,7 @@ impl MirrorRun<'_> {
         self.mirror.start(|| StoreRole::Follower, &mut self.chance, self.script)?;
         let observer = self.followed.observer(self.mirror.store());
         self.mirror.disk.observe(Some(Box::new(observer)));
+        self.checked = None;
         self.check()
     }
 
@@ -301,6 +306,11 @@ impl MirrorRun<'_> {
 
     /// The mirror has a beginning of what its origin has, and all that its users saw.
     fn check(&mut self) -> Result<(), Breach> {
+        let heads = (self.origin.store().head().commit, self.mirror.store().head().commit);
+        if self.checked == Some(heads) {
+            return Ok(());
+        }
+        self.checked = Some(heads);
         let origin: Vec<ObjectId> = read_history(self.origin.store())?.iter().map(|entry| entry.id).collect();
         let own = read_history(self.mirror.store())?;
         let ids: Vec<ObjectId> = own.iter().map(|entry| entry.id).collect();

@@ -15,7 +15,7 @@ use crate::{
     wish::{ChangeWish, RequestMark},
 };
 
-const STEPS: usize = 40;
+const STEPS: usize = 32;
 const PROJECTS: usize = 2;
 const NAMES: [&str; 3] = ["one", "two", "three"];
 /// So often a node asks for what is new until it has it.

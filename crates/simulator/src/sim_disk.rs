@@ -78,6 +78,8 @@ struct DiskState {
     root: PathBuf,
     shadow: Option<Shadow>,
     crash: Option<(usize, Crash)>,
+    /// In the middle of the write of this user.
+    crash_midway: Option<(DiskUser, Crash)>,
     failure: Option<(usize, DiskFailure)>,
     /// The step under way of this actor is the one to fail.
     failing: Option<(DiskUser, DiskFailure)>,
@@ -103,6 +105,7 @@ impl SimDisk {
             root: root.to_owned(),
             shadow: Some(Shadow::of(root)?),
             crash: None,
+            crash_midway: None,
             failure: None,
             failing: None,
             trouble: None,
@@ -139,8 +142,7 @@ impl SimDisk {
 
     /// From now on everything works.
     pub fn heal(&self) {
-        let mut state = self.lock();
-        (state.crash, state.failure, state.failing, state.trouble) = (None, None, None, None);
+        self.lock().heal();
     }
 
     pub fn is_down(&self) -> bool {
@@ -203,7 +205,7 @@ impl SimDisk {
     pub fn power_up(&self, chance: &mut Chance) -> io::Result<Option<Crash>> {
         let mut state = self.lock();
         let Some(crash) = state.down.take() else { return Ok(None) };
-        (state.crash, state.failure, state.failing, state.trouble) = (None, None, None, None);
+        state.heal();
         state.waiting.clear();
         let loses_database = crash == Crash::PowerCut && !state.is_database_named && chance.percent(50);
         state.restore_database(loses_database)?;
@@ -277,6 +279,11 @@ fn current_actor() -> DiskUser {
 }
 
 impl DiskState {
+    fn heal(&mut self) {
+        (self.crash, self.crash_midway, self.failure) = (None, None, None);
+        (self.failing, self.trouble) = (None, None);
+    }
+
     fn pass(&mut self, actor: DiskUser, step: DiskStep, moment: Moment, path: &Path) -> io::Result<()> {
         if self.down.is_some() {
             return Err(injected());
@@ -286,6 +293,11 @@ impl DiskState {
             Moment::Midway => {
                 if let Some(shadow) = &mut self.shadow {
                     shadow.note_after(DiskStep::Write, path);
+                }
+                if let Some((_, crash)) = self.crash_midway.take_if(|(user, _)| *user == actor) {
+                    self.trace.push(format!("{crash:?} in the middle"));
+                    self.go_down(crash);
+                    return Err(injected());
                 }
                 self.fail_if(actor, DiskFailure::Half, step, path)
             }
@@ -305,7 +317,11 @@ impl DiskState {
         self.steps += 1;
         let shown = path.strip_prefix(&self.root).unwrap_or(path).display();
         self.trace.push(format!("{actor:?}: {step:?} {shown}"));
-        if let Some(crash) = count_down(&mut self.crash) {
+        let due = count_down(&mut self.crash);
+        let is_write = matches!(step, DiskStep::Write | DiskStep::WriteAt);
+        // Every other crash at a write comes in the middle of it.
+        self.crash_midway = due.filter(|_| is_write && self.steps.is_multiple_of(2)).map(|crash| (actor, crash));
+        if let Some(crash) = due.filter(|_| self.crash_midway.is_none()) {
             self.trace.push(format!("{crash:?}"));
             self.go_down(crash);
             return Err(injected());
@@ -315,7 +331,7 @@ impl DiskState {
             match failure {
                 DiskFailure::Full(_) | DiskFailure::Dead(_) => self.trouble = Some(failure),
                 // Half of nothing is nothing, and a file handle is given or it is not.
-                DiskFailure::Half if !matches!(step, DiskStep::Write | DiskStep::WriteAt) => {
+                DiskFailure::Half if !is_write => {
                     self.failing = Some((actor, DiskFailure::NotDone));
                 }
                 DiskFailure::Done if step == DiskStep::Create => {

@@ -24,7 +24,7 @@ use crate::{
     witness,
 };
 
-const STEPS: usize = 40;
+const STEPS: usize = 32;
 const PROJECTS: usize = 3;
 /// Changes before anything goes wrong, in some runs.
 const PAST: usize = 13;

@@ -25,7 +25,7 @@ fn what_must_hold_holds_whatever_the_disk_and_the_network_do() {
 
 #[test]
 fn a_seed_gives_the_same_run_each_time() {
-    for seed in 0..5 {
+    for seed in 0..4 {
         assert_eq!(run(seed).to_string(), run(seed).to_string(), "{seed}");
     }
 }
