@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashMap,
-    fs::{File, OpenOptions},
+    fs::File,
     io::{self, BufReader, Read, Seek as _, SeekFrom},
     ops::Range,
     os::unix::fs::FileExt as _,
@@ -21,7 +21,7 @@ use countersign_core::{
     },
     values::digest::Sha256,
 };
-use countersign_store::ObjectId;
+use countersign_store::{ChangedFile, Disk, ObjectId};
 
 use crate::{error::LogError, recount::Recount};
 
@@ -35,9 +35,9 @@ const MAX_WAITING_RECORDS: usize = 8_192;
 
 #[derive(Debug)]
 pub(crate) struct LogCache {
-    leaves: LeafFile,
-    records: File,
-    records_path: PathBuf,
+    leaves: ChangedFile,
+    leaf_file: LeafFile,
+    records: ChangedFile,
     /// What lies in the files.
     leaves_written: u64,
     records_bytes: u64,
@@ -74,19 +74,18 @@ pub(crate) struct CacheWish<'a> {
 }
 
 impl LogCache {
-    pub(crate) fn open(dir: &Path) -> Result<Self, LogError> {
+    pub(crate) fn open(disk: &Disk, dir: &Path) -> Result<Self, LogError> {
         std::fs::create_dir_all(dir).map_err(LogError::cache(dir))?;
-        let open = |path: &Path| {
-            let mut options = OpenOptions::new();
-            let opened = options.read(true).write(true).create(true).truncate(false).open(path);
-            opened.map_err(LogError::cache(path))
+        let open = |name: &str| {
+            let path = dir.join(name);
+            disk.open_changed(&path).map_err(LogError::cache(&path))
         };
-        let (path, records_path) = (dir.join("leaves"), dir.join("records"));
-        let leaves = LeafFile { file: Arc::new(open(&path)?), path };
+        let leaves = open("leaves")?;
+        let leaf_file = LeafFile { file: Arc::clone(leaves.file()), path: leaves.path().to_owned() };
         Ok(Self {
             leaves,
-            records: open(&records_path)?,
-            records_path,
+            leaf_file,
+            records: open("records")?,
             leaves_written: 0,
             records_bytes: 0,
             new_leaves: Vec::new(),
@@ -95,7 +94,7 @@ impl LogCache {
     }
 
     pub(crate) fn leaves(&self) -> &LeafFile {
-        &self.leaves
+        &self.leaf_file
     }
 
     /// Reads what the caches say up to a checkpoint. `None` if it is not the log of that checkpoint. Everything behind is
@@ -115,7 +114,7 @@ impl LogCache {
         self.new_leaves.clear();
         self.new_records.clear();
         self.truncate_leaves(0)?;
-        cut(&self.records, 0).map_err(LogError::cache(&self.records_path))?;
+        self.records.set_length(0).map_err(LogError::cache(self.records.path()))?;
         self.records_bytes = 0;
         Ok(())
     }
@@ -138,21 +137,21 @@ impl LogCache {
     /// Puts everything on disk. Only a checkpoint makes it count.
     pub(crate) fn sync(&mut self) -> Result<(), LogError> {
         self.write()?;
-        self.leaves.file.sync_data().map_err(LogError::cache(&self.leaves.path))?;
-        self.records.sync_data().map_err(LogError::cache(&self.records_path))
+        self.leaves.sync().map_err(LogError::cache(self.leaves.path()))?;
+        self.records.sync().map_err(LogError::cache(self.records.path()))
     }
 
     /// After a failure everything is written again, at the same place.
     fn write(&mut self) -> Result<(), LogError> {
         let at = self.leaves_written * LEAF_BYTES as u64;
-        let written = self.leaves.file.write_all_at(&self.new_leaves, at);
-        written.map_err(LogError::cache(&self.leaves.path))?;
+        let written = self.leaves.write_at(&self.new_leaves, at);
+        written.map_err(LogError::cache(self.leaves.path()))?;
         let mut bytes = Vec::new();
         for (leaf, record) in self.new_records.values() {
             write_record(*leaf, record, &mut bytes);
         }
-        let written = self.records.write_all_at(&bytes, self.records_bytes);
-        written.map_err(LogError::cache(&self.records_path))?;
+        let written = self.records.write_at(&bytes, self.records_bytes);
+        written.map_err(LogError::cache(self.records.path()))?;
         self.leaves_written = self.len();
         self.records_bytes += bytes.len() as u64;
         self.new_leaves.clear();
@@ -162,8 +161,8 @@ impl LogCache {
 
     fn load_tree(&self, wish: &CacheWish<'_>) -> Result<Option<(Tree, Recount, States)>, LogError> {
         let (mut tree, mut recount, mut states) = (Tree::default(), Recount::default(), States::default());
-        let fail = LogError::cache(&self.leaves.path);
-        let mut reader = self.leaves.reader().map_err(&fail)?;
+        let fail = LogError::cache(self.leaves.path());
+        let mut reader = self.leaf_file.reader().map_err(&fail)?;
         let mut bytes = [0; LEAF_BYTES];
         for size in 1..=wish.head.size {
             if (wish.is_stopping)() {
@@ -187,9 +186,10 @@ impl LogCache {
     }
 
     fn load_statuses(&mut self, wish: &CacheWish<'_>) -> Result<(Option<Statuses>, Statuses), LogError> {
-        let fail = LogError::cache(&self.records_path);
-        self.records.seek(SeekFrom::Start(0)).map_err(&fail)?;
-        let mut records = RecordReader { reader: BufReader::with_capacity(1 << 20, &self.records), bytes: 0 };
+        let fail = LogError::cache(self.records.path());
+        let mut file: &File = self.records.file();
+        file.seek(SeekFrom::Start(0)).map_err(&fail)?;
+        let mut records = RecordReader { reader: BufReader::with_capacity(1 << 20, file), bytes: 0 };
         let mut later = Vec::new();
         // What follows the checkpoint counts for nothing. A torn tail looks the same as damage; the root tells them apart.
         let first = std::iter::from_fn(|| {
@@ -204,14 +204,14 @@ impl LogCache {
         let first = Statuses::of_records(first);
         let end = records.bytes;
         let whole = later.iter().fold(first.clone(), |statuses, record| statuses.insert_record(record));
-        cut(&self.records, end).map_err(&fail)?;
+        self.records.set_length(end).map_err(&fail)?;
         self.records_bytes = end;
         Ok((wish.earlier.map(|_| first), whole))
     }
 
     fn truncate_leaves(&mut self, size: u64) -> Result<(), LogError> {
-        let LeafFile { path, file } = &self.leaves;
-        cut(file, size * LEAF_BYTES as u64).map_err(LogError::cache(path))?;
+        let cut = self.leaves.set_length(size * LEAF_BYTES as u64);
+        cut.map_err(LogError::cache(self.leaves.path()))?;
         self.leaves_written = size;
         Ok(())
     }
@@ -281,11 +281,6 @@ impl CachedLeaf {
             state: digest(2),
         }
     }
-}
-
-/// A file that is as long is not touched.
-fn cut(file: &File, length: u64) -> io::Result<()> {
-    if file.metadata()?.len() == length { Ok(()) } else { file.set_len(length) }
 }
 
 fn write_record(leaf: u64, record: &Record, out: &mut Vec<u8>) {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use countersign_core::values::bounds::NOTE_BYTES;
-use countersign_store::durable;
+use countersign_store::{Disk, durable};
 use thiserror::Error;
 
 /// For a server on its own that is its data directory; for nodes, the database that they share.
@@ -67,6 +67,7 @@ pub enum KeepError {
 /// Two files in a directory, each replaced as a whole.
 #[derive(Debug)]
 pub struct CheckpointFiles {
+    disk: Disk,
     dir: PathBuf,
 }
 
@@ -75,7 +76,12 @@ impl CheckpointFiles {
     pub const COSIGNED: &str = "cosigned";
 
     pub fn new(dir: &Path) -> Self {
-        Self { dir: dir.to_owned() }
+        Self::on(Disk::default(), dir)
+    }
+
+    /// The same on a disk that a test makes fail.
+    pub fn on(disk: Disk, dir: &Path) -> Self {
+        Self { disk, dir: dir.to_owned() }
     }
 
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, KeepError> {
@@ -86,7 +92,8 @@ impl CheckpointFiles {
 
     fn replace(&self, name: &str, text: &str) -> Result<(), KeepError> {
         let path = self.dir.join(name);
-        durable::replace(&path, text).map_err(|source| KeepError::File { path, source: Arc::new(source) })
+        let replaced = self.disk.replace(&path, text, |_| {});
+        replaced.map_err(|source| KeepError::File { path, source: Arc::new(source) })
     }
 }
 
@@ -94,8 +101,8 @@ impl CheckpointKeeper for CheckpointFiles {
     fn load(&mut self) -> Result<KeptNotes, KeepError> {
         // A kill may have come between a rename and its fsync. What is read now must not go back later; neither must the
         // directory itself.
-        durable::settle_dir(&self.dir)
-            .map_err(|source| KeepError::File { path: self.dir.clone(), source: Arc::new(source) })?;
+        let settled = self.disk.settle_dir(&self.dir);
+        settled.map_err(|source| KeepError::File { path: self.dir.clone(), source: Arc::new(source) })?;
         Ok(KeptNotes { newest: self.read(Self::NEWEST)?, cosigned: self.read(Self::COSIGNED)?, cached: None })
     }
 

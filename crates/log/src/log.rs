@@ -56,7 +56,7 @@ impl TransparencyLog {
             policy,
             waits_for_witnesses,
         } = options;
-        let cache = LogCache::open(&dir)?;
+        let cache = LogCache::open(store.disk(), &dir)?;
         // It contradicts nothing, so it can be signed at any time.
         let empty = Checkpoint { origin: signer.key().name().to_owned(), size: 0, root: empty_root() };
         let empty = waits_for_witnesses.then(|| signer.sign(empty).ok()).flatten();
@@ -196,14 +196,16 @@ impl TransparencyLog {
         self.shared.is_stopping.store(true, Ordering::Relaxed);
         self.wake();
         if let Some(thread) = lock(&self.thread).take() {
-            // It may also rest after a failure.
-            thread.thread().unpark();
             let _ = thread.join();
         }
     }
 
     fn wake(&self) {
         self.waker.wake();
+        // It may also rest after a failure.
+        if let Some(thread) = &*lock(&self.thread) {
+            thread.thread().unpark();
+        }
     }
 }
 

@@ -24,6 +24,7 @@ use countersign_core::{
     },
     values::{digest::Sha256, shown::shown_text, verifier_key::VerifierKey},
 };
+use countersign_store::Disk;
 
 use self::{
     contradiction::Contradiction,
@@ -61,7 +62,12 @@ pub struct WitnessedFigures {
 impl LogWitness {
     /// `dir` is for the records. Only one process has it open.
     pub fn open(dir: &Path, signer: WitnessSigner) -> Result<Self, WitnessMemoryError> {
-        Ok(Self { signer, memory: WitnessMemory::open(dir)?, logs: RwLock::default() })
+        Self::open_on(Disk::default(), dir, signer)
+    }
+
+    /// The same on a disk that a test makes fail.
+    pub fn open_on(disk: Disk, dir: &Path, signer: WitnessSigner) -> Result<Self, WitnessMemoryError> {
+        Ok(Self { signer, memory: WitnessMemory::open(disk, dir)?, logs: RwLock::default() })
     }
 
     /// Tests stop it between two steps.

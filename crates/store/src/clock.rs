@@ -17,7 +17,10 @@ pub fn since_1970() -> Option<Duration> {
 }
 
 #[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+pub struct Clock {
+    now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    steady: Arc<dyn Fn() -> Instant + Send + Sync>,
+}
 
 impl Clock {
     /// The clock of this machine. Before 1970, which Git's commits cannot have, it stands still; from the year 10000 on,
@@ -33,11 +36,23 @@ impl Clock {
     }
 
     pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        Self(Arc::new(now))
+        Self { now: Arc::new(now), steady: Arc::new(Instant::now) }
+    }
+
+    /// With another measure of how much time has passed.
+    #[must_use]
+    pub fn with_steady(mut self, steady: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
+        self.steady = Arc::new(steady);
+        self
     }
 
     pub fn now(&self) -> Timestamp {
-        (self.0)()
+        (self.now)()
+    }
+
+    /// Never goes back, whatever the clock does.
+    pub(crate) fn steady(&self) -> Instant {
+        (self.steady)()
     }
 }
 

@@ -1,10 +1,11 @@
-//! Every step by which the store changes the disk. Durability is an order of these steps, so they stand in one place,
-//! where a test can make each of them fail.
+//! Every step by which the store, the nonces and the log change the disk. Durability is an order of these steps, so they
+//! stand in one place, where a test can make each of them fail and `countersign-simulator` can lose what is not durable.
 
 use std::{
     fmt,
     fs::{self, File, OpenOptions},
     io::{self, Write},
+    os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -24,11 +25,17 @@ pub type DiskFault = Arc<dyn Fn(DiskStep, Moment, &Path) -> io::Result<()> + Sen
 pub enum DiskStep {
     CreateDir,
     Create,
+    /// Adds to the end of a file.
     Write,
+    /// Writes somewhere into a file.
+    WriteAt,
+    SetLength,
     Sync,
     Rename,
     SyncDir,
     Remove,
+    /// Of a transaction of SQLite, which writes and syncs its files itself.
+    Commit,
 }
 
 /// An error `Before` a step is a step that did not happen; one `After` it, a step that happened and was reported lost.
@@ -48,6 +55,14 @@ pub(crate) struct NewFile<'a> {
     file: File,
 }
 
+/// A file that is changed in place, and read by others meanwhile.
+#[derive(Debug)]
+pub struct ChangedFile {
+    disk: Disk,
+    path: PathBuf,
+    file: Arc<File>,
+}
+
 #[derive(Debug, Clone, Error)]
 #[error("cannot {action} {}", path.display())]
 pub struct DiskError {
@@ -59,6 +74,11 @@ pub struct DiskError {
 impl DiskError {
     pub(crate) fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self { action, path: path.to_owned(), source: Arc::new(source) }
+    }
+
+    /// The error of the operating system, for one who knows the path.
+    pub(crate) fn into_io(self) -> io::Error {
+        Arc::try_unwrap(self.source).unwrap_or_else(|shared| io::Error::new(shared.kind(), shared))
     }
 
     /// Whether there is no room: on the disk, in a quota, or below a limit of the process.
@@ -101,6 +121,24 @@ impl Disk {
         self.step(DiskStep::CreateDir, path, || fs::create_dir_all(path))
     }
 
+    /// A file that is there, or a new one.
+    pub fn open_changed(&self, path: &Path) -> io::Result<ChangedFile> {
+        self.check(DiskStep::Create, Moment::Before, path)?;
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        Ok(ChangedFile { disk: self.clone(), path: path.to_owned(), file: Arc::new(file) })
+    }
+
+    /// Runs the commit of a transaction.
+    pub(crate) fn commit<E: From<io::Error>>(
+        &self,
+        database: &Path,
+        commit: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.check(DiskStep::Commit, Moment::Before, database)?;
+        commit()?;
+        Ok(self.check(DiskStep::Commit, Moment::After, database)?)
+    }
+
     pub(crate) fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
         self.step(DiskStep::Rename, to, || fs::rename(from, to))
     }
@@ -108,6 +146,13 @@ impl Disk {
     /// Makes names that came and went in `dir` durable.
     pub(crate) fn sync_dir(&self, dir: &Path) -> Result<(), DiskError> {
         self.step(DiskStep::SyncDir, dir, || File::open(dir)?.sync_all())
+    }
+
+    /// The same for the directory in which this lies.
+    pub(crate) fn sync_parent(&self, path: &Path) -> io::Result<()> {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        self.try_step(DiskStep::SyncDir, parent, || File::open(parent)?.sync_all())
     }
 
     /// Removes a file; one that is not there is fine.
@@ -135,6 +180,19 @@ impl Disk {
         self.check(step, Moment::After, path)
     }
 
+    /// In two halves only where a test asks for it.
+    fn write_halves(
+        &self,
+        path: &Path,
+        bytes: &[u8],
+        mut write: impl FnMut(&[u8], usize) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let half = if self.fault.is_some() { bytes.len() / 2 } else { bytes.len() };
+        write(&bytes[..half], 0)?;
+        self.check(DiskStep::Write, Moment::Midway, path)?;
+        write(&bytes[half..], half)
+    }
+
     fn check(&self, step: DiskStep, moment: Moment, path: &Path) -> io::Result<()> {
         self.fault.as_ref().map_or(Ok(()), |fault| fault(step, moment, path))
     }
@@ -146,15 +204,41 @@ impl NewFile<'_> {
     }
 }
 
+impl ChangedFile {
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// To read from.
+    pub fn file(&self) -> &Arc<File> {
+        &self.file
+    }
+
+    pub fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.disk.try_step(DiskStep::WriteAt, &self.path, || {
+            self.disk
+                .write_halves(&self.path, bytes, |half, at| self.file.write_all_at(half, offset + at as u64))
+        })
+    }
+
+    /// A file that is as long is not touched.
+    pub fn set_length(&self, length: u64) -> io::Result<()> {
+        if self.file.metadata()?.len() == length {
+            return Ok(());
+        }
+        self.disk.try_step(DiskStep::SetLength, &self.path, || self.file.set_len(length))
+    }
+
+    pub fn sync(&self) -> io::Result<()> {
+        self.disk.try_step(DiskStep::Sync, &self.path, || self.file.sync_data())
+    }
+}
+
 impl Write for NewFile<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Self { disk, path, file } = self;
-        // In two halves only where a test asks for it.
-        let half = if disk.fault.is_some() { bytes.len() / 2 } else { bytes.len() };
         disk.try_step(DiskStep::Write, path, || {
-            file.write_all(&bytes[..half])?;
-            disk.check(DiskStep::Write, Moment::Midway, path)?;
-            file.write_all(&bytes[half..])
+            disk.write_halves(path, bytes, |half, _| file.write_all(half))
         })?;
         Ok(bytes.len())
     }
@@ -172,8 +256,7 @@ pub(crate) fn list_dir(dir: &Path) -> Result<Vec<PathBuf>, DiskError> {
 
 /// Makes the name of a file or directory durable that may have just been made.
 pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+    Disk::default().sync_parent(path)
 }
 
 pub(crate) fn ignore_missing(removed: io::Result<()>) -> io::Result<()> {
@@ -187,10 +270,12 @@ impl DiskStep {
     fn verb(self) -> &'static str {
         match self {
             DiskStep::CreateDir | DiskStep::Create => "create",
-            DiskStep::Write => "write",
+            DiskStep::Write | DiskStep::WriteAt => "write",
+            DiskStep::SetLength => "cut",
             DiskStep::Sync | DiskStep::SyncDir => "sync",
             DiskStep::Rename => "rename to",
             DiskStep::Remove => "remove",
+            DiskStep::Commit => "commit to",
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Small files beside the repository, each replaced or removed as a whole.
 
 use std::{
-    fs::{self, File},
-    io::{self, Write as _},
-    path::Path,
+    fs, io,
+    io::Write as _,
+    path::{Path, PathBuf},
 };
 
-use crate::disk::sync_parent;
+use crate::disk::{Disk, DiskError};
 
 /// What has just been done while a file is replaced. A crash can come after each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,32 +19,49 @@ pub enum ReplaceStep {
 
 /// A power cut leaves the old content or the new one.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
-    replace_in_steps(path, text, |_| {})
+    Disk::default().replace(path, text, |_| {})
 }
 
-/// The same, for one who wants to know how far it came.
-pub fn replace_in_steps(path: &Path, text: &str, note: impl Fn(ReplaceStep)) -> io::Result<()> {
-    let mut unfinished = path.as_os_str().to_owned();
-    unfinished.push(".new");
-    let mut file = File::create(&unfinished)?;
-    file.write_all(text.as_bytes())?;
-    note(ReplaceStep::Written);
-    file.sync_all()?;
-    note(ReplaceStep::Synced);
-    fs::rename(&unfinished, path)?;
-    note(ReplaceStep::Renamed);
-    sync_parent(path)?;
-    note(ReplaceStep::DirSynced);
-    Ok(())
+impl Disk {
+    /// As [`replace`], for one who wants to know how far it came.
+    pub fn replace(&self, path: &Path, text: &str, note: impl Fn(ReplaceStep)) -> io::Result<()> {
+        let mut unfinished = path.as_os_str().to_owned();
+        unfinished.push(".new");
+        let unfinished = PathBuf::from(unfinished);
+        // A crash may have left one.
+        self.remove(&unfinished).map_err(DiskError::into_io)?;
+        let mut file = self.create_new(&unfinished).map_err(DiskError::into_io)?;
+        file.write_all(text.as_bytes())?;
+        note(ReplaceStep::Written);
+        file.sync().map_err(DiskError::into_io)?;
+        note(ReplaceStep::Synced);
+        self.rename(&unfinished, path).map_err(DiskError::into_io)?;
+        note(ReplaceStep::Renamed);
+        self.sync_parent(path)?;
+        note(ReplaceStep::DirSynced);
+        Ok(())
+    }
+
+    /// A directory whose names, and whose own name, do not go back after a power cut. It is made where it is missing.
+    pub fn settle_dir(&self, dir: &Path) -> io::Result<()> {
+        self.create_dir(dir).map_err(DiskError::into_io)?;
+        self.sync_parent(dir)?;
+        self.sync_dir(dir).map_err(DiskError::into_io)
+    }
+
+    /// As [`remove`].
+    pub fn remove_durably(&self, path: &Path) -> io::Result<bool> {
+        if path.symlink_metadata().is_err() {
+            return Ok(false);
+        }
+        self.remove(path).map_err(DiskError::into_io)?;
+        self.sync_parent(path).map(|()| true)
+    }
 }
 
 /// Whether it was there. When this returns, it does not come back.
 pub fn remove(path: &Path) -> io::Result<bool> {
-    match fs::remove_file(path) {
-        Ok(()) => sync_parent(path).map(|()| true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
+    Disk::default().remove_durably(path)
 }
 
 /// At most `max_bytes`; `None` if it is not there.
@@ -62,11 +79,4 @@ pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<Option<String>> {
     let text =
         |bytes| String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error));
     read(path, max_bytes)?.map(text).transpose()
-}
-
-/// A directory whose names, and whose own name, do not go back after a power cut. It is made where it is missing.
-pub fn settle_dir(dir: &Path) -> io::Result<()> {
-    fs::create_dir_all(dir)?;
-    sync_parent(dir)?;
-    File::open(dir)?.sync_all()
 }

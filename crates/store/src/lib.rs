@@ -39,7 +39,7 @@ pub use gix::ObjectId;
 pub use crate::{
     budget::{BudgetScope, OverBudget, StorageBudget, StorageLimits},
     commit::{Author, AuthorError},
-    disk::{Disk, DiskError, DiskFault, DiskStep, Moment},
+    disk::{ChangedFile, Disk, DiskError, DiskFault, DiskStep, Moment},
     error::StoreError,
     repository::{OpenError, Repository},
     snapshot::{

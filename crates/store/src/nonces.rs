@@ -6,7 +6,7 @@ pub mod forgotten;
 use std::{
     error::Error as StdError,
     fs, io,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -23,7 +23,7 @@ use tokio::sync::oneshot;
 use self::forgotten::Forgotten;
 use crate::{
     clock::Clock,
-    disk::{ignore_missing, sync_parent},
+    disk::{Disk, ignore_missing, sync_parent},
     thread::JoinedThread,
     trouble::RecentFailure,
 };
@@ -81,6 +81,12 @@ impl NonceError {
     }
 }
 
+impl From<io::Error> for NonceError {
+    fn from(error: io::Error) -> Self {
+        unavailable(error)
+    }
+}
+
 impl From<rusqlite::Error> for NonceError {
     fn from(error: rusqlite::Error) -> Self {
         unavailable(error)
@@ -94,6 +100,8 @@ struct Waiting {
 }
 
 struct Keeper {
+    disk: Disk,
+    path: PathBuf,
     database: Connection,
     clock: Clock,
     stats: Arc<NonceStats>,
@@ -164,14 +172,24 @@ impl Nonces {
     /// Opens the database at `path`, or makes one. One made beside a repository that has commits means that the nonces
     /// were lost: every request from before now is refused from then on, see [`Nonces::floor`].
     pub fn open(path: &Path, repository: RepositoryAge, clock: Clock) -> Result<Self, NonceError> {
+        Self::open_on(Disk::default(), path, repository, clock)
+    }
+
+    /// The same on a disk that a test makes fail.
+    pub fn open_on(
+        disk: Disk,
+        path: &Path,
+        repository: RepositoryAge,
+        clock: Clock,
+    ) -> Result<Self, NonceError> {
         let mut database = connect(path)?;
         let floor = match repository {
             RepositoryAge::HasCommits => Some(clock.now()),
             RepositoryAge::Unborn => None,
         };
-        prepare(&mut database, floor)?;
+        disk.commit(path, || prepare(&mut database, floor))?;
         // SQLite makes the content durable; the name of a new database is on us.
-        sync_parent(path).map_err(unavailable)?;
+        disk.sync_parent(path)?;
         let floor = read_floor(&database)?;
         if let Some(floor) = floor {
             tracing::info!(%floor, "the nonces from before were lost or reset: requests signed earlier than this are refused");
@@ -179,7 +197,8 @@ impl Nonces {
         let kept = database.query_row("SELECT count(*) FROM nonces", [], |row| row.get::<_, i64>(0))?;
         let kept = kept.unsigned_abs();
         let stats = Arc::new(NonceStats { kept: AtomicU64::new(kept), ..NonceStats::default() });
-        let mut keeper = Keeper { database, clock, stats: Arc::clone(&stats) };
+        let path = path.to_owned();
+        let mut keeper = Keeper { disk, path, database, clock, stats: Arc::clone(&stats) };
         let (queue, waiting) = sync_channel(QUEUE);
         let keeper = JoinedThread::start("nonces", move || keeper.run(&waiting)).map_err(unavailable)?;
         Ok(Self { floor, stats, queue, _keeper: keeper })
@@ -234,7 +253,7 @@ impl Keeper {
         let answers = insert(&transaction, batch)?;
         let purged = purge(&transaction, now)?;
         // With synchronous=FULL this returns after the fsync of the write-ahead log.
-        transaction.commit()?;
+        self.disk.commit(&self.path, || transaction.commit().map_err(NonceError::from))?;
         // The only thread that changes it.
         let stored = answers.iter().filter(|answer| answer.is_ok()).count() as u64;
         self.stats.note_kept((self.stats.kept() + stored).saturating_sub(purged as u64));

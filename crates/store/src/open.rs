@@ -13,6 +13,7 @@ use crate::{
     clock::Clock,
     commit::Author,
     data_dir::{DataDir, DataDirError, DirUse, REPOSITORY_DIR},
+    disk::Disk,
     error::StoreError,
     nonces::{self, NonceError, Nonces},
     repository::{OpenError, Repository},
@@ -85,8 +86,17 @@ pub struct OpenedData {
 
 /// Opens the repository and the nonces beside it, and makes both where there are none.
 pub fn open_repository(data_dir: &DataDir, settings: OpenSettings) -> Result<OpenedData, OpenDataError> {
+    open_repository_on(Disk::default(), data_dir, settings)
+}
+
+/// The same on a disk that a test makes fail.
+pub fn open_repository_on(
+    disk: Disk,
+    data_dir: &DataDir,
+    settings: OpenSettings,
+) -> Result<OpenedData, OpenDataError> {
     let OpenSettings { author, clock, budget, speaks_for, role } = settings;
-    let repository = Repository::open(&data_dir.repository())?;
+    let repository = Repository::open_on(disk.clone(), &data_dir.repository())?;
     if let Some(marker) = repository.marker()? {
         RepositoryMarker::parse(&marker).map_err(|error| OpenDataError::Format { error })?;
     }
@@ -97,7 +107,7 @@ pub fn open_repository(data_dir: &DataDir, settings: OpenSettings) -> Result<Ope
         nonces::RepositoryAge::HasCommits
     };
     let nonces = match role {
-        StoreRole::Single => Some(Nonces::open(&data_dir.nonces(), state, clock.clone())?),
+        StoreRole::Single => Some(Nonces::open_on(disk, &data_dir.nonces(), state, clock.clone())?),
         StoreRole::Node(_) | StoreRole::Follower => {
             // A server on its own that goes on from here does not know what others accepted meanwhile. Without the file
             // it knows that.

@@ -16,6 +16,7 @@ use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
 use thiserror::Error;
 
 use crate::{
+    clock::Clock,
     disk::{Disk, DiskError, list_dir},
     error::StoreError,
     objects::{
@@ -57,6 +58,7 @@ pub struct Repository {
     held: Batch,
     /// When something came to disk last.
     written: Instant,
+    clock: Clock,
     /// A publish that failed: its pack, and where the branch may point because of it.
     unsettled: Option<Unsettled>,
 }
@@ -143,6 +145,7 @@ impl Repository {
             on_branch: tip,
             held: Batch::default(),
             written: Instant::now(),
+            clock: Clock::system(),
             unsettled: None,
         };
         if let Some(tip) = tip {
@@ -150,6 +153,12 @@ impl Repository {
             repository.check_ours()?;
         }
         Ok(repository)
+    }
+
+    /// By which clock it is known how long something was held.
+    pub(crate) fn set_clock(&mut self, clock: Clock) {
+        self.written = clock.steady();
+        self.clock = clock;
     }
 
     /// The newest commit.
@@ -217,7 +226,7 @@ impl Repository {
         self.branch.move_to(&self.disk, self.on_branch, tip)?;
         self.unsettled = None;
         self.on_branch = Some(tip);
-        self.written = Instant::now();
+        self.written = self.clock.steady();
         self.objects.add_pack(pack);
         Ok(())
     }
@@ -242,18 +251,20 @@ impl Repository {
         }
         self.objects.rescan()?;
         let (is_unmoved, is_published) = (now == self.on_branch, now == self.tip);
-        if !is_unmoved && !is_published {
+        // A node may have published more since the write that failed. It holds that, and does not go back (D154).
+        let is_ahead = Some(tip) == now && !is_published && !self.held.objects.is_empty();
+        if !is_unmoved && !is_published && !is_ahead {
             let moved = now.ok_or_else(|| StoreError::corrupt(BRANCH, "it is gone"))?;
             self.root = self.load(moved)?;
             self.tip = now;
         }
-        if !is_unmoved {
+        if !is_unmoved && !is_ahead {
             self.held = Batch::default();
             self.objects.release();
         }
         self.on_branch = now;
         self.unsettled = None;
-        Ok(is_unmoved || is_published)
+        Ok(is_unmoved || is_published || is_ahead)
     }
 
     fn load(&self, commit: ObjectId) -> Result<Arc<Dir>, StoreError> {

@@ -16,7 +16,7 @@ use crate::{
     catalogue::Catalogue,
     clock::Clock,
     commit::Author,
-    disk::DiskError,
+    disk::{Disk, DiskError},
     error::StoreError,
     feed::{Feed, follower::CommitFeed},
     fold::Folder,
@@ -63,13 +63,15 @@ pub enum StoreRole {
 /// The repository at work. Dropping it stores what still waits, then returns.
 #[derive(Debug)]
 pub struct Store {
+    disk: Disk,
     shared: Arc<StoreState>,
     jobs: SyncSender<Job>,
     _writer: JoinedThread,
 }
 
 impl Store {
-    pub fn start(repository: Repository, options: Options) -> Result<Self, StoreError> {
+    pub fn start(mut repository: Repository, options: Options) -> Result<Self, StoreError> {
+        repository.set_clock(options.clock.clone());
         let (objects, pack_dir) = (Arc::clone(&repository.objects), repository.pack_dir());
         let shared = Arc::new(StoreState {
             published: ArcSwap::from_pointee(load_head(&repository)),
@@ -80,7 +82,8 @@ impl Store {
             milestones: Milestones::new(Arc::clone(&objects)),
             feed: Feed::default(),
         });
-        let folder = Folder::start(objects, repository.disk.clone(), pack_dir.clone())
+        let disk = repository.disk.clone();
+        let folder = Folder::start(objects, disk.clone(), pack_dir.clone())
             .map_err(|source| DiskError::new("start a thread for", &pack_dir, source))?;
         folder.wake();
         let is_unborn = repository.is_unborn();
@@ -102,7 +105,7 @@ impl Store {
         }
         let (jobs, queue) = sync_channel(QUEUE);
         let writer = JoinedThread::start("store-writer", move || writer.run(&queue));
-        Ok(Self { shared, jobs, _writer: writer.map_err(|_| StoreError::Closed)? })
+        Ok(Self { disk, shared, jobs, _writer: writer.map_err(|_| StoreError::Closed)? })
     }
 
     /// The newest published state.
@@ -191,6 +194,11 @@ impl Store {
 
     pub fn budget(&self) -> Option<&StorageBudget> {
         self.shared.budget.as_ref()
+    }
+
+    /// For what else lies in the data directory.
+    pub fn disk(&self) -> &Disk {
+        &self.disk
     }
 
     /// How many packs there are.

@@ -58,11 +58,14 @@ pub(crate) struct Repeating {
     pub(crate) speaks_for: SpeaksFor,
     /// It remembers the requests of the last day; `None` before they are read back.
     pub(crate) replay: Option<Replay>,
+    /// A commit that was found on the branch after a write that was reported lost. The other machine may not have been
+    /// asked anew since then, and then it sends this one again (D155).
+    pub(crate) recovered: Option<ObjectId>,
 }
 
 impl Repeating {
     pub(crate) fn new(speaks_for: SpeaksFor) -> Self {
-        Self { speaks_for, replay: None }
+        Self { speaks_for, replay: None, recovered: None }
     }
 
     /// A commit of this machine's own.
@@ -211,7 +214,7 @@ impl Writer {
     }
 
     fn is_write_due(&self) -> bool {
-        self.repository.write_held_at().is_some_and(|at| at <= Instant::now())
+        self.repository.write_held_at().is_some_and(|at| at <= self.clock.steady())
     }
 
     /// Puts what a node holds on disk.
@@ -229,6 +232,7 @@ impl Writer {
             let head = Arc::new(load_head(&self.repository));
             self.shared.feed.publish(None, || self.shared.published.store(Arc::clone(&head)));
             self.shared.log.catch_up(head.commit);
+            self.repeating.recovered = Some(head.commit);
         }
         Ok(())
     }

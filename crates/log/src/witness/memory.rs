@@ -17,7 +17,10 @@ use countersign_core::{
         verifier_key::{KeyKind, VerifierKey},
     },
 };
-use countersign_store::durable::{self, ReplaceStep};
+use countersign_store::{
+    Disk,
+    durable::{self, ReplaceStep},
+};
 use thiserror::Error;
 
 use super::contradiction::Contradiction;
@@ -37,6 +40,7 @@ pub enum CosignStep {
 pub type StepHook = Arc<dyn Fn(CosignStep) + Send + Sync>;
 
 pub(super) struct WitnessMemory {
+    disk: Disk,
     dir: PathBuf,
     pub(super) hook: Option<StepHook>,
 }
@@ -63,10 +67,10 @@ pub enum WitnessMemoryError {
 }
 
 impl WitnessMemory {
-    pub(super) fn open(dir: &Path) -> Result<Self, WitnessMemoryError> {
+    pub(super) fn open(disk: Disk, dir: &Path) -> Result<Self, WitnessMemoryError> {
         // A kill may have come between a rename and its fsync. What is read now must not go back later.
-        durable::settle_dir(dir).map_err(fail(dir))?;
-        Ok(Self { dir: dir.to_owned(), hook: None })
+        disk.settle_dir(dir).map_err(fail(dir))?;
+        Ok(Self { disk, dir: dir.to_owned(), hook: None })
     }
 
     pub(super) fn note(&self, step: CosignStep) {
@@ -171,7 +175,7 @@ impl WitnessMemory {
 
     fn replace(&self, path: &Path, text: &str) -> Result<(), WitnessMemoryError> {
         let note = |step| self.note(CosignStep::Recording(step));
-        durable::replace_in_steps(path, text, note).map_err(fail(path))
+        self.disk.replace(path, text, note).map_err(fail(path))
     }
 }
 

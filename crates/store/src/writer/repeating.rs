@@ -20,7 +20,9 @@ impl Writer {
             Some(replay) => replay,
             None => self.read_back_requests()?,
         };
-        let mut rest = entries;
+        let newest = self.repeating.recovered.filter(|newest| *newest == self.shared.published.load().commit);
+        let known = entries.iter().position(|entry| Some(entry.id) == newest).map_or(0, |at| at + 1);
+        let mut rest = &entries[known..];
         while !rest.is_empty() {
             // After an error the requests are read back again: some of those just seen came to nothing.
             let repeated = self.follow_some(rest, &mut replay)?;

@@ -3,7 +3,7 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::mpsc::{Receiver, RecvTimeoutError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use super::{Draft, MAX_BATCH_BYTES, MAX_CHANGES, Writer};
@@ -52,14 +52,14 @@ impl Writer {
             return Some(job);
         }
         self.yield_turn();
-        let mut next_try = Instant::now();
+        let mut next_try = self.clock.steady();
         while let Some(at) = self.repository.write_held_at() {
-            match jobs.recv_timeout(at.max(next_try).saturating_duration_since(Instant::now())) {
+            match jobs.recv_timeout(at.max(next_try).saturating_duration_since(self.clock.steady())) {
                 Ok(job) => return self.next_job(|| Some(job)),
                 Err(RecvTimeoutError::Disconnected) => return None,
                 Err(RecvTimeoutError::Timeout) => {
                     self.write_held_if(self.is_write_due());
-                    next_try = Instant::now() + RETRY;
+                    next_try = self.clock.steady() + RETRY;
                 }
             }
         }

@@ -1,10 +1,16 @@
 //! A store that follows another one has the same commits, or says which one the rules do not give.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
 
 use countersign_store::{
-    ObjectId, Options, Repository, Store, StoreRole, clock::Clock, follow::FollowError,
-    journal::entry::JournalEntry,
+    Disk, DiskStep, Moment, ObjectId, Options, Repository, Store, StoreError, StoreRole, clock::Clock,
+    follow::FollowError, journal::entry::JournalEntry,
 };
 
 use crate::support::{
@@ -100,6 +106,30 @@ async fn an_entry_must_have_the_id_that_it_says_and_continue_the_newest_commit()
     let refused = store.follow(vec![entries[1].clone()]).await.unwrap_err();
     assert!(matches!(refused, FollowError::Elsewhere { .. }), "{refused}");
     assert_eq!(store.head().commit, entries[1].id);
+}
+
+/// Found by the simulator: the follower said that the other machine had another past, and a mirror stops for ever then.
+#[tokio::test]
+async fn a_commit_that_a_failed_disk_has_all_the_same_is_welcome_again() {
+    let entries = journal().await;
+    let copy = Fixture::in_memory();
+    let has_failed = AtomicBool::new(false);
+    let disk = Disk::with_fault(Arc::new(move |step, moment, path| {
+        let is_it = step == DiskStep::SyncDir && moment == Moment::After && path.ends_with("refs/heads");
+        let is_writer = std::thread::current().name() == Some("store-writer");
+        if is_it && is_writer && !has_failed.swap(true, Ordering::SeqCst) {
+            return Err(io::Error::other("injected by a test"));
+        }
+        Ok(())
+    }));
+    let options = Options { speaks_for, role: StoreRole::Follower, ..options() };
+    let store = Store::start(Repository::open_on(disk, &copy.repository()).unwrap(), options).unwrap();
+    let failed = store.follow(entries[..3].to_vec()).await.unwrap_err();
+    assert!(matches!(failed, FollowError::Store(StoreError::Io(_))), "{failed}");
+    assert!(store.head().commit.is_null(), "no one has looked where the branch is");
+    store.follow(entries.clone()).await.unwrap();
+    assert_eq!(store.head().commit, entries.last().unwrap().id);
+    copy.check(&store.head());
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use std::{
 
 use countersign_core::rules::snapshot::Snapshot as _;
 use countersign_store::{
-    Disk, DiskStep, Head, ObjectId, Options, Repository, Store, StoreError, StoreRole,
+    Disk, DiskStep, Head, Moment, ObjectId, Options, Repository, Store, StoreError, StoreRole,
     clock::Clock,
     sequence::{Appended, SequenceError, Sequencer, SharedBatch},
 };
@@ -307,6 +307,34 @@ async fn many_batches_of_others_come_to_disk_together() {
     drop(late);
     let rounds = faults.taken().iter().filter(|taken| is_branch_moved(taken)).count();
     assert!(rounds < nodes.batches() / 2, "{rounds} rounds of fsync for {} batches", nodes.batches());
+    other.check(&head);
+}
+
+/// Found by the simulator: the node went back to what was on disk, and then stopped at the next batch.
+#[tokio::test]
+async fn a_node_does_not_go_back_behind_what_it_has_published_when_its_disk_fails() {
+    let (one, other) = (Fixture::in_memory(), Fixture::in_memory());
+    let nodes = Nodes::new();
+    let node = nodes.start(&one);
+    node.catch_up().await.unwrap();
+    for step in 1..6 {
+        nodes.act(&node, step).await.unwrap().unwrap();
+    }
+    let has_failed = AtomicBool::new(false);
+    let disk = Disk::with_fault(Arc::new(move |step, moment, path| {
+        // The branch has moved, and the node is told that it may not have.
+        let is_it = step == DiskStep::SyncDir && moment == Moment::After && path.ends_with("refs/heads");
+        let is_writer = std::thread::current().name() == Some("store-writer");
+        if is_it && is_writer && !has_failed.swap(true, Ordering::SeqCst) {
+            return Err(io::Error::other("injected by a test"));
+        }
+        Ok(())
+    }));
+    let late = nodes.start_on(&other, disk);
+    late.catch_up().await.unwrap();
+    assert_eq!((late.halted(), late.head().commit), (None, node.head().commit));
+    let head = late.head();
+    drop(late);
     other.check(&head);
 }
 

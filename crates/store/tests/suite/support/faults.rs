@@ -268,8 +268,13 @@ impl State {
     fn check_mode(&self, step: DiskStep) -> io::Result<()> {
         // Removing needs no room, and neither does a sync of what has found its room.
         let needs_room = match step {
-            DiskStep::CreateDir | DiskStep::Create | DiskStep::Write | DiskStep::Rename => true,
-            DiskStep::Sync | DiskStep::SyncDir | DiskStep::Remove => false,
+            DiskStep::CreateDir
+            | DiskStep::Create
+            | DiskStep::Write
+            | DiskStep::WriteAt
+            | DiskStep::Rename
+            | DiskStep::Commit => true,
+            DiskStep::SetLength | DiskStep::Sync | DiskStep::SyncDir | DiskStep::Remove => false,
         };
         match self.mode {
             Mode::Works => Ok(()),
@@ -290,8 +295,11 @@ impl State {
             | DiskStep::Rename
             | DiskStep::Remove
             | DiskStep::Write
+            | DiskStep::WriteAt
+            | DiskStep::SetLength
             | DiskStep::Sync
-            | DiskStep::SyncDir => {}
+            | DiskStep::SyncDir
+            | DiskStep::Commit => {}
         }
         if matches!(step, DiskStep::Create | DiskStep::Write) {
             self.unsynced.insert(path.to_owned());

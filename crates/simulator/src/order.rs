@@ -1,0 +1,217 @@
+//! The order that nodes share, behind a network that loses, repeats and delays what they send.
+
+use std::{
+    io,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use countersign_store::{
+    ObjectId,
+    journal::{entry::JournalEntry, read::JournalReader},
+    sequence::{Appended, SequenceError, Sequencer, SharedBatch},
+};
+
+use crate::{
+    chance::Chance,
+    script::{Breach, Guarantee},
+};
+
+#[derive(Debug, Clone)]
+pub struct SimOrder(Arc<Mutex<OrderState>>);
+
+#[derive(Debug)]
+struct OrderState {
+    batches: Vec<SentBatch>,
+    /// Batches that are still on their way.
+    late: Vec<SentBatch>,
+    senders: usize,
+    chance: Chance,
+    /// Of a hundred messages, so many are lost.
+    loss: usize,
+    forgotten: usize,
+    trace: Vec<String>,
+}
+
+/// Two nodes can make the same commit. One of them is first.
+#[derive(Debug, Clone)]
+struct SentBatch {
+    sender: usize,
+    batch: SharedBatch,
+}
+
+/// What a node asks.
+#[derive(Debug)]
+pub struct SimSequencer {
+    order: SimOrder,
+    sender: usize,
+    is_contended: bool,
+}
+
+impl SimOrder {
+    pub fn new(chance: Chance) -> Self {
+        let (batches, late, trace) = (Vec::new(), Vec::new(), Vec::new());
+        let state = OrderState { batches, late, senders: 0, chance, loss: 10, forgotten: 0, trace };
+        Self(Arc::new(Mutex::new(state)))
+    }
+
+    pub fn sequencer(&self) -> SimSequencer {
+        let mut order = self.lock();
+        order.senders += 1;
+        SimSequencer { order: self.clone(), sender: order.senders, is_contended: order.chance.percent(30) }
+    }
+
+    /// Of a hundred messages, so many are lost.
+    pub fn set_loss(&self, loss: usize) {
+        self.lock().loss = loss;
+    }
+
+    /// What is on its way arrives, in any order.
+    pub fn deliver(&self) {
+        let mut order = self.lock();
+        while !order.late.is_empty() {
+            let count = order.late.len();
+            let at = order.chance.below(count);
+            let batch = order.late.swap_remove(at);
+            let done = order.add(&batch);
+            order.trace.push(format!("a late batch arrives: {done:?}"));
+        }
+    }
+
+    /// The database loses its newest batches, as after a failover.
+    pub fn lose(&self, count: usize) {
+        let mut order = self.lock();
+        let left = order.batches.len().saturating_sub(count).max(1);
+        order.batches.truncate(left);
+        order.late.clear();
+    }
+
+    pub fn forgotten(&self) -> usize {
+        self.lock().forgotten
+    }
+
+    pub fn take_trace(&self) -> Vec<String> {
+        std::mem::take(&mut self.lock().trace)
+    }
+
+    /// All commits in the order. Each continues the one before.
+    pub fn read(&self) -> Result<Vec<JournalEntry>, Breach> {
+        let mut reader = JournalReader::default();
+        let mut entries: Vec<JournalEntry> = Vec::new();
+        for batch in &self.lock().batches {
+            reader.push(&batch.batch.body);
+            while let Some(entry) = reader.next().map_err(|error| disordered(error.to_string()))? {
+                if entry.parent != entries.last().map(|last| last.id) {
+                    return Err(disordered(format!(
+                        "the commit {} does not continue the one before",
+                        entry.id
+                    )));
+                }
+                entries.push(entry);
+            }
+            reader = JournalReader::default();
+        }
+        Ok(entries)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, OrderState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn disordered(what: String) -> Breach {
+    Breach::new(Guarantee::OneOrder, what)
+}
+
+impl OrderState {
+    /// As the primary key of the table decides. The same batch again is the same batch.
+    fn add(&mut self, sent: &SentBatch) -> Appended {
+        let is_same = |known: &SentBatch| known.sender == sent.sender && known.batch.head == sent.batch.head;
+        if self.batches.iter().any(is_same) {
+            return Appended::Done;
+        }
+        if self.batches.last().map(|last| last.batch.head) != sent.batch.base {
+            return Appended::Behind;
+        }
+        self.batches.push(sent.clone());
+        Appended::Done
+    }
+
+    fn lose_message(&mut self) -> bool {
+        let loss = self.loss;
+        self.chance.percent(loss)
+    }
+}
+
+impl Sequencer for SimSequencer {
+    fn append(&mut self, batch: &SharedBatch) -> Result<Appended, SequenceError> {
+        let sent = SentBatch { sender: self.sender, batch: batch.clone() };
+        let mut order = self.order.lock();
+        if order.lose_message() {
+            let is_late = order.chance.percent(50);
+            order.trace.push(format!("the batch is {}", if is_late { "late" } else { "lost" }));
+            if is_late {
+                order.late.push(sent);
+            }
+            return Err(lost());
+        }
+        let mut done = order.add(&sent);
+        if order.chance.percent(20) {
+            // The connection broke, and the node asked again.
+            done = order.add(&sent);
+        }
+        order.trace.push(format!("append: {done:?}"));
+        if order.lose_message() {
+            order.trace.push("the answer is lost".to_owned());
+            return Err(lost());
+        }
+        Ok(done)
+    }
+
+    fn newest_known(
+        &mut self,
+        is_known: &mut dyn FnMut(&ObjectId) -> bool,
+    ) -> Result<Option<ObjectId>, SequenceError> {
+        let mut order = self.order.lock();
+        if order.lose_message() {
+            return Err(lost());
+        }
+        Ok(order.batches.iter().rev().map(|sent| sent.batch.head).find(|head| is_known(head)))
+    }
+
+    fn batches_after(&mut self, commit: Option<ObjectId>) -> Result<Vec<SharedBatch>, SequenceError> {
+        let mut order = self.order.lock();
+        if order.lose_message() {
+            order.trace.push("the question is lost".to_owned());
+            return Err(lost());
+        }
+        let at = match commit {
+            None => 0,
+            Some(commit) => {
+                let at = order.batches.iter().position(|sent| sent.batch.head == commit);
+                at.ok_or(SequenceError::Unknown(commit))? + 1
+            }
+        };
+        // At most some of them: the node asks again.
+        let most = 1 + order.chance.below(5);
+        Ok(order.batches[at..].iter().take(most).map(|sent| sent.batch.clone()).collect())
+    }
+
+    fn is_contended(&self) -> bool {
+        self.is_contended
+    }
+
+    fn note_published(&mut self, _: ObjectId) {}
+
+    fn ends_with(&self, _: &ObjectId) -> bool {
+        false
+    }
+
+    fn forget_nonces(&mut self) -> Result<(), SequenceError> {
+        self.order.lock().forgotten += 1;
+        Ok(())
+    }
+}
+
+fn lost() -> SequenceError {
+    SequenceError::Unavailable(Arc::new(io::Error::other("the message was lost")))
+}

@@ -1,0 +1,259 @@
+//! A server on its own: the writer, the nonces, the thread that folds and the log, on a disk that fails and a machine that
+//! dies.
+
+mod logging;
+
+use std::sync::Arc;
+
+use countersign_core::{
+    rules::auth::{nonce_expiry, request_expiry},
+    values::time::Timestamp,
+};
+use countersign_store::{ObjectId, StoreRole};
+
+use self::logging::WitnessTalk;
+use crate::{
+    chance::Chance,
+    clock::SimClock,
+    expected::{ExpectedHistory, check_index, check_replay},
+    figures::RunFigures,
+    log_book::LogBook,
+    machine::{ChangeAnswer, Machine},
+    script::{Breach, Guarantee, Script},
+    wish::{ChangeWish, RequestMark},
+    witness,
+};
+
+const STEPS: usize = 32;
+const PROJECTS: usize = 3;
+/// Changes before anything goes wrong, in some runs.
+const PAST: usize = 13;
+
+#[derive(Debug)]
+pub struct SingleRun<'a> {
+    machine: Machine,
+    expected: ExpectedHistory,
+    witnessing: Option<WitnessTalk>,
+    /// Up to here the history was replayed.
+    replayed: Option<ObjectId>,
+    next_request: u64,
+    chance: Chance,
+    script: &'a mut Script,
+    figures: RunFigures,
+}
+
+/// Plays one run.
+pub fn play(chance: Chance, script: &mut Script) -> Result<RunFigures, Breach> {
+    let mut single = SingleRun {
+        machine: Machine::new("server", SimClock::default()),
+        expected: ExpectedHistory::default(),
+        witnessing: None,
+        replayed: None,
+        next_request: 0,
+        chance,
+        script,
+        figures: RunFigures::default(),
+    };
+    single.machine.log_book = Some(LogBook::default());
+    if single.chance.percent(50) {
+        single.witnessing = Some(WitnessTalk::default());
+        single.machine.policy = Some(witness::policy());
+    }
+    single.start()?;
+    if single.chance.percent(25) {
+        // So that packs are folded soon.
+        for _ in 0..PAST {
+            single.change()?;
+        }
+    }
+    for _ in 0..STEPS {
+        single.step()?;
+    }
+    single.end()
+}
+
+impl SingleRun<'_> {
+    fn step(&mut self) -> Result<(), Breach> {
+        if self.machine.must_fold() && self.chance.percent(20) {
+            return self.fold();
+        }
+        match self.chance.below(100) {
+            0..46 => self.change(),
+            46..53 => self.replay_request(),
+            53..66 => {
+                self.machine.plan_crash(&mut self.chance, self.script);
+                Ok(())
+            }
+            66..74 => {
+                self.machine.plan_failure(&mut self.chance, self.script);
+                Ok(())
+            }
+            74..80 => self.let_time_pass(),
+            80..82 => self.lose_agent(),
+            82..86 => self.fold(),
+            86..93 => self.let_log_run(),
+            93..97 => self.ask_witness(),
+            97..99 => self.restart(),
+            _ => self.look(),
+        }
+    }
+
+    fn start(&mut self) -> Result<(), Breach> {
+        self.script.note("start");
+        self.machine.start(|| StoreRole::Single, &mut self.chance, self.script)?;
+        self.observe();
+        let entries = self.expected.check(self.machine.store())?;
+        self.figures.commits = entries.len();
+        check_replay(self.machine.path(), self.replayed)?;
+        self.replayed = entries.last().map(|entry| entry.id);
+        Ok(())
+    }
+
+    /// Users look at what is published, at any time.
+    fn observe(&self) {
+        let head = self.expected.observer(self.machine.store());
+        let log = self.machine.log().map(Arc::downgrade).zip(self.machine.log_book.clone());
+        let observer = move || {
+            head();
+            if let Some((log, book)) = &log
+                && let Some(note) = log.upgrade().and_then(|log| log.checkpoint_note())
+            {
+                book.note_shown(&note);
+            }
+        };
+        self.machine.disk.observe(Some(Box::new(observer)));
+    }
+
+    fn change(&mut self) -> Result<(), Breach> {
+        let count = 1 + if self.chance.percent(40) { self.chance.below(4) } else { 0 };
+        let mut wishes = Vec::new();
+        for _ in 0..count {
+            let request = self.new_request();
+            if self.accept(request)? {
+                let (project, whim) = (self.chance.below(PROJECTS), self.chance.below(1_000));
+                wishes.push(ChangeWish { project, whim, request });
+            }
+            if self.recover()? {
+                return Ok(());
+            }
+        }
+        self.script.note(format!("{} changes", wishes.len()));
+        let failures = self.machine.disk.failures();
+        for (attempt, answer) in self.machine.change(&wishes) {
+            match &answer {
+                Ok(answer) => self.expected.note_seen(answer.seen),
+                Err(_) if self.machine.disk.is_down() || self.machine.disk.failures() > failures => {}
+                Err(error) => {
+                    return Err(Breach::new(Guarantee::GoesOn, format!("without a fault: {error}")));
+                }
+            }
+            self.script.note(ChangeAnswer::tell(&attempt, &answer));
+            self.figures.answered += usize::from(attempt.is_answered);
+            self.expected.add(attempt);
+        }
+        self.recover().map(drop)
+    }
+
+    fn new_request(&mut self) -> RequestMark {
+        self.next_request += 1;
+        RequestMark { number: self.next_request, signed_at: self.machine.clock.now() }
+    }
+
+    /// Whether the server lets a request in, as its authentication does.
+    fn accept(&mut self, request: RequestMark) -> Result<bool, Breach> {
+        let RequestMark { signed_at, .. } = request;
+        let is_fresh = |now: Timestamp| signed_at <= now && now < request_expiry(signed_at);
+        let nonces = self.machine.nonces();
+        if !is_fresh(self.machine.clock.now()) || nonces.floor().is_some_and(|floor| signed_at < floor) {
+            return Ok(false);
+        }
+        let remembered = self.machine.wait(nonces.remember(request.nonce(), nonce_expiry(signed_at)));
+        self.script.note(format!("  request {}: {remembered:?}", request.number));
+        if remembered.is_ok() {
+            self.expected.accept(request)?;
+        }
+        Ok(remembered.is_ok())
+    }
+
+    /// Someone sends a request again that was accepted.
+    fn replay_request(&mut self) -> Result<(), Breach> {
+        let accepted: Vec<RequestMark> = self.expected.accepted().copied().collect();
+        if let Some(count) = accepted.len().checked_sub(1) {
+            let request = accepted[count - self.chance.below(count.min(8) + 1)];
+            self.script.note(format!("request {} again", request.number));
+            self.accept(request)?;
+        }
+        self.recover().map(drop)
+    }
+
+    fn let_time_pass(&mut self) -> Result<(), Breach> {
+        let seconds = *self.chance.pick(&[1, 30, 200, 400, 86_400, -1, -30, -500]);
+        self.script.note(format!("the clock: {seconds} s"));
+        self.machine.clock.pass(seconds);
+        Ok(())
+    }
+
+    fn fold(&mut self) -> Result<(), Breach> {
+        let steps = self.chance.below(25);
+        self.script.note(format!("fold, {steps} steps"));
+        self.machine.let_fold(steps);
+        self.recover().map(drop)
+    }
+
+    fn restart(&mut self) -> Result<(), Breach> {
+        self.script.note("stop");
+        self.machine.stop(&mut self.chance, self.script);
+        if self.chance.percent(50) {
+            self.machine.age_folded();
+        }
+        self.start()
+    }
+
+    fn look(&mut self) -> Result<(), Breach> {
+        check_index(&self.machine.store().head())
+    }
+
+    /// If the machine went down, it starts again. Whether it was so.
+    fn recover(&mut self) -> Result<bool, Breach> {
+        self.machine.note_steps(self.script);
+        if !self.machine.disk.is_down() {
+            self.machine.check_log()?;
+            return Ok(false);
+        }
+        self.figures.crashes += 1;
+        self.machine.power_up(&mut self.chance, self.script);
+        self.check_record()?;
+        if self.chance.percent(20) {
+            self.machine.age_folded();
+        }
+        // It can go down again while it starts.
+        if self.chance.percent(30) {
+            self.machine.plan_crash(&mut self.chance, self.script);
+        }
+        self.start().map(|()| true)
+    }
+
+    /// The disk works from here on: the store goes on, and everything is there.
+    fn end(mut self) -> Result<RunFigures, Breach> {
+        self.script.note("in the end");
+        self.machine.disk.heal();
+        let request = self.new_request();
+        let wish = ChangeWish { project: PROJECTS, whim: 1, request };
+        for (attempt, answer) in self.machine.change(&[wish]) {
+            if let Err(error) = answer {
+                return Err(Breach::new(Guarantee::GoesOn, format!("the disk works, and still: {error}")));
+            }
+            self.expected.add(attempt);
+        }
+        self.expected.check(self.machine.store())?;
+        self.restart()?;
+        self.machine.check_leftovers()?;
+        check_replay(self.machine.path(), None)?;
+        self.end_log()?;
+        for request in self.expected.accepted().copied().collect::<Vec<_>>() {
+            self.accept(request)?;
+        }
+        self.figures.steps = self.machine.disk.steps();
+        Ok(self.figures)
+    }
+}

@@ -1,0 +1,188 @@
+//! A witness of the log, on a machine of its own. What it is sent can come late, again and in another order.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use countersign_core::{
+    log::{
+        checkpoint::{Checkpoint, Cosignature},
+        note::Note,
+        policy::Policy,
+        proofs::WitnessRequest,
+        tree::Hash,
+    },
+    values::{
+        digest::Sha256,
+        key::SecretKey,
+        verifier_key::{KeyKind, VerifierKey},
+    },
+};
+use countersign_log::{CosignRefusal, LogWitness, WitnessSigner};
+use tempfile::TempDir;
+
+use crate::{
+    chance::Chance,
+    log_book::{log_key, sign_text},
+    script::{Breach, Guarantee, Script},
+    sim_disk::{Crash, SimDisk},
+};
+
+const SEED: [u8; 32] = [101; 32];
+/// A start that fails is tried again, so many times.
+const MAX_STARTS: usize = 20;
+
+#[derive(Debug)]
+pub struct SimWitness {
+    dir: TempDir,
+    pub disk: SimDisk,
+    witness: Option<LogWitness>,
+    cosigned: Arc<Mutex<CosignedHeads>>,
+}
+
+/// What its key has signed; outlives every crash.
+#[derive(Debug, Default)]
+struct CosignedHeads {
+    heads: BTreeMap<u64, Hash>,
+    newest: u64,
+    broken: Option<String>,
+}
+
+pub fn witness_key() -> VerifierKey {
+    let public = SecretKey::from_seed(&SEED).public_key();
+    VerifierKey::new("witness.example/w", KeyKind::Witness, public).expect("a name")
+}
+
+/// This witness must have cosigned.
+pub fn policy() -> Policy {
+    Policy::of_groups(log_key(), &[(1, vec![witness_key()])]).expect("a policy")
+}
+
+impl Default for SimWitness {
+    fn default() -> Self {
+        let dir = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).expect("a temporary directory");
+        let disk = SimDisk::new(dir.path()).expect("it can be read");
+        Self { dir, disk, witness: None, cosigned: Arc::default() }
+    }
+}
+
+impl SimWitness {
+    /// Shows it a checkpoint. `None` if it died meanwhile, or its disk failed.
+    pub fn ask(
+        &mut self,
+        request: &WitnessRequest,
+        chance: &mut Chance,
+        script: &mut Script,
+    ) -> Result<Option<Result<Cosignature, CosignRefusal>>, Breach> {
+        if self.witness.is_none() {
+            self.start(chance, script)?;
+        }
+        let Some(witness) = &self.witness else { return Ok(None) };
+        let asked = catch_unwind(AssertUnwindSafe(|| witness.add_checkpoint(request, 1)));
+        script.note_steps("witness ", self.disk.take_trace());
+        if self.disk.is_down() {
+            self.power_up(chance, script)?;
+            return Ok(None);
+        }
+        self.check()?;
+        match asked {
+            Ok(
+                answer @ Err(
+                    CosignRefusal::OtherRoot(_) | CosignRefusal::Stopped(_) | CosignRefusal::NotSigned(_),
+                ),
+            ) => {
+                let what = format!("the witness refuses the log: {answer:?}");
+                Err(Breach::new(Guarantee::OneLog, what))
+            }
+            Ok(answer) => Ok(Some(answer)),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+
+    pub fn plan_crash(&self, chance: &mut Chance, script: &mut Script) {
+        let crash = if chance.percent(70) { Crash::PowerCut } else { Crash::Kill };
+        let steps = chance.below(12);
+        script.note(format!("witness: a {crash:?} in {steps} steps"));
+        self.disk.plan_crash(steps, crash);
+    }
+
+    fn start(&mut self, chance: &mut Chance, script: &mut Script) -> Result<(), Breach> {
+        for _ in 0..MAX_STARTS {
+            let opened = catch_unwind(AssertUnwindSafe(|| self.open()));
+            script.note_steps("witness ", self.disk.take_trace());
+            if self.disk.is_down() {
+                self.power_up(chance, script)?;
+                continue;
+            }
+            match opened {
+                Ok(Ok(witness)) => {
+                    self.witness = Some(witness);
+                    return Ok(());
+                }
+                Ok(Err(error)) => {
+                    return Err(Breach::new(
+                        Guarantee::GoesOn,
+                        format!("the witness does not start: {error}"),
+                    ));
+                }
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        Err(Breach::new(Guarantee::GoesOn, "the witness does not start, however often it is tried"))
+    }
+
+    fn open(&self) -> Result<LogWitness, String> {
+        let witness = LogWitness::open_on(self.disk.disk(), &self.dir.path().join("witness"), self.signer());
+        let witness = witness.map_err(|error| error.to_string())?;
+        witness.add_log(vec![log_key()]).map_err(|error| error.to_string())?;
+        Ok(witness)
+    }
+
+    /// A key that remembers what it signs.
+    fn signer(&self) -> WitnessSigner {
+        let cosigned = Arc::clone(&self.cosigned);
+        WitnessSigner::elsewhere(witness_key(), move |text| {
+            let checkpoint = text.splitn(3, '\n').nth(2).and_then(|text| Checkpoint::parse(text).ok());
+            let Checkpoint { size, root, .. } = checkpoint.ok_or("this is no cosignature")?;
+            let mut cosigned = lock(&cosigned);
+            let newest = cosigned.newest;
+            if size < newest {
+                cosigned.broken = Some(format!("{size} commits are cosigned, after {newest}"));
+            }
+            if *cosigned.heads.entry(size).or_insert(root) != root {
+                cosigned.broken = Some(format!("two roots are cosigned for {size} commits"));
+            }
+            cosigned.newest = size;
+            Ok(sign_text(&SEED, text))
+        })
+    }
+
+    fn power_up(&mut self, chance: &mut Chance, script: &mut Script) -> Result<(), Breach> {
+        self.witness = None;
+        let crash = self.disk.power_up(chance).expect("the simulator writes where it pleases");
+        script.note(format!("witness: after a {crash:?}"));
+        let record =
+            self.dir.path().join("witness").join(Sha256::of(log_key().name().as_bytes()).to_string());
+        let recorded = fs::read(record).ok().and_then(|bytes| Note::parse(&bytes).ok());
+        let recorded = recorded.and_then(|note| Checkpoint::parse(note.text()).ok());
+        let (recorded, newest) =
+            (recorded.map_or(0, |checkpoint| checkpoint.size), lock(&self.cosigned).newest);
+        if recorded < newest {
+            let what = format!("{newest} commits were cosigned, and {recorded} are on record");
+            return Err(Breach::new(Guarantee::WitnessNeverGoesBack, what));
+        }
+        self.check()
+    }
+
+    fn check(&self) -> Result<(), Breach> {
+        let broken = lock(&self.cosigned).broken.take();
+        broken.map_or(Ok(()), |what| Err(Breach::new(Guarantee::WitnessNeverGoesBack, what)))
+    }
+}
+
+fn lock(cosigned: &Mutex<CosignedHeads>) -> MutexGuard<'_, CosignedHeads> {
+    cosigned.lock().unwrap_or_else(PoisonError::into_inner)
+}
