@@ -259,6 +259,10 @@ pub struct KeyListing {
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// Whether the key can register new releases and has no role. Absent if not.
+    #[schema(value_type = Option<bool>, nullable = false)]
+    #[serde(skip_serializing_if = "is_false")]
+    pub registrar: bool,
 }
 
 impl KeyListing {
@@ -268,6 +272,7 @@ impl KeyListing {
             project_id: object.required("project_id")?.parsed(RepoPath::parse)?,
             roles: list(&object, "roles", |role| role.parsed(parse_role))?,
             name: text(&object, "name")?,
+            registrar: flag(&object, "registrar")?,
         })
     }
 }
@@ -284,6 +289,10 @@ pub struct SignedRelease {
     pub tag: Option<String>,
     pub state: ReleaseState,
     pub signed_at: Timestamp,
+    /// Whether it is or was complete, and without this signature it would not have been. Absent if not.
+    #[schema(value_type = Option<bool>, nullable = false)]
+    #[serde(skip_serializing_if = "is_false")]
+    pub decisive: bool,
 }
 
 impl SignedRelease {
@@ -295,6 +304,30 @@ impl SignedRelease {
             tag: text(&object, "tag")?,
             state: object.required("state")?.parsed(ReleaseState::parse)?,
             signed_at: object.required("signed_at")?.parsed(Timestamp::parse)?,
+            decisive: flag(&object, "decisive")?,
+        })
+    }
+}
+
+/// Releases that a key has signed, as many as one answer has room for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct KeySignedResponse {
+    #[schema(value_type = String)]
+    pub public_key: PublicKey,
+    /// The newest signature first.
+    pub signed: Vec<SignedRelease>,
+    /// Whether there are more. Ask again with `after` and the last `index_path`.
+    pub more: bool,
+}
+
+impl KeySignedResponse {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let object = json.root().open_object()?;
+        Ok(Self {
+            public_key: object.required("public_key")?.parsed(PublicKey::parse)?,
+            signed: list(&object, "signed", SignedRelease::parse_field)?,
+            more: more(&object)?,
         })
     }
 }
@@ -308,6 +341,15 @@ pub struct KeyResponse {
     pub listed: Vec<KeyListing>,
     /// Whether more list it than one answer has room for.
     pub listed_more: bool,
+    /// Projects of which it signed a signers file that came into force, and whose signers file in force does not list it.
+    /// At most 100.
+    #[schema(value_type = Vec<String>)]
+    pub formerly: Vec<RepoPath>,
+    /// When it last signed a release, a signers file that came into force, or a revocation in force, anywhere on this
+    /// server. Absent if it never did.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_signed_at: Option<Timestamp>,
     /// How many releases carry its signature.
     pub signed_count: usize,
     /// The last of them, the newest signature first.
@@ -324,6 +366,8 @@ impl KeyResponse {
             public_key: object.required("public_key")?.parsed(PublicKey::parse)?,
             listed: list(&object, "listed", KeyListing::parse_field)?,
             listed_more: object.required("listed_more")?.boolean()?,
+            formerly: list(&object, "formerly", |project| project.parsed(RepoPath::parse))?,
+            last_signed_at: time(&object, "last_signed_at")?,
             signed_count: count(&object, "signed_count")?,
             signed: list(&object, "signed", SignedRelease::parse_field)?,
             begun: list(&object, "begun", WaitingFile::parse_field)?,
@@ -364,6 +408,14 @@ fn count(object: &Object<'_>, name: &str) -> Result<usize, ParseError> {
 
 fn more(object: &Object<'_>) -> Result<bool, ParseError> {
     object.required("more")?.boolean()
+}
+
+fn flag(object: &Object<'_>, name: &str) -> Result<bool, ParseError> {
+    Ok(object.optional(name).map(|field| field.boolean()).transpose()?.unwrap_or_default())
+}
+
+fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 fn text(object: &Object<'_>, name: &str) -> Result<Option<String>, ParseError> {

@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::{output::ColorChoice, prompt::Confirmation};
 
 pub(crate) use client::*;
+pub(crate) use incident::*;
 pub(crate) use log::*;
 pub(crate) use options::*;
 pub(crate) use serve::{
@@ -17,6 +18,7 @@ pub(crate) use serve::{
 pub(crate) use signers::*;
 
 mod client;
+mod incident;
 mod log;
 mod options;
 #[cfg(test)]
@@ -285,6 +287,20 @@ If the signers file names witnesses of a log, the command then waits until they 
 when a server can still show the release as if it were not revoked. If the time is over before that, the exit code is 6; \
 the release is revoked all the same.")]
     Revoke(RevokeArgs),
+    /// Find out what stolen or lost keys touched, and prepare the answer
+    #[command(after_help = "\
+Examples:
+  countersign incident bob.pub --since 2026-11-01                      what bob's key signed since then
+  countersign incident svc-pub:… svc-pub:… --since 30d -o answer       two keys, and everything prepared for review
+  countersign incident bob --project acme/app                          by name, in one project
+  countersign incident bob.pub --repository /srv/backup/repo.git       without a network
+
+For each project the command shows where the keys are or were listed, what they can do alone, every release, signers file and \
+revocation that they signed, which of those met their thresholds only with these keys, and what they could still complete.
+
+With -o it writes the next signers file without the keys, the revocations of releases that stand only because of them, \
+and commands.txt. Read them before you use them. The command itself changes nothing.")]
+    Incident(IncidentArgs),
     /// Follow a server's log, and report every change of your projects
     #[command(after_help = "\
 Examples:

@@ -27,6 +27,7 @@ mod prompt;
 mod proof;
 mod release_names;
 mod report;
+mod repository_copy;
 mod review;
 mod session;
 mod setup;
@@ -113,6 +114,7 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Sign(args) => ask(global, output, async |session| sign::run(session, &args).await),
         Command::Status(args) => ask(global, output, async |session| status::run(session, &args).await),
         Command::Watch(args) => ask(global, output, async |session| watch::run(session, &args).await),
+        Command::Incident(args) => ask(global, output, async |session| incident::run(session, &args).await),
         Command::Revoke(args) => ask(global, output, async |session| revoke::run(session, &args).await),
         Command::Monitor(args) => ask(global, output, async |session| monitor::run(session, &args).await),
         Command::Ping(args) => ask(global, output, async |session| ping::run(session, &args).await),

@@ -2,10 +2,12 @@
 //! are named. The client and the web pages show them; no rule depends on them.
 
 pub mod difference;
+pub mod incident;
 pub mod log_change;
 pub mod log_strength;
 pub mod logs;
 pub mod progress;
+pub mod scratch;
 pub mod signers;
 pub mod strength;
 pub mod tally;

@@ -1,7 +1,7 @@
 //! The catalogue's answers: what the server writes, the client reads.
 
 use countersign_api::catalogue::{
-    KeyListing, KeyPendingResponse, KeyResponse, ListedRelease, ProjectsResponse, ReleaseState,
+    KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ListedRelease, ProjectsResponse, ReleaseState,
     ReleasesResponse, SignatureCount, SignedRelease, WaitingFile, WaitingKind,
 };
 use countersign_core::documents::signers::Role;
@@ -72,10 +72,22 @@ fn what_the_server_writes_the_client_reads() {
         tag: None,
         state: ReleaseState::Complete,
         signed_at: at("2026-02-01T12:00:00Z"),
+        decisive: true,
     };
-    let listed = KeyListing { project_id: path(PROJECT), roles: vec![Role::Master], name: None };
+    let listed = KeyListing { project_id: path(PROJECT), roles: vec![Role::Master], name: None, registrar: true };
     let (signed, listed) = (vec![signed], vec![listed]);
-    let key = KeyResponse { public_key, listed, listed_more: true, signed_count: 9, signed, begun: pending };
+    let all = KeySignedResponse { public_key, signed: signed.clone(), more: true };
+    assert_eq!(KeySignedResponse::parse(&bytes(&all)), Ok(all));
+    let key = KeyResponse {
+        public_key,
+        listed,
+        listed_more: true,
+        formerly: vec![path(PROJECT)],
+        last_signed_at: Some(at("2026-02-01T12:00:00Z")),
+        signed_count: 9,
+        signed,
+        begun: pending,
+    };
     assert_eq!(KeyResponse::parse(&bytes(&key)), Ok(key));
 }
 

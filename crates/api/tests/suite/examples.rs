@@ -10,7 +10,7 @@ use countersign_api::{
         ProposedResponse, ReplacedIndex, RevokedResponse, SignedResponse, StatusResponse,
     },
     catalogue::{
-        KeyListing, KeyPendingResponse, KeyResponse, ListedRelease, ProjectsResponse, ReleaseState,
+        KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ListedRelease, ProjectsResponse, ReleaseState,
         ReleasesResponse, SignatureCount, SignedRelease, WaitingFile, WaitingKind,
     },
     requests::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody},
@@ -195,11 +195,17 @@ fn tell_catalogue(examples: &mut Examples, world: &World) {
         tag,
         state: ReleaseState::Complete,
         signed_at: world.now,
+        decisive: true,
     };
+    let (public_key, all) = (bob().public_key(), vec![signed.clone()]);
+    examples.add("key.signed", KeySignedResponse { public_key, signed: all, more: false });
+    let (project_id, roles) = (path(PROJECT), vec![Role::Artifact]);
     let key = KeyResponse {
-        public_key: bob().public_key(),
-        listed: vec![KeyListing { project_id: path(PROJECT), roles: vec![Role::Artifact], name }],
+        public_key,
+        listed: vec![KeyListing { project_id, roles, name, registrar: false }],
         listed_more: false,
+        formerly: Vec::new(),
+        last_signed_at: Some(world.now),
         signed_count: 1,
         signed: vec![signed],
         begun: vec![begun],

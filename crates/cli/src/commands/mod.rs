@@ -9,6 +9,7 @@ pub(crate) mod demo;
 pub(crate) mod download;
 pub(crate) mod export;
 pub(crate) mod fsck;
+pub(crate) mod incident;
 pub(crate) mod keygen;
 pub(crate) mod man;
 pub(crate) mod monitor;

@@ -1,6 +1,6 @@
 //! `countersign signers edit`: the next signers file, made from the one in force.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use countersign_core::{
     documents::signers::{Group, Role, Signer, SignersFile},
@@ -111,6 +111,17 @@ async fn find_current(session: &Session, source: &str) -> Result<SignersFile, Cl
     Ok(chain.last().signers.clone())
 }
 
+/// The next file, without these keys.
+pub(crate) fn without_keys(
+    current: &SignersFile,
+    keys: &BTreeSet<PublicKey>,
+) -> Result<SignersFile, CliError> {
+    let mut draft = Draft::of(current);
+    keys.iter().for_each(|key| draft.remove(key));
+    draft.check_thresholds()?;
+    draft.finish()
+}
+
 impl Draft {
     fn of(file: &SignersFile) -> Self {
         let listed = |role| Some((role, file.explicit_groups(role)?.to_vec()));
@@ -130,10 +141,7 @@ impl Draft {
         }
         for text in &args.remove {
             let key = self.find_key(text)?;
-            for group in self.roles.values_mut().flatten() {
-                group.signers.retain(|signer| signer.key != key);
-            }
-            self.registrars.retain(|registrar| registrar.key != key);
+            self.remove(&key);
         }
         let mut founded = Vec::new();
         for text in &args.add {
@@ -173,6 +181,13 @@ impl Draft {
         }
         set_log(&mut self.log, &args.log)?;
         Ok(())
+    }
+
+    fn remove(&mut self, key: &PublicKey) {
+        for group in self.roles.values_mut().flatten() {
+            group.signers.retain(|signer| signer.key != *key);
+        }
+        self.registrars.retain(|registrar| registrar.key != *key);
     }
 
     fn check_thresholds(&self) -> Result<(), CliError> {
