@@ -301,6 +301,17 @@ revocation that they signed, which of those met their thresholds only with these
 With -o it writes the next signers file without the keys, the revocations of releases that stand only because of them, \
 and commands.txt. Read them before you use them. The command itself changes nothing.")]
     Incident(IncidentArgs),
+    /// Play out lost and stolen keys on a copy: what still works, and what a thief could do
+    #[command(after_help = "\
+Examples:
+  countersign drill acme/app --lose alice --steal bob
+  countersign drill svc.signers.json --lose alice bob             a file, without a server
+  countersign drill acme/app --steal carol dave --repository /srv/backup/repo.git
+
+The command puts the project's signers file on a copy in memory, with stand-ins for the keys, and lets both sides try to \
+release, to rotate the signers and to revoke, by the rules that servers follow. It says step by step who signs what. Name a key \
+with both --lose and --steal if its owner no longer has it. Nothing is changed or sent.")]
+    Drill(DrillArgs),
     /// Follow a server's log, and report every change of your projects
     #[command(after_help = "\
 Examples:

@@ -114,6 +114,7 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Sign(args) => ask(global, output, async |session| sign::run(session, &args).await),
         Command::Status(args) => ask(global, output, async |session| status::run(session, &args).await),
         Command::Watch(args) => ask(global, output, async |session| watch::run(session, &args).await),
+        Command::Drill(args) => ask(global, output, async |session| drill::run(session, &args).await),
         Command::Incident(args) => ask(global, output, async |session| incident::run(session, &args).await),
         Command::Revoke(args) => ask(global, output, async |session| revoke::run(session, &args).await),
         Command::Monitor(args) => ask(global, output, async |session| monitor::run(session, &args).await),

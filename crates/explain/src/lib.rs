@@ -2,7 +2,9 @@
 //! are named. The client and the web pages show them; no rule depends on them.
 
 pub mod difference;
+pub mod drill;
 pub mod incident;
+pub mod lockout;
 pub mod log_change;
 pub mod log_strength;
 pub mod logs;

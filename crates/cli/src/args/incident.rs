@@ -34,6 +34,25 @@ pub(crate) struct IncidentArgs {
     pub(crate) reason: Option<String>,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct DrillArgs {
+    /// The project, whose signers file in force is read from its server, or a signers file
+    #[arg(value_name = "PROJECT|FILE")]
+    pub(crate) source: String,
+
+    /// Keys that their owners no longer have, by name or in full
+    #[arg(long, value_name = "KEY", num_args = 1..)]
+    pub(crate) lose: Vec<String>,
+
+    /// Keys that a thief has, by name or in full
+    #[arg(long, value_name = "KEY", num_args = 1..)]
+    pub(crate) steal: Vec<String>,
+
+    /// Read the project from a data directory, a bare repository or a clone; needs no network
+    #[arg(long, value_name = "DIR")]
+    pub(crate) repository: Option<PathBuf>,
+}
+
 /// From when on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Since {

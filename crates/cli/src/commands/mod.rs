@@ -7,6 +7,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod download;
+pub(crate) mod drill;
 pub(crate) mod export;
 pub(crate) mod fsck;
 pub(crate) mod incident;

@@ -4,6 +4,7 @@ pub(crate) mod edit;
 mod groups;
 mod log;
 pub(crate) mod new;
+pub(crate) mod source;
 
 use std::{collections::BTreeMap, fs, path::Path};
 

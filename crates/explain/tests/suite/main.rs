@@ -1,6 +1,8 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod difference;
+mod drill;
+mod lockout;
 mod logs;
 mod progress;
 mod strength;
